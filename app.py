@@ -4,7 +4,7 @@ import streamlit as st
 
 from appca.ui.data.files import dropping
 from appca.ui.explorer import serving
-from appca.ui.frame import frame, old_addresses, origins, token, warm_up
+from appca.ui.frame import frame, old_addresses, token, warm_up
 
 PAGES = {  # the first one opens at the bare address
     "explore": ("Explore", "explore"),
@@ -32,7 +32,7 @@ if __name__ == "__main__":  # for every visitor
     )
     frame.around_page(page.run)
 else:  # once, imported by `streamlit run` before it serves
-    origins.ask_nobody()
+    token.ask_nobody()
     drop = dropping.drops().routes(serving.base())
     app = st.App(
         __file__,

@@ -312,7 +312,7 @@ def test_a_feature_has_one_name_and_stands_with_its_page():
         "tests/jobs/test_jobfolder.py",
     ]:
         assert house.misplaced([path])
-    assert not house.misplaced(["appca/ui/check/choose.py", "appca/jobs/choose.py"])
+    assert not house.misplaced(["appca/ui/check/choose_pictures.py", "appca/jobs/choose.py"])
 
 
 def test_tests_stand_where_the_code_stands():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appca.data.dataset import read_only
 from appca.data.preprocessing import Fitted
 
 if TYPE_CHECKING:
@@ -305,7 +306,7 @@ def _with(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray
 
 def _without(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     names = {name: name.removeprefix(prefix) for name in arrays if name.startswith(prefix)}
-    return {plain: _read_only(arrays[name]) for name, plain in names.items()}
+    return {plain: read_only(arrays[name]) for name, plain in names.items()}
 
 
 def _values(kind: type, one: object) -> dict[str, Any]:
@@ -321,14 +322,6 @@ def _freeze(one: Any) -> None:
     """Make all arrays of an object read-only views: several pages and threads share them."""
     for name, value in _values(type(one), one).items():
         if isinstance(value, Mapping):
-            object.__setattr__(one, name, {key: _read_only(each) for key, each in value.items()})
+            object.__setattr__(one, name, {key: read_only(each) for key, each in value.items()})
         elif isinstance(value, np.ndarray):
-            object.__setattr__(one, name, _read_only(value))
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    if not array.flags.writeable:
-        return array
-    view = array.view()
-    view.flags.writeable = False
-    return view
+            object.__setattr__(one, name, read_only(value))

@@ -27,6 +27,7 @@ from appca.data.sources.folder import project_folder
 from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, unpack
+from appca.storage.children import python_path
 from appca.storage.errors import EXTRAS, InputError, MissingExtraError
 from appca.storage.wording import shortened
 
@@ -123,11 +124,9 @@ def _started(options: argparse.Namespace, token: str) -> "subprocess.Popen[bytes
     command = [sys.executable, "-m", "streamlit", "run", str(project_folder() / "app.py")]
     for name, value in settings.items():
         command += [f"--server.{name}", str(value)]
-    root = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     return subprocess.Popen(
         command,
-        env=os.environ | {"PYTHONPATH": path, TOKEN: token, OPENS: "1"},
+        env=os.environ | {"PYTHONPATH": python_path(), TOKEN: token, OPENS: "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,  # its own address, without the token
     )

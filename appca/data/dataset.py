@@ -325,7 +325,7 @@ def _checked_matrix(X: np.ndarray, least_rows: int) -> np.ndarray:
     X = np.ascontiguousarray(X)
     if not stored and X.dtype.kind == "f":
         _check_finite(X)
-    return _read_only(X)
+    return read_only(X)
 
 
 def _check_finite(X: np.ndarray) -> None:
@@ -352,7 +352,7 @@ def _checked_missing(missing: np.ndarray | None, shape: tuple[int, int]) -> np.n
             f"(True or False); got {missing.dtype} of shape {missing.shape}."
         )
         raise InputError(msg)
-    return _read_only(missing) if missing.any() else None
+    return read_only(missing) if missing.any() else None
 
 
 def _checked_ids(ids: np.ndarray, n: int) -> np.ndarray:
@@ -370,7 +370,7 @@ def _checked_ids(ids: np.ndarray, n: int) -> np.ndarray:
             "another id column or none."
         )
         raise InputError(msg)
-    return _read_only(ids)
+    return read_only(ids)
 
 
 def _check_text(what: str, column: np.ndarray) -> None:
@@ -387,7 +387,7 @@ def _checked_label(key: str, column: np.ndarray, n: int) -> np.ndarray:
     if column.shape != (n,):
         msg = f"Label column “{shortened(key)}” must have {n} values; got shape {column.shape}."
         raise InputError(msg)
-    return _read_only(np.ascontiguousarray(column))
+    return read_only(np.ascontiguousarray(column))
 
 
 def _check_image_shape(shape: tuple[int, ...] | None, d: int) -> None:
@@ -421,7 +421,10 @@ def _column_bytes(column: np.ndarray) -> bytes:
     return column.dtype.str.encode() + column.tobytes()
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
-    view = array.view()  # the caller's own array stays as writable as it was
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Return a read-only view; the caller's own array stays as writable as it was."""
+    if not array.flags.writeable:
+        return array
+    view = array.view()
     view.flags.writeable = False
     return view

@@ -20,8 +20,8 @@ from typing import Any
 
 from appca.jobs import choose, kinds
 from appca.jobs.folder import JobFolder, JobState
+from appca.jobs.kinds import project
 from appca.jobs.masked import masked
-from appca.jobs.new_data import project
 from appca.jobs.progress import Cancelled, Context
 from appca.jobs.quality import quality
 from appca.jobs.study import brain, study, whitening

@@ -194,6 +194,14 @@ def remove(path: Path) -> None:
         path.unlink()
 
 
+def forget(folder: Path, prefix: str) -> None:
+    """Remove folders named so that servers which were killed left a day ago."""
+    for left in folder.glob(f"{prefix}*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _STALE_SECONDS:
+                remove(left)
+
+
 def sweep(folder: Path) -> None:
     """Remove the drafts in a folder whose owners are gone.
 

@@ -11,15 +11,13 @@ import contextlib
 import json
 import os
 import queue
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, cast
 
-import appca
+from appca.storage.children import Child, environment
 from appca.storage.errors import InputError
 from appca.studies.study import Report
 
@@ -66,14 +64,6 @@ def _here(
     return [function(spec, tick(done)) for done, spec in enumerate(specs)]
 
 
-class _Member(NamedTuple):
-    """A further process and its two pipes."""
-
-    process: subprocess.Popen[str]
-    tasks: IO[str]
-    answers: IO[str]
-
-
 class _Crew:
     """The processes of one experiment."""
 
@@ -86,7 +76,8 @@ class _Crew:
         self.stage = "starting"
 
     def run(self, report: Report) -> list[Any]:
-        members = [_start() for _ in range(self.n)]
+        command = (sys.executable, "-m", "appca.studies.processes")
+        members = [Child(command, environment(1)) for _ in range(self.n)]
         try:
             for number, member in enumerate(members):
                 threading.Thread(target=self._listen, args=(number, member), daemon=True).start()
@@ -96,22 +87,20 @@ class _Crew:
                 self._hear(members)
         finally:
             for member in members:
-                member.process.kill()
+                member.kill()
             for member in members:
                 member.process.wait()
                 with contextlib.suppress(OSError):
-                    member.tasks.close()
+                    member.stdin.close()
         return [self.results[place] for place in range(len(self.specs))]
 
-    def _give(self, member: _Member) -> None:
+    def _give(self, member: Child) -> None:
         if self.waiting:
             place = self.waiting.pop()
             task = {"piece": self.piece, "place": place, "spec": self.specs[place]}
-            with contextlib.suppress(OSError):  # its end of output will tell
-                member.tasks.write(f"{json.dumps(task)}\n")
-                member.tasks.flush()
+            member.send(json.dumps(task))
 
-    def _hear(self, members: list[_Member]) -> None:
+    def _hear(self, members: list[Child]) -> None:
         """Take in what there is, waiting a moment if there is nothing."""
         timeout = WAIT
         with contextlib.suppress(queue.Empty):
@@ -120,7 +109,7 @@ class _Crew:
                 timeout = 0.0
                 self._take(members[number], message)
 
-    def _take(self, member: _Member, message: dict[str, Any] | None) -> None:
+    def _take(self, member: Child, message: dict[str, Any] | None) -> None:
         if message is None:
             msg = "A process of the experiment ended before it was done; start it again."
             raise InputError(msg)
@@ -133,27 +122,11 @@ class _Crew:
         else:
             self.stage, self.shares[place] = message["stage"], message["share"]
 
-    def _listen(self, number: int, member: _Member) -> None:
-        with member.answers:
-            for line in member.answers:
+    def _listen(self, number: int, member: Child) -> None:
+        with member.stdout:
+            for line in member.answers():
                 self.news.put((number, json.loads(line)))
         self.news.put((number, None))
-
-
-def _start() -> _Member:
-    root = str(Path(appca.__file__).resolve().parents[1])
-    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    own = {"PYTHONPATH": os.pathsep.join(paths), **dict.fromkeys(names, "1")}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "appca.studies.processes"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=dict(os.environ) | own,
-        text=True,
-        encoding="utf-8",
-    )
-    return _Member(process, cast("IO[str]", process.stdin), cast("IO[str]", process.stdout))
 
 
 def serve() -> None:

@@ -16,13 +16,13 @@ from appca.data.store import DatasetStore
 from appca.jobs import kinds
 from appca.jobs.folder import Curve, JobFolder
 from appca.jobs.kinds import FitProgress, passes_left
-from appca.jobs.process import environment
 from appca.jobs.progress import INTERVAL, Cancelled, Context, Paced
 from appca.jobs.queue import Jobs
 from appca.models.algebra.loop import Progress
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import DESCRIBING, fit_run
 from appca.runs.store import RunStore
+from appca.storage.children import environment
 from tests.fitted_runs import differing
 from tests.jobs.waiting import ended, is_alive, until
 
@@ -154,7 +154,7 @@ def test_a_worker_finds_the_package_from_any_folder(tmp_path, monkeypatch):
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=tmp_path,
-        env=environment(),
+        env=environment(1),
         capture_output=True,
         text=True,
         check=False,

@@ -6,7 +6,7 @@ import pytest
 from appca.data.preprocessing import suggest
 from appca.data.sources.builtin import load
 from appca.jobs.folder import JobFolder
-from appca.jobs.new_data import project
+from appca.jobs.kinds import project
 from appca.jobs.progress import Cancelled, Context
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from appca.storage import atomic, lock, presence
-from appca.storage.presence import Presence
+from appca.jobs import records
+from appca.jobs.records import Presence
+from appca.storage import atomic, lock
 
 DAY = 86_400
 needs_locks = pytest.mark.skipif(lock.fcntl is None, reason="needs locks of a POSIX system")
@@ -21,7 +22,7 @@ HOLD = """
 import sys
 from pathlib import Path
 from appca.storage import atomic, lock
-from appca.storage.presence import Presence
+from appca.jobs.records import Presence
 
 what, folder = sys.argv[1], Path(sys.argv[2])
 atomic.HEARTBEAT = 0.05
@@ -212,15 +213,15 @@ def test_a_server_on_another_machine_is_alive_while_its_file_is_touched(tmp_path
         assert own.alive(token)
         end(process)  # no lock is held now, as on a volume that does not pass locks on
         assert own.alive(token)
-        age(tmp_path / f".server-{token}", presence.SILENCE + 60)
+        age(tmp_path / f".server-{token}", records.SILENCE + 60)
         assert not own.alive(token)
-        age(tmp_path / f".server-{own.token}", presence.SILENCE + 60)
+        age(tmp_path / f".server-{own.token}", records.SILENCE + 60)
         assert own.alive(token), "by the clock of the volume"
     own.close()
 
 
 def test_a_server_touches_its_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(presence, "HEARTBEAT", 0.01)
+    monkeypatch.setattr(records, "HEARTBEAT", 0.01)
     own = Presence(tmp_path)
     file = tmp_path / f".server-{own.token}"
     age(file, DAY)

@@ -7,20 +7,17 @@ reads one upload after the other; one that failed or has grown is replaced by an
 import atexit
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock, Semaphore, Timer
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 
-import appca
 from appca.data.dataset import Dataset
 from appca.data.readers.source import (
     LIMITS,
@@ -30,6 +27,8 @@ from appca.data.readers.source import (
     file_stream,
     total_bytes,
 )
+from appca.storage import atomic
+from appca.storage.children import Child, environment
 from appca.storage.errors import InputError
 from appca.storage.refusal import refusing
 from appca.storage.wording import counted, shortened
@@ -39,7 +38,6 @@ MEMORY, MEMORY_RATIO = 350 << 20, 20  # bytes for any upload, and more for each 
 MOST_MEMORY = 0.6  # of what the machine has
 SECONDS, SECONDS_PER_MB = 60.0, 0.5
 _AT_ONCE = 4  # processes; more uploads wait
-_FORGOTTEN = 24 * 3600.0  # seconds after which a folder left by a killed server is removed
 _PREFIX = "reading-"
 REQUEST, OUTCOME = "request.json", "outcome.json"
 DONE = "done"  # the worker's answer when it can be used again
@@ -72,7 +70,7 @@ def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> 
     if limits.scratch is not None:
         with refusing(f"{title} could not be laid down for reading"):
             Path(limits.scratch).mkdir(parents=True, exist_ok=True)
-            _sweep(Path(limits.scratch))
+            atomic.forget(Path(limits.scratch), _PREFIX)
     with _folder(title, limits) as place:
         paths = _lay_down(files, place, title, limits)
         request = {
@@ -93,35 +91,20 @@ def warm() -> None:
         _PROCESSES.warm()
 
 
-class ReadingProcess:
+class ReadingProcess(Child):
     """A process that reads uploads, one at a time."""
 
     def __init__(self) -> None:
-        root = str(Path(appca.__file__).resolve().parents[1])
-        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-        own = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
         # memory is counted as it is asked for, so none is asked for in advance
-        own |= {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
-        own |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        self._process = subprocess.Popen(
-            COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=dict(os.environ) | own,
-            text=True,
-            encoding="utf-8",
-            start_new_session=True,  # Ctrl-C in the terminal is for the server
-        )
-        self._stdin = cast("IO[str]", self._process.stdin)
-        self._stdout = cast("IO[str]", self._process.stdout)
-        self.pid = self._process.pid
+        own = environment(1, ARROW_DEFAULT_MEMORY_POOL="system", MALLOC_ARENA_MAX="1")
+        # Ctrl-C in the terminal is for the server
+        super().__init__(COMMAND, own, stderr=subprocess.DEVNULL, start_new_session=True)
         self.late = False
 
     @property
     def alive(self) -> bool:
         """Whether it can be asked."""
-        return self._process.poll() is None
+        return self.process.poll() is None
 
     def read(self, place: Path, seconds: float) -> bool:
         """Let it read what a folder asks for; return whether it can be used again."""
@@ -129,9 +112,8 @@ class ReadingProcess:
         timer.daemon = True
         timer.start()
         try:
-            self._stdin.write(f"{json.dumps(str(place))}\n")
-            self._stdin.flush()
-            return self._stdout.readline().strip() == DONE
+            self.send(json.dumps(str(place)))
+            return self.stdout.readline().strip() == DONE
         except OSError:
             return False
         finally:
@@ -139,18 +121,16 @@ class ReadingProcess:
 
     def _end_late(self) -> None:
         self.late = True
-        self._process.kill()
+        self.process.kill()
 
     def end(self) -> int:
         """End it and return its exit code; a signal is negative."""
-        for stream in (self._stdin, self._stdout):
-            with suppress(OSError):
-                stream.close()
+        self.close()
         try:  # it ends by itself when nothing can be asked any more
-            return self._process.wait(1.0)
+            return self.process.wait(1.0)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            return self._process.wait()
+            self.process.kill()
+            return self.process.wait()
 
 
 class _Processes:
@@ -274,11 +254,3 @@ def _opened(place: Path) -> Dataset:
 def _array(place: Path, name: str, *, mapped: bool = False) -> np.ndarray:
     values = np.load(place / f"{name}.npy", mmap_mode="r", allow_pickle=False)
     return values if mapped else np.array(values)
-
-
-def _sweep(scratch: Path) -> None:
-    """Remove what servers left that were killed while a file was read."""
-    for folder in scratch.glob(f"{_PREFIX}*"):
-        with suppress(OSError):
-            if time.time() - folder.stat().st_mtime > _FORGOTTEN:
-                shutil.rmtree(folder, ignore_errors=True)

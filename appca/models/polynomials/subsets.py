@@ -10,7 +10,6 @@ where every weight is at most 1 and every term is positive: nothing overflows or
 halves are summed by `subset_columns` (NumPy, small K) or `subset_rows` (numba, larger K).
 """
 
-import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
@@ -23,20 +22,26 @@ from scipy.special import expit
 from appca.models.algebra.gaussian import log_binomial
 from appca.models.algebra.threads import cores
 from appca.models.polynomials import subset_columns
+from appca.models.polynomials.subset_tilt import tilt
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
 # Measured on one core, NumPy over columns against compiled rows: 28 and 53 ms for 60,000 rows at
 # K = 10, L = 3; 13 and 13 ms for 10,000 at K = 20, L = 10; 26 and 19 ms at K = 30, L = 15. While
 # columns are no slower, nobody should wait the 4 s that compiling takes the first time.
 LARGEST_FOR_COLUMNS = 20
+
 # 2 MB of tables per block of columns stay in a core's second-level cache.
 COLUMN_TABLE_FLOATS = 2**18
+
 # A swap of weight w changes e_L by less than K L w of itself. Below 1e-50 it is left out: products
 # of such weights would be denormal numbers, which are right but slow.
 LEAST_LOG_WEIGHT = -115.0
+
 # Tables hold numbers up to C(K, L); float64 ends at exp(709).
 LARGEST_LOG_COUNT = 650.0
+
 # Small enough to share among cores, large enough that calling a block costs nothing.
 ROWS_PER_BLOCK = 512
 
@@ -258,44 +263,3 @@ def _for_each_block(work: Callable[[slice], None], shape: tuple[int, ...], n_act
 
 def _blocks(n_rows: int, size: int) -> list[slice]:
     return [slice(start, start + size) for start in range(0, n_rows, size)]
-
-
-def tilt(logits: Floats, n_active: int) -> Floats:
-    """Solve ``sum_k sigmoid(a_k + lam) = L`` for each row, by Newton steps kept inside a bracket.
-
-    A subset with weights exp(a) is K independent Bernoulli variables of log odds a_k + lam given
-    that their sum is L, whatever lam; with E sum = L, tables of any size hold probabilities. (A
-    normal density for that sum gives log e_L ~ sum log(1 + exp(a + lam)) - lam L - 1/2 log(2 pi V),
-    V = sum r (1 - r), to O(1 / V) nats.)
-
-    Parameters
-    ----------
-    logits : float64 array of shape (N, K)
-    n_active : int
-        0 < L < K, else there is no root.
-
-    Returns
-    -------
-    array of shape (N,)
-        lam, for which the sum is within 1e-10 L of L, or the two ends of the bracket meet.
-    """
-    share = math.log(n_active / (logits.shape[1] - n_active))
-    lower, upper = share - logits.max(axis=1), share - logits.min(axis=1)
-    n_rest = logits.shape[1] - n_active
-    gap = np.partition(logits, (n_rest - 1, n_rest), axis=1)[:, n_rest - 1 : n_rest + 1]
-    lam: Floats = np.clip(-gap.mean(axis=1), lower, upper)
-    rows = np.arange(len(logits))
-    for _ in range(100):  # bisection alone ends for any float64 in fewer
-        r = expit(logits[rows] + lam[rows, None])
-        excess, slope = r.sum(axis=1) - n_active, (r * (1.0 - r)).sum(axis=1)
-        off = np.abs(excess) > 1e-10 * n_active
-        rows, excess, slope = rows[off], excess[off], slope[off]
-        if not len(rows):
-            break
-        at = lam[rows]
-        upper[rows] = np.where(excess > 0, at, upper[rows])
-        lower[rows] = np.where(excess < 0, at, lower[rows])
-        newton = at - excess / np.maximum(slope, np.finfo(float).tiny)
-        inside = (newton > lower[rows]) & (newton < upper[rows])
-        lam[rows] = np.where(inside, newton, (lower[rows] + upper[rows]) / 2)
-    return lam

@@ -57,11 +57,11 @@ def fast_ica(rng: np.random.Generator, P: Array, most: int = MAX_PASSES) -> Arra
     some = values > LEAST_VARIANCE * values[-1]
     root = np.where(some, 1.0 / np.sqrt(np.where(some, values, 1.0)), 0.0)
     white = V * root @ V.T
-    R = _orthonormal(rng.standard_normal((q, q)))
+    R = stiefel.polar(rng.standard_normal((q, q)))
     for _ in range(most):
         axes = (white @ R).astype(P.dtype)
         A, squares = rows.summed(partial(_squashed, axes=axes), (np.zeros((q, q)), np.zeros(q)))
-        following = _orthonormal(white @ A / n - R * (1.0 - squares / n))
+        following = stiefel.polar(white @ A / n - R * (1.0 - squares / n))
         turned = np.abs(np.einsum("ij,ij->j", R, following)).min()
         R = following
         if turned > 1.0 - TOL:
@@ -193,9 +193,3 @@ def _variance(rows: Rows) -> float:
 
 def _noise_unknown(rows: Rows) -> float:
     return UNKNOWN_NOISE * _variance(rows)
-
-
-def _orthonormal(A: Array) -> Array:
-    U, _, Vt = np.linalg.svd(A)
-    polar: Array = U @ Vt
-    return polar

@@ -1,10 +1,12 @@
-"""Neighbours that pictures keep."""
+"""What methods reach, as bars: near rows that pictures keep, and errors on hidden cells."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
-from appca.data.numbers import percent
+from appca.data.numbers import number, percent
 from appca.plots.curves import LINE
 from appca.plots.frame import framed
 from appca.plots.palette import MISSING
@@ -16,26 +18,40 @@ PALE = "rgba(128, 140, 155, 0.16)"
 def neighbours_kept(shares: Mapping[str, float]) -> go.Figure:
     """Draw the share of near rows that each picture keeps near; the first is one's own."""
     values = list(shares.values())
-    figure = go.Figure(
-        go.Bar(
-            x=values,
-            y=list(shares),
-            orientation="h",
-            marker_color=[LINE, *[MISSING] * (len(values) - 1)],
-            text=[percent(value) for value in values],
-            hovertemplate="%{y}: %{text}<extra></extra>",
-        )
-    )
-    framed(figure, 60 + BAR * len(values), 8, 8, dragmode=False)
-    figure.update_xaxes(title="nearest rows kept", tickformat=".0%", range=[0, 1])
-    return figure.update_yaxes(autorange="reversed", automargin=True)
+    colours = [LINE, *[MISSING] * (len(values) - 1)]
+    texts = [percent(value) for value in values]
+    figure = _bars([*shares], values, "nearest rows kept", text=texts, marker_color=colours)
+    return figure.update_xaxes(tickformat=".0%", range=[0, 1])
 
 
 def unmeasured(names: Iterable[str], title: str) -> go.Figure:
     """Draw a pale bar for each method, where there will be its number."""
     found = list(names)
-    figure = go.Figure(go.Bar(x=[1.0] * len(found), y=found, orientation="h", marker_color=PALE))
-    figure.update_traces(hoverinfo="skip")
-    framed(figure, 60 + BAR * len(found), 8, 8, dragmode=False)
-    figure.update_xaxes(title=title, range=[0, 1], showticklabels=False, showgrid=False)
+    figure = _bars(found, [1.0] * len(found), title, marker_color=PALE)
+    figure.update_traces(hoverinfo="skip", hovertemplate=None)
+    return figure.update_xaxes(range=[0, 1], showticklabels=False, showgrid=False)
+
+
+def hidden_errors(errors: Mapping[str, np.ndarray]) -> go.Figure:
+    """Draw the mean error of each method, the best on top, with its spread over the repeats."""
+    means = [float(one.mean()) for one in errors.values()]
+    spread = [float(one.std(ddof=1)) if len(one) > 1 else 0.0 for one in errors.values()]
+    figure = _bars(
+        [*errors],
+        means,
+        "error on hidden cells",
+        text=[number(mean) for mean in means],
+        error_x={"array": spread, "thickness": 1.2, "width": 3},
+        insidetextanchor="start",
+        marker_color=LINE,
+    )
+    return figure.update_xaxes(rangemode="tozero")
+
+
+def _bars(names: Sequence[str], values: Sequence[float], title: str, **look: Any) -> go.Figure:
+    bars = go.Bar(
+        x=values, y=names, orientation="h", hovertemplate="%{y}: %{text}<extra></extra>", **look
+    )
+    figure = framed(go.Figure(bars), 60 + BAR * len(names), 8, 8, dragmode=False)
+    figure.update_xaxes(title=title)
     return figure.update_yaxes(autorange="reversed", automargin=True)

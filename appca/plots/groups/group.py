@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.colors import hex_to_rgb
 
 from appca.analysis.groups.group import GroupDifference
 from appca.data.numbers import minus, number, percent
@@ -24,6 +25,10 @@ class Images(NamedTuple):
     rest: np.ndarray
     difference: np.ndarray  # (h, w, 3), blue below zero, white at zero, red above
     limit: float  # difference of full colour, in data units
+
+
+LEAST_SIDE = 56  # pixels; smaller images are enlarged by a whole number, so that pixels stay square
+STRIP, GAP = 5, 4  # pixels below and between the images
 
 
 def bars(differences: Sequence[GroupDifference]) -> go.Figure:
@@ -88,3 +93,34 @@ def images(
     gap = gap.mean(axis=2) if gap.ndim == 3 else gap
     limit = float(np.abs(gap).max(initial=0.0))
     return Images(drawn[0], drawn[1], diverging(gap, dark=dark), limit)
+
+
+def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.ndarray:
+    """Lay images side by side on a transparent ground.
+
+    Parameters
+    ----------
+    images : ndarray of uint8, shape (n, h, w) or (n, h, w, 3)
+        In order from the left; at least one.
+    colours : sequence of str, optional
+        "#rrggbb" of the strip below each image.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width, 4)
+        Red, green, blue and opacity.
+    """
+    factor = max(1, -(-LEAST_SIDE // max(images.shape[1:3])))
+    large = images.repeat(factor, axis=1).repeat(factor, axis=2)
+    if large.ndim == 3:
+        large = np.stack([large] * 3, axis=-1)
+    n, h, w, _ = large.shape
+    below = 0 if colours is None else STRIP
+    row = np.zeros((h + below, n * (w + GAP) - GAP, 4), np.uint8)
+    for i, image in enumerate(large):
+        left = i * (w + GAP)
+        row[:h, left : left + w, :3] = image
+        if colours is not None:
+            row[h:, left : left + w, :3] = hex_to_rgb(colours[i])
+        row[:, left : left + w, 3] = 255
+    return row

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from appca.analysis.check.rivals import log_density
 from appca.data.sources.designs import Synthetic
 
 
@@ -90,24 +91,16 @@ def _of_few(Y: np.ndarray, truth: Synthetic, law: Law) -> Oracle:
     """One of a handful of sets: a mixture of normal densities."""
     from scipy.special import logsumexp
 
+    mean, noise = np.zeros(Y.shape[1]), np.full(Y.shape[1], truth.noise_sd**2)
     joint = np.stack(
         [
-            _log_density(Y, truth.W[:, pattern], truth.noise_sd) + np.log(share)
+            log_density(Y, mean, truth.W[:, pattern].T, noise) + np.log(share)
             for pattern, share in zip(law.patterns, law.frequency, strict=True)
         ]
     )
     method = f"exact, over {len(law.patterns)} sets"
     best = law.patterns[joint.argmax(axis=0)]
     return Oracle(best, logsumexp(joint, axis=0), np.zeros(len(Y)), method)
-
-
-def _log_density(Y: np.ndarray, W: np.ndarray, noise_sd: float) -> np.ndarray:
-    """Log N(y; 0, W W' + sigma2 I) of every row."""
-    D = len(W)
-    factor = np.linalg.cholesky(W @ W.T + noise_sd**2 * np.eye(D))
-    white = np.linalg.solve(factor, Y.T)
-    log_det = 2 * np.log(np.diagonal(factor)).sum()
-    return np.asarray(-0.5 * (D * np.log(2 * np.pi) + log_det + np.square(white).sum(axis=0)))
 
 
 def _nothing(Y: np.ndarray, noise: float) -> np.ndarray:

@@ -8,7 +8,7 @@ import streamlit as st
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri
 from appca.plots.explore.sprites import resized, style_of
-from appca.plots.groups.image_rows import image_row
+from appca.plots.groups.group import image_row
 from appca.ui.session.caching import kept
 
 LARGEST = 96  # pixels of a tile's side

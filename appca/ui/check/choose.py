@@ -7,25 +7,21 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.check import choose_advice
-from appca.analysis.check.choose import FOLDER, MODELS, MOST_ROWS, Cell, GridConfig, steps, stored
-from appca.analysis.check.choose_advice import GridTable, Suggestion
+from appca.analysis.check.choose import FOLDER, MODELS, MOST_ROWS, GridConfig, steps, stored
 from appca.analysis.check.journal import JournalStore
 from appca.data.dataset import Dataset
-from appca.data.numbers import fixed, number, percent
 from appca.jobs.choose import estimate
-from appca.plots.check import choose as plots
 from appca.runs.configuration import MODELS as ALL_MODELS
 from appca.runs.configuration import RunConfig, suited
 from appca.runs.fit import estimate_seconds
 from appca.runs.home import home
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
+from appca.ui.check import choose_pictures
 from appca.ui.parts import progress
-from appca.ui.parts.answers import Number, answer, numbers
-from appca.ui.parts.chart import chart
+from appca.ui.parts.answers import answer
 from appca.ui.parts.gaps_note import gaps_note
 from appca.ui.parts.text import about, duration, markdown
-from appca.ui.parts.widgets import one_of
 from appca.ui.session import computation, state
 from appca.ui.session.callbacks import guarded
 
@@ -38,15 +34,6 @@ LONG = 120.0  # seconds a grid may take by default; else every second K is left 
 SETTINGS = "choose_settings"  # in `st.session_state`: numbers asked for, by data and fit
 HELP_FOLDS = "Each part of the rows is held back once. More folds tell smaller differences apart."
 HELP_ROWS = "Of more rows a random sample is used."
-LIKELIHOOD, ERROR = "Likelihood", "Error"
-EXPLORE = "pages/explore/explore.py"
-WHY = (
-    "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others; "
-    "preprocessing is learned from the fitted part alone. Cells are compared fold by fold. If the "
-    "best cell lies inside the grid, the smallest choice within one standard error of it is "
-    "suggested. Where the likelihood rises to the edge, as on most real data, L is yours to "
-    "choose, and K is the elbow: before it a component gains more than on average, after it less."
-)
 
 
 def is_offered() -> bool:
@@ -128,7 +115,7 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
     store = JournalStore(home(), FOLDER)
 
     def heat_map() -> None:
-        filling(choose_advice.table(config, stored(store, config)))
+        choose_pictures.filling(choose_advice.table(config, stored(store, config)))
 
     told = "What is done is kept when you cancel."
     if progress.follow(config.id, "choose_cancel", told, heat_map):
@@ -142,9 +129,9 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
         with buttons:
             _start(dataset, config, left)
     if np.isfinite(found.log_likelihood).any():
-        draw(config, found, place, buttons)
+        choose_pictures.draw(config, found, place, buttons)
     else:
-        filling(found)
+        choose_pictures.filling(found)
     _left_out(config)
     if not left:
         seconds = sum(one.seconds for one in measures.values())
@@ -254,95 +241,3 @@ def _number(
 
     wide, told = (118 if name in {"max_rows", "n_folds", "k_step"} else 98), help_text or None
     return st.number_input(label, *limits, key=key, help=told, width=wide, on_change=changed)
-
-
-# What a grid over K and L shows: the answer, the heat map with its cells, and three numbers
-
-
-def draw(config: GridConfig, found: GridTable, place: Place, buttons: Place) -> None:
-    """Draw everything that is known; the answer, at its place, only of what has been measured."""
-    advice = choose_advice.advise(found)
-    best = choose_advice.suggest(found, advice, state.config().n_active or 2)
-    if best is not None:
-        with place:
-            answer(f"Try K = {best.cell[0]} and L = {best.cell[1]}", best.reason)
-        with buttons:
-            _adopt(*best.cell)
-    with st.container(key="beside"):
-        left, right = st.columns([1.7, 1], gap="medium")
-    with left, st.container(border=True):
-        picture = _picture(found, _measure())
-        heat_map(config, picture, best)
-    with right, st.container(border=True):
-        st.markdown("**What each component adds**")
-        chart(plots.by_budget(picture, best and best.cell), "choose_curves")
-    if best is not None:
-        st.html(numbers(_numbers(found, best.cell)))
-
-
-def _adopt(k: int, active: int) -> None:
-    now = state.config()
-    st.button(
-        f"Adopt {k} and {active}",
-        key="choose_adopt",
-        type="primary",
-        disabled=(now.k, now.n_active) == (k, active),
-        on_click=guarded(state.set_parameters),
-        kwargs={"n_components": k, "n_active": active},
-    )
-    with st.popover("Why?"):
-        st.markdown(WHY)
-
-
-def _measure() -> str:
-    return one_of("Fit to unseen rows", {LIKELIHOOD: LIKELIHOOD, ERROR: ERROR}, "choose_measure")
-
-
-def _picture(found: GridTable, measure: str) -> plots.Picture:
-    is_error = measure == ERROR
-    values = (found.error if is_error else found.log_likelihood).mean(axis=-1)
-    unit = "squared error per feature" if is_error else "nats per row"
-    return plots.Picture(values, found.components, found.actives, unit, is_error)
-
-
-def filling(found: GridTable) -> None:
-    """Draw the heat map of a grid that is being measured, or of one that would be."""
-    k, active = state.config().k, state.config().n_active or 0
-    now = (k, active) if k in found.components and active in found.actives else None
-    chart(plots.heat_map(_picture(found, LIKELIHOOD), now), "choose_live")
-    st.caption(f"{'Outlined: now. ' if now else ''}Each cell gets the likelihood of unseen rows.")
-
-
-def heat_map(config: GridConfig, picture: plots.Picture, best: Suggestion | None) -> None:
-    """Draw the heat map; a click on a cell opens Explore with its K and L."""
-    figure = plots.heat_map(picture, best and best.cell)
-    key = f"choose_map-{config.id}-{picture.smaller_is_better}"
-    clicked = st.plotly_chart(
-        figure,
-        key=key,
-        on_select="rerun",
-        selection_mode="points",
-        config={"displayModeBar": False},
-    )
-    st.caption("Outlined: suggested. Click a cell to see it in Explore.")
-    points = clicked["selection"]["points"]
-    if points:
-        k, active = points[0]["customdata"][:2]
-        state.set_parameters(n_components=int(k), n_active=int(active))
-        st.switch_page(EXPLORE)
-
-
-def _numbers(found: GridTable, cell: Cell) -> list[Number]:
-    """Return the suggested cell's likelihood, its gain over fixed components, and its error."""
-    i, j = found.components.index(cell[0]), found.actives.index(cell[1])
-    own = float(found.log_likelihood[i, j].mean())
-    told = [(fixed(own), f"nats per row at {cell[0]} and {cell[1]}")]
-    more = choose_advice.over_folds(choose_advice.gain(found)[i, j])
-    share = choose_advice.closed_on_average(found)[i, j]
-    if np.isfinite(more.mean):
-        told.append((f"+{fixed(float(more.mean))}", f"nats over PCA with {cell[1]}"))
-    if np.isfinite(share):
-        told.append((percent(share), f"of what PCA with all {cell[0]} gains"))
-    else:
-        told.append((number(found.error[i, j].mean()), "squared error per feature"))
-    return told

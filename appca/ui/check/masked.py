@@ -22,8 +22,7 @@ from appca.analysis.export.projections import csv_bytes, free_name
 from appca.data.dataset import Dataset
 from appca.data.numbers import number, percent
 from appca.jobs.masked import estimate
-from appca.plots.check.masked import hidden_errors
-from appca.plots.check.quality import unmeasured
+from appca.plots.check.quality import hidden_errors, unmeasured
 from appca.runs.configuration import defaults
 from appca.runs.fit import fits_around_gaps
 from appca.runs.home import home

@@ -7,7 +7,7 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import fixed, percent
 from appca.data.preprocessing import Fitted
 from appca.data.vae.autoencoder import Autoencoder
-from appca.plots.data.vae import loss
+from appca.plots.curves import loss
 from appca.plots.explore.sprites import Sprites, resized, tiles_of
 from appca.storage.wording import counted
 from appca.ui.data.overview import drawn

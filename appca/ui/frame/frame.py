@@ -1,26 +1,21 @@
 """What surrounds every page: state from the address, errors as one sentence, the status."""
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
-import numpy as np
 import streamlit as st
-from PIL import Image
 
-from appca.plots.palette import CATEGORICAL
 from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
 from appca.ui.data.files import dropping, opening
 from appca.ui.frame import browser, cold_start, memory, page_turn, status, upload_limit
+from appca.ui.frame.icon import icon, logo
 from appca.ui.parts.text import markdown
 from appca.ui.session import history, selection, services, state, watching
 from appca.ui.session.callbacks import TOLD, sentence
 from appca.ui.session.state import KEYS
 
 STYLE = Path(__file__).with_name("style.css")
-SIDE = 96
-PLANES = dict(zip((90, 30, -30), CATEGORICAL[:3], strict=True))  # angle, in degrees: colour
 
 
 def around_page(draw: Callable[[], None]) -> None:
@@ -98,31 +93,3 @@ def _write_address(**more: str | None) -> None:
     if state.is_ready():
         token, step = selection.token(state.current_dataset()), history.number()
         state.write_address(sel=token, step=step, **more)
-
-
-@cache
-def icon() -> Image.Image:
-    """Return the mark on a transparent ground."""
-    y, x = np.mgrid[:SIDE, :SIDE] / (SIDE - 1) * 2 - 1
-    picture = np.zeros((SIDE, SIDE, 4), np.uint8)
-    for angle, hexcode in PLANES.items():
-        turn = np.deg2rad(angle)
-        along, across = x * np.cos(turn) - y * np.sin(turn), x * np.sin(turn) + y * np.cos(turn)
-        inside = (np.abs(across) < 0.17) & (np.abs(along) < 0.95)
-        picture[inside] = [*bytes.fromhex(hexcode[1:]), 255]
-    return Image.fromarray(picture)
-
-
-def logo() -> str:
-    """Return the mark with the app's name as SVG; the grey reads on light and on dark."""
-    lines = "".join(
-        f'<line x1="-17" y1="0" x2="17" y2="0" stroke="{hexcode}" stroke-width="6.5" '
-        f'transform="rotate({-angle})"/>'
-        for angle, hexcode in PLANES.items()
-    )
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="132" height="40" viewBox="0 0 132 40">'
-        f'<g transform="translate(20 20)">{lines}</g>'
-        '<text x="48" y="28" font-family="Source Sans, Source Sans Pro, Helvetica, sans-serif" '
-        'font-size="25" font-weight="600" fill="#7d8da0">appca</text></svg>'
-    )

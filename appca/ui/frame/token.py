@@ -1,4 +1,4 @@
-"""A key in the address: whoever has none is not let in, by HTTP or by websocket.
+"""Who may connect: a key in the address, and other sites, by HTTP or by websocket.
 
 ``appca`` opens an address with a token, which is exchanged for a cookie at the first visit. Without
 the variable, as under plain ``streamlit run app.py``, everybody who reaches the server is let in.
@@ -9,19 +9,34 @@ import os
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode
 
+import streamlit as st
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
+from streamlit import net_util
 
 VARIABLE = "APPCA_TOKEN"
 OPEN = ("/_stcore/health",)  # says only that the server is there
 DAYS = 30
+LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _REFUSAL = (
     "This address needs its token: open the whole address that `appca` printed, "
     "with ?token= at its end.\n"
 )
+
+
+def ask_nobody() -> None:
+    """Tell Streamlit this machine's address, before it asks others for it.
+
+    When a page of another site knocks, Streamlit 1.67 compares its name with the address that a
+    machine on the Internet sees of this one, and every visitor waits until that has answered. Here
+    such a name counts only as one of `server.corsAllowedOrigins`.
+    """
+    if st.get_option("server.address") in LOOPBACK:
+        net_util._internal_ip = "127.0.0.1"
+    net_util._external_ip = net_util.get_internal_ip()  # sends nothing: it looks at a route
 
 
 def middleware() -> list[Middleware]:

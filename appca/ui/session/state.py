@@ -7,6 +7,7 @@ starts a new session, and a link bring the same picture back.
 
 from dataclasses import replace
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote
 
 import streamlit as st
 
@@ -16,9 +17,12 @@ from appca.data.sources.builtin import load
 from appca.runs.configuration import MODELS, MOST_COMPONENTS, RunConfig, defaults, suited
 from appca.storage.errors import InputError
 from appca.storage.schema import Count, Misfit, fitted
-from appca.ui.session import last_work, services
+from appca.ui.session import services
 
 FIRST_DATA = "digits"  # bundled, small, and a picture that everybody can read
+LAST_COOKIE = "appca_last"
+LAST_NAMES = {"data", "run", "k", "l"}
+LONGEST_COOKIE = 400  # characters; what is longer was not written here
 
 
 class Keys(NamedTuple):
@@ -73,7 +77,7 @@ def begin() -> bool:
         return False
     address = dict(st.query_params)
     st.session_state[KEYS.job] = address.get("job")
-    last = {} if last_work.NAMES & set(address) else last_work.address()
+    last = {} if LAST_NAMES & set(address) else last_address()
     if not (resolve(address) or resolve(last)):
         if last:
             take_notices()  # nobody has asked for it
@@ -247,3 +251,14 @@ def write_address(**more: str | None) -> None:
 def _set(wanted: RunConfig) -> None:
     st.session_state[KEYS.config] = wanted
     st.session_state.setdefault(KEYS.configs, {})[wanted.dataset] = wanted
+
+
+def last_address() -> dict[str, str]:
+    """Return the query parameters of what this browser looked at last; empty without.
+
+    The page keeps it as a cookie (see `frame/frame.js`): the server learns it when a window opens,
+    and another person's browser does not. What it names is looked up like an address, and may be
+    gone.
+    """
+    text = unquote(st.context.cookies.get(LAST_COOKIE, "")[:LONGEST_COOKIE])
+    return {name: value for name, value in parse_qsl(text) if name in LAST_NAMES}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from appca.studies.experiments.umap import nearest_classes
+from appca.analysis.explore.class_neighbours import nearest_classes
 from tests.fitted_runs import fitted_run
 
 

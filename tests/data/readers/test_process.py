@@ -59,7 +59,7 @@ def test_one_process_reads_one_file_after_the_other_and_is_replaced_when_it_ends
     apart("t.csv", TABLE, missing="mean")
     assert [one.pid for one in process._PROCESSES._idle] == [first.pid]
     os.kill(first.pid, signal.SIGKILL)
-    first._process.wait()
+    first.process.wait()
     assert apart("t.csv", TABLE, missing="mean").n_rows == 5
     assert [one.pid for one in process._PROCESSES._idle] != [first.pid]
 
@@ -132,7 +132,7 @@ def test_what_a_killed_server_left_is_removed_by_the_next_reading(tmp_path):
     for folder in (old, new):
         folder.mkdir()
         (folder / "0").write_bytes(b"rows")
-    day = time.time() - 2 * process._FORGOTTEN
+    day = time.time() - 2 * 86_400
     os.utime(old, (day, day))
     apart("t.csv", TABLE, limits=ReadLimits(scratch=tmp_path), missing="mean")
     assert [one.name for one in tmp_path.iterdir()] == ["reading-new"]

@@ -4,9 +4,9 @@ import itertools
 from pathlib import Path
 
 from appca.jobs.folder import JobFolder
-from appca.jobs.queue import following
 from appca.jobs.turns.job import Job
 from appca.jobs.turns.needs import Needs
+from appca.jobs.turns.order import following
 
 LONG, SHORT = Needs(60.0), Needs(1.0)
 

@@ -14,7 +14,7 @@ from appca.data.readers import read
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.jobs.folder import JobFolder
-from appca.jobs.new_data import project
+from appca.jobs.kinds import project
 from appca.jobs.progress import Context
 from appca.runs.home import home
 from appca.runs.new_data import key_of

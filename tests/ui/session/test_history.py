@@ -12,7 +12,7 @@ from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
 from appca.storage.errors import InputError
 from appca.ui.frame import browser
-from appca.ui.session import history, last_work, names, selection, services, state
+from appca.ui.session import history, names, selection, services, state
 from tests.ui.conftest import address, go, healthy, sentences
 
 
@@ -130,9 +130,9 @@ def test_a_step_to_data_that_are_gone_is_one_sentence(app, monkeypatch):
 
 def test_the_bare_address_opens_the_last_work_of_the_browser(start, monkeypatch):
     there = address(start("data/open", k="7", l="3"))
-    monkeypatch.setattr(last_work, "address", lambda: {"data": there["data"], "k": "7", "l": "3"})
+    monkeypatch.setattr(state, "last_address", lambda: {"data": there["data"], "k": "7", "l": "3"})
     assert address(healthy(start()))["run"] == there["run"]
     assert address(healthy(start(k="5")))["k"] == "5"  # an address wins
-    monkeypatch.setattr(last_work, "address", lambda: {"data": "f" * 64, "run": "0" * 12})
+    monkeypatch.setattr(state, "last_address", lambda: {"data": "f" * 64, "run": "0" * 12})
     again = healthy(start())  # what is gone is no news
     assert (address(again)["data"], address(again)["k"]) == (there["data"], "4")

@@ -5,10 +5,8 @@ readers and never used as a path. Files lie in a folder that nobody else may rea
 read them, or until the session is gone.
 """
 
-import contextlib
 import secrets
 import shutil
-import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -20,14 +18,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from appca.data.numbers import size
-from appca.storage import rights
+from appca.storage import atomic, rights
 from appca.storage.identity import is_id
 
 PREFIX = "/drop"
 NAME_HEADER = "x-appca-name"
 MOST_FILES = 5000
 LONGEST_NAME = 1000
-FORGOTTEN = 24 * 3600.0  # seconds after which a folder left by a killed server is removed
 _FOLDER = "drop-"
 _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
@@ -45,7 +42,7 @@ class DroppedFiles:
 
     def __init__(self, scratch: Path) -> None:
         rights.make_folder(scratch)
-        _remove_forgotten(scratch)
+        atomic.forget(scratch, _FOLDER)
         self._folder = rights.make_folder(scratch / f"{_FOLDER}{secrets.token_hex(8)}")
         self.remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self.files: list[tuple[str, Path]] = []
@@ -138,10 +135,3 @@ class Drops:
         for session in [one for one in list(self._waiting) if not self._is_alive(one)]:
             for arrival in self._waiting.pop(session, {}).values():
                 arrival.remove()
-
-
-def _remove_forgotten(scratch: Path) -> None:
-    for folder in scratch.glob(f"{_FOLDER}*"):
-        with contextlib.suppress(OSError):
-            if time.time() - folder.stat().st_mtime > FORGOTTEN:
-                shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from appca.plots.data.vae import loss
+from appca.plots.curves import loss
 
 
 def test_the_axis_shows_all_but_the_first_steep_epochs():

@@ -1,0 +1,87 @@
+"""For each class its nearest other class in the projection."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from appca.analysis.explore.subspaces import ranked
+from appca.analysis.groups.similar import projected
+
+
+class ClassNeighbour(NamedTuple):
+    """A class and the other class it lies nearest to."""
+
+    name: str
+    other: str | None  # None when no row shares its subspace with another class
+    share: float  # of the rows with a neighbour: those whose nearest row of another class is of it
+
+
+class ProjectedRows(Protocol):
+    """What is read of a fitted run."""
+
+    @property
+    def components(self) -> np.ndarray:
+        """(K, D)."""
+
+    @property
+    def scores(self) -> np.ndarray:
+        """(N, K)."""
+
+    @property
+    def active(self) -> np.ndarray:
+        """(N, K) bool."""
+
+
+def nearest_classes(
+    fitted: ProjectedRows, codes: np.ndarray, names: Sequence[str]
+) -> list[ClassNeighbour]:
+    """Find for each class the other class that its rows have nearest in the projection.
+
+    A row's neighbours are the rows of its own subspace, by the distance of their projections. Each
+    row votes for the class of its nearest row of another class.
+
+    Parameters
+    ----------
+    fitted : FittedRun, or what has these of it
+    codes : ndarray of int, shape (N,)
+        Class of each row; negative for rows without one, which are left out.
+    names : sequence of str
+        Of the classes.
+
+    Returns
+    -------
+    list of ClassNeighbour
+        One for each class, in the order of `names`. Ties go to the class named first.
+    """
+    kept = np.flatnonzero(codes >= 0)
+    active, own = fitted.active[kept], codes[kept]
+    nearest = np.full(len(kept), -1)
+    for subspace in ranked(active) if len(kept) else []:
+        points = projected(fitted.scores[kept], fitted.components, subspace)
+        index = _nearest_of_another_class(points, own[subspace.rows])
+        found = index >= 0
+        nearest[subspace.rows[found]] = own[subspace.rows[index[found]]]
+    return [_of_class(c, names, nearest[own == c]) for c in range(len(names))]
+
+
+def _nearest_of_another_class(points: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Place (m,) of the nearest row of another class, -1 without one."""
+    from scipy.spatial import cKDTree
+
+    index = np.full(len(points), -1)
+    if points.shape[1] == 0:  # rows that use no component lie in one point and nowhere else
+        return index
+    for code in np.unique(codes):
+        inside, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
+        if len(others):
+            index[inside] = others[cKDTree(points[others]).query(points[inside])[1]]
+    return index
+
+
+def _of_class(code: int, names: Sequence[str], nearest: np.ndarray) -> ClassNeighbour:
+    votes = np.bincount(nearest[nearest >= 0], minlength=len(names))
+    if not votes.sum():
+        return ClassNeighbour(names[code], None, 0.0)
+    other = int(votes.argmax())
+    return ClassNeighbour(names[code], names[other], float(votes[other] / votes.sum()))

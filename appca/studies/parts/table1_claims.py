@@ -1,0 +1,138 @@
+"""What the paper says of table 1, judged by the measured table."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from appca.data.numbers import percent
+from appca.studies.claims import CheckedClaim, checked, span
+from appca.studies.parts import paper_table
+from appca.studies.parts.methods import METHODS, MOST_BEYOND
+from appca.studies.study import Options, Row
+
+SAME_SIZE = ("fa_k", "fsfa", "isfa_k", "afa_gibbs", "afa")  # one for each row of the paper's table
+BY_EM = ("afa", "afa_most", "afa_paper")
+NEAR = 1.2  # times the oracle's squared error still counts as reaching it
+MORE = 1.05  # times the factors of the data are more than there are
+
+Cells = dict[tuple[str, int], dict[str, Row]]  # by design and K, the rows by method
+
+
+def claims(table: Sequence[Row], options: Options) -> list[CheckedClaim]:
+    """Judge all claims, each by the columns (design and K) that have the methods it is about."""
+    cells: Cells = {}
+    for row in table:
+        cells.setdefault((row["design"], row["K"]), {})[row["method"]] = row
+    return [
+        _lowest(cells),
+        _fresh(cells),
+        _everywhere(cells),
+        _optima(cells),
+        _gibbs(cells),
+        _surplus(cells),
+        _printed(table, options),
+    ]
+
+
+def _lowest(cells: Cells) -> CheckedClaim:
+    """Among the five methods of the paper, as often as in the paper; level errors count there."""
+    known = [place for place in cells if place in paper_table.COLUMNS]
+    claim = "aFA by EM has the lowest error of the five methods"
+    if not known:
+        return checked(claim, "the paper has no numbers for these K", [])
+    paper = 0
+    for place in known:
+        printed = {name: paper_table.read(name, *place) or math.inf for name in paper_table.PRINTED}
+        paper += printed["aFA EM"] == min(printed.values())
+    here = Counter(
+        str(METHODS[_best(cells[place], "mae", SAME_SIZE, least=True)].paper) for place in known
+    )
+    own = here["aFA EM"]
+    measured = f"in {own} of {len(known)}; {_counted(here)}. FA may use all K factors for any row"
+    tests, number = [own >= paper, own > 0], (f"{own} of {len(known)}", "least error")
+    return checked(claim, measured, tests, f"{paper} of {len(known)} columns", number)
+
+
+def _fresh(cells: Cells) -> CheckedClaim:
+    """By the likelihood of rows not fitted to, which many factors do not flatter."""
+    best = [_best(cell, "heldout", METHODS) for cell in cells.values()]
+    won = [method in BY_EM for method in best]
+    told = _counted(Counter(METHODS[method].title for method in best))
+    measured = f"in {sum(won)} of {len(won)} columns; {told}"
+    number = (f"{sum(won)} of {len(won)}", "best on new rows")
+    return checked("It describes new rows best, too", measured, won, number=number)
+
+
+def _everywhere(cells: Cells) -> CheckedClaim:
+    own, full = (_ratios(cells, method, "oracle_s") for method in ("afa", "afa_most"))
+    most = f", {span(full)} with the number of the fullest row" if full else ""
+    measured = f"{span(own)} times the squared error of an oracle that knows W{most}"
+    return checked("aFA performs well across all settings", measured, [r <= NEAR for r in own])
+
+
+def _optima(cells: Cells) -> CheckedClaim:
+    """On balanced data, of which aFA is the true model: from our start and from the paper's."""
+    balanced = {place: cell for place, cell in cells.items() if place[0] == "balanced"}
+    own, start = (_ratios(balanced, method, "oracle_s") for method in ("afa", "afa_paper"))
+    claim = "EM converges to good local optima (balanced data)"
+    if not own:
+        return checked(claim, "no balanced data", [])
+    worst, right = (
+        min(cell["afa"][name] for cell in balanced.values()) for name in ("cosine_least", "z_right")
+    )
+    measured = (
+        f"{span(own)} times the squared error of an oracle that knows W, from the paper's start "
+        f"{span(start)} times; worst |cos| of a column {worst:.3f}, Z right {percent(right, 1)}"
+    )
+    return checked(claim, measured, [ratio <= NEAR for ratio in own + start])
+
+
+def _gibbs(cells: Cells) -> CheckedClaim:
+    ratios = _ratios(cells, "afa_gibbs", "afa")
+    worse = [ratio > 1 for ratio in ratios]
+    measured = f"by Gibbs {span(ratios)} times the squared error, more in {_share(worse)} columns"
+    claim, number = "aFA by EM has a lower error than by Gibbs", (_share(worse), "below Gibbs")
+    return checked(claim, measured, worse, "all columns", number)
+
+
+def _surplus(cells: Cells) -> CheckedClaim:
+    ratios = _ratios(cells, "isfa_k", "oracle_z", "n_used")
+    more = [ratio > MORE for ratio in ratios]
+    measured = f"in {_share(more)} columns, {span(ratios)} times as many, at most K + {MOST_BEYOND}"
+    return checked("isFA uses more factors than there are", measured, more)
+
+
+def _printed(table: Sequence[Row], options: Options) -> CheckedClaim:
+    """Mean absolute errors cannot lie below the noise, unless rows are fitted by many factors."""
+    floor = options["noise_sd"] * math.sqrt(2 / math.pi)
+    printed = [value for row in paper_table.PRINTED.values() for value in row]
+    least = min(row["mae"] for row in table if row["method"] in METHODS)
+    measured = (
+        f"{sum(value < floor for value in printed)} of {len(printed)} numbers lie below "
+        f"{floor:.3f}, the noise alone; the least here is {least:.3f}"
+    )
+    tests = [min(printed) >= min(floor, least)]
+    return checked("The errors are mean absolute errors", measured, tests, span(printed, ".3f"))
+
+
+def _best(
+    cell: dict[str, Row], measure: str, methods: Iterable[str], *, least: bool = False
+) -> str:
+    found = {method: cell[method][measure] for method in methods if method in cell}
+    return (min if least else max)(found, key=lambda method: found[method])
+
+
+def _ratios(cells: Cells, own: str, other: str, measure: str = "mse") -> list[float]:
+    return [
+        cell[own][measure] / cell[other][measure]
+        for cell in cells.values()
+        if own in cell and other in cell
+    ]
+
+
+def _counted(times: Counter[str]) -> str:
+    return "; ".join(f"{name} in {n}" for name, n in times.most_common())
+
+
+def _share(tests: Sequence[bool]) -> str:
+    return f"{sum(tests)} of {len(tests)}"

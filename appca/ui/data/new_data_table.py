@@ -1,0 +1,99 @@
+"""New rows as a table, those that fit least first, images beside their reconstruction."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.data.new_data import NewRowsVerdict
+from appca.analysis.explore.subspaces import title
+from appca.analysis.fitted import FittedRun
+from appca.data.dataset import Dataset
+from appca.plots.components.components import data_uri
+from appca.ui.session.caching import by_key
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_LISTED = 100  # rows; the saved file has all
+HEIGHT = 400  # pixels
+
+
+def draw(
+    dataset: Dataset,
+    fitted: FittedRun,
+    said: NewRowsVerdict,
+    order: np.ndarray,
+    key: str,
+    *,
+    dark: bool,
+) -> int:
+    """Draw the table and return the row to look at: the one ticked, else the first.
+
+    `order` has the rows to list, at least one, those that fit least first; `key` names the numbers:
+    another table is another widget. `dark` draws high values of images dark.
+    """
+    top = order[:MOST_LISTED]
+    images = _images(f"{key}-{dark}-{top.tolist()}", dataset, fitted, top, dark=dark)
+    pictures = {name: st.column_config.ImageColumn(name, width="small") for name in images}
+    event = st.dataframe(
+        table_of(dataset, fitted, said, top, images),
+        hide_index=True,
+        width="stretch",
+        height=HEIGHT,
+        key=f"new-data-table-{key}",
+        selection_mode="single-row",
+        on_select="rerun",
+        column_config=pictures,
+        row_height=44 if images else None,
+    )
+    if len(top) < len(order):
+        st.caption(f"The {len(top)} that fit least of {len(order):,}; the saved file has all.")
+    ticked = event["selection"]["rows"]
+    return int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
+
+
+def table_of(
+    dataset: Dataset,
+    fitted: FittedRun,
+    said: NewRowsVerdict,
+    rows: np.ndarray,
+    images: dict[str, list[str]],
+) -> "pd.DataFrame":
+    """Return what is known of rows as a table; `images` gives columns of pictures."""
+    import pandas as pd
+
+    columns: dict[str, object] = {"id": dataset.ids[rows]} | images
+    columns["fits"] = np.where(said.fits[rows], "yes", "no")
+    for name, values in list(dataset.labels.items())[:1]:
+        columns[name if name not in columns else f"{name} (label)"] = values[rows]
+    columns["T² / limit"], columns["Q / limit"] = said.ratios[rows].round(2).T
+    columns["subspace"] = [
+        title(tuple(np.flatnonzero(fitted.active[row])), fitted.numbers) for row in rows
+    ]
+    columns["membership"] = fitted.membership[rows].round(3)
+    columns["residual"] = [float(f"{value:.3g}") for value in fitted.error[rows]]
+    columns["log-likelihood"] = fitted.log_likelihood_rows[rows].round(2)
+    return pd.DataFrame(columns)
+
+
+def reconstructed(fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
+    """Return what the run rebuilds of rows (n, D), in units of the data."""
+    W, mean = fitted.components.astype(np.float64), fitted.mean.astype(np.float64)
+    return fitted.preprocessing.inverse_transform(fitted.scores[rows].astype(np.float64) @ W + mean)
+
+
+@by_key(16)
+def _images(
+    dataset: Dataset, fitted: FittedRun, rows: np.ndarray, *, dark: bool
+) -> dict[str, list[str]]:
+    if dataset.image_shape is None:
+        return {}
+    pictures = {
+        "image": dataset.images(rows),
+        "reconstruction": dataset.as_images(reconstructed(fitted, rows)),
+    }
+    return {
+        name: [data_uri(255 - image if dark else image) for image in images]
+        for name, images in pictures.items()
+    }
