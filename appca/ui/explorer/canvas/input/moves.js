@@ -131,12 +131,6 @@ export class Moves {
     this.flyTo(view, view.home);
   }
 
-  /** @param {View} view @param {number} panel */
-  showPanel(view, panel) {
-    const rect = view.parts[0].rects[panel];
-    if (rect) this.flyTo(view, fitting(rect, view.rect, 0.35));
-  }
-
   /** @param {View} view @param {number} factor about the middle */
   zoom(view, factor) {
     const { x, y, w, h } = view.rect;
