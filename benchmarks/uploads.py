@@ -71,7 +71,6 @@ def row_of(one, address: str, server: int, uploader) -> results.Row:
     """Upload a file and open pages until it is answered."""
     data = one.make()
     uploader.goto(f"{address}/data")
-    uploader.get_by_role("tab", name="Your files").click(timeout=MINUTE)
     box = uploader.locator('[class*="st-key-upload-"] input[type=file]')
     box.wait_for(state="attached", timeout=MINUTE)
     before, done, peak = memory(server), Event(), [0]
@@ -87,7 +86,7 @@ def row_of(one, address: str, server: int, uploader) -> results.Row:
     box.set_input_files(
         [{"name": one.name, "mimeType": "application/octet-stream", "buffer": data}]
     )
-    answer = uploader.locator("[data-testid=stAlert], .st-key-upload_use").first
+    answer = uploader.locator("[data-testid=stAlert], .st-key-explore_bar").first
     openings = []
     while not openings or not answer.is_visible():
         openings.append(opened(address))

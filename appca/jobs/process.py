@@ -54,7 +54,8 @@ def start_compiler() -> "subprocess.Popen[bytes]":
         "import os; getattr(os, 'nice', int)(19)\n"
         "from appca.analysis.explore import room\n"
         "from appca.models.orthonormal import em\n"
-        "room.compile_ahead(); em.compile_ahead()"
+        "from appca.models.incomplete import missing_supports\n"
+        "room.compile_ahead(); em.compile_ahead(); missing_supports.compile_ahead()"
     )
     none = subprocess.DEVNULL
     command = (sys.executable, "-c", code)

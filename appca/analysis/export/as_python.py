@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from keyword import iskeyword
 from pathlib import PurePath
+from textwrap import fill
 from typing import Any, NamedTuple
 
 from appca.data.dataset import Dataset
@@ -27,6 +28,7 @@ class Recipe(NamedTuple):
     threads: int  # of BLAS
     log_likelihood: float  # of the run, nats
     imported: bool = False  # it came in a file: nobody here knows that these settings make it
+    numbers: tuple[int, ...] = ()  # of the components in the app; () counts from 1
 
 
 def script(dataset: Dataset, recipe: Recipe) -> str:
@@ -65,6 +67,10 @@ def _heading(dataset: Dataset, recipe: Recipe) -> str:
         if not recipe.imported
         else "# It came in a session file; fitted anew by its settings, the numbers may be others."
     )
+    known = ", ".join(map(str, recipe.numbers))
+    if recipe.numbers and recipe.numbers != tuple(range(1, len(recipe.numbers) + 1)):
+        known = f"The app calls its components {known}, in this order."
+        same += "\n" + fill(known, WIDTH, initial_indent="# ", subsequent_indent="# ")
     return f"# Fit {recipe.run}: {recipe.title}, of {name}.\n{same}"
 
 
@@ -99,7 +105,7 @@ def _loading(dataset: Dataset) -> tuple[str, list[str]]:
         name = "read" if len(files) == 1 else "read_many"
         return f"from appca.data.readers import {name}", _reading(dataset)
     copy = [
-        "# The app's own copy of the data, on the machine the run was made on.",
+        "# The app's own copy of the data, on the machine of the fit.",
         f"dataset = DatasetStore(home()).get({dataset.digest!r})",
     ]
     imports = "from appca.data.store import DatasetStore\nfrom appca.runs.home import home"
@@ -169,7 +175,7 @@ def reading_options(report: Mapping[str, Any], dataset: Dataset) -> dict[str, An
 def _check(dataset: Dataset) -> str:
     return (
         f"expected = {dataset.digest!r}\n"
-        'assert dataset.digest == expected, "these are not the data of the run"'
+        'assert dataset.digest == expected, "these are not the data of the fit"'
     )
 
 
@@ -201,7 +207,7 @@ def _fit(kind: str, recipe: Recipe) -> str:
     stop = (
         "iterations = itertools.count(1)\n\n\n"
         "def stop(progress):\n"
-        f"    if next(iterations) == {recipe.stopped_at}:  # the run was stopped by hand then\n"
+        f"    if next(iterations) == {recipe.stopped_at}:  # the fit was stopped by hand then\n"
         "        raise StopIteration\n\n\n"
     )
     return stop + _written("model = " + kind, {**keywords, "callback": "stop"}) + ".fit(Y)"

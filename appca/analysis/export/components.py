@@ -42,8 +42,10 @@ def component_table(
     import pandas as pd
 
     table: dict[str, object] = {FEATURE: feature_names(dataset), MEAN: patterns.mean}
-    for name, pattern in zip(headings(fitted, columns), patterns.components, strict=True):
-        table[f"{name} (component)" if name in (FEATURE, MEAN) else name] = pattern
+    names = headings(fitted, columns)
+    for k in np.argsort(fitted.numbers) if fitted.numbers else range(len(names)):
+        name = names[k]
+        table[f"{name} (component)" if name in (FEATURE, MEAN) else name] = patterns.components[k]
     return pd.DataFrame(table)
 
 

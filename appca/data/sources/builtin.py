@@ -55,7 +55,7 @@ SOURCES: dict[str, Source] = {
         Source(
             "coil20",
             "COIL-20",
-            "20 objects on a turntable, seen every 5 degrees",
+            "20 objects, 72 views each",
             False,
             1440,
             1024,
@@ -67,12 +67,12 @@ SOURCES: dict[str, Source] = {
             ),
             "20 × 72",
         ),
-        Source("turntable", "Turntable", "13 shaded solids, seen every 5 degrees", True, 936, 1024),
+        Source("turntable", "Turntable", "13 solids, 72 views each", True, 936, 1024),
         Source("planes", "Three planes", "Points near three planes in space", True, 900, 3),
         Source(
             "brain", "Small brain", "A made-up brain recording with its events", True, 2720, 120
         ),
-        Source("wine", "Wine", "Chemical measurements of wines of three growers", True, 178, 13),
+        Source("wine", "Wine", "Wines of three growers", True, 178, 13),
         Source("breast_cancer", "Breast cancer", "Measurements of cell nuclei", True, 569, 30),
     )
 }

@@ -29,7 +29,7 @@ import numpy as np
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import Callback, EMResult, iterate, plain, squarem, watcher
+from appca.models.algebra.loop import Callback, EMResult, iterate, nesterov, plain, watcher
 from appca.models.algebra.threads import in_order
 from appca.models.incomplete import missing_supports
 from appca.models.incomplete.missing_supports import IncompletePosterior, IncompleteProjections
@@ -282,13 +282,13 @@ def step(
     return statistics.log_likelihood, maximise(statistics, state, data, settings)
 
 
-def extrapolate(
-    x0: IncompleteState, x1: IncompleteState, x2: IncompleteState, settings: EMSettings
+def extend(
+    before: IncompleteState, now: IncompleteState, beta: float, settings: EMSettings
 ) -> IncompleteState:
-    """Take a SQUAREM step as `acceleration` does; the offset follows as the shift does there."""
-    a, b, c = (em.SubspaceState(x.W, x.offset, x.latent, x.noise) for x in (x0, x1, x2))
-    ahead = acceleration.extrapolate(a, b, c, settings)
-    return IncompleteState(ahead.W, ahead.shift, ahead.latent, ahead.noise, x2.members)
+    """Take a momentum step as `acceleration` does; the offset follows as the shift does there."""
+    a, b = (em.SubspaceState(x.W, x.offset, x.latent, x.noise) for x in (before, now))
+    ahead = acceleration.extend(a, b, beta, settings)
+    return IncompleteState(ahead.W, ahead.shift, ahead.latent, ahead.noise, now.members)
 
 
 class IncompleteEMControl(NamedTuple):
@@ -315,7 +315,7 @@ def fit(
     advance = partial(step, data=data, settings=settings)
     path = plain(advance, start)
     if control.accelerate:
-        path = squarem(advance, start, partial(extrapolate, settings=settings))
+        path = nesterov(advance, start, partial(extend, settings=settings))
     result = iterate(
         path,
         tol=control.tol * data.shape[0],

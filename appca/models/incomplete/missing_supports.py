@@ -11,8 +11,8 @@ the collapsed posterior of adaptive factor analysis (`slot_kernels`) holds with 
     Lam_S = I + A_SS,    v_S = E[u | S, y_O] = inv(Lam_S) c_S,
     E[u u' | S, y_O] = inv(Lam_S) + v_S v_S'.
 
-Up to `MOST_SETS` supports all are summed, many rows at once. Beyond, each row is given wholly to
-the best support that single replacements find (classification EM), and whatever is built on that
+Up to `MOST_SETS` supports all are summed (`support_sum_kernels`). Beyond, each row is given wholly
+to the best support that single replacements find (classification EM), and whatever is built on that
 says so.
 """
 
@@ -22,11 +22,8 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
-from appca.models.algebra.gaussian import Array
 from appca.models.supports import row_blocks
 from appca.models.supports.row_supports import CollapsedModel, RowSupports
 
@@ -34,7 +31,6 @@ Floats = NDArray[np.float64]
 Members = NDArray[np.int64]
 
 MOST_SETS = 1000
-BLOCK_FLOATS = 2**17  # 1 MB: the matrices of a block of rows stay in the cache
 MODE = np.array([math.inf])
 SEED = 0  # the kernels want seeds; a search for modes draws the order of the slots only
 
@@ -58,107 +54,40 @@ class IncompletePosterior(NamedTuple):
     scores: Floats  # (n, K) E[u z] given that support
 
 
-class SupportLayout(NamedTuple):
-    """Where the entries of all C supports lie; U = L(L+1)/2."""
-
-    sets: Members  # (C, L), ascending
-    entries: Members  # (L, L, C) pairs of A that make A_SS
-    slots: scipy.sparse.csr_array  # (K, L C) sums slots over the supports that hold a factor
-    pairs: scipy.sparse.csr_array  # (P, U C) sums upper entries over the supports that hold a pair
-    holds: scipy.sparse.csr_array  # (K, C)
-
-
 def is_exact(n_components: int, n_active: int) -> bool:
     """Whether all supports are summed."""
     return math.comb(n_components, n_active) <= MOST_SETS
 
 
 @cache
-def layout(K: int, L: int) -> SupportLayout:
-    """List all L-subsets of K and where their entries belong."""
-    sets = np.array(list(itertools.combinations(range(K), L)), dtype=np.int64)
-    C, number = len(sets), np.zeros((K, K), dtype=np.int64)
-    upper = np.triu_indices(K)
-    number[upper] = np.arange(len(upper[0]))
-    number = np.maximum(number, number.T)
-    entries = number[sets.T[:, None, :], sets.T[None, :, :]]
-    of_pairs = entries[np.triu_indices(L)]
-    each = np.tile(np.arange(C), L)
-    return SupportLayout(
-        sets,
-        entries,
-        _sums(sets.T.ravel(), np.arange(L * C), (K, L * C)),
-        _sums(of_pairs.ravel(), np.arange(of_pairs.size), (len(upper[0]), of_pairs.size)),
-        _sums(sets.T.ravel(), each, (K, C)),
-    )
-
-
-def _sums(rows: Array, columns: Array, shape: tuple[int, int]) -> scipy.sparse.csr_array:
-    return scipy.sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+def layout(K: int, L: int) -> tuple[Members, Members]:
+    """List all L-subsets of K in rising order (C, L), and number the pairs of K (K, K)."""
+    sets, number = np.array(list(itertools.combinations(range(K), L))), np.zeros((K, K), np.int64)
+    number[np.triu_indices(K)] = np.arange(K * (K + 1) // 2)
+    return sets, np.maximum(number, number.T)
 
 
 def posterior(projections: IncompleteProjections, n_active: int) -> IncompletePosterior:
     """Sum over all supports of every row."""
-    n, K = projections.c.shape
-    at = layout(K, n_active)
-    size = max(1, BLOCK_FLOATS // at.entries.size)
-    same_pattern = len(projections.A) < n
-    common = _inverse(projections.A.T[at.entries]) if same_pattern else None
-    parts = []
-    for start in range(0, n, size):
-        part = slice(start, min(start + size, n))
-        inverse = common or _inverse(np.ascontiguousarray(projections.A[part].T)[at.entries])
-        parts.append(_block(projections.c[part], inverse, at))
-    return IncompletePosterior(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    from appca.models.incomplete import support_sum_kernels
 
-
-def _inverse(V: Floats) -> tuple[Floats, Floats]:
-    """Inverse and log determinant of I + V, matrices in the first two axes, by Gauss and Jordan.
-
-    Positive definite with eigenvalues from 1 on, so no pivoting; one pass over the whole block a
-    row of the matrices, which for many small matrices is several times faster than LAPACK on each.
-    """
-    L = len(V)
-    V = np.array(V)
-    log_det = np.zeros(V.shape[2:])
-    V[np.arange(L), np.arange(L)] += 1.0
-    for k in range(L):
-        pivot, column = V[k, k].copy(), V[:, k].copy()
-        log_det += np.log(pivot)
-        column[k] = 0.0
-        V[:, k] = 0.0
-        V[k, k] = 1.0
-        V[k] /= pivot
-        V -= column[:, None] * V[k][None]
-    return V, log_det
-
-
-def _block(c: Floats, inverse: tuple[Floats, Floats], at: SupportLayout) -> tuple[Array, ...]:
-    """Sum over the supports of rows c (n, K), with inv(Lam_S) (L, L, C, n) and log|Lam_S|."""
-    V, log_det = inverse
+    A, c = (np.ascontiguousarray(part) for part in projections)
     n, K = c.shape
-    C, L = at.sets.shape
-    i, j = np.triu_indices(L)
-    c_S = np.ascontiguousarray(c.T)[at.sets.T]  # (L, C, n)
-    v = (V * c_S[None]).sum(axis=1)  # inv(Lam_S) c_S
-    f = 0.5 * ((v * c_S).sum(axis=0) - log_det)  # (C, n)
-    log_sum = logsumexp(f, axis=0)
-    p = np.exp(f - log_sum)  # p(S | y_O)
-    mean = p * v
-    second = mean[i] * v[j] + p * V[i, j]
-    best, rows = f.argmax(axis=0), np.arange(n)
-    members = at.sets[best]
+    sets, pairs = layout(K, n_active)
+    members, probability = np.empty((n, n_active), np.int64), np.empty(n)
+    sums = np.empty(n), np.empty((n, K)), np.empty((n, K)), np.empty((n, A.shape[1]))
+    support_sum_kernels.posterior(A, c, sets, pairs, (*sums, members, probability))
+    rows = np.minimum(np.arange(n), len(A) - 1)[:, None, None]
+    Lam = np.eye(n_active) + A[rows, pairs[members[:, :, None], members[:, None, :]]]
+    v = np.linalg.solve(Lam, np.take_along_axis(c, members, axis=1)[:, :, None])[:, :, 0]
     scores = np.zeros((n, K))
-    scores[rows[:, None], members] = v[:, best, rows].T
-    return (
-        log_sum,
-        (at.holds @ p).T,
-        (at.slots @ mean.reshape(L * C, n)).T,
-        (at.pairs @ second.reshape(len(i) * C, n)).T,
-        members,
-        p[best, rows],
-        scores,
-    )
+    np.put_along_axis(scores, members, v, axis=1)
+    return IncompletePosterior(*sums, members, probability, scores)
+
+
+def compile_ahead() -> None:
+    """Compile the sum over supports, once a machine, so that no fit waits for it."""
+    posterior(IncompleteProjections(np.zeros((1, 3)), np.zeros((1, 2))), 1)
 
 
 def map_support(

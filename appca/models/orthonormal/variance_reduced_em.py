@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import iterate, nesterov
+from appca.models.algebra.loop import Momentum, iterate, nesterov
 from appca.models.algebra.stiefel import polar
 from appca.models.orthonormal.acceleration import extend
 from appca.models.orthonormal.em import (
@@ -83,6 +83,7 @@ def variance_reduced_em(
     about_origin = about(sample.X, sample.origin)
     coordinates[:, :q] = project(about_origin, sample.basis)
     sums, inner = em_map.sums(anchor), INNER_ITERATIONS
+    momentum: Momentum[SubspaceState] = Momentum()  # which lasts, though W is in other coordinates
     yield sums.log_likelihood, anchor
     while inner >= LEAST_INNER_ITERATIONS:
         W_next = polar(sums.A, anchor.W)  # the next EM step on all rows
@@ -91,14 +92,20 @@ def variance_reduced_em(
         coordinates[:, q:width] = project(about_origin, basis[:, q:])
         part = Rows(coordinates[:, :width], None, about_origin.squares, rows.n_features)
         inside = anchor._replace(W=basis.T @ anchor.W)
-        inside = _inner_em(inside, sums._replace(A=basis.T @ sums.A), part, size, settings, inner)
+        if momentum.before is not None:
+            momentum.before = momentum.before._replace(W=polar(basis.T @ momentum.before.W))
+        inside = _inner_em(
+            inside, sums._replace(A=basis.T @ sums.A), part, size, settings, inner, momentum
+        )
+        if momentum.before is not None:
+            momentum.before = momentum.before._replace(W=basis @ momentum.before.W)
         proposed = inside._replace(W=polar(basis @ inside.W))
         reached = em_map.sums(proposed)
         if reached.log_likelihood >= sums.log_likelihood:
             anchor, sums = proposed, reached
             yield sums.log_likelihood, anchor
         else:
-            inner //= 2
+            inner, momentum = inner // 2, Momentum()
 
 
 def _inner_em(
@@ -108,12 +115,13 @@ def _inner_em(
     size: DataSize,
     settings: EMSettings,
     iterations: int,
+    momentum: Momentum[SubspaceState],
 ) -> SubspaceState:
     """Raise l~ from the anchor, where `sums` are those of all rows."""
     scale = size.mass / sample.n
     C = correction(sums, expect(anchor, sample, settings), scale)
     advance = partial(corrected_step, sample=sample, C=C, scale=scale, size=size, settings=settings)
-    path = nesterov(advance, anchor, partial(extend, settings=settings))
+    path = nesterov(advance, anchor, partial(extend, settings=settings), momentum)
     return iterate(path, tol=0.0, max_iter=iterations).state
 
 

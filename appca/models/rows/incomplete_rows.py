@@ -12,7 +12,7 @@ import scipy.sparse
 
 from appca.models.algebra.gaussian import Array
 
-BLOCK_ROWS = 2048  # bounds the second moments that are held at a time
+BLOCK_ROWS = 512  # bounds the second moments that are held at a time, and shares rows out
 SAME_PATTERN = 64  # rows from which a common pattern of missing entries pays for a block of its own
 
 

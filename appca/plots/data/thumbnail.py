@@ -11,12 +11,13 @@ from appca.plots.palette import CATEGORICAL
 WIDTH, HEIGHT, GAP = 720, 400, 10  # pixels
 COLUMNS, LINES = 3, 2
 MOST_ROWS = 900  # drawn in a panel
-GROUND, PANEL = (0xF4, 0xF6, 0xF9), (0xFF, 0xFF, 0xFF)
+LIGHT = (0xF4, 0xF6, 0xF9), (0xFF, 0xFF, 0xFF)  # the ground and its panels
+DARK = (0x0C, 0x10, 0x16), (0x16, 0x1D, 0x27)
 EDGE = 0.5  # percent of the rows beyond each edge
 DOT = np.argwhere(np.hypot(*np.mgrid[-2.5:3, -2.5:3]) < 3.0)  # its pixels, of six by six
 
 
-def thumbnail(fitted: FittedRun, codes: np.ndarray | None) -> np.ndarray:
+def thumbnail(fitted: FittedRun, codes: np.ndarray | None, dark: bool = False) -> np.ndarray:
     """Draw the fullest subspaces, or pairs of components where there are very many.
 
     Parameters
@@ -24,13 +25,16 @@ def thumbnail(fitted: FittedRun, codes: np.ndarray | None) -> np.ndarray:
     fitted : FittedRun
     codes : ndarray of int, shape (N,), or None
         Class of each row.
+    dark : bool
+        Whether the page is; the colours of classes are the same on both grounds.
 
     Returns
     -------
     ndarray of uint8, shape (HEIGHT, WIDTH, 3)
     """
     picture = np.empty((HEIGHT, WIDTH, 3), np.uint8)
-    picture[:] = GROUND
+    ground, ground_of_panels = DARK if dark else LIGHT
+    picture[:] = ground
     table = np.array([tuple(bytes.fromhex(colour[1:])) for colour in CATEGORICAL], np.uint8)
     groups = _groups(fitted)
     columns, lines = min(COLUMNS, len(groups)) or 1, -(-len(groups) // COLUMNS) or 1
@@ -40,7 +44,7 @@ def thumbnail(fitted: FittedRun, codes: np.ndarray | None) -> np.ndarray:
         line, column = divmod(place, columns)
         top, left = GAP + line * (height + GAP), GAP + column * (width + GAP)
         panel = picture[top : top + height, left : left + width]
-        panel[:] = PANEL
+        panel[:] = ground_of_panels
         rows = group.rows[np.random.default_rng(0).permutation(len(group.rows))[:MOST_ROWS]]
         colours = table[0 if codes is None else codes[rows] % len(table)]
         _dots(panel, _positions(fitted, group.components, rows), colours)

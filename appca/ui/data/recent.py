@@ -9,7 +9,7 @@ import streamlit as st
 
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.plots.data.thumbnail import in_the_dark, thumbnail
+from appca.plots.data.thumbnail import thumbnail
 from appca.runs.store import Run
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
@@ -65,9 +65,9 @@ def cards(runs: Sequence[Run], *, several: bool = False) -> None:
 
 def _card(run: Run, several: bool) -> None:
     dataset = _dataset(run)
-    picture = None if dataset is None else _picture(run.id, run, dataset)
+    dark = is_dark()
+    picture = None if dataset is None else _picture(f"{run.id} {dark}", run, dataset, dark)
     if picture is not None:
-        picture = in_the_dark(picture) if is_dark() else picture
         st.image(picture, width="stretch", alt="The fullest panels")
     name = _title(run, dataset)
     rows = "" if dataset is None else f"{counted(dataset.n_rows, 'row')} · "
@@ -138,12 +138,13 @@ def _dataset(run: Run) -> Dataset | None:
 
 
 @by_key(64)
-def _picture(run: Run, dataset: Dataset) -> np.ndarray | None:
+def _picture(run: Run, dataset: Dataset, dark: bool) -> np.ndarray | None:
     try:
         fitted: FittedRun = run.fitted
     except InputError:
         return None
-    return thumbnail(fitted, dataset.class_column[1] if dataset.class_column else None)
+    codes = dataset.class_column[1] if dataset.class_column else None
+    return thumbnail(fitted, codes, dark)
 
 
 def _open(run: Run) -> bool:

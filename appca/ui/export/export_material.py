@@ -56,4 +56,5 @@ def recipe(shown: Shown) -> Recipe:
         threads=threads(),
         log_likelihood=shown.info.log_likelihood,
         imported=config.imported is not None,
+        numbers=shown.fitted.numbers,
     )

@@ -154,7 +154,7 @@ def _subspaces(material: Material, pictured: Sprites | None) -> str:
 def _line(material: Material, one: Subspace, pictured: Sprites | None) -> list[object]:
     fitted, classes = material.fitted, material.dataset.class_column
     line: list[object] = [
-        title(one.components),
+        title(one.components, fitted.numbers),
         f"{len(one.rows):,}",
         percent(len(one.rows) / material.dataset.n_rows),
         percent(fitted.membership[one.rows].mean(dtype=float), 1),

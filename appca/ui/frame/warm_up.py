@@ -73,9 +73,10 @@ class WarmUp:
         if compiler.wait() != 0:
             return
         from appca.analysis.explore import room
+        from appca.models.incomplete import missing_supports
         from appca.models.orthonormal import em
 
-        for load in (room.compile_ahead, em.compile_ahead):
+        for load in (room.compile_ahead, em.compile_ahead, missing_supports.compile_ahead):
             with page_turn.between():
                 pass  # a quiet moment to begin in; pages need not wait for these
             if not self._ended.is_set():

@@ -175,7 +175,7 @@ def test_other_data_are_refused_by_the_script(tmp_path):
     config = RunConfig(dataset.digest, SCALED, "PPCA", {"n_components": 2})
     text = script(dataset, recipe_of(config, fit_run(dataset, config)))
     (tmp_path / "own.csv").write_bytes(table().replace(b"item 3,", b"item three,"))
-    with pytest.raises(AssertionError, match="these are not the data of the run"):
+    with pytest.raises(AssertionError, match="these are not the data of the fit"):
         executed([text], tmp_path)
 
 

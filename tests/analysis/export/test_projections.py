@@ -53,6 +53,18 @@ def run_of(n_rows: int = 30, seed: int = 0) -> FittedRun:
     )
 
 
+def test_components_have_the_numbers_under_which_people_know_them():
+    fitted = run_of()
+    renumbered = replace(fitted, numbers=(7, 2, 5))
+    columns = Columns(inclusion=True)
+    plain, table = (projection_table(dataset(), one, None, columns) for one in (fitted, renumbered))
+    kept = [name for name in table if name.startswith(("component_", "inclusion_"))]
+    assert kept == [f"{what}_{n}" for what in ("component", "inclusion") for n in (2, 5, 7)]
+    for k, number in enumerate((7, 2, 5), 1):
+        assert (table[f"component_{number}"] == plain[f"component_{k}"]).all()
+    assert set(table["subspace"]) == {"{2,7}", "{5,7}", "{2,5}"}
+
+
 def test_each_line_holds_what_belongs_to_its_row(seed):
     data, fitted = dataset(), run_of(seed=seed)
     rows = np.random.default_rng(seed).permutation(30)[:12]

@@ -4,17 +4,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from appca.models.algebra.loop import STOPPED, Progress, iterate, nesterov, plain, squarem, watcher
+from appca.models.algebra.loop import STOPPED, Progress, iterate, nesterov, plain, watcher
 
 
 def halving(state):
     """Log-likelihood -x^2; every step halves x."""
     return -(state**2), state / 2.0
-
-
-def aitken(x0, x1, x2):
-    """Aitken's leap reaches the limit of a geometric sequence at once."""
-    return x0 - (x1 - x0) ** 2 / (x2 - 2.0 * x1 + x0)
 
 
 def test_plain_iteration_reports_the_likelihood_of_the_state_it_returns():
@@ -51,34 +46,6 @@ def test_a_plateau_shorter_than_ten_iterations_does_not_stop_it():
     path = ((height, i) for i, height in enumerate(heights))
     climb = iterate(path, tol=1e-3, max_iter=30)
     assert climb.log_likelihood == 6.0
-
-
-def test_a_leap_that_pays_is_taken():
-    climb = iterate(squarem(halving, 8.0, aitken), tol=0.0, max_iter=2)
-    assert climb.log_likelihoods == [-16.0, 0.0]
-    assert climb.state == 0.0
-
-
-@pytest.mark.parametrize("value", [-1e9, math.nan], ids=["lower", "not a number"])
-def test_a_leap_that_hurts_is_refused(value):
-    def advance(state):
-        return (value, state) if state > 100.0 else halving(state)
-
-    climb = iterate(squarem(advance, 8.0, lambda _a, _b, _c: 1000.0), tol=-math.inf, max_iter=6)
-    assert climb.log_likelihoods == [-(4.0**2 / 4.0**i) for i in range(6)]
-
-
-@pytest.mark.parametrize("leap", [lambda c: c / 8.0, lambda _c: 1000.0], ids=["taken", "refused"])
-def test_every_leap_starts_from_three_successive_states(leap):
-    seen = []
-
-    def extrapolate(*states):
-        seen.append(states)
-        return leap(states[2])
-
-    iterate(squarem(halving, 1024.0, extrapolate), tol=-math.inf, max_iter=12)
-    assert len(seen) >= 4
-    assert all(b == a / 2.0 and c == b / 2.0 for a, b, c in seen)
 
 
 def onwards(before, now, beta):

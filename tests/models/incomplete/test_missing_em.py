@@ -1,5 +1,6 @@
 """Rows with missing entries, against the reference and against loops over rows."""
 
+import itertools
 from functools import partial
 
 import numpy as np
@@ -357,26 +358,31 @@ def test_what_a_fit_cannot_take_is_refused_in_a_sentence():
             model.fit(data)
 
 
-def test_the_inverse_of_many_small_matrices_is_that_of_each():
-    rng = np.random.default_rng(13)
-    B = rng.normal(size=(7, 3, 4, 4))
-    A = B @ np.swapaxes(B, 2, 3) * 1e4
-    V, log_det = missing_supports._inverse(np.moveaxis(A, (2, 3), (0, 1)))
-    for place in np.ndindex(7, 3):
-        one = np.eye(4) + A[place]
-        np.testing.assert_allclose(V[(..., *place)], np.linalg.inv(one), rtol=1e-6, atol=1e-12)
-        assert log_det[place] == pytest.approx(np.linalg.slogdet(one)[1], rel=1e-10)
-
-
-def test_blocks_of_rows_do_not_change_the_answer(monkeypatch):
+@pytest.mark.parametrize("same", [False, True])
+def test_sums_over_supports_are_those_of_a_loop_over_them(same):
+    n, K, L = 67, 5, 3  # more rows than go through together
     rng = np.random.default_rng(14)
-    B = rng.normal(size=(9, 5, 6))
-    i, j = np.triu_indices(5)
-    seen = missing_supports.IncompleteProjections(
-        (B @ np.swapaxes(B, 1, 2))[:, i, j], rng.normal(size=(9, 5))
-    )
-    answer = partial(missing_supports.posterior, seen, 3)
-    whole = answer()
-    monkeypatch.setattr(missing_supports, "BLOCK_FLOATS", 1)
-    for a, b in zip(whole, answer(), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-12)
+    B = rng.normal(size=(n, K, 6)) * 10.0 ** rng.uniform(-1, 2, size=(n, 1, 1))
+    A, c, upper = B @ np.swapaxes(B, 1, 2), 4.0 * rng.normal(size=(n, K)), np.triu_indices(K)
+    A = A[:1] if same else A
+    seen = missing_supports.IncompleteProjections(A[:, upper[0], upper[1]], c)
+    found = missing_supports.posterior(seen, L)
+    sets = [list(S) for S in itertools.combinations(range(K), L)]
+    for row in range(n):
+        f, moments = [], []
+        for S in sets:
+            V = np.linalg.inv(np.eye(L) + A[0 if same else row][np.ix_(S, S)])
+            v, h, second = V @ c[row, S], np.zeros(K), np.zeros((K, K))
+            h[S], second[np.ix_(S, S)] = v, V + np.outer(v, v)
+            f.append(0.5 * (c[row, S] @ v + np.linalg.slogdet(V)[1]))
+            moments.append((np.isin(range(K), S), h, second))
+        p = np.exp(f - logsumexp(f))
+        inclusion, h, second = (np.tensordot(p, part, 1) for part in zip(*moments, strict=True))
+        close = partial(np.testing.assert_allclose, rtol=1e-8, atol=1e-10)
+        close(found.log_sum[row], logsumexp(f))
+        close(found.inclusion[row], inclusion)
+        close(found.H[row], h)
+        close(found.second[row], second[upper])
+        close(found.probability[row], p.max())
+        close(found.scores[row], moments[p.argmax()][1])
+        assert list(found.members[row]) == sets[p.argmax()]

@@ -56,13 +56,11 @@ def test_a_sample_of_wide_rows_is_bounded_by_its_bytes(rng, seed, monkeypatch):
 
 @pytest.mark.usefixtures("small_sample")
 @pytest.mark.parametrize("learn_mean", [True, False])
-@pytest.mark.parametrize(
-    ("n", "q"), [(150, 10), (400, 5)], ids=["to refine", "for variance-reduced EM"]
-)
-def test_long_data_are_screened_on_a_sample_about_the_right_origin(n, q, learn_mean, rng, seed):
+@pytest.mark.parametrize("n", [150, 400], ids=["to refine", "for variance-reduced EM"])
+def test_long_data_are_screened_on_a_sample_about_the_right_origin(n, learn_mean, rng, seed):
     rows = rows_of(planted(n, 10, 4, 2, seed=seed, offset=3.0).X)
     drawn = screening.draw_screening_sample(rng, rows, settings(rows, 4, 2, learn_mean=learn_mean))
-    assert drawn.sample.X.shape == (50, q)
+    assert drawn.sample.X.shape == (50, 5)
     if n == 400:
         assert drawn.larger.shape == (200, 10)
         assert len(np.unique(np.vstack([drawn.larger, rows.X]), axis=0)) == 400
@@ -70,10 +68,6 @@ def test_long_data_are_screened_on_a_sample_about_the_right_origin(n, q, learn_m
         assert drawn.larger is None
     mean = drawn.sample.X.mean(axis=0)
     assert np.allclose(mean, 0.0, atol=1e-12) == learn_mean
-    if q == 10:
-        np.testing.assert_allclose(
-            drawn.sample.squares, np.sum(drawn.sample.X**2, axis=1), rtol=1e-10
-        )
 
 
 def test_wide_data_are_screened_in_leading_coordinates_that_keep_all_squared_norms(

@@ -162,7 +162,7 @@ def test_outer_iterations_that_fall_are_shortened_and_then_end(seed, monkeypatch
     lengths, inner_em = [], variance_reduced_em._inner_em
 
     def counted(*given):
-        lengths.append(given[-1])
+        lengths.append(given[-2])
         return inner_em(*given)
 
     monkeypatch.setattr(variance_reduced_em, "_inner_em", counted)

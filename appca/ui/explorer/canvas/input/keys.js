@@ -38,6 +38,7 @@ export function listenToKeys(stage, actions, parts) {
     Enter: (view) => { if (view.focus >= 0) actions.open(view, view.focus); }, Escape: (view) => escape(stage, actions, view),
     x: (view) => actions.turnAxis(view, 0), y: (view) => actions.turnAxis(view, 1), a: (view) => selectPanel(stage, actions, view),
   };
+  searchFromAnywhere(stage, parts.search);
   hit.addEventListener('keydown', (event) => {
     if (event.altKey || event.metaKey || (event.ctrlKey && event.key !== 'a')) return;
     const view = stage.views[0];
@@ -49,6 +50,18 @@ export function listenToKeys(stage, actions, parts) {
     else if (arrow) step(stage, actions, view, arrow);
     else run(view);
   });
+}
+
+/** "/" searches from anywhere on a page, in its first picture, where nothing has the focus. @param {Stage} stage @param {() => void} search */
+function searchFromAnywhere(stage, search) {
+  const listen = (/** @type {KeyboardEvent} */ event) => {
+    if (stage.gone) document.removeEventListener('keydown', listen);
+    else if (event.key === '/' && document.activeElement === document.body && document.querySelector('.appca-explorer') === stage.root) {
+      event.preventDefault();
+      search();
+    }
+  };
+  document.addEventListener('keydown', listen);
 }
 
 /** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {View} view @param {[number, number]} direction */
