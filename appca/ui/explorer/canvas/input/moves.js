@@ -1,6 +1,6 @@
 /** Ways to move about: open and close panels, turn, change the layout, fly. */
 
-import { between, fitting } from '../layout/camera.js';
+import { between } from '../layout/camera.js';
 import { makeView, share } from '../layout/views.js';
 import { Morph, placesOf } from '../move/morph.js';
 import { Tour } from '../move/tour.js';
