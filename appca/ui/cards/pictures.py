@@ -7,12 +7,11 @@ import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri
-from appca.plots.explore.sprites import resized, style_of
+from appca.plots.explore.sprites import Sprites, resized, sprites_of
 from appca.plots.groups.group import image_row
-from appca.ui.session.caching import kept
+from appca.ui.session.caching import by_key
 
 LARGEST = 96  # pixels of a tile's side
-SAMPLE = 200  # rows by which strokes are told from photographs
 
 
 def is_dark() -> bool:
@@ -20,10 +19,18 @@ def is_dark() -> bool:
     return bool(st.context.theme.type == "dark")
 
 
+def sprites(dataset: Dataset) -> Sprites | None:
+    """Return the thumbnails of a data set, None when its rows are not images."""
+    return _sprites(dataset.digest, dataset)
+
+
+_sprites = by_key(8)(sprites_of)
+
+
 def is_ink(dataset: Dataset) -> bool:
-    """Whether images are strokes, bright on black as stored."""
-    rows = np.linspace(0, dataset.n_rows - 1, min(dataset.n_rows, SAMPLE)).astype(int)
-    return kept(f"style-{dataset.digest}", lambda: style_of(dataset.images(rows))) == "ink"
+    """Whether rows are images of strokes, bright on black as stored."""
+    found = sprites(dataset)
+    return found is not None and found.style == "ink"
 
 
 def tiles(dataset: Dataset, rows: np.ndarray) -> np.ndarray:

@@ -7,9 +7,9 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.data.readers.intake import duplicate_rows
 from appca.plots.components.components import montage
-from appca.plots.explore.sprites import Sprites, tiles_of
+from appca.plots.explore.sprites import tiles_of
 from appca.storage.wording import counted, shortened
-from appca.ui.explorer import thumbnails
+from appca.ui.cards import pictures as images
 from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.text import about, fact_list, size
 from appca.ui.session import fitting, state
@@ -55,14 +55,14 @@ def source_of(dataset: Dataset) -> str:
 
 def pictures(dataset: Dataset) -> None:
     """Draw a sample of the images, or the first rows as a table."""
-    sprites = thumbnails.sprites(dataset.digest)
+    sprites = images.sprites(dataset)
     if sprites is None:
         preview_table(dataset, np.arange(min(TABLE_ROWS, dataset.n_rows)))
         return
     rows = np.sort(np.argsort(sprites.priority)[: COLUMNS * LINES])
     with st.container(key="pictures"):
         alt = f"{counted(len(rows), 'image')} of the data set"
-        st.image(sheet_of(sprites, rows, COLUMNS), width="stretch", alt=alt)
+        st.image(sheet_of(dataset, rows, COLUMNS), width="stretch", alt=alt)
     st.caption(f"{counted(len(rows), 'row')} drawn at random, in the order of the data")
 
 
@@ -80,17 +80,18 @@ def preview_table(dataset: Dataset, rows: np.ndarray) -> None:
         st.caption(f"The first {MOST_COLUMNS} of {dataset.n_features:,} features.")
 
 
-def sheet_of(sprites: Sprites, rows: np.ndarray, columns: int) -> np.ndarray:
+def sheet_of(dataset: Dataset, rows: np.ndarray, columns: int) -> np.ndarray:
     """Return the images of rows in one picture; ink is dark on a light page."""
-    return drawn(sprites, tiles_of(sprites, rows), columns)
+    sprites = images.sprites(dataset)
+    assert sprites is not None  # the rows are images
+    return drawn(dataset, tiles_of(sprites, rows), columns)
 
 
-def drawn(sprites: Sprites, tiles: np.ndarray, columns: int) -> np.ndarray:
+def drawn(dataset: Dataset, tiles: np.ndarray, columns: int) -> np.ndarray:
     """Lay out pictures in the manner of a data set's own."""
-    on_light = st.context.theme.type != "dark"
-    if sprites.style == "ink":
-        return montage(255 - tiles, columns) if on_light else montage(tiles, columns, ground=0)
-    return montage(tiles, columns)
+    if images.is_ink(dataset) and images.is_dark():
+        return montage(tiles, columns, ground=0)
+    return montage(images.on_page(dataset, tiles), columns)
 
 
 @by_key(16)

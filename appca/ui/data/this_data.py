@@ -31,7 +31,7 @@ def _is_as_opened(opened: opening.Opened) -> bool:
     names = [name for name, _ in opened.arrival.files]
     st.subheader(names[0] if len(names) == 1 else counted(len(names), "file"), anchor=False)
     options = form_of(
-        opened.kind, opened.key, lambda chosen: opened.read(chosen).finding, opened.options
+        opened.kind, opened.key, lambda chosen: opened.read(chosen).report, opened.options
     )
     found = opened.read(options)
     if found.dataset is None:
@@ -41,7 +41,7 @@ def _is_as_opened(opened: opening.Opened) -> bool:
     else:
         label = f"Explore these {counted(found.dataset.n_rows, 'row')}"
         pressed = st.button(label, type="primary", key="upload_use")
-        st.html(fact_list(facts(found.finding.report, found.dataset)))
+        st.html(fact_list(facts(found.report, found.dataset)))
         if pressed:
             opened.options = options
             opening.use(opened, found.dataset)

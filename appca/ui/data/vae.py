@@ -10,8 +10,8 @@ from appca.data.vae.autoencoder import Autoencoder
 from appca.plots.curves import loss
 from appca.plots.explore.sprites import Sprites, resized, tiles_of
 from appca.storage.wording import counted
+from appca.ui.cards import pictures
 from appca.ui.data.overview import drawn
-from appca.ui.explorer import thumbnails
 from appca.ui.parts.chart import chart
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
@@ -44,7 +44,7 @@ def view(dataset: Dataset, fitted: Fitted, key: str) -> None:
         f"row in {counted(len(ends), 'epoch')}; where the curve still falls, more epochs help."
     )
     chart(loss(ends), f"vae-loss-{key}")
-    sprites = thumbnails.sprites(dataset.digest)
+    sprites = pictures.sprites(dataset)
     if sprites is not None:
         _pictures(dataset, fitted, sprites)
 
@@ -76,9 +76,9 @@ def _pictures(dataset: Dataset, fitted: Fitted, sprites: Sprites) -> None:
     pairs = np.concatenate([tiles_of(sprites, rows), _tiles(dataset, again, sprites)])
     with st.container(key="vae-pictures"):
         alt = f"{COLUMNS} rows of the data above what their codes are decoded to"
-        st.image(drawn(sprites, pairs, COLUMNS), width="stretch", alt=alt)
+        st.image(drawn(dataset, pairs, COLUMNS), width="stretch", alt=alt)
         st.caption("Rows of the data, and below each what its code is decoded to.")
-        sheet = drawn(sprites, _tiles(dataset, invented, sprites), COLUMNS)
+        sheet = drawn(dataset, _tiles(dataset, invented, sprites), COLUMNS)
         alt = f"{len(codes)} pictures decoded from codes drawn at random"
         st.image(sheet, width="stretch", alt=alt)
         st.caption("Pictures of no row: decoded from codes drawn at random.")

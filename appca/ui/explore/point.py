@@ -20,11 +20,10 @@ from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import minus, number, percent
 from appca.plots.components.components import component_image, data_uri, pixels_of
-from appca.plots.explore.sprites import tiles_of
+from appca.ui.cards import pictures
 from appca.ui.cards.pictures import is_dark
 from appca.ui.cards.row_buttons import class_of
 from appca.ui.explore import point_choice
-from appca.ui.explorer import thumbnails
 from appca.ui.parts.text import markdown, tag, words
 from appca.ui.session import selection
 from appca.ui.session.caching import kept
@@ -74,8 +73,7 @@ def built(dataset: Dataset, fitted: FittedRun, found: RowParts, *, dark: bool | 
 
 def dark_ink(dataset: Dataset) -> bool:
     """Whether grey means ink, which is dark on a light page, as on all other pictures."""
-    sprites = thumbnails.sprites(dataset.digest)
-    return sprites is not None and sprites.style == "ink" and st.context.theme.type != "dark"
+    return pictures.is_ink(dataset) and not pictures.is_dark()
 
 
 def _heading(dataset: Dataset, shown: Shown, row: int) -> None:
@@ -94,12 +92,9 @@ def _heading(dataset: Dataset, shown: Shown, row: int) -> None:
 
 
 def _picture(dataset: Dataset, row: int, size: int) -> str:
-    sprites = thumbnails.sprites(dataset.digest)
-    if sprites is None:
+    if dataset.image_shape is None:
         return ""
-    tile = tiles_of(sprites, np.array([row]))[0]
-    if dark_ink(dataset):
-        tile = 255 - tile
+    tile = pictures.tiles(dataset, np.array([row]))[0]
     return tag(
         "img", "", src=data_uri(tile), alt=f"row {dataset.ids[row]}", style=f"width:{size}px"
     )

@@ -10,8 +10,8 @@ from appca.data.numbers import percent
 from appca.plots.explore.scene.colours import colour_of
 from appca.plots.palette import Colour, colour_by, levels
 from appca.storage.errors import InputError
+from appca.ui.cards import pictures
 from appca.ui.data.overview import sheet_of
-from appca.ui.explorer import thumbnails
 from appca.ui.export import button
 from appca.ui.parts.selection_tools import tools
 from appca.ui.parts.text import markdown, tag, words
@@ -79,13 +79,13 @@ def _first_label(dataset: Dataset) -> Colour | None:
 
 
 def _pictures(dataset: Dataset, rows: np.ndarray) -> None:
-    sprites = thumbnails.sprites(dataset.digest)
+    sprites = pictures.sprites(dataset)
     if sprites is None:
         return
     chosen = np.sort(rows[np.argsort(sprites.priority[rows])][:IMAGES])
     with st.container(key="pictures"):
         alt = f"{len(chosen)} of the selected images"
-        st.image(sheet_of(sprites, chosen, A_LINE), width="stretch", alt=alt)
+        st.image(sheet_of(dataset, chosen, A_LINE), width="stretch", alt=alt)
 
 
 def _apart(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:

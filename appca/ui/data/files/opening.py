@@ -20,7 +20,8 @@ from appca.storage.errors import InputError
 from appca.ui.data import session_file
 from appca.ui.data.files import dropping
 from appca.ui.data.files.drops import DroppedFiles
-from appca.ui.data.files.upload_forms import Finding, Options
+from appca.ui.data.files.role_editor import Report
+from appca.ui.data.files.upload_forms import Options
 from appca.ui.parts.text import markdown
 from appca.ui.session import services, state
 from appca.ui.session.state import KEYS
@@ -37,7 +38,7 @@ class Reading(NamedTuple):
 
     dataset: Dataset | None
     sentence: str
-    finding: Finding
+    report: Report
 
 
 @dataclass
@@ -126,7 +127,7 @@ def guessed(opened: Opened) -> Reading:
     """Read files as a person would: gaps are the model's, columns nobody can use are left out."""
     opened.options = {"missing": "model"} if opened.kind in WITH_GAPS else {}
     plain = opened.read(opened.options)
-    unclear = plain.finding.report.get("unclear")
+    unclear = plain.report.get("unclear")
     if plain.dataset is not None or not unclear:
         return plain
     without = opened.options | {"roles": dict.fromkeys(unclear, "ignored")}
@@ -185,5 +186,5 @@ def _read(key: str, options_text: str, _arrival: DroppedFiles, _options: Options
     try:
         dataset = read_apart(_arrival.files, limits=limits, **_options)
     except InputError as error:
-        return Reading(None, str(error), Finding(str(error), error.report or {}))
-    return Reading(dataset, "", Finding("", dataset.provenance.get("report", {})))
+        return Reading(None, str(error), error.report or {})
+    return Reading(dataset, "", dataset.provenance.get("report", {}))

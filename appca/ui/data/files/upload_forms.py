@@ -1,7 +1,7 @@
 """What a person can choose about uploaded files before they become data, one form for each kind."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -34,16 +34,7 @@ CLASSES = {"auto": "Find out", "folder": "The folder", "name": "The file's name"
 MOST_SIDE = 4096
 Options = dict[str, Any]  # of a reader
 _Choice = TypeVar("_Choice")
-
-
-class Finding(NamedTuple):
-    """What reading the files brought to light, or the sentence why they cannot be read so."""
-
-    sentence: str
-    report: Report
-
-
-Look = Callable[[Options], Finding]  # reads the files with these options
+Look = Callable[[Options], Report]  # reads the files with these options, and says what is there
 
 
 def form_of(kind: str | None, key: str, look: Look, begun: Options) -> Options:
@@ -64,10 +55,10 @@ def _table(key: str, look: Look) -> Options:
 def _columns(key: str, look: Look, **options: Any) -> Options:
     begun = st.session_state[f"begun-{key}"]
     options["missing"] = st.session_state.get(f"missing-{key}", "model")
-    chosen = roles(key, look(options | ({"roles": begun} if begun else {})).report, begun)
+    chosen = roles(key, look(options | ({"roles": begun} if begun else {})), begun)
     options |= {"roles": chosen} if chosen else {}
-    offer_labels(key, look(options).report)
-    return options | _missing(key, look(options).report)
+    offer_labels(key, look(options))
+    return options | _missing(key, look(options))
 
 
 def _writing(key: str) -> Options:
@@ -103,7 +94,7 @@ def _mat(key: str, look: Look) -> Options:
 
 def _which(key: str, look: Look) -> Options:
     """Draw the choice of the array with the rows where there are several."""
-    report = look({"missing": "model"}).report
+    report = look({"missing": "model"})
     names = report.get("arrays", {})
     if len(names) < 2:
         return {}
@@ -121,7 +112,7 @@ def _which(key: str, look: Look) -> Options:
 def _with_sides(key: str, look: Look, **options: Any) -> Options:
     """Draw height and width for rows that may be images, and what to do about gaps."""
     options["missing"] = st.session_state.get(f"missing-{key}", "model")
-    report = look(options).report
+    report = look(options)
     if report.get("columns") and not report.get("image_shape"):
         h, w = _sides(key, 1, {"Rows are images of height": "no", "and width": "no"})
         if h and w:

@@ -1,6 +1,6 @@
 /** Ways to move about: open and close panels, turn, change the layout, fly. */
 
-import { between, fitting } from '../layout/camera.js';
+import { between } from '../layout/camera.js';
 import { makeView, share } from '../layout/views.js';
 import { Morph, placesOf } from '../move/morph.js';
 import { Tour } from '../move/tour.js';
@@ -129,12 +129,6 @@ export class Moves {
   home(view) {
     if (view.opened) this.close(view);
     this.flyTo(view, view.home);
-  }
-
-  /** @param {View} view @param {number} panel */
-  showPanel(view, panel) {
-    const rect = view.parts[0].rects[panel];
-    if (rect) this.flyTo(view, fitting(rect, view.rect, 0.35));
   }
 
   /** @param {View} view @param {number} factor about the middle */
