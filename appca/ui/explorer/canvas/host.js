@@ -31,7 +31,7 @@ export default function show({ data, parentElement, setStateValue }) {
 
 /** @param {HTMLElement} parent @returns {Host} */
 function begun(parent) {
-  const stamp = { mount: crypto.randomUUID(), number: 0 };
+  const stamp = { mount: crypto.getRandomValues(new Uint32Array(2)).join('-'), number: 0 };
   /** @type {Host} */
   const host = { parent, send: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', address: null, shown: '', colouring: undefined, options: '', stamp };
   hosts.set(parent, host);

@@ -1,0 +1,133 @@
+"""The picture as one HTML file, opened from the disk: 10,000 images, no request but for itself."""
+
+import numpy as np
+import pytest
+
+from appca.analysis.explore.projection import principal_scores
+from appca.data.dataset import Dataset
+from appca.data.sources.builtin import load
+from appca.plots.explore.scene.scene import Map
+from appca.plots.explore.scene.shown import plane, scene_shown
+from appca.runs.configuration import RunConfig, defaults
+from appca.runs.preview import preview
+from appca.ui.export.button import picture_page
+from benchmarks.scenes import planted
+from tests.browser.conftest import WAIT_MS
+from tests.conftest import real_data_folder
+
+pytestmark = pytest.mark.browser
+N = 10_000
+MOST_BYTES, MOST_BYTES_OF_POINTS = 4_000_000, 3_000_000
+
+
+def images() -> Dataset:
+    """MNIST where it is, else the digits of scikit-learn, larger, shifted and noisy."""
+    if real_data_folder() is not None:
+        return load("mnist", n=N)
+    small, rng = load("digits"), np.random.default_rng(0)
+    rows = rng.integers(0, small.n_rows, N)
+    wide = np.zeros((N, 28, 28), np.uint8)
+    wide[:, 2:26, 2:26] = (15 * small.X[rows].reshape(N, 8, 8)).repeat(3, 1).repeat(3, 2)
+    ink = np.clip(wide + rng.integers(-3, 4, wide.shape), 0, 255) * (wide > 0)
+    return Dataset(
+        name="images",
+        X=np.roll(ink, 1, axis=2).reshape(N, 784).astype(np.uint8),
+        ids=np.arange(N).astype(str),
+        labels={"digit": small.labels["digit"][rows]},
+        image_shape=(28, 28),
+    )
+
+
+def file_of(dataset: Dataset) -> bytes:
+    parameters = defaults("aPPCA") | {"n_components": 5, "n_active": 2}
+    config = RunConfig(dataset.digest, {"divide": 255.0}, "aPPCA", parameters)
+    principal = principal_scores(dataset.X.astype(np.float32))[0]
+    maps = {"pca": Map("PCA", plane(principal))}
+    scene = scene_shown(dataset, preview(dataset, config).fitted, maps)
+    return picture_page(scene, dataset.name, next(iter(scene.meta["colourings"])))
+
+
+@pytest.fixture(scope="module")
+def page(browsers, tmp_path_factory):
+    """Open the file with all other requests blocked; at the end there was none."""
+    made = tmp_path_factory.mktemp("picture") / "picture.html"
+    made.write_bytes(file_of(images()))
+    assert made.stat().st_size <= MOST_BYTES
+    blocked, errors = [], []
+    context = browsers().new_context(viewport={"width": 1200, "height": 800})
+    context.set_default_timeout(WAIT_MS)
+
+    def only_files(route) -> None:
+        if route.request.url == made.as_uri() or route.request.url.startswith("data:"):
+            route.continue_()
+        else:
+            blocked.append(route.request.url)
+            route.abort()
+
+    context.route("**/*", only_files)
+    opened = context.new_page()
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.goto(made.as_uri())
+    opened.locator("html[data-ready=yes]").wait_for()
+    yield opened
+    context.close()
+    assert (blocked, errors) == ([], [])
+
+
+def settled(page, condition: str = "true") -> None:
+    page.wait_for_function(
+        "() => { const said = appca.stage.root.dataset;"
+        f" return said.settled === 'yes' && Boolean({condition}); }}"
+    )
+
+
+def lasso(page, box) -> None:
+    page.get_by_role("button", name="Lasso").first.click()
+    corners = [(0.2, 0.2), (0.8, 0.2), (0.8, 0.8), (0.2, 0.8), (0.2, 0.2)]
+    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places:
+        page.mouse.move(*place, steps=4)
+    page.mouse.up()
+
+
+def test_ten_thousand_images_are_explored_from_one_file(page):
+    settled(page, f"said.rows == {N} && said.thumbnails > 10")
+    page.get_by_label("Colour", exact=True).select_option("residual")
+    settled(page, "appca.stage.colouringName === 'residual'")
+    page.get_by_label("Colour", exact=True).select_option("label:digit")
+    page.get_by_label("View", exact=True).select_option("pca")
+    settled(page, "said.view === 'pca' && said.thumbnails > 10")
+    box = page.locator(".appca-hit").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    card = page.locator(".appca-card")
+    card.wait_for(state="visible")
+    assert card.locator("canvas").is_visible()
+    assert "digit" in card.text_content()
+    lasso(page, box)
+    settled(page, "said.selected > 1000")
+    page.keyboard.press("Escape")
+    page.get_by_label("View", exact=True).select_option("subspaces")
+    settled(page, "said.view === 'subspaces'")
+
+
+def test_a_row_is_found_and_a_panel_is_turned(page):
+    page.evaluate("appca.stage.hit.focus()")
+    page.keyboard.press("/")
+    page.keyboard.type("row 4321")
+    page.locator(".appca-found [role=option]").first.wait_for()
+    page.keyboard.press("Enter")
+    settled(page, "said.selected == 1")
+    page.evaluate("appca.actions.open(appca.stage.views[0], 0)")
+    settled(page, "said.view.includes('{')")
+    page.get_by_role("button", name="Play the turn (T)").click()
+    page.wait_for_function("() => appca.stage.tour && appca.stage.tour.t > 0")
+
+
+def test_a_hundred_thousand_points_are_a_small_file():
+    fitted, dataset = planted(100_000)
+    maps = {"pca": Map("PCA", plane(principal_scores(dataset.X)[0]))}
+    assert (
+        len(picture_page(scene_shown(dataset, fitted, maps), "points", "")) <= MOST_BYTES_OF_POINTS
+    )
