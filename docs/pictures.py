@@ -1,4 +1,4 @@
-"""Screenshots of the running app for the documentation: `python docs/pictures.py [NAME...]`.
+"""Screenshots of the running app for the documentation: `python -m docs.pictures [NAME...]`.
 
 Starts the app with an empty home and does what the guides say, with data that ship with the
 project or are made here. Writes ``docs/subspaces.png`` and ``docs/pictures/*.png``. Needs the extra
@@ -6,16 +6,9 @@ project or are made here. Writes ``docs/subspaces.png`` and ``docs/pictures/*.pn
 """
 
 import io
-import os
 import shutil
-import socket
-import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +16,23 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from benchmarks.browser import FLAGS, served
+
 DOCS = Path(__file__).resolve().parent
 WIDTH, HEIGHT, TALL = 1440, 900, 1240
 COLOURS = 200  # of a picture as it is stored
 PATIENCE = 240_000  # milliseconds, for the slowest answer
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = ["--no-sandbox", "--disable-background-networking", "--no-first-run"]
 CANVAS = ".appca-explorer"
 
 
 def main(names: list[str]) -> None:
     """Write all pictures of the documentation, or those that are named."""
-    with tempfile.TemporaryDirectory() as home, served(home) as address, sync_playwright() as play:
+    with (
+        tempfile.TemporaryDirectory() as home,
+        served(home, APPCA_DATA=home) as (address, _),
+        sync_playwright() as play,
+    ):
         path = next(filter(None, map(shutil.which, BROWSERS)))
         browser = play.chromium.launch(executable_path=path, args=FLAGS)
         for name, draw in PICTURES.items():
@@ -53,36 +51,14 @@ def main(names: list[str]) -> None:
         browser.close()
 
 
-@contextmanager
-def served(home: str) -> Iterator[str]:
-    """Serve the app with a home of its own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
-    environment = os.environ | {"APPCA_HOME": home, "APPCA_DATA": home}
-    server = subprocess.Popen(
-        [*command, "--server.headless=true"], cwd=DOCS.parent, env=environment
-    )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(600):
-            try:
-                urllib.request.urlopen(f"{address}/_stcore/health")
-                break
-            except OSError:
-                time.sleep(0.1)
-        yield address
-    finally:
-        server.terminate()
-        server.wait()
-
-
 def store(shot: bytes, name: str) -> None:
     """Write a screenshot in few colours, which halves it and is not seen."""
     file = DOCS / (f"{name}.png" if name == "subspaces" else f"pictures/{name}.png")
     file.parent.mkdir(exist_ok=True)
-    picture = Image.open(io.BytesIO(shot)).convert("RGB")
+    picture = Image.open(io.BytesIO(shot)).convert("RGBA")
+    # A canvas that is partly out of view has transparent strips in a screenshot, not on a screen.
+    picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
+    picture = picture.convert("RGB")
     picture.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
         file, optimize=True
     )

@@ -17,7 +17,7 @@ FEW_INTEGERS = 20  # whole numbers with at most so many different values are cla
 MEASURES = {
     "residual": "error",
     "membership": "membership",
-    "density": "log_likelihood_rows",
+    "likelihood": "log_likelihood_rows",
 }
 CHANNELS = ("red", "green", "blue")
 OF_CLASSES = {"is": "is one of", "is not": "is none of"}

@@ -16,6 +16,8 @@ from appca.ui.session import selection
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
+MOST_CLASSES = 20  # offered to begin with
+
 
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the field for a new name, and a line for each selection that has one."""
@@ -34,16 +36,18 @@ def body(dataset: Dataset, shown: Shown) -> None:
 
 def _first_class(dataset: Dataset) -> None:
     """Offer rows to begin with where nothing is selected."""
-    st.caption("Select rows in Explore, or begin with a class; then give them a name.")
+    st.caption("Select rows in Explore, or begin with a class, then give them a name.")
     for classes in class_choice.every(dataset)[:1]:
-        code = min(1, len(classes.names) - 1)
-        st.button(
-            f"Select {markdown(classes.title)} {markdown(classes.names[code])}",
-            key="named_first",
-            icon=":material/lasso_select:",
-            on_click=selection.put,
-            args=[dataset, classes.codes == code],
-        )
+        with st.container(horizontal=True, gap="small"):
+            for code, name in enumerate(classes.names[:MOST_CLASSES]):
+                rows = classes.codes == code
+                st.button(
+                    f"{markdown(classes.title)} {markdown(name)} :gray[{rows.sum():,}]",
+                    key=f"named_class-{code}",
+                    icon=":material/lasso_select:",
+                    on_click=selection.put,
+                    args=[dataset, rows],
+                )
 
 
 def _line(dataset: Dataset, shown: Shown, one: SavedSelection) -> None:

@@ -32,7 +32,7 @@ def colouring(dataset: Dataset) -> str:
     key = f"colour-{dataset.digest[:8]}"
     help_text = (
         "Residual: how far a row lies from its reconstruction. Membership: how sure the model "
-        "is of the row's subspace. Density: how probable the whole row is. "
+        "is of the row's subspace. Likelihood: how probable the whole row is. "
         f"{one.capitalize()}: the values of one {one} of the data."
     )
     if len(names) <= FEW:

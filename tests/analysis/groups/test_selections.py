@@ -169,7 +169,7 @@ def test_every_name_offered_has_its_column():
     assert np.array_equal(columns["feature:12"].values, wine.X[:, 12])
     assert columns["subspace"].names == ("{1}", "{1,2}")
     assert columns["subspace"].values.tolist() == [1] + [0] * 177
-    assert np.array_equal(columns["density"].values, -np.arange(178, dtype=np.float32))
+    assert np.array_equal(columns["likelihood"].values, -np.arange(178, dtype=np.float32))
     assert not any(key.startswith("feature") for key in names_of(load("digits"), run_of(4)))
 
 

@@ -37,7 +37,7 @@ def test_colours_are_offered_by_label_and_by_measure(digits):
         "label:digit",
         "residual",
         "membership",
-        "density",
+        "likelihood",
     ]
     by_class = colours.colour_of(digits, fitted, "label:digit")
     assert by_class.kind == "category"

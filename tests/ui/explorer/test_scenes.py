@@ -18,7 +18,7 @@ def test_a_scene_has_the_numbers_names_colours_and_texts_of_the_page():
     assert shown == [(1, ""), (2, "slant"), (7, "")]
     assert scene.buffers["components"].tolist() == [[1, 2], [0, 2], [0, 1], [1, 2]]
     kinds = {name: one["kind"] for name, one in scene.meta["colourings"].items()}
-    assert list(kinds) == ["label:digit", "label:width", "residual", "membership", "density"]
+    assert list(kinds) == ["label:digit", "label:width", "residual", "membership", "likelihood"]
     assert kinds["label:digit"] == "category"
     assert kinds["label:width"] == "quantity"
     hover = scene.meta["hover"]

@@ -39,7 +39,7 @@ def test_differences_open_with_a_panel_a_class_or_the_selection(start):
 def test_selections_are_named_opened_renamed_and_deleted(start):
     app = healthy(start("groups/named"))
     assert "Nothing named yet" in told(app)
-    app.button(key="named_first").click().run()
+    app.button(key="named_class-1").click().run()
     keep_as(app, " the ones ")
     store, digest = SelectionStore(home()), load("digits").digest
     (saved,) = store.list(digest, 1797)

@@ -10,7 +10,7 @@ from appca.plots.palette import Colour, colour_by
 MEASURES = {
     "residual": ("Residual", "error"),
     "membership": ("Membership", "membership"),
-    "density": ("Density", "log_likelihood_rows"),
+    "likelihood": ("Likelihood", "log_likelihood_rows"),
 }
 
 
