@@ -32,8 +32,7 @@ DESCRIBED_AT_ONCE = 500  # rows, where describing them takes long enough to be w
 _SUBSETS = 2.0e-7  # seconds a row, a component and a pass, in the sums over subsets
 _READING = 1.2e-9  # seconds a value and a pass, in reading the data
 _PRODUCTS = 1.0e-10  # seconds a value, a component and a pass, in the two products
-_AXES = 5.0e-11  # seconds a value and the smaller side, in the principal directions
-_PREPARING = 1.0e-8  # seconds a value, once
+_PREPARING = 1.2e-8  # seconds a value, once
 _CODING = 1.2e-10  # seconds a value and a hidden unit, in encoding by an autoencoder
 _SWEEP, _SWEEP_PAIRS = 1.0e-6, 8.0e-8  # seconds a row and a component (squared) in a sweep
 _COLUMNS = 1.0e-7  # seconds a feature and a pair of components, in drawing the components
@@ -42,6 +41,7 @@ _PATHS = 8.0e-7  # seconds a row, a component, a slot and a path
 _SETS = 1.0e-8  # seconds an incomplete row, a set of components and the square of its size
 _PAIRS = 2.0e-9  # seconds an incomplete row, a feature and a pair of components
 _RACE_PASSES, _RACE_ROWS, _RACE_COLUMNS = 90, 5000, 64
+_SAMPLED, _LAST_PASSES = 2500, 10  # rows from which a sample is climbed first; passes left to do
 
 
 def fit_run(
@@ -170,7 +170,7 @@ def estimate_seconds(
 
 def _estimate(n_rows: int, n_features: int, config: RunConfig) -> float:
     """Guess the time on the features that are left after preprocessing."""
-    once = 0.05 + n_rows * n_features * (_PREPARING + _AXES * min(n_rows, n_features, 3000))
+    once = 0.05 + n_rows * n_features * _PREPARING
     if config.is_sampled:
         return once + _estimate_sampling(n_rows, n_features, config)
     if config.model == "aFA":
@@ -187,8 +187,8 @@ def _estimate(n_rows: int, n_features: int, config: RunConfig) -> float:
     runners = min(n_rows, max(_RACE_ROWS, 100 * K))
     likely = 30 + 4 * K  # 10 to 100 are usual for K = 4, 30 to 360 for K = 40
     race = passes(_RACE_PASSES * parameters["n_init"], runners, few)
-    settle = passes(likely, n_rows, few) if n_rows > runners else 0.0
-    return once + race + settle + passes(min(likely, parameters["max_iter"]), n_rows, width)
+    left = _LAST_PASSES if n_rows > _SAMPLED else likely
+    return once + race + passes(min(left, parameters["max_iter"]), n_rows, width)
 
 
 def _estimate_around(incomplete: int, n_features: int, config: RunConfig) -> float:

@@ -1,15 +1,10 @@
 """Names and signs that a person gave the components of a run: a small file in the run's folder."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from appca.analysis.fitted import FittedRun
 from appca.runs.store import LABELS, Run
 from appca.storage import lock
 from appca.storage.files import read_json, write_json
-from appca.storage.identity import digest_of
 from appca.storage.refusal import reason, storing
 
 FILE = LABELS
@@ -21,12 +16,6 @@ class Labels(NamedTuple):
 
     names: tuple[str, ...]  # (K,) empty where none was given
     signs: tuple[int, ...]  # (K,) 1 as fitted, -1 turned round
-
-    @property
-    def key(self) -> str:
-        """Name the labels in a cache; empty while nobody gave any."""
-        plain = not any(self.names) and all(sign == 1 for sign in self.signs)
-        return "" if plain else digest_of([list(self.names), list(self.signs)])
 
 
 def labels(run: Run) -> Labels:
@@ -65,20 +54,6 @@ def flip(run: Run, component: int) -> Labels:
         old = labels(run)
         turned = _with(old.signs, component, -old.signs[component])
         return _write(run, old._replace(signs=turned))
-
-
-def labelled(fitted: FittedRun, given: Labels) -> FittedRun:
-    """Return a run as a person wants to see it.
-
-    Components and scores are turned round where the sign says so; names are added. The
-    draws of a sampled run stay as they are: they are brought to the components' signs wherever
-    they are shown.
-    """
-    signs = np.array(given.signs, dtype=np.float32)
-    if (signs == 1).all():
-        return replace(fitted, names=given.names)
-    turned = fitted.components * signs[:, None]
-    return replace(fitted, names=given.names, components=turned, scores=fitted.scores * signs)
 
 
 def _write(run: Run, given: Labels) -> Labels:

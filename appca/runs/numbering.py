@@ -20,7 +20,7 @@ import numpy as np
 from appca.analysis.components.alignment import ROUGHLY
 from appca.analysis.fitted import FittedModel, FittedRun
 from appca.runs.configuration import RunConfig
-from appca.runs.labels import NAME_LENGTH, Labels, labelled, labels
+from appca.runs.labels import NAME_LENGTH, labels
 from appca.runs.store import Run
 from appca.storage import lock, rights
 from appca.storage.files import read_json, read_numbered, write_json, write_numbered
@@ -186,9 +186,17 @@ class ComponentNumbers:
 
 
 def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
-    """Return a run as people see it: components and scores turned, with names and numbers."""
-    found = labelled(fitted, Labels(numbering.names, numbering.signs))
-    return replace(found, numbers=numbering.numbers)
+    """Return a run as people see it: components and scores turned, with names and numbers.
+
+    The draws of a sampled run stay as they are: they are brought to the components' signs wherever
+    they are shown.
+    """
+    found = replace(fitted, names=numbering.names, numbers=numbering.numbers)
+    if -1 not in numbering.signs:
+        return found
+    signs = np.array(numbering.signs, dtype=np.float32)
+    turned = fitted.components * signs[:, None]
+    return replace(found, components=turned, scores=fitted.scores * signs)
 
 
 def numbered_after(fitted: FittedRun, before: FittedRun | None) -> FittedRun:

@@ -7,6 +7,7 @@ from appca.data.sources.builtin import load
 from appca.runs import labels
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run, project
+from appca.runs.numbering import Numbering, numbered
 from appca.runs.store import RunStore
 from appca.storage.errors import InputError
 
@@ -22,8 +23,7 @@ def run(tmp_path):
 def test_a_run_nobody_labelled_has_no_names_and_the_signs_of_the_fit(run):
     found = labels.labels(run)
     assert found == labels.Labels(("", "", ""), (1, 1, 1))
-    assert found.key == ""
-    seen = labels.labelled(run.fitted, found)
+    seen = numbered(run.fitted, Numbering((1, 2, 3), found.signs, found.names))
     assert seen.scores is run.fitted.scores
 
 
@@ -34,7 +34,6 @@ def test_names_and_signs_come_back_from_the_disk(run):
     labels.flip(run, 0)
     found = labels.labels(run)
     assert found == labels.Labels(("", "strong colour", ""), (1, 1, -1))
-    assert found.key
     assert labels.rename(run, 1, "").names == ("", "", "")
     assert sorted(path.name for path in run.path.iterdir()) == [
         "arrays.npz",
@@ -45,7 +44,8 @@ def test_names_and_signs_come_back_from_the_disk(run):
 
 def test_turning_a_component_turns_its_scores_and_keeps_every_reconstruction(run):
     before = run.fitted
-    after = labels.labelled(before, labels.flip(run, 1))
+    given = labels.flip(run, 1)
+    after = numbered(before, Numbering((1, 2, 3), given.signs, given.names))
     np.testing.assert_array_equal(after.components[1], -before.components[1])
     np.testing.assert_array_equal(after.scores[:, [0, 2]], before.scores[:, [0, 2]])
     assert np.abs(after.scores[:, 1] - before.scores[:, 1]).max() > 1
@@ -59,7 +59,7 @@ def test_turning_a_component_turns_its_scores_and_keeps_every_reconstruction(run
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"names": ["a"], "signs": [1]}', "null"])
 def test_a_damaged_or_foreign_file_counts_as_no_labels(run, text):
     (run.path / labels.FILE).write_text(text, encoding="utf-8")
-    assert labels.labels(run).key == ""
+    assert labels.labels(run) == labels.Labels(("", "", ""), (1, 1, 1))
     assert labels.rename(run, 0, "a").names == ("a", "", "")
 
 

@@ -19,7 +19,6 @@ class ComponentPair(NamedTuple):
 
     first: int
     second: int
-    sign: float  # times which the second points as the first does
     cosine: float  # absolute
 
 
@@ -29,7 +28,6 @@ class Matching(NamedTuple):
     pairs: tuple[ComponentPair, ...]  # in the order of the first fit
     only_first: tuple[int, ...]
     only_second: tuple[int, ...]
-    cosines: np.ndarray  # (K, K') between all components, with their signs
 
 
 class Moves(NamedTuple):
@@ -55,7 +53,7 @@ def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> Matc
     ValueError
         When the features differ.
     """
-    from appca.models.sampling.query_draws import match, unit
+    from appca.models.sampling.query_draws import match
 
     if first.shape[1] != second.shape[1]:
         msg = (
@@ -64,13 +62,12 @@ def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> Matc
         )
         raise ValueError(msg)
     found = zip(*match(first, second), strict=True)
-    every = (ComponentPair(int(i), int(j), float(s), float(c)) for i, j, s, c in found)
+    every = (ComponentPair(int(i), int(j), float(cosine)) for i, j, _, cosine in found)
     pairs = tuple(pair for pair in every if pair.cosine >= max(least, 1e-9))
     return Matching(
         pairs,
         _without(len(first), [pair.first for pair in pairs]),
         _without(len(second), [pair.second for pair in pairs]),
-        unit(first) @ unit(second).T,
     )
 
 

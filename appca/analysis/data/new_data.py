@@ -28,7 +28,6 @@ class NewRowsVerdict(NamedTuple):
     found: Distances  # of the new rows
     of_model: DistanceLimits  # chi-square quantiles
     of_data: DistanceLimits | None  # of the run's own rows; None where they are not known
-    level: float
 
     @property
     def limits(self) -> DistanceLimits:
@@ -66,7 +65,7 @@ def verdict(found: Distances, run: Distances | None, level: float = LEVEL) -> Ne
     own = None
     if run is not None:
         own = limits_of_the_data(found, level, np.arange(len(run.t2)), run)
-    return NewRowsVerdict(found, limits_of_the_model(found, level), own, level)
+    return NewRowsVerdict(found, limits_of_the_model(found, level), own)
 
 
 def new_rows_table(

@@ -70,7 +70,7 @@ def match(first: ArrayLike, second: ArrayLike) -> Pairing:
     """Match components (K, D) with components (K', D), of any order, sign and length."""
     from scipy.optimize import linear_sum_assignment
 
-    similarity = unit(first) @ unit(second).T
+    similarity = _unit(first) @ _unit(second).T
     rows, columns = linear_sum_assignment(-np.abs(similarity))
     cosine = similarity[rows, columns]
     return Pairing(rows, columns, np.where(cosine < 0, -1.0, 1.0), np.minimum(np.abs(cosine), 1.0))
@@ -160,7 +160,7 @@ def _order(
     return np.concatenate([order, rest]), np.concatenate([sign, np.ones(len(rest))])
 
 
-def unit(W: ArrayLike) -> Floats:
+def _unit(W: ArrayLike) -> Floats:
     """Rows at length one; a row of zeros stays."""
     W = np.asarray(W, dtype=np.float64)
     norms = np.linalg.norm(W, axis=1, keepdims=True)

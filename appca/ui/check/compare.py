@@ -8,7 +8,8 @@ from appca.analysis.components.components import in_data_space
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
-from appca.runs.labels import labelled, labels
+from appca.runs.home import home
+from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.store import Run
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
@@ -34,11 +35,12 @@ def body(dataset: Dataset, shown: Shown) -> None:
             answer("What would you like to compare with?")
         return
     try:
-        fitted = labelled(other.fitted, labels(other))
+        numbering = ComponentNumbers(home()).of_run(other)
+        fitted = numbered(other.fitted, numbering)
     except InputError as error:
         st.error(markdown(str(error)))
         return
-    key = f"{shown.key}-{other.id}-{labels(other).key}"
+    key = f"{shown.key}-{other.id}-{numbering.key}"
     found, moved = _compared(key, dataset, shown.fitted, fitted)
     with place:
         _answer(shown, other, found, moved)

@@ -146,7 +146,8 @@ def start(*, refine: bool = False) -> str:
 def _live() -> Shown | None:
     now = config()
     result = ahead.found(now.id)
-    if result is None and seconds() > LIVE_SECONDS:
+    # Where a picture stands already, a fit may take longer: it moves once, not twice.
+    if result is None and seconds() > LIVE_SECONDS * (2 if KEYS.drawn in st.session_state else 1):
         return None
     result = result or _fitted_here(now)
     if result is None:

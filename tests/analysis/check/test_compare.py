@@ -22,7 +22,6 @@ def test_a_permuted_copy_with_turned_signs_is_recovered_exactly(seed):
     assert found.only_first == found.only_second == ()
     for pair in found.pairs:
         assert order[pair.second] == pair.first
-        assert pair.sign == signs[pair.first]
         assert pair.cosine == pytest.approx(1.0, abs=1e-12)
     active = uses(rng, 50, 6, 3)
     result = moves(active, active[:, order], found)
@@ -42,9 +41,8 @@ def test_the_pairs_have_the_largest_sum_of_cosines_of_all_assignments(seed):
         )
         found = matched(A, B, least=0.0)
         assert sum(pair.cosine for pair in found.pairs) == pytest.approx(best)
-        np.testing.assert_allclose(found.cosines, cosines, atol=1e-12)
         for pair in found.pairs:
-            assert pair.sign * pair.cosine == pytest.approx(cosines[pair.first, pair.second])
+            assert pair.cosine == pytest.approx(abs(cosines[pair.first, pair.second]))
         assert {p.first for p in found.pairs} | set(found.only_first) == set(range(k))
         assert {p.second for p in found.pairs} | set(found.only_second) == set(range(other))
 
@@ -53,7 +51,7 @@ def test_components_too_far_apart_or_unused_have_no_counterpart():
     first = np.eye(4)[:3]
     second = np.array([[0.0, -1, 0.1, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
     found = matched(first, second)
-    assert found.pairs == (ComponentPair(1, 0, -1.0, pytest.approx(1 / np.hypot(1, 0.1))),)
+    assert found.pairs == (ComponentPair(1, 0, pytest.approx(1 / np.hypot(1, 0.1))),)
     assert (found.only_first, found.only_second) == ((0, 2), (1, 2))
 
 
