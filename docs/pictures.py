@@ -20,7 +20,7 @@ from benchmarks.browser import FLAGS, served
 
 DOCS = Path(__file__).resolve().parent
 WIDTH, HEIGHT, TALL = 1440, 900, 1240
-COLOURS = 200  # of a picture as it is stored
+COLOURS = 256  # of a picture as it is stored
 PATIENCE = 240_000  # milliseconds, for the slowest answer
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CANVAS = ".appca-explorer"
@@ -59,7 +59,7 @@ def store(shot: bytes, name: str) -> None:
     # A canvas that is partly out of view has transparent strips in a screenshot, not on a screen.
     picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
     picture = picture.convert("RGB")
-    picture.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
+    picture.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
         file, optimize=True
     )
 

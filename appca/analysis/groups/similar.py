@@ -61,12 +61,17 @@ def similar(
     list of SimilarRows
         In the order of the subspaces, tight ones first in each.
     """
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
     found: list[SimilarRows] = []
-    for subspace in subspaces:
-        if subspace.components and len(subspace.rows) >= LEAST_ROWS:
-            points = projected(scores, components, subspace)
-            labels = _k_means(points, _count(points, size), seed)
-            found += _groups(subspace, points, labels)
+    # Several threads add up in any order: other last bits each time. BLAS keeps what a fit set.
+    with threadpool_limits(1, user_api="openmp"):
+        for subspace in subspaces:
+            if subspace.components and len(subspace.rows) >= LEAST_ROWS:
+                points = projected(scores, components, subspace)
+                means = KMeans(_count(points, size), n_init=STARTS, random_state=seed)
+                found += _groups(subspace, points, means.fit(points).labels_)
     return found
 
 
@@ -133,16 +138,6 @@ def _different(points: np.ndarray) -> int:
     """Count the different points; equal rows may differ in the last bits of a matrix product."""
     scale = np.abs(points).max()
     return len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
-
-
-def _k_means(points: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Labels (m,), from 0 to k - 1."""
-    from sklearn.cluster import KMeans
-    from threadpoolctl import threadpool_limits
-
-    # Several threads add up in any order: other last bits each time. BLAS keeps what a fit set.
-    with threadpool_limits(1, user_api="openmp"):
-        return np.asarray(KMeans(k, n_init=STARTS, random_state=seed).fit(points).labels_)
 
 
 def _groups(subspace: Subspace, points: np.ndarray, labels: np.ndarray) -> list[SimilarRows]:

@@ -63,7 +63,8 @@ def circles(
         "colorbar": {"thickness": 10, "title": {"text": "shared"}, "nticks": 6},
     }
     dots = {"size": size * np.sqrt(values), "line": {"width": 0}, "opacity": 1, **colours}
-    ring = {"symbol": "circle-open", "size": size * np.sqrt(expected), "color": RING}
+    even = np.full(len(values), size * np.sqrt(expected))  # a thumbnail keeps such sizes in scale
+    ring = {"symbol": "circle-open", "size": even, "color": RING}
     hover = "%{text}<extra></extra>"
     axis = _class_axis(names) | {"autorange": False}
     return go.Figure(

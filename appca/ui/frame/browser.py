@@ -14,14 +14,15 @@ _listener = st.components.v2.component(
 
 
 _SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
-_charts = next((file.name for file in _SCRIPTS.glob("PlotlyChart.*.js")), None)
+_AHEAD = ("Selectbox", "PlotlyChart", "DataFrame", "StreamlitSyntaxHighlighter")
+_files = [file.name for name in _AHEAD for file in _SCRIPTS.glob(f"{name}.*.js")]
 
 
 def listen() -> None:
     """Take up keys and the browser's history, and load code ahead; draws nothing."""
     _listener(
         key="appca-frame",
-        data={"charts": _charts},
+        data={"ahead": _files},
         on_undo_change=history.undo,
         on_redo_change=history.redo,
     )

@@ -34,17 +34,21 @@ function remember() {
   document.cookie = `appca_last=${encodeURIComponent(kept)}; path=/; max-age=31536000; SameSite=Strict`;
 }
 
-/** Fetch and parse the code of charts, 4.7 MB, when the page has been drawn: the first page with charts waits for it else. */
-function loadAhead(charts) {
+/** Run the code of widgets, charts (4.7 MB) and tables when the page has been drawn and nothing moves: the first page with one waits for it else. */
+function loadAhead(modules) {
   const own = document.querySelector('script[type=module][src*="static/js/"]');
-  if (!charts || !own || document.querySelector(`link[href$="${charts}"]`)) return;
-  const link = Object.assign(document.createElement('link'), { rel: 'modulepreload', href: new URL(charts, own.src).href });
-  setTimeout(() => document.head.append(link), DRAWN);
+  const idle = () => new Promise((now) => { (window.requestIdleCallback ?? setTimeout)(now); }); // Safari has none
+  setTimeout(async () => {
+    for (const name of own ? modules : []) {
+      await idle();
+      await import(new URL(name, own.src).href).catch(() => {});
+    }
+  }, DRAWN);
 }
 
 export default function frame({ data, setTriggerValue }) {
   watchHistory();
-  if (!window.appcaAhead) loadAhead(data?.charts);
+  if (!window.appcaAhead) loadAhead(data?.ahead ?? []);
   window.appcaAhead = true;
   const leaving = new AbortController();
   const onKey = (event) => {

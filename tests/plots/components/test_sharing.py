@@ -22,14 +22,14 @@ def test_areas_are_proportional_to_what_is_shared():
 
 def test_rings_have_the_expected_size_on_the_same_scale():
     dots, rings = drawn().data
-    assert (rings.marker.size / dots.marker.size[0]) ** 2 == pytest.approx(1.5 / 4)
+    assert (rings.marker.size[0] / dots.marker.size[0]) ** 2 == pytest.approx(1.5 / 4)
 
 
 def test_the_largest_circle_or_ring_stays_within_its_cell():
     for expected in (0.5, 9.0):
         figure = drawn(expected=expected)
         plot = figure.layout.width - figure.layout.margin.l - figure.layout.margin.r
-        assert max(*figure.data[0].marker.size, figure.data[1].marker.size) < plot / 2
+        assert max(*figure.data[0].marker.size, *figure.data[1].marker.size) < plot / 2
 
 
 def test_colours_run_from_the_least_to_the_most():

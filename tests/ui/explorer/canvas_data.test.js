@@ -162,8 +162,8 @@ test('a set of components is read in every way it is written', () => {
 
 test('a search finds panels by number, rows, classes and values', async () => {
   const scene = await new Scene(input()).open();
-  const stage = { scene, meta: scene.meta, rows: new Rows(6), colouring: scene.meta.colourings.label };
-  assert.deepEqual((await find(stage, '5,2')).map(({ target }) => target), [{ layout: 'pairs', panel: 2 }]);
+  const stage = { scene, meta: { ...scene.meta, layouts: { other: scene.meta.layouts.pairs, ...scene.meta.layouts } }, rows: new Rows(6), colouring: scene.meta.colourings.label, views: [{ layout: { name: 'pairs' } }] };
+  assert.deepEqual((await find(stage, '5,2')).map(({ target }) => target), [{ layout: 'pairs', panel: 2 }]); // in the layout that is shown
   assert.deepEqual((await find(stage, '4'))[0].target, { row: 4 });
   assert.deepEqual((await find(stage, 'b')).map(({ label, target }) => [label, target]), [['Class b', { code: 1 }], ['Animal Bee', { row: 1 }]]);
   assert.deepEqual(await find(stage, 'zebra'), []);

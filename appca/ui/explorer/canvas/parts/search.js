@@ -22,15 +22,20 @@ export async function find(stage, text) {
   /** @type {Hit[]} */
   const hits = [];
   const wanted = setOf(query) ?? (/^\{\d+\}$/.test(query) ? [Number(query.slice(1, -1))] : null);
-  for (const layout of Object.keys(meta.layouts)) {
-    const at = wanted ? meta.layouts[layout].panels.findIndex(({ components }) => components.length === wanted.length && components.every((one, i) => meta.components[one].number === wanted[i])) : -1;
+  const shown = stage.views[0]?.layout.name;
+  const layouts = wanted ? Object.keys(meta.layouts).sort((a, b) => Number(b === shown) - Number(a === shown)) : [];
+  for (const layout of layouts) {
+    const at = meta.layouts[layout].panels.findIndex(({ components }) => components.length === wanted?.length && components.every((one, i) => meta.components[one].number === wanted[i]));
     if (at >= 0 && !hits.length) hits.push({ kind: 'panel', label: `Panel ${setName(meta, meta.layouts[layout].panels[at].components)}`, target: { layout, panel: at } });
+  }
+  for (const layout of layouts) {
     if (!wanted || hits.length || !meta.layouts[layout].other) continue;
     const parts = wanted.map((number) => meta.components.findIndex((one) => one.number === number));
     const among = parts.includes(-1) ? [] : having(await scene.gathered(layout), parts);
     const exact = among.filter(({ components }) => components.length === parts.length);
     for (const { components, count } of (exact.length ? exact : among).slice(0, 5)) hits.push({ kind: 'panel', label: `Panel ${setName(meta, components)}, ${countOf(meta, count)}`, target: { layout, sought: components } });
   }
+  if (query.startsWith('{')) return hits; // no row is called so
   if (/^(row |#)?\d+$/.test(query)) {
     const row = Number(query.replace(/\D/g, ''));
     if (row < rows.count) hits.push({ kind: 'row', label: `${meta.words?.row ?? 'Row'} ${row}`, target: { row } });
@@ -67,6 +72,8 @@ export function buildSearch(stage, fly) {
   };
   input.addEventListener('input', async () => {
     const asked = input.value;
+    await new Promise((done) => { setTimeout(done, 60); }); // while a hand types on, nothing is sought
+    if (asked !== input.value) return;
     const found = await find(stage, asked);
     if (asked !== input.value) return;
     hits = found;
