@@ -1,4 +1,4 @@
-"""Three canvases on one page: a fit, two panels of it, and rows with a selection of their own."""
+"""Three canvases on one page: a fit, two panels of it, and a map with a selection of its own."""
 
 import numpy as np
 import streamlit as st
@@ -17,12 +17,12 @@ def _made() -> tuple:
     fitted, dataset = planted(600, K=5)
     plane = principal_scores(dataset.X, 2)[0]
     scene = scene_shown(dataset, fitted, {"pca": Map("PCA", plane)})
-    return dataset, PageScene(scene, "fit", lines_of(dataset, fitted)), plane
+    return dataset, PageScene(scene, "fit", lines_of(dataset, fitted))
 
 
 def main() -> None:
     """Draw the page."""
-    dataset, scene, plane = _made()
+    dataset, scene = _made()
     mine = st.session_state.setdefault("mine", np.zeros(dataset.n_rows, bool))
 
     def choose(mask: np.ndarray) -> None:
@@ -39,9 +39,8 @@ def main() -> None:
             options={"panels": panels},
         )
     with st.container(key="free"):
-        rows = canvas.scene_of_rows(dataset, {"plane": Map("Plane", plane)})
         canvas.draw(
-            *(dataset, rows, "plane", "label:class"),
+            *(dataset, scene, "pca", "label:class"),
             key="rows",
             height=260,
             selected=mine,

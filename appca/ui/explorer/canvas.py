@@ -15,11 +15,11 @@ from appca.data.dataset import Dataset
 from appca.plots.explore.scene.scene import Map
 from appca.plots.explore.scene.shown import plane
 from appca.ui.explorer import bundle, serving
-from appca.ui.explorer.scenes import PageScene, scene_of_fit, scene_of_rows, scene_of_run
+from appca.ui.explorer.scenes import PageScene, scene_of_fit, scene_of_run
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
 
-__all__ = ["draw", "scene", "scene_of_rows", "scene_of_run", "views"]
+__all__ = ["draw", "scene", "scene_of_run", "views"]
 FOLDER = bundle.FOLDER / "canvas"
 TITLES = {"subspaces": "Subspaces", "pairs": "Pairs", "pca": "PCA", "umap": "UMAP"}
 _canvas = st.components.v2.component(

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from appca.ui.explorer.parcels import JSON, PNG, RAW, Parcels
+from appca.ui.explorer.parcels import JSON, RAW, Parcels
 
 PREFIX = "/canvas"
 KEY_HEADER = "x-appca-key"
@@ -42,7 +42,6 @@ class RowQuestions(NamedTuple):
 
     n_rows: int
     texts: Callable[[np.ndarray], Any]  # rows -> what the hover card says, JSON-able
-    images: Callable[[np.ndarray], bytes] | None  # rows -> one sheet, PNG
     scores: Callable[[np.ndarray], np.ndarray] | None = None  # rows -> (n, K), on all components
 
     def answers(self) -> dict[str, tuple[Callable[[np.ndarray], str | bytes], str]]:
@@ -50,8 +49,6 @@ class RowQuestions(NamedTuple):
         found: dict[str, tuple[Callable[[np.ndarray], str | bytes], str]] = {
             "texts": (lambda rows: _json(self.texts(rows)), JSON)
         }
-        if self.images is not None:
-            found["images"] = (self.images, PNG)
         scores = self.scores
         if scores is not None:
             found["scores"] = (lambda rows: scores(rows).astype("<f4").tobytes(), RAW)

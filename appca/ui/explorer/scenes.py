@@ -12,16 +12,8 @@ from appca.analysis.explore.projection import principal_scores
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.explore.scene.scene import Map, Scene
-from appca.plots.explore.scene.shown import (
-    label_lines,
-    lines_of,
-    plane,
-    projected,
-    rows_shown,
-    scene_shown,
-)
+from appca.plots.explore.scene.shown import lines_of, plane, projected, scene_shown
 from appca.plots.explore.scene.texts import RowText
-from appca.plots.palette import Colour
 from appca.runs.configuration import RunConfig
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, numbered
@@ -67,7 +59,8 @@ def scene_of_fit(
     """
     pca = Map("PCA", plane(principal_of(dataset, config, fitted)[0]))
     maps = maps or {}
-    key = digest(key, feature, _marks(maps, {}))
+    marks = [digest(name, one.title, _content(one.coordinates)) for name, one in maps.items()]
+    key = digest(key, feature, marks)
     shown = _of_fit(key, dataset, fitted, {"pca": pca, **maps}, feature)
     return PageScene(
         shown, key, lines_of(dataset, fitted), lambda rows: projected(dataset, fitted, rows)
@@ -84,36 +77,11 @@ def scene_of_run(dataset: Dataset, run: Run, *, feature: str | None = None) -> P
     )
 
 
-def scene_of_rows(
-    dataset: Dataset, layouts: Mapping[str, Map], colourings: Mapping[str, Colour] | None = None
-) -> PageScene:
-    """Lay rows out at positions that need no fit, by default coloured by their labels.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    layouts : mapping of str to Map
-        At least one; the first opens first.
-    colourings : mapping of str to Colour, optional
-        By key, instead of the labels.
-    """
-    key = digest(dataset.digest, _marks(layouts, colourings or {}))
-    lines = label_lines(dataset)
-    return PageScene(_of_rows(key, dataset, dict(layouts), colourings), f"rows {key}", lines)
-
-
 @by_key(8)
 def _of_fit(
     dataset: Dataset, fitted: FittedRun, maps: Mapping[str, Map], feature: str | None
 ) -> Scene:
     return scene_shown(dataset, fitted, maps, feature=feature)
-
-
-@by_key(8)
-def _of_rows(
-    dataset: Dataset, layouts: Mapping[str, Map], colourings: Mapping[str, Colour] | None
-) -> Scene:
-    return rows_shown(dataset, layouts, colourings)
 
 
 def principal_of(
@@ -134,15 +102,6 @@ def _principal(digest: str, options: str, _fitted: FittedRun) -> tuple[np.ndarra
 def digest(*parts: object) -> str:
     """Name what some parts, which say what they are, make together."""
     return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
-
-
-def _marks(maps: Mapping[str, Map], colourings: Mapping[str, Colour]) -> list[str]:
-    """Tell maps and colourings from others of the same names."""
-    found = [digest(key, one.title, _content(one.coordinates)) for key, one in maps.items()]
-    return found + [
-        digest(key, one.kind, one.name, one.names, _content(one.values))
-        for key, one in colourings.items()
-    ]
 
 
 def _content(values: np.ndarray) -> str:

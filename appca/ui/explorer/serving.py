@@ -57,12 +57,8 @@ def address(
     """
     context, here = get_script_run_ctx(), delivery()
     names = publish(scene, dataset.digest, here.parcels)
-    sheets = scene.sheets
     questions = RowQuestions(
-        dataset.n_rows,
-        lambda rows: texts_of(dataset.ids, lines, rows),
-        None if sheets is None else sheets.of_rows,
-        scores,
+        dataset.n_rows, lambda rows: texts_of(dataset.ids, lines, rows), scores
     )
     return names | {
         "at": f"{base()}{PREFIX}/",

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.explore.room import shuffled
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots import palette
@@ -97,32 +96,6 @@ def scene_of(
     made = _with_rows(dataset, usage, found, (colourings or {}, maps or {}, lines))
     png = None if drawn is None else drawn.png
     return _finished(made.meta | meta, made.buffers | buffers, made.sheets, png)
-
-
-def scene_of_positions(
-    dataset: Dataset,
-    maps: Mapping[str, Map],
-    colourings: Mapping[str, palette.Colour] | None = None,
-    lines: Sequence[RowText] = (),
-) -> Scene:
-    """Lay rows out that no model describes: maps alone, the first one opens first.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    maps : mapping of str to Map
-        At least one.
-    colourings : mapping of str to Colour, optional
-    lines : sequence of RowText
-        Of the hover card.
-    """
-    nothing = np.empty((dataset.n_rows, 0))
-    slots, scores = nothing.astype(np.uint8), nothing.astype(np.int16)
-    priority = shuffled(dataset.n_rows, SHUFFLE)
-    usage = Usage(slots, scores, 1.0, nothing, nothing.astype(bool), priority)
-    made = _with_rows(dataset, usage, {}, (colourings or {}, maps, lines))
-    meta = {"components": [], "n_active": 0, "first": next(iter(maps)), "component_pictures": None}
-    return _finished(made.meta | meta, made.buffers, made.sheets, None)
 
 
 def _with_rows(

@@ -49,11 +49,7 @@ class Sheets(NamedTuple):
     def png(self, number: int) -> bytes:
         """Draw one sheet."""
         first = number * self.per_sheet
-        return self.of_rows(self.rows[first : first + self.per_sheet])
-
-    def of_rows(self, rows: np.ndarray) -> bytes:
-        """Draw the images of some rows, in their order."""
-        tiles = resized(self.images(rows), self.tile[:2])
+        tiles = resized(self.images(self.rows[first : first + self.per_sheet]), self.tile[:2])
         return png_of(on_sheet(tiles, self.cell, self.columns))
 
 

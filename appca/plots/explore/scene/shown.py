@@ -1,4 +1,4 @@
-"""A run, or rows alone, as pages and notebooks show them: with colourings and hover cards."""
+"""A run as pages and notebooks show it: with colourings and hover cards."""
 
 from collections.abc import Mapping
 
@@ -6,10 +6,10 @@ import numpy as np
 
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset, categories
-from appca.plots.explore.scene.colours import MEASURES, colour_choices, colour_of, label_choices
-from appca.plots.explore.scene.scene import Map, Scene, scene_of, scene_of_positions
+from appca.plots.explore.scene.colours import MEASURES, colour_choices, colour_of
+from appca.plots.explore.scene.scene import Map, Scene, scene_of
 from appca.plots.explore.scene.texts import RowText
-from appca.plots.palette import Colour, colour_by
+from appca.plots.palette import Colour
 
 
 def scene_shown(
@@ -43,29 +43,14 @@ def scene_shown(
     return scene_of(fitted, dataset, (), choices, maps, outside, lines)
 
 
-def rows_shown(
-    dataset: Dataset, layouts: Mapping[str, Map], colourings: Mapping[str, Colour] | None = None
-) -> Scene:
-    """Lay out rows without a fit as pages show them; see `scene_of_rows`."""
-    if colourings is None:
-        labels = label_choices(dataset)
-        colourings = {key: colour_by(name, dataset.labels[name]) for key, name in labels.items()}
-    return scene_of_positions(dataset, layouts, colourings, label_lines(dataset))
-
-
-def label_lines(dataset: Dataset) -> list[RowText]:
-    """Return the lines of the hover card that need no fit."""
+def lines_of(dataset: Dataset, fitted: FittedRun) -> list[RowText]:
+    """Return the lines of the hover card; which components a row uses the browser knows itself."""
     found = []
     for name, values in dataset.labels.items():
         names, codes = categories(values)
         found.append(RowText(name, codes, tuple(names)))
-    return found
-
-
-def lines_of(dataset: Dataset, fitted: FittedRun) -> list[RowText]:
-    """Return the lines of the hover card; which components a row uses the browser knows itself."""
     measured = [RowText(name, getattr(fitted, part)) for name, part in MEASURES.values()]
-    return label_lines(dataset) + measured
+    return found + measured
 
 
 def projected(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
