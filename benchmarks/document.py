@@ -77,6 +77,14 @@ SECTIONS = (
         readings.table_reading,
     ),
     Section(
+        "speed",
+        "What a person waits for",
+        "Fits by default, all starts included, and the description of rows, with one BLAS thread.",
+        "python -m benchmarks.speed",
+        readings.speed_lines,
+        readings.speed_reading,
+    ),
+    Section(
         "passes",
         "An EM pass beside its two products",
         "An E step over all rows and an M step, in turn with the two products by NumPy on the "

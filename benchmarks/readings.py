@@ -294,3 +294,21 @@ def cases(rows: Sequence[Row]) -> dict[tuple[str, float], list[Row]]:
     for row in rows:
         found.setdefault((row["data"], row["share"]), []).append(row)
     return found
+
+
+def speed_lines(rows: Sequence[Row]) -> Cells:
+    """Write a line a piece of work."""
+    names = {"what": "what", "asked": "asked", "own_s": "processor s"}
+    names |= {"other_s": "of the other", "ratio": "ratio"}
+    return columns([{"other_s": None, "ratio": None, **row} for row in rows], names)
+
+
+def speed_reading(rows: Sequence[Row]) -> list[str]:
+    """Say where the time of default fits goes."""
+    return [
+        f"{row['what']}: "
+        + ", ".join(f"{stage} {percent(share)}" for stage, share in row["parts"].items())
+        + "."
+        for row in rows
+        if "parts" in row
+    ]

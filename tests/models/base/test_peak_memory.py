@@ -30,10 +30,10 @@ for model in models:
 WORK = """
 for model, rows in [*((model, X) for model in models), (models[0], wide)]:
     Path("/proc/self/clear_refs").write_text("5")
-    before = memory("VmRSS")
+    before = memory("RssAnon")
     noise = model.fit(rows).noise_variance_
     assert rows is wide or abs(noise - 1.0) < 0.05, (model, noise)
-    share = (memory("VmHWM") - before) / rows.nbytes
+    share = (peak() - before) / rows.nbytes
     assert share < 1.0, (model, rows.shape, share)
 """
 

@@ -4,7 +4,9 @@ import threading
 
 import pytest
 
+from appca.data.sources.builtin import load
 from appca.ui.frame import page_turn, warm_up
+from appca.ui.session import fitting, services
 
 
 def test_places_are_given_back_also_by_a_page_that_fails(monkeypatch):
@@ -55,3 +57,14 @@ def test_every_step_of_the_warm_up_can_be_taken():
     for step in steps:
         step()
     assert len(steps) > len(warm_up.OTHERS) + len(warm_up.PAGES)
+
+
+def test_the_server_looks_ahead_at_data_whose_fit_takes_long(monkeypatch):
+    digest = services.datasets().put(load("wine"))
+    assert fitting.preview_ahead(digest) is None  # the fit itself is as quick
+    monkeypatch.setattr(fitting, "LIVE_SECONDS", 0.0)
+    warm_up._look_at(digest)
+    found = fitting.preview_ahead(digest)
+    assert found.is_preview
+    assert found.fitted.scores.shape == (178, 4)
+    assert not services.runs().list()

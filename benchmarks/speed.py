@@ -1,0 +1,119 @@
+"""Processor time of what a person waits for, with one BLAS thread, and where it goes.
+
+`APPCA_DATA=... python -m benchmarks.speed` writes results/speed.json. Methods take turns in one
+process, after a fit that loads libraries and compiled code; medians of three rounds, and of the
+ratios within a round.
+"""
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import PCA, MiniBatchDictionaryLearning
+from threadpoolctl import threadpool_limits
+
+from appca import AdaptiveFactorAnalysis, AdaptivePPCA
+from benchmarks import results
+from benchmarks.shapes import mnist, odd_digits
+
+ROUNDS = 3
+DESCRIBED = 100  # rows described, of 2,500
+HIDDEN = 0.1
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    """Processor time of a call."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def parts(X: np.ndarray) -> dict[str, float]:
+    """Share of a default fit's time that its stages take."""
+    spent: dict[str, float] = {}
+    began = last = time.process_time()
+
+    def hear(progress: Any) -> None:
+        nonlocal last
+        now, words = time.process_time(), progress.stage.split()
+        stage = " ".join(words[: words.index("on")] if "on" in words else words[:1])
+        spent[stage] = spent.get(stage, 0.0) + now - last
+        last = now
+
+    AdaptivePPCA(10, 3, random_state=0, callback=hear).fit(X)
+    whole = time.process_time() - began
+    return {stage: share / whole for stage, share in spent.items()}
+
+
+def beside(
+    what: str, asked: str, X: np.ndarray, rival: Callable[[np.ndarray], Any], *, above: bool
+) -> results.Row:
+    """Time default fits in turn with a rival; the ratio with the rival `above` or below."""
+    both = []
+    for seed in range(ROUNDS):
+        ours = seconds(lambda seed=seed: AdaptivePPCA(10, 3, random_state=seed).fit(X))
+        both.append((ours, seconds(lambda: rival(X))))
+    own, other = np.array(both).T
+    ratio = float(np.median(other / own if above else own / other))
+    row = {"what": what, "asked": asked, "own_s": np.median(own), "other_s": np.median(other)}
+    return row | {"ratio": ratio, "parts": parts(X)}
+
+
+def gaps(name: str, X: np.ndarray) -> results.Row:
+    """Time a fit around hidden cells."""
+    X = np.where(np.random.default_rng(1).random(X.shape) < HIDDEN, np.nan, X)
+    own = [seconds(lambda: AdaptivePPCA(12, 6, random_state=0).fit(X)) for _ in range(ROUNDS)]
+    return {"what": name, "asked": "at most 4 s", "own_s": np.median(own)}
+
+
+def planted() -> np.ndarray:
+    """1,080 rows of 77 features with 12 directions, 6 a row."""
+    rng = np.random.default_rng(0)
+    W = np.linalg.qr(rng.standard_normal((77, 12)))[0]
+    Z = rng.random((1080, 12)).argsort(axis=1) < 6
+    return (2.0 * rng.standard_normal(Z.shape) * Z) @ W.T + 0.3 * rng.standard_normal((1080, 77))
+
+
+def described() -> results.Row:
+    """Time the description of rows whose supports cannot be enumerated."""
+    X = odd_digits()[0]
+    model = AdaptiveFactorAnalysis(100, 50, random_state=0, max_iter=20).fit(X)
+    model.score_samples(X[:2])
+    spent = seconds(lambda: model.score_samples(X[:DESCRIBED])) * len(X) / DESCRIBED
+    return {
+        "what": "2,500 rows described by aFA (100, 50)",
+        "asked": "at most 15 s",
+        "own_s": spent,
+    }
+
+
+def main() -> None:
+    """Measure all, and write it."""
+    given = results.arguments(__doc__).parse_args()
+    warnings.simplefilter("ignore")  # of fits cut short
+    pca = PCA(10, svd_solver="covariance_eigh")
+    cd = MiniBatchDictionaryLearning(10, fit_algorithm="cd", random_state=0)
+    centred = lambda X: cd.fit(X - X.mean(axis=0))  # noqa: E731
+    digits = mnist(1080)[0].reshape(1080, 28, 28)[:, 2:26, 2:26]
+    digits = digits.reshape(1080, 8, 3, 8, 3).mean(axis=(2, 4)).reshape(1080, 64)
+    digits = digits[:, digits.std(axis=0) > 0.0]
+    with threadpool_limits(1):
+        few, many = mnist(10_000)[0], mnist(60_000)[0]
+        gap = planted()[:200]
+        gap[0, 0] = np.nan
+        for X in (few, gap):  # loads what is compiled
+            AdaptivePPCA(10, 3, random_state=0).fit(X)
+        rows = [
+            beside("MNIST 60,000 over PCA", "at most 2.5", many, pca.fit, above=False),
+            beside("dictionary by cd over MNIST 10,000", "at least 3", few, centred, above=True),
+            gaps("1,080 x 77 planted, 10% hidden, (12, 6)", planted()),
+            gaps("1,080 digits of 8 x 8, 10% hidden, (12, 6)", digits),
+            described(),
+        ]
+    results.write(given.out, "speed", rows)
+
+
+if __name__ == "__main__":
+    main()
