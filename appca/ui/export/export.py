@@ -89,7 +89,8 @@ def as_python(dataset: Dataset, shown: Shown) -> None:
         if shown.config.imported is not None
         else "Makes the same numbers again on the same machine with the same versions."
     )
-    st.code(script(dataset, recipe(shown)), language="python", wrap_lines=True, height=280)
+    with st.expander("Show the script"):
+        st.code(script(dataset, recipe(shown)), language="python", wrap_lines=True)
 
 
 def _columns(shown: Shown) -> Columns:

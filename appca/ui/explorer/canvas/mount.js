@@ -18,7 +18,7 @@ import { buildTourbar } from './parts/tourbar.js';
 import { recolour } from './scene/recolour.js';
 import { Stage } from './stage.js';
 import { restore, stateOf } from './state.js';
-import { drawGhosts } from './text/ghosts.js';
+import { drawGhosts, drawRings, ringedRows } from './text/ghosts.js';
 import { drawHeaders, Pictures } from './text/headers.js';
 import { drawLabels, placeLabels } from './text/labels.js';
 import { drawMini } from './text/minimap.js';
@@ -62,9 +62,10 @@ export function mount(element, input, callbacks = {}) {
   listenToKeys(stage, actions, { choose: tools.choose, strip: strip.toggle, tour: tourbar.run, search: search.open });
 
   stage.overlays.unshift(
-    drawNames, drawAxes, drawGhosts, () => drawLabels(stage, labels), () => drawHeaders(stage, pictures), () => drawMini(stage, near), () => drawPath(stage, gestures.path), bar.follow,
+    drawNames, drawAxes, drawGhosts, () => drawRings(stage, ringed), () => drawLabels(stage, labels), () => drawHeaders(stage, pictures), () => drawMini(stage, near), () => drawPath(stage, gestures.path), bar.follow,
   );
-  stage.settled.push(() => { labels = placeLabels(stage, occupancyOf(stage)); });
+  let ringed = ringedRows(stage);
+  stage.settled.push(() => { labels = placeLabels(stage, occupancyOf(stage)); ringed = ringedRows(stage); });
   let told = '';
   stage.settled.push(() => {
     const now = JSON.stringify(stateOf(stage));

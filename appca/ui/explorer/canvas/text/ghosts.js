@@ -4,6 +4,7 @@ import { SELECTED } from '../scene/rows.js';
 import { cssOf } from '../theme.js';
 import { pointToPage } from '../layout/place.js';
 
+const FEW = 12; // selected rows that get a ring each, for a point alone is lost among thousands
 const MOST = 1500; // rows that leave ghosts
 const AREA = 110; // pixels of a panel for each of them, so that they do not hide it
 
@@ -66,4 +67,34 @@ export function drawGhosts(stage) {
     context.stroke();
   }
   context.globalAlpha = 1;
+}
+
+/** Rings around the selected rows where they are few. @param {import('../stage.js').Stage} stage */
+export function ringedRows(stage) {
+  const { rows, placed } = stage;
+  /** @type {{key: number, x: number, y: number}[]} */
+  const found = [];
+  if (!rows.selected || rows.selected > FEW) return found;
+  for (const { part: { layout, base }, panel } of placed) {
+    for (let i = panel.start; i < panel.start + panel.count; i += 1) if (rows.flags[layout.rows[i]] & SELECTED) found.push({ key: base + panel.index, x: layout.xy[2 * i], y: layout.xy[2 * i + 1] });
+  }
+  return found;
+}
+
+/** @param {import('../stage.js').Stage} stage @param {ReturnType<typeof ringedRows>} ringed */
+export function drawRings(stage, ringed) {
+  const { context, placed, theme } = stage;
+  if (!ringed.length || stage.morph || stage.tour) return;
+  const by = new Map(placed.map((one) => [one.part.base + one.panel.index, one]));
+  [context.strokeStyle, context.lineWidth, context.globalAlpha] = [theme.primary, 2, 1];
+  for (const { key, x, y } of ringed) {
+    const one = by.get(key);
+    if (!one) continue;
+    const [px, py] = pointToPage(one, x, y);
+    const { plot } = one;
+    if (px < plot.x || px > plot.x + plot.w || py < plot.y || py > plot.y + plot.h) continue;
+    context.beginPath();
+    context.arc(px, py, Math.min(9, 3 + plot.w / 40), 0, 7);
+    context.stroke();
+  }
 }
