@@ -21,7 +21,7 @@ HEADINGS = {
     "error": "error",
     "neighbours": "neighbours kept",
     "accuracy": "labels agree",
-    "named": "named by a class",
+    "named": "one class apart",
     "recurrence": "found again",
     "cpu_s": "processor s",
 }
@@ -56,8 +56,8 @@ def rivals_reading(rows: Sequence[Row]) -> list[str]:
         f"Held-out likelihood is higher than aPPCA's for {', '.join(counts)}.",
         f"Another start finds aPPCA's axes again more closely than those of a mixture of K of L on "
         f"{more} of {len(again)}.",
-        f"One class names aPPCA's axes better than those of a mixture of K of L on {better} of "
-        f"{len(labelled)} data sets with labels.",
+        f"Along aPPCA's axes one class stands apart more clearly than along those of a mixture of K "
+        f"of L on {better} of {len(labelled)} data sets with labels.",
     ]
 
 
@@ -106,7 +106,7 @@ def summary(rows: Sequence[Row]) -> str:
         "axes at equal error: aPPCA, mixture",
         "neighbours kept: aPPCA, mixture of K",
         "found again: aPPCA, mixture of K",
-        "named by a class: aPPCA, mixture of K",
+        "one class apart: aPPCA, mixture of K",
     ]
     return table(headings, lines)
 
