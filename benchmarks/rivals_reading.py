@@ -56,8 +56,8 @@ def rivals_reading(rows: Sequence[Row]) -> list[str]:
         f"Held-out likelihood is higher than aPPCA's for {', '.join(counts)}.",
         f"Another start finds aPPCA's axes again more closely than those of a mixture of K of L on "
         f"{more} of {len(again)}.",
-        f"Along aPPCA's axes one class stands apart more clearly than along those of a mixture of K "
-        f"of L on {better} of {len(labelled)} data sets with labels.",
+        f"Along aPPCA's axes one class stands apart more clearly than along those of a mixture of "
+        f"K of L on {better} of {len(labelled)} data sets with labels.",
     ]
 
 
