@@ -70,6 +70,8 @@ def test_what_is_refused_is_one_sentence(tmp_path, monkeypatch, capsys, argument
 class Nobody:
     """A server that is not there."""
 
+    stdin = None
+
     def terminate(self) -> None:
         """Do nothing."""
 

@@ -142,7 +142,7 @@ def test_a_run_with_a_keyword_that_is_gone_opens_and_is_not_fitted_again(
     assert found.config.unknown == ["sharpness"]
     assert "sharpness" not in found.config.parameters
     for fit in (fit_run, preview):
-        with pytest.raises(InputError, match=r"fitted with sharpness, which .* choose other"):
+        with pytest.raises(InputError, match=r"made with sharpness, which .* choose other"):
             fit(planes, found.config)
     with pytest.raises(InputError, match="got sharpness"):
         RunConfig.from_dict(found.config.to_dict())
