@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 import webbrowser
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -98,7 +98,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         server.wait()
     finally:
         server.terminate()
-        with suppress(OSError, subprocess.TimeoutExpired), server.stdin or nullcontext():
+        with suppress(OSError, subprocess.TimeoutExpired):
+            if server.stdin is not None:
+                server.stdin.close()
             server.wait(10)
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
     return {"address": url}
