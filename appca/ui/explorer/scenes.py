@@ -85,18 +85,26 @@ def _of_fit(
 
 
 def principal_of(
-    dataset: Dataset, config: RunConfig, fitted: FittedRun
+    dataset: Dataset, config: RunConfig, fitted: FittedRun | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first three principal components of the preprocessed data, and their shares."""
+    """Return the first three principal components of the preprocessed data, and their shares.
+
+    `fitted` brings its own preprocessing where there is an autoencoder.
+    """
     return _principal(dataset.digest, json.dumps(config.preprocessing), fitted)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _principal(digest: str, options: str, _fitted: FittedRun) -> tuple[np.ndarray, np.ndarray]:
+def _principal(
+    digest: str, options: str, _fitted: FittedRun | None
+) -> tuple[np.ndarray, np.ndarray]:
     chosen = json.loads(options)
     # The run's own autoencoder; a preview's scales come from a sample, so those are learned anew.
-    before = None if chosen.get("vae") else services.prepared(digest, chosen)
-    return principal_scores((before or _fitted.preprocessing).transform(services.dataset(digest).X))
+    before = None if _fitted is None else _fitted.preprocessing
+    if not chosen.get("vae"):
+        before = services.prepared(digest, chosen) or before
+    assert before is not None  # all but an autoencoder is prepared at once
+    return principal_scores(before.transform(services.dataset(digest).X))
 
 
 def digest(*parts: object) -> str:

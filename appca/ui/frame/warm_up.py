@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib import import_module
@@ -93,11 +94,12 @@ class WarmUp:
 def _look_at(digest: str) -> None:
     """Compute what the picture of many rows needs, which all visitors share."""
     from appca.ui.explorer import scenes
-    from appca.ui.session import fitting
+    from appca.ui.session import fitting, state
 
-    found = fitting.preview_ahead(digest)
-    if found is not None:
-        scenes.principal_of(services.dataset(digest), found.config, found.fitted)
+    dataset = services.dataset(digest)
+    with ThreadPoolExecutor(1) as beside:
+        beside.submit(scenes.principal_of, dataset, state.first_config(dataset))
+        fitting.preview_ahead(digest)
 
 
 def _steps() -> Iterator[Callable[[], object]]:
