@@ -93,7 +93,7 @@ def run_of(model: Any, dataset: Dataset) -> FittedRun:
         )
         raise InputError(msg)
     rows: Any = dataset.with_gaps()
-    if dataset.feature_names is not None:  # scikit-learn warns where a model misses the names
+    if dataset.feature_names is not None and hasattr(model, "feature_names_in_"):
         import pandas as pd
 
         rows = pd.DataFrame(rows, columns=list(dataset.feature_names))

@@ -41,6 +41,7 @@ def test_figures_take_missing_values_and_name_columns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         figure = appca.plot_subspaces(model, seen)
+        appca.plot_subspaces(appca.AdaptivePPCA(3, 2).fit(frame.to_numpy()), frame)
     written = {text.get_text() for axes in figure.axes for text in axes.texts}
     for weights in model.components_:
         assert {frame.columns[j] for j in np.argsort(-abs(weights))[:4]} <= written
