@@ -82,12 +82,10 @@ def scene_of(
         buffers["outside"] = outside.astype(np.uint8)
     drawn = pictures.component_pictures(fitted, dataset, order)
     columns = pictures.strongest_columns(fitted, dataset)
+    described = _described(usage, fitted, numbered, order, ranges)
     meta = {
         "components": [
-            one | {"columns": columns[k]}
-            for one, k in zip(
-                _described(usage, fitted, numbered, order, ranges), order, strict=True
-            )
+            one | {"columns": columns[k]} for one, k in zip(described, order, strict=True)
         ],
         "n_active": fitted.n_active,
         "first": first_of(found),
