@@ -11,8 +11,14 @@ from sklearn.utils.validation import check_array
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import STOPPED, Callback, spoken
 from appca.models.algebra.threads import single_threaded_blas
+from appca.models.base.batches import EMSteps, InBatches
 from appca.models.base.criteria import Criteria
-from appca.models.base.data_checks import refuse_constant, warn_of_end
+from appca.models.base.data_checks import (
+    counted_rows,
+    refuse_constant,
+    refuse_weights,
+    warn_of_end,
+)
 from appca.models.base.estimator import generator
 from appca.models.base.factor_queries import FactorModel
 from appca.models.base.parameters import (
@@ -23,6 +29,7 @@ from appca.models.base.parameters import (
     OVERDISPERSED,
     POSITIVE,
     SAMPLING,
+    SWITCH,
     Rule,
     either,
     hyperparameters,
@@ -30,7 +37,14 @@ from appca.models.base.parameters import (
     whole,
 )
 from appca.models.factors import factor_chains
-from appca.models.factors.factor_em import FactorSettings
+from appca.models.factors.factor_em import (
+    FactorSettings,
+    FactorState,
+    FactorStatistics,
+    expect_all,
+    expect_sets,
+    maximise,
+)
 from appca.models.factors.factor_fit import (
     FactorEMControl,
     FactorFit,
@@ -38,24 +52,25 @@ from appca.models.factors.factor_fit import (
     fit,
     given_start,
     named_start,
+    sample_size,
     turned_start,
 )
 from appca.models.factors.factor_gibbs import CachedGibbsState, FactorPrior
 from appca.models.orthonormal.em import NOISE_FLOOR, floor_of
 from appca.models.rows.independent_components import NAMED
-from appca.models.rows.observations import Rows, about, centre_of
+from appca.models.rows.observations import Rows, about, centre_of, distinct
 from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Schedule, generators, initial_states, sample
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.row_sums import look
 from appca.models.supports import enumeration
-from appca.models.supports.fixed_size_supports import MOST_SETS, SETS_IN_PASSING
+from appca.models.supports.fixed_size_supports import ANNEALED, MOST_SETS, SETS_IN_PASSING
 
 __all__ = ["AdaptiveFactorAnalysis"]
 
 
 @dataclass(eq=False, repr=False)
-class AdaptiveFactorAnalysis(Criteria, FactorModel):
+class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
     """Adaptive factor analysis (aFA).
 
     y_n = W (x_n * z_n) + mu + e_n with any D x K matrix W, x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I)
@@ -105,6 +120,9 @@ class AdaptiveFactorAnalysis(Criteria, FactorModel):
         Where the chains of "gibbs" start: the first from a fit by EM and each other one from its
         own random rotation of the principal components, so that chains that agree have found the
         same posterior from different places; or each from its own fit by EM from `init`.
+    warm_start : bool
+        Start EM from the factors of the fit before, of the strongest where that had more, with the
+        directions that it explains least where it had fewer, instead of from `init`.
     noise_shape, noise_scale : float
         For "gibbs": the prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean
         variance of the features and density proportional to s^(-shape - 1) exp(-scale v / s).
@@ -164,6 +182,7 @@ class AdaptiveFactorAnalysis(Criteria, FactorModel):
         "tol": NOT_NEGATIVE,
         "least_change": NOT_NEGATIVE,
         "n_paths": whole(2),
+        "warm_start": SWITCH,
         "chain_starts": CHAIN_STARTS,
         **hyperparameters("loading_shape", "loading_scale"),
         **SAMPLING,
@@ -196,6 +215,7 @@ class AdaptiveFactorAnalysis(Criteria, FactorModel):
     callback: Callback | None = None
     whiten: bool = False
     verbose: bool = False
+    warm_start: bool = False
 
     def _n_loadings(self) -> int:
         K, D = map(int, self.components_.shape)
@@ -204,26 +224,34 @@ class AdaptiveFactorAnalysis(Criteria, FactorModel):
     def _n_variances(self) -> int:
         return 1  # the scale of scores is that of the loadings
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit to X (N, D), float32 or float64, and return the estimator."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to X (N, D), float32 or float64, and return the estimator.
+
+        `sample_weight` (N,) says how often each row counts, for "em".
+        """
         del y
-        X = self._validated(X, reset=True)
+        X, weights = counted_rows(self._validated(X, reset=True), sample_weight)
         self._refuse_conflicts(X)
-        rows = about(X, None if self.mean == "zero" else centre_of(X))
+        rows, sampled = self._rows(X, weights), self.inference == "gibbs"
         refuse_constant(rows)
+        if sampled:
+            refuse_weights(sample_weight, "inference='gibbs'")
+        elif len(X) <= sample_size(self.n_components):
+            rows = self._rows(*distinct(X, weights))
         rng = generator(self.random_state)
-        begins, control = self._begins(rows), self._control(rows)
-        self._forget_draws()
         with single_threaded_blas():
-            if self.inference == "gibbs":
+            begins, control = self._begins(rng, rows), self._control(rows)
+            self._forget_fit()
+            if sampled:
                 return self._fit_gibbs(rng, rows, begins, control)
             return self._fit_em(fit(rng, rows, begins, control), rows)
 
+    def _rows(self, X: Array, weights: Array | None) -> Rows:
+        return about(X, None if self.mean == "zero" else centre_of(X, weights), weights)
+
     def _fit_em(self, done: FactorFit, rows: Rows) -> Self:
-        W, shift, noise = done.state
-        mean = (0.0 if rows.origin is None else rows.origin) - W @ shift
         second = np.diagonal(done.sums.second)
-        self._publish_factors(rows, (W, mean, noise), second, done.members)
+        self._publish_factors(rows, done.state, second, done.members)
         self.log_likelihoods_: Array = np.array(done.log_likelihoods)
         self.n_iter_ = len(done.log_likelihoods)
         self.stop_reason_ = done.stop_reason
@@ -264,8 +292,8 @@ class AdaptiveFactorAnalysis(Criteria, FactorModel):
         chains = sample(rngs, starts, factor_chains.sampler(data, prior), schedule, callback)
         W, X, members, mean, noise, _ = chains.best.state
         origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
-        second = np.square(X).sum(axis=0)
-        self._publish_factors(rows, (W, origin + mean, noise), second, members)
+        second, state = np.square(X).sum(axis=0), FactorState(W, np.zeros(W.shape[1]), noise)
+        self._publish_factors(rows._replace(origin=origin + mean), state, second, members)
         chains.posterior["mean"] += origin  # in place: draws of wide rows are large
         self.posterior_ = chains.posterior
         self._keep_query_draws()
@@ -303,13 +331,35 @@ class AdaptiveFactorAnalysis(Criteria, FactorModel):
             callback=spoken(self.callback, rows.mass) if self.verbose else self.callback,
         )
 
-    def _begins(self, rows: Rows) -> list[tuple[str, InitialLoadings]]:
+    def _begins(self, rng: np.random.Generator, rows: Rows) -> list[tuple[str, InitialLoadings]]:
         """Name the starts."""
+        continued = self._continued(rng, rows) if self.warm_start else None
+        if continued is not None:
+            W, more = continued
+            if more is not None:  # on in L of K rows only, hence larger
+                size = np.sqrt(more.values * self.n_components / self.n_active)
+                W = np.hstack([W, more.V * size])
+            return [("warm", partial(given_start, W, self.noise_variance_, rows))]
         if isinstance(self.init, str):
             start = partial(named_start, self.init, self.n_components, self.n_active)
             return [(self.init, start)] * self.n_init
-        W = self._given_directions(rows)
-        return [("given", partial(given_start, W, rows))]
+        return [("given", partial(given_start, self._given_directions(rows), None, rows))]
+
+    def _state(self) -> FactorState:
+        W = self.components_.T.astype(np.float64)
+        return FactorState(W, np.zeros(W.shape[1]), self.noise_variance_)
+
+    def _steps(self, rows: Rows) -> EMSteps:
+        control, rng = self._control(rows), generator(self.random_state)
+        settings = control.settings
+
+        def expected(rows: Rows, state: FactorState) -> FactorStatistics:
+            if control.exact:
+                return expect_all(state, rows, settings)
+            none = np.full((rows.n, self.n_active), -1, dtype=np.int64), None
+            return expect_sets(rng, state, rows, settings, none, ANNEALED)[0]
+
+        return EMSteps(expected, partial(maximise, settings=settings))
 
     def _given_directions(self, rows: Rows) -> Array:
         W: Array = check_array(self.init, dtype=np.float64).T

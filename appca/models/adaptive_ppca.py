@@ -13,7 +13,7 @@ from appca.models.algebra import stiefel
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback, spoken
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.base.batches import InBatches
+from appca.models.base.batches import EMSteps, InBatches, total_of
 from appca.models.base.criteria import Criteria
 from appca.models.base.dask_queries import OnDask
 from appca.models.base.data_checks import (
@@ -23,7 +23,7 @@ from appca.models.base.data_checks import (
     refuse_weights,
     warn_of_end,
 )
-from appca.models.base.estimator import SampledModel, SubspaceModel, generator
+from appca.models.base.estimator import SampledModel, generator
 from appca.models.base.parameters import (
     ARRAY,
     CHAIN_STARTS,
@@ -44,7 +44,15 @@ from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputati
 from appca.models.incomplete.queries import MissingValues
 from appca.models.orthonormal import starts
 from appca.models.orthonormal.adaptive_ppca_gibbs import DIRECTIONS, INDICATORS
-from appca.models.orthonormal.em import EMSettings, floor_of, worth_compiling
+from appca.models.orthonormal.em import (
+    EMSettings,
+    SubspaceState,
+    SubspaceStatistics,
+    expect,
+    floor_of,
+    maximise,
+    worth_compiling,
+)
 from appca.models.orthonormal.em_fit import SubspaceFit, fit_by_em, fit_in_closed_form
 from appca.models.orthonormal.gibbs_fit import Plan, fit_by_gibbs
 from appca.models.orthonormal.screening import EMControl
@@ -52,7 +60,6 @@ from appca.models.polynomials import subsets
 from appca.models.rows.dask_rows import dask_rows, is_dask
 from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.observations import Observations, Rows, about, centre_of
-from appca.models.rows.spectrum import principal
 from appca.models.rows.streams import Blocks, Mapped, is_large_map, spooled, stream
 from appca.models.sampling.chains import Schedule
 from appca.models.sampling.conditionals import InverseGamma
@@ -65,7 +72,6 @@ W_UPDATES: dict[str, Callable[[Array, Array], Array]] = {
     "pymanopt": stiefel.maximise,
 }
 INFERENCES = ("em", "gibbs", "hard")
-WARM_ROWS = 5000  # from which the first direction of a further component is taken
 
 
 @dataclass(eq=False, repr=False)
@@ -322,23 +328,27 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
     ) -> SubspaceFit:
         if self.n_active == self.n_components and isinstance(self.latent_variance, str):
             return fit_in_closed_form(rng, rows, control)
-        start = self._continued(rng, rows) if self.warm_start else None
-        return fit_by_em(rng, rows, self._start(rows.d) if start is None else start, control)
+        continued = self._continued(rng, rows) if self.warm_start else None
+        if continued is None:
+            return fit_by_em(rng, rows, self._start(rows.d), control)
+        W, more = continued
+        return fit_by_em(rng, rows, W if more is None else np.hstack([W, more.V]), control)
 
-    def _continued(self, rng: np.random.Generator, rows: Observations) -> Array | None:
-        """Directions (D, K) of the fit before, or None where there is none of such rows."""
-        before: Array | None = getattr(self, "components_", None)
-        if before is None or before.shape[1] != rows.d:
-            return None
-        W: Array = before[: self.n_components].T
-        missing = self.n_components - len(before)
-        if missing > 0:
-            some = np.sort(rng.permutation(rows.n)[:WARM_ROWS])
-            X = rows.take(some)
-            own = self._unnamed()
-            left = X - SubspaceModel.inverse_transform(own, SubspaceModel.transform(own, X))
-            W = np.hstack([W, principal(rng, about(left, centre_of(left)), missing).V])
-        return W
+    def _state(self) -> SubspaceState:
+        W = self.components_.T.astype(np.float64)
+        return SubspaceState(W, np.zeros(W.shape[1]), self.latent_variance_, self.noise_variance_)
+
+    def _steps(self, rows: Rows) -> EMSteps:
+        settings = self._control(rows).settings
+
+        def expected(rows: Rows, state: SubspaceState) -> SubspaceStatistics:
+            sums = expect(state, rows, settings)
+            # Of rows that do not sum to their origin, `expect` leaves out the cross term of
+            # |y - origin + W shift|^2.
+            cross = float(total_of(rows) @ (state.W @ state.shift)) / state.noise
+            return sums._replace(log_likelihood=sums.log_likelihood - cross)
+
+        return EMSteps(expected, partial(maximise, settings=settings))
 
     def _n_loadings(self) -> int:
         K, D = map(int, self.components_.shape)

@@ -10,8 +10,10 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
+from appca.models import adaptive_fa
 from appca.models.factors import factor_fit
 from appca.models.supports import fixed_size_supports
+from tests.models.contract import refused
 from tests.models.synthetic import drawn, matched_cosines, planted
 from tests.references import em_adaptive_fa
 
@@ -22,7 +24,7 @@ ESTIMATORS = [
 ]
 
 
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=refused)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -270,6 +272,90 @@ def test_a_prior_on_the_loadings_shrinks_them(seed):
         for v in (1e-3, 0.1, None)
     ]
     assert sizes[0] < sizes[1] < sizes[2]
+
+
+WEIGHTED = [
+    {},
+    {"allocation": "best"},
+    {"init": "dictionary"},
+    {"mean": "zero"},
+    {"loading_variance": 0.5},
+    {"n_components": 14, "n_active": 1},
+]
+
+
+@pytest.mark.parametrize("settings", WEIGHTED)
+def test_a_weight_is_a_repetition_whatever_the_order_of_rows(settings, seed):
+    rng = np.random.default_rng(seed)
+    Y, w = balanced(seed, 6, 2, N=150, D=12)[0], rng.integers(0, 4, 150)
+    again = Y[rng.permutation(np.repeat(np.arange(150), w))]
+    keywords = {"n_components": 6, "n_active": 2, "random_state": 0} | settings
+    one = AdaptiveFactorAnalysis(**keywords).fit(Y, sample_weight=w)
+    other = AdaptiveFactorAnalysis(**keywords).fit(again)
+    assert one.log_likelihoods_[-1] == pytest.approx(other.log_likelihoods_[-1], rel=1e-9)
+    for name in ("components_", "mean_", "explained_variance_", "scale_"):
+        np.testing.assert_allclose(
+            getattr(one, name), getattr(other, name), rtol=1e-6, atol=1e-8, err_msg=name
+        )
+    assert one.score(Y, sample_weight=w) == pytest.approx(other.score(again), rel=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{}, {"mean": "zero"}, {"init": "pca"}])
+def test_repeated_rows_that_are_not_gathered_give_the_fit_of_weights(settings, seed, monkeypatch):
+    monkeypatch.setattr(adaptive_fa, "distinct", lambda X, weights: (X, weights))
+    rng = np.random.default_rng(seed)
+    Y, w = balanced(seed, 6, 2, N=150, D=12)[0], rng.integers(0, 4, 150)
+    again = Y[rng.permutation(np.repeat(np.arange(150), w))]
+    model = AdaptiveFactorAnalysis(6, 2, random_state=0, tol=1e-9, **settings)
+    one, other = clone(model).fit(Y, sample_weight=w), clone(model).fit(again)
+    assert one.log_likelihoods_[-1] == pytest.approx(other.log_likelihoods_[-1], abs=1e-5)
+    np.testing.assert_allclose(one.components_, other.components_, atol=1e-4)
+    np.testing.assert_allclose(one.scale_, other.scale_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("allocation", ["exact", "best"])
+def test_with_weights_the_likelihood_never_falls_and_is_that_of_the_rows(allocation, seed):
+    Y = balanced(seed, 6, 2, N=300, D=12)[0]
+    w = np.linspace(0.3, 2.5, 300)
+    model = AdaptiveFactorAnalysis(
+        6, 2, allocation=allocation, least_change=0.0, random_state=seed
+    ).fit(Y, sample_weight=w)
+    values = model.log_likelihoods_
+    assert np.all(np.diff(values) >= -1e-9 * np.abs(values[:-1]))
+    if allocation == "exact":
+        assert w @ model.score_samples(Y) == pytest.approx(values[-1], rel=1e-7)
+        plain = AdaptiveFactorAnalysis(6, 2, random_state=seed).fit(Y)
+        assert values[-1] > w @ plain.score_samples(Y) + 1.0  # it fits what it was asked to
+
+
+def test_many_weighted_rows_are_settled_on_a_sample(seed):
+    Y, W, Z = balanced(seed, 5, 2, N=8000, D=12)
+    w = np.where(np.arange(8000) % 2, 1.0, 2.5)
+    model = AdaptiveFactorAnalysis(5, 2, random_state=0).fit(Y + 3.0, sample_weight=w)
+    assert recovery(model, Y + 3.0, W, Z)[0] > 0.99
+    assert model.log_likelihoods_[-1] == pytest.approx(w @ model.score_samples(Y + 3.0), rel=1e-7)
+
+
+def test_chains_refuse_weights(seed):
+    Y = balanced(seed, 4, 2, N=50, D=8)[0]
+    with pytest.raises(ValueError, match="sample_weight cannot be used with inference='gibbs'"):
+        AdaptiveFactorAnalysis(4, 2, inference="gibbs").fit(Y, sample_weight=np.ones(50))
+
+
+def test_a_warm_start_goes_on_from_the_factors_there_are(seed):
+    Y = balanced(seed, 6, 2, N=400, D=12)[0] + 2.0
+    model = AdaptiveFactorAnalysis(5, 2, random_state=seed).fit(Y)
+    first, last, iterations = *model.log_likelihoods_[[0, -1]], model.n_iter_
+    again = model.set_params(warm_start=True).fit(Y)
+    # The mean alone begins anew, at that of the rows.
+    assert again.log_likelihoods_[0] > 0.5 * (first + last)
+    assert again.log_likelihoods_[-1] > last - 1.0
+    assert again.n_iter_ < iterations
+    more = model.set_params(n_components=6).fit(Y)
+    cold = AdaptiveFactorAnalysis(6, 2, random_state=seed).fit(Y)
+    assert more.log_likelihoods_[-1] > cold.log_likelihoods_[-1] - 5.0
+    fewer = model.set_params(n_components=4).fit(Y)
+    assert fewer.components_.shape == (4, 12)
 
 
 def test_gibbs_agrees_with_em_and_keeps_what_it_saw(seed):

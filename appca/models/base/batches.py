@@ -6,6 +6,7 @@ T holds the expected sufficient statistics a row, about the mean of the first ba
 seen only once, and what early batches said under poor parameters is forgotten.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,29 +15,28 @@ from sklearn.utils.metaestimators import available_if
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.data_checks import counted_rows, refuse_not_finite
-from appca.models.base.estimator import SampledModel
-from appca.models.orthonormal.em import (
-    EMSettings,
-    SubspaceState,
-    SubspaceStatistics,
-    expect,
-    maximise,
-)
-from appca.models.orthonormal.screening import EMControl
-from appca.models.rows.observations import Observations, Rows, about
+from appca.models.base.estimator import MAP, SampledModel
+from appca.models.rows.observations import Observations, Rows, about, centre_of
+from appca.models.rows.spectrum import Principal, principal
 
 FORGETTING, DELAY = 0.7, 2
+WARM_ROWS = 5000  # from which the first direction of a further component is taken
 
 
 class Averages(NamedTuple):
     """Running averages a row; rows are about `Stepwise.origin`."""
 
     mean: Array  # (D,) of y
-    power: Array  # () of |y|^2
-    A: Array  # (D, K) of y s'
-    s: Array  # (K,) of s
-    second: Array  # (K,) of E[(x z)^2]
-    used: Array  # (K,) of inclusion probabilities
+    power: Any = 0.0  # of |y|^2
+    A: Any = 0.0  # (D, K) of y s'
+    s: Any = 0.0  # (K,) of s
+    second: Any = 0.0  # (K,) of E[(x z)^2], or (K, K) of all products
+    used: Any = 0.0  # (K,) of inclusion probabilities
+
+    @property
+    def squares(self) -> Array:
+        """Averages (K,) of E[(x z)^2]."""
+        return np.asarray(self.second if self.second.ndim == 1 else np.diagonal(self.second))
 
 
 class Whole(NamedTuple):
@@ -47,73 +47,75 @@ class Whole(NamedTuple):
     mass: float = 1.0
 
 
+class EMSteps(NamedTuple):
+    """The E and M step of a model, on whatever rows.
+
+    A state has its `shift`; the sums of `expect` are a tuple of the log-likelihood and what
+    `Averages` has from A on, exact whether or not the rows sum to their origin.
+    """
+
+    expect: Callable[[Rows, Any], Any]  # (rows, state) -> sums
+    maximise: Callable[[Any, Any, Whole], Any]  # (sums, state, rows) -> state
+
+
 class Stepwise(NamedTuple):
     """Where stepwise EM is."""
 
     origin: Array  # (D,)
     centred: bool  # whether the mean is other than zero
-    state: SubspaceState  # its shift is about origin + mean
+    state: Any  # its shift is about `middle`
     averages: Averages
-    steps: int
+    steps: int = 0
 
-    def next(self, rows: Rows, settings: EMSettings) -> tuple[float, Self]:
-        """Mean log-likelihood of rows about `origin` before, and where a step on them leads."""
-        value, seen = look(rows, self.state, self.averages.mean * self.centred, settings)
+    @property
+    def middle(self) -> Array | None:
+        """Mean of the rows so far, or None for zero."""
+        return self.origin + self.averages.mean if self.centred else None
+
+    def next(self, rows: Rows, em: EMSteps) -> tuple[float, Self]:
+        """Mean log-likelihood of rows about `middle` before, and where a step on them leads."""
+        sums = em.expect(rows, self.state)
+        seen = averaged(rows, sums, self.origin)
         g = (self.steps + DELAY) ** -FORGETTING if self.steps else 1.0
         averages = Averages(
             *((1.0 - g) * a + g * b for a, b in zip(self.averages, seen, strict=True))
         )
         b = averages.mean * self.centred
-        sums = SubspaceStatistics(
-            0.0,
-            averages.A - np.outer(b, averages.s),
-            averages.s,
-            averages.second,
-            averages.used,
-        )
+        parts = averages.A - np.outer(b, averages.s), averages.s, averages.second, averages.used
         size = Whole(float(averages.power - b @ b), len(b))
-        state = maximise(sums, self.state, size, settings)
+        state = em.maximise(type(sums)(0.0, *parts), self.state, size)
+        value = sums.log_likelihood / rows.mass
         return value, self._replace(state=state, averages=averages, steps=self.steps + 1)
 
 
-def look(
-    rows: Rows, state: SubspaceState, mean: Array, settings: EMSettings
-) -> tuple[float, Averages]:
-    """Mean log-likelihood of rows, and their averages, where the shift is about origin + mean."""
-    away = state.shift - mean @ state.W
-    sums = expect(state._replace(shift=away), rows, settings)
-    total = rows.summed(lambda block: block.weighted(block.centred()).sum(axis=0), np.zeros(rows.d))
-    n, mu = rows.mass, mean - state.W @ state.shift
-    # `expect` takes rows to sum to their origin, and the mean to lie in the span of W.
-    excess = (mu @ mu - 2.0 * mu @ total / n) - away @ away
-    value = sums.log_likelihood / n - 0.5 * excess / state.noise
-    parts = (total, np.asarray(rows.total), *sums[1:])
-    return float(value), Averages(*(part / n for part in parts))
+def averaged(rows: Rows, sums: Any, origin: Array) -> Averages:
+    """Averages about `origin` of rows about any other."""
+    n, total = rows.mass, total_of(rows) / rows.mass
+    away = np.zeros(rows.d) if rows.origin is None else rows.origin - origin
+    power = rows.total / n + 2.0 * away @ total + away @ away
+    A, s, second, used = (part / n for part in sums[1:])
+    return Averages(total + away, np.asarray(power), A + np.outer(away, s), s, second, used)
 
 
-def first(rows: Rows, state: SubspaceState, *, centred: bool) -> Stepwise:
-    """Begin at a state whose shift is about the origin of `rows`; averages are those to come."""
-    d, K = state.W.shape
-    origin = np.zeros(d) if rows.origin is None else rows.origin
-    none = Averages(
-        np.zeros(d), np.zeros(()), np.zeros((d, K)), np.zeros(K), np.zeros(K), np.zeros(K)
-    )
-    return Stepwise(origin, centred, state, none, 0)
+def total_of(rows: Rows) -> Array:
+    """Weighted sum (D,) of rows about their origin."""
+    return rows.summed(lambda block: block.weighted(block.centred()).sum(axis=0), np.zeros(rows.d))
 
 
 def _has_averages(model: Any) -> bool:
     """Whether an estimator is fitted by EM; AttributeError, as scikit-learn asks, where not."""
     if model.inference == "gibbs":
-        msg = "inference must be 'em' or 'hard' for partial_fit; got 'gibbs': change it."
+        msg = "partial_fit goes on with EM, but inference is 'gibbs': change inference."
         raise AttributeError(msg)
     return True
 
 
 class InBatches(SampledModel):
-    """A model fitted by EM that can learn from one batch of rows after the other."""
+    """A model fitted by EM that can go on from its last fit, and learn batch by batch."""
 
     inference: str
     mean: str
+    n_components: int
     n_iter_: int
     stop_reason_: str
     log_likelihoods_: Array
@@ -122,13 +124,34 @@ class InBatches(SampledModel):
         """Fit to all rows."""
         raise NotImplementedError
 
-    def _control(self, rows: Observations) -> EMControl:
-        """Return what an EM step needs to know."""
+    def _steps(self, rows: Rows) -> EMSteps:
+        """Return the EM steps on rows like these."""
+        raise NotImplementedError
+
+    def _state(self) -> Any:
+        """Return what was fitted as a state of EM, its shift zero: about the mean."""
         raise NotImplementedError
 
     def _forget_fit(self) -> None:
         self._forget_draws()
         self.__dict__.pop("_stepwise", None)
+
+    def _continued(
+        self, rng: np.random.Generator, rows: Observations
+    ) -> tuple[Array, Principal | None] | None:
+        """Give loadings (D, k) of the fit before, k at most K, and directions for those missing.
+
+        The directions are those it explains least. None where there is no fit of such rows.
+        """
+        before: Array | None = getattr(self, "components_", None)
+        if before is None or before.shape[1] != rows.d:
+            return None
+        W, missing = before[: self.n_components].T, self.n_components - len(before)
+        if missing <= 0:
+            return W, None
+        X, own = rows.take(np.sort(rng.permutation(rows.n)[:WARM_ROWS])), self._unnamed()
+        left = X - own.inverse_transform(own.transform(X, MAP), MAP)
+        return W, principal(rng, about(left, centre_of(left)), missing)
 
     @available_if(_has_averages)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -136,8 +159,8 @@ class InBatches(SampledModel):
 
         The first batch is fitted as `fit` would, unless `fit` came before; it decides about the
         start and should hold some hundred rows a component. No batch is kept. `log_likelihoods_`
-        has the total of each batch before it was learned from, and `scale_` is that of the
-        posterior means.
+        has the total of each batch before it was learned from, and `scale_` is the root of
+        E[(x z)^2] over the rows that use a component.
         """
         del y
         begun = hasattr(self, "components_")
@@ -147,18 +170,15 @@ class InBatches(SampledModel):
         refuse_not_finite(X)
         at: Stepwise | None = self.__dict__.get("_stepwise")
         if at is None:
-            rows = about(X, None if self.mean == "zero" else self.mean_, weights)
-            W = self.components_.T.astype(np.float64)
-            state = SubspaceState(
-                W, np.zeros(W.shape[1]), self.latent_variance_, self.noise_variance_
-            )
-            at = first(rows, state, centred=self.mean != "zero")
-        rows = about(X, at.origin.astype(X.dtype) if at.centred else None, weights)
+            D = len(self.mean_)
+            origin = self.mean_.astype(np.float64)
+            at = Stepwise(origin, self.mean != "zero", self._state(), Averages(np.zeros(D)))
+        rows = about(X, None if at.middle is None else at.middle.astype(X.dtype), weights)
         with single_threaded_blas():
-            value, at = at.next(rows, self._control(rows).settings)
-        middle = at.origin + at.averages.mean if at.centred else None
-        order = self._publish_state(rows._replace(origin=middle), at.state, at.averages.second)
-        power = at.averages.second[order] / np.maximum(at.averages.used[order], 1e-12)
+            value, at = at.next(rows, self._steps(rows))
+        squares = at.averages.squares
+        order = self._publish_state(rows._replace(origin=at.middle), at.state, squares)
+        power = squares[order] / np.maximum(at.averages.used[order], 1e-12)
         self.scale_ = np.where(power > 0.0, np.sqrt(power), 1.0)
         self._stepwise = at
         if begun:

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import single_threaded_blas
+from appca.models.base.data_checks import refuse_weights
 from appca.models.base.estimator import Description, SubspaceModel
 from appca.models.rows.dask_rows import by_chunks, computed, is_dask, matrix, plain, sent_once
 
@@ -57,11 +58,12 @@ class OnDask(SubspaceModel):
         """Log-likelihood of every row's observed entries, (N,) in nats; exact up to 1,000 sets."""
         return self._by_chunks_of("score_samples", X) if is_dask(X) else super().score_samples(X)
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood of the rows, in nats."""
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean log-likelihood of the rows, in nats, each counted `sample_weight` (N,) times."""
         if is_dask(X):
+            refuse_weights(sample_weight, "a Dask array")
             return float(self.score_samples(X).mean().compute())
-        return super().score(X, y)
+        return super().score(X, y, sample_weight)
 
     def describe(self, X: Any) -> Description:
         """Say of each row of X (N, D) all that is asked after a fit; rows in memory only.

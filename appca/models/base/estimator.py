@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.stiefel import upright
-from appca.models.base.data_checks import refuse_not_finite, warn_of_rank
+from appca.models.base.data_checks import refuse_not_finite, row_weights, warn_of_rank
 from appca.models.base.parameters import Rule, refuse
 from appca.models.base.saved import Saved
 from appca.models.orthonormal.em import SubspaceState
@@ -380,10 +380,11 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
             raise ValueError(NO_ROWS)
         return total / n
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood of the rows, in nats."""
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean log-likelihood of the rows, in nats, each counted `sample_weight` (N,) times."""
         del y
-        return float(self.score_samples(X).mean())
+        each = self.score_samples(X)
+        return float(np.average(each, weights=row_weights(sample_weight, len(each))))
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None, *, return_supports: bool = False

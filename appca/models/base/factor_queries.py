@@ -1,6 +1,6 @@
 """What a fitted adaptive factor analysis can be asked, about training rows and new ones alike."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from appca.models.algebra.stiefel import upright
 from appca.models.base.posterior_queries import PosteriorQueries
 from appca.models.base.support_model import SupportModel
 from appca.models.factors import factor_gibbs
-from appca.models.factors.factor_em import PRIOR
+from appca.models.factors.factor_em import PRIOR, FactorState
 from appca.models.polynomials import subsets
-from appca.models.rows.observations import Rows
+from appca.models.rows.observations import Observations, Rows
 from appca.models.rows.steady_products import projected, times
 from appca.models.supports import enumeration, fixed_size_supports, given_supports, row_blocks
 from appca.models.supports.row_supports import CollapsedModel, Members, Seeds, SupportEstimate
@@ -39,7 +39,7 @@ class FactorModel(PosteriorQueries, SupportModel):
     def _publish_factors(
         self,
         rows: Rows,
-        factors: tuple[Array, Array, float],
+        state: FactorState,
         second: Array,
         members: Members | None,
     ) -> None:
@@ -47,25 +47,31 @@ class FactorModel(PosteriorQueries, SupportModel):
 
         Parameters
         ----------
-        factors : W (D, K), mean (D,), sigma2.
+        state : with W (D, K).
         second : (K,) sums over rows of E[(x z)^2].
         members : the training rows' sets, if they were given one.
         """
-        W, mean, noise = factors
-        power = second * np.square(W).sum(axis=0)
-        order = np.argsort(-power, kind="stable")
-        W = upright(W[:, order])
-        dtype = rows.X.dtype
         self.n_active_ = self.n_active
-        self.components_ = np.ascontiguousarray(W.T, dtype=dtype)
-        self.mean_ = mean.astype(dtype)
-        self.noise_variance_ = float(noise)
-        self.latent_variance_ = np.full(W.shape[1], 1.0 / PRIOR)
-        self.explained_variance_ = power[order] / len(rows.X)
+        order = self._publish_state(rows, state, second / rows.mass)
         seen = self._seen(rows.X)
         sets = self._best(seen)[0] if members is None else np.argsort(order)[members]
         H = self._means(seen, sets)
-        self.scale_ = fixed_size_supports.root_mean_square(H, sets)
+        self.scale_ = fixed_size_supports.root_mean_square(H, sets, rows.weights)
+
+    def _publish_state(self, rows: Observations, state: Any, second: Array) -> Array:
+        """Set what needs no rows but their origin; give the order of components.
+
+        `second` (K,) is the mean over rows of E[(x z)^2].
+        """
+        power = second * np.square(state.W).sum(axis=0)
+        order: Array = np.argsort(-power, kind="stable")
+        origin = 0.0 if rows.origin is None else rows.origin
+        self.components_ = np.ascontiguousarray(upright(state.W[:, order]).T, dtype=rows.dtype)
+        self.mean_ = (origin - state.W @ state.shift).astype(rows.dtype)
+        self.noise_variance_ = float(state.noise)
+        self.latent_variance_ = np.full(len(order), 1.0 / PRIOR)
+        self.explained_variance_ = power[order]
+        return order
 
     def _seen(self, X: Array) -> FactorQuery:
         """Project checked rows, in float64."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
+from appca.models.orthonormal.em import Size
 from appca.models.rows.observations import Rows, project, transposed_product
 from appca.models.supports import enumeration, row_blocks
 from appca.models.supports.fixed_size_supports import ANNEALED, MANY
@@ -85,9 +86,10 @@ def coefficients(state: FactorState, rows: Rows) -> ProjectedData:
 def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> FactorStatistics:
     """E step over every set: exact posterior sums and the exact log-likelihood."""
     seen = coefficients(state, rows)
-    given = enumeration.posterior(enumeration.table(seen.model, settings.n_active), seen.c)
-    total = float((seen.background + given.log_sum).sum())
-    used = given.inclusion.sum(axis=0)
+    t = enumeration.table(seen.model, settings.n_active)
+    given = enumeration.posterior(t, seen.c, rows.weights)
+    total = float(rows.weighted(seen.background + given.log_sum).sum())
+    used = rows.weighted(given.inclusion).sum(axis=0)
     return _sums(total, given.H, given.second, used, (state, rows, settings))
 
 
@@ -97,8 +99,7 @@ def expect_sets(
     rows: Rows,
     settings: FactorSettings,
     chosen: tuple[Members, Array | None],
-    *,
-    draw: bool = False,
+    betas: Array = MODE,
 ) -> tuple[FactorStatistics, Members, Array]:
     """E step of classification EM: choose one support a row, then expect; for log p(Y, Z).
 
@@ -107,7 +108,8 @@ def expect_sets(
     chosen : members (N, L) so far (negative: none), and the log p(y_n | S_n) of the last pass; the
         rows where it was lowest are searched with annealing, because a support that explains its
         row badly is often a local mode of single changes.
-    draw : draw the supports from their posterior, one Gibbs sweep, instead of going to the mode.
+    betas : of the sweeps over each row, see `row_blocks.search`: once to the mode; `DRAW` draws
+        from the posterior by one Gibbs sweep.
 
     Returns
     -------
@@ -116,18 +118,21 @@ def expect_sets(
     seen = coefficients(state, rows)
     members, log_conditional = chosen
     seeds = row_blocks.seeds(rng, len(members))
-    if log_conditional is not None and not draw and seen.c.shape[1] * members.shape[1] <= MANY:
-        worst = np.argsort(log_conditional)[: math.ceil(WORST * len(log_conditional))]
+    few_slots = seen.c.shape[1] * members.shape[1] <= MANY
+    if log_conditional is not None and betas is MODE and few_slots:
+        order = np.argsort(log_conditional)
+        counted = np.cumsum(rows.weighted(np.ones(rows.n))[order])
+        worst = order[: int(np.searchsorted(counted, WORST * rows.mass)) + 1]
         few = RowSupports(seen.c[worst], members[worst], seeds[worst])
         members = members.copy()
         members[worst] = row_blocks.search(few, ANNEALED, seen.model, keep=True)[0]
     at = RowSupports(seen.c, members, seeds)
-    members, moments = row_blocks.search(at, DRAW if draw else MODE, seen.model)
+    members, moments = row_blocks.search(at, betas, seen.model, weights=rows.weights)
     log_conditional = seen.background + moments.value
-    used = np.bincount(members.ravel(), minlength=len(seen.model.A)).astype(np.float64)
-    context = state, rows, settings
-    sums = _sums(float(log_conditional.sum()), moments.H, moments.second, used, context)
-    return sums, members, log_conditional
+    counts = rows.weighted(np.ones(members.shape))
+    used = np.bincount(members.ravel(), counts.ravel(), minlength=len(seen.model.A))
+    context, total = (state, rows, settings), float(rows.weighted(log_conditional).sum())
+    return _sums(total, moments.H, moments.second, used, context), members, log_conditional
 
 
 def _sums(
@@ -137,10 +142,11 @@ def _sums(
     used: Array,
     context: tuple[FactorState, Rows, FactorSettings],
 ) -> FactorStatistics:
-    """Complete the sums: the prior of Z and of W, and what needs the rows."""
+    """Complete the sums: the prior of Z and of W, and what needs the rows; H (N, K) is E[x z]."""
     state, rows, settings = context
     K = state.W.shape[1]
-    total -= len(rows.X) * gaussian.log_binomial(K, settings.n_active)
+    total -= rows.mass * gaussian.log_binomial(K, settings.n_active)
+    H = rows.weighted(H)
     v = settings.loading_variance
     if math.isfinite(v):
         total -= 0.5 * rows.n_features * K * math.log(2.0 * math.pi * v)
@@ -149,7 +155,7 @@ def _sums(
 
 
 def maximise(
-    sums: FactorStatistics, state: FactorState, rows: Rows, settings: FactorSettings
+    sums: FactorStatistics, state: FactorState, rows: Size, settings: FactorSettings
 ) -> FactorState:
     """M step: W, mean and sigma2 in closed form; monotone.
 
@@ -162,7 +168,7 @@ def maximise(
     fitted best, tr sum E[(x z)(x z)'] / (N L): parameter expansion (Liu, Rubin and Wu 1998), which
     needs fewer iterations. A factor that no row uses keeps its column.
     """
-    n = len(rows.X)
+    n = rows.mass
     mean = sums.s / n if settings.learn_mean else np.zeros_like(sums.s)
     M = sums.second - n * np.outer(mean, mean)
     free = not math.isfinite(settings.loading_variance)
@@ -171,7 +177,7 @@ def maximise(
     W = state.W.copy()
     left = M[np.ix_(some, some)] + ridge * np.eye(int(some.sum()))
     W[:, some] = scipy.linalg.solve(left, sums.B[:, some].T, assume_a="pos").T
-    squares = rows.squares.sum() - 2.0 * np.sum(W * sums.B) + np.sum((W.T @ W) * M)
+    squares = rows.total - 2.0 * np.sum(W * sums.B) + np.sum((W.T @ W) * M)
     noise = max(float(squares) / (n * rows.n_features), settings.floor)
     if free:
         stretch = math.sqrt(float(np.trace(sums.second)) / (n * settings.n_active))

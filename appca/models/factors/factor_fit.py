@@ -24,6 +24,8 @@ from appca.models.algebra.loop import (
     watcher,
 )
 from appca.models.factors.factor_em import (
+    DRAW,
+    MODE,
     FactorSettings,
     FactorState,
     FactorStatistics,
@@ -40,8 +42,9 @@ from appca.models.supports.row_supports import Members
 
 THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the passes it saves
 
-# Rows of the sample that comes before all rows, and the tolerance on it in nats per row over ten
-# iterations; then again four times as many, to a quarter of it.
+# Rows of the sample that comes before all rows, up to which nothing depends on their order, and the
+# tolerance on it in nats per row over ten iterations; then again four times as many, to a quarter
+# of it.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_FACTOR, SAMPLE_TOL = 2500, 400, 1e-2
 SAMPLE_GROWTH, MUCH_LESS = 4, 3  # a sample is at most a third of the rows
 
@@ -99,10 +102,16 @@ def turned_start(
 
 
 def given_start(
-    W: Array, rows: Rows, _rng: np.random.Generator, work: Rows, space: Thin | None
+    W: Array,
+    noise: float | None,
+    rows: Rows,
+    _rng: np.random.Generator,
+    work: Rows,
+    space: Thin | None,
 ) -> Start:
-    """Start from loadings W (D, K) in the features of `rows`."""
-    return independent_components.given(work, W if space is None else lower(W, space, rows))
+    """Start from loadings W (D, K) in the features of `rows`, and a noise variance if known."""
+    start = independent_components.given(work, W if space is None else lower(W, space, rows))
+    return start if noise is None else start._replace(noise=noise)
 
 
 def fit(
@@ -133,6 +142,11 @@ def fit(
     return best._replace(state=best.state._replace(W=W))
 
 
+def sample_size(n_components: int) -> int:
+    """Rows of the first sample, where there are many more."""
+    return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FACTOR * n_components)
+
+
 def fit_from(
     rng: np.random.Generator, start: Start, rows: Rows, control: FactorEMControl, stage: str
 ) -> FactorFit:
@@ -158,13 +172,15 @@ def _refined_on_samples(
     all rows do. EM on all rows alone decides where it ends. Samples lie about their own mean,
     because a learned one has the form origin - W shift only there.
     """
-    n, K = len(rows.X), state.W.shape[1]
-    size, tol = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FACTOR * K), SAMPLE_TOL
+    n = rows.n
+    size, tol = sample_size(state.W.shape[1]), SAMPLE_TOL
     while MUCH_LESS * size <= n:
-        drawn = rows.X[np.sort(rng.choice(n, size, replace=False))]
-        sample = about(drawn, centre_of(drawn) if control.settings.learn_mean else rows.origin)
-        part = control._replace(tol=max(tol, control.tol))
-        ended = _exact_ascent(state, sample, part, f"refinement on {size:,} rows", n / size)
+        some = np.sort(rng.choice(n, size, replace=False))
+        drawn, w = rows.X[some], None if rows.weights is None else rows.weights[some]
+        origin = centre_of(drawn, w) if control.settings.learn_mean else rows.origin
+        sample = about(drawn, origin, w)
+        part, scale = control._replace(tol=max(tol, control.tol)), rows.mass / sample.mass
+        ended = _exact_ascent(state, sample, part, f"refinement on {size:,} rows", scale)
         state = ended.state
         if ended.stop_reason == STOPPED:
             return state, True
@@ -196,7 +212,7 @@ def _exact_ascent(
 
     return iterate(
         nesterov(advance, start, partial(extend, settings=settings)),
-        tol=control.tol * len(rows.X),
+        tol=control.tol * rows.mass,
         max_iter=control.max_iter,
         watch=watcher(control.callback, stage, control.max_iter, scale),
         halt=lambda state: FLOOR_REACHED if state.noise <= settings.floor else None,
@@ -210,14 +226,14 @@ def _classification_em(
     seen: list[tuple[FactorStatistics, Members]] = []
 
     def advance(
-        given: ClassificationState, *, draw: bool = False
+        given: ClassificationState, betas: Array = MODE
     ) -> tuple[float, ClassificationState]:
         chosen = given.members, given.log_conditional
-        expected = expect_sets(rng, given.state, rows, settings, chosen, draw=draw)
+        expected = expect_sets(rng, given.state, rows, settings, chosen, betas)
         sums, members, log_conditional = expected
         seen[:] = [(sums, members)]
         state = maximise(sums, given.state, rows, settings)
-        changed = _changed_share(given.members, members, len(sums.second))
+        changed = _changed_share(given.members, members, len(sums.second), rows.weights)
         return sums.log_likelihood, ClassificationState(
             state, members, log_conditional, changed, given.iterations + 1
         )
@@ -235,13 +251,13 @@ def _classification_em(
     given, stopped = ClassificationState(start, none, None, 1.0, 0), False
     watch = watcher(control.callback, f"{stage}, annealing", control.annealing)
     for i in range(1, control.annealing + 1):
-        value, given = advance(given, draw=True)
+        value, given = advance(given, DRAW)
         stopped = watch(i, value)
         if stopped:
             break
     ended: EMResult[ClassificationState] = iterate(
         plain(advance, given._replace(iterations=0)),
-        tol=control.tol * len(rows.X),
+        tol=control.tol * rows.mass,
         max_iter=1 if stopped else control.max_iter,
         watch=watcher(None if stopped else control.callback, stage, control.max_iter),
         halt=halt,
@@ -252,10 +268,10 @@ def _classification_em(
     return FactorFit(ended.state.state, sums, members, ended.log_likelihoods, reason)
 
 
-def _changed_share(before: Members, after: Members, n_factors: int) -> float:
+def _changed_share(before: Members, after: Members, n_factors: int, weights: Array | None) -> float:
     """Share of the slots whose factor was not in the row's support before."""
-    n, L = after.shape
-    member = np.zeros((n, n_factors), dtype=bool)
+    member = np.zeros((len(after), n_factors), dtype=bool)
     if before.min() >= 0:
         np.put_along_axis(member, before, True, axis=1)
-    return float(1.0 - np.take_along_axis(member, after, axis=1).sum() / (n * L))
+    kept = np.take_along_axis(member, after, axis=1).mean(axis=1)
+    return float(1.0 - np.average(kept, weights=weights))

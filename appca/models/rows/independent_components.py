@@ -40,7 +40,9 @@ class Start(NamedTuple):
 Named = Callable[[np.random.Generator, Rows, int, int], Start]  # (rng, rows, K, L)
 
 
-def fast_ica(rng: np.random.Generator, P: Array, most: int = MAX_PASSES) -> Array:
+def fast_ica(
+    rng: np.random.Generator, P: Array, most: int = MAX_PASSES, weights: Array | None = None
+) -> Array:
     """Rotation R (q, q) that makes the columns of P R as independent as it can.
 
     Symmetric FastICA (Hyvarinen 1999) with g = tanh, from a random rotation, on scores P (N, q)
@@ -51,8 +53,9 @@ def fast_ica(rng: np.random.Generator, P: Array, most: int = MAX_PASSES) -> Arra
     White to the last digit, correlations by chance included: at q = 500 those alone outweigh what
     there is to find in the first steps.
     """
-    n, q = P.shape
-    rows = Rows(P, None, np.empty(0), q)
+    q = P.shape[1]
+    rows = Rows(P, None, np.empty(0), q, weights=weights)
+    n = rows.mass
     values, V = np.linalg.eigh(rows.summed(_squared, np.zeros((q, q))) / n)
     some = values > LEAST_VARIANCE * values[-1]
     root = np.where(some, 1.0 / np.sqrt(np.where(some, values, 1.0)), 0.0)
@@ -70,14 +73,15 @@ def fast_ica(rng: np.random.Generator, P: Array, most: int = MAX_PASSES) -> Arra
 
 
 def _squared(block: Block) -> Array:
-    return (block.X.T @ block.X).astype(np.float64)
+    return (block.X.T @ block.weighted(block.X)).astype(np.float64)
 
 
 def _squashed(block: Block, axes: Array) -> tuple[Array, Array]:
     """Sum p tanh(p'r)' (q, q) and tanh(p'r)^2 (q,) over rows."""
     U = block.times(axes)
     np.tanh(U, out=U)
-    return block.transposed_times(U), np.einsum("nq,nq->q", U, U, dtype=np.float64)
+    V = block.weighted(U)
+    return block.transposed_times(V), np.einsum("nq,nq->q", U, V, dtype=np.float64)
 
 
 def ica(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:
@@ -94,10 +98,11 @@ def ica(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) 
     start = _closed_form(rows, lead, n_components, n_active)
     # All rows are projected, of which some are taken: a sample of them would be a copy.
     P = project(rows, lead.V).astype(np.float64, copy=False)
-    some = _drawn(rng, len(P), n_components)
+    some, weights = _drawn(rng, len(P), n_components), rows.weights
     if some is not None:
-        P = P[some] if rows.origin is None else P[some] - P[some].mean(axis=0)
-    return Start(start.W @ fast_ica(rng, P), start.noise)
+        P, weights = P[some], None if weights is None else weights[some]
+        P = P if rows.origin is None else P - np.average(P, axis=0, weights=weights)
+    return Start(start.W @ fast_ica(rng, P, weights=weights), start.noise)
 
 
 def pca(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:
@@ -129,12 +134,13 @@ def dictionary(rng: np.random.Generator, rows: Rows, n_components: int, n_active
     if some.origin is not None:
         Y -= some.origin
     power = np.square(Y).sum(axis=1)
+    counted = some.weighted(power)
     U = Y / np.sqrt(np.where(power > 0.0, power, 1.0))[:, None]
     far, chosen = np.ones(len(U)), np.empty((n_components, Y.shape[1]))
     for k in range(n_components):
-        distance = power * far
+        distance = counted * far
         total = distance.sum()
-        i = rng.choice(len(U), p=distance / total if total > 0.0 else power / power.sum())
+        i = rng.choice(len(U), p=distance / total if total > 0.0 else counted / counted.sum())
         chosen[k] = U[i]
         far = np.minimum(far, np.maximum(1.0 - np.square(U @ U[i]), 0.0))
         far[i] = 0.0
@@ -152,9 +158,9 @@ def random(rng: np.random.Generator, rows: Rows, n_components: int, n_active: in
 def given(rows: Rows, W: Array) -> Start:
     """Take loadings W (d, K) as they are; the noise is what all of them in use would leave."""
     Q = np.linalg.qr(W)[0]
-    left = rows.squares.sum() - np.square(project(rows, Q), dtype=np.float64).sum()
+    left = rows.total - rows.weighted(np.square(project(rows, Q), dtype=np.float64)).sum()
     spare = rows.n_features - Q.shape[1]
-    noise = float(left) / (len(rows.X) * spare) if spare > 0 else 0.0
+    noise = float(left) / (rows.mass * spare) if spare > 0 else 0.0
     return Start(W, max(noise, UNKNOWN_NOISE * _variance(rows)))
 
 
@@ -164,7 +170,7 @@ NAMED: dict[str, Named] = {"ica": ica, "pca": pca, "dictionary": dictionary, "ra
 def _closed_form(rows: Rows, lead: Principal, n_components: int, n_active: int) -> Start:
     """Give PPCA's loadings sqrt(lambda - sigma2) v, larger as they are on in L of K rows only."""
     q, spare = len(lead.values), rows.n_features - len(lead.values)
-    total = float(rows.squares.sum()) / len(rows.X)
+    total = rows.total / rows.mass
     noise = (total - float(lead.values.sum())) / spare if spare else 0.0
     if noise <= 1e-8 * _variance(rows):
         noise = UNKNOWN_NOISE * _variance(rows)
@@ -182,13 +188,13 @@ def _sample(rng: np.random.Generator, rows: Rows, n_components: int) -> Rows:
     drawn = _drawn(rng, len(rows.X), n_components)
     if drawn is None:
         return rows
-    some = rows.X[drawn]
-    return about(some, None if rows.origin is None else centre_of(some))
+    some, weights = rows.X[drawn], None if rows.weights is None else rows.weights[drawn]
+    return about(some, None if rows.origin is None else centre_of(some, weights), weights)
 
 
 def _variance(rows: Rows) -> float:
     """Mean feature variance about the origin."""
-    return float(rows.squares.sum()) / (len(rows.X) * rows.n_features)
+    return rows.total / (rows.mass * rows.n_features)
 
 
 def _noise_unknown(rows: Rows) -> float:

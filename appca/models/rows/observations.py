@@ -108,6 +108,10 @@ class Rows(NamedTuple):
         """Weighted sum over rows of |y_n - origin|^2."""
         return float(self.squares.sum() if self.weights is None else self.weights @ self.squares)
 
+    def weighted(self, S: Array) -> Array:
+        """Numbers S (N, ...) of the rows times their weights."""
+        return _weighted(S, self.weights)
+
     def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
         """Yield work(block) for blocks of rows, see `over_blocks`."""
         return over_blocks(work, self)
@@ -132,10 +136,7 @@ class Block(NamedTuple):
 
     def weighted(self, S: Array) -> Array:
         """Numbers S (n, ...) of these rows times their weights."""
-        if self.weights is None:
-            return S
-        times: Array = S * self.weights.reshape(-1, *[1] * (S.ndim - 1))
-        return times
+        return _weighted(S, self.weights)
 
     def centred(self) -> Array:
         """Rows about the origin (n, d)."""
@@ -152,6 +153,13 @@ class Block(NamedTuple):
         return A if self.origin is None else A - np.outer(self.origin, S.sum(axis=0))
 
 
+def _weighted(S: Array, weights: Array | None) -> Array:
+    if weights is None:
+        return S
+    times: Array = S * weights.reshape(-1, *[1] * (S.ndim - 1))
+    return times
+
+
 def added(a: R, b: R) -> R:
     """Add numbers, arrays, or tuples of them (named ones, too) element by element."""
     if not isinstance(a, tuple) or not isinstance(b, tuple):
@@ -166,6 +174,19 @@ def centre_of(X: Array, weights: Array | None = None) -> Array:
     if weights is not None:
         mean = np.einsum("n,nd->d", weights / weights.sum(), X)
     return mean.astype(X.dtype)
+
+
+def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:
+    """Rows of X (N, d) that differ, in an order of their own, and how often each counts.
+
+    What is computed from them does not depend, to the bit, on the order of the rows, nor on
+    whether a row is repeated or weighs more.
+    """
+    plain = np.ascontiguousarray(X + X.dtype.type(0.0))  # there is one zero
+    lines = plain.view(np.dtype((np.void, plain.shape[1] * plain.itemsize))).ravel()
+    _, first, number = np.unique(lines, return_index=True, return_inverse=True)
+    counts = np.bincount(number, weights)
+    return plain[first], None if (counts == 1.0).all() else counts.astype(np.float64)
 
 
 def block_rows(d: int, itemsize: int) -> int:

@@ -40,7 +40,7 @@ class EnumeratedPosterior(NamedTuple):
     log_sum: Floats  # (n,) log sum over S of exp f(S)
     inclusion: Floats  # (n, K) p(z_k = 1 | y)
     H: Floats  # (n, K) E[x z]
-    second: Floats  # (K, K) sum over rows of E[(x z)(x z)']
+    second: Floats  # (K, K) weighted sum over rows of E[(x z)(x z)']
 
 
 def n_sets(n_factors: int, n_active: int) -> int:
@@ -75,18 +75,19 @@ def best(t: SupportTable, c: Floats) -> tuple[NDArray[np.int64], Floats]:
     return t.sets[which], value
 
 
-def posterior(t: SupportTable, c: Floats) -> EnumeratedPosterior:
-    """Posterior sums of rows c (N, K) over all sets."""
+def posterior(t: SupportTable, c: Floats, weights: Floats | None = None) -> EnumeratedPosterior:
+    """Posterior sums of rows c (N, K) over all sets; row n counts weights[n] times in `second`."""
     from appca.models.supports import set_sum_kernels as kernels
 
     n, K = c.shape
     out = EnumeratedPosterior(np.empty(n), np.empty((n, K)), np.empty((n, K)), np.zeros((K, K)))
-    sets = _for_kernels(t)
+    sets, counts = _for_kernels(t), np.ones(n) if weights is None else weights
 
     def one(part: slice) -> tuple[Floats, Floats]:
         weight, moment = np.zeros(len(t.sets)), np.zeros(t.root.shape)
         rows = out.log_sum[part], out.inclusion[part], out.H[part]
-        kernels.posterior(sets, c[part], kernels.PosteriorSums(*rows, weight, moment))
+        sums = kernels.PosteriorSums(*rows, weight, moment)
+        kernels.posterior(sets, c[part], counts[part], sums)
         return weight, moment
 
     weight, moment = np.zeros(len(t.sets)), np.zeros(t.root.shape)

@@ -100,10 +100,11 @@ def best(c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds) -> tuple
     return np.sort(members, axis=1), found.value
 
 
-def root_mean_square(H: Floats, members: Members) -> Floats:
+def root_mean_square(H: Floats, members: Members, weights: Floats | None = None) -> Floats:
     """Root mean square (K,) of each factor's score over the rows that use it; 1 if none does."""
-    count = np.bincount(members.ravel(), minlength=H.shape[1])
-    power = np.square(H).sum(axis=0) / np.maximum(count, 1)
+    counts = np.ones(len(H)) if weights is None else weights
+    used = np.bincount(members.ravel(), np.repeat(counts, members.shape[1]), H.shape[1])
+    power = counts @ np.square(H) / np.where(used > 0.0, used, 1.0)
     return np.sqrt(np.where(power > 0.0, power, 1.0))
 
 

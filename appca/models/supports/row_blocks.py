@@ -55,7 +55,12 @@ def row_seeds(X: NDArray[np.floating]) -> Seeds:
 
 
 def search(
-    rows: RowSupports, betas: Floats, model: CollapsedModel, *, keep: bool = False
+    rows: RowSupports,
+    betas: Floats,
+    model: CollapsedModel,
+    *,
+    keep: bool = False,
+    weights: Floats | None = None,
 ) -> tuple[Members, SupportMoments]:
     """Sweep the slots of every row once for each beta.
 
@@ -66,6 +71,7 @@ def search(
         others into each slot, 1 draws from the posterior, less draws from it tempered. Sweeps at
         infinity end early once nothing changes.
     keep : return a row to its first support if f(S) ends lower.
+    weights : (n,) how often each row counts in the second moments; None: once.
 
     Returns
     -------
@@ -77,11 +83,12 @@ def search(
     mine = rows._replace(members=rows.members.copy())
     out = SupportMoments(np.empty((n, K)), np.zeros((K, K)), np.empty(n))
     betas = np.asarray(betas, dtype=np.float64)
+    counts = np.ones(n) if weights is None else weights
 
     def one(part: slice) -> Floats:
         second = np.zeros((K, K))
         moments = SupportMoments(out.H[part], second, out.value[part])
-        kernels.search(_take(mine, part), betas, keep, model, moments)
+        kernels.search((_take(mine, part), counts[part]), betas, keep, model, moments)
         return second
 
     for second in _share(one, n):

@@ -35,7 +35,7 @@ class SupportMoments(NamedTuple):
     """The posterior of the scores x * z given one support a row."""
 
     H: Floats  # (n, K) posterior means, zero outside the support
-    second: Floats  # (K, K) sum over rows of E[(x z)(x z)']
+    second: Floats  # (K, K) weighted sum over rows of E[(x z)(x z)']
     value: Floats  # (n,) f(S): log p(y | S) but for what does not depend on S
 
 

@@ -26,8 +26,8 @@ class PosteriorSums(NamedTuple):
     log_sum: Any  # (n,)
     inclusion: Any  # (n, K)
     H: Any  # (n, K)
-    weight: Any  # (C,) sum over rows of a set's probability
-    moment: Any  # (C, L, L) sum over rows of it times m m', m being the mean of x_S
+    weight: Any  # (C,) weighted sum over rows of a set's probability
+    moment: Any  # (C, L, L) the same of it times m m', m being the mean of x_S
 
 
 @wide_kernel
@@ -70,18 +70,21 @@ def normalise(f: Any) -> float:
 
 @wide_kernel
 def add_sets(
-    sets: SupportArrays, f: Any, white: Any, m: Any, inclusion: Any, H: Any, out: PosteriorSums
+    sets: SupportArrays, f: Any, white: Any, m: Any, row: tuple[Any, Any, float], out: PosteriorSums
 ) -> None:
     """Add what the sets, of probabilities f (C,), say of one row; m (L,) is scratch.
+
+    Of the row come its inclusion and H, (K,) each, and how often it counts.
 
     One call a row: a call hands over all arrays, which takes longer than what a set has to say.
     """
     L, C = white.shape
     root, weight, moment = sets.root, out.weight, out.moment
+    inclusion, H, count = row
     for s in range(C):
         p = f[s]
         if p > 0.0:
-            weight[s] += p
+            weight[s] += count * p
             for a in range(L):
                 total = 0.0
                 for b in range(a, L):
@@ -92,7 +95,7 @@ def add_sets(
                 inclusion[k] += p
                 H[k] += p * m[a]
                 for b in range(L):
-                    moment[s, a, b] += p * m[a] * m[b]
+                    moment[s, a, b] += count * p * m[a] * m[b]
 
 
 @wide_kernel
@@ -108,8 +111,8 @@ def best(sets: SupportArrays, c: Any, which: Any, value: Any) -> None:
 
 
 @wide_kernel
-def posterior(sets: SupportArrays, c: Any, out: PosteriorSums) -> None:
-    """Go through the rows c (n, K)."""
+def posterior(sets: SupportArrays, c: Any, counts: Any, out: PosteriorSums) -> None:
+    """Go through the rows c (n, K), each of which counts as often as counts (n,) says."""
     L, C = sets.members.shape
     f, own, white, m = np.empty(C), np.empty((L, C)), np.empty((L, C)), np.empty(L)
     for i in range(len(c)):
@@ -118,4 +121,4 @@ def posterior(sets: SupportArrays, c: Any, out: PosteriorSums) -> None:
         out.log_sum[i] = normalise(f)
         out.inclusion[i] = 0.0
         out.H[i] = 0.0
-        add_sets(sets, f, white, m, out.inclusion[i], out.H[i], out)
+        add_sets(sets, f, white, m, (out.inclusion[i], out.H[i], counts[i]), out)

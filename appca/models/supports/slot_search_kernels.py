@@ -142,13 +142,20 @@ def sweep(beta: float, model: CollapsedModel, w: RowState) -> float:
 
 @kernel
 def search(
-    rows: RowSupports, betas: Any, keep: bool, model: CollapsedModel, out: SupportMoments
+    counted: tuple[RowSupports, Any],
+    betas: Any,
+    keep: bool,
+    model: CollapsedModel,
+    out: SupportMoments,
 ) -> None:
     """Sweep every row's slots once for each beta; see `row_blocks.search`.
+
+    `counted` are the rows and how often each counts (n,).
 
     Stops early once a sweep of modes changes nothing. With `keep` a row that ends lower than it
     began goes back.
     """
+    rows, counts = counted
     n, K = rows.c.shape
     L = rows.members.shape[1]
     w = row_state(K, L)
@@ -168,20 +175,20 @@ def search(
             build(w.kept, model, c, w)
             last = log_density(first_log_det, c, w)
         out.value[i] = last
-        add_moments(i, w, out)
+        add_moments(i, counts[i], w, out)
         rows.members[i] = w.members
 
 
 @kernel
-def add_moments(i: int, w: RowState, out: SupportMoments) -> None:
-    """Write E[x z] = mean of row i and add E[(x z)(x z)'] = cov + mean mean'."""
+def add_moments(i: int, count: float, w: RowState, out: SupportMoments) -> None:
+    """Write E[x z] = mean of row i and add count E[(x z)(x z)'] = count (cov + mean mean')."""
     L = len(w.members)
     out.H[i] = 0.0
     for a in range(L):
         k = w.members[a]
         out.H[i, k] = w.mean[a]
         for b in range(L):
-            out.second[k, w.members[b]] += w.cov[a, b] + w.mean[a] * w.mean[b]
+            out.second[k, w.members[b]] += count * (w.cov[a, b] + w.mean[a] * w.mean[b])
 
 
 @kernel

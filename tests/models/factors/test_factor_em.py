@@ -90,6 +90,48 @@ def test_a_fixed_point_is_a_maximum_of_the_dense_likelihood(seed, loading_varian
     assert abs(ratio) < 4e-3
 
 
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("loading_variance", [math.inf, 0.7])
+def test_a_weighted_step_is_the_step_on_repeated_rows(whole, loading_variance, seed):
+    rng = np.random.default_rng(seed)
+    Y, *_ = drawn(seed, 60, 6, 5, 2)
+    w, members = rng.integers(1, 5, 60), np.argsort(rng.random((60, 5)), axis=1)[:, :2]
+    again = np.repeat(np.arange(60), w)
+    given, state = settings(2, loading_variance=loading_variance), start(seed, Y, 5)
+    ends = []
+    for rows, own in [
+        (about(Y, centre_of(Y, w), w.astype(float)), members),
+        (about(Y[again], centre_of(Y[again])), members[again]),
+    ]:
+        if whole:
+            sums = factor_em.expect_all(state, rows, given)
+        else:  # without a sweep: the supports stay
+            sums = factor_em.expect_sets(rng, state, rows, given, (own, None), np.empty(0))[0]
+        after = factor_em.maximise(sums, state, rows, given)
+        ends.append((*sums, after.W, mean_of(after, rows), np.asarray(after.noise)))
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9)
+
+
+def test_the_worst_rows_that_search_anew_are_a_share_of_the_weight(seed, monkeypatch):
+    Y, *_ = drawn(seed, 60, 6, 5, 2)
+    searched = []
+    search = factor_em.row_blocks.search
+
+    def watched(rows, betas, model, **how):
+        searched.append(len(rows.c))
+        return search(rows, betas, model, **how)
+
+    monkeypatch.setattr(factor_em.row_blocks, "search", watched)
+    worth = np.arange(60.0)
+    members = np.tile([0, 1], (60, 1))
+    for w, number in [(None, 3), (np.r_[0.5, 0.5, 0.5, np.full(57, 1.0)], 5)]:
+        rows = about(Y, centre_of(Y), w)
+        rng = np.random.default_rng(0)
+        factor_em.expect_sets(rng, start(seed, Y, 5), rows, settings(2), (members, worth))
+        assert searched[-2:] == [number, 60]
+
+
 def test_parameter_expansion_reaches_the_scale_in_one_step(seed):
     """With one factor, always on and almost no noise, x ~ N(0, 1) fixes |w| at once."""
     rng = np.random.default_rng(seed)

@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA
+from tests.models.contract import refused
 
 SHORT = {"n_chains": 2, "burn_in": 10, "n_draws": 20, "random_state": 0}
 
@@ -23,16 +24,9 @@ def gibbs(**parameters):
     return AdaptivePPCA(4, 2, inference="gibbs", **(SHORT | parameters))
 
 
-def weighs(_estimator):
-    """Checks that want weights, which the chains refuse."""
-    names = ("s_pandas_series", "s_not_an_array", "s_list", "s_shape", "s_not_overwritten")
-    names += ("_equivalence_on_dense_data",)
-    return {f"check_sample_weight{name}": "chains take no weights" for name in names}
-
-
 @parametrize_with_checks(
     [AdaptivePPCA(2, 1, inference="gibbs", n_chains=1, burn_in=2, n_draws=3, max_iter=20)],
-    expected_failed_checks=weighs,
+    expected_failed_checks=refused,
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

@@ -21,6 +21,30 @@ def least_cosine(W, truth):
     return matched_cosines(unit(W).T, unit(truth)).min()
 
 
+@pytest.mark.parametrize("name", ["ica", "pca", "random"])
+def test_a_start_from_weighted_rows_is_that_from_repeated_ones(name, seed):
+    Y, *_ = drawn(seed, 200, 8, 4, 2)
+    rng = np.random.default_rng(seed)
+    w = rng.integers(1, 4, 200)
+    again = rng.permutation(np.repeat(np.arange(200), w))
+    weighted = about(Y, centre_of(Y, w), w.astype(float))
+    begin = independent_components.NAMED[name]
+    one = begin(np.random.default_rng(0), weighted, 4, 2)
+    other = begin(np.random.default_rng(0), rows_of(Y[again]), 4, 2)
+    np.testing.assert_allclose(one.W, other.W, atol=1e-6)
+    assert one.noise == pytest.approx(other.noise, rel=1e-9)
+    taken = independent_components.given(weighted, one.W).noise
+    assert taken == pytest.approx(independent_components.given(rows_of(Y[again]), one.W).noise)
+
+
+def test_rows_of_the_data_are_drawn_as_loadings_by_their_weight(seed):
+    Y = np.eye(6) - np.eye(6).mean(axis=0)
+    w = np.array([1e6, 1e6, 1e-6, 1e-6, 1e-6, 1e-6])
+    rows = about(Y, None, w)
+    W = independent_components.dictionary(np.random.default_rng(seed), rows, 2, 1).W
+    np.testing.assert_allclose(np.sort(np.abs(unit(W).T).argmax(axis=1)), [0, 1])
+
+
 def test_fast_ica_undoes_a_rotation_of_sparse_scores(seed):
     rng = np.random.default_rng(seed)
     S = rng.standard_normal((5000, 6)) * (rng.random((5000, 6)) < 0.4)

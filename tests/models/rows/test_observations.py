@@ -6,6 +6,7 @@ from appca.models.rows.observations import (
     Rows,
     about,
     centre_of,
+    distinct,
     over_blocks,
     project,
     transposed_product,
@@ -15,6 +16,18 @@ from appca.models.rows.observations import (
 @pytest.fixture
 def X(seed):
     return np.random.default_rng(seed).standard_normal((1000, 7)) + 3.0
+
+
+def test_distinct_rows_are_the_same_in_any_order_and_number():
+    X = np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 2.0], [-0.0, 5.0], [3.0, 3.0]])
+    some, counts = distinct(X, np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    order = np.lexsort(some.T)
+    np.testing.assert_array_equal(some[order], [[1, 2], [3, 3], [0, 5]])
+    np.testing.assert_array_equal(counts[order], [4, 5, 6])
+    again, repeated = distinct(np.repeat(X, [1, 2, 3, 4, 5], axis=0)[::-1], None)
+    np.testing.assert_array_equal(again, some)
+    np.testing.assert_array_equal(repeated, counts)
+    assert distinct(X[[0, 1, 4]], None)[1] is None
 
 
 @pytest.fixture(params=[1, 333, 8192], ids=lambda n: f"blocks of {n}")
