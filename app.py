@@ -2,9 +2,7 @@
 
 import streamlit as st
 
-from appca.ui.data.files import dropping
-from appca.ui.explorer import serving
-from appca.ui.frame import frame, old_addresses, token, warm_up
+from appca.ui.server import late_routes, old_addresses, preload, token, warm_up
 
 PAGES = {  # the first one opens at the bare address
     "explore": ("Explore", "explore"),
@@ -17,6 +15,8 @@ PAGES = {  # the first one opens at the bare address
 }
 
 if __name__ == "__main__":  # for every visitor
+    from appca.ui.frame import frame  # loads most of appca: the server answers before that
+
     st.set_page_config(page_title="appca", page_icon=frame.icon(), layout="wide")
     page = st.navigation(
         [
@@ -33,10 +33,9 @@ if __name__ == "__main__":  # for every visitor
     frame.around_page(page.run)
 else:  # once, imported by `streamlit run` before it serves
     token.ask_nobody()
-    drop = dropping.drops().routes(serving.base())
     app = st.App(
         __file__,
-        routes=[*serving.routes(), *drop, *old_addresses.routes()],
-        middleware=token.middleware(),
+        routes=[*late_routes.routes(), *old_addresses.routes()],
+        middleware=[*token.middleware(), *preload.middleware()],
         lifespan=warm_up.while_serving,
     )

@@ -4,6 +4,7 @@ import streamlit as st
 
 from appca.plots.explore.scene.texts import RowText
 from appca.ui.explorer import serving
+from appca.ui.server import late_routes
 from benchmarks.scenes import planted, scene_from
 
 JS = """
@@ -51,4 +52,4 @@ def main() -> None:
 if __name__ == "__main__":
     main()
 else:
-    app = st.App(__file__, routes=serving.routes())
+    app = st.App(__file__, routes=late_routes.routes())

@@ -32,6 +32,7 @@ BY_PAGE = ("appca/analysis", "appca/plots", "appca/ui", "pages")
 SHARED_UI = (
     "session",
     "frame",
+    "server",
     "parts",
     "cards",
     "explorer",

@@ -41,8 +41,8 @@ EXAMPLES = (
 )
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 START_SECONDS, ENDED = 60.0, 143
-TOKEN = "APPCA_TOKEN"  # names the variable; `appca.ui.frame.token` asks for what it holds
-OPENS = "APPCA_OPENS"  # lets `appca.ui.frame.warm_up` wait for a line that names the data
+TOKEN = "APPCA_TOKEN"  # names the variable; `appca.ui.server.token` asks for what it holds
+OPENS = "APPCA_OPENS"  # lets `appca.ui.server.warm_up` wait for a line that names the data
 _POLL = 0.05  # seconds
 
 

@@ -6,8 +6,9 @@ import streamlit as st
 from appca.analysis.explore.projection import principal_scores
 from appca.plots.explore.scene.scene import Map
 from appca.plots.explore.scene.shown import lines_of, scene_shown
-from appca.ui.explorer import canvas, serving
+from appca.ui.explorer import canvas
 from appca.ui.explorer.scenes import PageScene
+from appca.ui.server import late_routes
 from appca.ui.session import selection
 from benchmarks.scenes import planted
 
@@ -51,4 +52,4 @@ def main() -> None:
 if __name__ == "__main__":
     main()
 else:
-    app = st.App(__file__, routes=serving.routes())
+    app = st.App(__file__, routes=late_routes.routes())

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
-from starlette.routing import Route
 from streamlit.runtime import exists, get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -17,6 +16,7 @@ from appca.plots.explore.scene.texts import RowText, texts_of
 from appca.runs.home import home, secret
 from appca.ui.explorer.parcels import Parcels, publish
 from appca.ui.explorer.routes import PREFIX, Delivery, RowQuestions, SessionKeys
+from appca.ui.server.base import base
 
 
 @cache
@@ -27,11 +27,6 @@ def delivery() -> Delivery:
     except OSError:  # the pages say so; names are then good for as long as the server runs
         own = secrets.token_bytes(32)
     return Delivery(Parcels(own), SessionKeys(is_alive), _hosts)
-
-
-def routes() -> list[Route]:
-    """Return the routes for `st.App`."""
-    return delivery().routes(base())
 
 
 def address(
@@ -65,12 +60,6 @@ def address(
         "key": here.keys.of("" if context is None else context.session_id),
         "questions": here.ask(f"{dataset.digest} {run}", questions),
     }
-
-
-def base() -> str:
-    """Return the path that the server was told to live at."""
-    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    return f"/{base}" if base else ""
 
 
 def _hosts() -> set[str]:

@@ -1,1 +1,1 @@
-"""What surrounds every page: navigation, sidebar, style, old addresses."""
+"""What surrounds every page: state from the address, errors, status, style."""

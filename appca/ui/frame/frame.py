@@ -8,9 +8,10 @@ import streamlit as st
 from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
 from appca.ui.data.files import dropping, opening
-from appca.ui.frame import browser, cold_start, memory, page_turn, status, upload_limit
+from appca.ui.frame import browser, cold_start, memory, status, upload_limit
 from appca.ui.frame.icon import icon, logo
 from appca.ui.parts.text import markdown
+from appca.ui.server import page_turn
 from appca.ui.session import history, selection, services, state, watching
 from appca.ui.session.callbacks import TOLD, sentence
 from appca.ui.session.state import KEYS

@@ -11,6 +11,7 @@ from appca.storage.identity import ID_DIGITS
 from appca.ui.data.files.drops import MOST_FILES, PREFIX, DropLimits, DroppedFiles, Drops
 from appca.ui.explorer import serving
 from appca.ui.frame import upload_limit
+from appca.ui.server.base import base
 from appca.ui.session import state
 
 SCRATCH = "uploads"  # below the home: where files lie while they are looked at
@@ -42,7 +43,7 @@ def anywhere() -> DroppedFiles | None:
     result = _part(
         key="dropping",
         data={
-            "at": f"{serving.base()}{PREFIX}/",
+            "at": f"{base()}{PREFIX}/",
             "key": serving.delivery().keys.of(session),
             "digits": ID_DIGITS,
             "most": MOST_FILES,

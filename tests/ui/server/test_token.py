@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from appca.ui.frame import token
-from appca.ui.frame.token import Guard
+from appca.ui.server import token
+from appca.ui.server.token import Guard
 
 KEY = "a-token"
 

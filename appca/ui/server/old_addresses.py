@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
-from appca.ui.explorer import serving
+from appca.ui.server.base import base
 
 MOVED = {  # old address: page and tab
     "explore": ("", ""),
@@ -33,10 +33,10 @@ MOVED = {  # old address: page and tab
 
 def routes() -> list[Route]:
     """Return the routes for `st.App`."""
-    return [Route(f"{serving.base()}/{old}", _forward) for old in MOVED]
+    return [Route(f"{base()}/{old}", _forward) for old in MOVED]
 
 
 def _forward(request: Request) -> RedirectResponse:
     page, tab = MOVED[request.url.path.rstrip("/").rpartition("/")[2]]
     query = {**request.query_params, **({"tab": tab} if tab else {})}
-    return RedirectResponse(f"{serving.base()}/{page}?{urlencode(query)}".rstrip("?"))
+    return RedirectResponse(f"{base()}/{page}?{urlencode(query)}".rstrip("?"))

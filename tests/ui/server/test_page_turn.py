@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from appca.data.sources.builtin import load
-from appca.ui.frame import page_turn, warm_up
+from appca.ui.server import page_turn, warm_up
 from appca.ui.session import fitting, services
 
 

@@ -6,6 +6,7 @@ step, whenever nobody has asked for anything for a moment: other pages, the figu
 what many rows need compiled, which a process of its own does.
 """
 
+import gc
 import os
 import sys
 import threading
@@ -15,11 +16,14 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib import import_module
 
-from appca.jobs.process import start_compiler
-from appca.ui.frame import page_turn
-from appca.ui.session import services
+from appca.ui.server import page_turn
 
-FIRST = ("appca.models.adaptive_ppca", "sklearn.datasets", "appca.ui.explore.page")
+FIRST = (
+    "appca.ui.frame.frame",
+    "appca.ui.explore.page",
+    "appca.models.adaptive_ppca",
+    "sklearn.datasets",
+)
 OTHERS = ("numba", "plotly.graph_objects", "scipy.cluster.hierarchy", "sklearn.cluster")
 PAGES = {
     "components": ("gallery", "sharing", "steer"),
@@ -40,6 +44,8 @@ async def while_serving(_app: object) -> AsyncIterator[None]:
     warming.start()
     yield
     warming.stop()
+    from appca.ui.session import services
+
     services.close()
 
 
@@ -60,13 +66,19 @@ class WarmUp:
 
     def _work(self) -> None:
         with page_turn.between(0.0):
-            for name in FIRST:
-                import_module(name)
+            gc.disable()  # nothing of what is loaded is garbage
+            try:
+                for name in FIRST:
+                    import_module(name)
+            finally:
+                gc.enable()
         if OPENS in os.environ:
             with suppress(Exception):  # the page says why
                 _look_at(sys.stdin.readline().strip())
         page_turn.wait_for_the_first(PATIENCE)
         self._go_through(_steps())
+        from appca.jobs.process import start_compiler
+
         compiler = start_compiler()
         while compiler.poll() is None and not self._ended.wait(0.2):
             pass
@@ -94,7 +106,7 @@ class WarmUp:
 def _look_at(digest: str) -> None:
     """Compute what the picture of many rows needs, which all visitors share."""
     from appca.ui.explorer import scenes
-    from appca.ui.session import fitting, state
+    from appca.ui.session import fitting, services, state
 
     dataset = services.dataset(digest)
     with ThreadPoolExecutor(1) as beside:

@@ -3,7 +3,7 @@
 import pytest
 from starlette.requests import Request
 
-from appca.ui.frame import old_addresses
+from appca.ui.server import old_addresses
 from tests.ui.parts.test_pages import PAGES
 
 
