@@ -15,7 +15,7 @@ from appca.analysis.explore.subspaces import Subspace
 LEAST_ROWS = 4  # a subspace of fewer has nothing to be grouped
 MOST_SUBSPACES = 40  # the fullest; a model with many components has thousands of thin ones
 MOST_GROUPS = 30  # in one subspace
-STARTS = 4  # of k-means, the best of which is kept
+STARTS = 2  # of k-means, the best of which is kept
 JOINED_SHARE, JOINED_ROWS = 0.1, 2  # a class belongs to a group with at least so much of it
 
 
