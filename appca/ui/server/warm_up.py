@@ -65,6 +65,8 @@ class WarmUp:
         self._ended.set()
 
     def _work(self) -> None:
+        if OPENS in os.environ:
+            threading.Thread(target=_look_ahead, daemon=True, name="look ahead").start()
         with page_turn.between(0.0):
             gc.disable()  # nothing of what is loaded is garbage
             try:
@@ -72,9 +74,6 @@ class WarmUp:
                     import_module(name)
             finally:
                 gc.enable()
-        if OPENS in os.environ:
-            with suppress(Exception):  # the page says why
-                _look_at(sys.stdin.readline().strip())
         page_turn.wait_for_the_first(PATIENCE)
         self._go_through(_steps())
         from appca.jobs.process import start_compiler
@@ -103,14 +102,24 @@ class WarmUp:
                 step()
 
 
+def _look_ahead() -> None:
+    with suppress(Exception):  # the page says why
+        _look_at(sys.stdin.readline().strip())
+
+
 def _look_at(digest: str) -> None:
     """Compute what the picture of many rows needs, which all visitors share."""
-    from appca.ui.explorer import scenes
-    from appca.ui.session import fitting, services, state
+    from appca.ui.session import services
 
-    dataset = services.dataset(digest)
-    with ThreadPoolExecutor(1) as beside:
+    dataset = services.dataset(digest)  # is read while all else is loaded
+    from appca.analysis.explore.room import shuffled
+    from appca.plots.explore.scene.usage import SHUFFLE
+    from appca.ui.explorer import scenes
+    from appca.ui.session import fitting, state
+
+    with ThreadPoolExecutor(2) as beside:
         beside.submit(scenes.principal_of, dataset, state.first_config(dataset))
+        beside.submit(shuffled, dataset.n_rows, SHUFFLE)
         fitting.preview_ahead(digest)
 
 

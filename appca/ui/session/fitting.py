@@ -32,7 +32,7 @@ from appca.ui.session.state import (
 LIVE_SECONDS = 1.0  # a fit this short runs at once
 INSTANT_SECONDS = 0.5  # and this short already while a slider is dragged
 AHEAD_SECONDS = 15.0  # longer fits are not made ahead
-MOST_AHEAD = 5_000_000  # scores of a fit that is only held in memory
+MOST_AHEAD = 2_000_000  # scores of a fit that is only held in memory
 REFINED_SECONDS = 180.0  # a preview is refined without being asked if that takes no longer
 # A refinement begins when the browser has drawn the preview: both want all the cores there are.
 PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5

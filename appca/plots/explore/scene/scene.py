@@ -1,6 +1,7 @@
 """A scene: what the canvas draws of a run, as a header, raw buffers and image sheets."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from appca.data.dataset import Dataset
 from appca.plots import palette
 from appca.plots.explore.scene import pictures
 from appca.plots.explore.scene.axes import of_components
-from appca.plots.explore.scene.layouts import Layout, first_of, layouts_of, map_layout
+from appca.plots.explore.scene.layouts import first_of, layouts_of, map_layout
 from appca.plots.explore.scene.sheets import Sheets, sheets_of
 from appca.plots.explore.scene.texts import RowText, hover_buffers
 from appca.plots.explore.scene.usage import SHUFFLE, Usage, usage_of
@@ -74,10 +75,32 @@ def scene_of(
     numbered = _numbered(components, fitted)
     order = np.argsort([one.number for one in numbered], kind="stable")
     usage = usage_of(fitted, order)
+    given = (colourings or {}, maps or {}, lines)
+    with ThreadPoolExecutor(1) as beside:  # each half takes a second where there are a million rows
+        rows = beside.submit(_of_rows, dataset, usage, given)
+        made = _of_run(fitted, dataset, usage, (numbered, order), outside)
+    of_rows = rows.result()
+    layouts = made.meta["layouts"] | of_rows.meta["layouts"]
+    buffers = made.buffers | of_rows.buffers
+    kinds = {name: [one.dtype.str[1:], one.size] for name, one in buffers.items()}
+    meta = of_rows.meta | made.meta | {"layouts": layouts, "buffers": kinds}
+    return Scene(meta, buffers, of_rows.sheets, made.component_sheet)
+
+
+def _of_run(
+    fitted: FittedRun,
+    dataset: Dataset,
+    usage: Usage,
+    known: tuple[list[NumberedComponent], np.ndarray],
+    outside: np.ndarray | None,
+) -> Scene:
+    """Return what is known of the components, and the panels in which the rows stand."""
+    numbered, order = known
     ranges = of_components(usage)
     found = layouts_of(usage, ranges)
     doubt = np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)
-    buffers = {"components": usage.slots, "scores": usage.scores, "doubt": doubt}
+    buffers = {f"order.{name}": layout.order for name, layout in found.items()}
+    buffers |= {"components": usage.slots, "scores": usage.scores, "doubt": doubt}
     if outside is not None and outside.any():
         buffers["outside"] = outside.astype(np.uint8)
     drawn = pictures.component_pictures(fitted, dataset, order)
@@ -89,23 +112,21 @@ def scene_of(
         ],
         "n_active": fitted.n_active,
         "first": first_of(found),
+        "layouts": {name: layout.header for name, layout in found.items()},
         "component_pictures": None if drawn is None else drawn.header,
     }
-    made = _with_rows(dataset, usage, found, (colourings or {}, maps or {}, lines))
-    png = None if drawn is None else drawn.png
-    return _finished(made.meta | meta, made.buffers | buffers, made.sheets, png)
+    return Scene(meta, buffers, None, None if drawn is None else drawn.png)
 
 
-def _with_rows(
+def _of_rows(
     dataset: Dataset,
     usage: Usage,
-    layouts: Mapping[str, Layout],
     given: tuple[Mapping[str, palette.Colour], Mapping[str, Map], Sequence[RowText]],
 ) -> Scene:
-    """Return what is known of the rows: where they stand, their colours, texts and images."""
+    """Return what is known of the rows by themselves: maps, colours, texts and images."""
     colourings, maps, lines = given
-    headers = {name: layout.header for name, layout in layouts.items()}
-    buffers = {f"order.{name}": layout.order for name, layout in layouts.items()}
+    headers: dict[str, Any] = {}
+    buffers: dict[str, np.ndarray] = {}
     for name, one in maps.items():
         layout, buffers[f"map.{name}"] = map_layout(usage, one.title, one.coordinates)
         headers[name], buffers[f"order.{name}"] = layout.header, layout.order
@@ -128,13 +149,6 @@ def _with_rows(
         "words": {"row": "image" if sheets else "row", "rows": "images" if sheets else "rows"},
     }
     return Scene(meta, buffers | texts, sheets, None)
-
-
-def _finished(
-    meta: dict[str, Any], buffers: dict[str, np.ndarray], sheets: Sheets | None, png: bytes | None
-) -> Scene:
-    kinds = {name: [one.dtype.str[1:], one.size] for name, one in buffers.items()}
-    return Scene(meta | {"buffers": kinds}, buffers, sheets, png)
 
 
 def _numbered(
