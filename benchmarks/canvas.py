@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from appca.plots.explore.scene import layouts
+from appca.plots.explore.scene.axes import of_components
 from appca.plots.explore.scene.scene import Scene
 from appca.plots.explore.scene.usage import usage_of
 from appca.ui.explorer.parcels import Parcels, publish
@@ -68,7 +69,7 @@ def packing(n: int, folder: Path) -> results.Row:
     parcels = Parcels(b"benchmark")
     found = {
         "first_view_bytes_a_row": first_view(scene) / n,
-        "layouts_s": median(lambda: layouts.layouts_of(usage)),
+        "layouts_s": median(lambda: layouts.layouts_of(usage, of_components(usage))),
         "map_layout_s": median(lambda: layouts.map_layout(usage, "PCA", fitted.scores[:, :2])),
         "scene_s": median(lambda: scene_from(fitted, dataset)),
         "publish_s": median(lambda: publish(scene, dataset.digest, parcels)),

@@ -9,18 +9,22 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from appca.ui.explorer.bundle import closed_bundle
 from benchmarks import results
 from benchmarks.browser import ROOT
 
 FLAGS = ["--enable-precise-memory-info", "--js-flags=--expose-gc"]
 PANELS = 12  # of plotly.js: as many as the old explorer showed at a time
 PAGE = "tests/browser/canvas.html"
+SCRIPT = "/appca/ui/explorer/canvas/mount.js"
+STARTED_MS = 2000  # until a browser that was started has loaded its own pages
 HANDS = ROOT / "benchmarks" / "canvas.js"
 
 
 def drawing(browser: Any, address: str, scene: str) -> results.Row:
     """Measure a scene in the canvas."""
     page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.wait_for_timeout(STARTED_MS)
     page.goto(f"{address}/{PAGE}?d={scene}")
     settled = "() => document.querySelector('.appca-explorer')?.dataset.settled === 'yes'"
     page.wait_for_function(settled, timeout=120_000)
@@ -47,7 +51,8 @@ def plotly(browser: Any, n: int) -> results.Row:
 
 @contextmanager
 def files(scenes: Path) -> Iterator[str]:
-    """Serve the project's files, and scenes below /scenes."""
+    """Serve the project's files, scenes below /scenes, and the canvas as the app sends it."""
+    (scenes / "mount.js").write_text(closed_bundle(ROOT / SCRIPT[1:]), encoding="utf-8")
     handler = functools.partial(_Files, scenes)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -58,12 +63,16 @@ def files(scenes: Path) -> Iterator[str]:
 
 
 class _Files(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
     def __init__(self, scenes: Path, *given: Any) -> None:
         self._scenes = scenes
         super().__init__(*given, directory=str(ROOT))
 
     def translate_path(self, path: str) -> str:
         """Find a file of the project, or of a scene."""
+        if path == SCRIPT:
+            return str(self._scenes / "mount.js")
         if path.startswith("/scenes/"):
             name, file = path.removeprefix("/scenes/").split("/")
             return str(self._scenes / name / unquote(file))
