@@ -2,7 +2,7 @@
 
 import { drawGrounds } from './gl/grounds.js';
 import { chooseImages, drawImages, imageSize } from './gl/images.js';
-import { drawnOf, drawPoints, jobsOf, passesOf, pointsIn } from './gl/points.js';
+import { drawnOf, drawPoints, jobsOf, passesOf, pointsIn, scissor } from './gl/points.js';
 import { carried } from './layout/camera.js';
 import { placeView, pointToPage, tableOf } from './layout/place.js';
 import { HIDDEN } from './scene/rows.js';
@@ -10,7 +10,8 @@ import { rgb } from './theme.js';
 
 /** @typedef {import('./stage.js').Stage} Stage @typedef {import('./gl/points.js').Look} Look @typedef {import('./layout/place.js').Placed} Placed @typedef {import('./layout/view.js').View} View */
 
-const DIRECT = 60000; // points drawn anew in every frame
+const DIRECT = 20000; // points drawn anew in every frame; of more, a layer is carried along
+const FEW = 60000; // points drawn anew all the same where the layer would be scaled, and all at once
 const SAMPLE = 0.03; // points a pixel of what is shown at once when colours or the selection changed; the rest follows
 const PART = 'sample ';
 const IMAGES_EVERY = 130; // ms between choices of images while moving
@@ -35,12 +36,12 @@ export function drawFrame(stage) {
   gl.enable(gl.SCISSOR_TEST);
   Object.assign(stage.stats, { points: 0, whole: true });
   for (const view of views) {
-    scissor(stage, view.rect);
     const here = stage.placed.filter((one) => one.view === view);
-    drawGrounds(gpu, [...(stage.morph?.fading(view) ?? []), ...here.map((one) => groundOf(stage, one))], theme, look);
+    drawGrounds(gpu, [...(stage.morph?.fading(view) ?? []), ...here.map((one) => groundOf(stage, one))], theme, look, view.rect);
+    const shown = here.filter((one) => !stage.tour?.hides(one));
     if (stage.morph?.view === view) stage.morph.draw(stage, look);
-    else if (heavy) drawHeavy(stage, view, here, look, heavy);
-    else direct(stage, here.filter((one) => !stage.tour?.hides(one)), look, Infinity);
+    else if (heavy) drawHeavy(stage, view, shown, look, heavy);
+    else direct(stage, shown, look, Infinity);
     stage.stats.whole &&= !heavy || (layerIs(stage, heavy) && !stage.layer.key.startsWith(heavy + PART));
   }
   drawAllImages(stage, look);
@@ -54,7 +55,7 @@ function groundOf(stage, one) {
   const zero = one.part.layout.kind === 'map' || one.panel.other ? /** @type {[number, number]} */ ([-9, -9]) : pointToPage(stage.tour?.hides(one) ? stage.tour.shown(one) : one, 0, 0);
   const focus = one.view.focus === one.panel.index && !one.part.inset && one.view.focusShown;
   const fade = stage.morph?.view === one.view ? stage.morph.t : 1;
-  return { card: one.card, plot: one.plot, zero, focus, strength: one.strength * fade };
+  return { card: one.card, plot: one.plot, zero, focus, strength: one.strength * fade, apart: one.view.shift >= 1 };
 }
 
 /** @param {Stage} stage @param {Placed[]} placed @param {Look} look @param {number} budget */
@@ -80,8 +81,9 @@ function prepareLayer(stage, look) {
   const shown = placed.filter((one) => !stage.tour?.hides(one));
   const from = views.map(({ cam }) => ({ ...cam }));
   if (steady && !layerIs(stage, content)) { // a fair sample at once
-    const area = shown.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
-    layer.quick(SAMPLE * area < total ? `${content}${PART}|${cams}` : key, jobsOf(shown, SAMPLE * area), look, from, layer.key.startsWith(`${shape}|`) && layer.key.endsWith(`|${cams}`));
+    const most = isFew(stage) ? Infinity : SAMPLE * shown.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
+    const under = most < total && layer.key.startsWith(`${shape}|`) && layer.key.endsWith(`|${cams}`) ? shown : [];
+    layer.quick(most < total ? `${content}${PART}|${cams}` : key, jobsOf(shown, most), look, from, under);
   }
   if (still && layer.key !== key && layer.building !== key) {
     layer.begin(key, jobsOf(shown, Infinity), look, from);
@@ -95,34 +97,33 @@ function prepareLayer(stage, look) {
 /** Whether the layer shows these rows in these colours. @param {Stage} stage @param {string} content */
 const layerIs = ({ layer }, content) => layer.key.startsWith(content);
 
+/** @param {Stage} stage */
+const isFew = ({ placed, dpr }) => pointsIn(placed) * dpr <= FEW;
+
 /** @param {Stage} stage @param {View} view @param {Placed[]} placed @param {Look} look @param {string} content */
 function drawHeavy(stage, view, placed, look, content) {
-  const { layer, width, height } = stage;
+  const { layer, gpu } = stage;
   const { rect } = view;
   const from = layer.cameras[stage.views.indexOf(view)];
   const scale = from ? view.cam.k / from.k : 0;
-  if (!layerIs(stage, content) || view.shift < 1 || scale < 0.35 || scale > 3) {
-    direct(stage, placed, look, stage.budget);
+  const few = isFew(stage);
+  if (!layerIs(stage, content) || view.shift < 1 || scale < 0.35 || scale > 3 || (few && scale !== 1)) {
+    direct(stage, placed, look, few ? Infinity : stage.budget);
     return;
   }
   const to = view.opened ? rect : carried(from, view.cam, rect);
-  layer.show({ x: to.x / width, y: to.y / height, w: to.w / width, h: to.h / height }, { x: rect.x / width, y: rect.y / height, w: rect.w / width, h: rect.h / height });
+  layer.show(placed, look, to, rect);
   stage.stats.points += pointsIn(placed);
   const edges = [
     { x: rect.x, y: rect.y, w: to.x - rect.x, h: rect.h }, { x: to.x + to.w, y: rect.y, w: rect.x + rect.w - to.x - to.w, h: rect.h },
     { x: to.x, y: rect.y, w: to.w, h: to.y - rect.y }, { x: to.x, y: to.y + to.h, w: to.w, h: rect.y + rect.h - to.y - to.h },
   ].filter(({ w, h }) => w > 1 && h > 1);
   for (const edge of edges) {
-    scissor(stage, edge);
+    scissor(gpu.gl, look, edge);
     const near = placed.filter(({ card }) => card.x < edge.x + edge.w && card.x + card.w > edge.x && card.y < edge.y + edge.h && card.y + card.h > edge.y);
     direct(stage, near, look, stage.budget / edges.length);
   }
-  scissor(stage, rect);
-}
-
-/** @param {Stage} stage @param {import('./types.js').Rect} rect */
-function scissor({ gpu: { gl }, dpr, height }, rect) {
-  gl.scissor(Math.round(rect.x * dpr), Math.round((height - rect.y - rect.h) * dpr), Math.max(0, Math.round(rect.w * dpr)), Math.max(0, Math.round(rect.h * dpr)));
+  scissor(gpu.gl, look, rect);
 }
 
 /** @type {WeakMap<Stage, {wanted: import('./gl/images.js').Wanted, px: number, card: string, rect: import('./types.js').Rect}[]>} */
@@ -153,7 +154,7 @@ function drawAllImages(stage, look) {
     sheets.ask(sheetsWanted);
   }
   for (const { wanted, px, card, rect } of chosen.get(stage) ?? []) {
-    scissor(stage, rect);
+    scissor(gpu.gl, look, rect);
     stage.stats.images += drawImages(gpu, sheets, wanted, look, px, card);
   }
 }

@@ -1,14 +1,13 @@
 /** Points of a heavy view as a picture: drawn in chunks while nothing moves, shifted and scaled meanwhile. */
 
 import { drawPoints, passesOf } from './points.js';
-import { texture } from './programs.js';
+import { texture, vertices } from './programs.js';
 
 /** @typedef {import('./gpu.js').Gpu} Gpu @typedef {import('./points.js').Job} Job @typedef {import('./points.js').Look} Look */
-/** @typedef {import('../layout/camera.js').Camera} Camera */
+/** @typedef {import('../layout/camera.js').Camera} Camera @typedef {import('../layout/place.js').Placed} Placed @typedef {import('../types.js').Rect} Rect */
 /** @typedef {{texture: WebGLTexture, target: WebGLFramebuffer, width: number, height: number}} Sheet */
 /** @typedef {{source: WebGLVertexArrayObject, base: number, first: number, count: number, passes: number[]}} Chunk */
 
-const ALL = { x: 0, y: 0, w: 1, h: 1 };
 const UNDER = 0.4; // strength of the last picture under a sample of the next
 
 export class Layer {
@@ -25,10 +24,10 @@ export class Layer {
     this.cameras = [];
     /** @type {Camera[]} */
     this.next = [];
-    this.chunk = 200000; // points at a time, adapted to how long they take
-    /** @type {WebGLSync | null} of the chunk on its way */
-    this.fence = null;
-    this.sent = 0;
+    this.chunk = 80000; // points at a time, adapted to how long they take
+    /** @type {{sync: WebGLSync, sent: number}[]} of the chunks on their way: the card has the next when one is through */
+    this.fences = [];
+    this.through = 0; // when the last one was
   }
 
   /** Begin another picture; `key` says of what. @param {string} key @param {Job[]} jobs @param {Look} look @param {Camera[]} cameras */
@@ -43,42 +42,52 @@ export class Layer {
     gl.clear(gl.COLOR_BUFFER_BIT);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     this.building = key;
-    if (this.fence) gl.deleteSync(this.fence);
-    this.fence = null;
+    this.forget(this.fences.length);
     this.next = cameras;
     this.queue = passesOf(look).flatMap((pass) => jobs.flatMap((job) => job.firsts.map((first, i) => (
       { source: this.gpu.layout(job.layout).array, base: job.base, first, count: pass === 2 ? job.fulls[i] : job.counts[i], passes: [pass] }))));
   }
 
-  /** Another picture in one go, for a few points, over the last one where it shows the same places. @param {string} key @param {Job[]} jobs @param {Look} look @param {Camera[]} cameras @param {boolean} same */
+  /** Another picture in one go, for a few points, over the last one where it shows the same places. @param {string} key @param {Job[]} jobs @param {Look} look @param {Camera[]} cameras @param {Placed[]} same panels */
   quick(key, jobs, look, cameras, same) {
-    const { chunk, gpu: { gl } } = this;
+    const { gl } = this.gpu;
     this.begin(key, jobs, look, cameras);
-    if (same) {
+    if (same.length) {
+      const page = { x: 0, y: 0, w: look.width, h: look.height };
       gl.bindFramebuffer(gl.FRAMEBUFFER, /** @type {Sheet} */ (this.sheets[1]).target);
-      this.show(ALL, ALL, UNDER);
+      this.show(same, look, page, page, UNDER);
     }
-    this.chunk = Infinity;
-    this.step(look);
-    this.chunk = chunk;
-    if (this.fence) this.gpu.gl.deleteSync(this.fence);
-    this.fence = null;
-    if (this.building) this.swap();
+    this.draw(look, Infinity);
+    this.swap();
   }
 
-  /** Draw the next chunk when the last is through; true when the picture stands. @param {Look} look */
+  /** Draw the next chunk when the last but one is through; true when the picture stands. @param {Look} look */
   step(look) {
     const { gl } = this.gpu;
-    if (this.fence) {
-      if (gl.getSyncParameter(this.fence, gl.SYNC_STATUS) !== gl.SIGNALED) return false;
-      const took = performance.now() - this.sent;
-      this.chunk = Math.min(600000, Math.max(40000, this.chunk * (took > 70 ? 0.7 : took < 36 ? 1.6 : 1)));
-      gl.deleteSync(this.fence);
-      this.fence = null;
+    const now = performance.now();
+    while (this.fences.length && gl.getSyncParameter(this.fences[0].sync, gl.SYNC_STATUS) === gl.SIGNALED) {
+      const took = now - Math.max(this.through, this.fences[0].sent);
+      this.chunk = Math.min(600000, Math.max(40000, this.chunk * (took > 60 ? 0.7 : took < 28 ? 1.6 : 1)));
+      this.through = now;
+      this.forget(1);
     }
-    if (!this.queue.length) return this.swap();
+    if (!this.queue.length) return this.fences.length ? false : this.swap();
+    if (this.fences.length > 1) return false;
+    this.draw(look, this.chunk);
+    this.fences.push({ sync: /** @type {WebGLSync} */ (gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0)), sent: now });
+    gl.flush();
+    return false;
+  }
+
+  /** @private @param {number} count of the first fences */
+  forget(count) {
+    for (const { sync } of this.fences.splice(0, count)) this.gpu.gl.deleteSync(sync);
+  }
+
+  /** @private @param {Look} look @param {number} left points */
+  draw(look, left) {
+    const { gl } = this.gpu;
     gl.bindFramebuffer(gl.FRAMEBUFFER, /** @type {Sheet} */ (this.sheets[1]).target);
-    let left = this.chunk;
     while (left > 0 && this.queue.length) {
       const { source, base, passes } = this.queue[0];
       const firsts = [];
@@ -95,10 +104,6 @@ export class Layer {
       drawPoints(this.gpu, look, { array: source }, base, firsts, counts, passes);
     }
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
-    this.fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
-    this.sent = performance.now();
-    gl.flush();
-    return false;
   }
 
   /** @private */
@@ -110,18 +115,23 @@ export class Layer {
     return true;
   }
 
-  /** Show a view's part of the picture where `to` says, in shares of the canvas. @param {import('../types.js').Rect} to @param {import('../types.js').Rect} from @param {number} strength */
-  show(to, from, strength = 1) {
+  /** Show panels' parts of the picture: what was drawn in one rectangle of the page fills another. @param {Placed[]} placed @param {Look} look @param {Rect} to @param {Rect} from @param {number} strength */
+  show(placed, { width, height }, to, from, strength = 1) {
     const { gl, blit } = this.gpu;
     if (!this.sheets[0]) return;
+    const made = vertices(gl, [{ at: 0, data: Float32Array.from(placed.flatMap(({ card }) => [card.x, card.y, card.w, card.h])), size: 4, kind: gl.FLOAT }], 1);
     gl.useProgram(blit.program);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, this.sheets[0].texture);
     gl.uniform1i(blit.at.uLayer, 0);
     gl.uniform1f(blit.at.uStrength, strength);
-    gl.uniform4f(blit.at.uTo, to.x, 1 - to.y - to.h, to.w, to.h);
-    gl.uniform4f(blit.at.uFrom, from.x, 1 - from.y - from.h, from.w, from.h);
-    gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+    const [kx, ky] = [from.w / to.w, from.h / to.h];
+    gl.uniform4f(blit.at.uCarry, kx / gl.drawingBufferWidth, ky / gl.drawingBufferHeight, (from.x - to.x * kx) / width, 1 - ky + (to.y * ky - from.y) / height);
+    gl.uniform4f(blit.at.uTo, to.x, to.y, to.w, to.h);
+    gl.uniform2f(blit.at.uView, width, height);
+    gl.bindVertexArray(made.array);
+    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, placed.length);
+    made.free();
   }
 
   /** @private @param {Sheet | null} old @param {number} width @param {number} height @returns {Sheet} */

@@ -53,6 +53,11 @@ export function drawPoints(gpu, look, source, base, firsts, counts, passes = pas
   gl.bindVertexArray(null);
 }
 
+/** Draw only within a part of the page. @param {WebGL2RenderingContext} gl @param {Look} look @param {import('../types.js').Rect} rect */
+export function scissor(gl, { dpr, height }, { x, y, w, h }) {
+  gl.scissor(Math.round(x * dpr), Math.round((height - y - h) * dpr), Math.max(0, Math.round(w * dpr)), Math.max(0, Math.round(h * dpr)));
+}
+
 /** Grey points first, then those that stand out. @param {Look} look */
 export const passesOf = (look) => (look.selecting || look.only >= 0 ? [1, 2] : [0]);
 

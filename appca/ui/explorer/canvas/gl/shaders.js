@@ -42,6 +42,7 @@ void main() {
   gl_PointSize = max(1., size);
 }`, `
 flat in vec4 vColour; flat in vec3 vShape; out vec4 o;
+float dash(vec2 q) { float s = q.y / length(q), t = s * s; return s * (5. + t * (16. * t - 20.)); } // the sine of five times the angle
 float reach(vec2 q) { // from the middle, as far as the shape goes in that direction
   vec2 k = abs(q);
   return vShape.z < .5 ? length(q) : vShape.z < 1.5 ? .8 * (k.x + k.y) : vShape.z < 2.5 ? 1.15 * max(k.x, k.y)
@@ -53,7 +54,7 @@ void main() {
   else {
     float d = reach(q), r = vShape.x * .5 - mix(.2, .5, smoothstep(2., 4., vShape.x));
     a *= 1. - smoothstep(r - .5, r + .5, d);
-    if (vShape.y > 0.) { a *= .12 + .88 * smoothstep(r - 1.9, r - 1.1, d); if (vShape.y > 1.5 && sin(atan(q.y, q.x) * 5.) < -.1) a *= .15; }
+    if (vShape.y > 0.) { a *= .12 + .88 * smoothstep(r - 1.9, r - 1.1, d); if (vShape.y > 1.5 && dash(q) < -.1) a *= .15; }
   }
   o = vec4(vColour.rgb * a, a);
 }`];
@@ -83,23 +84,32 @@ void main() {
 }`];
 
 export const GROUNDS = [`
-layout(location=0) in vec4 aCard; layout(location=1) in vec4 aPlot; layout(location=2) in vec4 aLook;
-uniform vec2 uView; out vec2 vAt; flat out vec4 vCard, vPlot, vLook;
-void main() {
-  vec2 p = aCard.xy + vec2(gl_VertexID & 1, gl_VertexID >> 1) * aCard.zw; vAt = p; vCard = aCard; vPlot = aPlot; vLook = aLook;
+layout(location=0) in vec4 aCard; layout(location=1) in vec4 aPlot; layout(location=2) in vec4 aLook; layout(location=3) in vec4 aInner;
+uniform vec2 uView; flat out vec4 vCard, vPlot, vLook;
+const int CORNERS[6] = int[](0, 1, 2, 2, 1, 3);
+void main() { // what surrounds the inner part: above, below, left, right; and the axes through it
+  vec2 a = aCard.xy, b = a + aCard.zw, c = aInner.xy, d = aInner.zw, from = clamp(aLook.xy - 1., c, d), to = clamp(aLook.xy + 1., c, d);
+  vec4 quads[6] = vec4[](vec4(a, b.x, c.y), vec4(a.x, d.y, b), vec4(a.x, c.y, c.x, d.y), vec4(d.x, c.y, b.x, d.y), vec4(from.x, c.y, to.x, d.y), vec4(c.x, from.y, d.x, to.y));
+  vec4 quad = quads[gl_VertexID / 6]; int k = CORNERS[gl_VertexID % 6];
+  vec2 p = mix(quad.xy, quad.zw, vec2(k & 1, k >> 1)); vCard = aCard; vPlot = aPlot; vLook = aLook;
   gl_Position = vec4(p.x / uView.x * 2. - 1., 1. - p.y / uView.y * 2., 0., 1.);
 }`, `
-in vec2 vAt; flat in vec4 vCard, vPlot, vLook; uniform vec3 uFill, uLine, uAxis, uAccent; uniform float uDpr; out vec4 o;
+flat in vec4 vCard, vPlot, vLook; uniform vec2 uView, uPixel; uniform vec3 uFill, uLine, uAxis, uAccent; uniform float uDpr; out vec4 o;
 void main() { // vLook: zero's x and y, focus, strength
-  float radius = min(12., 3. + .02 * vCard.z); vec2 k = abs(vAt - vCard.xy - vCard.zw * .5) - (vCard.zw * .5 - radius);
+  vec2 at = vec2(0., uView.y) + vec2(1., -1.) * gl_FragCoord.xy * uPixel;
+  float radius = min(12., 3. + .02 * vCard.z); vec2 k = abs(at - vCard.xy - vCard.zw * .5) - (vCard.zw * .5 - radius);
   float far = length(max(k, 0.)) + min(max(k.x, k.y), 0.) - radius; float inside = 1. - smoothstep(-.5 / uDpr, .5 / uDpr, far);
   float wide = vLook.z > .5 ? 2. : 1.; float edge = smoothstep(-wide - .5 / uDpr, -wide + .5 / uDpr, far);
-  vec2 zero = abs(vAt - vLook.xy); bool within = all(greaterThan(vAt, vPlot.xy)) && all(lessThan(vAt, vPlot.zw));
+  vec2 zero = abs(at - vLook.xy); bool within = all(greaterThan(at, vPlot.xy)) && all(lessThan(at, vPlot.zw));
   vec3 c = within && min(zero.x, zero.y) < .55 ? uAxis : uFill; c = mix(c, vLook.z > .5 ? uAccent : uLine, edge);
   float a = inside * vLook.w; o = vec4(c * a, a);
 }`];
 
 export const BLIT = [`
-uniform vec4 uTo, uFrom; out vec2 vUv;
-void main() { vec2 k = vec2(gl_VertexID & 1, gl_VertexID >> 1); vUv = uFrom.xy + k * uFrom.zw; vec2 p = uTo.xy + k * uTo.zw; gl_Position = vec4(p * 2. - 1., 0., 1.); }`, `
-in vec2 vUv; uniform sampler2D uLayer; uniform float uStrength; out vec4 o; void main() { o = texture(uLayer, vUv) * uStrength; }`];
+layout(location=0) in vec4 aCard; uniform vec4 uTo; uniform vec2 uView;
+void main() { // a card with the rims of points that stand at its edges
+  float rim = min(3., .02 * aCard.z); vec2 p = mix(aCard.xy - rim, aCard.xy + aCard.zw + rim, vec2(gl_VertexID & 1, gl_VertexID >> 1));
+  p = clamp(p, uTo.xy, uTo.xy + uTo.zw); gl_Position = vec4(p.x / uView.x * 2. - 1., 1. - p.y / uView.y * 2., 0., 1.);
+}`, `
+uniform sampler2D uLayer; uniform vec4 uCarry; uniform float uStrength; out vec4 o; // by the pixel, which is exact at rest
+void main() { o = texture(uLayer, gl_FragCoord.xy * uCarry.xy + uCarry.zw) * uStrength; }`];
