@@ -1,6 +1,7 @@
 /** The head of a picture that stands alone: what is shown, the colours, and how many rows are selected. */
 
 import { element } from './parts/dom.js';
+import { grouped } from './scene/names.js';
 
 /** @typedef {import('./mount.js').Handle} Handle */
 
@@ -19,7 +20,7 @@ export function head(meta, handle, colouring) {
   const box = element('div', 'appca-head', {},
     choice('View', layoutsOf(meta), (layout) => handle().update({ options: { layout } })),
     choice('Colour', colourings, (chosen) => handle().update({ options: { colouring: chosen } }), colouring), output);
-  return { box, count: (n) => { output.textContent = n ? `${n.toLocaleString('en')} selected` : ''; } };
+  return { box, count: (n) => { output.textContent = n ? `${grouped(n)} selected` : ''; } };
 }
 
 /** @param {string} label @param {Record<string, string>} names @param {(key: string) => void} take @param {string} [chosen] else the first */

@@ -3,6 +3,7 @@
 import { toPage } from '../layout/camera.js';
 import { makeView } from '../layout/views.js';
 import { setAxes } from '../scene/layouts.js';
+import { grouped } from '../scene/names.js';
 import { markUnder, maskOf } from './lasso.js';
 import { Moves } from './moves.js';
 import { panelAt, pick } from './pick.js';
@@ -66,7 +67,7 @@ export class Actions extends Moves {
     const { stage } = this;
     const { selected } = stage.rows;
     stage.settleSoon();
-    this.say(selected ? `${selected.toLocaleString('en')} rows selected` : 'Nothing selected');
+    this.say(selected ? `${grouped(selected)} rows selected` : 'Nothing selected');
     stage.callbacks.onSelect?.(stage.rows.packed(), selected);
   }
 

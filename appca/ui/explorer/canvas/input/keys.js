@@ -1,5 +1,6 @@
 /** Keys: every panel and every view can be reached and used without a pointer. */
 
+import { grouped } from '../scene/names.js';
 import { panView } from './gestures.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
@@ -72,7 +73,7 @@ function step(stage, actions, view, direction) {
   if (view.opened) actions.open(view, next);
   else {
     const { name, count } = view.layout.panels[next];
-    actions.say(`${name}, ${count.toLocaleString('en')} rows`);
+    actions.say(`${name}, ${grouped(count)} rows`);
     const placed = stage.placed.find((one) => one.view === view && !one.part.inset && one.panel.index === next);
     const seen = placed && placed.card.x >= view.rect.x && placed.card.y >= view.rect.y && placed.card.x + placed.card.w <= view.rect.x + view.rect.w && placed.card.y + placed.card.h <= view.rect.y + view.rect.h;
     if (!seen) {

@@ -5,6 +5,7 @@ import { makeView, share } from '../layout/views.js';
 import { Morph, placesOf } from '../move/morph.js';
 import { Tour } from '../move/tour.js';
 import { ease, sine } from '../move/tween.js';
+import { grouped } from '../scene/names.js';
 import { zoomView } from './gestures.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
@@ -29,7 +30,7 @@ export class Moves {
     if (view.layout.kind === 'map') return;
     this.shift(view, () => view.open(panel));
     const { name, count } = view.layout.panels[panel];
-    this.say(`${name} opened, ${count.toLocaleString('en')} rows`);
+    this.say(`${name} opened, ${grouped(count)} rows`);
     this.stage.callbacks.onOpen?.(name);
   }
 

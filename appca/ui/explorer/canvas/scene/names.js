@@ -14,8 +14,8 @@ export function componentName(meta, index) {
 /** @param {string} text */
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** @param {number} count */
-export const grouped = (count) => count.toLocaleString('en');
+/** A whole number as "12,345". @param {number} count */
+export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 
 /** A score with a true minus. @param {number} value @param {number} [digits] */
 export const signed = (value, digits = 1) => value.toFixed(digits).replace('-', '−');

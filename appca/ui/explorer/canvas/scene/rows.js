@@ -33,11 +33,13 @@ export class Rows {
   /** Select the marked rows. @param {Uint8Array} hits one byte a row @param {How} how */
   apply(hits, how) {
     const { flags } = this;
+    const kept = how === 'replace' ? 0 : SELECTED;
+    const without = how === 'subtract';
     let count = 0;
     for (let row = 0; row < flags.length; row += 1) {
-      const hit = hits[row] && !(flags[row] & HIDDEN) ? 1 : 0;
-      const before = flags[row] & SELECTED;
-      const now = how === 'replace' ? hit : how === 'add' ? before | hit : before & (1 - hit);
+      const hit = hits[row] && !(flags[row] & HIDDEN) ? SELECTED : 0;
+      const before = flags[row] & kept;
+      const now = without ? before & ~hit : before | hit;
       flags[row] = (flags[row] & ~SELECTED) | now;
       count += now;
     }
