@@ -4,7 +4,7 @@ import { Actions } from './input/actions.js';
 import { fly } from './input/fly.js';
 import { Gestures } from './input/gestures.js';
 import { listenToKeys } from './input/keys.js';
-import { isCompact, makeView } from './layout/views.js';
+import { buffersOf, isCompact, makeView } from './layout/views.js';
 import { buildBar } from './parts/bar.js';
 import { buildCard } from './parts/card.js';
 import { buildMore } from './parts/more.js';
@@ -81,16 +81,17 @@ export function mount(element, input, callbacks = {}) {
   const sizes = new ResizeObserver(() => stage.resize());
   element.classList.toggle('appca-quiet', isCompact(stage.options));
   const ready = (async () => {
-    await stage.scene.open();
+    const { meta, options } = stage;
+    const names = [options.layout ?? meta.first ?? Object.keys(meta.layouts)[0], options.beside ?? ''].filter((name) => name in meta.layouts);
+    await stage.scene.open([...buffersOf(meta, options, names), `codes.${stage.colouringName}`]);
     stage.rows.readMarks(stage.scene);
-    const { layout = stage.meta.first ?? Object.keys(stage.meta.layouts)[0], beside } = stage.options;
-    stage.views = await Promise.all([layout, beside].filter((name) => name !== undefined && name in stage.meta.layouts).map((name) => makeView(stage, /** @type {string} */ (name))));
+    stage.views = await Promise.all(names.map((name) => makeView(stage, name)));
     await recolour(stage);
     if (stage.gone) return;
     stage.startSheets();
     sizes.observe(element);
     stage.resize();
-    actions.after();
+    actions.changed.forEach((one) => one());
     if (stage.options.filter) actions.filter(stage.options.filter);
   })();
   return {

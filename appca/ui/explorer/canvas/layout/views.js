@@ -14,13 +14,21 @@ export async function makeView({ meta, scene, options }, name, before) {
   const whole = await scene.layout(name);
   if (before) keepCells(before, whole);
   const layout = options.panels?.length ? some(whole, options.panels) : await withPanels(scene, whole, await openedOf(scene, whole, options));
-  const maps = Object.keys(meta.layouts).filter((one) => meta.layouts[one].kind === 'map');
-  const map = layout.kind === 'triangle' && !options.compact ? ['umap', ...maps].find((one) => maps.includes(one)) : undefined;
+  const map = layout.kind === 'triangle' ? besideTriangle(meta, options) : undefined;
   const view = new View(layout, map ? await scene.layout(map) : null, meta.components.length);
   view.filter = options.filter ?? {};
   view.compact = isCompact(options);
   return view;
 }
+
+/** The map in the free half of a triangle. @param {import('../types.js').Meta} meta @param {import('../types.js').Options} options */
+function besideTriangle({ layouts }, { compact }) {
+  const maps = Object.keys(layouts).filter((one) => layouts[one].kind === 'map');
+  return compact ? undefined : ['umap', ...maps].find((one) => maps.includes(one));
+}
+
+/** Buffers that views of some layouts need, of those that there are. @param {import('../types.js').Meta} meta @param {import('../types.js').Options} options @param {string[]} names */
+export const buffersOf = (meta, options, names) => [...names, besideTriangle(meta, options)].flatMap((name) => [`order.${name}`, `map.${name}`]);
 
 /** Gathered subspaces that a search or a filter has opened. @param {import('../scene/scene.js').Scene} scene @param {import('../scene/layouts.js').Layout} layout @param {import('../types.js').Options} options */
 async function openedOf(scene, layout, { sought = [], filter }) {

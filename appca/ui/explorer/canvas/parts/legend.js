@@ -1,5 +1,6 @@
 /** Classes with their colours and counts; a class under the hand is shown alone. */
 
+import { codesIn } from '../scene/counts.js';
 import { componentName, grouped, signed } from '../scene/names.js';
 import { HIDDEN } from '../scene/rows.js';
 import { cssOf } from '../theme.js';
@@ -10,10 +11,9 @@ const SHOWN = 40; // classes at most
 
 /** Rows of each class without those that have one of these flags. @param {import('../stage.js').Stage} stage */
 export function classCounts(stage, without = HIDDEN) {
-  const { rows } = stage;
-  /** @type {Map<number, number>} */
-  const counts = new Map();
-  for (let row = 0; row < rows.count; row += 1) if (!(rows.flags[row] & without)) counts.set(rows.codes[row], (counts.get(rows.codes[row]) ?? 0) + 1);
+  const { codes, flags } = stage.rows;
+  const counts = new Uint32Array(codesIn(codes));
+  for (let row = 0; row < codes.length; row += 1) if (!(flags[row] & without)) counts[codes[row]] += 1;
   return counts;
 }
 
@@ -66,12 +66,12 @@ export function fillLegend(stage, into) {
   const counts = classCounts(stage);
   let pinned = -1;
   const alone = (/** @type {number} */ code) => { stage.only = code; stage.frame = ''; stage.settleSoon(); };
-  const codes = colouring.names.map((_, code) => code).filter((code) => counts.get(code)).slice(0, SHOWN);
+  const codes = colouring.names.map((_, code) => code).filter((code) => counts[code]).slice(0, SHOWN);
   for (const code of codes) {
     const dot = element('i', 'appca-dot');
     dot.style.background = cssOf(palette, code);
     dot.dataset.shape = colouring.shapes?.[code] ?? 'circle';
-    const item = element('button', 'appca-class', { type: 'button', 'aria-pressed': 'false', title: `Show ${colouring.names[code]} alone` }, dot, element('b', '', {}, colouring.names[code]), element('span', 'appca-count', {}, grouped(counts.get(code) ?? 0)));
+    const item = element('button', 'appca-class', { type: 'button', 'aria-pressed': 'false', title: `Show ${colouring.names[code]} alone` }, dot, element('b', '', {}, colouring.names[code]), element('span', 'appca-count', {}, grouped(counts[code])));
     item.addEventListener('pointerenter', () => alone(code));
     item.addEventListener('pointerleave', () => alone(pinned));
     item.addEventListener('focus', () => alone(code));
@@ -83,5 +83,5 @@ export function fillLegend(stage, into) {
     });
     into.append(item);
   }
-  into.dataset.classes = String(colouring.names.filter((_, code) => counts.get(code)).length);
+  into.dataset.classes = String(colouring.names.filter((_, code) => counts[code]).length);
 }

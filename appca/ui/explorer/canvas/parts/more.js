@@ -65,14 +65,14 @@ export function buildMore(stage, actions, does) {
     const beside = options.beside ?? '';
     const sized = (/** @type {number} */ step) => (step ? Math.round(2 ** (step / 1.6)) : 0);
     const step = Array.from({ length: 21 }, (_, i) => i).find((i) => sized(i) >= (now.least ?? 0)) ?? 0;
-    const counts = colouring?.kind === 'category' ? classCounts(stage, 0) : new Map(); // also of rows the filter hides
+    const counts = colouring?.kind === 'category' ? classCounts(stage, 0) : []; // also of rows the filter hides
     const classes = colouring?.kind === 'category' && colouring.names.length <= 40 ? colouring.names : [];
     const groups = [];
     if (layouts.length > 1) groups.push(group('Beside', toggle('None', !beside, () => does.update({ beside: '' })), ...layouts.map(([name, { title }]) => toggle(title, beside === name, () => does.update({ beside: name })))));
     if (meta.components.length && meta.components.length <= 60) groups.push(group('Panels with', ...meta.components.map(({ number }, i) => toggle(String(number), Boolean(now.components?.includes(i)), () => filter({ components: flipped(now.components, i) })))));
     if (classes.length) {
       groups.push(group(capital(colouring?.title ?? 'class'), ...classes.flatMap((name, code) => {
-        if (!counts.get(code)) return [];
+        if (!counts[code]) return [];
         const dot = element('i', 'appca-dot');
         dot.style.background = cssOf(stage.palette, code);
         return [toggle(element('span', '', {}, dot, name), Boolean(now.classes?.includes(code)), () => filter({ classes: flipped(now.classes, code) }))];

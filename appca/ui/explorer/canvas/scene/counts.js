@@ -22,25 +22,35 @@ export function countsOf(layout, panel, rows, range) {
 
 /** @param {Layout} layout @param {Panel} panel @param {Rows} rows @param {import('../types.js').Range} range @returns {Counts} */
 function count(layout, panel, rows, range) {
-  const cells = [0, 1, 2, 3].map(() => ({ count: 0, classes: new Map() }));
-  const classes = new Map();
+  const { codes, flags } = rows;
+  const size = codesIn(codes);
+  const table = new Uint32Array(4 * size); // of the cells by code
   /** @type {[number, number, number, number]} */
   const beyond = [0, 0, 0, 0];
   for (let i = panel.start; i < panel.start + panel.count; i += 1) {
     const row = layout.rows[i];
-    if (rows.flags[row] & HIDDEN) continue;
-    const [x, y, code] = [layout.xy[2 * i], layout.xy[2 * i + 1], rows.codes[row]];
-    const cell = cells[(x > 0 ? 1 : 0) + (y > 0 ? 2 : 0)];
-    cell.count += 1;
-    cell.classes.set(code, (cell.classes.get(code) ?? 0) + 1);
-    classes.set(code, (classes.get(code) ?? 0) + 1);
+    if (flags[row] & HIDDEN) continue;
+    const x = layout.xy[2 * i];
+    const y = layout.xy[2 * i + 1];
+    table[((x > 0 ? 1 : 0) + (y > 0 ? 2 : 0)) * size + codes[row]] += 1;
     if (x < range[0]) beyond[0] += 1;
     else if (x > range[1]) beyond[1] += 1;
     else if (y < range[2]) beyond[2] += 1;
     else if (y > range[3]) beyond[3] += 1;
   }
+  const classes = new Map();
+  const cells = [0, 1, 2, 3].map((cell) => {
+    const found = new Map();
+    table.subarray(cell * size, (cell + 1) * size).forEach((many, code) => {
+      if (many) { found.set(code, many); classes.set(code, (classes.get(code) ?? 0) + many); }
+    });
+    return { count: [...found.values()].reduce((sum, many) => sum + many, 0), classes: found };
+  });
   return { cells, classes, beyond };
 }
+
+/** How many codes there can be. @param {Uint8Array | Uint16Array} codes */
+export const codesIn = (codes) => 2 ** (8 * codes.BYTES_PER_ELEMENT);
 
 /** Codes by count, most first. @param {Map<number, number>} classes */
 export const ranked = (classes) => [...classes].sort((a, b) => b[1] - a[1]);

@@ -22,8 +22,9 @@ const FULL = 32768;
 /** @param {Scene} scene @param {string} name @param {Uint32Array} order rows that are listed @param {Uint16Array | null} map @returns {Layout} */
 export function buildLayout(scene, name, order, map) {
   const meta = scene.meta.layouts[name];
-  const rows = allRows(scene, meta, order);
-  const xy = new Int16Array(2 * rows.length);
+  const xy = new Int16Array(2 * meta.panels.reduce((sum, { count }) => sum + count, 0));
+  const rows = allRows(scene, meta, order, xy);
+  const filled = !map && rows.buffer !== order.buffer;
   let start = 0;
   const panels = meta.panels.map((given, index) => {
     const made = {
@@ -38,7 +39,7 @@ export function buildLayout(scene, name, order, map) {
   panels.forEach((panel, i) => {
     if (map) placeMap(rows, xy, map);
     else {
-      placeScores(scene, layout, panel);
+      if (!filled || panel.axes.length < 2) placeScores(scene, layout, panel);
       const units = [0, 1].map((axis) => (panel.axes[axis] === undefined ? 1 / FULL : scene.meta.score_unit));
       panel.range = /** @type {Range} */ (meta.panels[i].range.flatMap((limits, axis) => limits.map((value) => value / units[axis])));
       panel.own = extent(xy, panel);
@@ -47,9 +48,9 @@ export function buildLayout(scene, name, order, map) {
   return layout;
 }
 
-/** Rows of all panels: the listed ones of each, then the others in the order of their images. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} order */
-function allRows(scene, meta, order) {
-  const total = meta.panels.reduce((sum, { count }) => sum + count, 0);
+/** Rows of all panels: the listed ones of each, then the others in the order of their images. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} order @param {Int16Array} xy filled where rows are put into pairs */
+function allRows(scene, meta, order, xy) {
+  const total = xy.length / 2;
   if (meta.panels.every(({ count, listed }) => count === listed)) return order.subarray(0, total); // behind them, those gathered as "other"
   const rows = new Uint32Array(total);
   const listed = new Uint8Array(scene.rows);
@@ -61,12 +62,13 @@ function allRows(scene, meta, order) {
     start += panel.count;
   }
   if (meta.kind === 'map') {
-    for (const row of order) listed[row] = 1;
-    for (const row of scene.priority) if (!listed[row]) { rows[ends[0]] = row; ends[0] += 1; }
+    for (let i = 0; i < order.length; i += 1) listed[order[i]] = 1;
+    let [end] = ends;
+    for (let i = 0; i < scene.rows; i += 1) if (!listed[scene.priority[i]]) { rows[end] = scene.priority[i]; end += 1; }
     return rows;
   }
   const drawn = scene.priority.subarray(0, meta.drawn?.rows ?? scene.rows);
-  fillPairs(scene, meta, drawn, rows, ends);
+  fillPairs(scene, meta, drawn, rows, xy, ends);
   return rows;
 }
 
@@ -78,30 +80,45 @@ export function some(layout, names) {
   return { ...layout, kind: layout.kind === 'strips' ? 'strips' : 'grid', panels };
 }
 
-/** Put each row after the listed ones of the panels of its pairs. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} drawn @param {Uint32Array} rows @param {number[]} ends */
-function fillPairs({ components, active, meta: { components: all }, rows: count }, meta, drawn, rows, ends) {
+/** Put each row after the listed ones of the panels of its pairs, with its two scores: what is known of it is read once. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} drawn @param {Uint32Array} rows @param {Int16Array} xy @param {number[]} ends */
+function fillPairs({ components, scores, active, tile, meta: { components: all } }, meta, drawn, rows, xy, ends) {
   const none = components instanceof Uint16Array ? 65535 : 255;
   const n = all.length + 1; // the last stands for "no component"
   const panelOf = new Int32Array(n * n).fill(-1);
   meta.panels.forEach(({ components: [a = n - 1, b = n - 1] }, i) => { panelOf[a * n + b] = i; });
-  /** @type {Uint32Array[]} rows listed in each panel, as bits */
-  const listed = meta.panels.map(() => new Uint32Array(0));
-  meta.panels.forEach((panel, i) => {
-    listed[i] = new Uint32Array(Math.ceil(count / 32));
-    for (let at = ends[i] - panel.listed; at < ends[i]; at += 1) listed[i][rows[at] >> 5] |= 1 << (rows[at] & 31);
-  });
-  const put = (/** @type {number} */ row, /** @type {number} */ a, /** @type {number} */ b) => {
-    const panel = panelOf[a * n + b];
-    if (panel < 0 || (listed[panel][row >> 5] >>> (row & 31)) & 1) return;
-    rows[ends[panel]] = row;
-    ends[panel] += 1;
-  };
-  for (const row of drawn) {
+  const slots = Array.from({ length: active }, (_, i) => i);
+  const firsts = Uint8Array.from(slots.flatMap((i) => slots.slice(i + 1).map(() => i)));
+  const seconds = Uint8Array.from(slots.flatMap((i) => slots.slice(i + 1)));
+  const pairs = Math.max(1, firsts.length); // of a row's slots; the first pair stands for the row where it has fewer than two
+  const panelAt = (/** @type {number} */ row, /** @type {number} */ pair) => {
     const from = row * active;
-    let used = 0;
-    while (used < active && components[from + used] !== none) used += 1;
-    if (used < 2) put(row, used ? components[from] : n - 1, n - 1);
-    for (let i = 0; i < used; i += 1) for (let j = i + 1; j < used; j += 1) put(row, components[from + i], components[from + j]);
+    const b = active > 1 ? components[from + seconds[pair]] : none;
+    if (b !== none) return panelOf[components[from + firsts[pair]] * n + b];
+    return pair ? -1 : panelOf[(components[from] === none ? n - 1 : components[from]) * n + n - 1];
+  };
+  const turned = Uint8Array.from(meta.panels, (panel) => (panel.axes[0] === panel.components[0] ? 0 : 1));
+  const place = (/** @type {number} */ at, /** @type {number} */ row, /** @type {number} */ panel, /** @type {number} */ pair) => {
+    xy[2 * at + turned[panel]] = scores[row * active + firsts[pair]];
+    xy[2 * at + 1 - turned[panel]] = scores[row * active + seconds[pair]];
+  };
+  const listed = new Uint8Array(drawn.length * pairs);
+  meta.panels.forEach((panel, i) => {
+    for (let at = ends[i] - panel.listed; at < ends[i]; at += 1) {
+      let pair = 0;
+      while (pair < pairs && panelAt(rows[at], pair) !== i) pair += 1;
+      if (pair === pairs) continue; // not a row of this panel
+      listed[tile[rows[at]] * pairs + pair] = 1;
+      place(at, rows[at], i, pair);
+    }
+  });
+  for (let i = 0; i < drawn.length; i += 1) {
+    for (let pair = 0; pair < pairs; pair += 1) {
+      const panel = panelAt(drawn[i], pair);
+      if (panel < 0 || listed[i * pairs + pair]) continue;
+      rows[ends[panel]] = drawn[i];
+      place(ends[panel], drawn[i], panel, pair);
+      ends[panel] += 1;
+    }
   }
 }
 
@@ -119,7 +136,8 @@ export function placeScores(scene, { rows, xy }, panel) {
   const [x = -1, y = -1] = panel.axes;
   for (let i = panel.start; i < panel.start + panel.count; i += 1) {
     const from = rows[i] * active;
-    let [a, b] = [x < 0 ? jitter(rows[i], 0x85ebca77) : 0, y < 0 ? jitter(rows[i], 0x9e3779b1) : 0];
+    let a = x < 0 ? jitter(rows[i], 0x85ebca77) : 0;
+    let b = y < 0 ? jitter(rows[i], 0x9e3779b1) : 0;
     for (let at = from; at < from + active; at += 1) {
       if (components[at] === x) a = scores[at];
       else if (components[at] === y) b = scores[at];
@@ -135,9 +153,9 @@ const jitter = (row, factor) => ((Math.imul(row, factor) >>> 0) / 4294967296 * 1
 export function extent(xy, panel) {
   const found = [0, 1].map((axis) => {
     const step = Math.max(1, Math.floor(panel.count / 4000));
-    const sample = [];
-    for (let i = panel.start; i < panel.start + panel.count; i += step) sample.push(xy[2 * i + axis]);
-    const sorted = Int16Array.from(sample).sort();
+    const sorted = new Int16Array(Math.ceil(panel.count / step));
+    for (let i = 0; i < sorted.length; i += 1) sorted[i] = xy[2 * (panel.start + i * step) + axis];
+    sorted.sort();
     const at = (/** @type {number} */ share) => sorted[Math.round(share * (sorted.length - 1))] ?? 0;
     const low = Math.min(0, Math.max(sorted[0] ?? 0, 1.6 * Math.min(0, at(0.005))));
     const high = Math.max(0, Math.min(sorted.at(-1) ?? 1, 1.6 * Math.max(0, at(0.995))));

@@ -20,21 +20,22 @@ export class Scene {
     this.layouts = new Map();
     this.components = new Uint8Array(0); // or Uint16Array
     this.scores = new Int16Array(0);
-    this.priority = shuffled(this.rows, input.meta.seed); // rows in the order of their images
+    this.priority = new Uint32Array(0); // rows in the order of their images
     this.tile = new Uint32Array(this.rows); // number of each row's image
-    this.priority.forEach((row, tile) => { this.tile[row] = tile; });
     this.doubt = new Uint8Array(0);
     this.outside = new Uint8Array(0);
   }
 
-  /** Fetch what every layout needs. */
-  async open() {
+  /** Fetch what every layout needs, and meanwhile what is needed next. @param {string[]} [next] buffers */
+  async open(next = []) {
     const wide = this.meta.components.length > 255;
     const get = (/** @type {string} */ name, /** @type {keyof typeof KINDS} */ kind) =>
       this.has(name) ? this.array(name, kind) : new KINDS[kind](0);
-    [this.components, this.scores, this.doubt, this.outside] = await Promise.all([
-      get('components', wide ? 'u2' : 'u1'), get('scores', 'i2'), get('doubt', 'u1'), get('outside', 'u1'),
-    ]);
+    const wanted = Promise.all([get('components', wide ? 'u2' : 'u1'), get('scores', 'i2'), get('doubt', 'u1'), get('outside', 'u1')]);
+    for (const name of next) if (this.has(name) && this.meta.buffers?.[name]) this.array(name, this.meta.buffers[name][0]);
+    this.priority = shuffled(this.rows, this.meta.seed); // while they are on their way
+    for (let tile = 0; tile < this.rows; tile += 1) this.tile[this.priority[tile]] = tile;
+    [this.components, this.scores, this.doubt, this.outside] = await wanted;
     return this;
   }
 
@@ -99,14 +100,17 @@ export class Scene {
 
 /** All rows in an order that host and browser agree on. @param {number} count @param {number} seed */
 export function shuffled(count, seed) {
-  const rows = Uint32Array.from({ length: count }, (_, row) => row);
+  const rows = new Uint32Array(count);
+  for (let row = 0; row < count; row += 1) rows[row] = row;
   let state = seed | 0;
   for (let i = count - 1; i > 0; i -= 1) {
     state = (state + 0x6d2b79f5) | 0;
     let t = Math.imul(state ^ (state >>> 15), 1 | state);
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
     const j = Math.floor((((t ^ (t >>> 14)) >>> 0) * (i + 1)) / 4294967296);
-    [rows[i], rows[j]] = [rows[j], rows[i]];
+    const row = rows[i]; // no lists in here: it runs before it is compiled
+    rows[i] = rows[j];
+    rows[j] = row;
   }
   return rows;
 }

@@ -92,7 +92,7 @@ function densest(stage, one, code) {
     const row = layout.rows[i];
     if (stage.rows.codes[row] !== code || stage.rows.flags[row] & HIDDEN) continue;
     const [px, py] = pointToPage(one, layout.xy[2 * i], layout.xy[2 * i + 1]);
-    const key = `${Math.floor(px / 44)} ${Math.floor(py / 44)}`;
+    const key = 4096 * Math.floor(px / 44) + Math.floor(py / 44);
     const bin = bins.get(key) ?? { n: 0, x: 0, y: 0 };
     bins.set(key, bin);
     bin.n += 1;
