@@ -27,6 +27,25 @@ def pages_reading(rows: Sequence[Row]) -> list[str]:
     return [f"The longest change is that to {most['what']}, {number(longest)} s."]
 
 
+MILLION = {
+    "start": "start",
+    "picture_s": "to the picture, s",
+    "picture_mb": "memory until then, MB",
+    "fit_mb": "until the whole fit is drawn, MB",
+    "heap_mb": "heap of the page, MB",
+}
+
+
+def million_lines(rows: Sequence[Row]) -> Cells:
+    """Write a line a start."""
+    return columns(rows, MILLION)
+
+
+def million_reading(rows: Sequence[Row]) -> list[str]:
+    """Say what a person waits for."""
+    return [f"A median of {number(median(row['picture_s'] for row in rows))} s."]
+
+
 CANVAS = {  # column of results -> what it is, what was asked of it at each number of rows
     "first_view_bytes_a_row": ("bytes a row of the first view", {100_000: 20, 1_000_000: 20}),
     "layouts_s": ("laying out, s", {10_000: 0.15, 100_000: 1, 1_000_000: 6}),

@@ -202,6 +202,16 @@ SECTIONS = (
         app_readings.pages_reading,
     ),
     Section(
+        "million",
+        "A million rows by one command",
+        "`appca FILE` for 1,000,000 x 50 numbers (200 MB), each start with a new home: from the "
+        "command until the picture stands, at most 10 s asked. What all its processes hold is "
+        "their own memory, without pages of the file (at most 1.2 GB asked).",
+        "python -m benchmarks.million",
+        app_readings.million_lines,
+        app_readings.million_reading,
+    ),
+    Section(
         "slider",
         "From a move of the slider to the picture",
         "MNIST on Explore, Chromium with WebGL by software; from the key to the complete picture "

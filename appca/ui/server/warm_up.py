@@ -35,6 +35,7 @@ PAGES = {
 }
 OPENS = "APPCA_OPENS"  # set where the digest of the data that will be asked for comes by a pipe
 PATIENCE = 10.0  # seconds for somebody to come
+DRAWING = 4.0  # seconds in which a browser draws very many rows, on all processors
 
 
 @asynccontextmanager
@@ -75,6 +76,8 @@ class WarmUp:
             finally:
                 gc.enable()
         page_turn.wait_for_the_first(PATIENCE)
+        if OPENS in os.environ:
+            self._ended.wait(DRAWING)
         self._go_through(_steps())
         from appca.jobs.process import start_compiler
 
