@@ -5,4 +5,4 @@ def kernel(function):
     return function
 
 
-reassociated = kernel
+wide_kernel = bare_kernel = reassociated = kernel

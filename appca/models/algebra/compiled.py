@@ -26,6 +26,14 @@ def wide_kernel(function: Function) -> Function:
     return _compiled(function, error_model="numpy", fastmath={"contract"})
 
 
+def bare_kernel(function: Function) -> Function:
+    """Compile as `wide_kernel`, for what makes no arrays and is called every few hundred ns.
+
+    Nobody counts who holds which array: that took up to half of a call that is handed many.
+    """
+    return _compiled(function, error_model="numpy", fastmath={"contract"}, _nrt=False)
+
+
 def reassociated(function: Function) -> Function:
     """Compile so, with sums taken in any order, too, as a BLAS takes them."""
     return _compiled(function, error_model="numpy", fastmath={"reassoc", "contract"})

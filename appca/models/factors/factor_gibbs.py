@@ -77,7 +77,7 @@ def slot(c: Array, members: Members, number: int, model: CollapsedModel) -> tupl
     kernels.build(members, model, c, w)
     kernels.score_replacements(number, K - L, model.prior, w)
     w.candidates[K - L] = members[number]
-    return w.candidates[: K - L + 1].copy(), w.increment[: K - L + 1].copy()
+    return w.candidates[: K - L + 1].copy(), w.scratch.increment[: K - L + 1].copy()
 
 
 def scores(c: Array, members: Members, model: CollapsedModel) -> ScoreNormal:

@@ -184,7 +184,7 @@ def _given(
     block: Block, state: SubspaceState, settings: EMSettings, beta: float, kind: np.dtype[Any]
 ) -> tuple[Any, ...]:
     """Return what kernels need to know beside the rows, see `expectation_kernels.expect`."""
-    from appca.models.orthonormal.expectation_kernels import exponential
+    from appca.models.algebra.exponential_kernels import exponential
 
     shift = state.shift if block.origin is None else state.shift - block.origin @ state.W
     shrink, v = gaussian.posterior(state.noise, state.latent)

@@ -31,7 +31,8 @@ from typing import Any
 import numpy as np
 
 from appca.models.algebra.compiled import wide_kernel
-from appca.models.orthonormal.expectation_kernels import LANES, add_up, exponentials, read, write
+from appca.models.algebra.exponential_kernels import LANES, exponentials
+from appca.models.orthonormal.expectation_kernels import add_up, read, write
 
 FARTHEST = 115.0  # nats from the L-th largest logit at which inclusion is certain
 NEAR = 4.0  # nats within which the L-th largest logit is bracketed by counting, before Newton

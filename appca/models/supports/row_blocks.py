@@ -106,15 +106,19 @@ def importance(
     """Annealed importance sampling of sum_S exp f(S), starting from q(S) given r (n, K).
 
     q is that of independent Bernoulli(r_k) given that L of them are 1; every r lies strictly
-    between 0 and 1. The members of `rows` only tell L.
+    between 0 and 1. The members of `rows` only tell L. The mean of the exponentials of the log
+    weights has that sum as mean for any r; inclusion is that over the last sweeps of a path, those
+    that follow at beta 1. Paths are resampled (`slot_path_kernels`), so that only those of
+    different families are independent.
     """
-    from appca.models.supports import slot_search_kernels as kernels
+    from appca.models.supports import slot_path_kernels as kernels
 
     n, K = rows.c.shape
-    out = AnnealedPaths(np.empty((n, n_paths)), np.empty((n, n_paths, K)))
+    families = np.empty((n, n_paths), np.int64)
+    out = AnnealedPaths(np.empty((n, n_paths)), np.empty((n, n_paths, K)), families)
 
     def one(part: slice) -> None:
-        mine = AnnealedPaths(out.log_weights[part], out.inclusion[part])
+        mine = AnnealedPaths(out.log_weights[part], out.inclusion[part], families[part])
         kernels.importance(_take(rows, part), r[part], schedule, model, mine)
 
     deque(_share(one, n), maxlen=0)

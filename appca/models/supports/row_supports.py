@@ -51,6 +51,7 @@ class AnnealedPaths(NamedTuple):
 
     log_weights: Floats  # (n, n_paths), the mean of whose exponentials is sum_S exp f(S)
     inclusion: Floats  # (n, n_paths, K) Rao-Blackwellised p(z_k = 1) at the end of a path
+    families: Members  # (n, n_paths), the beginning that a path descends from
 
 
 class SupportEstimate(NamedTuple):

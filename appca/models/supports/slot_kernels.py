@@ -36,6 +36,17 @@ r_k = A_ik - A_iS coef_k: a rank-one update and a border (inverse of a partition
 all without entry l; the factor that leaves is a candidate with coef = -u/m, schur = 1/m,
 resid = q/m. By the last two lines a slot is scored as if it were empty without emptying it.
 
+coef and cov lie in one table whose row l is (coef_l., cov_l.), K numbers however many slots are
+filled: where L' are, the first K - L' columns are candidates' and cov stands from the right, slot m
+in column K - 1 - m. cov is symmetric and is kept for m >= l alone, so that row l has K - l columns.
+With y = (r, -v), an insertion takes (v/s) y' from the rows there are and adds the row r/s. An
+*exchange* is a removal and an insertion in one pass: with x row l before and y of what is left,
+
+    table <- table - (u/m) x' - (v/s) y',    v_l = -1,                                        (9)
+
+where the factor that leaves takes the candidate's column, filled beforehand so that (8) gives what
+it is to be as a candidate: coef 0 but 1 in row l, schur and resid 0.
+
 Examples
 --------
 Two factors, A = [3 2; 2 3], c = (4, 6), prior = 1. With S = {0}, Lam = (4):
@@ -59,7 +70,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.models.algebra.compiled import kernel
+from appca.models.algebra.compiled import bare_kernel, kernel
+from appca.models.algebra.exponential_kernels import LANES, logarithms
 from appca.models.supports.row_supports import CollapsedModel
 
 
@@ -71,18 +83,30 @@ class RowState(NamedTuple):
 
     members: Any  # (L,) int64, the factor in each slot
     candidates: Any  # (K,) int64, the factors in no slot, in the first places
-    cov: Any  # (L, L) posterior covariance of the scores, equation (2)
-    mean: Any  # (L,) posterior mean of the scores
-    coef: Any  # (L, K), a column for each candidate, equation (3)
+    table: Any  # (L, K): coef and half of cov beside each other, see above
+    mean: Any  # (L,) posterior mean of the scores, equation (2)
     schur: Any  # (K,) for each candidate
     resid: Any  # (K,) for each candidate
-    cross: Any  # (K,) scratch: r of equation (6)
-    column: Any  # (L,) scratch: v of equation (5), u of equation (7)
-    increment: Any  # (K,) log-density increments; after a draw their cumulated weights
+    scratch: "Scratch"
     order: Any  # (L,) int64, slots in the order of a sweep
     kept: Any  # (L,) int64, a support to come back to
     base: Any  # (K,) log odds of the base distribution that tempered draws mix with
     stream: Any  # (1,) uint64, state of the random numbers
+
+
+class Scratch(NamedTuple):
+    """What a move needs room for."""
+
+    column: Any  # (L,) A_iS of equation (6)
+    leaving: Any  # (K,) x of equation (9)
+    entering: Any  # (K,) y of equation (9)
+    out: Any  # (L,) u/m
+    into: Any  # (L,) v/s, or v
+    increment: Any  # (P,) log-density increments; after a draw their weights; P >= K
+    fit: Any  # (P,) resid^2 / schur
+    power: Any  # (P,), see `exponentials`
+    increment_bits: Any  # (P,) int64, the same memory as `increment`
+    power_bits: Any  # (P,) int64, the same memory as `power`
 
 
 @kernel
@@ -92,19 +116,145 @@ def row_state(n_factors: int, n_active: int) -> RowState:
     return RowState(
         np.zeros(L, np.int64),
         np.zeros(K, np.int64),
-        np.zeros((L, L)),
-        np.zeros(L),
         np.zeros((L, K)),
-        np.zeros(K),
-        np.zeros(K),
-        np.zeros(K),
         np.zeros(L),
         np.zeros(K),
+        np.zeros(K),
+        _scratch(K, L),
         np.zeros(L, np.int64),
         np.zeros(L, np.int64),
         np.zeros(K),
         np.zeros(1, np.uint64),
     )
+
+
+@kernel
+def _scratch(K: int, L: int) -> Scratch:
+    P = (K + LANES - 1) // LANES * LANES
+    increment, power = np.zeros(P), np.zeros(P)
+    return Scratch(
+        np.zeros(L),
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros(L),
+        np.zeros(L),
+        increment,
+        np.zeros(P),
+        power,
+        increment.view(np.int64),
+        power.view(np.int64),
+    )
+
+
+@bare_kernel
+def cross_products(slots: int, J: int, own: Any, w: RowState) -> None:
+    """Write r_j = A_kj - A_kS coef_j for J candidates into y, with `own` = A_k. (K,).
+
+    Four slots at a time: half of what the loop does would else be to read and write r. With
+    A_kS = `column`, of the first slots.
+    """
+    table, y, a = w.table, w.scratch.entering, w.scratch.column
+    for j in range(J):
+        y[j] = own[w.candidates[j]]
+    whole = slots - slots % 4
+    for b in range(0, whole, 4):
+        a0, a1, a2, a3 = a[b], a[b + 1], a[b + 2], a[b + 3]
+        for j in range(J):
+            total = a0 * table[b, j] + a1 * table[b + 1, j]
+            y[j] -= total + a2 * table[b + 2, j] + a3 * table[b + 3, j]
+    for b in range(whole, slots):
+        for j in range(J):
+            y[j] -= a[b] * table[b, j]
+
+
+@bare_kernel
+def insert(slot: int, i: int, A: Any, w: RowState) -> float:
+    """Put candidate i into the first empty slot, (5) and (6); give log schur_i.
+
+    The last candidate takes the place of the one that leaves.
+    """
+    table, y, K = w.table, w.scratch.entering, len(w.candidates)
+    J, k, s, t = K - slot, w.candidates[i], w.schur[i], w.resid[i]
+    own = A[k]
+    for b in range(slot):
+        w.scratch.column[b] = own[w.members[b]]
+    cross_products(slot, J, own, w)
+    last = J - 1
+    for b in range(slot):
+        y[K - 1 - b] = -table[b, i]
+    for b in range(slot):
+        f = table[b, i] / s
+        for j in range(K - b):
+            table[b, j] -= f * y[j]
+        table[b, i], table[b, last] = table[b, last], -f
+        w.mean[b] -= f * t
+    w.mean[slot] = t / s
+    for j in range(J):
+        table[slot, j] = y[j] / s
+        w.schur[j] -= y[j] * table[slot, j]
+        w.resid[j] -= t * table[slot, j]
+    w.members[slot], w.candidates[i] = k, w.candidates[last]
+    table[slot, i], table[slot, last] = table[slot, last], 1.0 / s
+    w.schur[i], w.resid[i] = w.schur[last], w.resid[last]
+    return float(np.log(s))
+
+
+@bare_kernel
+def take_out(slot: int, i: int, w: RowState) -> tuple[float, float, float]:
+    """Set x, u/m, v/s and y but r of equation (9) for an exchange with candidate i, and its column.
+
+    Gives m, s and t: as of the row without the slot.
+    """
+    table, L, K = w.table, len(w.members), len(w.candidates)
+    x, y, out, into = w.scratch.leaving, w.scratch.entering, w.scratch.out, w.scratch.into
+    own = K - 1 - slot
+    for j in range(own + 1):
+        x[j] = table[slot, j]
+    for b in range(slot):
+        x[K - 1 - b] = table[b, own]
+    m, a = x[own], x[i]
+    s, t = w.schur[i] + a * a / m, w.resid[i] + a * w.mean[slot] / m
+    per_m, per_s = 1.0 / m, 1.0 / s
+    for b in range(L):
+        out[b] = x[K - 1 - b] * per_m
+        v = table[b, i] - out[b] * a
+        into[b], y[K - 1 - b] = v * per_s, -v
+        table[b, i] = 0.0
+    out[slot], into[slot], y[own] = 1.0, -per_s, 1.0
+    table[slot, i] = x[i] = 1.0
+    w.schur[i] = w.resid[i] = 0.0
+    return m, s, t
+
+
+@bare_kernel
+def exchange(slot: int, i: int, A: Any, w: RowState) -> float:
+    """Give a slot to candidate i, equation (9); give the change of log|Lam|.
+
+    The factor that leaves takes the candidate's place.
+    """
+    L, K, k, d = len(w.members), len(w.candidates), w.candidates[i], 0.0
+    J, a, table = K - L, w.scratch.column, w.table
+    m, s, t = take_out(slot, i, w)
+    own = A[k]
+    for b in range(L):
+        a[b] = own[w.members[b]]
+    a[slot] = 0.0
+    for b in range(L):
+        d += a[b] * w.scratch.out[b]
+    w.candidates[i], w.members[slot] = w.members[slot], k
+    cross_products(L, J, own, w)
+    x, y, q, schur, resid = w.scratch.leaving, w.scratch.entering, w.mean[slot], w.schur, w.resid
+    per_m, per_s, of_m, of_s = 1.0 / m, 1.0 / s, q / m, t / s
+    for j in range(J):
+        y[j] += d * x[j]  # coef without the slot is coef - (u/m) x
+        schur[j] += per_m * x[j] * x[j] - per_s * y[j] * y[j]
+        resid[j] += of_m * x[j] - of_s * y[j]
+    for b in range(L):
+        f, g = w.scratch.out[b], w.scratch.into[b]
+        for j in range(K - b):
+            table[b, j] -= f * x[j] + g * y[j]
+        w.mean[b] -= f * q + g * t
+    return float(np.log(m * s))
 
 
 @kernel
@@ -114,101 +264,41 @@ def increment(resid: float, schur: float, prior: float) -> float:
 
 
 @kernel
-def residual_products(slot: int, i: int, count: int, J: int, A: Any, w: RowState) -> None:
-    """For candidate i of J set v = coef_i and r_k = A_ik - A_iS coef_k, without the empty slot."""
-    coef, r, k = w.coef, w.cross, w.candidates[i]
-    for j in range(J):
-        r[j] = A[k, w.candidates[j]]
-    for m in range(count):
-        w.column[m] = coef[m, i]
-        if m != slot:
-            a = A[k, w.members[m]]
-            for j in range(J):
-                r[j] -= a * coef[m, j]
-
-
-@kernel
-def insert(slot: int, i: int, count: int, J: int, A: Any, w: RowState) -> float:
-    """Put candidate i of J into the empty one of `count` slots, (5) and (6); give log schur_i.
-
-    The last candidate takes the place of the one that leaves.
-    """
-    residual_products(slot, i, count, J, A, w)
-    cov, mean, coef, schur, resid = w.cov, w.mean, w.coef, w.schur, w.resid
-    v, r, last = w.column, w.cross, J - 1
-    k, s, t = w.candidates[i], schur[i], resid[i]
-    for m in range(count):
-        if m != slot:
-            f = v[m] / s
-            mean[m] -= f * t
-            for j in range(count):
-                cov[m, j] += f * v[j]
-            cov[m, slot] = cov[slot, m] = -f
-            for j in range(J):
-                coef[m, j] -= f * r[j]
-            coef[m, i] = coef[m, last]
-    w.members[slot], cov[slot, slot], mean[slot] = k, 1.0 / s, t / s
-    for j in range(J):
-        coef[slot, j] = r[j] / s
-        schur[j] -= r[j] * coef[slot, j]
-        resid[j] -= t * coef[slot, j]
-    w.candidates[i], coef[slot, i] = w.candidates[last], coef[slot, last]
-    schur[i], resid[i] = schur[last], resid[last]
-    return float(np.log(s))
-
-
-@kernel
-def remove(slot: int, count: int, J: int, w: RowState) -> float:
-    """Empty a slot, (7) and (8); its factor becomes candidate J (from 0). Give log cov_ll."""
-    cov, mean, coef, schur, resid = w.cov, w.mean, w.coef, w.schur, w.resid
-    u, m, q = w.column, cov[slot, slot], mean[slot]
-    for j in range(J):
-        schur[j] += coef[slot, j] * coef[slot, j] / m
-        resid[j] += coef[slot, j] * q / m
-    for j in range(count):
-        u[j] = cov[slot, j]
-    for i in range(count):
-        if i != slot:
-            f = u[i] / m
-            mean[i] -= f * q
-            for j in range(count):
-                cov[i, j] -= f * u[j]
-            for j in range(J):
-                coef[i, j] -= f * coef[slot, j]
-            coef[i, J] = -f
-    w.candidates[J], schur[J], resid[J] = w.members[slot], 1.0 / m, q / m
-    return float(np.log(m))
-
-
-@kernel
 def score_additions(J: int, prior: float, w: RowState) -> None:
     """Write the log-density increment of each of J candidates, equation (4)."""
     for i in range(J):
-        s, t = max(w.schur[i], prior), w.resid[i]  # what s is at least, before rounding
-        w.increment[i] = 0.5 * (t * t / s - np.log(s / prior))
+        s = max(w.schur[i], prior)  # what it is at least, before rounding
+        w.scratch.increment[i] = increment(w.resid[i], s, prior)
 
 
-@kernel
+@bare_kernel
 def score_replacements(slot: int, J: int, prior: float, w: RowState) -> None:
     """Write the increments of J candidates, and as number J of its factor, for a slot as if empty.
 
     By (8): schur_k + coef_lk^2/m and resid_k + coef_lk q/m; 1/m and q/m for the factor in it.
     """
-    schur, resid = 1.0 / w.cov[slot, slot], w.mean[slot] / w.cov[slot, slot]
+    row, K, found, fit = w.table[slot], len(w.candidates), w.scratch.increment, w.scratch.fit
+    m, per_prior = row[K - 1 - slot], 1.0 / prior
+    schur, resid = 1.0 / m, w.mean[slot] / m
     for i in range(J):
-        a = w.coef[slot, i]
+        a = row[i]
         s = max(w.schur[i] + a * a * schur, prior)
         t = w.resid[i] + a * resid
-        w.increment[i] = increment(t, s, prior)
-    w.increment[J] = increment(resid, schur, prior)
+        found[i], fit[i] = s * per_prior, t * t / s
+    found[J], fit[J] = schur / prior, resid * resid / schur
+    for start in range(0, J + 1, LANES):
+        part = slice(start, start + LANES)
+        logarithms(found[part], w.scratch.increment_bits[part], w.scratch.power[part])
+    for i in range(J + 1):
+        found[i] = 0.5 * (fit[i] - found[i])
 
 
 @kernel
 def best_of(n: int, w: RowState) -> int:
     """Give the largest of n increments; ties go to the last, the present factor if there is one."""
-    top = n - 1
+    top, found = n - 1, w.scratch.increment
     for i in range(n - 1):
-        if w.increment[i] > w.increment[top]:
+        if found[i] > found[top]:
             top = i
     return top
 
@@ -230,7 +320,7 @@ def build(members: Any, model: CollapsedModel, c: Any, w: RowState) -> float:
             i = 0
             while w.candidates[i] != members[slot]:
                 i += 1
-        log_det += insert(slot, i, slot, J, model.A, w) - np.log(model.prior)
+        log_det += insert(slot, i, model.A, w) - np.log(model.prior)
     return log_det
 
 

@@ -10,23 +10,6 @@ from appca.models.orthonormal.em import EMSettings, SubspaceState, expect, floor
 from appca.models.rows.observations import about, centre_of
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_exponentials_are_exact_to_a_few_roundings(dtype):
-    from appca.models.orthonormal.expectation_kernels import LANES, exponential, exponentials
-
-    e = exponential(np.dtype(dtype))
-    given = np.linspace(1.2 * float(e.least), 0.0, 40 * LANES).astype(dtype)
-    found, power = given.copy(), np.empty(LANES, dtype)
-    for start in range(0, len(found), LANES):
-        exponentials(found[start : start + LANES], e, power, power.view(type(e.bias)))
-    inside = given > e.least
-    wanted = np.exp(given[inside].astype(np.float64))
-    np.testing.assert_allclose(found[inside], wanted, rtol=4.0 * np.finfo(dtype).eps)
-    assert found[-1] == 1.0
-    assert not found[~inside].any()
-    assert (~inside).sum() > LANES
-
-
 @pytest.mark.parametrize(("n", "d", "k"), [(1, 3, 4), (7, 33, 8), (64, 256, 4), (129, 300, 12)])
 def test_products_equal_those_of_numpy(n, d, k, seed):
     from appca.models.algebra.product_kernels import add_outer, project

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from appca.models.algebra.exponential_kernels import exponential
 from appca.models.algebra.stiefel import polar
 from appca.models.orthonormal import em, poisson_binomial_kernels
-from appca.models.orthonormal.expectation_kernels import exponential
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, about, centre_of
 from tests import oracles

@@ -8,7 +8,13 @@ from scipy import stats
 
 from appca.models.factors import factor_gibbs
 from appca.models.supports import row_blocks, slot_kernels
-from appca.models.supports.row_supports import AnnealingSchedule, CollapsedModel, RowSupports
+from appca.models.supports.row_supports import (
+    AnnealedPaths,
+    AnnealingSchedule,
+    CollapsedModel,
+    RowSupports,
+)
+from tests.geweke import broken
 from tests.models.slot_controls import CONTROLS, uncompiled
 from tests.models.synthetic import drawn
 from tests.references import em_adaptive_fa, gibbs_adaptive_fa, low_rank
@@ -27,23 +33,61 @@ def seen(Y, W, mu, sigma2, members=None, n_active=1, seed=0):
 
 
 def test_the_worked_example_of_the_slot_kernels_is_right():
-    """Each quantity against a dense inverse, then the moves from {0} to {0, 1} to {1}."""
+    """Each quantity against a dense inverse: {0} to {0, 1}, and {0} to {1}."""
     A, c, prior = np.array([[3.0, 2.0], [2.0, 3.0]]), np.array([4.0, 6.0]), 1.0
     model = CollapsedModel(A, prior)
     w = slot_kernels.row_state(2, 2)
     slot_kernels.build(np.array([0, 1]), model, c, w)
     Lam = A + prior * np.eye(2)
-    np.testing.assert_allclose(w.cov, np.linalg.inv(Lam))
+    cov = np.linalg.inv(Lam)
+    np.testing.assert_allclose(w.table, [[cov[0, 1], cov[0, 0]], [cov[1, 1], w.table[1, 1]]])
     np.testing.assert_allclose(w.mean, [1 / 3, 4 / 3])
-    log_det = slot_kernels.remove(0, 2, 0, w)
-    assert log_det == pytest.approx(np.log(4.0) - np.linalg.slogdet(Lam)[1])
-    assert w.cov[1, 1] == pytest.approx(1 / 4)
-    assert w.mean[1] == pytest.approx(3 / 2)
-    assert (w.coef[1, 0], w.schur[0], w.resid[0]) == pytest.approx((1 / 2, 3.0, 1.0))
-    slot_kernels.score_additions(1, prior, w)
-    assert w.increment[0] == pytest.approx(1 / 6 - np.log(3.0) / 2)
-    assert slot_kernels.insert(0, 0, 2, 1, A, w) == pytest.approx(np.log(3.0))
-    np.testing.assert_allclose(w.cov, np.linalg.inv(Lam))
+    alone = slot_kernels.row_state(2, 1)
+    for own, mean, resid in [(0, 1.0, 4.0), (1, 3 / 2, 1.0)]:
+        if own:
+            log_det = slot_kernels.exchange(0, 0, A, alone)
+            assert log_det == pytest.approx(0.0)  # 4 again
+        else:
+            slot_kernels.build(np.array([0]), model, c, alone)
+        assert (alone.members[0], alone.candidates[0]) == (own, 1 - own)
+        np.testing.assert_allclose(alone.table, [[1 / 2, 1 / 4]])
+        found = alone.mean[0], alone.schur[0], alone.resid[0]
+        assert found == pytest.approx((mean, 3.0, resid))
+        slot_kernels.score_additions(1, prior, alone)
+        wanted = resid**2 / 6 - np.log(3.0) / 2
+        assert alone.scratch.increment[0] == pytest.approx(wanted)
+    assert slot_kernels.insert(1, 0, A, slot_with_room(w, model, c)) == pytest.approx(np.log(3.0))
+    np.testing.assert_allclose(w.table[0], cov[0, ::-1])
+
+
+def slot_with_room(w, model, c):
+    """Leave the second of two slots empty, the first with factor 0."""
+    one = w._replace(members=w.members[:1])
+    slot_kernels.build(np.array([0]), model, c, one)
+    return w
+
+
+@pytest.mark.parametrize(("K", "L"), [(5, 2), (7, 7), (6, 5), (4, 1), (23, 11), (40, 9)])
+def test_exchanges_lead_where_a_new_beginning_does(K, L, seed):
+    Y, W, _, mu = drawn(seed, 1, 2 * K, K, L)
+    at, model = seen(Y, W, mu, 0.09)
+    rng = np.random.default_rng(seed)
+    w, again = slot_kernels.row_state(K, L), slot_kernels.row_state(K, L)
+    log_det = slot_kernels.build(random_members(rng, 1, K, L)[0], model, at.c[0], w)
+    for _ in range(30 if K > L else 0):
+        log_det += slot_kernels.exchange(rng.integers(L), rng.integers(K - L), model.A, w)
+    wanted = slot_kernels.build(w.members.copy(), model, at.c[0], again)
+    assert log_det == pytest.approx(wanted, rel=1e-9)
+    np.testing.assert_allclose(w.mean, again.mean, rtol=1e-7, atol=1e-9)
+    order, other = (np.argsort(one.candidates[: K - L]) for one in (w, again))
+    for name in ("candidates", "schur", "resid"):
+        one, fresh = getattr(w, name)[: K - L][order], getattr(again, name)[: K - L][other]
+        np.testing.assert_allclose(one, fresh, rtol=1e-7, atol=1e-8, err_msg=name)
+    coef, fresh = w.table[:, : K - L][:, order], again.table[:, : K - L][:, other]
+    np.testing.assert_allclose(coef, fresh, rtol=1e-7, atol=1e-9)
+    half = np.arange(K)[None] < K - np.arange(L)[:, None]
+    half[:, : K - L] = False
+    np.testing.assert_allclose(w.table[half], again.table[half], rtol=1e-7, atol=1e-9)
 
 
 def random_members(rng, N, K, L):
@@ -214,11 +258,54 @@ def test_importance_paths_sum_over_all_sets_without_bias(seed):
     for r in (np.full((40, 6), 0.5), rng.uniform(0.1, 0.9, (40, 6))):
         route = AnnealingSchedule(np.array([0.2, 0.6, 1.0]), 1)
         paths = row_blocks.importance(at, r, 400, route, model)
-        ratio = np.exp(paths.log_weights - exact[:, None])
+        ratio = by_family(paths, exact)
         error = ratio.std(axis=1, ddof=1) / np.sqrt(400)
         z = (ratio.mean(axis=1) - 1.0) / error
         assert abs(z.mean()) * np.sqrt(40) < 5
+        assert np.sqrt(np.mean(z**2)) < 1.6  # the families tell the error
         np.testing.assert_allclose(paths.inclusion.sum(axis=2), 3.0, rtol=1e-9)
+
+
+def by_family(paths, exact):
+    """Weights (n, n_paths) over the exact sums, gathered by where paths began."""
+    ratio = np.zeros_like(paths.log_weights)
+    each = np.exp(paths.log_weights - exact[:, None])
+    np.add.at(ratio, (np.arange(len(ratio))[:, None], paths.families), each)
+    return ratio
+
+
+def few_paths(kernels, seed):
+    """Sums by four paths over the exact one, again and again, and how often paths were resampled."""
+    n, noise = 20_000, 0.35
+    Y, W, _, mu = drawn(4, 1, 6, 6, 3, noise=1.0)
+    at, model = seen(np.repeat(Y, n, axis=0), W, mu, noise**2, n_active=3, seed=seed)
+    exact = em_adaptive_fa.log_likelihoods(Y, W, mu, noise**2, 3)[0] + np.log(20)
+    exact -= stats.multivariate_normal.logpdf(Y[0], mu, noise**2 * np.eye(6))
+    r = np.tile(np.random.default_rng(41).uniform(0.05, 0.95, 6), (n, 1))
+    families = np.empty((n, 4), np.int64)
+    out = AnnealedPaths(np.empty((n, 4)), np.empty((n, 4, 6)), families)
+    betas = np.array([0.05, 0.2, 0.6, 1.0])
+    kernels.importance(at, r, AnnealingSchedule(betas, 0), model, out)
+    resampled = (families != np.arange(4)).any(axis=1).mean()
+    return np.exp(out.log_weights - exact).mean(axis=1), resampled
+
+
+def test_resampled_paths_sum_over_all_sets_without_bias(seed, tmp_path):
+    from appca.models.supports import slot_path_kernels
+
+    ratio, resampled = few_paths(slot_path_kernels, seed)
+    assert resampled > 0.5
+    z = (ratio.mean() - 1.0) / (ratio.std() / np.sqrt(len(ratio)))
+    assert abs(z) < 5
+    for old, new in [
+        ("of.log_weight[p] = mean", "of.log_weight[p] = high"),
+        ("count[p] += 1", "count[j] += 1"),
+    ]:
+        stem = f"paths_broken_{len(new)}"
+        wrong = broken(slot_path_kernels.__name__, old, new, tmp_path, stem)
+        ratio = few_paths(wrong, seed)[0]
+        z = (ratio.mean() - 1.0) / (ratio.std() / np.sqrt(len(ratio)))
+        assert abs(z) > 7
 
 
 def test_the_start_of_a_path_is_an_exact_draw(seed):
@@ -230,4 +317,5 @@ def test_the_start_of_a_path_is_an_exact_draw(seed):
     exact = em_adaptive_fa.log_likelihoods(Y, W, mu, 4.0, 2)[0] + np.log(10)
     exact -= stats.multivariate_normal.logpdf(Y[0], mu, 4.0 * np.eye(6))
     ratio = np.exp(paths.log_weights - exact)
+    np.testing.assert_array_equal(paths.families[0], np.arange(1000))  # nothing to resample for
     assert abs(ratio.mean() - 1.0) < 5 * ratio.std() / np.sqrt(ratio.size)

@@ -1,0 +1,229 @@
+"""Annealed paths over the supports of a row: sequential Monte Carlo from coins to the posterior.
+
+The paths of a row walk side by side. Where their weights have become unequal, paths of little
+weight are replaced by copies of others (systematic resampling), which leaves the mean of the
+weights what it is on average and keeps its variance from growing with the product of all steps.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.models.algebra.compiled import kernel
+from appca.models.supports.row_supports import (
+    AnnealedPaths,
+    AnnealingSchedule,
+    CollapsedModel,
+    RowSupports,
+)
+from appca.models.supports.slot_kernels import RowState, build, exchange, log_density, row_state
+from appca.models.supports.slot_search_kernels import (
+    draw_slot,
+    shuffle,
+    sweep,
+    total_of,
+    uniform,
+)
+
+LEAST_EVEN = 0.5  # share of the paths that the weights must be worth, or paths are resampled
+
+
+class Walkers(NamedTuple):
+    """The supports that the n paths of a row have reached."""
+
+    members: Any  # (n, L)
+    candidates: Any  # (n, K)
+    table: Any  # (n, L, K)
+    mean: Any  # (n, L)
+    schur: Any  # (n, K)
+    resid: Any  # (n, K)
+    log_det: Any  # (n,)
+    log_weight: Any  # (n,)
+    family: Any  # (n,) int64, the path that each descends from
+
+
+@kernel
+def walkers(n: int, K: int, L: int) -> Walkers:
+    """Allocate them."""
+    return Walkers(
+        np.zeros((n, L), np.int64),
+        np.zeros((n, K), np.int64),
+        np.zeros((n, L, K)),
+        np.zeros((n, L)),
+        np.zeros((n, K)),
+        np.zeros((n, K)),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n, np.int64),
+    )
+
+
+@kernel
+def one_of(of: Walkers, p: int, w: RowState) -> RowState:
+    """Return walker p as a state that moves in place, with the scratch space of another."""
+    return RowState(
+        of.members[p],
+        of.candidates[p],
+        of.table[p],
+        of.mean[p],
+        of.schur[p],
+        of.resid[p],
+        w.scratch,
+        w.order,
+        w.kept,
+        w.base,
+        w.stream,
+    )
+
+
+@kernel
+def poisson_binomial(r: Any, P: Any) -> None:
+    """Write P[k, l] = p(z_1 + ... + z_k = l) of independent z_k ~ Bernoulli(r_k)."""
+    P[:] = 0.0
+    P[0, 0] = 1.0
+    for k in range(len(r)):
+        for j in range(P.shape[1]):
+            P[k + 1, j] = (1.0 - r[k]) * P[k, j] + (r[k] * P[k, j - 1] if j > 0 else 0.0)
+
+
+@kernel
+def draw_base(r: Any, P: Any, w: RowState) -> None:
+    """Draw `kept` from q(S): independent z_k ~ Bernoulli(r_k) given that L of them are 1.
+
+    From k = K down, p(z_k = 1 | z_1 + ... + z_k = l) = r_k P[k - 1, l - 1] / P[k, l].
+    """
+    left = len(w.kept)
+    for k in range(len(r) - 1, -1, -1):
+        if left > 0 and uniform(w.stream) * P[k + 1, left] < r[k] * P[k, left - 1]:
+            left -= 1
+            w.kept[left] = k
+
+
+@kernel
+def lead(log_det: float, c: Any, w: RowState) -> float:
+    """Give f(S) - base'z, by whose multiples a path's weight grows."""
+    found = log_density(log_det, c, w)
+    for k in w.members:
+        found -= w.base[k]
+    return found
+
+
+@kernel
+def weigh(log_weight: Any, weight: Any) -> float:
+    """Write normalised weights (n,); give the number of equal weights that are worth as much."""
+    high, total, squares = log_weight.max(), 0.0, 0.0
+    for p in range(len(weight)):
+        weight[p] = np.exp(log_weight[p] - high)
+        total += weight[p]
+    for p in range(len(weight)):
+        weight[p] /= total
+        squares += weight[p] * weight[p]
+    return float(1.0 / squares)
+
+
+@kernel
+def resample(of: Walkers, weight: Any, count: Any, u: float) -> None:
+    """Copy walkers over others, n weight_p of p on average; all get the mean weight."""
+    n, upto, p = len(weight), 0.0, 0
+    high = of.log_weight.max()
+    mean = np.log(np.mean(np.exp(of.log_weight - high))) + high
+    count[:] = 0
+    for j in range(n):
+        while p < n - 1 and upto + weight[p] < (u + j) / n:
+            upto += weight[p]
+            p += 1
+        count[p] += 1
+    giver = 0
+    for p in range(n):
+        of.log_weight[p] = mean
+        if count[p] == 0:
+            while count[giver] < 2:
+                giver += 1
+            count[giver] -= 1
+            of.members[p] = of.members[giver]
+            of.candidates[p] = of.candidates[giver]
+            of.table[p], of.mean[p] = of.table[giver], of.mean[giver]
+            of.schur[p] = of.schur[giver]
+            of.resid[p] = of.resid[giver]
+            of.log_det[p] = of.log_det[giver]
+            of.family[p] = of.family[giver]
+
+
+@kernel
+def add_inclusion(model: CollapsedModel, w: RowState, r: Any) -> float:
+    """Make a Gibbs sweep that adds to r (K,) each factor's conditional inclusion probability.
+
+    After a visit that is p(z_k = 1 | y, the other slots): 1 for those, the full conditional of the
+    slot for the candidates and its own factor. Rao-Blackwellised: the probabilities of a draw vary
+    less than its outcome. Gives the change of log|Lam|.
+    """
+    L, K = len(w.members), len(r)
+    change, drawn = 0.0, w.scratch.increment
+    shuffle(w)
+    for slot in w.order:
+        for m in range(L):
+            r[w.members[m]] += 1.0
+        r[w.members[slot]] -= 1.0
+        i = draw_slot(slot, 1.0, model.prior, w)
+        share = 1.0 / total_of(drawn, K - L + 1)
+        for j in range(K - L + 1):
+            r[w.candidates[j]] += share * drawn[j]
+        if i < K - L:
+            change += exchange(slot, i, model.A, w)
+    return change
+
+
+@kernel
+def anneal(of: Walkers, betas: Any, c: Any, model: CollapsedModel, w: RowState) -> None:
+    """Take all walkers along exp(beta f(S) + (1 - beta) base'z), a sweep at each inner beta.
+
+    The exponentials of their log weights, times those they begin with, have the sum of exp f(S)
+    over that of exp(base'z) as mean.
+    """
+    n, beta = len(of.log_weight), 0.0
+    weight, count = np.empty(n), np.empty(n, np.int64)
+    for following in betas:
+        for p in range(n):
+            one = one_of(of, p, w)
+            if beta > 0.0:
+                of.log_det[p] += sweep(beta, model, one)
+            of.log_weight[p] += (following - beta) * lead(of.log_det[p], c, one)
+        if following < 1.0 and weigh(of.log_weight, weight) < LEAST_EVEN * n:
+            resample(of, weight, count, uniform(w.stream))
+        beta = following
+
+
+@kernel
+def importance(
+    rows: RowSupports,
+    r: Any,
+    schedule: AnnealingSchedule,
+    model: CollapsedModel,
+    out: AnnealedPaths,
+) -> None:
+    """Estimate sum_S exp f(S) of every row; see `row_blocks.importance`.
+
+    From q(S) = exp(base'z) / sum of it over all supports, base = logit r, drawn exactly.
+    """
+    n, K, L = out.log_weights.shape[1], r.shape[1], rows.members.shape[1]
+    w, of, P = row_state(K, L), walkers(n, K, L), np.zeros((K + 1, L + 1))
+    for i in range(len(r)):
+        c = rows.c[i]
+        w.stream[0] = rows.seeds[i]
+        poisson_binomial(r[i], P)
+        log_norm = np.log(P[K, L])  # of exp(base'z) over the supports
+        for k in range(K):
+            log_norm -= np.log1p(-r[i, k])
+            w.base[k] = np.log(r[i, k]) - np.log1p(-r[i, k])
+        for p in range(n):
+            draw_base(r[i], P, w)
+            of.log_det[p] = build(w.kept, model, c, one_of(of, p, w))
+            of.log_weight[p], of.family[p] = log_norm, p
+        anneal(of, schedule.betas, c, model, w)
+        out.log_weights[i], out.families[i] = of.log_weight, of.family
+        out.inclusion[i] = 0.0
+        for p in range(n):
+            one = one_of(of, p, w)
+            for _ in range(schedule.after):
+                add_inclusion(model, one, out.inclusion[i, p])
+        out.inclusion[i] /= max(schedule.after, 1) * L
