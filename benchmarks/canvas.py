@@ -5,7 +5,8 @@ L = 3 and one map. Packing is warm: compiled code is loaded first. A first view 
 fetches before its first picture: components, scores, doubt, one colouring, the layout that opens
 and the map. Of new colours or another selection a fair sample is drawn first, 0.1 points a pixel,
 then all; both are measured. The browser draws without a graphics card (SwiftShader) at 1400 x 900;
-milliseconds are medians. Writes results/canvas.json.
+milliseconds are medians, navigation that of three new windows with nothing kept, the canvas one
+script as the app sends it. Writes results/canvas.json.
 """
 
 import os

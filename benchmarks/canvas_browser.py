@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import statistics
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,21 +18,28 @@ FLAGS = ["--enable-precise-memory-info", "--js-flags=--expose-gc"]
 PANELS = 12  # of plotly.js: as many as the old explorer showed at a time
 PAGE = "tests/browser/canvas.html"
 SCRIPT = "/appca/ui/explorer/canvas/mount.js"
-STARTED_MS = 2000  # until a browser that was started has loaded its own pages
+STARTED_MS = 2000  # until a browser or a window that was opened has loaded its own pages
+WINDOWS = 3
 HANDS = ROOT / "benchmarks" / "canvas.js"
 
 
 def drawing(browser: Any, address: str, scene: str) -> results.Row:
-    """Measure a scene in the canvas."""
-    page = browser.new_page(viewport={"width": 1400, "height": 900})
-    page.wait_for_timeout(STARTED_MS)
-    page.goto(f"{address}/{PAGE}?d={scene}")
+    """Measure a scene in the canvas: the way there in three windows, the rest in the last."""
     settled = "() => document.querySelector('.appca-explorer')?.dataset.settled === 'yes'"
-    page.wait_for_function(settled, timeout=120_000)
-    picture = page.evaluate("() => performance.now()")
+    pictures = []
+    for window in range(WINDOWS):
+        context = browser.new_context(viewport={"width": 1400, "height": 900})  # nothing kept
+        page = context.new_page()
+        page.wait_for_timeout(STARTED_MS)
+        page.goto(f"{address}/{PAGE}?d={scene}")
+        page.wait_for_function(settled, timeout=120_000)
+        pictures.append(page.evaluate("() => performance.now()"))
+        if window < WINDOWS - 1:
+            context.close()
     page.add_script_tag(path=str(HANDS))
-    found: results.Row = {"picture_ms": picture, **page.evaluate("measureCanvas()")}
-    page.close()
+    measured = page.evaluate("measureCanvas()")
+    context.close()
+    found: results.Row = {"picture_ms": statistics.median(pictures), **measured}
     return found
 
 
@@ -77,6 +85,11 @@ class _Files(http.server.SimpleHTTPRequestHandler):
             name, file = path.removeprefix("/scenes/").split("/")
             return str(self._scenes / name / unquote(file))
         return super().translate_path(path)
+
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        """Let the system send a file: what is measured is the browser."""
+        outputfile.flush()
+        self.connection.sendfile(source)
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""

@@ -33,6 +33,9 @@ export function mount(element, input, callbacks = {}) {
   element.classList.add('appca-explorer');
   element.dataset.theme = input.options?.theme ?? 'light';
   const stage = new Stage(element, input, callbacks);
+  const { meta, options } = stage;
+  const names = [options.layout ?? meta.first ?? Object.keys(meta.layouts)[0], options.beside ?? ''].filter((name) => name in meta.layouts);
+  const opened = stage.scene.open([...buffersOf(meta, options, names), `codes.${stage.colouringName}`]); // on its way while the rest is built
   const actions = new Actions(stage);
   const gestures = new Gestures(stage, actions);
   const pictures = new Pictures(stage);
@@ -81,9 +84,7 @@ export function mount(element, input, callbacks = {}) {
   const sizes = new ResizeObserver(() => stage.resize());
   element.classList.toggle('appca-quiet', isCompact(stage.options));
   const ready = (async () => {
-    const { meta, options } = stage;
-    const names = [options.layout ?? meta.first ?? Object.keys(meta.layouts)[0], options.beside ?? ''].filter((name) => name in meta.layouts);
-    await stage.scene.open([...buffersOf(meta, options, names), `codes.${stage.colouringName}`]);
+    await opened;
     stage.rows.readMarks(stage.scene);
     stage.views = await Promise.all(names.map((name) => makeView(stage, name)));
     await recolour(stage);
