@@ -156,3 +156,18 @@ def test_the_view_is_chosen_and_survives_a_visit_to_another_page(page):
     open_page(page, "Components")
     open_page(page, "Explore")
     assert settled(page)["view"] == "pca"
+
+
+def test_the_bar_follows_a_search_to_another_view(page):
+    pressed = page.locator(".st-key-bar_views [aria-checked=true]")
+    page.locator(".st-key-bar_views").get_by_text("PCA").click()
+    settled(page, "said.view.startsWith('pca')")
+    idle(page)
+    page.locator(".appca-hit").focus()
+    page.keyboard.press("/")
+    page.keyboard.type("1,2")
+    page.keyboard.press("Enter")
+    settled(page, "said.view === 'subspaces {1,2}'")
+    pressed.get_by_text("Subspaces").wait_for(timeout=60 * SECOND)
+    idle(page)
+    assert settled(page)["view"] == "subspaces {1,2}", "the page moves nothing"

@@ -1,5 +1,6 @@
 """The page Explore: bar, canvas and drawer."""
 
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -31,9 +32,13 @@ def draw() -> None:
     scene = canvas.scene(dataset, shown, colouring, umap.at_hand(dataset, shown))
     with views:
         layout = bar.views(dataset, canvas.views(scene), shown.config.n_active)
+    there = layout if layout in canvas.views(scene) else scene.meta["first"]
     with st.container(key="explore_canvas"):
-        there = layout if layout in canvas.views(scene) else scene.meta["first"]
-        canvas.draw(dataset, scene, there, colouring, height=HEIGHT)
+        canvas.draw(
+            *(dataset, scene, there, colouring),
+            height=HEIGHT,
+            on_layout=partial(bar.show_view, shown.config.n_active),
+        )
     if there != layout:
         with st.container(key="map_offer"):
             umap.offer(dataset, shown)

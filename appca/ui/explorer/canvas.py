@@ -74,6 +74,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     options: Mapping[str, Any] | None = None,
     selected: np.ndarray | None = None,
     on_select: Callable[[np.ndarray], None] | None = None,
+    on_layout: Callable[[str], None] | None = None,
 ) -> None:
     """Draw a scene and take over what is selected in it, at most eight on a page.
 
@@ -98,6 +99,8 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     on_select : callable, optional
         Takes the rows (N,) that a hand has selected, before the page runs again; by default they
         become the selection of all pages.
+    on_layout : callable, optional
+        Takes the layout that a search, a kept view or a tour has opened.
     """
     take = on_select or (lambda mask: selection.put(dataset, mask))
 
@@ -105,6 +108,11 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         mask = _newer(key, dataset.n_rows)
         if mask is not None:
             take(mask)
+
+    def on_other_layout() -> None:
+        name = getattr(st.session_state.get(key), "layout", None)
+        if on_layout is not None and isinstance(name, str) and name in scene.meta["layouts"]:
+            on_layout(name)
 
     chosen = selected if selected is not None or on_select is not None else selection.get(dataset)
     told = {"layout": layout, "colouring": colouring, "keep": f"{dataset.digest[:16]}-{key}"}
@@ -118,6 +126,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
             "seen": st.session_state.get(f"{key}-seen"),
         },
         on_selection_change=on_selection,
+        on_layout_change=on_other_layout,
         on_lost_change=_nothing,
     )
 

@@ -6,7 +6,7 @@ import { colouredBy } from './scene/recolour.js';
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string}} Address */
 /** @typedef {{scene: Address, options: import('./types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null}} Message */
-/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, address: Address | null, shown: string, colouring: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
+/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, address: Address | null, shown: string, layout: string | undefined, colouring: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
 const boxOf = ({ parent }) => /** @type {HTMLElement} */ (parent.querySelector('.appca-canvas-box') ?? parent);
@@ -33,7 +33,7 @@ export default function show({ data, parentElement, setStateValue }) {
 function begun(parent) {
   const stamp = { mount: crypto.getRandomValues(new Uint32Array(2)).join('-'), number: 0 };
   /** @type {Host} */
-  const host = { parent, send: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', address: null, shown: '', colouring: undefined, options: '', stamp };
+  const host = { parent, send: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', address: null, shown: '', layout: undefined, colouring: undefined, options: '', stamp };
   hosts.set(parent, host);
   return host;
 }
@@ -65,6 +65,7 @@ async function follow(host, data) {
   const { colouring } = options;
   if (host.handle && colouring === host.colouring) delete options.colouring; // a hand may have chosen another since
   host.colouring = colouring;
+  host.layout = options.layout;
   Object.assign(host, { key: scene.key, address: scene });
   if (host.handle && host.shown === scene.meta) {
     if (told !== host.options) await host.handle.update({ options });
@@ -95,6 +96,12 @@ async function remount(host, scene, input) {
   stage.settled.push(() => { // the page knows its own colourings only
     const by = colouredBy(stage.meta, stage.colouringName).map((one) => stage.meta.components[one].number);
     document.body.style.setProperty('--coloured-by', by.length ? `"Component${by.length > 1 ? 's' : ''} ${by.join(' and ')}"` : '');
+  });
+  stage.settled.push(() => { // a search, a kept view or a tour may have opened another layout
+    const { name } = stage.views[0].layout;
+    if (host.busy || name === host.layout) return;
+    host.layout = name;
+    host.send('layout', name);
   });
   await host.handle.ready;
 }
