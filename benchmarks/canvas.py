@@ -3,10 +3,10 @@
 `python -m benchmarks.canvas [ROWS ...]` (default 10000 100000 1000000): planted rows with K = 10,
 L = 3 and one map. Packing is warm: compiled code is loaded first. A first view is what a page
 fetches before its first picture: components, scores, doubt, one colouring, the layout that opens
-and the map. Of new colours or another selection a fair sample is drawn first, 0.1 points a pixel,
+and the map. Of new colours or another selection a fair sample is drawn first, 0.03 points a pixel,
 then all; both are measured. The browser draws without a graphics card (SwiftShader) at 1400 x 900;
-milliseconds are medians, navigation that of three new windows with nothing kept, the canvas one
-script as the app sends it. Writes results/canvas.json.
+milliseconds are medians, of frames and of three new windows that have kept nothing; the canvas is
+one script, as the app sends it. Writes results/canvas.json.
 """
 
 import os
