@@ -275,7 +275,7 @@ def by_family(paths, exact):
 
 
 def few_paths(kernels, seed):
-    """Sums by four paths over the exact one, again and again, and how often paths were resampled."""
+    """Sums by four paths over the exact one, again and again, and the share resampled."""
     n, noise = 20_000, 0.35
     Y, W, _, mu = drawn(4, 1, 6, 6, 3, noise=1.0)
     at, model = seen(np.repeat(Y, n, axis=0), W, mu, noise**2, n_active=3, seed=seed)
