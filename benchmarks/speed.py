@@ -112,7 +112,7 @@ def main() -> None:
             gaps("1,080 digits of 8 x 8, 10% hidden, (12, 6)", digits),
             described(),
         ]
-    results.write(given.out, "speed", rows)
+        results.write(given.out, "speed", rows)
 
 
 if __name__ == "__main__":
