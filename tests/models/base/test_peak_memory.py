@@ -23,7 +23,7 @@ models = [
     NonparametricPPCA(13, **chain),
 ]
 for model in models:
-    model.fit(X[:500].copy())
+    model.fit(X[:1000].copy())  # enough for the compiled E step
 """
 # Large arrays are always new to the process, so a copy of the rows shows in whatever fit makes it,
 # while what the allocator keeps of smaller ones is not counted again and again.
