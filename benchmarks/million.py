@@ -13,11 +13,11 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 
 from benchmarks import results
 from benchmarks.browser import FLAGS, ROOT
@@ -94,7 +94,7 @@ class Peak:
 
     def __init__(self, process: int) -> None:
         self.most = 0.0
-        self._process = psutil.Process(process)
+        self._process = process
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -107,8 +107,20 @@ class Peak:
 
     def _watch(self) -> None:
         while not self._ended.wait(0.5):
-            family = [self._process, *self._process.children(recursive=True)]
-            self.most = max(self.most, sum(own(one.pid) for one in family))
+            self.most = max(self.most, sum(map(own, family(self._process))))
+
+
+def family(process: int) -> list[int]:
+    """Return a process and all that it and its children have started."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            after_name = (folder / "stat").read_text().rpartition(")")[2].split()
+            parents[int(folder.name)] = int(after_name[1])
+    found = [process]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found
 
 
 def own(process: int) -> float:
