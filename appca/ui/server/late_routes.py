@@ -7,7 +7,7 @@ from starlette.types import Receive, Scope, Send
 
 from appca.ui.server.base import base
 
-PREFIXES = ("canvas", "drop")
+PREFIXES = ("canvas", "drop")  # named here: their own modules are what is loaded late
 
 
 def routes() -> list[Route]:

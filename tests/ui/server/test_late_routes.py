@@ -3,10 +3,16 @@
 import pytest
 from starlette.applications import Starlette
 
+from appca.ui.data.files import drops
+from appca.ui.explorer import routes
 from appca.ui.server import late_routes
 from tests.ui.server.asked import asked
 
 NAME = "0" * 32
+
+
+def test_the_prefixes_are_those_of_what_is_loaded_late():
+    assert {f"/{one}" for one in late_routes.PREFIXES} == {routes.PREFIX, drops.PREFIX}
 
 
 @pytest.mark.parametrize(
