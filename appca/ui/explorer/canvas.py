@@ -124,6 +124,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
             "height": f"{height}px" if isinstance(height, int) else height,
             "selected": _packed(chosen),
             "seen": st.session_state.get(f"{key}-seen"),
+            "follows": on_layout is not None,
         },
         on_selection_change=on_selection,
         on_layout_change=on_other_layout,

@@ -5,7 +5,7 @@ import { mount } from './mount.js';
 import { colouredBy } from './scene/recolour.js';
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string}} Address */
-/** @typedef {{scene: Address, options: import('./types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null}} Message */
+/** @typedef {{scene: Address, options: import('./types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean}} Message `follows`: whether the page wants to know which layout is open */
 /** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, address: Address | null, shown: string, layout: string | undefined, colouring: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
@@ -65,7 +65,7 @@ async function follow(host, data) {
   const { colouring } = options;
   if (host.handle && colouring === host.colouring) delete options.colouring; // a hand may have chosen another since
   host.colouring = colouring;
-  host.layout = options.layout;
+  host.layout = data.follows ? options.layout : undefined;
   Object.assign(host, { key: scene.key, address: scene });
   if (host.handle && host.shown === scene.meta) {
     if (told !== host.options) await host.handle.update({ options });
@@ -99,7 +99,7 @@ async function remount(host, scene, input) {
   });
   stage.settled.push(() => { // a search, a kept view or a tour may have opened another layout
     const { name } = stage.views[0].layout;
-    if (host.busy || name === host.layout) return;
+    if (host.busy || !host.layout || name === host.layout) return;
     host.layout = name;
     host.send('layout', name);
   });
