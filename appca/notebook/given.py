@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.analysis.explore.projection import principal_scores
-from appca.analysis.explore.room import shuffled
+from appca.analysis.explore.room import spread_order
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted
 from appca.plots.explore.scene.scene import Map, Scene
 from appca.plots.explore.scene.sheets import sheets_of
 from appca.plots.explore.scene.shown import plane, scene_shown
-from appca.plots.explore.scene.usage import SHUFFLE
 from appca.storage.errors import InputError
 
 LABEL = "label"  # what labels without a name are called
@@ -116,7 +115,7 @@ def scene_of_rows(rows: GivenRows, run: FittedRun, maps: Mapping[str, Map]) -> S
     scene = scene_shown(dataset, run, {"pca": pca} | dict(maps))
     if pictures is None:
         return scene
-    sheets = sheets_of(pictures, shuffled(dataset.n_rows, SHUFFLE))
+    sheets = sheets_of(pictures, spread_order(dataset.n_rows))
     assert sheets is not None  # pictures have an image shape
     words = {"row": "image", "rows": "images"}
     return scene._replace(

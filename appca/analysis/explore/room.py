@@ -8,29 +8,27 @@ Many points are compiled, few are not, with the same result: to compile takes se
 machine, and nobody should wait for them before the first picture.
 """
 
+from math import gcd
+
 import numpy as np
 
 SPACING = 0.5  # of the panel, at level 0
 STEPS = 44  # quarter octaves: the last level lets 3,000 images stand side by side
 TRIED = 32  # times as many rows as could have room are tried at a level
 LEAST_COMPILED = 10_000  # points, which take 0.12 s without the compiler
+GOLDEN = 0.618033988749895
 
 
-def shuffled(n: int, seed: int) -> np.ndarray:
-    """Return the permutation (n,) uint32 that the browser computes as well: mulberry32."""
-    if n >= LEAST_COMPILED:
-        from appca.analysis.explore import room_kernels
+def spread_order(n: int) -> np.ndarray:
+    """Return all of n rows (n,) uint32 in steps of the golden section, as the browser does.
 
-        found: np.ndarray = room_kernels.shuffled(n, seed)
-        return found
-    place, low = list(range(n)), 0xFFFFFFFF
-    for i in range(n - 1, 0, -1):
-        seed = (seed + 0x6D2B79F5) & low
-        t = ((seed ^ (seed >> 15)) * (seed | 1)) & low
-        t = ((t + (((t ^ (t >> 7)) * (t | 61)) & low)) & low) ^ t
-        j = ((t ^ (t >> 14)) * (i + 1)) >> 32
-        place[i], place[j] = place[j], place[i]
-    return np.array(place, np.uint32)
+    Any first so many of them lie evenly over the file, whatever it is sorted by.
+    """
+    step = int(n * GOLDEN)
+    while gcd(step, n) > 1:
+        step += 1
+    found: np.ndarray = (np.arange(n) * step % max(n, 1)).astype(np.uint32)
+    return found
 
 
 def room_orders(
@@ -58,34 +56,43 @@ def room_orders(
     order = np.empty(len(x), np.int64)
     levels = np.full((len(most), STEPS), -1, np.int64)
     if len(x) >= LEAST_COMPILED:
-        from appca.analysis.explore import room_kernels
-
-        room_kernels.room_orders(x, y, start, most, order, levels)
-        return order, levels
+        from appca.analysis.explore.room_kernels import room_order
+    else:
+        room_order = _room_order
     for p, limit in enumerate(most.tolist()):
         own = slice(start[p], start[p + 1])
-        first, counts = _room_order(x[own].astype(float), y[own].astype(float), limit)
-        others = np.ones(own.stop - own.start, bool)
-        others[first] = False
-        order[own] = first + np.flatnonzero(others).tolist()
-        levels[p, : len(counts)] = counts
+        a, b, found = x[own], y[own], order[own]
+        waits = (a >= 0) & (a <= 1) & (b >= 0) & (b <= 1)
+        others = np.ones(len(a), bool)
+        placed = room_order(a, b, waits, min(limit, len(a)), found, levels[p])
+        others[found[:placed]] = False
+        found[placed:] = np.flatnonzero(others)
     return order, levels
 
 
-def _room_order(x: np.ndarray, y: np.ndarray, most: int) -> tuple[list[int], list[int]]:
-    """Return those of one panel that have room, and how many at each level."""
-    inside = (x >= 0) & (x <= 1) & (y >= 0) & (y <= 1)
-    x, y = np.where(inside, x, 0), np.where(inside, y, 0)  # those outside are never looked at
-    waits, placed, counts, d = np.flatnonzero(inside).tolist(), list[int](), list[int](), SPACING
-    while waits and len(counts) < STEPS:
+def _room_order(
+    x: np.ndarray,
+    y: np.ndarray,
+    inside: np.ndarray,
+    most: int,
+    order: np.ndarray,
+    levels: np.ndarray,
+) -> int:
+    """Begin the order of one panel with those that have room; return how many they are."""
+    x, y = (np.where(inside, a, 0.0).astype(float) for a in (x, y))  # outside: never looked at
+    waits, placed, d = np.flatnonzero(inside).tolist(), list[int](), SPACING
+    for level in range(STEPS):
+        if not waits:
+            break
         now = _level(x / d + 1, y / d + 1, int(1 / d) + 1, placed, waits)
         if len(now) > most:
             break
-        counts.append(len(now))
+        levels[level] = len(now)
         taken = set(now[len(placed) :])
         waits = [j for j in waits if j not in taken]
         placed, d = now, d / 2**0.25
-    return placed, counts
+    order[: len(placed)] = placed
+    return len(placed)
 
 
 def _level(
@@ -117,4 +124,3 @@ def compile_ahead() -> None:
     """Compile what many points need, once a machine."""
     many = np.zeros(LEAST_COMPILED, np.float32)
     room_orders(many, many, np.array([0, len(many)]), np.ones(1, np.int64))
-    shuffled(len(many), 1)

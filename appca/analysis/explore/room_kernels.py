@@ -9,23 +9,6 @@ from appca.models.algebra.compiled import kernel
 
 
 @kernel
-def shuffled(n: int, seed: int) -> Any:
-    """Return the permutation (n,) uint32 that the browser computes as well: mulberry32."""
-    place = np.empty(n, np.uint32)
-    for i in range(n):
-        place[i] = i
-    s = np.uint32(seed)
-    for i in range(n - 1, 0, -1):
-        s = np.uint32(s + np.uint32(0x6D2B79F5))
-        t = np.uint32((s ^ (s >> np.uint32(15))) * (s | np.uint32(1)))
-        t = np.uint32(t + np.uint32((t ^ (t >> np.uint32(7))) * (t | np.uint32(61)))) ^ t
-        t = np.uint32(t ^ (t >> np.uint32(14)))
-        j = (np.uint64(t) * np.uint64(i + 1)) >> np.uint64(32)
-        place[i], place[j] = place[j], place[i]
-    return place
-
-
-@kernel
 def _find(keys: Any, key: Any) -> Any:
     """Return the place of a cell in a table of 2^m places, or the empty one where it would be.
 
@@ -75,7 +58,9 @@ def _fill_level(x: Any, y: Any, d: float, most: int, order: Any, placed: int, wa
     size = 64
     while size < min(side * side, 4 * min(most, tried)):
         size *= 2
-    keys, held = np.full(size, -1, np.int64), np.empty((size, 2))
+    keys, held = np.empty(size, np.int64), np.empty((size, 2))
+    for q in range(size):
+        keys[q] = -1
     for q in range(placed):
         _hold(keys, held, x[order[q]] / d + 1, y[order[q]] / d + 1, side)
     for j in range(tried):
@@ -92,32 +77,21 @@ def _fill_level(x: Any, y: Any, d: float, most: int, order: Any, placed: int, wa
 
 
 @kernel
-def _room_order(x: Any, y: Any, most: int, order: Any, levels: Any) -> None:
-    """Order the points (n,) of one panel; a level that would list more than `most` is left out."""
-    n, inside, placed, d = len(x), 0, 0, SPACING
-    waits = np.empty(n, np.bool_)
-    for j in range(n):
-        waits[j] = 0.0 <= x[j] <= 1.0 and 0.0 <= y[j] <= 1.0
+def room_order(x: Any, y: Any, waits: Any, most: int, order: Any, levels: Any) -> Any:
+    """Begin the order of one panel with those that have room; return how many they are.
+
+    A level that would list more than `most` is left out.
+    """
+    inside, d = 0, SPACING
+    for j in range(len(waits)):
         inside += waits[j]
+    placed = np.int64(0)  # a literal would have `_fill_level` compiled twice
     for level in range(STEPS):
         if placed == inside:
             break
-        now = _fill_level(x, y, d, min(most, n), order, placed, waits)
+        now = _fill_level(x, y, d, most, order, placed, waits)
         if now < 0:
             break
         levels[level] = placed = now
         d /= 2.0**0.25
-    listed = np.zeros(n, np.bool_)
-    listed[order[:placed]] = True
-    for j in range(n):
-        if not listed[j]:
-            order[placed] = j
-            placed += 1
-
-
-@kernel
-def room_orders(x: Any, y: Any, start: Any, most: Any, order: Any, levels: Any) -> None:
-    """Fill in the orders and the levels of all panels, see `room.room_orders`."""
-    for p in range(len(most)):
-        own = slice(start[p], start[p + 1])
-        _room_order(x[own], y[own], most[p], order[own], levels[p])
+    return placed

@@ -115,14 +115,11 @@ def _look_at(digest: str) -> None:
     from appca.ui.session import services
 
     dataset = services.dataset(digest)  # is read while all else is loaded
-    from appca.analysis.explore.room import shuffled
-    from appca.plots.explore.scene.usage import SHUFFLE
     from appca.ui.explorer import scenes
     from appca.ui.session import fitting, state
 
-    with ThreadPoolExecutor(2) as beside:
+    with ThreadPoolExecutor(1) as beside:
         beside.submit(scenes.principal_of, dataset, state.first_config(dataset))
-        beside.submit(shuffled, dataset.n_rows, SHUFFLE)
         fitting.preview_ahead(digest)
 
 

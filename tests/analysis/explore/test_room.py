@@ -1,10 +1,10 @@
-"""Room order against a plain quadratic reference, and the permutation the browser computes."""
+"""Room order against a plain quadratic reference, and rows spread over the file."""
 
 import numpy as np
 import pytest
 
 from appca.analysis.explore import room
-from appca.analysis.explore.room import SPACING, STEPS, TRIED, room_orders, shuffled
+from appca.analysis.explore.room import SPACING, STEPS, TRIED, room_orders, spread_order
 
 
 @pytest.fixture(autouse=True, params=["compiled", "plain"])
@@ -36,12 +36,13 @@ def one_panel(x, y, most):
     return order.tolist(), [level for level in levels[0].tolist() if level >= 0]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, float])
 @pytest.mark.parametrize("most", [9, 60, 1000])
-def test_room_order_is_that_of_the_plain_reference(most):
+def test_room_order_is_that_of_the_plain_reference(most, dtype):
     rng = np.random.default_rng(1)
-    x, y = rng.normal(0.5, 0.3, (2, 150))  # some lie outside
+    x, y = rng.normal(0.5, 0.3, (2, 150)).astype(dtype)  # some lie outside
     x[:40], y[:40] = np.round(x[:40], 1), 0.5  # many at one place, and exactly a step apart
-    assert one_panel(x, y, most) == plain_order(x, y, most)
+    assert one_panel(x, y, most) == plain_order(x.astype(float), y.astype(float), most)
 
 
 def test_panels_do_not_know_of_one_another():
@@ -76,8 +77,11 @@ def test_a_row_not_inside_is_never_listed_and_never_lost():
     assert max(levels) == 1  # the fourth is at the place of the first
 
 
-def test_the_permutation_is_that_of_the_browser():
-    # computed by the JavaScript in tests/browser; mulberry32 and Fisher and Yates
-    assert shuffled(10, 20).tolist() == [1, 9, 8, 5, 0, 6, 2, 4, 3, 7]
-    assert shuffled(1_000_000, 20)[[0, 12_345, 999_999]].tolist() == [249_486, 734_776, 752_610]
-    assert shuffled(0, 20).tolist() == []
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 610, 1797, 100_000])
+def test_the_first_rows_lie_evenly_over_the_file(n):
+    order = spread_order(n)
+    assert np.array_equal(np.sort(order), np.arange(n))
+    for first in (5, 64, 1000):
+        if first < n:  # steps of the golden section leave no gap of more than 1 + 1/0.618 shares
+            gaps = np.diff(np.append(np.sort(order[:first]).astype(int), n))
+            assert gaps.max() <= 2.7 * n / first

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from appca.analysis.explore.room import shuffled
+from appca.analysis.explore.room import spread_order
 
 HERE = Path(__file__).parent
 CANVAS = Path(__file__).parents[3] / "appca" / "ui" / "explorer" / "canvas"
@@ -19,7 +19,7 @@ SCRIPTS = sorted(CANVAS.rglob("*.js"))
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
 def test_the_logic_under_node():
-    known = {"SHUFFLED": json.dumps(shuffled(10, 20).tolist())}  # as Python has it
+    known = {"SPREAD": json.dumps(spread_order(1000).tolist())}  # as Python has it
     command = [
         str(NODE),
         "--test",

@@ -14,7 +14,7 @@ from appca.plots.explore.scene.axes import of_components
 from appca.plots.explore.scene.layouts import first_of, layouts_of, map_layout
 from appca.plots.explore.scene.sheets import Sheets, sheets_of
 from appca.plots.explore.scene.texts import RowText, hover_buffers
-from appca.plots.explore.scene.usage import SHUFFLE, Usage, usage_of
+from appca.plots.explore.scene.usage import Usage, usage_of
 
 FORMAT = 1
 DOUBT_BELOW = 128  # of 255: a row whose support is less probable than 1/2 is drawn hollow
@@ -138,7 +138,6 @@ def _of_rows(
     meta = {
         "format": FORMAT,
         "rows": dataset.n_rows,
-        "seed": SHUFFLE,
         "score_unit": usage.unit,
         "most_used": usage.most_used,
         "doubt_below": DOUBT_BELOW,

@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.explore.room import shuffled
+from appca.analysis.explore.room import spread_order
 from appca.analysis.fitted import FittedRun
 
-SHUFFLE = 20  # seed of the priority; stored nowhere, so sheets and samples never change
 FULL = 32_767
 _ROOM_ABOVE = 4.0  # times the 99.9th percentile: beyond it a score is an outlier and is cut
 
@@ -50,7 +49,7 @@ def usage_of(fitted: FittedRun, order: np.ndarray) -> Usage:
     unit = _unit(values)
     scores = np.zeros(shape, np.int16)
     scores[rows, places] = np.clip(np.rint(values / unit), -FULL, FULL)
-    return Usage(slots, scores, unit, dense, active, shuffled(len(active), SHUFFLE))
+    return Usage(slots, scores, unit, dense, active, spread_order(len(active)))
 
 
 def _unit(values: np.ndarray) -> float:

@@ -40,8 +40,7 @@
  * @property {{row?: string, rows?: string}} [words]
  * @property {Record<string, [string, number]>} [buffers] kind of number and length, by name
  * @property {{ids: string | null, lines: import('./scene/hover.js').Line[]} | null} [hover]
- * @property {number} seed of the order in which rows have their images @property {string} [first] layout
- * @property {number} doubt_below a row is drawn hollow, of 255
+ * @property {string} [first] layout @property {number} doubt_below a row is drawn hollow, of 255
  *
  * @typedef {object} Input
  * @property {Meta} meta

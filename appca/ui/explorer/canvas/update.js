@@ -45,7 +45,7 @@ async function change(stage, actions, pictures, input, chosen) {
   const places = placesOf(stage, stage.views[0]);
   actions.endTour();
   stage.scene = scene;
-  if (JSON.stringify(old.sheets) !== JSON.stringify(scene.meta.sheets) || old.seed !== scene.meta.seed) stage.startSheets();
+  if (JSON.stringify(old.sheets) !== JSON.stringify(scene.meta.sheets)) stage.startSheets();
   stage.rows.readMarks(scene);
   pictures.load();
   made.slice(1).forEach((view, i) => { stage.views[i + 1] = view; });

@@ -1,6 +1,6 @@
 """What the browser makes of a scene, in plain Python."""
 
-from appca.analysis.explore.room import shuffled
+from appca.analysis.explore.room import spread_order
 
 
 def supports(scene):
@@ -27,7 +27,7 @@ def rows_by_panel(scene, name):
         key = (0, 1) if layout["kind"] == "map" else tuple(panel["components"])
         found[key] = order[panel["start"] : panel["start"] + panel["listed"]].tolist()
     if layout["kind"] in ("triangle", "map"):
-        priority = shuffled(scene.meta["rows"], scene.meta["seed"])
+        priority = spread_order(scene.meta["rows"])
         used, listed = supports(scene), {key: set(rows) for key, rows in found.items()}
         for row in priority[: layout.get("drawn", {}).get("rows")].tolist():
             for key in panels_of_row(layout["kind"], used[row]):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from appca.analysis.explore.room import shuffled
+from appca.analysis.explore.room import spread_order
 from appca.data.dataset import Dataset
 from appca.plots.explore.scene import groups, layouts
 from appca.plots.explore.scene.scene import OUTLIER, Map, NumberedComponent, scene_of
@@ -186,7 +186,7 @@ def test_a_tile_is_the_image_of_its_row(shape):
     rng = np.random.default_rng(5)
     X = rng.integers(0, 256, (N, int(np.prod(shape)))).astype(np.uint8)
     dataset = Dataset("images", X, np.arange(N).astype(str), image_shape=shape)
-    sheets = sheets_of(dataset, shuffled(N, 20))
+    sheets = sheets_of(dataset, spread_order(N))
     height, width, channels = sheets.tile
     assert (height, width) == shape[:2]
     assert sheets.cell & (sheets.cell - 1) == 0

@@ -33,7 +33,7 @@ export class Scene {
       this.has(name) ? this.array(name, kind) : new KINDS[kind](0);
     const wanted = Promise.all([get('components', wide ? 'u2' : 'u1'), get('scores', 'i2'), get('doubt', 'u1'), get('outside', 'u1')]);
     for (const name of next) if (this.has(name) && this.meta.buffers?.[name]) this.array(name, this.meta.buffers[name][0]);
-    this.priority = shuffled(this.rows, this.meta.seed); // while they are on their way
+    this.priority = spreadOrder(this.rows); // while they are on their way
     for (let tile = 0; tile < this.rows; tile += 1) this.tile[this.priority[tile]] = tile;
     [this.components, this.scores, this.doubt, this.outside] = await wanted;
     return this;
@@ -98,19 +98,14 @@ export class Scene {
   }
 }
 
-/** All rows in an order that host and browser agree on. @param {number} count @param {number} seed */
-export function shuffled(count, seed) {
+/** All rows in steps of the golden section, as the host orders them. @param {number} count */
+export function spreadOrder(count) {
+  let step = Math.floor(count * 0.618033988749895);
+  while (divisor(step, count) > 1) step += 1;
   const rows = new Uint32Array(count);
-  for (let row = 0; row < count; row += 1) rows[row] = row;
-  let state = seed | 0;
-  for (let i = count - 1; i > 0; i -= 1) {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    const j = Math.floor((((t ^ (t >>> 14)) >>> 0) * (i + 1)) / 4294967296);
-    const row = rows[i]; // no lists in here: it runs before it is compiled
-    rows[i] = rows[j];
-    rows[j] = row;
-  }
+  for (let i = 1, row = step; i < count; i += 1, row = (row + step) % count) rows[i] = row;
   return rows;
 }
+
+/** The greatest that both have. @param {number} a @param {number} b @returns {number} */
+const divisor = (a, b) => (b ? divisor(b, a % b) : a);
