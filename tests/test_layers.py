@@ -39,7 +39,6 @@ HEAVY |= {"nibabel", "nilearn", "dask", "distributed"}
 KERNELS = {
     "appca.models.algebra.compiled",
     "appca.models.polynomials.subset_rows",
-    "appca.analysis.explore.neighbour_scan",
 }
 KERNELS_END_IN = "_kernels"  # so do all others, which may import one another
 NOWHERE = {

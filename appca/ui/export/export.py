@@ -1,25 +1,19 @@
-"""The page Export: which rows, projections, the picture, files for other explorers, the script."""
-
-from functools import partial
+"""The page Export: which rows, projections, the picture, the script."""
 
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import name_of, own_name
+from appca.analysis.components.components import own_name
 from appca.analysis.export.as_python import script
-from appca.analysis.export.parquet import RowPlaces, explorer_parquet, own_axes
 from appca.analysis.export.projections import Columns, projection_table
-from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.plots.components.components import png
 from appca.storage.wording import counted
 from appca.ui.explore import umap
 from appca.ui.explorer import canvas
 from appca.ui.export.button import picture_button
 from appca.ui.export.export_material import coordinates, recipe
 from appca.ui.parts import controls
-from appca.ui.parts.component_list import title_of
-from appca.ui.parts.downloads import FORMATS, download_buttons, save_button
+from appca.ui.parts.downloads import download_buttons
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
@@ -33,8 +27,6 @@ PICTURE = (
     "One HTML file with hover, images, lasso, search, tour and colours. It opens in a browser "
     "without a network."
 )
-MAP, OWN = "map", "own"
-MOST_PAIRS = 8  # components whose pairs are all offered as axes
 
 
 def which_rows(dataset: Dataset) -> np.ndarray | None:
@@ -60,15 +52,13 @@ def projections(dataset: Dataset, shown: Shown, rows: np.ndarray | None) -> None
     """Draw the projections: the buttons, which columns, and the first lines."""
     st.subheader("Projections", anchor=False, help=LINES)
     place = st.container()
-    columns = _columns(shown)
+    columns = _columns(dataset, shown)
     stem = "projection" if rows is None else "selection"
     with place:
         download_buttons(dataset, shown, rows, stem, primary=True, columns=columns)
     first = np.arange(min(EXAMPLE_ROWS, dataset.n_rows)) if rows is None else rows[:EXAMPLE_ROWS]
     table = projection_table(dataset, shown.fitted, first, columns)
     st.dataframe(table, hide_index=True, width="stretch")
-    with st.expander("For other explorers"):
-        _for_explorers(dataset, shown, rows, columns)
 
 
 def picture(dataset: Dataset, shown: Shown) -> str:
@@ -93,8 +83,8 @@ def as_python(dataset: Dataset, shown: Shown) -> None:
         st.code(script(dataset, recipe(shown)), language="python", wrap_lines=True)
 
 
-def _columns(shown: Shown) -> Columns:
-    k = len(shown.fitted.components)
+def _columns(dataset: Dataset, shown: Shown) -> Columns:
+    k, places = len(shown.fitted.components), coordinates(dataset, shown)
     has_names = any(own_name(shown.fitted, i) for i in range(k))
     with st.container(horizontal=True, gap="medium"):
         named = has_names and st.toggle(
@@ -109,62 +99,10 @@ def _columns(shown: Shown) -> Columns:
             persist_state="session",
             help="How sure it is that a row uses each component, one column more for each.",
         )
-    return Columns(bool(named), bool(inclusion))
-
-
-def _for_explorers(
-    dataset: Dataset, shown: Shown, rows: np.ndarray | None, columns: Columns
-) -> None:
-    """Draw what saves a file for other programs that show rows as points."""
-    pictured = dataset.image_shape is not None
-    what = "map, neighbours and images" if pictured else "map and neighbours"
-    found = coordinates(dataset, shown)
-    choices = _places(shown, found is not None)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.selectbox(
+        mapped = places is not None and st.toggle(
             "Place on the map",
-            choices,
-            format_func=choices.__getitem__,
-            key=f"export_place-{shown.config.id}",
-            width=320,
+            key="export_places",
+            persist_state="session",
+            help="Where UMAP has put each row, as map_x and map_y.",
         )
-        name = f"explorer-{shown.config.id}.parquet"
-        place, picture = _place(shown, chosen, found), png if pictured else None
-        save_button(
-            f"Save Parquet with {what}",
-            partial(explorer_parquet, dataset, shown.fitted, place, rows, columns, picture),
-            name,
-            FORMATS["parquet"][1],
-            key="explorer",
-        )
-    image = " --image image" if pictured else ""
-    st.caption(
-        "The same table with x and y, the 15 rows whose projections lie nearest, and "
-        f"{'each image as PNG' if pictured else 'no images'}. Embedding Atlas opens it by"
-    )
-    st.code(
-        f"embedding-atlas {name} --x x --y y --neighbors neighbors{image}",
-        language="bash",
-        wrap_lines=True,
-    )
-
-
-def _places(shown: Shown, has_map: bool) -> dict[str, str]:
-    few = range(min(len(shown.fitted.components), MOST_PAIRS))
-    pairs = {f"{i} {j}": _pair(shown.fitted, i, j) for i in few for j in few if i < j}
-    first = {MAP: "UMAP"} if has_map else {}
-    return first | {OWN: "First and second own component"} | pairs
-
-
-def _pair(fitted: FittedRun, i: int, j: int) -> str:
-    if own_name(fitted, i) or own_name(fitted, j):
-        return f"{title_of(fitted, i)} and {name_of(fitted, j)}"
-    return f"Components {i + 1} and {j + 1}"
-
-
-def _place(shown: Shown, chosen: str, found: np.ndarray | None) -> RowPlaces:
-    if chosen == MAP and found is not None:
-        return RowPlaces(*found.T)
-    if chosen in (OWN, MAP):
-        return own_axes(shown.fitted)
-    return RowPlaces(*shown.fitted.scores[:, [int(k) for k in chosen.split()]].T)
+    return Columns(bool(named), bool(inclusion), places if mapped else None)
