@@ -11,7 +11,7 @@ from appca.data.sources.builtin import SOURCES
 from appca.data.store import DatasetStore
 from appca.runs import home as homes
 from appca.runs import labels
-from appca.runs.check import StoredFinding, findings, give_digests
+from appca.runs.check import StoredFinding, findings
 from appca.runs.configuration import RunConfig
 from appca.runs.store import remedy, title
 from appca.storage.errors import InputError
@@ -23,7 +23,6 @@ from appca.studies.catalogue import STUDIES
 EXAMPLES = (
     "python -m appca check",
     "python -m appca check --json",
-    "python -m appca check --seal",
 )
 DAMAGED = 1  # exit code
 _MADE_AGAIN = "delete the file; it is made again when it is needed"
@@ -37,7 +36,6 @@ class Line(NamedTuple):
     file: str
     problem: str
     remedy: str
-    damaged: bool
 
 
 def add(commands: parsing.Commands) -> None:
@@ -50,11 +48,6 @@ def add(commands: parsing.Commands) -> None:
         type=Path,
         help="the folder to check (default: APPCA_HOME, else the user's own)",
     )
-    parser.add_argument(
-        "--seal",
-        action="store_true",
-        help="give digests to what was stored before there were any (default: no)",
-    )
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -63,45 +56,28 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if not home.is_dir():
         msg = f"There is no folder “{home}” to check; name one that appca has written to."
         raise InputError(msg)
-    if options.seal:
-        _seal(home)
-    lines = list(checked(home))
-    damaged = [line for line in lines if line.damaged]
+    damaged = list(checked(home))
     options.code = DAMAGED if damaged else 0
     for line in damaged:
         say(f"{line.what}: {line.problem} ({line.file}); {line.remedy}")
-    before = len(lines) - len(damaged)
-    if before:
-        say(f"{counted(before, 'file')} stored before there were digests; --seal adds them")
     say(f"{counted(len(damaged), 'damaged file')} in {home}" if damaged else f"{home} is sound")
-    return {"home": str(home), "sound": not damaged, "files": [line._asdict() for line in lines]}
+    return {"home": str(home), "sound": not damaged, "files": [line._asdict() for line in damaged]}
 
 
 def checked(home: Path) -> Iterator[Line]:
-    """Yield what is damaged, and what was stored without digests."""
-    for found in findings(home):
-        finding = _by_content(found, home)
+    """Yield what is damaged; of a data set of format 1 that is told by its name, its digest."""
+    found = list(findings(home))
+    store, named = DatasetStore(home), {one.file.parent.name for one in found}
+    for summary in store.list():
+        try:
+            store.get(summary.digest)
+        except InputError as error:
+            if summary.digest not in named:
+                file = store.folder / summary.digest / "matrix.npy"
+                found.append(StoredFinding(file, str(error.__cause__ or error)))
+    for finding in found:
         what, remedy = _words(finding.file, home)
-        file = finding.file.relative_to(home).as_posix()
-        remedy = remedy if finding.damaged else "python -m appca check --seal"
-        yield Line(what, file, finding.why, remedy, finding.damaged)
-
-
-def _by_content(finding: StoredFinding, home: Path) -> StoredFinding:
-    """Check a data set without digests by its own, which is its name."""
-    if finding.damaged or finding.file.name != "meta.json":
-        return finding
-    try:
-        DatasetStore(home).get(finding.file.parent.name)
-    except InputError as error:
-        return finding._replace(why=str(error.__cause__ or error), damaged=True)
-    return finding
-
-
-def _seal(home: Path) -> None:
-    for found in list(findings(home)):
-        if not _by_content(found, home).damaged:
-            give_digests(found, home)
+        yield Line(what, finding.file.relative_to(home).as_posix(), finding.why, remedy)
 
 
 def _words(file: Path, home: Path) -> tuple[str, str]:

@@ -1,4 +1,7 @@
-"""Looking through a home for what was damaged, block by block, whatever its files mean."""
+"""Looking through a home for what was damaged, block by block, whatever its files mean.
+
+What format 1 stored has no digests: of it only what cannot be read is known to be damaged.
+"""
 
 import zipfile
 from collections.abc import Iterator
@@ -7,12 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from appca.storage import digests
-from appca.storage.files import number_of, read_json, read_numbered, write_json, write_numbered
+from appca.storage.files import number_of, read_json
 from appca.storage.formats import FILES, TooNew
 from appca.storage.refusal import reason
 
 JOURNAL = "records.txt"
-BEFORE = "stored before there were digests"
 # folder of a home -> the description that every folder in it has, and its kind in `formats.STEPS`
 _DESCRIBED = {
     "datasets": ("meta.json", "data set"),
@@ -28,11 +30,10 @@ FOLDERS = (*_DESCRIBED, *_SINGLE, "uploads")
 
 
 class StoredFinding(NamedTuple):
-    """A file that is not as it was stored, or of which that is not known."""
+    """A file that is not as it was stored."""
 
     file: Path
     why: str
-    damaged: bool  # else it was stored before there were digests
 
 
 def findings(home: Path) -> Iterator[StoredFinding]:
@@ -45,28 +46,9 @@ def findings(home: Path) -> Iterator[StoredFinding]:
             in_home = folder.parent.name if folder.parent.parent == home else ""
             kind = _DESCRIBED.get(in_home, ("", ""))
             found = list(_in_folder(folder, *kind))
-            if any(one.damaged for one in found):  # or somebody wrote to it just now: look again
+            if found:  # or somebody wrote to it just now: look again
                 found = list(_in_folder(folder, *kind)) if folder.is_dir() else []
             yield from found
-
-
-def give_digests(finding: StoredFinding, home: Path) -> None:
-    """Store anew, with digests, what was stored before there were any.
-
-    Raises
-    ------
-    InputError, OSError, ValueError
-    """
-    file, what = finding.file, finding.file.name
-    if file.suffix == ".npz":
-        write_numbered(file, read_numbered(file, what), what)
-        return
-    kind = _DESCRIBED.get(file.relative_to(home).parts[0], ("", ""))[1]
-    facts = read_json(file, what, kind)
-    if FILES in facts and facts[FILES] is None:
-        names = [one.name for one in _files(file.parent) if one.suffix != ".json"]
-        facts[FILES] = digests.digests_of(file.parent, names)
-    write_json(file, facts, what)
 
 
 def _folders(top: Path) -> Iterator[Path]:
@@ -87,17 +69,17 @@ def _files(folder: Path) -> list[Path]:
 def _in_folder(folder: Path, description: str, kind: str) -> Iterator[StoredFinding]:
     """Look at the files of one folder: at descriptions first, which say what others must be."""
     if description and not (folder / description).is_file():
-        yield StoredFinding(folder / description, f"{description} is missing", True)
+        yield StoredFinding(folder / description, f"{description} is missing")
         return
     entries, known = _files(folder), set[str]()
     for file in (one for one in entries if one.suffix == ".json"):
         try:
             facts = read_json(file, file.name, kind if file.name == description else "")
         except TooNew as error:
-            yield StoredFinding(file, str(error), True)
+            yield StoredFinding(file, str(error))
             return
         except Exception as error:  # a damaged file fails in as many ways as its parsers can
-            yield StoredFinding(file, reason(error), True)
+            yield StoredFinding(file, reason(error))
             if file.name == description:
                 return  # nothing is known of the others
             continue
@@ -109,22 +91,19 @@ def _in_folder(folder: Path, description: str, kind: str) -> Iterator[StoredFind
 
 def _of_description(file: Path, facts: dict[str, Any], known: set[str]) -> Iterator[StoredFinding]:
     """Look at the files that a description lists, and note what needs no other look."""
-    if FILES not in facts:
-        if not digests.is_sealed(file, file.read_bytes()):
-            yield StoredFinding(file, BEFORE, False)
+    listed = facts.get(FILES)
+    if listed is None:
         return
-    listed = facts[FILES]
     if not isinstance(listed, dict) or any(Path(name).name != name for name in listed):
         known.update(one.name for one in _files(file.parent))  # nothing is known of them
-        why = BEFORE if listed is None else "it lists other files than its own"
-        yield StoredFinding(file, why, listed is not None)
+        yield StoredFinding(file, "it lists other files than its own")
         return
     for name, blocks in listed.items():
         known.add(name)
         try:
             digests.check_file(file.parent / name, blocks, anew=True)
         except Exception as error:
-            yield StoredFinding(file.parent / name, reason(error), True)
+            yield StoredFinding(file.parent / name, reason(error))
 
 
 def _alone(file: Path) -> Iterator[StoredFinding]:
@@ -133,11 +112,10 @@ def _alone(file: Path) -> Iterator[StoredFinding]:
         if file.name == JOURNAL:
             n_damaged = digests.lines_in(file.read_bytes())[1]
             if n_damaged:
-                yield StoredFinding(file, f"{file.name} has damaged lines ({n_damaged})", True)
+                yield StoredFinding(file, f"{file.name} has damaged lines ({n_damaged})")
         elif file.suffix == ".npz" and not digests.is_sealed_zip(file):
             with zipfile.ZipFile(file) as archive:
                 if archive.testzip() is not None or number_of(file) > 1:
                     raise digests.Damaged(file)
-            yield StoredFinding(file, BEFORE, False)
     except Exception as error:
-        yield StoredFinding(file, reason(error), True)
+        yield StoredFinding(file, reason(error))
