@@ -20,7 +20,7 @@ from appca.commands import parsing
 from appca.commands.terminal import Meter, clear, say, say_facts
 from appca.data.lazy import open_lazily
 from appca.data.preprocessing import Preprocessing
-from appca.runs.cluster import THREADS, connected, losses, refuse_missing_packages
+from appca.runs.cluster import SchedulerAddress, connected, losses, refuse_missing_packages
 from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import versions
 from appca.runs.run import RunInfo
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from appca.data.dataset import Dataset
 
 ON_DASK = [model for model, can in CAPABILITIES.items() if can.dask]
+THREADS = "threads"  # in the place of an address
 ONLY_LAZILY = ".zarr"
 NEEDLESS = {  # arguments that need all rows at hand, or the app's own store
     "store": "--store",
@@ -140,11 +141,14 @@ def _check(options: argparse.Namespace) -> Path:
 @contextmanager
 def _workers(address: str | None) -> Iterator[str]:
     """Let a cluster do what Dask computes meanwhile, or threads; yields which, in words."""
-    if address is None or address == THREADS:
+    if address in (None, THREADS):
         refuse_missing_packages("Reading part by part", ("dask",), "save the rows as CSV")
         yield "by threads of this computer"
         return
-    with connected(address), losses(address):
+    given = SchedulerAddress(
+        address, "--scheduler", f"name {THREADS} instead to fit on this computer"
+    )
+    with connected(given), losses(given):
         yield f"on the cluster at {address}"
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from appca.jobs.progress import Context, Paced
 from appca.runs import new_data
+from appca.runs.cluster import FitPlace
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import DESCRIBING
 from appca.storage import cache
@@ -77,8 +78,10 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     fitted = prepared(
         dataset, options, context.home, Paced(context, end=_TRAINED, by_stage=True).at
     )
+    place = FitPlace(config, gaps=dataset.missing is not None, tell=context.report)
     watch = FitProgress(context, tol, config.is_sampled)
-    result = fit_run(dataset, config, watch, fitted)
+    result = fit_run(dataset, config, watch, fitted, place)
+    result = result._replace(info=result.info._replace(place=place.place))
     context.report("storing", 1.0)
     context.check()
     config = replace(config, stopped_at=result.info.stopped_at)

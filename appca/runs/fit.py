@@ -13,6 +13,7 @@ from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.data.vae import autoencoder
+from appca.runs.cluster import Where, here
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
 from appca.runs.run import FitResult, RunInfo
@@ -48,6 +49,7 @@ def fit_run(
     config: RunConfig,
     callback: "Callable[[Progress], object] | None" = None,
     preprocessing: Fitted | None = None,
+    where: Where[Any] = here,
 ) -> FitResult:
     """Preprocess, fit, and describe every row.
 
@@ -62,6 +64,8 @@ def fit_run(
         there is (``info.stopped_at`` says after how many); other exceptions propagate.
     preprocessing : Fitted, optional
         The preprocessing the config names, where it has been learned from these data before.
+    where : callable
+        Fits to the preprocessed rows; see `appca.runs.cluster`.
 
     Raises
     ------
@@ -77,7 +81,7 @@ def fit_run(
         preprocessing = options.fit(dataset.X, missing=dataset.missing)
     X = dataset.with_gaps()
     Y = preprocessing.transform(X)
-    estimator, stopped_at = fit_estimator(Y, config, callback)
+    estimator, stopped_at = where(Y, lambda rows: fit_estimator(rows, config, callback))
     if _follows_bits(config, preprocessing):
         Y = prepared(config, preprocessing, X)
     found = _describe(estimator, Y, config, callback)

@@ -1,8 +1,8 @@
-"""UMAP of all rows: computation, settings, and the store of what it gives.
+"""UMAP of all rows on exact neighbours: computation, settings, and the store of what it gives.
 
 umap-learn is imported by `embed` alone, in a worker process: it costs seconds, and two of its
-layouts in two threads of one process can abort that process. Nearest neighbours are kept on disk,
-so that another `min_dist`, `spread` or start computes the layout only.
+layouts in two threads of one process can abort that process. Nearest neighbours are scikit-learn's
+exact ones, kept on disk, so that another `min_dist`, `spread` or start computes the layout only.
 """
 
 import json

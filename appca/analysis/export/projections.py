@@ -25,12 +25,10 @@ class Columns(NamedTuple):
 
     named: bool = False  # components under the names a person gave them
     inclusion: bool = False  # how sure it is that a row uses each component
-    places: np.ndarray | None = None  # (N, 2) of a map, as map_x and map_y
 
 
 USUAL = Columns()
-_MAP = ("map_x", "map_y")
-_OTHERS = ("id", "subspace", "membership", "reconstruction_error", "log_likelihood", *_MAP)
+_OTHERS = ("id", "subspace", "membership", "reconstruction_error", "log_likelihood")
 
 
 def projection_table(
@@ -57,9 +55,8 @@ def projection_table(
         Columns `id`, the labels, `subspace`, `component_1` and so on by the numbers that the run
         has, or their names (scores, zero where the component is not used), if wanted `inclusion_1`
         and so on (probability that the row uses the component), `membership` (probability of the
-        row's set of components), `reconstruction_error` (mean square a feature),
-        `log_likelihood` (nats) and, if wanted, `map_x` and `map_y`. Components stand in the order
-        of their numbers.
+        row's set of components), `reconstruction_error` (mean square a feature) and
+        `log_likelihood` (nats). Components stand in the order of their numbers.
     """
     import pandas as pd
 
@@ -168,7 +165,6 @@ def _results(found: DescribedRows, rows: np.ndarray, columns: Columns) -> dict[s
     sure = found.inclusion[rows] if columns.inclusion else np.empty((len(rows), 0))
     names, known = np.empty(len(rows), dtype=object), _numbers(found)
     heads, order = headings(found, columns), np.argsort(known)
-    places = np.empty((len(rows), 0)) if columns.places is None else columns.places[rows]
     if len(rows):
         for subspace in ranked(found.active[rows]):
             names[subspace.rows] = title(subspace.components, known)
@@ -179,7 +175,6 @@ def _results(found: DescribedRows, rows: np.ndarray, columns: Columns) -> dict[s
         "membership": found.membership[rows],
         "reconstruction_error": found.error[rows],
         "log_likelihood": found.log_likelihood_rows[rows],
-        **dict(zip(_MAP, places.T, strict=False)),
     }
 
 

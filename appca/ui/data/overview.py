@@ -10,8 +10,9 @@ from appca.plots.components.components import montage
 from appca.plots.explore.sprites import tiles_of
 from appca.storage.wording import counted, shortened
 from appca.ui.cards import pictures as images
+from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.text import about, fact_list, size
-from appca.ui.session import fitting
+from appca.ui.session import fitting, state
 from appca.ui.session.caching import by_key
 
 COLUMNS, LINES = 20, 6  # of the picture of images
@@ -39,8 +40,8 @@ def facts(dataset: Dataset) -> str:
         "Repeated rows": f"{repeated:,}" if repeated else "none",
         "Fit": f"{about(fitting.seconds())}",
     }
-    source = source_of(dataset)
-    return fact_list(lines | ({"Source": source} if source else {}))
+    known = {"Where": place_of_fits(state.config(), dataset), "Source": source_of(dataset)}
+    return fact_list(lines | {name: text for name, text in known.items() if text})
 
 
 def source_of(dataset: Dataset) -> str:

@@ -14,7 +14,8 @@ from appca.runs.fit import fits_around_gaps
 from appca.runs.run import RunInfo
 from appca.storage.wording import counted
 from appca.ui.data.preprocessing_form import preprocessing
-from appca.ui.parts.text import about, duration, ended, fact_list
+from appca.ui.frame.place import place_of_fits, place_of_run
+from appca.ui.parts.text import about, duration, ended, fact_list, markdown
 from appca.ui.parts.widgets import around
 from appca.ui.session import fitting, state
 from appca.ui.session.callbacks import guarded
@@ -182,8 +183,11 @@ def settings(dataset: Dataset) -> None:
 
 
 def _cost(dataset: Dataset, now: RunConfig) -> str:
-    """Say how long a fit takes, and what it does about missing cells."""
+    """Say how long a fit takes, where, and what it does about missing cells."""
     parts = [f"A fit with these settings takes {about(fitting.seconds())}."]
+    where = place_of_fits(now, dataset)
+    if where:
+        parts.append(markdown(f"{where}."))
     if dataset.missing is not None:
         gaps = counted(dataset.n_missing, "missing cell")
         fits = fits_around_gaps(now)
@@ -208,6 +212,7 @@ def facts(shown: Shown) -> str:
         "Factor variance": spread,
         **_learned(fitted),
         **_estimated(info),
+        **place_of_run(info),
         "Id": shown.config.id + (", imported" if shown.config.imported is not None else ""),
     }
     return fact_list(lines)

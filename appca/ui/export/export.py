@@ -1,19 +1,23 @@
-"""The page Export: which rows, projections, the picture, the script."""
+"""The page Export: which rows, projections, the picture, files for other explorers, the script."""
+
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
 from appca.analysis.components.components import own_name
 from appca.analysis.export.as_python import script
+from appca.analysis.export.parquet import explorer_parquet, own_axes
 from appca.analysis.export.projections import Columns, projection_table
 from appca.data.dataset import Dataset
+from appca.plots.components.components import png
 from appca.storage.wording import counted
 from appca.ui.explore import umap
 from appca.ui.explorer import canvas
 from appca.ui.export.button import picture_button
 from appca.ui.export.export_material import coordinates, recipe
 from appca.ui.parts import controls
-from appca.ui.parts.downloads import download_buttons
+from appca.ui.parts.downloads import FORMATS, download_buttons, save_button
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
@@ -52,13 +56,15 @@ def projections(dataset: Dataset, shown: Shown, rows: np.ndarray | None) -> None
     """Draw the projections: the buttons, which columns, and the first lines."""
     st.subheader("Projections", anchor=False, help=LINES)
     place = st.container()
-    columns = _columns(dataset, shown)
+    columns = _columns(shown)
     stem = "projection" if rows is None else "selection"
     with place:
         download_buttons(dataset, shown, rows, stem, primary=True, columns=columns)
     first = np.arange(min(EXAMPLE_ROWS, dataset.n_rows)) if rows is None else rows[:EXAMPLE_ROWS]
     table = projection_table(dataset, shown.fitted, first, columns)
     st.dataframe(table, hide_index=True, width="stretch")
+    with st.expander("For other explorers"):
+        _for_explorers(dataset, shown, rows, columns)
 
 
 def picture(dataset: Dataset, shown: Shown) -> str:
@@ -83,8 +89,8 @@ def as_python(dataset: Dataset, shown: Shown) -> None:
         st.code(script(dataset, recipe(shown)), language="python", wrap_lines=True)
 
 
-def _columns(dataset: Dataset, shown: Shown) -> Columns:
-    k, places = len(shown.fitted.components), coordinates(dataset, shown)
+def _columns(shown: Shown) -> Columns:
+    k = len(shown.fitted.components)
     has_names = any(own_name(shown.fitted, i) for i in range(k))
     with st.container(horizontal=True, gap="medium"):
         named = has_names and st.toggle(
@@ -99,10 +105,33 @@ def _columns(dataset: Dataset, shown: Shown) -> Columns:
             persist_state="session",
             help="How sure it is that a row uses each component, one column more for each.",
         )
-        mapped = places is not None and st.toggle(
-            "Place on the map",
-            key="export_places",
-            persist_state="session",
-            help="Where UMAP has put each row, as map_x and map_y.",
-        )
-    return Columns(bool(named), bool(inclusion), places if mapped else None)
+    return Columns(bool(named), bool(inclusion))
+
+
+def _for_explorers(
+    dataset: Dataset, shown: Shown, rows: np.ndarray | None, columns: Columns
+) -> None:
+    """Draw what saves a file for other programs that show rows as points."""
+    pictured = dataset.image_shape is not None
+    what = "map, neighbours and images" if pictured else "map and neighbours"
+    found, name = coordinates(dataset, shown), f"explorer-{shown.config.id}.parquet"
+    places = own_axes(shown.fitted) if found is None else found
+    picture = png if pictured else None
+    save_button(
+        f"Save Parquet with {what}",
+        partial(explorer_parquet, dataset, shown.fitted, places, rows, columns, picture),
+        name,
+        FORMATS["parquet"][1],
+        key="explorer",
+    )
+    where = "its first two own components" if found is None else "UMAP"
+    image = " --image image" if pictured else ""
+    st.caption(
+        f"The same table with x and y by {where}, the 15 rows whose projections lie nearest, and "
+        f"{'each image as PNG' if pictured else 'no images'}. Embedding Atlas opens it by"
+    )
+    st.code(
+        f"embedding-atlas {name} --x x --y y --neighbors neighbors{image}",
+        language="bash",
+        wrap_lines=True,
+    )

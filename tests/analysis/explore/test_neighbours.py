@@ -48,20 +48,6 @@ def test_blocks_do_not_show(seed, monkeypatch):
     np.testing.assert_allclose(pieces.distances, whole.distances, atol=1e-6)
 
 
-@pytest.mark.slow  # PyNNDescent is compiled, for 40 s
-def test_very_many_rows_find_nearly_all_of_their_neighbours(seed, monkeypatch):
-    spread = 0.7 ** np.arange(20)
-    X = (np.random.default_rng(seed).standard_normal((1500, 20)) * spread).astype(np.float32)
-    exact = nearest(X, 10)
-    monkeypatch.setattr(neighbours_module, "MOST_EXACT", 1000)
-    found, again = nearest(X, 10), nearest(X, 10)
-    same = [len({*a} & {*b}) / 10 for a, b in zip(exact.indices, found.indices, strict=True)]
-    assert np.mean(same) > 0.95
-    np.testing.assert_array_equal(found.indices[:, 0], np.arange(len(X)))
-    assert (found.distances[:, 0] == 0).all()
-    np.testing.assert_array_equal(found.indices, again.indices)
-
-
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(2, 60), st.integers(2, 5), st.integers(2, 10))
 def test_equal_rows_keep_themselves_first(draw, n, d, k):

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from appca import load_model
@@ -44,7 +45,7 @@ def made(monkeypatch) -> dict:
         found[key] = (label, file_name, make)
 
     monkeypatch.setattr("appca.ui.parts.downloads.save_button", take)
-    for module in ("export.button", "export.export_files", "data.session_file"):
+    for module in ("export.button", "export.export", "export.export_files", "data.session_file"):
         monkeypatch.setattr(f"appca.ui.{module}.save_button", take)
     return found
 
@@ -65,6 +66,8 @@ def test_each_button_saves_what_it_says(start, made, tmp_path):
     assert parquet[names].to_numpy().tolist() == scores.tolist()
     with np.load(io.BytesIO(file(made, "projection-npz"))) as npz:
         assert npz["scores"].tolist() == scores.tolist()
+    explorer = pq.read_table(io.BytesIO(file(made, "explorer")))
+    assert {"x", "y", "neighbors", "image"} <= set(explorer.column_names)
     assert file(made, "components-png")[:4] == b"\x89PNG"
     table = pd.read_csv(io.BytesIO(file(made, "components-csv")))
     with np.load(io.BytesIO(file(made, "components-npz"))) as npz:
@@ -98,7 +101,7 @@ def test_names_and_certainty_are_columns_when_asked_for(start, made):
     healthy(app)
 
 
-def test_places_on_a_map_that_was_laid_out_are_columns_when_asked_for(start, made):
+def test_a_map_that_was_laid_out_is_the_place_of_rows_for_other_explorers(start, made):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
     n = run.info.n_rows
@@ -106,9 +109,9 @@ def test_places_on_a_map_that_was_laid_out_are_columns_when_asked_for(start, mad
     config = EmbeddingConfig(run.config.dataset, run.config.preprocessing)
     EmbeddingStore(home()).save(config, Embedding(map_, {"seconds": 1.0, "n_rows": n}))
     go(app, "export")
-    healthy(app).toggle(key="export_places").set_value(True).run()
-    table = pd.read_parquet(io.BytesIO(file(made, "projection-parquet")))
-    assert table[["map_x", "map_y"]].to_numpy(np.float32).tolist() == map_.tolist()
+    healthy(app)
+    table = pq.read_table(io.BytesIO(file(made, "explorer"))).to_pandas()
+    assert table[["x", "y"]].to_numpy(np.float32).tolist() == map_.tolist()
 
 
 def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_path, monkeypatch):
