@@ -12,7 +12,6 @@ from appca.ui.check.compare_choice import sizes
 from appca.ui.parts import progress
 from appca.ui.parts.answers import Level, answer, numbers
 from appca.ui.parts.chart import chart
-from appca.ui.parts.downloads import save_button
 from appca.ui.parts.gaps_note import gaps_note
 from appca.ui.parts.text import about
 from appca.ui.session import computation
@@ -39,7 +38,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
         return
     found = _stored(config)
     if found is not None:
-        _shown(config, found)
+        _shown(found)
     if found is None or not found.complete:
         _offer(dataset, config, found)
     if found is None:
@@ -63,7 +62,7 @@ def _so_far(config: QualityConfig) -> None:
         chart(neighbours_kept(kept(found)), "quality_so_far")
 
 
-def _shown(config: QualityConfig, found: MethodComparison) -> None:
+def _shown(found: MethodComparison) -> None:
     shares, k = kept(found), found.facts["n_neighbors"]
     if shares:
         ranked = sorted(shares, key=lambda name: -shares[name])
@@ -77,14 +76,8 @@ def _shown(config: QualityConfig, found: MethodComparison) -> None:
     with st.popover("Why?"):
         st.markdown(WHY)
     with st.expander("All methods and measures", icon=":material/table:"):
-        st.html(quality_table.table(config, found))
-        save_button(
-            "Save as CSV",
-            lambda: quality_table.csv_text(found),
-            f"quality-{config.id}.csv",
-            "text/csv",
-            key="quality",
-        )
+        table, looks = quality_table.table(found), quality_table.looks(found)
+        st.dataframe(table, hide_index=True, width="stretch", column_config=looks)
 
 
 def _offer(dataset: Dataset, config: QualityConfig, found: MethodComparison | None) -> None:

@@ -24,7 +24,7 @@ from appca.ui.cards import pictures
 from appca.ui.cards.pictures import is_dark
 from appca.ui.cards.row_buttons import class_of
 from appca.ui.explore import point_choice
-from appca.ui.parts.text import markdown, tag, words
+from appca.ui.parts.text import markdown, table, table_line, tag, words
 from appca.ui.session import selection
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
@@ -126,17 +126,14 @@ def _features(dataset: Dataset, found: RowParts) -> str:
     """Return the features that lie farthest from the average, and what the model makes of them."""
     spread = kept(f"spread-{dataset.digest}", lambda: _spread(dataset.X))
     far = np.argsort(-np.abs(found.original - found.average) / spread, kind="stable")[:FEATURES]
-    head = tag("tr", "".join(tag("th", text) for text in ("", "value", "rebuilt")))
-    lines = "".join(
-        tag(
-            "tr",
-            tag("th", words(dataset.column_names[j]), scope="row")
-            + tag("td", number(float(found.original[j])))
-            + tag("td", number(float(found.reconstruction[j]))),
+    lines = (
+        table_line(
+            dataset.column_names[j],
+            [number(float(side[j])) for side in (found.original, found.reconstruction)],
         )
         for j in far.tolist()
     )
-    return tag("div", tag("table", head + lines), "ca-table")
+    return table(("", "value", "rebuilt"), lines)
 
 
 def _spread(X: np.ndarray) -> np.ndarray:

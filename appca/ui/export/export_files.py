@@ -17,7 +17,7 @@ from appca.runs.model_file import model_bytes
 from appca.runs.store import title
 from appca.ui.data import vae
 from appca.ui.export.button import kept
-from appca.ui.export.export_material import comparison, material, recipe
+from appca.ui.export.export_material import material, recipe
 from appca.ui.export.run_figures import StandingFigure, figures
 from appca.ui.export.session_report import Report, report
 from appca.ui.parts.downloads import FORMATS, save_button
@@ -112,7 +112,6 @@ def session_report(dataset: Dataset, shown: Shown, rows: np.ndarray | None, colo
         shown.config.id,
         title(shown.config) if shown.run is None else shown.run.name,
         script(dataset, recipe(shown)),
-        comparison(shown),
     )
     st.subheader("Report", anchor=False, help=REPORT)
     save_button(

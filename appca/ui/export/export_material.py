@@ -5,11 +5,8 @@ import numpy as np
 from appca.analysis.export.as_python import Recipe
 from appca.data.dataset import Dataset
 from appca.runs.configuration import MODELS
-from appca.runs.home import home, threads
-from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
+from appca.runs.home import threads
 from appca.runs.store import title
-from appca.ui.check.compare_choice import sizes
-from appca.ui.check.quality import MANY
 from appca.ui.explore import umap
 from appca.ui.export.run_figures import Material
 from appca.ui.session.fitting import Shown
@@ -29,17 +26,6 @@ def coordinates(dataset: Dataset, shown: Shown) -> np.ndarray | None:
     """Return the UMAP map of this data and preprocessing, if one has been laid out: (N, 2)."""
     found = umap.at_hand(dataset, shown)
     return None if found is None else found.coordinates[:, :2]
-
-
-def comparison(shown: Shown) -> MethodComparison | None:
-    """Return what has been measured of this run beside other methods, of all rows if possible."""
-    k, active = sizes(shown)
-    store = QualityStore(home())
-    for rows in (None, MANY):
-        found = store.get(QualityConfig(shown.config.to_dict(), k, active, rows).id)
-        if found is not None:
-            return found
-    return None
 
 
 def recipe(shown: Shown) -> Recipe:

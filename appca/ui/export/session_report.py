@@ -11,7 +11,7 @@ import numpy as np
 from appca.analysis.components.components import common
 from appca.analysis.explore.projection import explained_share
 from appca.analysis.explore.subspaces import Subspace, ranked, title
-from appca.data.numbers import UNKNOWN, fixed, number, percent
+from appca.data.numbers import number, percent
 from appca.plots.components.components import montage
 from appca.plots.explore.sprites import Sprites, mean_image, sprites_of, tiles_of
 from appca.plots.export.report_page import (
@@ -25,12 +25,10 @@ from appca.plots.export.report_page import (
     table,
 )
 from appca.runs.configuration import MODELS
-from appca.runs.quality import MethodComparison
 from appca.storage.wording import counted
-from appca.ui.check.quality_table import COLUMNS, QualityColumn
 from appca.ui.data.overview import source_of
 from appca.ui.export.run_figures import Material, figures
-from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, measured, nats_per_row, size
+from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, nats_per_row, size
 
 MOST_SUBSPACES = 40
 SAMPLE_COLUMNS, SAMPLE = 16, 64  # images of the data
@@ -46,7 +44,6 @@ class Report(NamedTuple):
     run: str  # id
     name: str  # of the run
     script: str  # that makes it again
-    comparison: MethodComparison | None = None  # with other methods, if it has been measured
 
 
 def report(given: Report) -> str:
@@ -64,7 +61,6 @@ def report(given: Report) -> str:
             section(f"Figure: {one.title}", paragraph(one.about), drawn(one.make(), one.title))
             for one in figures(given.material).values()
         ),
-        _quality(given.comparison),
         _again(given),
     ]
     return framed(f"{given.name}: {dataset.name}", "".join(body))
@@ -167,27 +163,6 @@ def _line(material: Material, one: Subspace, pictured: Sprites | None) -> list[o
         most = common(classes[0], classes[1][one.rows])
         line.append(", ".join(f"{name} ({percent(share)})" for name, share in most))
     return line
-
-
-def _quality(found: MethodComparison | None) -> str:
-    """Draw up what has been measured of this and other methods."""
-    if found is None or not found.lines:
-        return ""
-    columns = [c for c in COLUMNS if any(line.get(c.key) is not None for line in found.lines)]
-    heads = [f"{c.name} ({c.unit.format(k=found.facts.get('n_neighbors', 'k'))})" for c in columns]
-    lines = [
-        [line["title"], *(_measure(line.get(c.key), c) for c in columns)] for line in found.lines
-    ]
-    about = "On rows held out and by the neighbours that are kept; see Check, Map quality."
-    return section("Beside other methods", paragraph(about), table(["Method", *heads], lines))
-
-
-def _measure(value: list[float] | float | None, column: QualityColumn) -> str:
-    """Return a measure as in Map quality, without its standard error."""
-    if value is None:
-        return UNKNOWN
-    value = value[0] if isinstance(value, list | tuple) else value
-    return measured(value) if column.key == "seconds" else fixed(value, column.digits)
 
 
 def _again(given: Report) -> str:

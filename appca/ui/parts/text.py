@@ -19,11 +19,6 @@ _MADE_INTO_OTHERS = re.compile(
 DOUBTFUL_ROWS = "whose choice of components is under 50% sure"
 
 
-def measured(seconds: float) -> str:
-    """Return a time that is compared with others: "1.23 s", and from 10 s on as `duration` does."""
-    return f"{seconds:.2f} s" if seconds < 10 else duration(seconds)
-
-
 def ended(reason: str) -> str:
     """Return an estimator's stop reason for people; one that is not known stays as it is."""
     limit = re.match(r"reached max_iter=(\d+)", reason)
@@ -91,8 +86,8 @@ def table_line(name: object, cells: Iterable[object], **attributes: str) -> str:
     return tag("tr", first + "".join(tag("td", words(cell)) for cell in cells))
 
 
-def table(heads: Iterable[str], lines: Iterable[str], css: str = "ca-plain") -> str:
+def table(heads: Iterable[str], lines: Iterable[str]) -> str:
     """Return a table as HTML; the heads of its columns and its lines must be HTML already."""
     head = tag("tr", "".join(tag("th", text, scope="col") for text in heads))
     inner = tag("thead", head) + tag("tbody", "".join(lines))
-    return tag("div", tag("table", inner), f"ca-table {css}".strip())
+    return tag("div", tag("table", inner), "ca-table")

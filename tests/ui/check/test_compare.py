@@ -151,17 +151,17 @@ def test_map_quality_is_measured_on_demand_and_told(start, wine, jobs):
     page = html(healthy(app.run()))
     assert "UMAP keeps 95% of each row&#x27;s 15 nearest rows" in page
     assert "The panels 90%." in page
-    places = [page.index(text) for text in ("2 numbers per row: which of 4", "All 4 n", "Pictures")]
-    assert places == sorted(places)
-    assert '<td class="ca-best">−14.00<small>± 0.50</small></td>' in page
-    assert "not finished within 120 s" in page
-    assert "Absolute error" not in page, "a measure that no method has is no column"
-    assert "<pca>" not in page
+    (table,) = app.dataframe
+    assert len(table.value) == 5
 
 
-def test_the_table_as_csv_has_errors_beside_sampled_measures():
-    text = quality_table.csv_text(comparison()).splitlines()
-    head, umap = text[0].split(","), text[-1].split(",")
-    row = dict(zip(head, umap, strict=True))
-    assert (row["key"], row["kept"], row["kept_error"]) == ("umap", "0.95", "0.004")
-    assert len(text) == 6
+def test_the_table_has_errors_beside_sampled_measures_and_no_empty_columns():
+    table = quality_table.table(comparison()).set_index("Method")
+    assert list(table["Numbers per row"]) == ["2 of 4", "2", "2", "4", "4"]
+    assert table["Neighbours kept"]["<umap>"] == 0.95
+    assert table["± neighbours kept"]["<umap>"] == 0.004
+    assert (table["Log-likelihood"]["<own>"], table["± log-likelihood"]["<own>"]) == (-14.0, 0.5)
+    assert "120 s" in table["Note"]["<sparse>"]
+    assert np.isnan(table["Neighbours kept"]["<sparse>"])
+    assert "Absolute error" not in table, "a measure that no method has is no column"
+    assert set(quality_table.looks(comparison())) >= set(table) - {"Numbers per row", "Note"}

@@ -3,7 +3,6 @@
 import io
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -21,14 +20,11 @@ from appca.plots.explore.scene import colours
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
-from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.store import RunStore
-from appca.ui.export import export_material
 from appca.ui.export.run_figures import Material, figures
 from appca.ui.export.session_report import Report, report
 from appca.ui.parts import downloads
 from appca.ui.session import names
-from appca.ui.session.fitting import Shown
 from tests.ui.conftest import address, go, healthy
 from tests.ui.data.test_uploads import give
 
@@ -191,30 +187,15 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing(images, seed):
     material = Material(
         dataset, config, result.info, result.fitted, f"label:{EVIL}", selected, rng.random((90, 2))
     )
-    line = {"key": "own", "title": EVIL, "log_likelihood": 1.25, "kept": [0.51239, 0.1]}
-    found = MethodComparison([line], [], {"n_neighbors": 15}, True)
-    text = report(Report(material, config.id, EVIL, f"# {EVIL}\nrun()", found))
+    text = report(Report(material, config.id, EVIL, f"# {EVIL}\nrun()"))
     page = Loaded(text)
     assert all(source.startswith("data:image/png;base64,") for source in page.loaded)
     assert "script" not in page.tags
     assert page.tags.count("img") > len(figures(material)) if images else len(figures(material))
-    for words in ("9 of 90 rows", config.id, dataset.digest, "scikit-learn", ">0.512<", ">1.25<"):
+    for words in ("9 of 90 rows", config.id, dataset.digest, "scikit-learn"):
         assert words in text
     for heading in ("Data", "Settings", "Fit", "Selection", "Subspaces", "Figure: UMAP"):
         assert f"<h2>{heading}</h2>" in text
-
-
-def test_the_report_has_the_quality_measured_of_the_run(start):
-    app = start()
-    run = RunStore(home()).get(address(app)["run"])
-    config = QualityConfig(run.config.to_dict(), 4, 2)
-    QualityStore(home()).save(
-        config, MethodComparison([{"key": "own", "title": "T"}], [], {}, True)
-    )
-    shown = Shown(run.config, run.fitted, run.info, run)
-    assert export_material.comparison(shown).lines[0]["title"] == "T"
-    other = shown._replace(fitted=replace(run.fitted, components=run.fitted.components[:3]))
-    assert export_material.comparison(other) is None
 
 
 def test_a_selection_is_marked_in_figures_and_only_its_images_are_drawn():

@@ -45,11 +45,6 @@ def test_stop_reasons_are_put_in_words(reason, said):
     assert said in text.ended(reason)
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(0.02, "0.02 s"), (9.994, "9.99 s"), (12.3, "12 s")])
-def test_times_that_are_compared_have_decimals_below_ten_seconds(seconds, said):
-    assert text.measured(seconds) == said
-
-
 def test_a_log_likelihood_has_a_true_minus_and_a_comma():
     assert text.nats_per_row(info_of(log_likelihood=-2469.14, n_rows=2)) == "−1,234.57 nats per row"
 
