@@ -1,20 +1,16 @@
-"""Charts of sampled chains and of how sure a fit is: traces, densities, ranks, bars."""
-
-from collections.abc import Iterator
+"""Charts of sampled chains and of how sure a fit is: traces, spreads, bars."""
 
 import numpy as np
 import plotly.graph_objects as go
 
-from appca.data.numbers import percent
 from appca.plots.curves import LEAST_SPAN, LINE, likelihood
 from appca.plots.frame import framed
 from appca.plots.palette import CATEGORICAL, MISSING
 
 HEIGHT = 270
 MOST_POINTS = 2000  # of a chain's line; a screen has no more columns
-FEW_VALUES = 25  # whole numbers with at most this many different values are drawn as bars
 CLIMB_SHOWN = 1.5  # of the burn-in's climb, in heights of what was kept
-GRID = 160  # places at which a density is drawn
+BINS = 40
 DASHES = ("solid", "dash", "dot", "dashdot")  # chains differ in more than colour
 DOUBT = 0.5  # membership below this is doubtful
 DOUBTFUL = CATEGORICAL[1]
@@ -51,29 +47,29 @@ def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Fi
     return _finish(figure, "sweep", name)
 
 
-def densities(draws: np.ndarray, name: str) -> go.Figure:
-    """Distribution of a quantity (chain, draw) in each chain.
+def spreads(draws: np.ndarray, name: str) -> go.Figure:
+    """Draw how the draws of a quantity (chain, draw) are spread, one line a chain.
 
-    A smoothed density; bars of the share of draws for whole numbers of few values.
+    Each line has the share of the chain's draws in bins of one width; whole numbers have their own.
     """
-    if _is_count(draws):
-        return _finish(go.Figure(list(_count_bars(draws))), name, "share of draws", bars=True)
     low, high = float(draws.min()), float(draws.max())
-    room = 0.08 * ((high - low) or 1.0)
-    at = np.linspace(low - room, high + room, GRID)
+    if np.array_equal(draws, np.round(draws)) and high - low < BINS:
+        edges = np.arange(low - 0.5, high + 1)
+    else:
+        edges = np.histogram_bin_edges(draws, BINS)
     lines = [
         go.Scatter(
-            x=at,
-            y=_density(chain, at),
+            x=(edges[1:] + edges[:-1]) / 2,
+            y=np.histogram(chain, edges)[0] / len(chain),
             name=_chain(c),
             mode="lines",
-            line={"color": _colour(c), "width": 2, "dash": DASHES[c % len(DASHES)]},
-            hovertemplate=f"chain {c + 1}: %{{x:,.6g}}<extra></extra>",
+            line={"color": _colour(c), "width": 2, "dash": DASHES[c % len(DASHES)], "shape": "hvh"},
+            hovertemplate=f"chain {c + 1}, %{{x:,.6g}}: %{{y:.1%}} of draws<extra></extra>",
         )
         for c, chain in enumerate(draws)
     ]
-    figure = _finish(go.Figure(lines), name, "density")
-    return figure.update_yaxes(showticklabels=False, rangemode="tozero")
+    figure = _finish(go.Figure(lines), name, "share of draws")
+    return figure.update_yaxes(rangemode="tozero", tickformat=".0%")
 
 
 def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go.Figure:
@@ -103,23 +99,6 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
             annotation_position="bottom left",
         )
     return figure
-
-
-def number_of_components(draws: np.ndarray) -> go.Figure:
-    """Posterior of a number of components (chain, draw): share of draws with each number."""
-    values, counts = np.unique(draws, return_counts=True)
-    figure = go.Figure(
-        go.Bar(
-            x=values,
-            y=counts / draws.size,
-            marker={"color": LINE},
-            customdata=[percent(share, 1) for share in counts / draws.size],
-            hovertemplate="%{x} components: %{customdata} of draws<extra></extra>",
-        )
-    )
-    beside = [float(values.min()) - 1.5, float(values.max()) + 1.5]
-    figure.update_xaxes(dtick=max(1, round(np.ptp(values) / 12)), range=beside)
-    return _finish(figure, "components in use", "share of draws", percent=True)
 
 
 def membership(values: np.ndarray) -> go.Figure:
@@ -158,9 +137,7 @@ def _limits(values: np.ndarray, burned: int) -> list[float]:
     return [low - room, high + room]
 
 
-def _finish(
-    figure: go.Figure, x: str, y: str, *, bars: bool = False, percent: bool = False
-) -> go.Figure:
+def _finish(figure: go.Figure, x: str, y: str) -> go.Figure:
     """Give all charts of the page one shape."""
     return framed(
         figure,
@@ -168,12 +145,10 @@ def _finish(
         26,
         8,
         xaxis={"title": x, "showgrid": False},
-        yaxis={"title": y, "nticks": 5, "tickformat": ".0%" if percent else None},
+        yaxis={"title": y, "nticks": 5},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0, "traceorder": "normal"},
         showlegend=len(figure.data) > 1,
         bargap=0.15,
-        bargroupgap=0,
-        barmode="group" if bars else None,
     )
 
 
@@ -183,32 +158,3 @@ def _chain(c: int) -> str:
 
 def _colour(c: int) -> str:
     return CATEGORICAL[c % len(CATEGORICAL)]
-
-
-def _is_count(draws: np.ndarray) -> bool:
-    """Whether bars tell more than a smooth line."""
-    return bool(np.all(draws == np.round(draws))) and len(np.unique(draws)) <= FEW_VALUES
-
-
-def _count_bars(draws: np.ndarray) -> Iterator[go.Bar]:
-    values = np.unique(draws)
-    for c, chain in enumerate(draws):
-        shares = (chain[:, None] == values).mean(axis=0)
-        yield go.Bar(
-            x=values,
-            y=shares,
-            name=_chain(c),
-            marker={"color": _colour(c)},
-            customdata=[percent(share, 1) for share in shares],
-            hovertemplate=f"chain {c + 1}, %{{x}}: %{{customdata}} of draws<extra></extra>",
-        )
-
-
-def _density(draws: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Gaussian kernel density with Silverman's width; at least a step of the grid wide."""
-    few = np.asarray(draws[:: -(-len(draws) // MOST_POINTS)], dtype=np.float64)
-    quartiles = np.subtract(*np.quantile(few, [0.75, 0.25])) / 1.34
-    spread = min(few.std(), quartiles) if quartiles > 0 else few.std()
-    width = max(0.9 * spread * len(few) ** -0.2, at[1] - at[0])
-    near = np.exp(-0.5 * np.square((at[:, None] - few) / width))
-    return np.asarray(near.sum(axis=1) / (len(few) * width * np.sqrt(2 * np.pi)))

@@ -45,13 +45,12 @@ def schedule(shown: Shown) -> Schedule:
 
 
 def folds(shown: Shown) -> None:
-    """Draw traces, the posterior of the number of components and the table, folded."""
+    """Draw traces, what is known of the number of components and the table, folded."""
     with st.expander("Traces", icon=":material/show_chart:"):
         choose_trace(shown)
         draws = shown.fitted.posterior.get("n_components")
         if draws is not None:
             st.caption(number_words(draws, shown.config.k))
-            chart(diagnostics.number_of_components(draws), "chains_number")
     with st.expander("Each quantity", icon=":material/table:"):
         table(shown)
         download(shown)
@@ -82,7 +81,7 @@ def choose_trace(shown: Shown) -> None:
         figure = diagnostics.traces(found[name], capital(name), burn_in + thin, thin)
         chart(figure, "chains_trace")
     with right:
-        chart(diagnostics.densities(found[name], capital(name)), "chains_density")
+        chart(diagnostics.spreads(found[name], capital(name)), "chains_spread")
 
 
 def number_words(draws: np.ndarray, most: int) -> str:

@@ -26,7 +26,6 @@ from appca.ui.session import callbacks, watching
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import LIVE_SECONDS, Shown
 
-LIMITS = {"data": "From the data", "model": "From the model"}
 MANY = 0.5  # share of rows beyond a limit from which something else is wrong than the rows
 
 _live = by_key(8)(project)
@@ -74,27 +73,18 @@ def described(shown: Shown, new: Dataset) -> DescribedData | None:
 
 
 def verdict_of(shown: Shown, seen: DescribedData) -> NewRowsVerdict:
-    """Draw the choice of limits and what they say of all rows together; return the verdict."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        level = one_of(
-            "Limit passed by 1 row in",
-            {level: f"{1 / (1 - level):.0f}" for level in LEVELS},
-            default=0.99,
-            key="new_data_level",
-            help_text="Of the rows of the data, one in so many is beyond each limit.",
-        )
-        source = one_of(
-            "Limits",
-            LIMITS,
-            key="new_data_limits",
-            help_text="The data: what this share of the fitted rows stays below, whatever their "
-            "distribution. The model: chi-square quantiles, for Gaussian scores and noise.",
-        )
-    found = _distances(seen.key, seen.fitted)
-    said = verdict(found, _distances(shown.key, shown.fitted) if source == "data" else None, level)
+    """Draw the choice of the level and what it says of all rows together; return the verdict."""
+    level = one_of(
+        "Limit passed by 1 row in",
+        {level: f"{1 / (1 - level):.0f}" for level in LEVELS},
+        default=0.99,
+        key="new_data_level",
+        help_text="Of the rows of the data, one in so many is beyond each limit.",
+    )
+    said = verdict(_distances(seen.key, seen.fitted), _distances(shown.key, shown.fitted), level)
     st.markdown(summary(said))
     gaps = "" if seen.dataset.missing is None else f" {GAPS}"
-    st.caption(_explanation(shown, level, source) + gaps)
+    st.caption(_explanation(shown) + gaps)
     return said
 
 
@@ -143,17 +133,13 @@ def files(shown: Shown, seen: DescribedData, said: NewRowsVerdict) -> None:
     )
 
 
-def _explanation(shown: Shown, level: float, source: str) -> str:
-    one = f"1 in {1 / (1 - level):.0f}"
-    by_chance = f"If the model held, {one} rows would be beyond each limit."
-    if source == "data":
-        by_chance = f"Of the rows of the data, {one} is beyond each limit."
+def _explanation(shown: Shown) -> str:
     options = shown.config.preprocessing
     what = "the autoencoder" if options.get("vae") else "PCA" if options.get("pca") else ""
     lost = f" What {what} before the fit leaves out of a row is not counted." if what else ""
     return (
-        f"{by_chance} New rows of the same kind pass them a little more often, and clearly more "
-        "often where the data have few rows. A row of another kind fits, too, if the "
+        "New rows of the same kind pass the limits a little more often than the rows of the data, "
+        "and clearly more often where those are few. A row of another kind fits, too, if the "
         f"components happen to rebuild it.{lost}"
     )
 

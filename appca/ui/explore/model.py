@@ -34,27 +34,21 @@ class SettingChoice(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A parameter that is a whole number."""
+    """A parameter that is a number, whole where its limits are."""
 
     label: str
-    least: int
-    most: int
+    least: float
+    most: float
     help: str
 
 
-class Hyperparameter(NamedTuple):
-    """A parameter that is a number above 0."""
-
-    label: str
-    help: str
-
-
+ABOVE_ZERO = (1e-6, 1e6)
 _VARIANCE = (
     "The prior is inverse gamma, with this {} in units of the mean variance of the features."
 )
 _ALPHA = "The prior of alpha is gamma with this {}; shape over rate is its mean."
 
-FIELDS: dict[str, SettingChoice | Number | Hyperparameter] = {
+FIELDS: dict[str, SettingChoice | Number] = {
     "inference": SettingChoice(
         "Inference",
         {"em": "Exact EM", "gibbs": "Gibbs sampling", "hard": "Hard assignment"},
@@ -138,21 +132,21 @@ FIELDS: dict[str, SettingChoice | Number | Hyperparameter] = {
         "Chains that start far from one another and agree have found the same peak. Chains from "
         "one start that agree only show that they move well around it.",
     ),
-    "noise_shape": Hyperparameter("Noise: shape", _VARIANCE.format("shape")),
-    "noise_scale": Hyperparameter("Noise: scale", _VARIANCE.format("scale")),
-    "latent_shape": Hyperparameter("Factor variance: shape", _VARIANCE.format("shape")),
-    "latent_scale": Hyperparameter("Factor variance: scale", _VARIANCE.format("scale")),
-    "loading_shape": Hyperparameter("Loadings: shape", _VARIANCE.format("shape")),
-    "loading_scale": Hyperparameter("Loadings: scale", _VARIANCE.format("scale")),
-    "alpha_shape": Hyperparameter("Alpha: shape", _ALPHA.format("shape")),
-    "alpha_rate": Hyperparameter("Alpha: rate", _ALPHA.format("rate")),
+    "noise_shape": Number("Noise: shape", *ABOVE_ZERO, _VARIANCE.format("shape")),
+    "noise_scale": Number("Noise: scale", *ABOVE_ZERO, _VARIANCE.format("scale")),
+    "latent_shape": Number("Factor variance: shape", *ABOVE_ZERO, _VARIANCE.format("shape")),
+    "latent_scale": Number("Factor variance: scale", *ABOVE_ZERO, _VARIANCE.format("scale")),
+    "loading_shape": Number("Loadings: shape", *ABOVE_ZERO, _VARIANCE.format("shape")),
+    "loading_scale": Number("Loadings: scale", *ABOVE_ZERO, _VARIANCE.format("scale")),
+    "alpha_shape": Number("Alpha: shape", *ABOVE_ZERO, _ALPHA.format("shape")),
+    "alpha_rate": Number("Alpha: rate", *ABOVE_ZERO, _ALPHA.format("rate")),
     "random_state": Number(
         "Seed", 0, 2**31 - 1, "Starts the random numbers: the same seed gives the same fit."
     ),
 }
 FURTHER = {"latent_variance", "mean", "w_update", "z_update", "allocation", "thin", "max_iter"}
 FURTHER |= {"n_paths"}  # behind “Further settings”
-PRIORS = {name for name, field in FIELDS.items() if isinstance(field, Hyperparameter)}
+PRIORS = {name for name in FIELDS if name.endswith(("_shape", "_scale", "_rate"))}
 
 
 def popover(dataset: Dataset) -> None:
@@ -259,31 +253,19 @@ def _grid(names: list[str], now: RunConfig) -> None:
             with column:
                 field = FIELDS[name]
                 if isinstance(field, Number):
-                    limits = (field.least, field.most)
-                    _whole(name, field.label, now, limits, field.help)
-                elif isinstance(field, Hyperparameter):
-                    _above_zero(name, field, now)
+                    _number(name, field, now)
                 else:
                     _choice(name, field, now)
 
 
-def _whole(name: str, label: str, now: RunConfig, limits: tuple[int, int], help_text: str) -> None:
-    key, value = f"set-{name}", int(now.parameters[name])
-    least, most = around(limits, value)
-    st.session_state[key] = value
-    st.number_input(label, least, most, key=key, help=help_text, on_change=_apply, args=[name])
-
-
-def _above_zero(name: str, field: Hyperparameter, now: RunConfig) -> None:
-    key, value = f"set-{name}", float(now.parameters[name])
-    least, most = around((1e-6, 1e6), value)
-    st.session_state[key] = value
+def _number(name: str, field: Number, now: RunConfig) -> None:
+    kind, key = type(field.least), f"set-{name}"
+    value = st.session_state[key] = kind(now.parameters[name])
     st.number_input(
         field.label,
-        least,
-        most,
+        *around((field.least, field.most), value),
         key=key,
-        format="%g",
+        format=None if kind is int else "%g",
         help=field.help,
         on_change=_apply,
         args=[name],

@@ -6,13 +6,11 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.storage.wording import counted
 from appca.ui.parts.text import apart, markdown
 from appca.ui.session import selection
 from appca.ui.session.state import KEYS
 
 PARAMETER = "row"  # in the address
-FOUND = 50  # rows listed whose ids hold what was typed
 WANTED = "point_wanted"
 LONGEST = 200  # characters
 NUMBER = re.compile(r"(row )?(\d{1,15}|\d{1,3}(?:,\d{3}){1,4})", re.IGNORECASE)
@@ -30,8 +28,7 @@ def chosen(dataset: Dataset) -> int:
         linked = _by_id(dataset, wanted)
         rows[dataset.digest] = _first(dataset) if linked is None else linked
         if wanted and linked is None:
-            # as if it had been typed: what it may mean is said
-            st.session_state[WANTED] = wanted[:LONGEST]
+            st.session_state[WANTED] = wanted[:LONGEST]  # as if it had been typed
     row: int = min(rows[dataset.digest], dataset.n_rows - 1)
     st.query_params[PARAMETER] = str(dataset.ids[row])
     value: int = row
@@ -60,14 +57,20 @@ def choose(dataset: Dataset) -> int:
         )
         _step(dataset, row, through, -1)
         _step(dataset, row, through, 1)
-    _matches(dataset)
+    text = st.session_state.get(WANTED, "").strip()
+    if text:  # there only until a row is found
+        st.warning(
+            f"No row has “{markdown(text)}” in its id, and there is no row of that number; "
+            f"numbers go from 1 to {dataset.n_rows:,}."
+        )
     return row
 
 
-def find(dataset: Dataset, text: str) -> np.ndarray:
-    """Return the rows a text stands for: the id itself, else a number from 1, else parts of ids.
+def find(dataset: Dataset, text: str) -> int | None:
+    """Return the row a text stands for: by its id, else its number from 1, else part of its id.
 
     Numbers may be written as they are shown: "1,234", or "row 1,234", which is no part of an id.
+    Of several rows whose ids have that part it is the first, as in the search of the picture.
 
     Parameters
     ----------
@@ -77,11 +80,10 @@ def find(dataset: Dataset, text: str) -> np.ndarray:
     text = text.strip()
     exact = _by_id(dataset, text)
     exact = _by_number(dataset, text) if exact is None else exact
-    if exact is not None:
-        return np.array([exact])
-    if not text:
-        return np.arange(0)
-    return np.flatnonzero(np.char.find(np.char.lower(dataset.ids), text.lower()) >= 0)
+    if exact is not None or not text:
+        return exact
+    found = np.flatnonzero(np.char.find(np.char.lower(dataset.ids), text.lower()) >= 0)
+    return int(found[0]) if len(found) else None
 
 
 def _by_id(dataset: Dataset, text: str) -> int | None:
@@ -113,37 +115,8 @@ def _first(dataset: Dataset) -> int:
 
 def _search(dataset: Dataset) -> None:
     found = find(dataset, st.session_state[WANTED])
-    if len(found) == 1:
-        show(dataset, found[0])
-        st.session_state[WANTED] = ""
-
-
-def _matches(dataset: Dataset) -> None:
-    """Say what a text that is no single row has found; there only until it is cleared."""
-    text = st.session_state.get(WANTED, "").strip()
-    if not text:
-        return
-    found = find(dataset, text)
-    if not len(found):
-        st.warning(
-            f"No row has “{markdown(text)}” in its id, and there is no row of that number; "
-            f"numbers go from 1 to {dataset.n_rows:,}."
-        )
-        return
-    st.pills(
-        f"{counted(len(found), 'row')} with “{markdown(text)}” in the id"
-        + (f", the first {FOUND}" if len(found) > FOUND else ""),
-        found[:FOUND].tolist(),
-        format_func=lambda row: markdown(str(dataset.ids[row])),
-        key="point_match",
-        on_change=_picked,
-        args=[dataset],
-    )
-
-
-def _picked(dataset: Dataset) -> None:
-    if st.session_state["point_match"] is not None:
-        show(dataset, st.session_state["point_match"])
+    if found is not None:
+        show(dataset, found)
         st.session_state[WANTED] = ""
 
 

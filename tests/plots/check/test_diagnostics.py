@@ -28,29 +28,29 @@ def test_a_long_trace_is_drawn_by_an_even_selection_at_the_right_sweeps():
     np.testing.assert_array_equal(line.x, line.y + 1)
 
 
-def test_a_density_is_one_and_sits_where_the_draws_are(seed):
+def test_a_spread_is_one_and_sits_where_the_draws_are(seed):
     draws = chains(seed, (2, 4000)) + np.array([[0.0], [6.0]])
-    figure = diagnostics.densities(draws, "x")
+    figure = diagnostics.spreads(draws, "x")
     for line, centre in zip(figure.data, (0.0, 6.0), strict=True):
         step = line.x[1] - line.x[0]
-        assert line.y.sum() * step == pytest.approx(1.0, abs=0.02)
-        assert (line.x * line.y).sum() * step == pytest.approx(centre, abs=0.15)
-        assert line.y.max() == pytest.approx(0.4, abs=0.06)  # of a standard normal
+        assert line.y.sum() == pytest.approx(1.0)
+        assert (line.x * line.y).sum() == pytest.approx(centre, abs=0.15)
+        assert line.y.max() / step == pytest.approx(0.4, abs=0.06)  # of a standard normal
     assert figure.data[0].line.dash != figure.data[1].line.dash
 
 
-def test_a_stuck_chain_still_has_a_density():
+def test_a_stuck_chain_still_has_a_spread():
     draws = np.stack([np.full(50, 1.5), np.linspace(0, 3, 50)])
-    for line in diagnostics.densities(draws, "x").data:
-        assert np.isfinite(line.y).all()
+    for line in diagnostics.spreads(draws, "x").data:
+        assert line.y.sum() == pytest.approx(1.0)
 
 
-def test_whole_numbers_of_few_values_are_bars_of_their_shares():
+def test_whole_numbers_have_a_place_each():
     draws = np.array([[4, 4, 5, 5], [5, 5, 5, 7]])
-    first, second = diagnostics.densities(draws, "components").data
-    np.testing.assert_array_equal(first.x, [4, 5, 7])
-    np.testing.assert_array_equal(first.y, [0.5, 0.5, 0.0])
-    np.testing.assert_array_equal(second.y, [0.0, 0.75, 0.25])
+    first, second = diagnostics.spreads(draws, "components").data
+    np.testing.assert_array_equal(first.x, [4, 5, 6, 7])
+    np.testing.assert_array_equal(first.y, [0.5, 0.5, 0.0, 0.0])
+    np.testing.assert_array_equal(second.y, [0.0, 0.75, 0.0, 0.25])
 
 
 def test_the_burn_in_is_shaded_as_far_as_it_went():
@@ -69,11 +69,6 @@ def test_all_that_was_kept_is_in_sight_and_a_long_climb_does_not_flatten_it():
     assert -106 < low < -101 < -99 < high < -98
     low, high = diagnostics.likelihood_with_burn_in(values[20:], 1, 0).layout.yaxis.range
     assert low < values[20:].min() < values[20:].max() < high
-
-
-def test_the_number_of_components_is_its_share_of_all_draws():
-    (bars,) = diagnostics.number_of_components(np.array([[6, 6, 7], [6, 8, 8]])).data
-    assert dict(zip(bars.x, bars.y, strict=True)) == {6: 0.5, 7: 1 / 6, 8: 1 / 3}
 
 
 def test_membership_counts_every_row_and_colours_the_doubtful(seed):

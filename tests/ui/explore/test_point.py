@@ -37,8 +37,7 @@ def test_a_row_is_linked_by_its_id_and_found_by_id_number_or_part(start):
     app.button(key="point_previous").click().run()
     assert address(healthy(app))["row"] == "digit-1795"
     app.text_input(key="point_wanted").set_value("GIT-179").run()
-    assert any("8 rows" in one.label for one in app.get("button_group"))
-    assert address(app)["row"] == "digit-1795"
+    assert address(healthy(app))["row"] == "digit-179"
 
 
 @pytest.mark.parametrize(
@@ -60,7 +59,8 @@ def test_a_row_is_linked_by_its_id_and_found_by_id_number_or_part(start):
 def test_a_number_is_found_as_it_is_written_on_the_page(ids, text, found):
     names = np.array([ids.format(row + 1) for row in range(1300)])
     dataset = Dataset("t", np.arange(2600.0).reshape(1300, 2), names)
-    assert names[point_choice.find(dataset, text)].tolist() == ([found] if found else [])
+    row = point_choice.find(dataset, text)
+    assert (None if row is None else names[row]) == found
 
 
 @pytest.mark.parametrize("wrong", ["nonsense", "<script>", "5000", "9" * 5000])
