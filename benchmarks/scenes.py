@@ -126,7 +126,7 @@ def scene_from(fitted: FittedRun, dataset: Dataset) -> Scene:
         centre = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
         axes = np.linalg.lstsq(sample - centre, scores, rcond=None)[0]
         scores = (dataset.X - centre) @ axes
-    return scene_of(fitted, dataset, (), colourings, {"pca": Map("PCA", scores)})
+    return scene_of(fitted, dataset, colourings, {"pca": Map("PCA", scores)})
 
 
 Made = Callable[[Path], tuple[FittedRun, Dataset]]

@@ -58,7 +58,6 @@ class Levels(NamedTuple):
     table: tuple[str, ...]  # (n_levels,) hex; the last one is for missing values
     shapes: tuple[str, ...]  # (n_levels,) members of SHAPES
     limits: tuple[float, float] | None  # of a number: the values of the first and the last level
-    clipped: tuple[bool, bool]  # whether values lie below and above the limits
 
 
 def categories(column: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
@@ -88,7 +87,7 @@ def colour_by(name: str, column: np.ndarray) -> Colour:
     return Colour("category", name, codes, names)
 
 
-def levels(colour: Colour | None, n_rows: int) -> Levels:
+def levels(colour: Colour, n_rows: int) -> Levels:
     """Reduce a colouring to one code per row and a table of colours.
 
     Raises
@@ -96,9 +95,6 @@ def levels(colour: Colour | None, n_rows: int) -> Levels:
     ValueError
         When there is not one value per row, or the kind is unknown.
     """
-    if colour is None:
-        zeros = np.zeros(n_rows, np.uint8)
-        return Levels(zeros, (NEUTRAL, MISSING), ("circle",) * 2, None, (False, False))
     if len(colour.values) != n_rows:
         message = (
             f"The colouring {colour.name!r} has {len(colour.values):,} values for {n_rows:,} rows; "
@@ -153,7 +149,7 @@ def _category_levels(colour: Colour) -> Levels:
     table = (*(class_colour(code, count) for code in range(count)), MISSING)
     shapes = (*map(class_shape, range(count)), "circle")
     coded = np.where(codes < 0, count, codes).astype(dtype)
-    return Levels(coded, table, shapes, None, (False, False))
+    return Levels(coded, table, shapes, None)
 
 
 def _number_levels(colour: Colour) -> Levels:
@@ -165,6 +161,5 @@ def _number_levels(colour: Colour) -> Levels:
     width = (high - low) or 1.0
     scaled = np.clip((np.where(finite, values, low) - low) / width, 0, 1) * (LEVELS - 1)
     codes = np.where(finite, np.rint(scaled), LEVELS).astype(np.uint8)
-    clipped = (bool((values[finite] < low).any()), bool((values[finite] > high).any()))
     table = (*viridis(LEVELS), MISSING)
-    return Levels(codes, table, ("circle",) * len(table), (float(low), float(high)), clipped)
+    return Levels(codes, table, ("circle",) * len(table), (float(low), float(high)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.plots.explore.scene.scene import Map, NumberedComponent, scene_of
+from appca.plots.explore.scene.scene import Map, scene_of
 from appca.plots.palette import Colour
 from benchmarks.scenes import write
 from tests.fitted_runs import fitted_run
@@ -35,15 +35,16 @@ def write_scene(folder: Path, L: int, numbers: list[int]) -> None:
         n_active=L,
         membership=random.random(N).astype(np.float32),
         components=random.normal(size=(K, 144)),
+        numbers=tuple(numbers),
+        names=("",) * K,
     )
     images = np.zeros((N, 12, 12), np.uint8)
     images[np.arange(N), classes * 3] = 255
     ids = np.array([f"bar {row}" for row in range(N)])
     dataset = Dataset("bars", images.reshape(N, 144).astype(np.float32), ids, image_shape=(12, 12))
-    components = [NumberedComponent(number) for number in numbers]
     colour = Colour("category", "Bar", classes, ("a", "b", "c", "d"))
     maps = {"pca": Map("PCA", scores[:, :2])}
-    scene = scene_of(run, dataset, components, {"label": colour, "other": colour}, maps)
+    scene = scene_of(run, dataset, {"label": colour, "other": colour}, maps)
     write(scene, folder)
 
 

@@ -66,7 +66,7 @@ def test_the_rebuilt_row_is_that_of_numpy_under_pointer_and_keys(visit, server):
     first = is_rebuilt()[0]
     reach = float(np.abs(fitted.scores[:, 0]).max())
     assert first == pytest.approx(reach * 48 / 50, rel=1e-3)
-    assert float(sliders.nth(0).get_attribute("aria-valuenow")) == pytest.approx(first, abs=1e-3)
+    assert float(sliders.nth(0).input_value()) == pytest.approx(first, abs=1e-3)
     page.locator(".ca-steer-reset").click()
     assert is_rebuilt() == [0, 0, 0, 0]
 

@@ -17,10 +17,10 @@
  * @property {number[]} z @property {[number, number]} pair @property {HTMLElement} root
  */
 
-/** @type {WeakMap<Element, {id: string, steer: Steer, stop: () => void}>} */
+/** @type {WeakMap<Element, {id: string, steer: Steer}>} */
 const shown = new WeakMap();
 const PAD = 300; // CSS pixels of the panel's side
-const STEPS = 50; // of a key from the middle of a slider to its end
+const NEAR = 0.005; // of a reach: so near to zero a slider stands at it
 
 /** @param {{data: Message, parentElement: HTMLElement}} call */
 export default function show({ data, parentElement }) {
@@ -29,10 +29,10 @@ export default function show({ data, parentElement }) {
   const dark = isDark(root);
   const id = `${data.id} ${dark}`;
   if (before?.id !== id) {
-    before?.stop();
     const same = before && before.steer.data.id === data.id;
     const steer = begun(root, data, same ? before.steer : null);
-    shown.set(root, { id, steer, stop: build(steer) });
+    shown.set(root, { id, steer });
+    build(steer);
     draw(steer);
   }
 }
@@ -46,7 +46,7 @@ function begun(root, data, old) {
   return { data, root, patterns, average: floats(data.average), scores: floats(data.cloud.scores), codes: bytes(data.cloud.codes), z: old?.z ?? [...data.start], pair };
 }
 
-/** The parts of the page, once a fit or start. @param {Steer} steer @returns {() => void} */
+/** The parts of the page, once a fit or start. @param {Steer} steer */
 function build(steer) {
   const { root, data } = steer;
   root.replaceChildren();
@@ -66,8 +66,9 @@ function build(steer) {
   list.append(...data.parts.map((_, k) => slider(steer, k)));
   root.append(pad, seen, list);
   if (!data.image) bars(steer);
-  const stops = [drag(plane, (x, y) => moved(steer, x, y)), ...[...list.querySelectorAll('[role=slider]')].map((one, k) => drag(/** @type {HTMLElement} */ (one), (x) => setOne(steer, k, (2 * x - 1) * reach(steer, k))))];
-  return () => stops.forEach((stop) => stop());
+  const follow = (/** @type {PointerEvent} */ event) => drag(steer, plane, event);
+  plane.addEventListener('pointerdown', follow);
+  plane.addEventListener('pointermove', follow);
 }
 
 /** The row itself, to compare with. @param {string} source @param {string} name */
@@ -102,55 +103,30 @@ function slider(steer, k) {
     image.alt = '';
     line.append(image);
   }
-  const track = node('div', 'ca-steer-track');
-  const attributes = { role: 'slider', tabindex: '0', 'aria-label': named(part), 'aria-valuemin': String(-part.reach), 'aria-valuemax': String(part.reach) };
-  Object.entries(attributes).forEach(([name, value]) => track.setAttribute(name, value));
-  track.append(node('i', 'ca-steer-fill'), node('b', 'ca-steer-knob'));
-  track.addEventListener('keydown', (event) => keyed(steer, k, event));
-  line.append(node('span', 'ca-steer-name', named(part)), track, node('span', 'ca-steer-value'));
+  const input = document.createElement('input');
+  Object.assign(input, { type: 'range', min: -reach(steer, k), max: reach(steer, k), step: 'any' });
+  input.setAttribute('aria-label', named(part));
+  input.addEventListener('input', () => setOne(steer, k, input.valueAsNumber));
+  line.append(node('span', 'ca-steer-name', named(part)), input, node('span', 'ca-steer-value'));
   return line;
 }
 
-/** @param {Steer} steer @param {number} k @param {KeyboardEvent} event */
-function keyed(steer, k, event) {
-  const step = reach(steer, k) / STEPS;
-  /** @type {Record<string, number>} */
-  const to = { ArrowRight: steer.z[k] + step, ArrowUp: steer.z[k] + step, ArrowLeft: steer.z[k] - step, ArrowDown: steer.z[k] - step, PageUp: steer.z[k] + 10 * step, PageDown: steer.z[k] - 10 * step, Home: -reach(steer, k), End: reach(steer, k), 0: 0 };
-  if (!(event.key in to)) return;
-  event.preventDefault();
-  setOne(steer, k, to[event.key]);
-}
-
-/** Follow a pointer over an element: places from 0 to 1. @param {HTMLElement} on @param {(x: number, y: number) => void} act @returns {() => void} */
-function drag(on, act) {
-  const follow = (/** @type {PointerEvent} */ event) => {
-    if (event.type === 'pointerdown') on.setPointerCapture(event.pointerId);
-    if (!event.buttons) return;
-    const box = on.getBoundingClientRect();
-    act(within((event.clientX - box.left) / box.width, 0, 1), within((event.clientY - box.top) / box.height, 0, 1));
-  };
-  on.addEventListener('pointerdown', follow);
-  on.addEventListener('pointermove', follow);
-  return () => {
-    on.removeEventListener('pointerdown', follow);
-    on.removeEventListener('pointermove', follow);
-  };
-}
-
-/** @param {Steer} steer @param {number} x @param {number} y */
-function moved(steer, x, y) {
+/** Follow a pointer over the panel. @param {Steer} steer @param {HTMLElement} on @param {PointerEvent} event */
+function drag(steer, on, event) {
+  if (event.type === 'pointerdown') on.setPointerCapture(event.pointerId);
+  if (!event.buttons) return;
+  const box = on.getBoundingClientRect();
   const z = [...steer.z];
   const [a, b] = steer.pair;
-  z[b] = (1 - 2 * y) * reach(steer, b);
-  z[a] = (2 * x - 1) * reach(steer, a);
+  z[b] = within(1 - (2 * (event.clientY - box.top)) / box.height, -1, 1) * reach(steer, b);
+  z[a] = within((2 * (event.clientX - box.left)) / box.width - 1, -1, 1) * reach(steer, a);
   set(steer, z);
 }
 
 /** Set one score. @param {Steer} steer @param {number} k @param {number} value */
 function setOne(steer, k, value) {
   const z = [...steer.z];
-  z[k] = within(value, -reach(steer, k), reach(steer, k));
-  if (Math.abs(z[k]) < reach(steer, k) / STEPS / 4) z[k] = 0;
+  z[k] = Math.abs(value) < NEAR * reach(steer, k) ? 0 : value;
   set(steer, z);
 }
 
@@ -228,11 +204,8 @@ function bar(steer, { low, high }, j, value) {
 
 /** @param {Steer} steer @param {HTMLElement} line @param {number} k */
 function track(steer, line, k) {
-  const place = 50 + (50 * within(steer.z[k], -reach(steer, k), reach(steer, k))) / reach(steer, k);
-  fill(line, 50, place);
-  /** @type {HTMLElement} */ (line.querySelector('.ca-steer-knob')).style.left = `${place}%`;
-  const slide = /** @type {HTMLElement} */ (line.querySelector('[role=slider]'));
-  slide.setAttribute('aria-valuenow', steer.z[k].toFixed(4));
+  const slide = /** @type {HTMLInputElement} */ (line.querySelector('input'));
+  slide.value = String(steer.z[k]);
   slide.setAttribute('aria-valuetext', rounded(steer.z[k]));
   text(line, '.ca-steer-value', rounded(steer.z[k]));
   line.classList.toggle('ca-unused', steer.z[k] === 0);

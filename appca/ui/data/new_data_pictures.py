@@ -8,7 +8,7 @@ import streamlit as st
 from appca.analysis.data.new_data import NewRowsVerdict
 from appca.analysis.fitted import DescribedRows, FittedRun
 from appca.data.dataset import Dataset
-from appca.plots.explore.scene.scene import NEW, Scene
+from appca.plots.explore.scene.scene import Scene
 from appca.plots.explore.scene.shown import lines_of, scene_shown
 from appca.plots.palette import Colour
 from appca.storage.wording import counted
@@ -73,10 +73,9 @@ def draw(
 
 @by_key(2)
 def _scene(both: OldAndNewRows, codes: np.ndarray) -> Scene:
-    outside = np.where(codes == OLD, 0, NEW).astype(np.uint8)
     colouring = Colour("category", "New rows", codes, KINDS)
     return scene_shown(
-        both.dataset, both.fitted, outside=outside, colourings={COLOURING: colouring}
+        both.dataset, both.fitted, outside=codes != OLD, colourings={COLOURING: colouring}
     )
 
 

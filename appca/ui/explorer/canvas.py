@@ -1,19 +1,19 @@
 """The canvas on a page: rows in one zoomable picture, with the pages' selection or its own."""
 
 import base64
-import binascii
 import logging
-import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import streamlit as st
+from msgspec import Meta
 
 from appca.analysis.explore.umap import Embedding
 from appca.data.dataset import Dataset
 from appca.plots.explore.scene.scene import Map
 from appca.plots.explore.scene.shown import plane
+from appca.storage.schema import FromOne, fitted
 from appca.ui.explorer import bundle, serving
 from appca.ui.explorer.scenes import PageScene, scene_of_fit, scene_of_run
 from appca.ui.session import selection
@@ -29,7 +29,6 @@ _canvas = st.components.v2.component(
     css=(FOLDER / "canvas.css").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
-MOUNT = re.compile(r"[A-Za-z0-9-]{1,40}")
 log = logging.getLogger(__name__)
 
 
@@ -92,8 +91,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     height : int or str, optional
         Pixels, or a length as CSS has it; by default what a window leaves below a page's head.
     options : mapping, optional
-        Further `Options` of `canvas/types.js`. "panels": names as "{2,5}", or the numbers of the
-        components, of the only panels to show, without maps and title.
+        Further `Options` of `canvas/types.js`.
     selected : ndarray of shape (N,), bool, optional
         Rows to show as selected; by default those of all pages, which a lasso then changes.
     on_select : callable, optional
@@ -120,7 +118,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         key=key,
         data={
             "scene": serving.address(scene.scene, dataset, scene.key, scene.lines, scene.scores),
-            "options": told | _named(options or {}),
+            "options": told | dict(options or {}),
             "height": f"{height}px" if isinstance(height, int) else height,
             "selected": _packed(chosen),
             "seen": st.session_state.get(f"{key}-seen"),
@@ -130,16 +128,6 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         on_layout_change=on_other_layout,
         on_lost_change=_nothing,
     )
-
-
-def _named(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as the browser takes them: panels by name."""
-
-    def name(panel: str | Sequence[int]) -> str:
-        return panel if isinstance(panel, str) else f"{{{','.join(map(str, sorted(panel)))}}}"
-
-    panels = options.get("panels")
-    return {**options} if panels is None else {**options, "panels": [*map(name, panels)]}
 
 
 def _packed(mask: np.ndarray | None) -> str | None:
@@ -156,70 +144,47 @@ def _nothing() -> None:
 # What comes back from the browser, checked before it is believed
 
 
-def read_stamp(state: Any) -> tuple[str, int] | None:
-    """Read which selection this is, without its rows; None when there is none.
+class SelectionMessage(NamedTuple):
+    """A selection as a hand has made it.
 
-    A stamp is which life of the component on a page made it, and which one of that life it is.
+    Its stamp is which life of the component on a page made it, and which one of that life it is:
+    Streamlit keeps the component's state over reruns, so the stamp tells what is new in it.
+    """
+
+    mount: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,40}\Z")]
+    number: FromOne
+    bits: bytes | None = None  # one a row, the first the lowest; None where nothing is selected
+
+
+def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
+    """Return the selected rows (n_rows,), bool.
 
     Raises
     ------
     ValueError
-        When the stamp is not a short name and a count.
+        When there is not exactly one bit a row.
     """
-    raw = state.get("selection") if hasattr(state, "get") else None
-    if raw is None:
-        return None
-    mount, number = (raw.get("mount"), raw.get("number")) if hasattr(raw, "get") else (None, None)
-    if isinstance(mount, str) and MOUNT.fullmatch(mount) and type(number) is int and number >= 1:
-        return mount, number
-    message = "The browser sent a selection without a valid stamp; it is ignored."
-    raise ValueError(message)
-
-
-def read_selection(state: Any, n_rows: int) -> np.ndarray | None:
-    """Read the selected rows (n_rows,), bool, out of a component's state; None if cleared.
-
-    Its key "selection" holds {"mount", "number", "bits"}.
-
-    Raises
-    ------
-    ValueError
-        When the bits are not base64 of exactly one bit a row.
-    """
-    bits = None if read_stamp(state) is None else state["selection"].get("bits")
     if bits is None:
-        return None
-    try:
-        raw = base64.b64decode(bits, validate=True)
-    except (TypeError, ValueError, binascii.Error) as error:
-        message = "The browser sent a selection that is not base64; it is ignored."
-        raise ValueError(message) from error
-    if len(raw) != -(-n_rows // 8):
-        message = (
-            f"The browser sent a selection of {len(raw):,} bytes for {n_rows:,} rows, which need "
-            f"{-(-n_rows // 8):,}; it is ignored."
-        )
-        raise ValueError(message)
-    flags = np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little").astype(bool)
-    if flags[n_rows:].any():
-        message = f"The browser selected rows beyond the last of {n_rows:,}; it is ignored."
+        return np.zeros(n_rows, bool)
+    flags = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little").astype(bool)
+    if len(bits) != -(-n_rows // 8) or flags[n_rows:].any():
+        message = f"It has {len(bits):,} bytes for {n_rows:,} rows, or rows beyond the last."
         raise ValueError(message)
     return flags[:n_rows]
 
 
 def _newer(key: str, n_rows: int) -> np.ndarray | None:
-    """Return what was selected since the last look, none of the rows if cleared; else None.
-
-    Streamlit keeps the component's state over reruns, so a stamp tells what is new in it.
-    """
+    """Return what was selected since the last look, none of the rows if cleared; else None."""
     memory, state = f"{key}-seen", st.session_state.get(key)
-    try:
-        stamp = read_stamp(state)
-        if stamp is None or stamp == st.session_state.get(memory):
-            return None
-        st.session_state[memory] = stamp
-        found = read_selection(state, n_rows)
-    except ValueError as error:
-        log.warning("%s", error)
+    told = state.get("selection") if isinstance(state, Mapping) else None
+    if told is None:
         return None
-    return np.zeros(n_rows, bool) if found is None else found
+    try:
+        mount, number, bits = fitted(SelectionMessage, dict(told))
+        if (mount, number) == st.session_state.get(memory):
+            return None
+        st.session_state[memory] = (mount, number)
+        return read_selection(bits, n_rows)
+    except (TypeError, ValueError) as error:
+        log.warning("The browser sent a selection that is ignored: %s", error)
+        return None

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import in_units_of_the_fit, number_of
+from appca.analysis.components.components import in_units_of_the_fit
 from appca.analysis.explore.subspaces import opens_in_pair_view, pairs, ranked, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import similar
@@ -93,7 +93,7 @@ def _panel(dataset: Dataset, shown: Shown, found: FoundGroups, group: SimilarRow
         colouring,
         key="similar_panel",
         height=PANEL_HEIGHT,
-        options={"panels": [[number_of(shown.fitted, k) for k in group.components]]},
+        options={"panels": [title(group.components, shown.fitted.numbers)]},
     )
 
 

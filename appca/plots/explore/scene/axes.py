@@ -23,7 +23,6 @@ class Axes(NamedTuple):
     ranges: np.ndarray  # (n_panels, 2, 2) from and to, of x and of y
     x: np.ndarray  # (points,) float32
     y: np.ndarray  # (points,)
-    clipped: np.ndarray  # (n_panels,) points outside of the ranges
 
 
 def by_pair(groups: Groups) -> np.ndarray:
@@ -61,11 +60,7 @@ def placed(
     else:
         ranges = component_ranges[shown]
     ranges[shown == JITTER] = (-REACH, REACH)
-    outside = np.zeros(len(rows), bool)
-    for axis, values in enumerate(along):
-        outside |= (values < ranges[panel, axis, 0]) | (values > ranges[panel, axis, 1])
-    clipped = np.bincount(panel[outside], minlength=len(groups.components))
-    return Axes(shown, ranges, along[0], along[1], clipped)
+    return Axes(shown, ranges, along[0], along[1])
 
 
 def of_components(usage: Usage) -> np.ndarray:

@@ -52,7 +52,7 @@ def map_layout(usage: Usage, title: str, coordinates: np.ndarray) -> tuple[Layou
     whole = groups.whole(usage)
     x, y = positions[whole.rows].T
     shown = np.zeros((1, 2), np.int64)
-    on_axes = Axes(shown, np.array([[[0.0, 1.0]] * 2]), x, y, np.zeros(1, np.int64))
+    on_axes = Axes(shown, np.array([[[0.0, 1.0]] * 2]), x, y)
     layout = _layout("map", title, whole, on_axes, usage, [(0, 0)])
     panel = layout.header["panels"][0]
     panel |= {"axes": [0, 1], "range": _ranges(limits)}
@@ -122,7 +122,6 @@ def _layout(
             "cell": list(cells[p]),
             "levels": levels[p, : _last(levels[p])].tolist(),
             "range": _ranges(on_axes.ranges[p]),
-            "clipped": int(on_axes.clipped[p]),
         }
         for p, one in enumerate(found.components)
     ]

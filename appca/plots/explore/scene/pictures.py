@@ -8,13 +8,9 @@ import numpy as np
 from appca.analysis.components.components import in_data_space, in_units_of_the_fit
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.plots.components.components import pixels_of, ranked_loadings
+from appca.plots.components.components import diverging, pixels_of, ranked_loadings
 from appca.plots.explore.scene.sheets import cell_of, on_sheet, png_of
-from appca.plots.explore.sprites import LARGEST_TILE, SHEET_SIDE, resized
-
-# below zero, zero and above, on white and on a dark ground, where zero is the panel
-LIGHT = ((47, 111, 179), (250, 250, 250), (200, 60, 40))
-DARK = ((106, 169, 233), (22, 29, 39), (242, 133, 123))
+from appca.plots.explore.sprites import SHEET_SIDE, resized, tile_of
 
 
 class ComponentSheet(NamedTuple):
@@ -37,8 +33,8 @@ def component_pictures(
     values = np.stack([pixels_of(one, shape) for one in in_data_space(fitted)[order]])
     limit = np.abs(values).max(axis=(1, 2), keepdims=True)
     values = values / np.where(limit > 0, limit, 1.0)
-    tile = _tile(values.shape[1:])
-    both = resized(np.concatenate([_coloured(values, ends) for ends in (LIGHT, DARK)]), tile)
+    tile = tile_of(shape)
+    both = resized(np.concatenate([diverging(values, 1.0, dark=on) for on in (False, True)]), tile)
     cell = cell_of(max(tile))
     seams = [((cell - side) // 2, -(-(cell - side) // 2)) for side in tile]
     cells = np.pad(both, [(0, 0), *seams, (0, 0)], mode="edge")  # no dark rim when enlarged
@@ -67,17 +63,3 @@ def strongest_columns(fitted: FittedRun, dataset: Dataset) -> list[list[tuple[st
         ]
         for weights in in_units_of_the_fit(fitted)
     ]
-
-
-def _tile(shape: tuple[int, ...]) -> tuple[int, int]:
-    shrink = min(1.0, LARGEST_TILE / max(shape))
-    return max(1, round(shape[0] * shrink)), max(1, round(shape[1] * shrink))
-
-
-def _coloured(values: np.ndarray, ends: tuple[tuple[int, int, int], ...]) -> np.ndarray:
-    """Signed values from -1 to 1 as colours between three."""
-    low, zero, high = (np.array(end, np.float64) for end in ends)
-    strength = np.abs(values)[..., None]
-    end = np.where(values[..., None] < 0, low, high)
-    colours: np.ndarray = np.rint(zero + (end - zero) * strength)
-    return colours.astype(np.uint8)

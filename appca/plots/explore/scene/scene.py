@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca.analysis.components.components import number_of, own_name
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots import palette
@@ -18,15 +19,6 @@ from appca.plots.explore.scene.usage import Usage, usage_of
 
 FORMAT = 1
 DOUBT_BELOW = 128  # of 255: a row whose support is less probable than 1/2 is drawn hollow
-MASKED, OUTLIER, NEW = 1, 2, 4  # flags of "outside"
-
-
-class NumberedComponent(NamedTuple):
-    """What people see of a component: the number stays the same over K, L, seeds and previews."""
-
-    number: int  # from 1
-    name: str = ""
-    colour: str = ""  # by the number where none is given
 
 
 class Map(NamedTuple):
@@ -48,7 +40,6 @@ class Scene(NamedTuple):
 def scene_of(
     fitted: FittedRun,
     dataset: Dataset,
-    components: Sequence[NumberedComponent] = (),
     colourings: Mapping[str, palette.Colour] | None = None,
     maps: Mapping[str, Map] | None = None,
     outside: np.ndarray | None = None,
@@ -61,24 +52,22 @@ def scene_of(
     fitted : FittedRun
     dataset : Dataset
         The rows that were fitted.
-    components : sequence of NumberedComponent
-        One a component of the run; by default those that the run knows.
     colourings : mapping of str to Colour
         By key; the first is shown first.
     maps : mapping of str to Map
         By name of the layout: "pca", "umap".
-    outside : ndarray of uint8, shape (N,), optional
-        Flags MASKED, OUTLIER, NEW.
+    outside : ndarray of bool, shape (N,), optional
+        Rows that are marked: new ones among those of the fit.
     lines : sequence of RowText
         Of the hover card.
     """
-    numbered = _numbered(components, fitted)
-    order = np.argsort([one.number for one in numbered], kind="stable")
+    numbers = fitted.numbers or range(1, len(fitted.components) + 1)
+    order = np.argsort(numbers, kind="stable")
     usage = usage_of(fitted, order)
     given = (colourings or {}, maps or {}, lines)
     with ThreadPoolExecutor(1) as beside:  # each half takes a second where there are a million rows
         rows = beside.submit(_of_rows, dataset, usage, given)
-        made = _of_run(fitted, dataset, usage, (numbered, order), outside)
+        made = _of_run(fitted, dataset, usage, order, outside)
     of_rows = rows.result()
     layouts = made.meta["layouts"] | of_rows.meta["layouts"]
     buffers = made.buffers | of_rows.buffers
@@ -91,13 +80,11 @@ def _of_run(
     fitted: FittedRun,
     dataset: Dataset,
     usage: Usage,
-    known: tuple[list[NumberedComponent], np.ndarray],
+    order: np.ndarray,
     outside: np.ndarray | None,
 ) -> Scene:
     """Return what is known of the components, and the panels in which the rows stand."""
-    numbered, order = known
-    ranges = of_components(usage)
-    found = layouts_of(usage, ranges)
+    found = layouts_of(usage, of_components(usage))
     doubt = np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)
     buffers = {f"order.{name}": layout.order for name, layout in found.items()}
     buffers |= {"components": usage.slots, "scores": usage.scores, "doubt": doubt}
@@ -105,10 +92,10 @@ def _of_run(
         buffers["outside"] = outside.astype(np.uint8)
     drawn = pictures.component_pictures(fitted, dataset, order)
     columns = pictures.strongest_columns(fitted, dataset)
-    described = _described(usage, fitted, numbered, order, ranges)
     meta = {
         "components": [
-            one | {"columns": columns[k]} for one, k in zip(described, order, strict=True)
+            {"number": number_of(fitted, k), "name": own_name(fitted, k), "columns": columns[k]}
+            for k in order.tolist()
         ],
         "n_active": fitted.n_active,
         "first": first_of(found),
@@ -150,38 +137,6 @@ def _of_rows(
     return Scene(meta, buffers | texts, sheets, None)
 
 
-def _numbered(
-    components: Sequence[NumberedComponent], fitted: FittedRun
-) -> list[NumberedComponent]:
-    if not components:
-        count = len(fitted.components)
-        numbers, names = fitted.numbers or range(1, count + 1), fitted.names or ("",) * count
-        components = [NumberedComponent(*one) for one in zip(numbers, names, strict=True)]
-    return [
-        one._replace(colour=one.colour or palette.class_colour(one.number - 1))
-        for one in components
-    ]
-
-
-def _described(
-    usage: Usage,
-    fitted: FittedRun,
-    numbered: list[NumberedComponent],
-    order: np.ndarray,
-    ranges: np.ndarray,
-) -> list[dict[str, Any]]:
-    used = usage.active.sum(axis=0)
-    return [
-        {
-            **numbered[k]._asdict(),
-            "variance": float(f"{fitted.explained_variance[k]:.6g}"),
-            "used": int(used[place]),
-            "range": [float(f"{end:.6g}") for end in ranges[place]],
-        }
-        for place, k in enumerate(order)
-    ]
-
-
 def _colouring(colour: palette.Colour, n_rows: int) -> tuple[dict[str, Any], np.ndarray]:
     """Return a colouring for the header and its codes (N,); the last code is for missing values."""
     levels = palette.levels(colour, n_rows)
@@ -190,9 +145,7 @@ def _colouring(colour: palette.Colour, n_rows: int) -> tuple[dict[str, Any], np.
         "title": colour.name,
         "names": list(colour.names),
         "table": list(levels.table),
-        "dark": list(levels.table),
         "limits": levels.limits,
-        "clipped": levels.clipped,
     }
     if len(set(levels.shapes)) > 1:
         header["shapes"] = list(levels.shapes)

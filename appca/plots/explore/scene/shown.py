@@ -30,8 +30,8 @@ def scene_shown(
         Turned, numbered and named already, see `numbering.numbered`.
     maps : mapping of str to Map, optional
         "pca" and, where there is one, "umap".
-    outside : ndarray of uint8, shape (N,), optional
-        Flags of rows; see `scene_of`.
+    outside : ndarray of bool, shape (N,), optional
+        Rows that are marked; see `scene_of`.
     feature : str, optional
         Key of a feature that rows can be coloured by, too; see `colours.colour_of`.
     colourings : mapping of str to Colour, optional
@@ -40,7 +40,7 @@ def scene_shown(
     keys = [*colour_choices(dataset), *([feature] if feature else [])]
     choices = {key: colour_of(dataset, fitted, key) for key in keys} | dict(colourings or {})
     lines = lines_of(dataset, fitted)
-    return scene_of(fitted, dataset, (), choices, maps, outside, lines)
+    return scene_of(fitted, dataset, choices, maps, outside, lines)
 
 
 def lines_of(dataset: Dataset, fitted: FittedRun) -> list[RowText]:

@@ -26,7 +26,7 @@ export function rgb(hex) {
  */
 export function paletteBytes(colouring, dark) {
   const theme = dark ? THEMES.dark : THEMES.light;
-  const hexes = (dark && colouring?.dark) || colouring?.table || [];
+  const hexes = colouring?.table ?? [];
   const ramp = colouring?.kind === 'quantity';
   const stops = (ramp && hexes.length < 2 ? [theme.low, theme.high] : hexes).map(rgb);
   const grey = rgb(theme.grey);

@@ -8,7 +8,6 @@
  * @typedef {object} Component
  * @property {number} number what people see
  * @property {string} [name] what a person called it
- * @property {number} [variance] @property {number} [used] @property {string} [colour]
  * @property {[string, number][]} [columns] of a table that weigh most, from -1 to 1
  *
  * @typedef {object} PanelMeta
@@ -25,7 +24,7 @@
  * @typedef {object} Colouring
  * @property {'category' | 'quantity' | 'plane'} kind of a plane: a square of colours for two components @property {string} [title]
  * @property {string[]} names of the classes; the code after the last is "missing"
- * @property {string[]} table @property {string[]} [dark] @property {string[]} [shapes] of the classes, where colours alone do not tell them apart @property {[number, number]} [limits] @property {[number, number]} [axes] of a plane
+ * @property {string[]} table @property {string[]} [shapes] of the classes, where colours alone do not tell them apart @property {[number, number]} [limits] @property {[number, number]} [axes] of a plane
  *
  * @typedef {object} SheetMeta
  * @property {[number, number, number]} tile height, width, channels

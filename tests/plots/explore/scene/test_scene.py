@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -11,7 +12,7 @@ from PIL import Image
 from appca.analysis.explore.room import spread_order
 from appca.data.dataset import Dataset
 from appca.plots.explore.scene import groups, layouts
-from appca.plots.explore.scene.scene import OUTLIER, Map, NumberedComponent, scene_of
+from appca.plots.explore.scene.scene import Map, scene_of
 from appca.plots.explore.scene.sheets import sheets_of
 from appca.plots.palette import Colour
 from tests.fitted_runs import fitted_run
@@ -76,11 +77,8 @@ def test_scores_come_back_and_an_outlier_does_not_coarsen_them():
     slots, values = scene.buffers["components"], scene.buffers["scores"] * unit
     own = np.take_along_axis(scores, slots.astype(int), axis=1)
     assert np.abs(values - own)[1:].max() <= unit / 2 * 1.001
-    clipped = {
-        tuple(p["components"]): p["clipped"] for p in scene.meta["layouts"]["subspaces"]["panels"]
-    }
-    assert clipped[supports(scene)[0]] >= 1
-    widest = max(c["range"][1] - c["range"][0] for c in scene.meta["components"])
+    panels = scene.meta["layouts"]["subspaces"]["panels"]
+    widest = max(high - low for panel in panels for low, high in panel["range"])
     assert widest < 100
 
 
@@ -89,27 +87,24 @@ def _with(fitted, scores):
 
 
 def test_components_stand_in_the_order_of_their_numbers():
-    fitted = run_of([2], K=3)
-    numbered = [NumberedComponent(4, "slant"), NumberedComponent(1), NumberedComponent(2)]
-    scene = scene_of(fitted, table(), numbered)
+    fitted = replace(run_of([2], K=3), numbers=(4, 1, 2), names=("slant", "", ""))
+    scene = scene_of(fitted, table())
     shown = scene.meta["components"]
     assert [(one["number"], one["name"]) for one in shown] == [(1, ""), (2, ""), (4, "slant")]
-    assert [one["used"] for one in shown] == fitted.active.sum(axis=0)[[1, 2, 0]].tolist()
     in_order = fitted.active[:, [1, 2, 0]]
     assert supports(scene) == [tuple(np.flatnonzero(one)) for one in in_order]
-    colours = [one["colour"] for one in scene_of(fitted, table()).meta["components"]]
-    assert shown[0]["colour"] == colours[0]
-    assert shown[1]["colour"] == colours[1]
 
 
 def test_panels_of_a_column_share_x_and_those_of_a_row_y():
     scene = scene_of(run_of([3]), table())
-    ranges = [one["range"] for one in scene.meta["components"]]
+    ranges = {}  # of each component
     for panel in scene.meta["layouts"]["pairs"]["panels"]:
         a, b = panel["components"]
         assert panel["cell"] == [b, a]
         assert panel["axes"] == [b, a]
-        assert panel["range"] == [ranges[b], ranges[a]]
+        for component, own in zip((b, a), panel["range"], strict=True):
+            assert ranges.setdefault(component, own) == own
+    assert len(ranges) == 6
 
 
 def test_many_small_subspaces_are_gathered(monkeypatch):
@@ -169,8 +164,8 @@ def test_the_same_run_gives_the_same_bytes():
 def test_colours_doubt_and_flags_are_one_byte_a_row():
     fitted = run_of([2], membership=np.linspace(0, 1, N, dtype=np.float32))
     colour = Colour("category", "digit", np.arange(N) % 3 - 1, ("a", "b"))
-    outside = np.where(np.arange(N) == 5, OUTLIER, 0)
-    scene = scene_of(fitted, table(), (), {"label:digit": colour}, outside=outside)
+    outside = np.arange(N) == 5
+    scene = scene_of(fitted, table(), {"label:digit": colour}, outside=outside)
     assert scene.buffers["codes.label:digit"][:4].tolist() == [2, 0, 1, 2]  # missing, a, b
     assert scene.meta["colourings"]["label:digit"]["names"] == ["a", "b"]
     assert scene.buffers["doubt"][[0, -1]].tolist() == [0, 255]
