@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from appca.ui.frame import cold_start
 from appca.ui.server import late_routes, old_addresses, preload, token, warm_up
 
 PAGES = {  # the first one opens at the bare address
@@ -32,6 +33,7 @@ if __name__ == "__main__":  # for every visitor
     )
     frame.around_page(page.run)
 else:  # once, imported by `streamlit run` before it serves
+    cold_start.prepare()
     token.ask_nobody()
     app = st.App(
         __file__,

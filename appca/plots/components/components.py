@@ -16,6 +16,7 @@ class Loading(NamedTuple):
     name: str
     value: float
     share: float  # |value| relative to the largest of the component, 0 .. 1
+    place: int  # of the feature
 
 
 def diverging(values: np.ndarray, limit: float | None = None, *, dark: bool = False) -> np.ndarray:
@@ -81,6 +82,7 @@ def ranked_loadings(
             names[j] if names else f"feature {j + 1}",
             float(component[j]),
             abs(float(component[j])) / unit,
+            int(j),
         )
         for j in largest
     ]

@@ -8,15 +8,15 @@ import streamlit as st
 from appca.analysis.components.alignment import ROUGHLY, AlignedDraws, identification, summarise
 from appca.analysis.components.components import name_of, patterns
 from appca.analysis.fitted import FittedRun
-from appca.data.numbers import percent, signed
+from appca.data.numbers import percent
 from appca.plots.components.components import component_image, data_uri
+from appca.ui.parts.component_list import loadings
 from appca.ui.parts.text import tag, words
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 
 MANY_CARDS = 12  # more scroll in a box
 CARDS_HEIGHT = 440  # pixels
-LOADINGS = 4  # of a component of a table
 SIGNS = {"identified": "✓", "roughly identified": "≈", "not identified": "✕", "in few draws": "✕"}
 
 
@@ -64,7 +64,8 @@ def _card(
     lines = "".join(tag("div", words(line)) for line in agreement(found, k))
     text = tag("div", lines, "ca-quiet")
     if image_shape is None:
-        return tag("div", tag("div", name + _loadings(found, k, names) + text), "ca-card")
+        bars = loadings(found.mean[k], names, found.sd[k])
+        return tag("div", tag("div", name + bars + text), "ca-card")
     pictures = _picture(found.mean[k], image_shape, "mean", called)
     pictures += _picture(found.sd[k], image_shape, "sd", called)
     return tag("div", pictures + tag("div", name + text), "ca-card")
@@ -95,17 +96,3 @@ def _picture(values: np.ndarray, image_shape: tuple[int, ...], what: str, called
     image = tag("img", "", src=source, alt=f"{what} of {called}")
     below = tag("div", what, "ca-quiet", style="text-align:center")
     return tag("div", image + below, style="flex:none")
-
-
-def _loadings(found: AlignedDraws, k: int, names: tuple[str, ...] | None) -> str:
-    mean, sd = found.mean[k], found.sd[k]
-    unit = max(float(np.abs(mean).max(initial=0)), np.finfo(float).tiny)
-    lines = []
-    for j in np.argsort(-np.abs(mean), kind="stable")[:LOADINGS]:
-        feature = names[j] if names else f"feature {j + 1}"
-        colour = "#b2182b" if mean[j] > 0 else "#2166ac"
-        bar = tag("div", "", style=f"width:{abs(mean[j]) / unit:.0%};background:{colour}")
-        numbers = f"{signed(mean[j])} ± {sd[j]:.2g}"
-        text = tag("span", words(f"{feature} {numbers}"), title=f"{feature}: {numbers}")
-        lines.append(tag("div", text + tag("div", bar, "ca-track"), "ca-loading"))
-    return "".join(lines)

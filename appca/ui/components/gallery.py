@@ -97,7 +97,7 @@ def _pattern(dataset: Dataset, shown: Shown, k: int) -> str:
     every = kept(f"patterns-{shown.key}", lambda: patterns(shown.fitted, dataset.image_shape))
     pattern = every[k]
     if dataset.image_shape is None:
-        return loadings(dataset, pattern)
+        return loadings(pattern, dataset.feature_names)
     picture = component_image(pattern, dataset.image_shape, dark=pictures.is_dark())
     return tag("img", "", src=data_uri(picture), alt=name_of(shown.fitted, k))
 

@@ -48,7 +48,7 @@ def pictures(dataset: Dataset, fitted: FittedRun) -> list[tuple[str, str]]:
             source = data_uri(component_image(pattern, dataset.image_shape))
             picture = tag("img", "", src=source, alt=f"Component {number_of(fitted, k)}")
         bar = tag("div", tag("div", "", style=f"width:{share / largest:.0%}"), "ca-track")
-        weights = "" if picture else loadings(dataset, pattern)
+        weights = "" if picture else loadings(pattern, dataset.feature_names)
         line = tag("div", bar + tag("span", percent(share, 1)), "ca-bar-share")
         found.append((picture, line + weights))
     return found

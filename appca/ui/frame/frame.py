@@ -8,7 +8,7 @@ import streamlit as st
 from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
 from appca.ui.data.files import dropping, opening
-from appca.ui.frame import browser, cold_start, memory, status, upload_limit
+from appca.ui.frame import browser, memory, status, upload_limit
 from appca.ui.frame.icon import icon, logo
 from appca.ui.parts.text import markdown
 from appca.ui.server import page_turn
@@ -29,7 +29,6 @@ def around_page(draw: Callable[[], None]) -> None:
     st.session_state[status.NOTE] = below.container(horizontal=True, key="status_note")
     with above:
         st.html(STYLE)
-        cold_start.close_false_alarm()
         browser.listen()
     st.logo(logo(), size="large", icon_image=icon())
     try:

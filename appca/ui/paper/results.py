@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import plotly.graph_objects as go
-import streamlit as st
 
 from appca.data.brain import recording as brain
 from appca.data.sources.builtin import SOURCES
@@ -20,6 +18,7 @@ from appca.studies.store import Stored, StudyStore
 from appca.studies.study import Figures, Options, Study
 from appca.ui.parts.answers import Level, Number
 from appca.ui.session import watching
+from appca.ui.session.caching import by_key
 
 LEVELS: dict[Holds, tuple[Level, str]] = {
     "yes": ("good", "Agrees"),
@@ -41,14 +40,12 @@ def stored(study: Study, options: Options) -> Stored | None:
     """Return the result with these options that was computed here, if there is one."""
     name, folder = study.id(options), StudyStore(home()).folder
     file = folder / name / "config.json"
-    return _read(name, str(folder.parent), file.stat().st_mtime_ns) if file.is_file() else None
+    return _read(f"{file} {file.stat().st_mtime_ns}", name) if file.is_file() else None
 
 
-@st.cache_resource(show_spinner=False, max_entries=40)
-def _read(name: str, folder: str, changed: int) -> Stored | None:
-    """Read a result once for each time it is written."""
-    del changed
-    return StudyStore(Path(folder)).get(name)
+@by_key(40)
+def _read(name: str) -> Stored | None:
+    return StudyStore(home()).get(name)
 
 
 def verdict_of(kept: Stored) -> tuple[Level, str]:
@@ -63,12 +60,12 @@ def numbers_of(kept: Stored) -> list[Number]:
 
 def figures(study: Study, kept: Stored) -> Figures:
     """Return the figures of a result, drawn once; with images where the person has them."""
-    return _drawn(kept.id, kept.created, _has_images(study), study, kept)
+    return _drawn(_key(study, kept), study, kept)
 
 
 def card(study: Study, kept: Stored) -> go.Figure:
     """Return the first figure of a result at the size of a card."""
-    return _small(kept.id, kept.created, _has_images(study), study, kept)
+    return _small(_key(study, kept), study, kept)
 
 
 def ahead() -> Iterator[Callable[[], object]]:
@@ -79,21 +76,21 @@ def ahead() -> Iterator[Callable[[], object]]:
             yield partial(card, study, kept)
 
 
-def _has_images(study: Study) -> bool:
+def _key(study: Study, kept: Stored) -> str:
+    """Name the figures of a result: with images where the person has them."""
     place = PLACES.get(study.name)
-    return place is not None and place.data is not None and is_here(place.data)
+    has_images = place is not None and place.data is not None and is_here(place.data)
+    return f"{kept.id} {kept.created} {has_images}"
 
 
-@st.cache_resource(show_spinner=False, max_entries=60)
-def _drawn(name: str, created: float, with_images: bool, _study: Study, _kept: Stored) -> Figures:
-    del name, created, with_images
-    return _study.figures(_kept.outcome)
+@by_key(60)
+def _drawn(study: Study, kept: Stored) -> Figures:
+    return study.figures(kept.outcome)
 
 
-@st.cache_resource(show_spinner=False, max_entries=60)
-def _small(name: str, created: float, with_images: bool, _study: Study, _kept: Stored) -> go.Figure:
-    del name, created, with_images
-    return thumbnail(next(iter(figures(_study, _kept).values())))
+@by_key(60)
+def _small(study: Study, kept: Stored) -> go.Figure:
+    return thumbnail(next(iter(figures(study, kept).values())))
 
 
 def known(name: str | None = None) -> Iterator[tuple[str, Options]]:

@@ -4,7 +4,6 @@ import numpy as np
 
 from appca.analysis.components.components import name_of
 from appca.analysis.fitted import FittedModel
-from appca.data.dataset import Dataset
 from appca.data.numbers import signed
 from appca.plots.components.components import NEGATIVE, POSITIVE, ranked_loadings
 from appca.ui.parts.text import tag, words
@@ -16,12 +15,20 @@ def title_of(model: FittedModel, k: int) -> str:
     return name[:1].upper() + name[1:]
 
 
-def loadings(dataset: Dataset, pattern: np.ndarray) -> str:
-    """Return the largest weights of a component (D,) of a table as HTML bars."""
+def loadings(
+    pattern: np.ndarray, names: tuple[str, ...] | None, spread: np.ndarray | None = None
+) -> str:
+    """Return the largest weights of a component (D,) of a table as HTML bars.
+
+    With `spread` (D,), the standard deviations of all weights, both stand beside the names.
+    """
     lines = []
-    for item in ranked_loadings(pattern, dataset.feature_names):
+    for item in ranked_loadings(pattern, names):
         colour = f"rgb{POSITIVE if item.value > 0 else NEGATIVE}"
         bar = tag("div", "", style=f"width:{item.share:.0%};background:{colour}")
-        text = tag("span", words(item.name), title=f"{item.name}: {signed(item.value)}")
+        value = signed(item.value)
+        value += "" if spread is None else f" ± {spread[item.place]:.2g}"
+        shown = item.name if spread is None else f"{item.name} {value}"
+        text = tag("span", words(shown), title=f"{item.name}: {value}")
         lines.append(tag("div", text + tag("div", bar, "ca-track"), "ca-loading"))
     return "".join(lines)

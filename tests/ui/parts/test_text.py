@@ -99,7 +99,7 @@ def run_of(dataset: Dataset, component: list[float], active: np.ndarray | None =
 def test_features_of_a_component_are_shown_literally_and_ranked_in_the_units_of_the_fit():
     dataset = table(("in thousands", NASTY, "third"))
     fitted = run_of(dataset, [0.1, 0.9, 0.2])
-    html = component_list.loadings(dataset, in_units_of_the_fit(fitted)[0])
+    html = component_list.loadings(in_units_of_the_fit(fitted)[0], dataset.feature_names)
     assert "<img" not in html
     assert html.index(text.words(NASTY)) < html.index("third") < html.index("in thousands")
     assert np.abs(in_data_space(fitted)[0]).argmax() == 0
