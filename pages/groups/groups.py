@@ -1,6 +1,7 @@
 """Groups: rows that are alike, what sets some apart, neighbours of a row, and unusual rows."""
 
-from appca.ui.groups import group, named, neighbours, similar, unusual
+from appca.ui.explore import point
+from appca.ui.groups import group, named, similar, unusual
 from appca.ui.parts import controls, progress
 from appca.ui.parts.preview_note import preview_note
 from appca.ui.parts.widgets import tabs
@@ -10,7 +11,7 @@ TABS = {
     "similar": ("Similar", similar),
     "differences": ("Differences", group),
     "named": ("Named", named),
-    "neighbours": ("Neighbours", neighbours),
+    "neighbours": ("Neighbours", point),
     "unusual": ("Unusual", unusual),
 }
 dataset = state.current_dataset()

@@ -36,13 +36,13 @@ def test_a_group_is_selected_by_a_click_and_drawn_in_its_panel(visit, address):
 
 def test_a_neighbour_is_looked_at_and_an_unusual_row_selected_by_a_click(visit, address):
     page = visit(f"{address}/groups?tab=neighbours&row=digit-10").page
-    near = page.locator("[data-act=show]").first
+    near = page.locator("[class*='st-key-look-'] button").first
     near.wait_for(timeout=WAIT)
     idle(page, 60)
-    name = near.locator("b").inner_text()
     near.click()
-    page.wait_for_url(f"**row={name}**", timeout=WAIT)
-    page.get_by_text(f"{name} ≈ average").wait_for(timeout=WAIT)
+    page.wait_for_url(lambda url: "row=digit-10&" not in f"{url}&", timeout=WAIT)
+    name = page.url.split("row=")[1].split("&")[0]
+    page.get_by_text(f"Row {name}").wait_for(timeout=WAIT)
     page.get_by_role("radio", name="Unusual").or_(
         page.get_by_role("button", name="Unusual")
     ).first.click()

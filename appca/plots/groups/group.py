@@ -1,7 +1,6 @@
-"""A group against the rest: bars of effects, histograms of one number, and mean images."""
+"""A group against the rest: bars of effects, and images of rows side by side."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -9,22 +8,13 @@ from plotly.colors import hex_to_rgb
 
 from appca.analysis.groups.group import GroupDifference
 from appca.data.numbers import minus, number, percent
-from appca.plots.components.components import NEGATIVE, POSITIVE, diverging
+from appca.plots.components.components import NEGATIVE, POSITIVE
 from appca.plots.frame import framed, plain
 from appca.storage.wording import shortened
 
 MORE, LESS = (f"rgb{colour}" for colour in (POSITIVE, NEGATIVE))
 LINE_HEIGHT, FRAME_HEIGHT = 26, 76  # pixels
 NAME_LENGTH = 34
-
-
-class Images(NamedTuple):
-    """Mean images, uint8, ready to be shown."""
-
-    group: np.ndarray  # (h, w) or (h, w, 3)
-    rest: np.ndarray
-    difference: np.ndarray  # (h, w, 3), blue below zero, white at zero, red above
-    limit: float  # difference of full colour, in data units
 
 
 LEAST_SIDE = 56  # pixels; smaller images are enlarged by a whole number, so that pixels stay square
@@ -66,33 +56,6 @@ def sides(one: GroupDifference) -> tuple[str, str]:
         if one.is_share
         else (number(one.group), number(one.rest))
     )
-
-
-def images(
-    group: np.ndarray,
-    rest: np.ndarray,
-    drawn: np.ndarray,
-    shape: tuple[int, ...],
-    *,
-    dark: bool = False,
-) -> Images:
-    """Return mean images of both sides and their difference.
-
-    Parameters
-    ----------
-    group, rest : ndarray of shape (D,)
-        Mean rows in data units.
-    drawn : ndarray of uint8, shape (2, h, w) or (2, h, w, 3)
-        The same two on the data set's scale of grey.
-    shape : tuple
-        (h, w) or (h, w, 3); the difference of colour images is the mean over the colours.
-    dark : bool
-        For a dark page.
-    """
-    gap = (group - rest).reshape(shape)
-    gap = gap.mean(axis=2) if gap.ndim == 3 else gap
-    limit = float(np.abs(gap).max(initial=0.0))
-    return Images(drawn[0], drawn[1], diverging(gap, dark=dark), limit)
 
 
 def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.ndarray:

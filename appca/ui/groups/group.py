@@ -8,7 +8,7 @@ from appca.analysis.groups.group import GroupComparison, GroupDifference, compar
 from appca.analysis.groups.group_words import probability, sentence
 from appca.data.dataset import Dataset
 from appca.data.numbers import number
-from appca.plots.components.components import data_uri
+from appca.plots.components.components import component_image, data_uri, pixels_of
 from appca.plots.groups import group as differences
 from appca.storage.errors import InputError
 from appca.storage.wording import capital, counted, shortened
@@ -107,25 +107,21 @@ def _tells(one: GroupDifference, key: str) -> bool:
 
 
 def _images(dataset: Dataset, mask: np.ndarray, key: str, shape: tuple[int, ...]) -> None:
-    def mean_pictures() -> differences.Images:
-        group, rest = mean_images(dataset, mask)
-        drawn = dataset.as_images(np.stack([group, rest]))
-        return differences.images(group, rest, drawn, shape, dark=pictures.is_dark())
-
-    means = kept(f"means-{dataset.digest}-{key}-{pictures.is_dark()}", mean_pictures)
-    sides = pictures.on_page(dataset, np.stack([means.group, means.rest]))
-    titles = ("these rows", "the rest", "difference")
-    drawn = zip((*sides, means.difference), titles, strict=True)
+    group, rest = kept(f"means-{dataset.digest}-{key}", lambda: mean_images(dataset, mask))
+    limit = float(np.abs(pixels_of(group - rest, shape)).max())
+    difference = component_image(group - rest, shape, limit, dark=pictures.is_dark())
+    sides = pictures.on_page(dataset, dataset.as_images(np.stack([group, rest])))
+    drawn = {"these rows": sides[0], "the rest": sides[1], "difference": difference}
     figures = [
         tag(
             "figure",
             tag("img", "", src=data_uri(picture), alt=f"mean image: {name}")
             + tag("figcaption", words(name)),
         )
-        for picture, name in drawn
+        for name, picture in drawn.items()
     ]
     st.html(tag("div", "".join(figures), "ca-means"))
-    st.caption(f"Mean images. Full red is {number(means.limit)} more, full blue as much less.")
+    st.caption(f"Mean images. Full red is {number(limit)} more, full blue as much less.")
 
 
 def _table(found: GroupComparison) -> None:

@@ -1,8 +1,5 @@
-import numpy as np
-
 from appca.analysis.groups.group import GroupDifference
-from appca.plots.components.components import NEGATIVE, POSITIVE
-from appca.plots.groups.group import LESS, MORE, bars, images, sides
+from appca.plots.groups.group import LESS, MORE, bars, sides
 
 NUMBER = GroupDifference("feature", "a <b>bold</b> name", 2.5, -1.0, 0.8, 1.9, 1e-9, 1e-8)
 SHARE = GroupDifference("use", "use of component 2", 0.1, 0.6, -0.5, None, 1e-5, 1e-4)
@@ -32,19 +29,3 @@ def test_numbers_have_means_and_uses_have_shares():
 
 def test_an_empty_list_of_differences_is_still_a_figure():
     assert len(bars([]).data[0].x) == 0
-
-
-def test_the_difference_of_mean_images_is_red_where_the_group_is_higher():
-    group, rest = np.array([4.0, 1.0, 2.0, 2.0]), np.array([1.0, 4.0, 2.0, 2.0])
-    found = images(group, rest, np.zeros((2, 2, 2), np.uint8), (2, 2))
-    assert found.limit == 3.0
-    assert tuple(found.difference[0, 0]) == POSITIVE
-    assert tuple(found.difference[0, 1]) == NEGATIVE
-    assert found.difference[1].min() == found.difference[1].max() == 250
-
-
-def test_colours_are_averaged_in_the_difference():
-    group = np.tile([3.0, 0.0, 0.0], 4)
-    found = images(group, np.zeros(12), np.zeros((2, 2, 2, 3), np.uint8), (2, 2, 3))
-    assert found.limit == 1.0
-    assert found.difference.shape == (2, 2, 3)
