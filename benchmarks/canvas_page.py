@@ -4,6 +4,7 @@ import streamlit as st
 
 from appca.plots.explore.scene.texts import RowText
 from appca.ui.explorer import serving
+from appca.ui.explorer.scenes import PageScene
 from appca.ui.server import late_routes
 from benchmarks.scenes import planted, scene_from
 
@@ -46,7 +47,7 @@ def main() -> None:
     )
     scene, dataset = _made(int(st.query_params.get("n", 1000)))
     lines = [RowText("class", dataset.labels["class"])]
-    probe(key="probe", data=serving.address(scene, dataset, "planted", lines))
+    probe(key="probe", data=serving.address(PageScene(scene, "planted", lines), dataset))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def main() -> None:
     st.markdown(f"all: {selection.get(dataset).sum()}, own: {mine.sum()}")
     canvas.draw(dataset, scene, "pairs", "label:class", height=420)
     with st.container(key="two"):
-        panels = [[2, 1], "{3,4}"]
+        panels = ["{1,2}", "{3,4}"]
         canvas.draw(
             *(dataset, scene, "pairs", "label:class"),
             key="some",

@@ -11,7 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib import font_manager, rc_context
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, Normalize, to_rgba_array
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
+from matplotlib.lines import Line2D
 from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 from PIL import Image
 
@@ -28,10 +32,9 @@ THEMES = {  # tokens of the canvas's theme.js
 FONTS = ("Source Sans 3", "Source Sans Pro", "Arial", "Liberation Sans", "DejaVu Sans")
 DPI = 160
 KINDS = ("png", "svg", "pdf")
-MARGIN, GAP, HEAD, SIDEBAR = 0.2, 0.1, 0.24, 1.7  # inches; HEAD above a panel for its name
+MARGIN, GAP, HEAD, SIDEBAR = 0.2, 0.1, 0.28, 1.7  # inches; HEAD above a panel for its name
 WIDE, COLUMNS, MOST_PANELS = 10.5, 6, 30
 STRIP = (8.0, 0.9)
-LINE = 0.2  # of a column's name beside its weight
 MAP_SIDE = 6.5
 TILE, ROOM = 0.19, 1.5  # inches of an image on a panel; its distance to others in its own sides
 LARGEST = 12_000  # points beyond which they are pixels in an SVG, too
@@ -42,20 +45,6 @@ class StillFigure(Figure):
 
     def _repr_png_(self) -> bytes:
         return file_of(self, "png")
-
-
-class Place(NamedTuple):
-    """A rectangle in inches from the upper left corner."""
-
-    x: float
-    y: float
-    w: float
-    h: float
-
-    def on(self, figure: Figure) -> tuple[float, float, float, float]:
-        """Return it as matplotlib has it."""
-        wide, high = figure.get_size_inches()
-        return self.x / wide, 1 - (self.y + self.h) / high, self.w / wide, self.h / high
 
 
 class _Drawing(NamedTuple):
@@ -120,67 +109,63 @@ def draw(
     with styled(dark=dark):
         drawing = _Drawing(scene, _colours(scene, colouring, selected, theme), theme, selected)
         header = scene.meta["layouts"][layout]
-        places, size, legend = _places(header, len(scene.meta["components"]))
-        figure = StillFigure(figsize=size)
-        for panel, place in places:
-            _panel(drawing, figure, layout, panel, place)
-        if header["kind"] == "triangle":
-            _diagonal(drawing, figure, header["panels"], places[0][1].w, dark=dark)
-        _legend(drawing, figure, colouring, legend)
+        K, triangle = len(scene.meta["components"]), header["kind"] == "triangle"
+        cells, side = _cells(header, K)
+        figure, grid = _grid(cells, side, K if triangle else 0)
+        for panel, (column, line) in zip(header["panels"], cells, strict=False):
+            _panel(drawing, figure.add_subplot(grid[line, column]), layout, panel)
+        if triangle:
+            for k in {*range(K)} - {x for x, y in cells if x == y}:
+                _component(drawing, figure.add_subplot(grid[k, k]), k, dark=dark)
+        if colouring:
+            _legend(drawing, figure, colouring, within=triangle)
     return figure
 
 
-def _places(
-    header: dict[str, Any], K: int
-) -> tuple[list[tuple[dict[str, Any], Place]], tuple[float, float], Place]:
-    """Return the panels with their places, the size of the figure and the place of the legend."""
+def _cells(header: dict[str, Any], K: int) -> tuple[list[tuple[int, int]], tuple[float, float]]:
+    """Return column and line of each panel, and the width and height of all."""
     panels, kind = header["panels"], header["kind"]
     if kind == "map":
-        place = Place(MARGIN, MARGIN + HEAD, MAP_SIDE, MAP_SIDE)
-        cells = [(panels[0], place)]
-    elif kind == "triangle":
+        return [(0, 0)], (MAP_SIDE, MAP_SIDE)
+    if kind == "triangle":
         side = min(2.2, max(0.8, WIDE / K - GAP))
-        step = side + GAP
-        cells = [
-            (
-                one,
-                Place(
-                    MARGIN + one["cell"][0] * step,
-                    MARGIN + one["cell"][1] * (step + 0.08) + HEAD,
-                    side,
-                    side - HEAD + 0.08,
-                ),
-            )
-            for one in panels
-        ]
-        size = (2 * MARGIN + K * step, 2 * MARGIN + K * (step + 0.08))
-        return cells, size, Place(MARGIN, size[1] * 0.6, size[0] * 0.4, size[1] * 0.36)
-    else:
-        wide, high = STRIP if kind == "strips" else (WIDE / COLUMNS - GAP,) * 2
-        columns = 1 if kind == "strips" else COLUMNS
-        cells = [
-            (
-                one,
-                Place(
-                    MARGIN + i % columns * (wide + GAP),
-                    MARGIN + HEAD + i // columns * (high + HEAD + GAP),
-                    wide,
-                    high,
-                ),
-            )
-            for i, one in enumerate(panels[:MOST_PANELS])
-        ]
-    right = max(place.x + place.w for _, place in cells)
-    bottom = max(place.y + place.h for _, place in cells)
-    legend = Place(right + MARGIN, MARGIN + HEAD, SIDEBAR, max(bottom - MARGIN, 2.2))
-    return cells, (right + MARGIN + SIDEBAR, max(bottom, 2.2) + MARGIN), legend
+        return [tuple(one["cell"]) for one in panels], (side, side)
+    columns, side = (1, STRIP) if kind == "strips" else (COLUMNS, (WIDE / COLUMNS - GAP,) * 2)
+    return [divmod(i, columns)[::-1] for i in range(len(panels[:MOST_PANELS]))], side
 
 
-def _panel(
-    drawing: _Drawing, figure: Figure, layout: str, panel: dict[str, Any], place: Place
-) -> None:
+def _grid(
+    cells: list[tuple[int, int]], side: tuple[float, float], components: int
+) -> tuple[StillFigure, GridSpec]:
+    """Return a figure, and the grid on it that holds panels of one size at some cells.
+
+    A triangle, whose diagonal has so many components, has room of its own for the legend.
+    """
+    columns, lines = (max(components, 1 + max(at)) for at in zip(*cells, strict=True))
+    beside = 0 if components else SIDEBAR
+    wide = 2 * MARGIN + columns * (side[0] + GAP) - GAP + beside
+    high = 2 * MARGIN + max(lines * (side[1] + HEAD), 2.0)
+    figure = StillFigure(figsize=(wide, high))
+    bottom = high - MARGIN - lines * (side[1] + HEAD)
+    grid = figure.add_gridspec(
+        *(lines, columns),
+        left=MARGIN / wide,
+        right=1 - (MARGIN + beside) / wide,
+        bottom=bottom / high,
+        top=1 - (MARGIN + HEAD) / high,
+        wspace=GAP / side[0],
+        hspace=HEAD / side[1],
+    )
+    return figure, grid
+
+
+def _width(axes: Axes) -> float:
+    """Return how wide a panel is, in inches."""
+    return float(axes.get_position().width * axes.get_figure().get_figwidth())
+
+
+def _panel(drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any]) -> None:
     theme, meta = drawing.theme, drawing.scene.meta
-    axes = figure.add_axes(place.on(figure), facecolor=theme["panel"])
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():
@@ -199,35 +184,24 @@ def _panel(
     doubtful = (
         drawing.scene.buffers.get("doubt", np.full(meta["rows"], 255))[rows] < meta["doubt_below"]
     )
-    size = float(np.clip(60 / np.sqrt(len(rows) + 1), 1.2, 5))
     colours = drawing.colours[rows]
     axes.scatter(
         x,
         y,
-        s=size,
+        s=float(np.clip(60 / np.sqrt(len(rows) + 1), 1.2, 5)),
         linewidths=np.where(doubtful, 0.4, 0).tolist(),
         zorder=1,
         facecolors=np.where(doubtful[:, None], 0.0, colours),
         edgecolors=colours,
         rasterized=len(rows) > LARGEST or meta["rows"] > LARGEST,
     )
-    _images(drawing, axes, layout, panel, place)
-    above: dict[str, Any] = {
-        "transform": axes.transAxes,
-        "va": "bottom",
-        "parse_math": False,
-        "fontsize": 9 if place.w > 1.2 else 7,
-    }
-    axes.text(0.01, 1.02, name, weight="bold", ha="left", **above)
-    if place.w > 0.9 or layout_is_map:
-        axes.text(
-            0.99,
-            1.02,
-            f"{panel.get('total', panel['count']):,}",
-            ha="right",
-            color=theme["soft"],
-            **above,
-        )
+    _images(drawing, axes, layout, panel)
+    above: dict[str, Any] = {"pad": 3, "parse_math": False}
+    above["fontsize"] = 9 if _width(axes) > 1.2 else 7
+    axes.set_title(name, loc="left", weight="bold", **above)
+    if _width(axes) > 0.9 or layout_is_map:
+        count = f"{panel.get('total', panel['count']):,}"
+        axes.set_title(count, loc="right", color=theme["soft"], **above)
 
 
 def _rows_of(scene: Scene, layout: str, panel: dict[str, Any]) -> np.ndarray:
@@ -260,15 +234,15 @@ def _coordinates(
     return along[0], along[1]
 
 
-def _images(
-    drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any], place: Place
-) -> None:
+def _images(drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any]) -> None:
     """Draw the images that have room beside one another, in the colours of their rows."""
     sheets, header = drawing.scene.sheets, drawing.scene.meta["layouts"][layout]
     if sheets is None or not panel["levels"]:
         return
-    tile = TILE if place.w < 3 else 1.6 * TILE
-    level = int(np.floor(4 * np.log2(header["spacing"] * min(place.w, place.h) / (ROOM * tile))))
+    high = axes.get_position().height * axes.get_figure().get_figheight()
+    side = min(_width(axes), float(high))
+    tile = TILE if _width(axes) < 3 else 1.6 * TILE
+    level = int(np.floor(4 * np.log2(header["spacing"] * side / (ROOM * tile))))
     if level < 0:
         return
     count = panel["levels"][min(level, len(panel["levels"]) - 1)]
@@ -305,49 +279,26 @@ def _inked(image: np.ndarray, colour: np.ndarray) -> np.ndarray:
     return inked
 
 
-def _diagonal(
-    drawing: _Drawing, figure: Figure, panels: list[dict[str, Any]], side: float, *, dark: bool
-) -> None:
-    """Draw the components' pictures and names where a triangle has no panels."""
-    meta, sheet = drawing.scene.meta, None
-    header, png = meta["component_pictures"], drawing.scene.component_sheet
+def _component(drawing: _Drawing, axes: Axes, k: int, *, dark: bool) -> None:
+    """Draw the picture and the name of a component, or the columns that weigh most in it."""
+    meta, png = drawing.scene.meta, drawing.scene.component_sheet
+    component, header = meta["components"][k], meta["component_pictures"]
+    axes.set_axis_off()
+    if component["columns"] and _width(axes) > 1.2:
+        _weights(axes, component, drawing.theme)
+        return
+    below = 0.5
     if header is not None and png is not None:
         sheet = np.asarray(Image.open(io.BytesIO(png)))
-    taken = {tuple(one["cell"]) for one in panels}
-    step = side + GAP
-    for k, component in enumerate(meta["components"]):
-        if (k, k) in taken:
-            continue
-        picture = side * 0.62
-        x = MARGIN + k * step + (side - picture) / 2
-        y = MARGIN + k * (step + 0.08) + HEAD
-        if component["columns"] and side > 1.2:
-            _weights(figure, component, Place(x - 0.1 * side, y, side * 0.82, side), drawing.theme)
-            continue
-        if sheet is not None:
-            axes = figure.add_axes(Place(x, y, picture, picture).on(figure))
-            axes.imshow(_cell(sheet, header, k + (len(meta["components"]) if dark else 0)))
-            axes.set_axis_off()
-        wide, high = figure.get_size_inches()
-        below = y + (picture + 0.05 if sheet is not None else side / 3)
-        words = component["name"] or str(component["number"])
-        figure.text(
-            (x + picture / 2) / wide,
-            1 - below / high,
-            words,
-            ha="center",
-            va="top",
-            weight="bold",
-        )
+        axes.imshow(_cell(sheet, header, k + (len(meta["components"]) if dark else 0)))
+        below = -0.04
+    words = component["name"] or str(component["number"])
+    axes.text(0.5, below, words, ha="center", va="top", weight="bold", transform=axes.transAxes)
 
 
-def _weights(
-    figure: Figure, component: dict[str, Any], place: Place, theme: dict[str, str]
-) -> None:
+def _weights(axes: Axes, component: dict[str, Any], theme: dict[str, str]) -> None:
     """Name the columns that weigh most in a component, over bars as long as their weights."""
-    axes = figure.add_axes(place._replace(h=LINE * (1 + len(component["columns"]))).on(figure))
-    axes.set(xlim=(0, 1), ylim=(len(component["columns"]) + 0.5, -0.5))
-    axes.set_axis_off()
+    axes.set(xlim=(0, 1), ylim=(6.5, -0.5))
     plain: dict[str, Any] = {"va": "center", "parse_math": False, "clip_on": True}
     axes.text(0, 0, f"{component['number']} {component['name']}", weight="bold", **plain)
     for i, (name, weight) in enumerate(component["columns"], start=1):
@@ -366,8 +317,6 @@ def _colours(
     scene: Scene, colouring: str, selected: np.ndarray | None, theme: dict[str, str]
 ) -> np.ndarray:
     """Return red, green, blue and opacity (N, 4) of each row."""
-    from matplotlib.colors import to_rgba_array
-
     n_rows = scene.meta["rows"]
     colours = np.tile(to_rgba_array(theme["grey"], 0.75), (n_rows, 1))
     if colouring:
@@ -378,30 +327,35 @@ def _colours(
     return colours
 
 
-def _legend(drawing: _Drawing, figure: Figure, colouring: str, place: Place) -> None:
-    if not colouring:
-        return
+def _legend(drawing: _Drawing, figure: Figure, colouring: str, *, within: bool) -> None:
+    """Draw what the colours mean: at the right, or within the free half of a triangle."""
     header, theme = drawing.scene.meta["colourings"][colouring], drawing.theme
-    axes = figure.add_axes(place.on(figure))
-    axes.set_axis_off()
-    axes.set(xlim=(0, place.w), ylim=(place.h, 0))
-    axes.text(
-        0, 0.1, header["title"], parse_math=False, weight="bold", color=theme["soft"], va="center"
-    )
+    wide, high = figure.get_size_inches()
+    left = MARGIN if within else wide - SIDEBAR
+    top = 0.4 * high if within else high - MARGIN - HEAD
     if header["kind"] == "category":
-        lines = max(1, int((place.h - 0.3) / 0.22))
-        for i, name in enumerate(header["names"][: 2 * lines]):
-            x, y = i // lines * place.w / 2, 0.4 + i % lines * 0.22
-            axes.plot(x + 0.06, y, "o", markersize=5, color=header["table"][i])
-            axes.text(x + 0.2, y, name[:24], va="center", parse_math=False)
+        names, most = header["names"], max(2, 2 * int((top - MARGIN) / 0.22) - 2)
+        dot: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 5}
+        classes = list(zip(names, header["table"], strict=False))[:most]
+        legend = figure.legend(
+            handles=[Line2D([], [], color=one, label=name[:24], **dot) for name, one in classes],
+            title=header["title"],
+            title_fontproperties={"weight": "bold"},
+            loc="upper left",
+            bbox_to_anchor=(left / wide, top / high),
+            ncols=1 if len(names) <= most // 2 else 2,
+            alignment="left",
+            frameon=False,
+            borderpad=0,
+            handletextpad=0.2,
+        )
+        for text in (legend.get_title(), *legend.get_texts()):
+            text.set_parse_math(False)
         return
-    ramp = np.linspace(0, len(header["table"]) - 2, 128).astype(int)
-    from matplotlib.colors import to_rgb
-
-    strip = np.array([[to_rgb(header["table"][code]) for code in ramp]])
-    axes.imshow(strip, extent=(0, min(1.4, place.w), 0.42, 0.3), aspect="auto")
-    axes.set(xlim=(0, place.w), ylim=(place.h, 0))
-    for x, end, side in zip(
-        (0, min(1.4, place.w)), header["limits"], ("left", "right"), strict=True
-    ):
-        axes.text(x, 0.55, number(end), ha=side, va="center", color=theme["soft"])
+    axes = figure.add_axes((left / wide, (top - 0.35) / high, 1.4 / wide, 0.12 / high))
+    ramp = ScalarMappable(Normalize(*header["limits"]), ListedColormap(header["table"][:-1]))
+    bar = figure.colorbar(ramp, cax=axes, orientation="horizontal")
+    bar.set_ticks(header["limits"], labels=[number(end) for end in header["limits"]])
+    for text, align in zip(axes.get_xticklabels(), ("left", "right"), strict=True):
+        text.set_ha(align)  # within the bar
+    axes.set_title(header["title"], loc="left", fontsize=9, weight="bold", color=theme["soft"])

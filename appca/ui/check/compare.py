@@ -10,11 +10,11 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, numbered
-from appca.runs.store import Run
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 from appca.ui.check import compare_choice
 from appca.ui.explorer import canvas
+from appca.ui.explorer.scenes import scene_of
 from appca.ui.parts import controls
 from appca.ui.parts.answers import answer, numbers
 from appca.ui.parts.text import markdown
@@ -37,14 +37,15 @@ def body(dataset: Dataset, shown: Shown) -> None:
     try:
         numbering = ComponentNumbers(home()).of_run(other)
         fitted = numbered(other.fitted, numbering)
+        second = Shown(other.config, fitted, other.info, other, numbering.key)
     except InputError as error:
         st.error(markdown(str(error)))
         return
-    key = f"{shown.key}-{other.id}-{numbering.key}"
-    found, moved = _compared(key, dataset, shown.fitted, fitted)
+    found, moved = _compared(f"{shown.key} {second.key}", dataset, shown.fitted, second.fitted)
     with place:
-        _answer(shown, other, found, moved)
-    _pictures(dataset, shown, other)
+        _answer(shown, second, found, moved)
+    own = ", ".join(shown.config.sizes) if shown.run is None else compare_choice.named(shown.run)
+    _pictures(dataset, [(f"This fit: {own}", shown), (compare_choice.named(other), second)])
     same = 1 - float(moved.moved.mean())
     told = [
         (percent(same), "of rows use the same components"),
@@ -61,7 +62,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
         )
 
 
-def _answer(shown: Shown, other: Run, found: Matching, moved: Moves) -> None:
+def _answer(shown: Shown, other: Shown, found: Matching, moved: Moves) -> None:
     most = max(len(shown.fitted.components), len(other.fitted.components))
     title = f"{len(found.pairs)} of {counted(most, 'component')} are the same"
     text = f"{percent(1 - float(moved.moved.mean()))} of rows use the same ones in both fits."
@@ -72,20 +73,15 @@ def _answer(shown: Shown, other: Run, found: Matching, moved: Moves) -> None:
     answer(title, text)
 
 
-def _pictures(dataset: Dataset, shown: Shown, other: Run) -> None:
+def _pictures(dataset: Dataset, both: list[tuple[str, Shown]]) -> None:
     """Draw both fits; a lasso in one selects the same rows in the other."""
     choice = controls.colouring(dataset)
-    feature = choice if choice.startswith("feature:") else None
-    first = canvas.scene(dataset, shown, choice)
-    second = canvas.scene_of_run(dataset, other, feature=feature)
     with st.container(key="beside"):
         columns = st.columns(2, gap="medium")
-    own = ", ".join(shown.config.sizes) if shown.run is None else compare_choice.named(shown.run)
-    names = (f"This fit: {own}", compare_choice.named(other))
-    scenes = (first, second)
-    for number, (column, scene, name) in enumerate(zip(columns, scenes, names, strict=True)):
+    for number, (column, (name, one)) in enumerate(zip(columns, both, strict=True)):
         with column:
             st.markdown(f"**{markdown(name)}**")
+            scene = scene_of(dataset, one, choice)
             layout = next(iter(canvas.views(scene)))
             canvas.draw(dataset, scene, layout, choice, key=f"compare_{number}", height=HEIGHT)
 

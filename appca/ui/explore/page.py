@@ -7,6 +7,7 @@ import streamlit as st
 
 from appca.ui.explore import bar, drawer, sizes, umap
 from appca.ui.explorer import canvas
+from appca.ui.explorer.scenes import scene_of
 from appca.ui.frame import status
 from appca.ui.parts import progress
 from appca.ui.parts.preview_note import preview_note
@@ -29,7 +30,7 @@ def draw() -> None:
     shown = shown or fitting.drawn_before()  # stays until there is something new
     if shown is None:
         return
-    scene = canvas.scene(dataset, shown, colouring, umap.at_hand(dataset, shown))
+    scene = scene_of(dataset, shown, colouring, umap.at_hand(dataset, shown))
     with views:
         layout = bar.views(dataset, canvas.views(scene), shown.config.n_active)
     there = layout if layout in canvas.views(scene) else scene.meta["first"]

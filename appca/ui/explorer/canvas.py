@@ -9,17 +9,12 @@ import numpy as np
 import streamlit as st
 from msgspec import Meta
 
-from appca.analysis.explore.umap import Embedding
 from appca.data.dataset import Dataset
-from appca.plots.explore.scene.scene import Map
-from appca.plots.explore.scene.shown import plane
 from appca.storage.schema import FromOne, fitted
 from appca.ui.explorer import bundle, serving
-from appca.ui.explorer.scenes import PageScene, scene_of_fit, scene_of_run
+from appca.ui.explorer.scenes import PageScene
 from appca.ui.session import selection
-from appca.ui.session.fitting import Shown
 
-__all__ = ["draw", "scene", "scene_of_run", "views"]
 FOLDER = bundle.FOLDER / "canvas"
 TITLES = {"subspaces": "Subspaces", "pairs": "Pairs", "pca": "PCA", "umap": "UMAP"}
 _canvas = st.components.v2.component(
@@ -30,28 +25,6 @@ _canvas = st.components.v2.component(
     isolate_styles=False,
 )
 log = logging.getLogger(__name__)
-
-
-def scene(
-    dataset: Dataset,
-    shown: Shown,
-    colouring: str,
-    embedding: Embedding | None = None,
-) -> PageScene:
-    """Return what is shown as a scene, laid out once for all visitors.
-
-    Parameters
-    ----------
-    colouring : str
-        Key of a colouring; a feature is one of the scene's colourings only if it is asked for.
-    embedding : Embedding, optional
-        A UMAP of the same rows, as a further layout.
-    """
-    feature = colouring if colouring.startswith("feature:") else None
-    maps = {} if embedding is None else {"umap": Map("UMAP", plane(embedding.coordinates))}
-    return scene_of_fit(
-        dataset, shown.config, shown.fitted, key=shown.key, maps=maps, feature=feature
-    )
 
 
 def views(scene: PageScene) -> dict[str, str]:
@@ -117,7 +90,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     _canvas(
         key=key,
         data={
-            "scene": serving.address(scene.scene, dataset, scene.key, scene.lines, scene.scores),
+            "scene": serving.address(scene, dataset),
             "options": told | dict(options or {}),
             "height": f"{height}px" if isinstance(height, int) else height,
             "selected": _packed(chosen),

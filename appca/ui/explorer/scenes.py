@@ -9,17 +9,16 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.explore.projection import principal_scores
+from appca.analysis.explore.umap import Embedding
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.explore.scene.scene import Map, Scene
 from appca.plots.explore.scene.shown import lines_of, plane, projected, scene_shown
 from appca.plots.explore.scene.texts import RowText
 from appca.runs.configuration import RunConfig
-from appca.runs.home import home
-from appca.runs.numbering import ComponentNumbers, numbered
-from appca.runs.store import Run
 from appca.ui.session import services
 from appca.ui.session.caching import by_key
+from appca.ui.session.fitting import Shown
 
 
 class PageScene(NamedTuple):
@@ -36,44 +35,25 @@ class PageScene(NamedTuple):
         return self.scene.meta
 
 
-def scene_of_fit(
-    dataset: Dataset,
-    config: RunConfig,
-    fitted: FittedRun,
-    *,
-    key: str,
-    maps: Mapping[str, Map] | None = None,
-    feature: str | None = None,
+def scene_of(
+    dataset: Dataset, shown: Shown, colouring: str, embedding: Embedding | None = None
 ) -> PageScene:
-    """Lay a fit out, once for all visitors, with PCA and what other maps there are.
+    """Lay out what is shown, once for all visitors, with PCA and with a UMAP of the same rows.
 
-    Parameters
-    ----------
-    fitted : FittedRun
-        With the numbers, signs and names under which people know the components.
-    key : str
-        Names the fit with all that in a cache.
-    maps : mapping of str to Map, optional
-    feature : str, optional
-        Key of a feature that rows can be coloured by, too; see `colours.colour_of`.
+    `colouring` is the key of one; a feature is among the scene's only if it is asked for.
     """
-    pca = Map("PCA", plane(principal_of(dataset, config, fitted)[0]))
-    maps = maps or {}
-    marks = [digest(name, one.title, _content(one.coordinates)) for name, one in maps.items()]
-    key = digest(key, feature, marks)
-    shown = _of_fit(key, dataset, fitted, {"pca": pca, **maps}, feature)
+    fitted = shown.fitted
+    feature = colouring if colouring.startswith("feature:") else None
+    maps = {"pca": Map("PCA", plane(principal_of(dataset, shown.config, fitted)[0]))}
+    laid_out = ""
+    if embedding is not None:
+        maps["umap"] = Map("UMAP", plane(embedding.coordinates))
+        laid_out = hashlib.blake2b(np.ascontiguousarray(maps["umap"].coordinates)).hexdigest()
+    parts = repr((shown.key, feature, laid_out)).encode()
+    key = hashlib.blake2b(parts, digest_size=12).hexdigest()
+    scene = _of_fit(key, dataset, fitted, maps, feature)
     return PageScene(
-        shown, key, lines_of(dataset, fitted), lambda rows: projected(dataset, fitted, rows)
-    )
-
-
-def scene_of_run(dataset: Dataset, run: Run, *, feature: str | None = None) -> PageScene:
-    """Lay a stored run out, whether or not it is the one on screen; see `scene_of_fit`."""
-    numbering = ComponentNumbers(home()).of_run(run)
-    return scene_of_fit(
-        *(dataset, run.config, numbered(run.fitted, numbering)),
-        key=f"{run.id} {numbering.key}",
-        feature=feature,
+        scene, key, lines_of(dataset, fitted), lambda rows: projected(dataset, fitted, rows)
     )
 
 
@@ -105,12 +85,3 @@ def _principal(
         before = services.prepared(digest, chosen) or before
     assert before is not None  # all but an autoencoder is prepared at once
     return principal_scores(before.transform(services.dataset(digest).X))
-
-
-def digest(*parts: object) -> str:
-    """Name what some parts, which say what they are, make together."""
-    return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
-
-
-def _content(values: np.ndarray) -> str:
-    return hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=12).hexdigest()

@@ -1,21 +1,19 @@
 """The one delivery of this server, with its home's secret and Streamlit's sessions and settings."""
 
 import secrets
-from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
 import streamlit as st
 from streamlit.runtime import exists, get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from appca.data.dataset import Dataset
-from appca.plots.explore.scene.scene import Scene
-from appca.plots.explore.scene.texts import RowText, texts_of
+from appca.plots.explore.scene.texts import texts_of
 from appca.runs.home import home, secret
 from appca.ui.explorer.parcels import Parcels, publish
 from appca.ui.explorer.routes import PREFIX, Delivery, RowQuestions, SessionKeys
+from appca.ui.explorer.scenes import PageScene
 from appca.ui.server.base import base
 
 
@@ -29,36 +27,20 @@ def delivery() -> Delivery:
     return Delivery(Parcels(own), SessionKeys(is_alive), _hosts)
 
 
-def address(
-    scene: Scene,
-    dataset: Dataset,
-    run: str,
-    lines: Sequence[RowText],
-    scores: Callable[[np.ndarray], np.ndarray] | None = None,
-) -> dict[str, Any]:
-    """Offer a scene to the present session; return what its page needs to fetch it.
+def address(scene: PageScene, dataset: Dataset) -> dict[str, Any]:
+    """Offer a scene of a data set to the present session; return what its page needs to fetch it.
 
-    Parameters
-    ----------
-    scene : Scene
-    dataset : Dataset
-        Of its rows.
-    run : str
-        Key of what is shown: what rows are asked for under it must not change.
-    lines : sequence of RowText
-        Of the hover card, for those who ask row by row.
-    scores : callable, optional
-        Takes rows and returns their scores (n, K) on all components, in the order of their numbers.
+    What rows are asked for under the scene's key must not change.
     """
     context, here = get_script_run_ctx(), delivery()
-    names = publish(scene, dataset.digest, here.parcels)
+    names = publish(scene.scene, dataset.digest, here.parcels)
     questions = RowQuestions(
-        dataset.n_rows, lambda rows: texts_of(dataset.ids, lines, rows), scores
+        dataset.n_rows, lambda rows: texts_of(dataset.ids, scene.lines, rows), scene.scores
     )
     return names | {
         "at": f"{base()}{PREFIX}/",
         "key": here.keys.of("" if context is None else context.session_id),
-        "questions": here.ask(f"{dataset.digest} {run}", questions),
+        "questions": here.ask(f"{dataset.digest} {scene.key}", questions),
     }
 
 

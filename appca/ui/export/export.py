@@ -13,7 +13,7 @@ from appca.data.dataset import Dataset
 from appca.plots.components.components import png
 from appca.storage.wording import counted
 from appca.ui.explore import umap
-from appca.ui.explorer import canvas
+from appca.ui.explorer.scenes import scene_of
 from appca.ui.export.button import picture_button
 from appca.ui.export.export_material import coordinates, recipe
 from appca.ui.parts import controls
@@ -72,7 +72,7 @@ def picture(dataset: Dataset, shown: Shown) -> str:
     st.subheader("Picture", anchor=False, help=PICTURE)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         colour = controls.colouring(dataset)
-        scene = canvas.scene(dataset, shown, colour, umap.at_hand(dataset, shown))
+        scene = scene_of(dataset, shown, colour, umap.at_hand(dataset, shown))
         picture_button(dataset, shown, scene, colour, key="picture")
     return colour
 

@@ -17,6 +17,7 @@ from appca.plots.palette import MISSING
 from appca.storage.wording import counted, shortened
 from appca.ui.cards import acts, pictures
 from appca.ui.explorer import canvas
+from appca.ui.explorer.scenes import scene_of
 from appca.ui.parts import class_choice
 from appca.ui.parts.class_choice import Classes
 from appca.ui.parts.text import markdown, table, table_line, tag, words
@@ -88,7 +89,7 @@ def _panel(dataset: Dataset, shown: Shown, found: FoundGroups, group: SimilarRow
     """Draw the panel that a group lies in."""
     colouring = next(iter(colour_choices(dataset)))
     canvas.draw(
-        *(dataset, canvas.scene(dataset, shown, colouring)),
+        *(dataset, scene_of(dataset, shown, colouring)),
         "pairs" if found.by_pair else "subspaces",
         colouring,
         key="similar_panel",

@@ -162,8 +162,6 @@ def test_a_model_that_learns_the_number_of_components_shows_it(show, table):
     assert level(app) in ("good", "doubtful", "bad")
     numbers = result.fitted.posterior["n_components"]
     assert any(diagnostics_chains.number_words(numbers, 5) == text.value for text in app.caption)
-    (quantities,) = [box for box in app.selectbox if box.label == "Quantity"]
-    assert "Number of components" in quantities.options
     assert html(app).count("|cos|") == len(result.fitted.components)
 
 
