@@ -52,6 +52,7 @@ class _Drawing(NamedTuple):
     colours: np.ndarray  # (N, 4) of each row
     theme: dict[str, str]
     selected: np.ndarray | None
+    side: tuple[float, float]  # inches: width and height of all panels
 
     def scores(self, rows: np.ndarray, component: int) -> np.ndarray:
         """Return the scores of rows on a component."""
@@ -107,10 +108,11 @@ def draw(
     """
     theme = THEMES[dark]
     with styled(dark=dark):
-        drawing = _Drawing(scene, _colours(scene, colouring, selected, theme), theme, selected)
         header = scene.meta["layouts"][layout]
         K, triangle = len(scene.meta["components"]), header["kind"] == "triangle"
         cells, side = _cells(header, K)
+        colours = _colours(scene, colouring, selected, theme)
+        drawing = _Drawing(scene, colours, theme, selected, side)
         figure, grid = _grid(cells, side, K if triangle else 0)
         for panel, (column, line) in zip(header["panels"], cells, strict=False):
             _panel(drawing, figure.add_subplot(grid[line, column]), layout, panel)
@@ -128,10 +130,11 @@ def _cells(header: dict[str, Any], K: int) -> tuple[list[tuple[int, int]], tuple
     if kind == "map":
         return [(0, 0)], (MAP_SIDE, MAP_SIDE)
     if kind == "triangle":
-        side = min(2.2, max(0.8, WIDE / K - GAP))
-        return [tuple(one["cell"]) for one in panels], (side, side)
-    columns, side = (1, STRIP) if kind == "strips" else (COLUMNS, (WIDE / COLUMNS - GAP,) * 2)
-    return [divmod(i, columns)[::-1] for i in range(len(panels[:MOST_PANELS]))], side
+        wide = min(2.2, max(0.8, WIDE / K - GAP))
+        return [(one["cell"][0], one["cell"][1]) for one in panels], (wide, wide)
+    columns, wide = (1, STRIP[0]) if kind == "strips" else (COLUMNS, WIDE / COLUMNS - GAP)
+    cells = [(i % columns, i // columns) for i in range(len(panels[:MOST_PANELS]))]
+    return cells, STRIP if kind == "strips" else (wide, wide)
 
 
 def _grid(
@@ -157,11 +160,6 @@ def _grid(
         hspace=HEAD / side[1],
     )
     return figure, grid
-
-
-def _width(axes: Axes) -> float:
-    """Return how wide a panel is, in inches."""
-    return float(axes.get_position().width * axes.get_figure().get_figwidth())
 
 
 def _panel(drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any]) -> None:
@@ -197,9 +195,9 @@ def _panel(drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any]) ->
     )
     _images(drawing, axes, layout, panel)
     above: dict[str, Any] = {"pad": 3, "parse_math": False}
-    above["fontsize"] = 9 if _width(axes) > 1.2 else 7
+    above["fontsize"] = 9 if drawing.side[0] > 1.2 else 7
     axes.set_title(name, loc="left", weight="bold", **above)
-    if _width(axes) > 0.9 or layout_is_map:
+    if drawing.side[0] > 0.9 or layout_is_map:
         count = f"{panel.get('total', panel['count']):,}"
         axes.set_title(count, loc="right", color=theme["soft"], **above)
 
@@ -239,10 +237,8 @@ def _images(drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any]) -
     sheets, header = drawing.scene.sheets, drawing.scene.meta["layouts"][layout]
     if sheets is None or not panel["levels"]:
         return
-    high = axes.get_position().height * axes.get_figure().get_figheight()
-    side = min(_width(axes), float(high))
-    tile = TILE if _width(axes) < 3 else 1.6 * TILE
-    level = int(np.floor(4 * np.log2(header["spacing"] * side / (ROOM * tile))))
+    tile = TILE if drawing.side[0] < 3 else 1.6 * TILE
+    level = int(np.floor(4 * np.log2(header["spacing"] * min(drawing.side) / (ROOM * tile))))
     if level < 0:
         return
     count = panel["levels"][min(level, len(panel["levels"]) - 1)]
@@ -284,7 +280,7 @@ def _component(drawing: _Drawing, axes: Axes, k: int, *, dark: bool) -> None:
     meta, png = drawing.scene.meta, drawing.scene.component_sheet
     component, header = meta["components"][k], meta["component_pictures"]
     axes.set_axis_off()
-    if component["columns"] and _width(axes) > 1.2:
+    if component["columns"] and drawing.side[0] > 1.2:
         _weights(axes, component, drawing.theme)
         return
     below = 0.5
@@ -357,5 +353,5 @@ def _legend(drawing: _Drawing, figure: Figure, colouring: str, *, within: bool) 
     bar = figure.colorbar(ramp, cax=axes, orientation="horizontal")
     bar.set_ticks(header["limits"], labels=[number(end) for end in header["limits"]])
     for text, align in zip(axes.get_xticklabels(), ("left", "right"), strict=True):
-        text.set_ha(align)  # within the bar
+        text.set_horizontalalignment(align)  # within the bar
     axes.set_title(header["title"], loc="left", fontsize=9, weight="bold", color=theme["soft"])

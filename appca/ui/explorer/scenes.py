@@ -48,7 +48,7 @@ def scene_of(
     laid_out = ""
     if embedding is not None:
         maps["umap"] = Map("UMAP", plane(embedding.coordinates))
-        laid_out = hashlib.blake2b(np.ascontiguousarray(maps["umap"].coordinates)).hexdigest()
+        laid_out = hashlib.blake2b(maps["umap"].coordinates.tobytes()).hexdigest()
     parts = repr((shown.key, feature, laid_out)).encode()
     key = hashlib.blake2b(parts, digest_size=12).hexdigest()
     scene = _of_fit(key, dataset, fitted, maps, feature)
