@@ -352,6 +352,7 @@ def _legend(drawing: _Drawing, figure: Figure, colouring: str, *, within: bool) 
     ramp = ScalarMappable(Normalize(*header["limits"]), ListedColormap(header["table"][:-1]))
     bar = figure.colorbar(ramp, cax=axes, orientation="horizontal")
     bar.set_ticks(header["limits"], labels=[number(end) for end in header["limits"]])
-    for text, align in zip(axes.get_xticklabels(), ("left", "right"), strict=True):
-        text.set_horizontalalignment(align)  # within the bar
+    first, last = axes.get_xticklabels()
+    first.set_horizontalalignment("left")  # both within the bar
+    last.set_horizontalalignment("right")
     axes.set_title(header["title"], loc="left", fontsize=9, weight="bold", color=theme["soft"])
