@@ -62,17 +62,6 @@ def tiles_of(sprites: Sprites, rows: np.ndarray) -> np.ndarray:
     return resized(sprites.images(np.asarray(rows)), sprites.tile)
 
 
-def mean_image(sprites: Sprites, rows: np.ndarray, most: int = 500) -> np.ndarray | None:
-    """Average the images of the rows at tile size; of a fixed sample above ``most`` rows."""
-    rows = np.asarray(rows)
-    if len(rows) == 0:
-        return None
-    sample = rows[np.argsort(sprites.priority[rows])[:most]]
-    images = sprites.images(np.sort(sample))
-    mean = np.rint(images.mean(axis=0, dtype=np.float64)).astype(np.uint8)
-    return np.asarray(resized(mean[None], sprites.tile)[0])
-
-
 def resized(images: np.ndarray, tile: tuple[int, int]) -> np.ndarray:
     """Reduce (n, h, w[, 3]) uint8 images to the tile's size; unchanged when they have it."""
     if images.shape[1:3] == tile:

@@ -31,20 +31,28 @@ def facts(dataset: Dataset) -> str:
     """Return what a person should know before fitting, as HTML."""
     constant, repeated = _checked(dataset.digest, dataset.X)
     lines = {
+        "Constant features": _named(constant, dataset),
+        "Repeated rows": f"{repeated:,}" if repeated else "none",
+        "Fit": f"{about(fitting.seconds())}",
+    }
+    where = place_of_fits(state.config(), dataset)
+    return fact_list(data_facts(dataset) | lines | ({"Where": where} if where else {}))
+
+
+def data_facts(dataset: Dataset) -> dict[str, str]:
+    """Return what a data set is, name by name."""
+    lines = {
         "Rows": f"{dataset.n_rows:,}",
         "Features": _features(dataset),
         "Labels": ", ".join(dataset.labels) or "none",
         "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
         **_missing(dataset),
-        "Constant features": _named(constant, dataset),
-        "Repeated rows": f"{repeated:,}" if repeated else "none",
-        "Fit": f"{about(fitting.seconds())}",
     }
-    known = {"Where": place_of_fits(state.config(), dataset), "Source": source_of(dataset)}
-    return fact_list(lines | {name: text for name, text in known.items() if text})
+    source = _source(dataset)
+    return lines | ({"Source": source} if source else {})
 
 
-def source_of(dataset: Dataset) -> str:
+def _source(dataset: Dataset) -> str:
     """Return where the data come from: what to cite, the file, or the maker's name."""
     known = dataset.provenance
     if known.get("source") != "file":

@@ -8,14 +8,14 @@ import streamlit as st
 from appca.analysis.explore.projection import explained_share
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.data.numbers import fixed, percent
+from appca.data.numbers import percent
 from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import fits_around_gaps
 from appca.runs.run import RunInfo
 from appca.storage.wording import counted
 from appca.ui.data.preprocessing_form import preprocessing
 from appca.ui.frame.place import place_of_fits, place_of_run
-from appca.ui.parts.text import about, duration, ended, fact_list, markdown
+from appca.ui.parts.text import about, duration, ended, fact_list, markdown, nats_per_row
 from appca.ui.parts.widgets import around
 from appca.ui.session import fitting, state
 from appca.ui.session.callbacks import guarded
@@ -159,7 +159,7 @@ def popover(dataset: Dataset) -> None:
         found = fitting.stored()
         if found is not None:
             with st.expander("About this fit"):
-                st.html(facts(found))
+                st.html(fact_list(fit_facts(found)))
         st.caption(_cost(dataset, now))
 
 
@@ -189,15 +189,14 @@ def _cost(dataset: Dataset, now: RunConfig) -> str:
     return " ".join(parts)
 
 
-def facts(shown: Shown) -> str:
-    """Return how the fit went, as HTML."""
+def fit_facts(shown: Shown) -> dict[str, str]:
+    """Return how the fit went, name by name."""
     info, fitted = shown.info, shown.fitted
     latent = fitted.latent_variance
     work = counted(info.n_iter, "sweep" if shown.config.is_sampled else "iteration")
     spread = f"{latent.min():.3g}" + (f" to {latent.max():.3g}" if np.ptp(latent) > 0 else "")
-    nats = f"{fixed(info.log_likelihood / info.n_rows)} nats per row"
-    lines = {
-        "Log-likelihood": nats,
+    return {
+        "Log-likelihood": nats_per_row(info),
         "Explained": f"{percent(explained_share(fitted), 1)} of the variance",
         "Doubtful rows": percent(float(np.mean(fitted.membership < DOUBTFUL)), 1),
         "Ended": ended(info.stop_reason),
@@ -209,7 +208,6 @@ def facts(shown: Shown) -> str:
         **place_of_run(info),
         "Id": shown.config.id + (", imported" if shown.config.imported is not None else ""),
     }
-    return fact_list(lines)
 
 
 def _learned(fitted: FittedRun) -> dict[str, str]:

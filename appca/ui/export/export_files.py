@@ -14,12 +14,11 @@ from appca.data.dataset import Dataset
 from appca.plots.components.component_figure import component_sheet
 from appca.plots.components.components import png
 from appca.runs.model_file import model_bytes
-from appca.runs.store import title
 from appca.ui.data import vae
 from appca.ui.export.button import kept
 from appca.ui.export.export_material import material, recipe
 from appca.ui.export.run_figures import StandingFigure, figures
-from appca.ui.export.session_report import Report, report
+from appca.ui.export.session_report import report
 from appca.ui.parts.downloads import FORMATS, save_button
 from appca.ui.parts.widgets import one_of
 from appca.ui.session.caching import by_key
@@ -107,16 +106,11 @@ def standing_figures(dataset: Dataset, shown: Shown, rows: np.ndarray | None, co
 
 def session_report(dataset: Dataset, shown: Shown, rows: np.ndarray | None, colour: str) -> None:
     """Draw the report, whose figures have the given colouring."""
-    given = Report(
-        material(dataset, shown, colour, rows),
-        shown.config.id,
-        title(shown.config) if shown.run is None else shown.run.name,
-        script(dataset, recipe(shown)),
-    )
+    given = material(dataset, shown, colour, rows)
     st.subheader("Report", anchor=False, help=REPORT)
     save_button(
         "Save report",
-        kept(shown, partial(report, given)),
+        kept(shown, partial(report, given, script(dataset, recipe(shown)))),
         f"report-{shown.config.id}.html",
         MIMES["html"],
         key="report",

@@ -19,7 +19,7 @@ def material(dataset: Dataset, shown: Shown, colour: str, rows: np.ndarray | Non
         selected = np.zeros(dataset.n_rows, dtype=bool)
         selected[rows] = True
     found = coordinates(dataset, shown)
-    return Material(dataset, shown.config, shown.info, shown.fitted, colour, selected, found)
+    return Material(dataset, shown, colour, selected, found)
 
 
 def coordinates(dataset: Dataset, shown: Shown) -> np.ndarray | None:

@@ -8,16 +8,14 @@ import numpy as np
 
 from appca.analysis.components.components import patterns
 from appca.analysis.explore.projection import variance_shares
-from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.plots.components.component_figure import component_figure
 from appca.plots.curves import LINE
 from appca.plots.explore.scene.scene import Map, Scene
 from appca.plots.explore.scene.shown import scene_shown
-from appca.runs.configuration import RunConfig
-from appca.runs.run import RunInfo
 from appca.ui.parts.component_list import title_of
+from appca.ui.session.fitting import Shown
 
 if TYPE_CHECKING:
     from appca.plots.explore.standing import StillFigure
@@ -29,9 +27,7 @@ class Material(NamedTuple):
     """What the figures of a run are made of."""
 
     dataset: Dataset
-    config: RunConfig
-    info: RunInfo
-    fitted: FittedRun  # with names and signs that a person gave
+    shown: Shown  # the run, with names and signs that a person gave
     colour: str  # a key of `colours.colour_choices`
     selected: np.ndarray | None = None  # (N,) bool: all other rows turn grey
     coordinates: np.ndarray | None = None  # (N, 2), of the UMAP map where there is one
@@ -54,7 +50,7 @@ def figures(material: Material) -> dict[str, StandingFigure]:
     found.append(StandingFigure("Components", about, lambda: _components(material)))
     if material.coordinates is not None:
         found.append(StandingFigure("UMAP", "All rows.", lambda: _drawn(material, scene(), MAP)))
-    if len(material.fitted.log_likelihoods) > 1:
+    if len(material.shown.fitted.log_likelihoods) > 1:
         about = "How the fit climbed, pass by pass."
         found.append(StandingFigure("Log-likelihood", about, lambda: _climb(material)))
     return {one.title.lower(): one for one in found}
@@ -64,7 +60,7 @@ def _scene(material: Material) -> Scene:
     found, colour = material.coordinates, material.colour
     maps = {} if found is None else {MAP: Map("UMAP", found)}
     feature = colour if colour.startswith("feature:") else None
-    return scene_shown(material.dataset, material.fitted, maps, feature=feature)
+    return scene_shown(material.dataset, material.shown.fitted, maps, feature=feature)
 
 
 def _drawn(material: Material, scene: Scene, layout: str = "") -> "StillFigure":
@@ -75,7 +71,7 @@ def _drawn(material: Material, scene: Scene, layout: str = "") -> "StillFigure":
 
 
 def _components(material: Material) -> "StillFigure":
-    dataset, fitted = material.dataset, material.fitted
+    dataset, fitted = material.dataset, material.shown.fitted
     shares = variance_shares(fitted)
     titles = [
         f"{title_of(fitted, k)}\n{percent(share, 1)} of variance" for k, share in enumerate(shares)
@@ -88,12 +84,14 @@ def _components(material: Material) -> "StillFigure":
 def _climb(material: Material) -> "StillFigure":
     from appca.plots.explore.standing import StillFigure, styled
 
-    curve = np.asarray(material.fitted.log_likelihoods, dtype=float) / material.info.n_rows
+    curve = (
+        np.asarray(material.shown.fitted.log_likelihoods, dtype=float) / material.shown.info.n_rows
+    )
     with styled():
         figure = StillFigure(figsize=(7, 3.6), layout="constrained")
         axes = figure.subplots()
         axes.plot(np.arange(1, len(curve) + 1), curve, color=LINE)
         axes.set_ylabel("log-likelihood a row, nats")
-        axes.set_xlabel("sweep" if material.config.is_sampled else "iteration")
+        axes.set_xlabel("sweep" if material.shown.config.is_sampled else "iteration")
         axes.set_ylim(bottom=float(np.quantile(curve, 0.1)) - 0.01)
     return figure

@@ -4,16 +4,13 @@ It is made of what is stored, without a look at the page, so that it can be made
 pressed. It opens without a network; texts from files are shown literally.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from appca.analysis.components.components import common
-from appca.analysis.explore.projection import explained_share
 from appca.analysis.explore.subspaces import Subspace, ranked, title
 from appca.data.numbers import number, percent
 from appca.plots.components.components import montage
-from appca.plots.explore.sprites import Sprites, mean_image, sprites_of, tiles_of
+from appca.plots.explore.sprites import sprites_of, tiles_of
 from appca.plots.export.report_page import (
     code,
     drawn,
@@ -24,68 +21,52 @@ from appca.plots.export.report_page import (
     section,
     table,
 )
+from appca.runs import store
 from appca.runs.configuration import MODELS
 from appca.storage.wording import counted
-from appca.ui.data.overview import source_of
+from appca.ui.data.overview import data_facts
+from appca.ui.explore.model import fit_facts
 from appca.ui.export.run_figures import Material, figures
-from appca.ui.parts.text import DOUBTFUL_ROWS, duration, ended, nats_per_row, size
 
 MOST_SUBSPACES = 40
-SAMPLE_COLUMNS, SAMPLE = 16, 64  # images of the data
-MOST_SELECTED = 64
-SIDE = 64  # pixels of a mean image
-DOUBTFUL = 0.5
+SAMPLE_COLUMNS, SAMPLE, SAMPLE_WIDTH = 16, 64, 530  # images of the data, and pixels of all
 
 
-class Report(NamedTuple):
-    """What a report says beside the figures."""
-
-    material: Material
-    run: str  # id
-    name: str  # of the run
-    script: str  # that makes it again
-
-
-def report(given: Report) -> str:
-    """Return the page."""
-    dataset = given.material.dataset
-    pictured = sprites_of(dataset)
+def report(material: Material, script: str) -> str:
+    """Return the page; `script` makes the run again."""
+    shown, dataset = material.shown, material.dataset
+    name = store.title(shown.config) if shown.run is None else shown.run.name
     body = [
-        facts({"Data": dataset.name, "Fit": f"{given.name} ({given.run})"}),
-        _data(given.material, pictured),
-        _settings(given.material),
-        _fit(given.material),
-        _selection(given.material, pictured),
-        _subspaces(given.material, pictured),
+        facts({"Data": dataset.name, "Fit": f"{name} ({shown.config.id})"}),
+        _data(material),
+        _settings(material),
+        section("Fit", facts(fit_facts(shown))),
+        _selection(material),
+        _subspaces(material),
         *(
             section(f"Figure: {one.title}", paragraph(one.about), drawn(one.make(), one.title))
-            for one in figures(given.material).values()
+            for one in figures(material).values()
         ),
-        _again(given),
+        _again(material, script),
     ]
-    return framed(f"{given.name}: {dataset.name}", "".join(body))
+    return framed(f"{name}: {dataset.name}", "".join(body))
 
 
-def _data(material: Material, pictured: Sprites | None) -> str:
+def _data(material: Material) -> str:
     dataset = material.dataset
-    lines = {
-        "Rows": f"{dataset.n_rows:,}",
-        "Features": f"{dataset.n_features:,}",
-        "Images": "–" if dataset.image_shape is None else " × ".join(map(str, dataset.image_shape)),
-        "Labels": ", ".join(dataset.labels) or "none",
-        "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
-        "Source": source_of(dataset) or "–",
-        "Digest (SHA-256)": dataset.digest,
-    }
-    parts = [facts(lines)]
-    if pictured is not None:
-        rows = np.argsort(pictured.priority)[:SAMPLE]
-        parts.append(_sheet(pictured, rows, f"{counted(len(rows), 'row')} drawn at random"))
+    parts = [facts(data_facts(dataset) | {"Digest (SHA-256)": dataset.digest})]
+    sprites = sprites_of(dataset)
+    if sprites is not None:
+        rows = np.sort(np.argsort(sprites.priority)[:SAMPLE])
+        tiles = tiles_of(sprites, rows)
+        sheet = montage(255 - tiles if sprites.style == "ink" else tiles, SAMPLE_COLUMNS)
+        text = f"{counted(len(rows), 'row')} drawn at random"
+        parts.append(image(sheet, text, round(SAMPLE_WIDTH * sheet.shape[0] / sheet.shape[1])))
     return section("Data", *parts)
 
 
 def _settings(material: Material) -> str:
-    config = material.config
+    config = material.shown.config
     before, parameters = (
         {name: value for name, value in chosen.items() if value is not None}
         for chosen in (config.preprocessing, config.parameters)
@@ -101,44 +82,19 @@ def _settings(material: Material) -> str:
     )
 
 
-def _fit(material: Material) -> str:
-    info, fitted, config = material.info, material.fitted, material.config
-    error = info.likelihood_error / info.n_rows
-    explained = percent(explained_share(fitted), 1)
-    doubtful = percent(float(np.mean(fitted.membership < DOUBTFUL)), 1)
-    lines = {
-        "Log-likelihood": nats_per_row(info) + (f" ± {error:.2g}" if error else ""),
-        "Explained": f"{explained} of the variance of the preprocessed data",
-        "Residual": f"{number(fitted.error.mean(dtype=float))} mean square a feature",
-        "Ended": ended(info.stop_reason),
-        "Work": f"{counted(info.n_iter, 'sweep' if config.is_sampled else 'iteration')} in "
-        f"{duration(info.seconds)}",
-        "Noise variance": f"{fitted.noise_variance:.4g}",
-        "Subspaces in use": f"{len(ranked(fitted.active)):,}",
-        "Doubtful rows": f"{doubtful}, {DOUBTFUL_ROWS}",
-    }
-    return section("Fit", facts(lines))
-
-
-def _selection(material: Material, pictured: Sprites | None) -> str:
+def _selection(material: Material) -> str:
     if material.selected is None:
         return ""
-    rows = np.flatnonzero(material.selected)
-    total = counted(material.dataset.n_rows, "row")
-    parts = [paragraph(f"{len(rows):,} of {total}; in the figures all others are grey.")]
-    if pictured is not None and len(rows):
-        shown = rows[np.argsort(pictured.priority[rows])][:MOST_SELECTED]
-        parts.append(_sheet(pictured, shown, f"{len(shown):,} of them"))
-    return section("Selection", *parts)
+    chosen, total = material.selected.sum(), counted(material.dataset.n_rows, "row")
+    return section("Selection", paragraph(f"{chosen:,} of {total}; in figures the rest is grey."))
 
 
-def _subspaces(material: Material, pictured: Sprites | None) -> str:
-    every = ranked(material.fitted.active)
-    classes = material.dataset.class_column
+def _subspaces(material: Material) -> str:
+    every = ranked(material.shown.fitted.active)
     columns = ["Subspace", "Rows", "Share", "Membership", "Mean square error"]
-    columns += ["Mean image"] if pictured is not None else []
-    columns += [next(iter(material.dataset.labels))] if classes is not None else []
-    lines = [_line(material, one, pictured) for one in every[:MOST_SUBSPACES]]
+    if material.dataset.class_column is not None:
+        columns.append(next(iter(material.dataset.labels)))
+    lines = [_line(material, one) for one in every[:MOST_SUBSPACES]]
     about = "Rows with the same choice of components share a subspace; the fullest first."
     parts = [paragraph(about), table(columns, lines)]
     if left := every[MOST_SUBSPACES:]:
@@ -147,8 +103,8 @@ def _subspaces(material: Material, pictured: Sprites | None) -> str:
     return section("Subspaces", *parts)
 
 
-def _line(material: Material, one: Subspace, pictured: Sprites | None) -> list[object]:
-    fitted, classes = material.fitted, material.dataset.class_column
+def _line(material: Material, one: Subspace) -> list[object]:
+    fitted, classes = material.shown.fitted, material.dataset.class_column
     line: list[object] = [
         title(one.components, fitted.numbers),
         f"{len(one.rows):,}",
@@ -156,17 +112,14 @@ def _line(material: Material, one: Subspace, pictured: Sprites | None) -> list[o
         percent(fitted.membership[one.rows].mean(dtype=float), 1),
         number(fitted.error[one.rows].mean(dtype=float)),
     ]
-    if pictured is not None:
-        mean = mean_image(pictured, one.rows)
-        line.append("" if mean is None else _on_paper(pictured, mean))
     if classes is not None:
         most = common(classes[0], classes[1][one.rows])
         line.append(", ".join(f"{name} ({percent(share)})" for name, share in most))
     return line
 
 
-def _again(given: Report) -> str:
-    versions = {name: str(version) for name, version in given.material.info.versions.items()}
+def _again(material: Material, script: str) -> str:
+    versions = {name: str(version) for name, version in material.shown.info.versions.items()}
     about = (
         "This script makes the fit again; the same machine and versions give the same numbers to "
         "the bit."
@@ -174,19 +127,7 @@ def _again(given: Report) -> str:
     return section(
         "How to make it again",
         paragraph(about),
-        code(given.script),
+        code(script),
         "<h3>Versions</h3>",
         facts(versions),
     )
-
-
-def _on_paper(sprites: Sprites, images: np.ndarray) -> np.ndarray:
-    """Turn bright ink on black into dark ink on the white page."""
-    return 255 - images if sprites.style == "ink" else images
-
-
-def _sheet(sprites: Sprites, rows: np.ndarray, text: str) -> str:
-    """Draw the images of rows in one picture."""
-    drawn = montage(_on_paper(sprites, tiles_of(sprites, np.sort(rows))), SAMPLE_COLUMNS)
-    high, wide = drawn.shape[:2]
-    return image(drawn, text, max(SIDE, round(1060 * high / max(wide, SIDE * 8))))

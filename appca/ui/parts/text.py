@@ -16,7 +16,6 @@ _MADE_INTO_OTHERS = re.compile(
     r"|(?<=-)(?=[->])|(?<=<)(?=-)|(?<=[<>~])(?==)",
     re.IGNORECASE,
 )
-DOUBTFUL_ROWS = "whose choice of components is under 50% sure"
 
 
 def ended(reason: str) -> str:

@@ -57,21 +57,6 @@ def test_handwriting_is_ink_and_shaded_objects_are_photographs():
     assert sprites.style_of(np.zeros((3, 4, 4), np.uint8)) == "photo"
 
 
-def test_the_mean_image_is_the_mean_of_its_rows():
-    images = numbered(60, (4, 4))
-    pictures = sprites.sprites_of(dataset(images))
-    rows = np.array([3, 59, 7])
-    mean = sprites.mean_image(pictures, rows)
-    np.testing.assert_array_equal(mean, np.rint(images[rows].astype(float).mean(axis=0)))
-    assert sprites.mean_image(pictures, rows[:0]) is None
-
-
-def test_the_mean_of_many_rows_is_of_a_fixed_sample():
-    pictures = sprites.sprites_of(dataset(numbered(3000, (4, 4))))
-    first, second = (sprites.mean_image(pictures, np.arange(3000), most=100) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-
-
 def test_rows_that_are_no_images_have_none():
     table = SimpleNamespace(digest="d", n_rows=3, image_shape=None, images=None)
     assert sprites.sprites_of(table) is None

@@ -22,9 +22,10 @@ from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.store import RunStore
 from appca.ui.export.run_figures import Material, figures
-from appca.ui.export.session_report import Report, report
+from appca.ui.export.session_report import report
 from appca.ui.parts import downloads
 from appca.ui.session import names
+from appca.ui.session.fitting import Shown
 from tests.ui.conftest import address, go, healthy
 from tests.ui.data.test_uploads import give
 
@@ -184,10 +185,9 @@ def test_the_report_says_all_of_it_literally_and_loads_nothing(images, seed):
     config = RunConfig(dataset.digest, {"centre": True}, "aPPCA", {"n_components": 3})
     result = fit_run(dataset, config)
     selected = np.arange(90) < 9
-    material = Material(
-        dataset, config, result.info, result.fitted, f"label:{EVIL}", selected, rng.random((90, 2))
-    )
-    text = report(Report(material, config.id, EVIL, f"# {EVIL}\nrun()"))
+    shown = Shown(config, result.fitted, result.info, None)
+    material = Material(dataset, shown, f"label:{EVIL}", selected, rng.random((90, 2)))
+    text = report(material, f"# {EVIL}\nrun()")
     page = Loaded(text)
     assert all(source.startswith("data:image/png;base64,") for source in page.loaded)
     assert "script" not in page.tags
@@ -204,7 +204,7 @@ def test_a_selection_is_marked_in_figures_and_only_its_images_are_drawn():
     config = RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", {"n_components": 3})
     result = fit_run(dataset, config)
     colour = next(iter(colours.colour_choices(dataset)))
-    whole = Material(dataset, config, result.info, result.fitted, colour)
+    whole = Material(dataset, Shown(config, result.fitted, result.info, None), colour)
     few = np.zeros(200, bool)
     few[[3, 50, 120]] = True
     marked = figures(whole._replace(selected=few))["subspaces"].make()
