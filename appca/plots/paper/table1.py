@@ -1,9 +1,7 @@
 """Methods side by side: one dot for each design, one panel for each number of factors."""
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
@@ -14,7 +12,6 @@ from appca.plots.paper import Row
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star")
 LINE_HEIGHT, FRAME_HEIGHT = 36, 130  # pixels
 STEP = 0.15  # of a line between the dots of two designs
-ROUND = (1, 3)  # times powers of ten stand at a logarithmic axis
 
 
 def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) -> go.Figure:
@@ -50,7 +47,7 @@ def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) ->
                 trace = _trace(chosen, heights, measure, place)
                 trace.showlegend = column == 1
                 figure.add_trace(trace, row=1, col=column)
-    figure.update_xaxes(title=title, **(_log_axis(there, measure) if log else {}))
+    figure.update_xaxes(title=title, type="log" if log else None, dtick="D2" if log else None)
     figure.update_yaxes(
         tickvals=list(lines.values()),
         ticktext=list(lines),
@@ -61,22 +58,6 @@ def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) ->
     figure.update_annotations(font_size=14)
     legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.09, "yanchor": "bottom"}
     return framed(figure, FRAME_HEIGHT + LINE_HEIGHT * len(lines), 66, legend=legend)
-
-
-def _log_axis(rows: Sequence[Row], measure: str) -> dict[str, Any]:
-    """Ticks at round numbers over what there is."""
-    values = [row[measure] for row in rows if row[measure] > 0]
-    low, high = (min(values), max(values)) if values else (1.0, 1.0)
-    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-    ticks = [step * 10.0**power for power in powers for step in ROUND]
-    shown = [tick for tick in ticks if low / 1.5 <= tick <= high * 1.5]
-    return {
-        "type": "log",
-        "tickangle": 0,
-        "tickvals": shown,
-        "ticktext": [f"{tick:g}" for tick in shown],
-        "range": [float(np.log10(low / 1.4)), float(np.log10(high * 1.4))],
-    }
 
 
 def _trace(rows: Sequence[Row], heights: Sequence[float], measure: str, place: int) -> go.Scatter:

@@ -10,6 +10,7 @@ from appca.analysis.check import choose_advice
 from appca.analysis.check.choose import FOLDER, MODELS, MOST_ROWS, GridConfig, steps, stored
 from appca.analysis.check.journal import JournalStore
 from appca.data.dataset import Dataset
+from appca.data.numbers import about, duration
 from appca.jobs.choose import estimate
 from appca.runs.configuration import MODELS as ALL_MODELS
 from appca.runs.configuration import RunConfig, suited
@@ -21,7 +22,7 @@ from appca.ui.check import choose_pictures
 from appca.ui.parts import progress
 from appca.ui.parts.answers import answer
 from appca.ui.parts.gaps_note import gaps_note
-from appca.ui.parts.text import about, duration, markdown
+from appca.ui.parts.text import markdown
 from appca.ui.session import computation, state
 from appca.ui.session.callbacks import guarded
 

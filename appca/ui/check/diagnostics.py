@@ -11,14 +11,14 @@ from appca.analysis.check.diagnostics import (
     worst,
 )
 from appca.data.dataset import Dataset
-from appca.data.numbers import percent
+from appca.data.numbers import duration, percent
 from appca.data.readers.intake import duplicate_rows
 from appca.plots.check import diagnostics as plots
 from appca.plots.curves import likelihood
 from appca.ui.check import choose_stability, diagnostics_chains, diagnostics_components
 from appca.ui.parts.answers import Number, answer, chip, numbers
 from appca.ui.parts.chart import chart
-from appca.ui.parts.text import duration, markdown, tag
+from appca.ui.parts.text import markdown, tag
 from appca.ui.session.fitting import Shown
 
 ANSWERS = {

@@ -20,7 +20,7 @@ from appca.analysis.check.masked import (
 )
 from appca.analysis.export.projections import csv_bytes, free_name
 from appca.data.dataset import Dataset
-from appca.data.numbers import number, percent
+from appca.data.numbers import about, number, percent
 from appca.jobs.masked import estimate
 from appca.plots.check.quality import hidden_errors, unmeasured
 from appca.runs.configuration import defaults
@@ -31,7 +31,6 @@ from appca.ui.parts import progress
 from appca.ui.parts.answers import Level, answer, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button, stem_of
-from appca.ui.parts.text import about
 from appca.ui.session import computation
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.numbers import percent
+from appca.data.numbers import about, percent
 from appca.plots.check.quality import neighbours_kept, unmeasured
 from appca.runs.home import home
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
@@ -13,7 +13,6 @@ from appca.ui.parts import progress
 from appca.ui.parts.answers import Level, answer, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.gaps_note import gaps_note
-from appca.ui.parts.text import about
 from appca.ui.session import computation
 from appca.ui.session.fitting import Shown
 

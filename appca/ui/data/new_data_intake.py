@@ -19,9 +19,8 @@ from appca.ui.data.files.role_editor import Report
 from appca.ui.data.files.upload_forms import Options
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
-from appca.ui.session import services, state
+from appca.ui.session import services
 from appca.ui.session.caching import by_key
-from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 
@@ -59,7 +58,7 @@ def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     if outcome.matched is None:
         st.error(markdown(outcome.sentence))
         return None
-    _found(outcome.matched, keep=source == "file")
+    st.caption(markdown(in_words(outcome.matched)))
     return outcome.matched.dataset
 
 
@@ -76,21 +75,6 @@ def in_words(found: Matched) -> str:
         more = len(found.ignored) - MOST_NAMES
         parts.append(f"not used: {names}{f' and {more:,} more' if more > 0 else ''}")
     return f"{'; '.join(parts)}."
-
-
-def _found(found: Matched, *, keep: bool) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(markdown(in_words(found)), width="content")
-        if keep:
-            st.button(
-                "Keep as a data set",
-                key="new_data_keep",
-                icon=":material/save:",
-                type="tertiary",
-                on_click=_keep,
-                args=[found.dataset],
-                help="Lists the new rows under “Another data set”, here and for other fits.",
-            )
 
 
 def _from_file(shown: Shown, wanted: Wanted) -> Arrival | None:
@@ -199,9 +183,3 @@ def _from_store(dataset: Dataset, wanted: Wanted) -> Arrival | None:
 @by_key(4)
 def _matched(digest: str, wanted: Wanted) -> Matched:
     return matched(services.dataset(digest), wanted)
-
-
-@guarded
-def _keep(dataset: Dataset) -> None:
-    services.datasets().put(dataset)
-    state.notify("success", f"“{dataset.name}” is kept as a data set.")

@@ -4,14 +4,14 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.numbers import percent
+from appca.data.numbers import about, percent, size
 from appca.data.readers.intake import duplicate_rows
 from appca.plots.components.components import montage
 from appca.plots.explore.sprites import tiles_of
 from appca.storage.wording import counted, shortened
 from appca.ui.cards import pictures as images
 from appca.ui.frame.place import place_of_fits
-from appca.ui.parts.text import about, fact_list, size
+from appca.ui.parts.text import fact_list
 from appca.ui.session import fitting, state
 from appca.ui.session.caching import by_key
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from appca.data.dataset import Dataset
+from appca.data.numbers import about
 from appca.data.prepared import at_hand
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.vae.autoencoder import VAE, estimate_seconds
@@ -12,7 +13,6 @@ from appca.storage.identity import digest_of
 from appca.storage.wording import counted
 from appca.ui.data import vae
 from appca.ui.parts import progress
-from appca.ui.parts.text import about
 from appca.ui.parts.widgets import around
 from appca.ui.session import state
 from appca.ui.session.callbacks import guarded

@@ -6,11 +6,11 @@ from pathlib import Path
 import streamlit as st
 
 from appca.data.dataset import Dataset
+from appca.data.numbers import size
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack
 from appca.storage.wording import counted
 from appca.ui.parts.downloads import save_button, stem_of
-from appca.ui.parts.text import size
 from appca.ui.session import selection, services, state
 from appca.ui.session.fitting import Shown
 

@@ -8,14 +8,14 @@ import streamlit as st
 from appca.analysis.explore.projection import explained_share
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.data.numbers import percent
+from appca.data.numbers import about, duration, percent
 from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import fits_around_gaps
 from appca.runs.run import RunInfo
 from appca.storage.wording import counted
 from appca.ui.data.preprocessing_form import preprocessing
 from appca.ui.frame.place import place_of_fits, place_of_run
-from appca.ui.parts.text import about, duration, ended, fact_list, markdown, nats_per_row
+from appca.ui.parts.text import ended, fact_list, markdown, nats_per_row
 from appca.ui.parts.widgets import around
 from appca.ui.session import fitting, state
 from appca.ui.session.callbacks import guarded

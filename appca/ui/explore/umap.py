@@ -6,18 +6,17 @@ import streamlit as st
 
 from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.dataset import Dataset
+from appca.data.numbers import about
 from appca.runs.home import home
 from appca.storage.errors import InputError
 from appca.ui.parts import progress
-from appca.ui.parts.text import about
 from appca.ui.session import computation
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 
 STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}
-NEIGHBOURS, DISTANCE, SPREAD = 15, 0.1, 1.0  # umap-learn's own defaults
+NEIGHBOURS, DISTANCE = 15, 0.1  # umap-learn's own defaults
 MOST_NEIGHBOURS = 200
-MOST_SPREAD = 10.0  # from 1 on, so that every least distance up to 1 is allowed
 LEAST_ROWS = 3  # two neighbours each
 START_SECONDS, ROW_SECONDS = 15.0, 1e-3
 
@@ -32,10 +31,6 @@ def settings(dataset: Dataset) -> None:
     first = min(NEIGHBOURS, most)
     chosen["n_neighbors"] = int(
         _number("Neighbours", "n_neighbors", chosen, first, (2, most), told)
-    )
-    limits = (SPREAD, MOST_SPREAD)
-    chosen["spread"] = _number(
-        "Spread", "spread", chosen, SPREAD, limits, "How far apart groups lie."
     )
     told = "How close points may come."
     chosen["min_dist"] = _number("Least distance", "min_dist", chosen, DISTANCE, (0.0, 1.0), told)

@@ -7,11 +7,12 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
+from appca.analysis.export.projections import projection_table
 from appca.data.dataset import Dataset
 from appca.storage.errors import InputError
 from appca.ui.explorer.scenes import PageScene
 from appca.ui.export.picture import picture_page
-from appca.ui.parts.downloads import download_buttons, save_button, stem_of
+from appca.ui.parts.downloads import save_button, stem_of, table_buttons
 from appca.ui.session import services
 from appca.ui.session.fitting import Shown
 
@@ -19,7 +20,8 @@ from appca.ui.session.fitting import Shown
 def save(dataset: Dataset, shown: Shown, rows: np.ndarray, *, key: str) -> None:
     """Draw a popover, of its own `key` on a page, that saves the projections of rows."""
     with st.popover("Save", icon=":material/download:", key=f"save-{key}"):
-        download_buttons(dataset, shown, rows, f"selection-{key}")
+        made = partial(projection_table, dataset, shown.fitted, rows)
+        table_buttons(made, shown, f"selection-{key}")
 
 
 def picture_button(

@@ -17,7 +17,7 @@ from appca.ui.explorer.scenes import scene_of
 from appca.ui.export.button import picture_button
 from appca.ui.export.export_material import coordinates, recipe
 from appca.ui.parts import controls
-from appca.ui.parts.downloads import FORMATS, download_buttons, save_button
+from appca.ui.parts.downloads import FORMATS, save_button, table_buttons
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
@@ -59,7 +59,8 @@ def projections(dataset: Dataset, shown: Shown, rows: np.ndarray | None) -> None
     columns = _columns(shown)
     stem = "projection" if rows is None else "selection"
     with place:
-        download_buttons(dataset, shown, rows, stem, primary=True, columns=columns)
+        made = partial(projection_table, dataset, shown.fitted, rows, columns)
+        table_buttons(made, shown, stem, primary=True, columns=columns)
     first = np.arange(min(EXAMPLE_ROWS, dataset.n_rows)) if rows is None else rows[:EXAMPLE_ROWS]
     table = projection_table(dataset, shown.fitted, first, columns)
     st.dataframe(table, hide_index=True, width="stretch")

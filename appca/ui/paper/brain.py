@@ -12,6 +12,7 @@ from appca.analysis.paper.brain_maps import BrainMaps
 from appca.data.brain import recording as brain
 from appca.data.brain.cleaning import MEAN_SIGNAL
 from appca.data.brain.recording import nifti_bytes
+from appca.data.numbers import about
 from appca.plots.paper import brain as plots
 from appca.storage.wording import counted
 from appca.studies.experiments.brain import STUDY, titles_of
@@ -22,7 +23,6 @@ from appca.ui.paper.why import shown
 from appca.ui.parts import progress
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
-from appca.ui.parts.text import about
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import computation, services, state
 from appca.ui.session.callbacks import guarded

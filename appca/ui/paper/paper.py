@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from appca.data.numbers import about
 from appca.studies import report
 from appca.studies.catalogue import STUDIES
 from appca.studies.store import Stored
@@ -12,7 +13,7 @@ from appca.ui.parts import progress
 from appca.ui.parts.answers import Level, chip, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
-from appca.ui.parts.text import about, apart, markdown, tag, words
+from appca.ui.parts.text import apart, markdown, tag, words
 from appca.ui.session import computation
 from appca.ui.session.callbacks import guarded
 

@@ -5,14 +5,15 @@ from typing import Any
 import streamlit as st
 
 from appca.data.dataset import Dataset
+from appca.data.numbers import about
 from appca.storage.wording import capital, counted
 from appca.studies.experiments.whitening import STUDY
 from appca.studies.study import Options
 from appca.ui.paper import results
 from appca.ui.paper.why import shown
 from appca.ui.parts import progress
-from appca.ui.parts.class_choice import columns, none_yet
-from appca.ui.parts.text import about, markdown
+from appca.ui.parts.class_choice import columns
+from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import computation
 
@@ -44,7 +45,7 @@ def _choices(dataset: Dataset) -> Options | None:
     """Draw the settings; return the options of the experiment, or None if it cannot be made."""
     there, digest = columns(dataset), dataset.digest
     if not there:
-        st.info(f"{none_yet(dataset)}.")
+        st.info("This needs data with a column that names the class of each row.")
         return None
     known = (options for _, options in results.known(STUDY.name) if options["data"] == digest)
     usual: Options = {"label": there[0], "components": USUAL, "folds": 5}

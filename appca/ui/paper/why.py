@@ -5,6 +5,7 @@ from functools import partial
 
 import streamlit as st
 
+from appca.data.numbers import about, duration
 from appca.studies.claims import headings
 from appca.studies.store import Stored, csv_text
 from appca.studies.study import Outcome, Study
@@ -12,7 +13,7 @@ from appca.ui.paper import results
 from appca.ui.parts.answers import SIGNS, answer, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
-from appca.ui.parts.text import about, duration, markdown
+from appca.ui.parts.text import markdown
 from appca.ui.session import computation
 from appca.ui.session.callbacks import guarded
 

@@ -65,19 +65,6 @@ def choose(dataset: Dataset, page: str, *, with_selection: bool = False) -> Clas
     return of_column(dataset, chosen)
 
 
-def none_yet(dataset: Dataset) -> str:
-    """Say why a data set has no classes, and what to do."""
-    if dataset.labels:
-        return (
-            f"No column of labels of this data set has 2 to {MOST_CLASSES} classes. Open it with a "
-            "column that names a class for each row, on the page Data"
-        )
-    return (
-        "This data set has no labels. Open it with a column that names the class of each row, on "
-        "the page Data"
-    )
-
-
 def of_column(dataset: Dataset, name: str) -> Classes | None:
     """Return the classes of a column of labels; None where it has too few, or too many."""
     return _classes(f"{dataset.digest}-{name}", name, dataset.labels[name])

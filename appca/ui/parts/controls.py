@@ -9,10 +9,7 @@ from appca.analysis.groups.row_query import feature_name
 from appca.data.dataset import Dataset
 from appca.plots.explore.scene.colours import colour_choices
 from appca.storage.wording import capital
-from appca.ui.parts.text import markdown
-from appca.ui.parts.widgets import one_of
 
-FEW = 5  # colourings that fit side by side as buttons
 FEATURE = "feature"  # the choice of colours that needs another choice, of the feature
 MOST_LISTED = 1024  # features in a list; it goes to the browser at each change of the page
 
@@ -35,19 +32,15 @@ def colouring(dataset: Dataset) -> str:
         "is of the row's subspace. Likelihood: how probable the whole row is. "
         f"{one.capitalize()}: the values of one {one} of the data."
     )
-    if len(names) <= FEW:
-        safe = {key: markdown(name) for key, name in names.items()}
-        chosen = one_of("Colour by", safe, key=key, help_text=help_text)
-    else:
-        chosen = st.selectbox(
-            "Colour by",
-            names,
-            format_func=names.__getitem__,
-            key=key,
-            persist_state="session",
-            help=help_text,
-            width=200,
-        )
+    chosen = st.selectbox(
+        "Colour by",
+        names,
+        format_func=names.__getitem__,
+        key=key,
+        persist_state="session",
+        help=help_text,
+        width=200,
+    )
     return _feature(dataset, one.capitalize()) if chosen == FEATURE else chosen
 
 

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
 
 from appca.analysis.components.components import in_data_space
@@ -16,9 +15,7 @@ from appca.analysis.export.projections import (
     headings,
     npz_bytes,
     parquet_bytes,
-    projection_table,
 )
-from appca.data.dataset import Dataset
 from appca.ui.session.fitting import Shown
 
 if TYPE_CHECKING:
@@ -51,20 +48,6 @@ def save_button(
         icon=":material/download:",
         type="primary" if primary else "secondary",
     )
-
-
-def download_buttons(
-    dataset: Dataset,
-    shown: Shown,
-    rows: np.ndarray | None,
-    stem: str,
-    *,
-    primary: bool = False,
-    columns: Columns = USUAL,
-) -> None:
-    """Draw one button a format; `rows` None saves all rows."""
-    made = partial(projection_table, dataset, shown.fitted, rows, columns)
-    table_buttons(made, shown, stem, primary=primary, columns=columns)
 
 
 def table_buttons(

@@ -2,11 +2,12 @@
 
 import streamlit as st
 
+from appca.data.numbers import about
 from appca.runs.home import home
 from appca.runs.store import MOST_HELD
 from appca.storage.wording import counted
 from appca.ui.parts import progress
-from appca.ui.parts.text import about, markdown
+from appca.ui.parts.text import markdown
 from appca.ui.session import fitting, state, watching
 from appca.ui.session.fitting import Shown
 

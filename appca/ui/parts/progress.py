@@ -5,10 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import streamlit as st
 
+from appca.data.numbers import about
 from appca.jobs.folder import ENDED, JobStatus
 from appca.plots.curves import likelihood
 from appca.ui.parts.chart import chart
-from appca.ui.parts.text import about, markdown
+from appca.ui.parts.text import markdown
 from appca.ui.session import fitting, services, state, watching
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown

@@ -4,10 +4,7 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from appca.data.numbers import about as about  # noqa: PLC0414 (pages take it from here)
-from appca.data.numbers import duration as duration  # noqa: PLC0414 (pages take it from here)
 from appca.data.numbers import nats
-from appca.data.numbers import size as size  # noqa: PLC0414 (pages take it from here)
 from appca.runs.run import RunInfo
 
 # places within what Streamlit makes a link, an icon, an arrow or another sign of

@@ -202,24 +202,10 @@ def read_frame(frame: pd.DataFrame) -> Dataset:
     return read(name, io.BytesIO(content))
 
 
-def test_new_rows_can_be_kept_and_are_then_a_data_set(wine_page, appca_home):
-    app = healthy(upload(wine_page, csv_of(wine_frame().head(30), "harvest.csv")))
-    before = len(DatasetStore(appca_home).list())
-    app = healthy(app.button(key="new_data_keep").click().run())
-    found = DatasetStore(appca_home).list()
-    assert len(found) == before + 1
-    assert found[0].name == "harvest"
-    assert [box.value for box in app.success] == ["“harvest” is kept as a data set\\."]
-
-
-def test_a_single_row_is_described_and_only_more_are_kept(wine_page, appca_home):
+def test_a_single_row_is_described(wine_page):
     app = healthy(upload(wine_page, csv_of(wine_frame().iloc[[5]], "one.csv")))
     assert "All 1 new row fit" in words(app) or "1 of 1 new row does not fit" in words(app)
     assert list(app.dataframe[0].value["id"]) == ["row-1"]
-    before = len(DatasetStore(appca_home).list())
-    (sentence,) = sentences(app.button(key="new_data_keep").click().run())
-    assert sentence.startswith("“one” has a single row; only 2 or more can be kept")
-    assert len(DatasetStore(appca_home).list()) == before
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])

@@ -26,18 +26,18 @@ def colours(monkeypatch) -> list[Colour]:
     return seen
 
 
-def buttons(app, digest: str):
-    return app.segmented_control(key=f"colour-{digest[:8]}")
+def choice(app, digest: str):
+    return app.selectbox(key=f"colour-{digest[:8]}")
 
 
 def test_a_pixel_colours_the_points_and_the_choice_is_kept(start, colours):
     digits = load("digits")
     app, key = healthy(start()), f"feature-{digits.digest[:8]}"
-    assert buttons(app, digits.digest).options == [
+    assert choice(app, digits.digest).options == [
         *("Digit", "Residual", "Membership", "Likelihood", "Pixel…")
     ]
     assert key not in [box.key for box in app.selectbox]
-    buttons(app, digits.digest).set_value(controls.FEATURE).run()
+    choice(app, digits.digest).set_value(controls.FEATURE).run()
     assert len(healthy(app).selectbox(key=key).options) == 64
     assert colours[-1].name == "pixel row 5, column 5"
     app.selectbox(key=key).set_value(21).run()
@@ -55,7 +55,7 @@ def test_columns_of_a_table_are_offered_by_name_beside_all_labels(start, colours
     names = ("*a*", "b", "<b>c</b>")
     table = Dataset("t", X, np.arange(40), labels, feature_names=names, missing=missing)
     app = healthy(start(data=DatasetStore(home()).put(table)))
-    box = app.selectbox(key=f"colour-{table.digest[:8]}")
+    box = choice(app, table.digest)
     assert box.options[:3] == ["Kind", "Column", "Third"]
     assert box.options[-1] == "Column…"
     box.set_value(controls.FEATURE).run()
@@ -71,7 +71,7 @@ def test_very_many_columns_are_chosen_by_number_and_none_is_left_out(start, colo
     X = np.random.default_rng(0).normal(size=(30, total)).astype(np.float32)
     wide = Dataset("wide", X, np.arange(30))
     app = healthy(start(data=DatasetStore(home()).put(wide)))
-    buttons(app, wide.digest).set_value(controls.FEATURE).run()
+    choice(app, wide.digest).set_value(controls.FEATURE).run()
     box = healthy(app).number_input(key=f"feature-{wide.digest[:8]}")
     assert (box.min, box.max, box.value) == (1, total, 1)
     box.set_value(total).run()

@@ -28,7 +28,7 @@ def test_k_l_model_colour_and_the_drawer(start):
     healthy(app.selectbox(key="set-model").set_value("PPCA").run())
     assert [slider.key for slider in app.slider] == ["k"]
     healthy(app.selectbox(key="set-model").set_value("aPPCA").run())
-    colour = next(box for box in app.segmented_control if box.key.startswith("colour-"))
+    colour = next(box for box in app.selectbox if box.key.startswith("colour-"))
     healthy(colour.set_value("residual").run())
 
 

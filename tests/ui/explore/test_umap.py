@@ -30,10 +30,10 @@ def test_the_map_is_offered_until_it_is_there_and_offered_anew_for_other_setting
     assert app.button(key="umap_run").label == "Lay out the map, about 17 s"
     stored_map(app)
     assert "umap_run" not in [button.key for button in healthy(app.run()).button]
-    healthy(app.number_input(key="umap_spread").set_value(2.0).run())
+    healthy(app.number_input(key="umap_min_dist").set_value(0.5).run())
     healthy(app.run())
     assert app.button(key="umap_run")
-    stored_map(app, spread=2.0)
+    stored_map(app, min_dist=0.5)
     assert "umap_run" not in [button.key for button in healthy(app.run()).button]
 
 

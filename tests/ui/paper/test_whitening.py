@@ -55,5 +55,5 @@ def test_data_without_classes_are_told_so(start):
     rng = np.random.default_rng(0)
     plain = Dataset("plain", rng.standard_normal((40, 5)), np.arange(40).astype(str))
     app = healthy(start("paper/whitening", data=DatasetStore(home()).put(plain)))
-    assert "has no labels" in app.info[0].value
+    assert "names the class of each row" in app.info[0].value
     assert button(app, "whitening_run") is None

@@ -6,6 +6,7 @@ import pytest
 from appca.analysis.components.components import in_data_space, in_units_of_the_fit
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
+from appca.data.numbers import about, duration, size
 from appca.data.preprocessing import Preprocessing
 from appca.plots.palette import colour_by
 from appca.ui.explore import selected
@@ -21,7 +22,7 @@ NASTY = '<img src=x onerror="alert(1)">&"'
     [(0.2, "under 1 s"), (8.4, "8 s"), (89, "89 s"), (100, "2 min"), (9000, "2.5 h")],
 )
 def test_durations_are_rough(seconds, said):
-    assert text.duration(seconds) == said
+    assert duration(seconds) == said
 
 
 @pytest.mark.parametrize(
@@ -50,12 +51,12 @@ def test_a_log_likelihood_has_a_true_minus_and_a_comma():
 
 
 def test_estimates_say_about_except_below_a_second():
-    assert (text.about(0.1), text.about(12)) == ("under 1 s", "about 12 s")
+    assert (about(0.1), about(12)) == ("under 1 s", "about 12 s")
 
 
 @pytest.mark.parametrize(("n", "said"), [(12, "12 B"), (3100, "3.1 kB"), (2.5e9, "2.5 GB")])
 def test_sizes_have_units(n, said):
-    assert text.size(n) == said
+    assert size(n) == said
 
 
 def test_attributes_and_words_cannot_break_out_of_their_element():
