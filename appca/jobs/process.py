@@ -53,9 +53,11 @@ def start_compiler() -> "subprocess.Popen[bytes]":
     code = (
         "import os; getattr(os, 'nice', int)(19)\n"
         "from appca.analysis.explore import room\n"
-        "from appca.models.orthonormal import em\n"
+        "from appca.models.orthonormal import compiled_expectation\n"
         "from appca.models.incomplete import missing_supports\n"
-        "room.compile_ahead(); em.compile_ahead(); missing_supports.compile_ahead()"
+        "room.compile_ahead()\n"
+        "compiled_expectation.compile_ahead()\n"
+        "missing_supports.compile_ahead()"
     )
     none = subprocess.DEVNULL
     command = (sys.executable, "-c", code)

@@ -31,12 +31,14 @@ def bare_kernel(function: Function) -> Function:
 
     Nobody counts who holds which array: that took up to half of a call that is handed many.
     """
-    return _compiled(function, error_model="numpy", fastmath={"contract"}, _nrt=False)
+    plain = {"_nrt": False, "no_rewrites": True}  # which are rules about whole arrays
+    return _compiled(function, error_model="numpy", fastmath={"contract"}, **plain)
 
 
 def reassociated(function: Function) -> Function:
     """Compile so, with sums taken in any order, too, as a BLAS takes them."""
-    return _compiled(function, error_model="numpy", fastmath={"reassoc", "contract"})
+    plain = {"_nrt": False, "no_rewrites": True}
+    return _compiled(function, error_model="numpy", fastmath={"reassoc", "contract"}, **plain)
 
 
 def _compiled(function: Function, **options: Any) -> Function:

@@ -28,11 +28,11 @@ def project(X: Any, W: Any, P: Any) -> None:
     X : (n, d) rows.
     W : (K, d) of the same dtype, K a multiple of four.
     """
-    n, d = X.shape
+    (n, d), zero = X.shape, X.dtype.type(0)
     for k in range(0, len(W), QUAD):
         for i in range(0, n, 2):
-            other = min(i + 1, n - 1)
-            a = b = c = e = p = q = r = s = X.dtype.type(0)
+            other = i + 1 if i + 1 < n else i
+            a = b = c = e = p = q = r = s = zero
             for j in range(d):
                 x, y = X[i, j], X[other, j]
                 a += x * W[k, j]

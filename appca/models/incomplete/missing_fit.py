@@ -14,11 +14,10 @@ from appca.models.incomplete.missing_em import (
     impute,
 )
 from appca.models.incomplete.queries import IncompleteFit
-from appca.models.orthonormal.closed_form import closed_form
 from appca.models.orthonormal.em import floor_of
 from appca.models.orthonormal.em_fit import fit_by_em
 from appca.models.orthonormal.screening import EMControl
-from appca.models.orthonormal.starts import Candidate
+from appca.models.orthonormal.starts import Candidate, closed_form
 from appca.models.rows.incomplete_rows import (
     IncompleteData,
     imputed,

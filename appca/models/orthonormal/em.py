@@ -11,7 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,7 +32,6 @@ LEAST_COMPILED = 20_000
 # Measured, microseconds a row: K = 25, L = 5: 0.5 by tables and 1.5 by points; 30, 15: 1.4 and
 # 1.3; 50, 5: 1.1 and 3.0; 50, 25: 4.0 and 2.8; 100, 50: 15.5 and 6.9.
 MANY_SWAPS = 15
-LARGEST_SINGLE_LOG_COUNT = 60.0  # tables hold numbers up to C(K, L); float32 ends at exp(88)
 
 
 class SubspaceState(NamedTuple):
@@ -85,20 +84,9 @@ def sums_a_pass(n_rows: int, n_components: int, n_active: int) -> int:
     return n_rows * n_components * min(n_active, n_components - n_active, MANY_SWAPS)
 
 
-def _many_swaps(settings: EMSettings) -> bool:
+def many_swaps(settings: EMSettings) -> bool:
+    """Whether inclusion is taken from points of a Fourier transform."""
     return min(settings.n_active, settings.n_components - settings.n_active) >= MANY_SWAPS
-
-
-def compile_ahead() -> None:
-    """Compile the E steps for both precisions, once a machine, so that no fit waits for it."""
-    from appca.models.rows.observations import about, centre_of
-
-    # In few coordinates, over wide rows, and with many swaps.
-    for K, L, d in [(4, 2, 8), (4, 2, 256), (2 * MANY_SWAPS, MANY_SWAPS, 2 * MANY_SWAPS)]:
-        for dtype in (np.float64, np.float32):
-            rows = about(np.eye(d, dtype=dtype), centre_of(np.eye(d, dtype=dtype)))
-            settings = EMSettings(K, L, "shared", True, False, lambda A, _W: A, 1e-8, compiled=True)
-            expect(SubspaceState(np.eye(d, K), np.zeros(K), np.ones(K), 1.0), rows, settings)
 
 
 def responsibilities(a: Array, settings: EMSettings, beta: float) -> tuple[Array, Array]:
@@ -131,8 +119,7 @@ def expect(
         n * outside, np.zeros_like(state.W), np.zeros(K), np.zeros(K), np.zeros(K)
     )
     soft = not settings.hard or beta != 1.0
-    compiled = settings.compiled and (soft or not _many_swaps(settings))
-    block = _expect_compiled if compiled else _expect_block
+    block = _expect_compiled if settings.compiled and soft else _expect_block
     return rows.summed(partial(block, state=state, settings=settings, beta=beta), sums)
 
 
@@ -156,42 +143,10 @@ def _expect_block(
 def _expect_compiled(
     block: Block, state: SubspaceState, settings: EMSettings, beta: float
 ) -> SubspaceStatistics:
-    """Do the same in one sweep, while rows are in cache."""
-    from appca.models.algebra.product_kernels import QUAD, suits
-    from appca.models.orthonormal import expectation_kernels, poisson_binomial_kernels
+    """Do the same by compiled code, while rows are in cache."""
+    from appca.models.orthonormal import compiled_expectation
 
-    X = np.ascontiguousarray(block.X).view()
-    X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
-    d, (K, L) = X.shape[1], (settings.n_components, settings.n_active)
-    W = np.zeros((-(-K // QUAD) * QUAD, d), X.dtype)
-    W[:K] = state.W.T
-    A, totals = np.zeros(W.shape), np.zeros((3, K))
-    if suits(d, K):
-        given = _given(block, state, settings, beta, X.dtype)
-        value = expectation_kernels.sweep(X, W, given, A, totals)
-    else:
-        many = _many_swaps(settings)
-        double = many or gaussian.log_binomial(K, L) > LARGEST_SINGLE_LOG_COUNT
-        P = np.ascontiguousarray((X @ W.T).T, np.float64 if double else X.dtype)
-        kernels = poisson_binomial_kernels if many else expectation_kernels
-        value = kernels.expect(P, len(X), _given(block, state, settings, beta, P.dtype), totals)
-        A += P.astype(X.dtype, copy=False) @ X
-    A = A[:K].T if block.origin is None else A[:K].T - np.outer(block.origin, totals[0])
-    return SubspaceStatistics(value, A, *totals)
-
-
-def _given(
-    block: Block, state: SubspaceState, settings: EMSettings, beta: float, kind: np.dtype[Any]
-) -> tuple[Any, ...]:
-    """Return what kernels need to know beside the rows, see `expectation_kernels.expect`."""
-    from appca.models.algebra.exponential_kernels import exponential
-
-    shift = state.shift if block.origin is None else state.shift - block.origin @ state.W
-    shrink, v = gaussian.posterior(state.noise, state.latent)
-    root, offset = np.sqrt(shrink / (2.0 * state.noise)), 0.5 * np.log1p(state.latent / state.noise)
-    q = np.array([np.sqrt(beta) * root, beta * offset, shrink, v], kind)
-    how = settings.n_components, settings.n_active, settings.hard and beta == 1.0
-    return shift.astype(kind), q, exponential(kind), how
+    return SubspaceStatistics(*compiled_expectation.expect(block, state, settings, beta))
 
 
 class Size(Protocol):

@@ -11,10 +11,9 @@ import numpy as np
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import STOPPED, WINDOW, EMResult, iterate, plain, watcher
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal.closed_form import closed_form
 from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, expect
 from appca.models.orthonormal.screening import EMControl, ScreenedStart, screen
-from appca.models.orthonormal.starts import Candidate, ascent, first_state
+from appca.models.orthonormal.starts import Candidate, ascent, closed_form, first_state
 from appca.models.rows.observations import Observations, Rows
 from appca.models.rows.spectrum import Thin, lift, lower, principal, thin
 

@@ -1,12 +1,15 @@
-"""The E step of one block of rows, compiled: projections, inclusion and sums in one sweep.
+"""The E step of some rows, compiled: inclusion and posterior means from projections.
 
-The mathematics is that of `subsets` (swaps into and out of the L largest logits) without the
-sort: a member of the top can only be swapped out and any other column only in, so each column
-keeps its place and has weight zero in the table of the half it does not belong to. Rows go through
-in lanes of 64, so that all inner loops run over neighbours in memory and become vector
-instructions, and in tiles small enough to be still in cache for the second product.
+The elementary symmetric polynomial of J = L logits, or of J = K - L of their negatives where these
+are fewer, is the last entry of a table over components that are taken one after the other. All is
+taken relative to the J-th largest logit c: a component above it counts 1 where it is in and
+exp(c - a) where it is not, any other exp(a - c) where it is in and 1 where it is not. The likeliest
+support then counts 1, nothing counts more, and what underflows adds nothing.
 
-All of it is computed in the dtype of the rows, and summed over tiles in float64.
+Rows go through in lanes of 64, so that all inner loops run over neighbours in memory and become
+vector instructions. All is computed in float64. Each kernel is one function, and two that Python
+calls one after the other compile in a third of the time of one that calls parts of its own: numba
+optimises a part once by itself and again in each function that calls it.
 """
 
 import math
@@ -14,233 +17,129 @@ from typing import Any
 
 import numpy as np
 
-from appca.models.algebra.compiled import wide_kernel
-from appca.models.algebra.exponential_kernels import LANES, exponentials
-from appca.models.algebra.product_kernels import add_outer, project
+from appca.models.algebra.compiled import bare_kernel
 
-SUMMED = 16 * LANES  # rows whose moments are added in their own dtype
-TILE_BYTES, MOST_LANES_A_TILE = 2**19, 8  # of rows between the two products
-
-
-@wide_kernel
-def largest(a: Any, top: Any, x: Any) -> None:
-    """Put the L largest of the columns a (K, LANES) into top (L, LANES), in falling order."""
-    K, L = len(a), len(top)
-    for j in range(L):
-        for i in range(LANES):
-            top[j, i] = -np.inf
-    for k in range(K):
-        for i in range(LANES):
-            x[i] = a[k, i]
-        for j in range(min(k + 1, L)):
-            for i in range(LANES):
-                high = max(top[j, i], x[i])
-                x[i] = min(top[j, i], x[i])
-                top[j, i] = high
+LANES = 64
+FARTHEST = -115.0  # weights below exp of it count as 0
+TINY = 1e-100  # as do products below this: denormal numbers are a hundred times slower
+# exp y is 2^n times Taylor's polynomial about 0 of y - n log 2. A call of the mathematical library
+# for each number would keep the loop scalar.
+PER_STEP = 1.0 / math.log(2.0)
+STEP = round(math.log(2.0) * 2.0**10) / 2.0**10  # its products with any n are exact
+REST = (math.log(2.0) - STEP) + 2.3190468138462996e-17  # with what log 2 exceeds its double by
+ROUND = 1.5 * 2.0**52  # what is added to it becomes an integer
+C2, C3, C4, C5, C6, C7 = (1.0 / math.factorial(m) for m in range(2, 8))
+C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(m) for m in range(8, 14))
 
 
-@wide_kernel
-def weigh(a: Any, top: Any, member: Any, out: Any, into: Any, room: Any, e: Any) -> None:
-    """Tell members of the top from others, and weigh what it costs to swap each.
+@bare_kernel
+def weigh(  # noqa: C901, PLR0912 - loops, one after the other
+    P: Any, q: Any, how: Any, weights: Any, level: Any, room: Any
+) -> None:
+    """Weigh the components of all rows, both in and out.
 
-    Of columns equal to the L-th largest logit the first ones are members, so that L are in all.
+    Parameters
+    ----------
+    P : (K or more, lanes, LANES) projections. The first line of q is added, so that they are about
+        the mean.
+    q : (5, K) what is to be added to projections; root p and offset of the logits, a =
+        (root p)^2 - offset; shrinkage and variance of x given the row.
+    how : J, and the sign with which logits are taken: -1 if components are left out.
+    weights : (2, K, lanes, LANES) what a component counts if in, and if not; written.
+    level : (lanes, LANES) log of what all that is relative to; written.
+    room : (J, LANES) for the largest; (LANES,) x and power, and the bits of the latter.
     """
-    K, L = len(a), len(top)
-    x, left, power, bits = room
-    for i in range(LANES):
-        left[i] = L
-    for j in range(L):
-        for i in range(LANES):
-            left[i] -= 1.0 if top[j, i] > top[L - 1, i] else 0.0
-    for k in range(K):
-        for i in range(LANES):
-            d = a[k, i] - top[L - 1, i]
-            tied = d == 0.0 and left[i] > 0.0
-            left[i] -= 1.0 if tied else 0.0
-            member[k, i] = 1.0 if d > 0.0 or tied else 0.0
-            x[i] = -abs(d)
-        exponentials(x, e, power, bits)
-        for i in range(LANES):
-            out[k, i] = x[i] * member[k, i]
-            into[k, i] = x[i] - out[k, i]
-
-
-@wide_kernel
-def kept(v: Any, least: Any) -> Any:
-    """Return v, or 0 if it is below: products of such would be denormal, a hundred times slower."""
-    return v if v > least else v - v
-
-
-@wide_kernel
-def forward(w: Any, table: Any, tiny: Any) -> None:
-    """Fill table[k + 1, j] = table[k, j] + w_k table[k, j - 1], shape (K + 1, J + 1, LANES)."""
-    J = table.shape[1] - 1
-    for i in range(LANES):
-        table[0, 0, i] = 1.0
-    for j in range(1, J + 1):
-        for i in range(LANES):
-            table[0, j, i] = 0.0
-    for k in range(len(w)):
-        for i in range(LANES):
-            table[k + 1, 0, i] = 1.0
-        for j in range(1, J + 1):
-            for i in range(LANES):
-                v = table[k, j, i] + w[k, i] * table[k, j - 1, i]
-                table[k + 1, j, i] = kept(v, tiny)
-
-
-@wide_kernel
-def backward(w: Any, table: Any, other: Any, r: Any, sign: Any, few: Any, room: Any) -> None:
-    """Add `sign` times each column's probability of being swapped to r (K, LANES).
-
-    `other` (J + 1, LANES) is the last line of the other half's table over the total.
-    """
-    J = table.shape[1] - 1
-    after, x = room
-    after[:] = other
-    for k in range(len(w) - 1, -1, -1):
-        for i in range(LANES):
-            x[i] = 0.0
+    K, (J, sign) = q.shape[1], how
+    top, x, power, bits = room
+    for b in range(P.shape[1]):
         for j in range(J):
             for i in range(LANES):
-                x[i] += table[k, j, i] * after[j + 1, i]
+                top[j, i] = -np.inf
+        for k in range(K):
             for i in range(LANES):
-                after[j, i] = kept(after[j, i] + w[k, i] * after[j + 1, i], few)
+                P[k, b, i] += q[0, k]
+                h = q[1, k] * P[k, b, i]
+                x[i] = sign * (h * h - q[2, k])
+                weights[0, k, b, i] = x[i]
+            for j in range(k + 1 if k < J else J):
+                for i in range(LANES):
+                    high, low = top[j, i], x[i]
+                    top[j, i] = high if high > low else low
+                    x[i] = low if high > low else high
         for i in range(LANES):
-            r[k, i] += sign * w[k, i] * kept(x[i], few)
-
-
-@wide_kernel
-def summed(top: Any, count: int) -> float:
-    """Sum the L largest logits of `count` lanes, in float64."""
-    value = 0.0
-    for j in range(len(top)):
-        for i in range(count):
-            value += top[j, i]
-    return value
-
-
-@wide_kernel
-def combined(members: Any, rest: Any, count: int, total: Any, few: Any) -> float:
-    """Sum log e_L less `summed`; the last lines of both tables are left over the totals."""
-    for i in range(LANES):
-        total[i] = 0.0
-    for j in range(len(members)):
-        for i in range(LANES):
-            total[i] += members[j, i] * rest[j, i]
-    value = 0.0
-    for i in range(count):
-        value += math.log(total[i])
-    for j in range(len(members)):
-        for i in range(LANES):
-            members[j, i] = kept(members[j, i] / total[i], few)
-            rest[j, i] = kept(rest[j, i] / total[i], few)
-    return value
-
-
-@wide_kernel
-def read(P: Any, start: int, count: int, shift: Any, q: Any, m: Any, a: Any) -> None:
-    """Put projections about the mean and logits of `count` rows into lanes, zeros into the rest."""
-    for k in range(len(m)):
-        for i in range(count):
-            m[k, i] = P[k, start + i] + shift[k]
-        for i in range(count, LANES):
-            m[k, i] = 0
-        for i in range(LANES):
-            h = q[0, k] * m[k, i]
-            a[k, i] = h * h - q[1, k]
-
-
-@wide_kernel
-def write(m: Any, r: Any, q: Any, count: int, S: Any, start: int, sums: Any) -> None:
-    """Turn projections m into posterior means of x * z, in S, and add up their moments."""
-    for k in range(len(m)):
-        for i in range(count, LANES):
-            r[k, i] = 0
-        for i in range(LANES):
-            m[k, i] *= q[2, k]
-        for i in range(LANES):
-            sums[0, k, i] += r[k, i] * m[k, i]
-        for i in range(LANES):
-            sums[1, k, i] += r[k, i] * (m[k, i] * m[k, i] + q[3, k])
-        for i in range(LANES):
-            sums[2, k, i] += r[k, i]
-        for i in range(min(LANES, S.shape[1] - start)):
-            S[k, start + i] = r[k, i] * m[k, i]
-
-
-@wide_kernel
-def add_up(sums: Any, totals: Any) -> None:
-    """Add moments (3, K, LANES) of any dtype to totals (3, K) in float64."""
-    for j in range(3):
-        for k in range(totals.shape[1]):
+            level[b, i] = J * top[J - 1, i]
+        for k in range(K):
             for i in range(LANES):
-                totals[j, k] += sums[j, k, i]
+                away = -abs(weights[0, k, b, i] - top[J - 1, i])
+                x[i] = away if away > FARTHEST else FARTHEST
+                power[i] = x[i] * PER_STEP + ROUND
+            for i in range(LANES):
+                n = power[i] - ROUND
+                y = (x[i] - n * STEP) - n * REST
+                v = ((((C13 * y + C12) * y + C11) * y + C10) * y + C9) * y + C8
+                v = ((((((v * y + C7) * y + C6) * y + C5) * y + C4) * y + C3) * y + C2) * y + 1.0
+                x[i] = v * y + 1.0 if x[i] > FARTHEST else 0.0
+            for i in range(LANES):
+                bits[i] = (bits[i] + 1023) << 52
+            for i in range(LANES):
+                a = weights[0, k, b, i]
+                d, w = a - top[J - 1, i], x[i] * power[i]
+                above = d if d > 0.0 else 0.0 * d  # what is no number stays none
+                level[b, i] += above if sign > 0.0 else above - a
+                weights[0, k, b, i] = 1.0 if d > 0.0 else w
+                weights[1, k, b, i] = w if d > 0.0 else 1.0
 
 
-@wide_kernel
-def expect(P: Any, n: int, given: Any, totals: Any) -> float:
-    """Return the sum over n rows of log e_L(exp a), and turn projections into posterior means.
+@bare_kernel
+def share(  # noqa: C901, PLR0912 - loops, one after the other
+    P: Any, n: int, q: Any, how: Any, weights: Any, out: Any, table: Any
+) -> None:
+    """Turn projections into posterior means of x * z, zero from row n on, and add up moments.
 
     Parameters
     ----------
-    P : (at least K, at least n) projections, overwritten by the posterior means of x * z, and by
-        zeros from n on.
-    given : what is the same for all rows, in the dtype of P:
-        (K,) to be added to projections, which are then about the mean;
-        (4, K) root of the slope and offset of the logits, a = (root p)^2 - offset, shrinkage and
-        variance of x given the row; how to take exponentials;
-        K, L (0 < L < K), and whether a row goes wholly to its best support, whose logits are then
-        summed instead of log e_L.
-    totals : (3, K) float64, to which the sums of E[x z], E[(x z)^2] and r are added.
+    P, q, how, weights : as `weigh` has left them.
+    out : (lanes, LANES) the last entries of the tables, written; (3, K, LANES) to which the sums of
+        E[x z], E[(x z)^2] and inclusion are added.
+    table : ((K + 2) (J + 2) + 1, LANES) room for lines of J + 2 entries, the first of which are 0.
+        The first line holds a 1 behind that, else 0.
     """
-    shift, q, e, (K, n_active, hard) = given
-    J, kind = min(n_active, K - n_active), P.dtype
-    m, a, r = np.empty((K, LANES), kind), np.empty((K, LANES), kind), np.empty((K, LANES), kind)
-    out, into = np.empty((K, LANES), kind), np.empty((K, LANES), kind)
-    top, after = np.empty((n_active, LANES), kind), np.empty((J + 1, LANES), kind)
-    members, rest = np.empty((K + 1, J + 1, LANES), kind), np.empty((K + 1, J + 1, LANES), kind)
-    x, total, power = np.empty(LANES, kind), np.empty(LANES, kind), np.empty(LANES, kind)
-    room = x, total, power, power.view(type(e.bias))
-    sums = np.empty((3, K, LANES), kind)
-    value, one, few = 0.0, e.terms[13], math.sqrt(e.tiny)
-    for first in range(0, n, SUMMED):
-        sums[:] = 0
-        for start in range(first, min(first + SUMMED, n), LANES):
-            count = min(LANES, n - start)
-            read(P, start, count, shift, q, m, a)
-            largest(a, top, x)
-            weigh(a, top, r, out, into, room, e)
-            value += summed(top, count)
-            if not hard:
-                forward(out, members, e.tiny)
-                forward(into, rest, e.tiny)
-                value += combined(members[K], rest[K], count, total, few)
-                backward(into, rest, members[K], r, one, few, (after, x))
-                backward(out, members, rest[K], r, -one, few, (after, x))
-            write(m, r, q, count, P, start, sums)
-        add_up(sums, totals)
-    return value
-
-
-@wide_kernel
-def sweep(X: Any, W: Any, given: Any, A: Any, totals: Any) -> float:
-    """Do `expect` for rows X (n, d), and add the sum of s x' to A, s being those means.
-
-    Parameters
-    ----------
-    W : (K and up to three lines of zeros, d) directions, of the dtype of X.
-    A : (as W) float64.
-    """
-    n, d = X.shape
-    tile = LANES * min(max(TILE_BYTES // (d * X.itemsize * LANES), 1), MOST_LANES_A_TILE)
-    P, part = np.zeros((len(W), tile), X.dtype), np.empty(W.shape, X.dtype)
-    value = 0.0
-    for first in range(0, n, tile):
-        rows = X[first : first + tile]
-        project(rows, W, P)
-        value += expect(P, len(rows), given, totals)
-        part[:] = 0
-        add_outer(rows, P, part)
-        A += part
-    return value
+    total, sums = out
+    K, (J, sign), x = q.shape[1], how, table[len(table) - 1]
+    last = K * (J + 2) + 1
+    for b in range(P.shape[1]):
+        for k in range(K):
+            line = k * (J + 2) + 1
+            for j in range(line, line + J + 1):
+                for i in range(LANES):
+                    v = weights[1, k, b, i] * table[j, i]
+                    v += weights[0, k, b, i] * table[j - 1, i]
+                    table[j + J + 2, i] = v if v > TINY else v - v
+        for i in range(LANES):
+            total[b, i] = table[last + J, i]
+            x[i] = 1.0 / total[b, i]
+        for j in range(last, last + J + 1):  # from here on of the components behind k
+            for i in range(LANES):
+                table[j, i] = x[i]
+                x[i] = 0.0
+        for k in range(K - 1, -1, -1):
+            line = k * (J + 2) + 1
+            for j in range(J):
+                for i in range(LANES):
+                    x[i] += table[line + j, i] * table[last + J - 1 - j, i]
+            for j in range(last + J, last - 1, -1):
+                for i in range(LANES):
+                    v = weights[1, k, b, i] * table[j, i]
+                    v += weights[0, k, b, i] * table[j - 1, i]
+                    table[j, i] = v if v > TINY else v - v
+            for i in range(LANES):
+                r = weights[0, k, b, i] * x[i] if x[i] > TINY else x[i] - x[i]
+                x[i] = 0.0 if b * LANES + i >= n else r if sign > 0.0 else 1.0 - r
+            for i in range(LANES):
+                m = q[3, k] * P[k, b, i]
+                s = x[i] * m
+                P[k, b, i] = s
+                sums[0, k, i] += s
+                sums[1, k, i] += x[i] * (m * m + q[4, k])
+                sums[2, k, i] += x[i]
+                x[i] = 0.0

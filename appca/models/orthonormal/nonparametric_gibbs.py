@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.algebra import gaussian, stiefel
-from appca.models.orthonormal.closed_form import closed_form
+from appca.models.orthonormal.starts import closed_form
 from appca.models.orthonormal.subspace_gibbs import (
     CachedSubspaceState,
     DrawIndicators,

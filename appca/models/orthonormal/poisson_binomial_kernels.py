@@ -32,7 +32,6 @@ import numpy as np
 
 from appca.models.algebra.compiled import wide_kernel
 from appca.models.algebra.exponential_kernels import LANES, exponentials
-from appca.models.orthonormal.expectation_kernels import add_up, read, write
 
 FARTHEST = 115.0  # nats from the L-th largest logit at which inclusion is certain
 NEAR = 4.0  # nats within which the L-th largest logit is bracketed by counting, before Newton
@@ -40,6 +39,19 @@ MOST_HALVINGS, MOST_STEPS = 80, 60
 ROUNDING = 37.0  # exp(-37) is below the rounding of 1
 MOST_POINTS = 40  # more than `points` ever asks for
 AT_ONCE = 512  # columns whose larger probabilities, of at least a half, may be multiplied
+
+
+@wide_kernel
+def read(P: Any, start: int, count: int, shift: Any, q: Any, m: Any, a: Any) -> None:
+    """Put projections about the mean and logits of `count` rows into lanes, zeros into the rest."""
+    for k in range(len(m)):
+        for i in range(count):
+            m[k, i] = P[k, start + i] + shift[k]
+        for i in range(count, LANES):
+            m[k, i] = 0
+        for i in range(LANES):
+            h = q[0, k] * m[k, i]
+            a[k, i] = h * h - q[1, k]
 
 
 @wide_kernel
@@ -249,6 +261,33 @@ def logarithm(a: Any, n_active: int, at: Any, probability: Any, right: Any, coun
                 larger = 1.0
         value += found - math.log(larger) + likely * tilt[i]
     return value
+
+
+@wide_kernel
+def write(m: Any, r: Any, q: Any, count: int, S: Any, start: int, sums: Any) -> None:
+    """Turn projections m into posterior means of x * z, in S, and add up their moments."""
+    for k in range(len(m)):
+        for i in range(count, LANES):
+            r[k, i] = 0
+        for i in range(LANES):
+            m[k, i] *= q[2, k]
+        for i in range(LANES):
+            sums[0, k, i] += r[k, i] * m[k, i]
+        for i in range(LANES):
+            sums[1, k, i] += r[k, i] * (m[k, i] * m[k, i] + q[3, k])
+        for i in range(LANES):
+            sums[2, k, i] += r[k, i]
+        for i in range(min(LANES, S.shape[1] - start)):
+            S[k, start + i] = r[k, i] * m[k, i]
+
+
+@wide_kernel
+def add_up(sums: Any, totals: Any) -> None:
+    """Add moments (3, K, LANES) of any dtype to totals (3, K) in float64."""
+    for j in range(3):
+        for k in range(totals.shape[1]):
+            for i in range(LANES):
+                totals[j, k] += sums[j, k, i]
 
 
 @wide_kernel

@@ -15,12 +15,26 @@ from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, step
 from appca.models.polynomials import subsets
 from appca.models.rows.independent_components import fast_ica
 from appca.models.rows.observations import Block, Observations
+from appca.models.rows.spectrum import Principal
 
 ANNEALED_ITERATIONS = 30  # beta from 0.001 to 1, geometrically
 FIRST_BETA = 0.001
 MAX_QUARTIMAX_STEPS = 200
 MAX_ICA_STEPS = 80  # K = 500 takes 45; a step costs two products
 QUARTIMAX_PRECISION = 1e-4  # EM takes over where the rotation no longer moves by more than this
+
+
+def closed_form(rows: Observations, leading: Principal, floor: float) -> SubspaceState:
+    """Maximum of the likelihood of PPCA given the leading eigenvectors, with R = I.
+
+    Tipping and Bishop (1999), equations 7 and 8:
+
+    sigma2 = mean of all D - q discarded eigenvalues, zero ones included; tau2_k = lambda_k - sigma2
+    """
+    n, q = rows.mass, len(leading.values)
+    total, spare = rows.total / n, rows.n_features - q
+    noise = max((total - leading.values.sum()) / spare if spare else 0.0, floor)
+    return SubspaceState(leading.V, np.zeros(q), np.maximum(leading.values - noise, floor), noise)
 
 
 class Candidate(NamedTuple):

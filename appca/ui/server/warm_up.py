@@ -89,13 +89,13 @@ class WarmUp:
             return
         from appca.analysis.explore import room
         from appca.models.incomplete import missing_supports
-        from appca.models.orthonormal import em
+        from appca.models.orthonormal import compiled_expectation
 
-        for load in (room.compile_ahead, em.compile_ahead, missing_supports.compile_ahead):
+        for compiled in (room, compiled_expectation, missing_supports):
             with page_turn.between():
                 pass  # a quiet moment to begin in; pages need not wait for these
             if not self._ended.is_set():
-                load()
+                compiled.compile_ahead()
 
     def _go_through(self, steps: Iterator[Callable[[], object]]) -> None:
         for step in steps:

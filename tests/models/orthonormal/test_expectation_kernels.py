@@ -5,7 +5,7 @@ import pytest
 
 from appca import AdaptivePPCA
 from appca.models.algebra import stiefel
-from appca.models.orthonormal import em
+from appca.models.orthonormal import compiled_expectation, em
 from appca.models.orthonormal.em import EMSettings, SubspaceState, expect, floor_of
 from appca.models.rows.observations import about, centre_of
 
@@ -75,15 +75,13 @@ def test_the_order_of_rows_in_memory_does_not_matter(seed):
 
 
 def test_what_is_compiled_ahead_is_what_fits_call(monkeypatch):
-    """After it no fit compiles: numba has a signature for each of the three ways already."""
+    """After it no fit compiles: numba has a signature for each way already."""
+    from appca.models.algebra.product_kernels import add_outer, project
     from appca.models.orthonormal import expectation_kernels, poisson_binomial_kernels
 
-    em.compile_ahead()
-    kernels = (
-        expectation_kernels.expect,
-        expectation_kernels.sweep,
-        poisson_binomial_kernels.expect,
-    )
+    compiled_expectation.compile_ahead()
+    own = expectation_kernels.weigh, expectation_kernels.share
+    kernels = (project, add_outer, *own, poisson_binomial_kernels.expect)
     known = [len(kernel.signatures) for kernel in kernels]
     monkeypatch.setattr(em, "LEAST_COMPILED", 0)
     X = np.random.default_rng(0).standard_normal((90, 300))

@@ -7,7 +7,7 @@ import pytest
 
 from appca.models.algebra.exponential_kernels import exponential
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal import em, poisson_binomial_kernels
+from appca.models.orthonormal import compiled_expectation, em, poisson_binomial_kernels
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, about, centre_of
 from tests import oracles
@@ -116,6 +116,6 @@ def test_a_block_of_rows_has_the_sums_of_the_step_in_numpy(seed, beta):
     state = em.SubspaceState(W, rng.standard_normal(30), rng.uniform(5, 50, 30), 2.0)
     block = Block(slice(0, 130), X, origin)
     expected = em._expect_block(block, state, settings, beta)
-    found = em._expect_compiled(block, state, settings, beta)
+    found = compiled_expectation.expect(block, state, settings, beta)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10 * np.abs(other).max())

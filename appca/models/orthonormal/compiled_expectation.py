@@ -1,0 +1,153 @@
+"""The E step of a block of rows by compiled code: projections, inclusion and sums.
+
+Few components over wide rows go through in tiles, so that rows are still in cache for the second
+product; else a BLAS makes both products. What kernels are handed is laid out here, by NumPy, and
+their order is decided here: a compiled function around them would take longer to compile than they
+do.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from appca.models.algebra import gaussian
+from appca.models.algebra.gaussian import Array
+from appca.models.orthonormal import em
+from appca.models.rows.observations import Block, about, centre_of
+
+TILE_BYTES, MOST_LANES_A_TILE = 2**19, 8  # of rows between the two products
+WEIGHT_BYTES = 2**18  # of the weights of the rows that go through together
+
+
+def expect(
+    block: Block, state: em.SubspaceState, settings: em.EMSettings, beta: float
+) -> tuple[float, Array, Array, Array, Array]:
+    """Return what `em.SubspaceStatistics` holds, by soft assignment."""
+    from appca.models.algebra.product_kernels import suits
+
+    X = np.ascontiguousarray(block.X).view()
+    X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
+    by = _by_points if em.many_swaps(settings) else _tiled if suits(*state.W.shape) else _by_blas
+    value, A, totals = by(X, state.W, constants(block, state, beta), settings.n_active)
+    if block.origin is not None:
+        A -= np.outer(block.origin, totals[0])
+    return value, A, *totals
+
+
+def constants(block: Block, state: em.SubspaceState, beta: float) -> Array:
+    """Return the numbers (5, K) of `expectation_kernels.weigh`."""
+    shift = state.shift if block.origin is None else state.shift - block.origin @ state.W
+    shrink, v = gaussian.posterior(state.noise, state.latent)
+    root, offset = np.sqrt(shrink / (2.0 * state.noise)), 0.5 * np.log1p(state.latent / state.noise)
+    return np.array([shift, np.sqrt(beta) * root, beta * offset, shrink, v])
+
+
+class Lanes:
+    """Rows side by side, a few lanes of 64 at a time, and what they add up to.
+
+    Parameters
+    ----------
+    q : (5, K) see `constants`.
+    n_active : L, with 0 < L < K.
+    most : lanes that go through at a time.
+    n : rows in all.
+    """
+
+    def __init__(self, q: Array, n_active: int, most: int, n: int) -> None:
+        from appca.models.orthonormal.expectation_kernels import LANES
+
+        K = q.shape[1]
+        J, self._flipped = min(n_active, K - n_active), 2 * n_active > K
+        self.width = LANES * min(most, -(-n // LANES))
+        shape = -(-n // self.width), self.width // LANES, LANES
+        self._level, self._total = np.zeros(shape), np.ones(shape)
+        self._q, self._n, self._how = q, n, (J, -1.0 if self._flipped else 1.0)
+        self._weights, self._sums = np.empty((2, K, *shape[1:])), np.zeros((3, K, LANES))
+        self._table = np.zeros(((K + 2) * (J + 2) + 1, LANES))
+        self._table[1] = 1.0
+        power = np.empty(LANES)
+        self._room = np.empty((J, LANES)), np.empty(LANES), power, power.view(np.int64)
+
+    def turn(self, P: Array, start: int) -> None:
+        """Turn projections (K or more, width) of the rows from `start` on into posterior means."""
+        from appca.models.orthonormal import expectation_kernels as kernels
+
+        tile, lanes = start // self.width, P.reshape(len(P), *self._weights.shape[2:])
+        given = self._q, self._how, self._weights
+        kernels.weigh(lanes, *given, self._level[tile], self._room)
+        out = self._total[tile], self._sums
+        kernels.share(lanes, self._n - start, *given, out, self._table)
+
+    def summed(self) -> tuple[float, Array]:
+        """Sum over all rows of log e_L(exp a), and totals (3, K) of their moments."""
+        value = np.log(self._total)
+        value += self._level
+        return float(value.ravel()[: self._n].sum()), self._sums.sum(axis=2)
+
+
+def _tiled(X: Array, W: Array, q: Array, n_active: int) -> tuple[float, Array, Array]:
+    """Return the sum over rows X (n, d) of log e_L, the sum of x s' (d, K), and moments (3, K)."""
+    from appca.models.algebra.product_kernels import QUAD, add_outer, project
+    from appca.models.orthonormal.expectation_kernels import LANES
+
+    (n, d), K = X.shape, W.shape[1]
+    most = min(max(TILE_BYTES // (d * X.itemsize * LANES), 1), MOST_LANES_A_TILE)
+    lanes = Lanes(q, n_active, most, n)
+    directions = np.zeros((-(-K // QUAD) * QUAD, d), X.dtype)
+    directions[:K] = W.T
+    P, part = np.zeros((len(directions), lanes.width)), np.empty_like(directions)
+    A = np.zeros(directions.shape)
+    for start in range(0, n, lanes.width):
+        rows = X[start : start + lanes.width]
+        project(rows, directions, P)
+        lanes.turn(P, start)
+        part[:] = 0
+        add_outer(rows, P.astype(X.dtype, copy=False), part)
+        A += part
+    value, totals = lanes.summed()
+    return value, A[:K].T, totals
+
+
+def _by_blas(X: Array, W: Array, q: Array, n_active: int) -> tuple[float, Array, Array]:
+    from appca.models.orthonormal.expectation_kernels import LANES
+
+    n, K = len(X), W.shape[1]
+    most = min(max(WEIGHT_BYTES // (2 * K * LANES * 8), 1), MOST_LANES_A_TILE)
+    lanes = Lanes(q, n_active, most, n)
+    S = X @ W.astype(X.dtype, copy=False)
+    P = np.zeros((K, lanes.width))
+    for start in range(0, n, lanes.width):
+        rows = S[start : start + lanes.width]
+        P[:, : len(rows)] = rows.T
+        lanes.turn(P, start)
+        rows[:] = P[:, : len(rows)].T
+    value, totals = lanes.summed()
+    return value, (X.T @ S).astype(np.float64), totals
+
+
+def _by_points(X: Array, W: Array, q: Array, n_active: int) -> tuple[float, Array, Array]:
+    from appca.models.algebra.exponential_kernels import exponential
+    from appca.models.orthonormal import poisson_binomial_kernels as kernels
+
+    K = W.shape[1]
+    P = np.ascontiguousarray((X @ W.astype(X.dtype, copy=False)).T, np.float64)
+    given: Any = q[0], q[1:], exponential(P.dtype), (K, n_active, False)
+    totals = np.zeros((3, K))
+    value = kernels.expect(P, len(X), given, totals)
+    return value, (P.astype(X.dtype, copy=False) @ X).T.astype(np.float64), totals
+
+
+def compile_ahead() -> None:
+    """Compile the E steps for both precisions, once a machine, so that no fit waits for it."""
+    many = em.MANY_SWAPS
+    # In few coordinates, over wide rows, and with many swaps.
+    for K, L, d in [(4, 2, 8), (4, 2, 256), (2 * many, many, 2 * many)]:
+        for dtype in (np.float64, np.float32):
+            rows = about(np.eye(d, dtype=dtype), centre_of(np.eye(d, dtype=dtype)))
+            settings = em.EMSettings(K, L, "shared", True, False, _same, 1e-8, compiled=True)
+            state = em.SubspaceState(np.eye(d, K), np.zeros(K), np.ones(K), 1.0)
+            em.expect(state, rows, settings)
+
+
+def _same(A: Array, _W: Array) -> Array:
+    return A
