@@ -9,7 +9,7 @@ import pytest
 from appca.analysis.export.as_python import _loading
 from appca.data.readers import read, read_many
 from appca.data.store import DatasetStore
-from tests.data.readers.arrays.test_idx_format import idx
+from tests.data.readers.arrays.test_idx import idx
 from tests.data.readers.images.test_images import encoded, noise
 
 

@@ -239,32 +239,3 @@ def test_coil_20_is_fetched_and_known_by_its_pixels(size, data_folder, tmp_path,
         fetched = load("coil20", size=size, data_folder=tmp_path)
         assert len(server.requests) == 2
     assert fetched.digest == load("coil20", size=size).digest
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (b"", "not an IDX file of bytes .it starts with nothing"),
-        (b"\x89PNG\r\n", "not an IDX file of bytes .it starts with 89504e47"),
-        (b"\0\0\x0d\x01\0\0\0\x02", "not an IDX file of bytes"),
-        (b"\0\0\x08\x03\0\0\0", "ends within its header"),
-        (idx(np.zeros((3, 2), np.uint8))[:-1], "3 x 2 = 6 bytes after its header; it holds 5"),
-        (idx(np.zeros((3, 2), np.uint8)) + b"x", "it holds more"),
-        (gzip.compress(idx(np.zeros((3, 2), np.uint8)), mtime=0)[:-9], "breaks off or is damaged"),
-        (b"\x1f\x8bnonsense", "breaks off or is damaged"),
-    ],
-)
-def test_a_damaged_idx_file_is_refused_in_a_sentence(data, words, tmp_path):
-    from appca.data.readers.arrays.idx_format import read_idx
-
-    (tmp_path / "file").write_bytes(data)
-    with pytest.raises(InputError, match=words):
-        read_idx(tmp_path / "file")
-
-
-def test_an_idx_file_gives_its_first_items_without_being_read_to_its_end(tmp_path):
-    from appca.data.readers.arrays.idx_format import read_idx
-
-    array = np.arange(60, dtype=np.uint8).reshape(5, 3, 4)
-    (tmp_path / "file").write_bytes(idx(array) + b"trailing")
-    np.testing.assert_array_equal(read_idx(tmp_path / "file", first=2), array[:2])

@@ -1,8 +1,12 @@
-"""IDX files, as MNIST has them: images or vectors, and their labels in files of their own."""
+"""IDX files, as MNIST has them: images or vectors, and their labels in files of their own.
+
+A file is a magic number, the sides as 32-bit numbers, then the numbers themselves.
+"""
 
 import math
 import re
-from typing import NamedTuple
+import struct
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -15,7 +19,6 @@ from appca.data.readers.arrays.choice import (
     kept_type,
     mapped,
 )
-from appca.data.readers.arrays.idx_format import header
 from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, Files, ReadLimits, check_matrix, plain_file
@@ -23,6 +26,7 @@ from appca.storage.errors import InputError
 from appca.storage.wording import counted
 
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_MOST_SIDES = 4
 _ROLE = re.compile(r"images?|imgs?|labels?|idx\d?|ubyte|gz|[^a-z0-9]")  # what pairs do not share
 
 
@@ -83,8 +87,7 @@ def read_many(files: Files, options: IdxOptions, limits: ReadLimits = LIMITS) ->
 
 def _part(name: str, file: File, limits: ReadLimits) -> IdxArray:
     with plain_file(name, file, limits) as stream:
-        kind, sides = header(stream, name, _TYPES, "an IDX file")
-        array = ArrayInfo(tuple(sides), np.dtype(_TYPES[kind]))
+        array = _header(name, stream)
         start = stream.tell()
         _check_length(name, array, stream.seek(0, 2) - start)
         if len(array.shape) > 1:
@@ -92,6 +95,21 @@ def _part(name: str, file: File, limits: ReadLimits) -> IdxArray:
         else:
             check_matrix(name, array.shape[0], 1, kept_type(array.dtype).itemsize, limits)
         return IdxArray(name, mapped(stream, array, start))
+
+
+def _header(name: str, stream: BinaryIO) -> ArrayInfo:
+    """Read the beginning of an unpacked file, up to where the numbers begin."""
+    magic = stream.read(4)
+    known = len(magic) == 4 and magic[:2] == b"\0\0" and magic[2] in _TYPES
+    if not known or not 1 <= magic[3] <= _MOST_SIDES:
+        start = magic.hex() or "nothing"
+        msg = f"“{name}” is not an IDX file (it starts with {start}); choose another file."
+        raise InputError(msg)
+    sides = stream.read(4 * magic[3])
+    if len(sides) < 4 * magic[3]:
+        msg = f"“{name}” ends within its header; copy or fetch it again."
+        raise InputError(msg)
+    return ArrayInfo(struct.unpack(f">{magic[3]}I", sides), np.dtype(_TYPES[magic[2]]))
 
 
 def _check_length(name: str, array: ArrayInfo, present: int) -> None:
