@@ -94,8 +94,6 @@ class Jobs:
     ) -> str:
         """Queue a job and return its id; a waiting or running job with the same key is joined.
 
-        A job that a full disk does not let be noted has failed at once, and its status says why.
-
         Parameters
         ----------
         kind : str
@@ -114,8 +112,8 @@ class Jobs:
         Raises
         ------
         InputError
-            When the app is being closed, when too many jobs wait, or when there is too little
-            memory for this one.
+            When the app is being closed, when too many jobs wait, when there is too little memory
+            for this one, or when a full disk does not let it be noted.
         """
         key = key or default_key(kind, spec)
         needs = needs_of(kind, spec, self.home)
@@ -126,13 +124,7 @@ class Jobs:
             if job is None:
                 self.limits.check(owner, needs, list(self._queue))
                 self.records.clean({one.folder.id for one in self._open()})
-                try:
-                    job = Job(self.records.create(kind, spec, key), key, needs)
-                except ValueError as error:
-                    msg = f"What this job is told cannot be kept in its file: {error}."
-                    raise InputError(msg) from None
-                except OSError as error:
-                    return self.records.refuse(kind, spec, error)
+                job = Job(self.records.create(kind, spec, key), key, needs)
                 self._queue.append(job)
                 begins = after
             else:

@@ -12,8 +12,9 @@ from typing import Any
 
 from appca.jobs.folder import ENDED, Curve, JobFolder, JobState, JobStatus
 from appca.storage import atomic, lock, rights
+from appca.storage.errors import InputError
 from appca.storage.identity import is_id
-from appca.storage.refusal import refused
+from appca.storage.refusal import refusing
 
 GONE = "The app was closed before this job was over; start it again."
 UNREADABLE = (OSError, ValueError, KeyError, TypeError)  # a folder somebody has tampered with
@@ -39,19 +40,30 @@ class JobRecords:
         self._lock = threading.RLock()
         self._curves: OrderedDict[str, Curve] = OrderedDict()
         self._unwritten: dict[str, JobState] = {}  # ends of jobs that a full disk refused
-        self._refused: OrderedDict[str, JobStatus] = OrderedDict()  # those it did not let begin
 
     def create(self, kind: str, spec: dict[str, Any], key: str) -> JobFolder:
-        """Note a job to be done by this server."""
+        """Note a job to be done by this server.
+
+        Raises
+        ------
+        InputError
+            When the disk refuses, or what the job is told cannot be written.
+        """
         task = {"kind": kind, "spec": spec, "key": key, "server": self.presence.token}
-        return JobFolder.create(self.folder, task)
+        remedy = "free some space, then start it again"
+        try:
+            with refusing(f"The job could not be noted in {self.folder}", remedy):
+                return JobFolder.create(self.folder, task)
+        except InputError:
+            raise
+        except ValueError as error:
+            msg = f"What this job is told cannot be kept in its file: {error}."
+            raise InputError(msg) from None
 
     def status(self, job_id: str) -> JobStatus | None:
         """Return how far a job is, also one of an earlier server; None if it is not known."""
         if not is_id(job_id):
             return None
-        if job_id in self._refused:
-            return self._refused[job_id]
         folder = JobFolder(self.folder / job_id)
         try:
             job, state = folder.job(), self._unwritten.get(job_id) or folder.read()
@@ -86,22 +98,6 @@ class JobRecords:
             folder.end(state, message)
         except (OSError, ValueError):
             self._unwritten[folder.id] = JobState(state, message=message, ended=time.time())
-
-    def refuse(self, kind: str, spec: dict[str, Any], error: OSError) -> str:
-        """Remember a job that could not be noted."""
-        told = f"The job could not be noted in {self.folder}"
-        msg = str(refused(told, error, "free some space, then start it again"))
-        job = uuid.uuid4().hex[:12]
-        self._refused[job] = JobStatus(
-            id=job,
-            kind=kind,
-            state="failed",
-            message=msg,
-            spec=spec,
-        )
-        while len(self._refused) > _CURVES_KEPT:
-            self._refused.popitem(last=False)
-        return job
 
     def is_over(self, folder: JobFolder) -> bool:
         """Whether the worker has ended the job, though its answer may still be on the way."""

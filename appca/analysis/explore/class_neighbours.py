@@ -1,7 +1,7 @@
 """For each class its nearest other class in the projection."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,24 +17,12 @@ class ClassNeighbour(NamedTuple):
     share: float  # of the rows with a neighbour: those whose nearest row of another class is of it
 
 
-class ProjectedRows(Protocol):
-    """What is read of a fitted run."""
-
-    @property
-    def components(self) -> np.ndarray:
-        """(K, D)."""
-
-    @property
-    def scores(self) -> np.ndarray:
-        """(N, K)."""
-
-    @property
-    def active(self) -> np.ndarray:
-        """(N, K) bool."""
-
-
 def nearest_classes(
-    fitted: ProjectedRows, codes: np.ndarray, names: Sequence[str]
+    components: np.ndarray,
+    scores: np.ndarray,
+    active: np.ndarray,
+    codes: np.ndarray,
+    names: Sequence[str],
 ) -> list[ClassNeighbour]:
     """Find for each class the other class that its rows have nearest in the projection.
 
@@ -43,7 +31,8 @@ def nearest_classes(
 
     Parameters
     ----------
-    fitted : FittedRun, or what has these of it
+    components : ndarray, shape (K, D)
+    scores, active : ndarray, shape (N, K)
     codes : ndarray of int, shape (N,)
         Class of each row; negative for rows without one, which are left out.
     names : sequence of str
@@ -55,10 +44,10 @@ def nearest_classes(
         One for each class, in the order of `names`. Ties go to the class named first.
     """
     kept = np.flatnonzero(codes >= 0)
-    active, own = fitted.active[kept], codes[kept]
+    used, own = active[kept], codes[kept]
     nearest = np.full(len(kept), -1)
-    for subspace in ranked(active) if len(kept) else []:
-        points = projected(fitted.scores[kept], fitted.components, subspace)
+    for subspace in ranked(used) if len(kept) else []:
+        points = projected(scores[kept], components, subspace)
         index = _nearest_of_another_class(points, own[subspace.rows])
         found = index >= 0
         nearest[subspace.rows[found]] = own[subspace.rows[index[found]]]

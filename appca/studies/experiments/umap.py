@@ -13,7 +13,7 @@ from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.preprocessing import Preprocessing
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.coil20 import opened
-from appca.studies.parts.fitting import PanelFit, fit
+from appca.studies.parts.fitting import fit
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 
 MANY = 0.25  # share of the objects from which likeness is said to be left out
@@ -40,7 +40,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
         ).coordinates
     principal = principal_scores(Y, 3)[0]
     found = {
-        "appca": nearest_classes(fitted, codes, names),
+        "appca": nearest_classes(fitted.components, fitted.scores, fitted.active, codes, names),
         "umap": nearest_in(layout, codes, names),
         "pca": nearest_in(principal, codes, names),
         "pixels": nearest_in(Y, codes, names),
@@ -58,8 +58,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 def nearest_in(E: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> list[ClassNeighbour]:
     """Nearest other classes in one picture of all rows, by plain distance."""
-    every = PanelFit(E, np.ones(E.shape, dtype=bool), np.eye(E.shape[1]))
-    return nearest_classes(every, codes, names)
+    return nearest_classes(np.eye(E.shape[1]), E, np.ones(E.shape, dtype=bool), codes, names)
 
 
 def _row(name: str, found: dict[str, ClassNeighbour]) -> Row:

@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from appca.analysis.explore.class_neighbours import nearest_classes
+from appca.analysis.explore.class_neighbours import ClassNeighbour, nearest_classes
 from tests.fitted_runs import fitted_run
+
+
+def nearest_in_run(fitted, codes, names) -> list[ClassNeighbour]:
+    return nearest_classes(fitted.components, fitted.scores, fitted.active, codes, names)
 
 
 def some_run(seed: int, n_rows: int = 150, n_classes: int = 4):
@@ -36,7 +40,7 @@ def by_all_pairs(fitted, codes, n_classes):
 def test_the_nearest_other_class_is_that_of_all_pairs_of_rows(seed):
     fitted, codes = some_run(seed)
     votes = by_all_pairs(fitted, codes, 4)
-    for c, found in enumerate(nearest_classes(fitted, codes, "abcd")):
+    for c, found in enumerate(nearest_in_run(fitted, codes, "abcd")):
         other = int(votes[c].argmax())
         assert found.name == "abcd"[c]
         assert found.other == "abcd"[other]
@@ -46,11 +50,15 @@ def test_the_nearest_other_class_is_that_of_all_pairs_of_rows(seed):
 def test_classes_that_share_no_subspace_have_no_neighbour():
     active = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], dtype=bool)
     fitted = fitted_run(active)
-    for found in nearest_classes(fitted, np.array([0, 0, 1, 1]), ["left", "right"]):
+    for found in nearest_classes(
+        fitted.components, fitted.scores, fitted.active, np.array([0, 0, 1, 1]), ["left", "right"]
+    ):
         assert (found.other, found.share) == (None, 0.0)
 
 
 def test_without_any_class_there_is_nothing_to_find():
     fitted, _ = some_run(0)
-    found = nearest_classes(fitted, np.full(150, -1), ["a"])
+    found = nearest_classes(
+        fitted.components, fitted.scores, fitted.active, np.full(150, -1), ["a"]
+    )
     assert [(item.other, item.share) for item in found] == [(None, 0.0)]
