@@ -10,7 +10,7 @@ import { buildCard } from './parts/card.js';
 import { buildMore } from './parts/more.js';
 import { savePicture } from './parts/save.js';
 import { Journey } from './move/journey.js';
-import { buildSearch, find } from './parts/search.js';
+import { buildSearch } from './parts/search.js';
 import { buildSpoken } from './parts/spoken.js';
 import { buildStrip } from './parts/strip.js';
 import { buildTools } from './parts/tools.js';
@@ -69,12 +69,6 @@ export function mount(element, input, callbacks = {}) {
   );
   let ringed = ringedRows(stage);
   stage.settled.push(() => { labels = placeLabels(stage, occupancyOf(stage)); ringed = ringedRows(stage); });
-  let told = '';
-  stage.settled.push(() => {
-    const now = JSON.stringify(stateOf(stage));
-    if (told && now !== told) callbacks.onView?.(stateOf(stage));
-    told = now;
-  });
   stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
   stage.canvas.addEventListener('webglcontextrestored', () => stage.restore());
   const reduced = matchMedia('(prefers-reduced-motion: reduce)');
@@ -118,7 +112,6 @@ export function mount(element, input, callbacks = {}) {
     state: () => stateOf(stage),
     show,
     fly: go,
-    find: (/** @type {string} */ query) => find(stage, query),
     destroy: () => {
       stage.gone = true;
       clearTimeout(stage.timer);

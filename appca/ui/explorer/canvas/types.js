@@ -63,8 +63,6 @@
  *
  * @typedef {object} Callbacks
  * @property {(bits: Uint8Array, count: number) => void} [onSelect]
- * @property {(row: number | null) => void} [onHover]
- * @property {(state: import('./state.js').State) => void} [onView] another part is shown, once it stands still @property {(panel: string | null) => void} [onOpen]
  * @property {(rows: number[]) => Promise<Float32Array>} [project] scores of rows on all components, for ghosts
  * @property {(rows: number[]) => Promise<string[][]>} [describe] lines of the hover card, by row, where the scene has none
  */

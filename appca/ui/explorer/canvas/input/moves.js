@@ -31,7 +31,6 @@ export class Moves {
     this.shift(view, () => view.open(panel));
     const { name, count } = view.layout.panels[panel];
     this.say(`${name} opened, ${grouped(count)} rows`);
-    this.stage.callbacks.onOpen?.(name);
   }
 
   /** @param {View} view */
@@ -40,7 +39,6 @@ export class Moves {
     this.endTour();
     this.shift(view, () => { view.opened = null; });
     this.say('All panels');
-    this.stage.callbacks.onOpen?.(null);
   }
 
   /** Panels move from where they are to where the change puts them. @param {View} view @param {() => void} change */
@@ -75,13 +73,11 @@ export class Moves {
 
   /** The tour is over: its last frame is the other panel. @param {View} view @param {number} to */
   arrive(view, to) {
-    const { stage } = this;
     const before = /** @type {import('../layout/view.js').Opened} */ (view.opened);
     const large = /** @type {import('../types.js').Rect} */ (before.rects.get(before.panel));
     this.shift(view, () => view.open(to));
     view.from?.delete(before.panel);
     view.from?.set(to, { card: large, range: view.layout.panels[to].own, strength: 1, open: true });
-    stage.callbacks.onOpen?.(view.layout.panels[to].name);
   }
 
   endTour() {

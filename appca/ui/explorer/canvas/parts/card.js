@@ -26,7 +26,7 @@ export function buildCard(stage, actions, labels) {
   let place = null;
   let timer = 0;
   const hide = () => {
-    if (shown) { stage.callbacks.onHover?.(null); stage.schedule(); }
+    if (shown) stage.schedule();
     shown = null;
     card.hidden = true;
   };
@@ -41,9 +41,7 @@ export function buildCard(stage, actions, labels) {
     card.style.transform = `translate(${Math.round(place.x)}px, ${Math.round(place.y)}px)`;
     card.hidden = false;
     stage.schedule();
-    if ('said' in found) return;
-    stage.callbacks.onHover?.(found.row);
-    describe(stage, found.row, lines, () => shown?.row === found.row);
+    if (!('said' in found)) describe(stage, found.row, lines, () => shown?.row === found.row);
   };
   actions.rest = (at) => {
     clearTimeout(timer);
