@@ -1,9 +1,8 @@
 """The tab Brain: a recording separated into components, as it ships or another one."""
 
 import re
-from dataclasses import replace
 from functools import partial
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -14,7 +13,7 @@ from appca.data.brain.cleaning import MEAN_SIGNAL
 from appca.data.brain.recording import nifti_bytes
 from appca.data.numbers import about
 from appca.plots.paper import brain as plots
-from appca.storage.wording import counted
+from appca.storage.errors import InputError
 from appca.studies.experiments.brain import STUDY, titles_of
 from appca.studies.store import Stored
 from appca.studies.study import Options
@@ -23,9 +22,9 @@ from appca.ui.paper.why import shown
 from appca.ui.parts import progress
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
+from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
-from appca.ui.session import computation, services, state
-from appca.ui.session.callbacks import guarded
+from appca.ui.session import computation, services
 
 _SHARED_SIZE, _MADE_UP_SIZE = (48_751, 156), (2_720, 120)
 _SECONDS, _SECONDS_A_NUMBER = 5.0, 1.7e-7  # measured: start, and for each voxel, volume and K
@@ -91,7 +90,7 @@ def _cuts(kept: Stored) -> None:
 
 
 def _recording(known: list[Options]) -> RecordingChoice:
-    """Draw the choice of the recording, and the uploader for one's own; return the choice."""
+    """Draw the choice of the recording, those of one's own among them; return the choice."""
     choices = _choices()
     if st.session_state.get("brain_recording") not in choices:
         newest = (one["recording"] for one in known if one["recording"] in choices)
@@ -103,7 +102,7 @@ def _recording(known: list[Options]) -> RecordingChoice:
         key="brain_recording",
         persist_state="session",
     )
-    _upload()
+    st.page_link("pages/data/data.py", label="Open NIfTI files of your own on the page Data")
     return choices[key]
 
 
@@ -118,47 +117,6 @@ def _choices() -> dict[str, RecordingChoice]:
         if MEAN_SIGNAL in one.labels
     ]
     return {one.key: one for one in found}
-
-
-def _upload() -> None:
-    """Draw three places for files, and take them in."""
-    generation = st.session_state.setdefault("brain_upload", 0)  # another key drops old files
-    columns = st.columns(3)
-    labels = (
-        "Recording, 4-D NIfTI",
-        "Mask, NIfTI, optional",
-        "Events, TSV, optional",
-    )
-    kinds = (["nii", "gz"], ["nii", "gz"], ["tsv", "csv", "txt"])
-    files = [
-        column.file_uploader(label, type=kind, key=f"brain_{place}_{generation}")
-        for place, (column, label, kind) in enumerate(zip(columns, labels, kinds, strict=True))
-    ]
-    st.button(
-        "Open this recording",
-        key="brain_open",
-        disabled=files[0] is None,
-        on_click=_open,
-        args=files,
-    )
-
-
-@guarded
-def _open(recorded: BinaryIO, mask: BinaryIO | None, events: BinaryIO | None) -> None:
-    """Store the recording as a data set, or say in a sentence why not."""
-    from appca.data.readers import read
-
-    given: dict[str, Any] = {} if mask is None else {"mask": mask, "mask_name": mask.name}
-    dataset = read(recorded.name, recorded, **given)
-    if events is not None:
-        found = brain.read_events(events.name, events)
-        brain.check_events(found, dataset.n_features, dataset.provenance["repetition"])
-        facts = {"events": [one._asdict() for one in found]}
-        dataset = replace(dataset, provenance=dataset.provenance | facts)
-    digest = services.datasets().put(dataset)
-    st.session_state["brain_recording"] = digest
-    st.session_state["brain_upload"] += 1
-    state.notify("success", f"“{dataset.name}” is open: {counted(dataset.n_rows, 'voxel')}.")
 
 
 def _settings(chosen: RecordingChoice, known: list[Options]) -> Options:
@@ -178,11 +136,21 @@ def _settings(chosen: RecordingChoice, known: list[Options]) -> Options:
 
 
 def _events(chosen: RecordingChoice) -> str:
-    """Write the events of an own recording into the options: they are no part of its digest."""
+    """Draw a place for the events of an own recording; return them as one text."""
     if not chosen.is_own:
         return ""
-    kept = services.datasets().get(chosen.key).provenance.get("events", [])
-    return brain.written([brain.Event(one["onset"], one["duration"]) for one in kept])
+    key = f"brain_events_{chosen.key[:12]}"
+    file = st.file_uploader("Events, TSV, optional", type=["tsv", "csv", "txt"], key=f"{key}_file")
+    facts = services.datasets().get(chosen.key).provenance
+    if file is not None:
+        try:
+            found = brain.read_events(file.name, file)
+            brain.check_events(found, chosen.n_volumes, facts["repetition"])
+            st.session_state[key] = brain.written(found)
+        except InputError as error:
+            st.error(markdown(str(error)))
+    kept = [brain.Event(one["onset"], one["duration"]) for one in facts.get("events", [])]
+    return str(st.session_state.get(key, brain.written(kept)))
 
 
 def _wait_or_offer(chosen: RecordingChoice, options: Options) -> None:

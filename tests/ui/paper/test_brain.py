@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from appca.data.brain import recording as brain
+from appca.data.readers import read
 from appca.data.sources.samples import brain as made_up
 from appca.jobs.folder import JobFolder
 from appca.jobs.progress import Context
@@ -14,7 +15,6 @@ from appca.jobs.worker import KINDS
 from appca.runs.home import home
 from appca.studies.experiments.brain import STUDY
 from appca.studies.store import StudyStore
-from appca.ui.paper import brain as brain_page
 from appca.ui.session import services
 from tests.ui.conftest import healthy
 from tests.ui.paper.test_paper import charts
@@ -38,21 +38,13 @@ def _no_shared_recording(monkeypatch, tmp_path):
     monkeypatch.setenv("APPCA_DATA", str(tmp_path))
 
 
-class File(io.BytesIO):
-    """An uploaded file."""
-
-    def __init__(self, name: str, content: bytes) -> None:
-        super().__init__(content)
-        self.name = name
-
-
-def recording(n_volumes: int = 20) -> File:
+def own() -> str:
     rng = np.random.default_rng(0)
-    values = rng.normal(20, 2, (12, 12, 10, n_volumes)).astype(np.float32)
+    values = rng.normal(20, 2, (12, 12, 10, 20)).astype(np.float32)
     values[2:10, 2:10, 2:8] += 900
     image = nibabel.Nifti1Image(values, np.eye(4))
     image.header.set_zooms((1.0, 1.0, 1.0, 2.0))
-    return File("own.nii", image.to_bytes())
+    return services.datasets().put(read("own.nii", io.BytesIO(image.to_bytes())))
 
 
 def test_what_ships_is_there_and_a_recording_is_separated_in_the_background(start, jobs, outcome):
@@ -84,18 +76,19 @@ def test_a_recording_of_one_slice_has_no_slider_through_it(start, outcome):
     assert len(sides & {slider.label for slider in app.slider}) == 2
 
 
-def test_an_own_recording_with_events_is_taken_in_and_separated(start, jobs, monkeypatch):
-    kept: dict = {"brain_upload": 0}
-    told = []
-    with monkeypatch.context() as patch:
-        patch.setattr(brain_page.st, "session_state", kept)
-        patch.setattr(brain_page.state, "notify", lambda *said: told.append(said))
-        events = File("e.tsv", b"onset\tduration\n4\t6\n20\t6\n")
-        brain_page._open(recording(), None, events)
-    assert told[0][0] == "success"
-    digest = kept["brain_recording"]
+def with_events(app, text: str):
+    app.get("file_uploader")[0].set_value([("e.tsv", text.encode(), "text/plain")])
+    return app.run()
+
+
+def test_an_own_recording_with_events_is_separated(start, jobs):
+    digest = own()
     app = start("paper/brain")
     app.selectbox(key="brain_recording").select(digest).run()
+    app = with_events(app, "onset\tduration\n99\t1\n")
+    assert ["outside the recording" in box.value for box in app.error] == [True]
+    app = with_events(app, "onset\tduration\n4\t6\n20\t6\n")
+    assert not healthy(app).error
     app.number_input(key=f"brain_k_{digest[:12]}").set_value(4).run()
     app.number_input(key=f"brain_l_{digest[:12]}").set_value(2).run()
     app.button(key="brain_run").click().run()
@@ -106,24 +99,6 @@ def test_an_own_recording_with_events_is_taken_in_and_separated(start, jobs, mon
     assert result == {"study": jobs.keys[job]}
     jobs.end(job, "done", **result)
     assert charts(healthy(app.run())) == 3
-
-
-@pytest.mark.parametrize(
-    ("files", "words"),
-    [
-        ((recording(1), None, None), "holds 1 volume"),
-        ((recording(), File("m.nii", b"nothing" * 60), None), "“m.nii” cannot be read"),
-        ((recording(), None, File("e.tsv", b"onset\tduration\n99\t1\n")), "outside the recording"),
-    ],
-)
-def test_files_that_cannot_be_used_are_one_sentence(files, words, monkeypatch):
-    told = []
-    monkeypatch.setattr(brain_page.state, "notify", lambda *said: told.append(said))
-    brain_page._open(*files)
-    ((kind, sentence),) = told
-    assert kind == "error"
-    assert words in sentence
-    assert services.datasets().list() == []
 
 
 def test_the_bundled_brain_has_its_own_name_only_once(start):

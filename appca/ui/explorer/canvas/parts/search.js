@@ -15,7 +15,7 @@ export function setOf(query) {
 }
 
 /** @param {Stage} stage @param {string} text @returns {Promise<Hit[]>} the likeliest first */
-async function find(stage, text) {
+export async function find(stage, text) {
   const query = text.trim().toLowerCase();
   if (!query) return [];
   const { scene, meta, rows } = stage;
