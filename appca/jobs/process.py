@@ -10,6 +10,11 @@ from appca.storage import rights
 from appca.storage.children import Child, environment
 
 COMMAND = (sys.executable, "-m", "appca.jobs.worker")
+COMPILED = (  # what pictures of many rows need, then what fits need
+    "appca.analysis.explore.room",
+    "appca.models.orthonormal.compiled_expectation",
+    "appca.models.incomplete.missing_supports",
+)
 
 
 class WorkerProcess(Child):
@@ -44,22 +49,18 @@ class WorkerProcess(Child):
         return f"The worker process ended before the job was over ({cause}{hint}); start it again."
 
 
-def start_compiler() -> "subprocess.Popen[bytes]":
-    """Compile what fits and pictures of many rows need, in a process of the lowest priority.
+def start_compiler(modules: Sequence[str], niceness: int = 19) -> "subprocess.Popen[bytes]":
+    """Have modules compile ahead, in a process of the lowest priority if nobody waits for it.
 
     A compiler holds the interpreter's lock, and what it makes is kept on disk for the server and
     its workers. Where it is there already the process ends within two seconds.
     """
     code = (
-        "import os; getattr(os, 'nice', int)(19)\n"
-        "from appca.analysis.explore import room\n"
-        "from appca.models.orthonormal import compiled_expectation\n"
-        "from appca.models.incomplete import missing_supports\n"
-        "room.compile_ahead()\n"
-        "compiled_expectation.compile_ahead()\n"
-        "missing_supports.compile_ahead()"
+        "import os, sys; from importlib import import_module\n"
+        "getattr(os, 'nice', int)(int(sys.argv[1]))\n"
+        "for name in sys.argv[2:]: import_module(name).compile_ahead()"
     )
     none = subprocess.DEVNULL
-    command = (sys.executable, "-c", code)
+    command = (sys.executable, "-c", code, str(niceness), *modules)
     own = environment(threads())
     return subprocess.Popen(command, stdin=none, stdout=none, stderr=none, env=own)

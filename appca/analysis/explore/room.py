@@ -8,7 +8,9 @@ Many points are compiled, few are not, with the same result: to compile takes se
 machine, and nobody should wait for them before the first picture.
 """
 
+from collections.abc import Callable
 from math import gcd
+from pathlib import Path
 
 import numpy as np
 
@@ -55,10 +57,11 @@ def room_orders(
     """
     order = np.empty(len(x), np.int64)
     levels = np.full((len(most), STEPS), -1, np.int64)
+    room_order: Callable[..., int] = _room_order
     if len(x) >= LEAST_COMPILED:
-        from appca.analysis.explore.room_kernels import room_order
-    else:
-        room_order = _room_order
+        from appca.analysis.explore import room_kernels
+
+        room_order = room_kernels.room_order
     for p, limit in enumerate(most.tolist()):
         own = slice(start[p], start[p + 1])
         a, b, found = x[own], y[own], order[own]
@@ -118,6 +121,11 @@ def _level(
             held[cell] = j
             now.append(j)
     return now
+
+
+def is_compiled() -> bool:
+    """Whether what `compile_ahead` makes lies beside this module, without loading the compiler."""
+    return any(Path(__file__).parent.glob("__pycache__/room_kernels.room_order-*.nbi"))
 
 
 def compile_ahead() -> None:

@@ -46,7 +46,7 @@ def _hold(keys: Any, held: Any, u: Any, v: Any, side: Any) -> None:
 
 
 @kernel
-def _fill_level(x: Any, y: Any, d: float, most: int, order: Any, placed: int, waits: Any) -> Any:
+def _fill_level(x: Any, y: Any, d: float, most: int, order: Any, placed: Any, waits: Any) -> Any:
     """Give room to those who still wait, at distance d; return how many have it, -1 if too many.
 
     At most `TRIED` times as many as could have room are tried, by priority: there is little to

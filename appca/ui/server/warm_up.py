@@ -79,23 +79,19 @@ class WarmUp:
         if OPENS in os.environ:
             self._ended.wait(DRAWING)
         self._go_through(_steps())
-        from appca.jobs.process import start_compiler
+        from appca.jobs.process import COMPILED, start_compiler
 
-        compiler = start_compiler()
+        compiler = start_compiler(COMPILED)
         while compiler.poll() is None and not self._ended.wait(0.2):
             pass
         compiler.kill()
         if compiler.wait() != 0:
             return
-        from appca.analysis.explore import room
-        from appca.models.incomplete import missing_supports
-        from appca.models.orthonormal import compiled_expectation
-
-        for compiled in (room, compiled_expectation, missing_supports):
+        for name in COMPILED:
             with page_turn.between():
                 pass  # a quiet moment to begin in; pages need not wait for these
             if not self._ended.is_set():
-                compiled.compile_ahead()
+                import_module(name).compile_ahead()
 
     def _go_through(self, steps: Iterator[Callable[[], object]]) -> None:
         for step in steps:
@@ -115,11 +111,13 @@ def _look_at(digest: str) -> None:
     from appca.ui.session import services
 
     dataset = services.dataset(digest)  # is read while all else is loaded
+    from appca.analysis.explore import room
     from appca.ui.explorer import scenes
     from appca.ui.session import fitting, state
 
     with ThreadPoolExecutor(1) as beside:
         beside.submit(scenes.principal_of, dataset, state.first_config(dataset))
+        beside.submit(room.compile_ahead)
         fitting.preview_ahead(digest)
 
 
