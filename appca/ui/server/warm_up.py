@@ -27,7 +27,7 @@ FIRST = (
 OTHERS = ("numba", "plotly.graph_objects", "scipy.cluster.hierarchy", "sklearn.cluster")
 PAGES = {
     "components": ("gallery", "sharing", "steer"),
-    "groups": ("group", "named", "neighbours", "similar", "unusual"),
+    "groups": ("group", "named", "similar", "unusual"),
     "check": ("choose", "compare", "diagnostics", "masked", "quality"),
     "data": ("new_data", "open_tab", "recent", "this_data", "session_file"),
     "paper": ("paper",),
