@@ -4,83 +4,45 @@ A call of the mathematical library for each number would keep the loops around i
 """
 
 import math
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from appca.models.algebra.compiled import bare_kernel
 
 LANES = 64
-BEYOND_LOG_2 = 2.3190468138462996e-17  # what log 2 exceeds its double by
-
 MANTISSA = np.int64(2**52 - 1)
 ONE = np.int64(1023 << 52)  # the bits of 1.0
 LOG_2, ROOT_2 = math.log(2.0), math.sqrt(2.0)
 
-
-class Exponential(NamedTuple):
-    """How to take exp of numbers of a dtype: 2^n times Taylor's polynomial about 0."""
-
-    least: Any  # weights below exp of it count as 0
-    tiny: Any  # as do sums of products below this, and shares of a total below its root
-    per_step: Any  # 1 / log 2
-    step: Any  # log 2 in two parts, products of the first with any n being exact
-    rest: Any
-    round: Any  # 1.5 times 2 to the bits of the mantissa: what is added to it becomes an integer
-    bias: Any  # of the exponent
-    shift: Any  # how far left in the bits the exponent stands
-    terms: tuple[Any, ...]  # 1/13! to 1/0!
-
-
-@cache
-def exponential(dtype: np.dtype[Any]) -> Exponential:
-    """Constants for float32 or float64."""
-    real, single = dtype.type, dtype.itemsize == 4
-    whole, mantissa, bias = (np.int32, 23, 127) if single else (np.int64, 52, 1023)
-    step = round(math.log(2.0) * 2.0**10) / 2.0**10
-    rest = (math.log(2.0) - step) + BEYOND_LOG_2
-    return Exponential(
-        least=real(-27.0 if single else -115.0),
-        tiny=real(1e-24 if single else 1e-100),
-        per_step=real(1.0 / math.log(2.0)),
-        step=real(step),
-        rest=real(rest),
-        round=real(1.5 * 2.0**mantissa),
-        bias=whole(bias),
-        shift=whole(mantissa),
-        terms=tuple(real(1.0 / math.factorial(m)) for m in range(13, -1, -1)),
-    )
+# exp y is 2^n times Taylor's polynomial about 0 of y - n log 2.
+LEAST = -115.0  # weights below exp of it count as 0
+PER_STEP = 1.0 / math.log(2.0)
+STEP = round(math.log(2.0) * 2.0**10) / 2.0**10  # its products with any n are exact
+REST = (math.log(2.0) - STEP) + 2.3190468138462996e-17  # with what log 2 exceeds its double by
+ROUND = 1.5 * 2.0**52  # what is added to it becomes an integer
+C2, C3, C4, C5, C6, C7 = (1.0 / math.factorial(m) for m in range(2, 8))
+C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(m) for m in range(8, 14))
 
 
 @bare_kernel
-def exponentials(x: Any, e: Any, power: Any, bits: Any) -> None:
-    """Overwrite LANES numbers of at most 0 by exp of them, and those below e.least by 0.
+def exponentials(x: Any, power: Any, bits: Any) -> None:
+    """Overwrite LANES float64 numbers of at most 0 by exp of them, and those below LEAST by 0.
 
     `power` (LANES,) is room for 2^n, `bits` the same memory as integers. The error is a rounding
     or two. A call of the mathematical library for each number would keep the loop scalar.
     """
     for i in range(LANES):
-        power[i] = max(x[i], e.least) * e.per_step + e.round
+        x[i] = x[i] if x[i] > LEAST else LEAST
+        power[i] = x[i] * PER_STEP + ROUND
     for i in range(LANES):
-        n = power[i] - e.round
-        y = (max(x[i], e.least) - n * e.step) - n * e.rest
-        value = e.terms[0] * y + e.terms[1]
-        value = value * y + e.terms[2]
-        value = value * y + e.terms[3]
-        value = value * y + e.terms[4]
-        value = value * y + e.terms[5]
-        value = value * y + e.terms[6]
-        value = value * y + e.terms[7]
-        value = value * y + e.terms[8]
-        value = value * y + e.terms[9]
-        value = value * y + e.terms[10]
-        value = value * y + e.terms[11]
-        value = value * y + e.terms[12]
-        value = value * y + e.terms[13]
-        x[i] = value if x[i] > e.least else value - value
+        n = power[i] - ROUND
+        y = (x[i] - n * STEP) - n * REST
+        v = ((((C13 * y + C12) * y + C11) * y + C10) * y + C9) * y + C8
+        v = ((((((v * y + C7) * y + C6) * y + C5) * y + C4) * y + C3) * y + C2) * y + 1.0
+        x[i] = v * y + 1.0 if x[i] > LEAST else 0.0
     for i in range(LANES):
-        bits[i] = (bits[i] + e.bias) << e.shift
+        bits[i] = (bits[i] + 1023) << 52
     for i in range(LANES):
         x[i] *= power[i]
 

@@ -23,15 +23,14 @@ from appca.models.rows.observations import Block, Observations
 NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding, not noise
 
 # Rows times K times swaps from which a fit uses the compiled E step. A pass takes half to a
-# third of the time with it, and compiling it about 5 s the first time, 12 s from MANY_SWAPS on
-# (`compile_ahead`): below, whole fits take half a second without. The app's first picture, of 1,797
-# digits at K = 4, L = 2, is below, so that on a fresh machine it need not wait for the compiler.
-LEAST_COMPILED = 20_000
-# Swaps from which a Fourier transform costs less than tables of counts, see
-# `poisson_binomial_kernels`.
-# Measured, microseconds a row: K = 25, L = 5: 0.5 by tables and 1.5 by points; 30, 15: 1.4 and
-# 1.3; 50, 5: 1.1 and 3.0; 50, 25: 4.0 and 2.8; 100, 50: 15.5 and 6.9.
-MANY_SWAPS = 15
+# third of the time with it, and compiling it 2 s the first time (`compiled_expectation`): below,
+# whole fits take half a second without. The app's first picture, of 1,797 digits at K = 4, L = 2,
+# is below, so that on a fresh machine it need not wait for the compiler.
+LEAST_COMPILED, MOST_COUNTED = 20_000, 15
+# Swaps from which a Fourier transform costs less than a table of counts, see
+# `poisson_binomial_kernels`. Measured, microseconds a row: K = 30, L = 15: 1.9 by a table and 3.6
+# by points; 50, 25: 3.2 and 6.1; 100, 25: 5.1 and 10.5; 100, 50: 6.5 and 7.5.
+MANY_SWAPS = 50
 
 
 class SubspaceState(NamedTuple):
@@ -81,7 +80,7 @@ def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
 
 def sums_a_pass(n_rows: int, n_components: int, n_active: int) -> int:
     """Rows times K times swaps, by which the time of an E step in few coordinates grows."""
-    return n_rows * n_components * min(n_active, n_components - n_active, MANY_SWAPS)
+    return n_rows * n_components * min(n_active, n_components - n_active, MOST_COUNTED)
 
 
 def many_swaps(settings: EMSettings) -> bool:
@@ -97,7 +96,12 @@ def responsibilities(a: Array, settings: EMSettings, beta: float) -> tuple[Array
     if settings.hard and beta == 1.0:
         active = subsets.top(a, settings.n_active)
         return np.where(active, a, 0.0).sum(axis=1), active.astype(np.float64)
-    return subsets.inclusion(a if beta == 1.0 else beta * a, settings.n_active)
+    a = a if beta == 1.0 else beta * a
+    if not settings.compiled or not many_swaps(settings):
+        return subsets.inclusion(a, settings.n_active)
+    from appca.models.orthonormal import compiled_expectation
+
+    return compiled_expectation.by_points(a, settings.n_active)
 
 
 def expect(
@@ -119,7 +123,8 @@ def expect(
         n * outside, np.zeros_like(state.W), np.zeros(K), np.zeros(K), np.zeros(K)
     )
     soft = not settings.hard or beta != 1.0
-    block = _expect_compiled if settings.compiled and soft else _expect_block
+    compiled = settings.compiled and soft and not many_swaps(settings)
+    block = _expect_compiled if compiled else _expect_block
     return rows.summed(partial(block, state=state, settings=settings, beta=beta), sums)
 
 

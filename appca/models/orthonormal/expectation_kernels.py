@@ -12,24 +12,33 @@ calls one after the other compile in a third of the time of one that calls parts
 optimises a part once by itself and again in each function that calls it.
 """
 
-import math
 from typing import Any
 
 import numpy as np
 
 from appca.models.algebra.compiled import bare_kernel
+from appca.models.algebra.exponential_kernels import (
+    C2,
+    C3,
+    C4,
+    C5,
+    C6,
+    C7,
+    C8,
+    C9,
+    C10,
+    C11,
+    C12,
+    C13,
+    LANES,
+    LEAST,
+    PER_STEP,
+    REST,
+    ROUND,
+    STEP,
+)
 
-LANES = 64
-FARTHEST = -115.0  # weights below exp of it count as 0
-TINY = 1e-100  # as do products below this: denormal numbers are a hundred times slower
-# exp y is 2^n times Taylor's polynomial about 0 of y - n log 2. A call of the mathematical library
-# for each number would keep the loop scalar.
-PER_STEP = 1.0 / math.log(2.0)
-STEP = round(math.log(2.0) * 2.0**10) / 2.0**10  # its products with any n are exact
-REST = (math.log(2.0) - STEP) + 2.3190468138462996e-17  # with what log 2 exceeds its double by
-ROUND = 1.5 * 2.0**52  # what is added to it becomes an integer
-C2, C3, C4, C5, C6, C7 = (1.0 / math.factorial(m) for m in range(2, 8))
-C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(m) for m in range(8, 14))
+TINY = 1e-100  # products below it count as 0: denormal numbers are a hundred times slower
 
 
 @bare_kernel
@@ -49,9 +58,10 @@ def weigh(  # noqa: C901, PLR0912 - loops, one after the other
     level : (lanes, LANES) log of what all that is relative to; written.
     room : (J, LANES) for the largest; (LANES,) x and power, and the bits of the latter.
     """
-    K, (J, sign) = q.shape[1], how
+    (_, K), (J, sign) = q.shape, how
     top, x, power, bits = room
-    for b in range(P.shape[1]):
+    _, lanes, _ = P.shape
+    for b in range(lanes):
         for j in range(J):
             for i in range(LANES):
                 top[j, i] = -np.inf
@@ -68,17 +78,17 @@ def weigh(  # noqa: C901, PLR0912 - loops, one after the other
                     x[i] = low if high > low else high
         for i in range(LANES):
             level[b, i] = J * top[J - 1, i]
-        for k in range(K):
+        for k in range(K):  # as `exponentials`, which takes longer to compile as a call
             for i in range(LANES):
                 away = -abs(weights[0, k, b, i] - top[J - 1, i])
-                x[i] = away if away > FARTHEST else FARTHEST
+                x[i] = away if away > LEAST else LEAST
                 power[i] = x[i] * PER_STEP + ROUND
             for i in range(LANES):
                 n = power[i] - ROUND
                 y = (x[i] - n * STEP) - n * REST
                 v = ((((C13 * y + C12) * y + C11) * y + C10) * y + C9) * y + C8
                 v = ((((((v * y + C7) * y + C6) * y + C5) * y + C4) * y + C3) * y + C2) * y + 1.0
-                x[i] = v * y + 1.0 if x[i] > FARTHEST else 0.0
+                x[i] = v * y + 1.0 if x[i] > LEAST else 0.0
             for i in range(LANES):
                 bits[i] = (bits[i] + 1023) << 52
             for i in range(LANES):
@@ -105,9 +115,10 @@ def share(  # noqa: C901, PLR0912 - loops, one after the other
         The first line holds a 1 behind that, else 0.
     """
     total, sums = out
-    K, (J, sign), x = q.shape[1], how, table[len(table) - 1]
+    (_, K), (J, sign), x = q.shape, how, table[len(table) - 1]
     last = K * (J + 2) + 1
-    for b in range(P.shape[1]):
+    _, lanes, _ = P.shape
+    for b in range(lanes):
         for k in range(K):
             line = k * (J + 2) + 1
             for j in range(line, line + J + 1):

@@ -28,9 +28,7 @@ which no sum over rows notices. Where digits of small ones matter, there is `sub
 import math
 from typing import Any
 
-import numpy as np
-
-from appca.models.algebra.compiled import wide_kernel
+from appca.models.algebra.compiled import bare_kernel
 from appca.models.algebra.exponential_kernels import LANES, exponentials
 
 FARTHEST = 115.0  # nats from the L-th largest logit at which inclusion is certain
@@ -41,38 +39,14 @@ MOST_POINTS = 40  # more than `points` ever asks for
 AT_ONCE = 512  # columns whose larger probabilities, of at least a half, may be multiplied
 
 
-@wide_kernel
-def read(P: Any, start: int, count: int, shift: Any, q: Any, m: Any, a: Any) -> None:
-    """Put projections about the mean and logits of `count` rows into lanes, zeros into the rest."""
-    for k in range(len(m)):
-        for i in range(count):
-            m[k, i] = P[k, start + i] + shift[k]
-        for i in range(count, LANES):
-            m[k, i] = 0
-        for i in range(LANES):
-            h = q[0, k] * m[k, i]
-            a[k, i] = h * h - q[1, k]
-
-
-@wide_kernel
-def extremes(a: Any, low: Any, high: Any) -> None:
-    """Write the least and the largest of the columns a (K, LANES)."""
-    low[:], high[:] = a[0], a[0]
-    for k in range(1, len(a)):
-        for i in range(LANES):
-            low[i] = min(low[i], a[k, i])
-            high[i] = max(high[i], a[k, i])
-
-
-@wide_kernel
+@bare_kernel
 def bracket(a: Any, n_active: int, low: Any, high: Any, x: Any, centre: Any) -> None:
-    """Find numbers that about L of the columns a (K, LANES) exceed, by halving."""
-    extremes(a, low, high)
+    """Find numbers that about L of the columns a (K, LANES) exceed, by halving the span."""
     for _ in range(MOST_HALVINGS):
         widest = 0.0
         for i in range(LANES):
             centre[i] = 0.5 * low[i] + 0.5 * high[i]
-            widest = max(widest, high[i] - low[i])
+            widest = high[i] - low[i] if high[i] - low[i] > widest else widest
             x[i] = -float(n_active)
         if not widest > NEAR:
             return
@@ -85,21 +59,21 @@ def bracket(a: Any, n_active: int, low: Any, high: Any, x: Any, centre: Any) -> 
             high[i] = centre[i] if wide and x[i] <= 0.0 else high[i]
 
 
-@wide_kernel
-def odds_of(a: Any, centre: Any, odds: Any, x: Any, e: Any, power: Any) -> None:
+@bare_kernel
+def odds_of(a: Any, centre: Any, odds: Any, room: Any) -> None:
     """Write the odds up / down = exp(a - centre) of all columns as two numbers of at most 1."""
-    up, down, bits = odds[0], odds[1], power.view(type(e.bias))
+    up, down, (x, power, bits) = odds[0], odds[1], room
     for k in range(len(a)):
         for i in range(LANES):
             x[i] = max(-abs(a[k, i] - centre[i]), -FARTHEST)
-        exponentials(x, e, power, bits)
+        exponentials(x, power, bits)
         for i in range(LANES):
             above = a[k, i] > centre[i]
             up[k, i] = (1.0 if above else x[i]) + 0.0 * a[k, i]  # what is no number stays none
             down[k, i] = x[i] if above else 1.0
 
 
-@wide_kernel
+@bare_kernel
 def tilted_probabilities(odds: Any, tilt: Any, out: Any, probability: Any) -> None:
     """Probabilities p and q = 1 - p of B_k; write sum p and sum p q to out (3, LANES)."""
     up, down, p, q = odds[0], odds[1], probability[0], probability[1]
@@ -117,7 +91,7 @@ def tilted_probabilities(odds: Any, tilt: Any, out: Any, probability: Any) -> No
             out[1, i] += p[k, i] * q[k, i]
 
 
-@wide_kernel
+@bare_kernel
 def tilt_to_mean(
     odds: Any, n_active: int, tilt: Any, ends: Any, sums: Any, probability: Any
 ) -> None:
@@ -145,7 +119,7 @@ def tilt_to_mean(
             return
 
 
-@wide_kernel
+@bare_kernel
 def points(variance: Any, n_columns: int, n_active: int, turn: Any, size: Any) -> int:
     """Choose the angles of each row: cos, sin, weight of each in turn (3, MOST_POINTS, LANES).
 
@@ -175,12 +149,13 @@ def points(variance: Any, n_columns: int, n_active: int, turn: Any, size: Any) -
     return most + most % 2
 
 
-@wide_kernel
+@bare_kernel
 def characteristic(probability: Any, turn: Any, n_points: int, re: Any, im: Any) -> None:
     """Write the characteristic function prod_k (q + p exp(i theta)) at each point to re and im."""
     p, q = probability[0], probability[1]
-    re[:n_points] = 1.0
-    im[:n_points] = 0.0
+    for m in range(n_points):
+        for i in range(LANES):
+            re[m, i], im[m, i] = 1.0, 0.0
     for m in range(0, n_points, 2):
         for k in range(len(p)):
             for i in range(LANES):
@@ -196,7 +171,7 @@ def characteristic(probability: Any, turn: Any, n_points: int, re: Any, im: Any)
                 re[m + 1, i] = x
 
 
-@wide_kernel
+@bare_kernel
 def transform(product: Any, turn: Any, n_points: int, n_active: int, total: Any) -> None:
     """Write M P(sum = L) into total by (2), and leave the summands over it, times exp(i theta).
 
@@ -218,16 +193,18 @@ def transform(product: Any, turn: Any, n_points: int, n_active: int, total: Any)
             im[m, i] /= total[i]
 
 
-@wide_kernel
-def inclusion(probability: Any, turn: Any, n_points: int, product: Any, r: Any, x: Any) -> None:
+@bare_kernel
+def inclusion(
+    probability: Any, turn: Any, n_points: int, product: Any, total: Any, r: Any, x: Any
+) -> None:
     """Write the inclusion probabilities (3) into r (K, LANES).
 
-    Divisions are what takes the time: two points share one. `x` comes with the weight of angle 0.
+    Divisions are what takes the time: two points share one. `total` is that of `transform`.
     """
-    p, q, re, im, first = probability[0], probability[1], product[0], product[1], x.copy()
+    p, q, re, im = probability[0], probability[1], product[0], product[1]
     for k in range(len(p)):
         for i in range(LANES):
-            x[i] = first[i]
+            x[i] = 1.0 / total[i]
         for m in range(0, n_points, 2):
             for i in range(LANES):
                 u = q[k, i] + p[k, i] * turn[0, m, i]
@@ -241,79 +218,22 @@ def inclusion(probability: Any, turn: Any, n_points: int, product: Any, r: Any, 
             r[k, i] = max(0.0, min(1.0, p[k, i] * x[i]))
 
 
-@wide_kernel
-def logarithm(a: Any, n_active: int, at: Any, probability: Any, right: Any, count: int) -> float:
-    """Sum log e_L over `count` lanes, by (1), where `right` is P(sum = L).
+@bare_kernel
+def logarithm(a: Any, n_active: int, at: Any, probability: Any, right: Any, out: Any) -> None:
+    """Write log e_L to out, by (1), where `right` (2, LANES) is P(sum = L) times M, and M.
 
     log(1 + exp(a + t)) is -log max(p, q), and a + t more where that is positive. `at` (2, LANES)
     is what was subtracted from the logits, and the tilt of the differences.
     """
-    centre, tilt, p, q, value = at[0], at[1], probability[0], probability[1], 0.0
-    for i in range(count):
-        found, larger, likely = math.log(right[i]) + n_active * centre[i], 1.0, -n_active
+    centre, tilt, p, q = at[0], at[1], probability[0], probability[1]
+    for i in range(LANES):
+        found, larger, likely = n_active * centre[i], right[0, i] / right[1, i], -n_active
         for k in range(len(a)):
             if p[k, i] > q[k, i]:
                 found += a[k, i] - centre[i]
                 likely += 1
-            larger *= max(p[k, i], q[k, i])
+            larger *= 1.0 / (p[k, i] if p[k, i] > q[k, i] else q[k, i])
             if k % AT_ONCE == AT_ONCE - 1:
-                found -= math.log(larger)
+                found += math.log(larger)
                 larger = 1.0
-        value += found - math.log(larger) + likely * tilt[i]
-    return value
-
-
-@wide_kernel
-def write(m: Any, r: Any, q: Any, count: int, S: Any, start: int, sums: Any) -> None:
-    """Turn projections m into posterior means of x * z, in S, and add up their moments."""
-    for k in range(len(m)):
-        for i in range(count, LANES):
-            r[k, i] = 0
-        for i in range(LANES):
-            m[k, i] *= q[2, k]
-        for i in range(LANES):
-            sums[0, k, i] += r[k, i] * m[k, i]
-        for i in range(LANES):
-            sums[1, k, i] += r[k, i] * (m[k, i] * m[k, i] + q[3, k])
-        for i in range(LANES):
-            sums[2, k, i] += r[k, i]
-        for i in range(min(LANES, S.shape[1] - start)):
-            S[k, start + i] = r[k, i] * m[k, i]
-
-
-@wide_kernel
-def add_up(sums: Any, totals: Any) -> None:
-    """Add moments (3, K, LANES) of any dtype to totals (3, K) in float64."""
-    for j in range(3):
-        for k in range(totals.shape[1]):
-            for i in range(LANES):
-                totals[j, k] += sums[j, k, i]
-
-
-@wide_kernel
-def expect(P: Any, n: int, given: Any, totals: Any) -> float:
-    """Return the sum over n rows of log e_L(exp a), and turn projections into posterior means.
-
-    The arguments are those of `expectation_kernels.expect`, all in float64, with soft assignment.
-    """
-    shift, q, e, (K, n_active, _) = given
-    m, a, r = np.empty((K, LANES)), np.empty((K, LANES)), np.empty((K, LANES))
-    odds, probability = np.empty((2, K, LANES)), np.empty((2, K, LANES))
-    at, ends, spread = np.empty((2, LANES)), np.empty((2, LANES)), np.empty((3, LANES))
-    x, total, size, power = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    turn, product = np.empty((3, MOST_POINTS, LANES)), np.empty((2, MOST_POINTS, LANES))
-    value, sums = 0.0, np.zeros((3, K, LANES))
-    for start in range(0, n, LANES):
-        count = min(LANES, n - start)
-        read(P, start, count, shift, q, m, a)
-        bracket(a, n_active, ends[0], ends[1], x, at[0])
-        odds_of(a, at[0], odds, x, e, power)
-        tilt_to_mean(odds, n_active, at[1], ends, spread, probability)
-        n_points = points(spread[1], K, n_active, turn, size)
-        characteristic(probability, turn, n_points, product[0], product[1])
-        transform(product, turn, n_points, n_active, total)
-        inclusion(probability, turn, n_points, product, r, 1.0 / total)
-        value += logarithm(a, n_active, at, probability, total / size, count)
-        write(m, r, q, count, P, start, sums)
-    add_up(sums, totals)
-    return value
+        out[i] = found + math.log(larger) + likely * tilt[i]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from appca.models.algebra.compiled import bare_kernel, kernel, reassociated
-from appca.models.algebra.exponential_kernels import LANES, exponential, exponentials
+from appca.models.algebra.exponential_kernels import LANES, exponentials
 from appca.models.supports.row_supports import CollapsedModel, RowSupports, SupportMoments
 from appca.models.supports.slot_kernels import (
     RowState,
@@ -26,8 +26,6 @@ from appca.models.supports.slot_kernels import (
     row_state,
     score_replacements,
 )
-
-DOUBLE = exponential(np.dtype(np.float64))
 
 
 @bare_kernel
@@ -100,7 +98,7 @@ def draw_candidate(n: int, beta: float, w: RowState) -> int:
         part = slice(start, start + LANES)
         for i in range(n, start + LANES):
             found[i] = -np.inf
-        exponentials(found[part], DOUBLE, power[part], bits[part])
+        exponentials(found[part], power[part], bits[part])
     left = uniform(w.stream) * total_of(found, n)
     for i in range(n - 1):
         left -= found[i]

@@ -81,7 +81,8 @@ def test_what_is_compiled_ahead_is_what_fits_call(monkeypatch):
 
     compiled_expectation.compile_ahead()
     own = expectation_kernels.weigh, expectation_kernels.share
-    kernels = (project, add_outer, *own, poisson_binomial_kernels.expect)
+    points = poisson_binomial_kernels.tilt_to_mean, poisson_binomial_kernels.inclusion
+    kernels = project, add_outer, *own, *points
     known = [len(kernel.signatures) for kernel in kernels]
     monkeypatch.setattr(em, "LEAST_COMPILED", 0)
     X = np.random.default_rng(0).standard_normal((90, 300))

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from appca.models.algebra.exponential_kernels import exponential
 from appca.models.algebra.stiefel import polar
 from appca.models.orthonormal import compiled_expectation, em, poisson_binomial_kernels
 from appca.models.polynomials import subsets
@@ -14,19 +13,9 @@ from tests import oracles
 
 
 def summed(a, n_active):
-    """Run the kernel on logits a (N, K) as if projections had given them: log sum, r, totals.
-
-    With slope 1 and offset c, logits a come from projections sqrt(a + c); without shrinkage the
-    posterior means are those times r.
-    """
-    n, K = a.shape
-    offset = 1.0 - a.min()
-    P = np.ascontiguousarray(np.sqrt(a + offset).T)
-    constants = np.array([np.ones(K), np.full(K, offset), np.ones(K), np.full(K, 0.5)])
-    S, totals = P.copy(), np.zeros((3, K))
-    given = np.zeros(K), constants, exponential(np.dtype(float)), (K, n_active, False)
-    value = poisson_binomial_kernels.expect(S, n, given, totals)
-    return value, (S / P).T, totals
+    """Sum of log e_L, inclusion (N, K), and its sum."""
+    log_e, r = compiled_expectation.by_points(a, n_active)
+    return log_e.sum(), r, r.sum(axis=0)
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 30.0, 1000.0])
@@ -39,7 +28,7 @@ def test_sums_and_inclusion_equal_enumeration(seed, n_columns, scale):
         size = 1e-12 * max(1.0, np.abs(a).max())
         np.testing.assert_allclose(r, expected_r, rtol=0, atol=size)
         assert value == pytest.approx(expected_value.sum(), rel=1e-13, abs=len(a) * size)
-        np.testing.assert_allclose(totals[2], expected_r.sum(axis=0), atol=len(a) * size)
+        np.testing.assert_allclose(totals, expected_r.sum(axis=0), atol=len(a) * size)
 
 
 @pytest.mark.parametrize(("n_columns", "n_active"), [(40, 3), (100, 50), (60, 58), (1000, 480)])
@@ -89,9 +78,9 @@ def test_a_row_comes_out_the_same_in_any_company(seed):
 def test_what_is_no_number_is_not_hidden(seed):
     a = np.random.default_rng(seed).standard_normal((3, 30))
     a[1, 4] = np.nan
-    P = np.ascontiguousarray(a.T)
-    given = np.zeros(30), np.ones((4, 30)), exponential(np.dtype(float)), (30, 7, False)
-    assert math.isnan(poisson_binomial_kernels.expect(P, 3, given, np.zeros((3, 30))))
+    log_e, _ = compiled_expectation.by_points(a, 7)
+    assert math.isnan(log_e.sum())
+    assert np.isfinite(log_e[[0, 2]]).all()
 
 
 def test_no_variance_asks_for_more_points_than_there_is_room_for():
@@ -112,10 +101,11 @@ def test_a_block_of_rows_has_the_sums_of_the_step_in_numpy(seed, beta):
     origin = centre_of(X)
     rows = about(X, origin)
     settings = em.EMSettings(30, 15, "component", True, False, polar, em.floor_of(rows))
+    points = settings._replace(compiled=True)
     W = np.linalg.qr(rng.standard_normal((60, 30)))[0]
     state = em.SubspaceState(W, rng.standard_normal(30), rng.uniform(5, 50, 30), 2.0)
     block = Block(slice(0, 130), X, origin)
     expected = em._expect_block(block, state, settings, beta)
-    found = compiled_expectation.expect(block, state, settings, beta)
+    found = em._expect_block(block, state, points, beta)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10 * np.abs(other).max())
