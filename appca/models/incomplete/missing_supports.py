@@ -32,6 +32,7 @@ Members = NDArray[np.int64]
 
 MOST_SETS = 1000
 MODE = np.array([math.inf])
+LEAST = 1e-18  # probability of a support in all lanes below which it adds nothing
 SEED = 0  # the kernels want seeds; a search for modes draws the order of the slots only
 
 
@@ -69,20 +70,70 @@ def layout(K: int, L: int) -> tuple[Members, Members]:
 
 def posterior(projections: IncompleteProjections, n_active: int) -> IncompletePosterior:
     """Sum over all supports of every row."""
-    from appca.models.incomplete import support_sum_kernels
-
-    A, c = (np.ascontiguousarray(part) for part in projections)
+    A, c = projections
     n, K = c.shape
     sets, pairs = layout(K, n_active)
     members, probability = np.empty((n, n_active), np.int64), np.empty(n)
     sums = np.empty(n), np.empty((n, K)), np.empty((n, K)), np.empty((n, A.shape[1]))
-    support_sum_kernels.posterior(A, c, sets, pairs, (*sums, members, probability))
+    lanes = _Lanes(sets, pairs, A.shape[1])
+    for start in range(0, n, lanes.width):
+        part = slice(start, min(start + lanes.width, n))
+        lanes.take(A[part] if len(A) > 1 else A, c[part])
+        best, probability[part] = lanes.weigh(sums[0][part])
+        members[part] = sets[best]
+        lanes.add(*(array[part] for array in sums[1:]))
     rows = np.minimum(np.arange(n), len(A) - 1)[:, None, None]
     Lam = np.eye(n_active) + A[rows, pairs[members[:, :, None], members[:, None, :]]]
     v = np.linalg.solve(Lam, np.take_along_axis(c, members, axis=1)[:, :, None])[:, :, 0]
     scores = np.zeros((n, K))
     np.put_along_axis(scores, members, v, axis=1)
     return IncompletePosterior(*sums, members, probability, scores)
+
+
+class _Lanes:
+    """Some rows side by side, and room for what `support_sum_kernels` make of them."""
+
+    def __init__(self, sets: Members, pairs: Members, n_pairs: int) -> None:
+        from appca.models.incomplete.support_sum_kernels import LANES
+
+        (C, L), K = sets.shape, len(pairs)
+        self.width, self._sets = LANES, sets
+        self._data = np.zeros((n_pairs, LANES)), np.zeros((K, LANES)), pairs
+        flat = np.empty((L, LANES)), np.empty((L, LANES))
+        last = np.zeros((L + 1, LANES)), np.empty((L, LANES)), np.empty(LANES)
+        self._factors = np.empty((L, L, LANES)), *flat, *last
+        self._f, self._n = np.empty((C, LANES)), 0
+        self._sums = np.zeros((K, LANES)), np.zeros((K, LANES)), np.zeros((n_pairs, LANES))
+
+    def take(self, A: Floats, c: Floats) -> None:
+        """Go on to rows c (n, K), n at most `width`, and their A (n, P) or (1, P)."""
+        self._n = len(c)
+        for lanes, rows in zip(self._data, (A, c), strict=False):
+            lanes[:, : self._n] = rows.T
+
+    def weigh(self, log_sum: Floats) -> tuple[Members, Floats]:
+        """Fill log_sum (n,); return the number of the best support and its probability (n,)."""
+        from appca.models.incomplete.support_sum_kernels import visit
+
+        visit(self._data, self._sets, self._factors, self._f, self._sums, False)
+        best, lanes = self._f.argmax(axis=0), np.arange(self.width)
+        top = self._f[best, lanes]
+        np.exp(np.subtract(self._f, top, out=self._f), out=self._f)
+        total = self._f.sum(axis=0)
+        self._f /= total
+        log_sum[:] = (top + np.log(total))[: self._n]
+        return best[: self._n], self._f[best, lanes][: self._n]
+
+    def add(self, *out: Floats) -> None:
+        """Write the moments of the rows, see `IncompletePosterior`: inclusion, H and second."""
+        from appca.models.incomplete.support_sum_kernels import visit
+
+        for array in self._sums:
+            array[:] = 0.0
+        some = ~(self._f[:, : self._n].max(axis=1) < LEAST)
+        visit(self._data, self._sets[some], self._factors, self._f[some], self._sums, True)
+        for rows, lanes in zip(out, self._sums, strict=True):
+            rows[:] = lanes[:, : self._n].T
 
 
 def compile_ahead() -> None:

@@ -8,15 +8,12 @@ with the one before. Rows go through in lanes, as in `expectation_kernels`.
 import math
 from typing import Any
 
-import numpy as np
-
-from appca.models.algebra.compiled import wide_kernel
+from appca.models.algebra.compiled import bare_kernel
 
 LANES = 64
-LEAST = 1e-18  # probability of a support in all lanes below which it adds nothing
 
 
-@wide_kernel
+@bare_kernel
 def shared(held: Any, S: Any) -> int:
     """Count the leading slots that two supports share."""
     first = 0
@@ -25,7 +22,7 @@ def shared(held: Any, S: Any) -> int:
     return first
 
 
-@wide_kernel
+@bare_kernel
 def eliminate(data: Any, S: Any, s: int, T: Any, g: Any, w: Any) -> None:
     """Fill g[:s], the covariances of slot s with the earlier ones, and what is left in g[s], w[s].
 
@@ -48,7 +45,7 @@ def eliminate(data: Any, S: Any, s: int, T: Any, g: Any, w: Any) -> None:
             w[s, i] -= g[m, i] * w[m, i]
 
 
-@wide_kernel
+@bare_kernel
 def scale(s: int, T: Any, g: Any, w: Any, q: Any) -> None:
     """Divide by the root of g[s], and put 2 f of the slots up to s into q (L + 1, LANES)."""
     for i in range(LANES):
@@ -60,7 +57,7 @@ def scale(s: int, T: Any, g: Any, w: Any, q: Any) -> None:
         T[s, s, i] = g[s, i]
 
 
-@wide_kernel
+@bare_kernel
 def invert(s: int, T: Any, g: Any) -> None:
     """Fill the line of T that belongs to slot s, but for its diagonal."""
     for j in range(s):
@@ -73,28 +70,11 @@ def invert(s: int, T: Any, g: Any) -> None:
             T[s, j, i] *= g[s, i]
 
 
-@wide_kernel
-def weigh(f: Any, best: Any, log_sum: Any, probability: Any) -> None:
-    """Turn f (C, LANES) into probabilities, and say which support is best and how probable."""
-    for i in range(LANES):
-        best[i] = 0
-        for s in range(len(f)):
-            if f[s, i] > f[best[i], i]:
-                best[i] = s
-        top, total = f[best[i], i], 0.0
-        for s in range(len(f)):
-            f[s, i] = math.exp(f[s, i] - top)
-            total += f[s, i]
-        for s in range(len(f)):
-            f[s, i] /= total
-        log_sum[i], probability[i] = top + math.log(total), f[best[i], i]
-
-
-@wide_kernel
+@bare_kernel
 def add(p: Any, S: Any, pairs: Any, factors: Any, sums: Any) -> None:
     """Add p (LANES,) times the moments given S to sums."""
     T, _, w, _, v, _ = factors
-    inclusion, H, _ = sums
+    inclusion, H, second = sums
     for m in range(len(S)):
         for i in range(LANES):
             v[m, i] = 0.0
@@ -105,10 +85,10 @@ def add(p: Any, S: Any, pairs: Any, factors: Any, sums: Any) -> None:
             inclusion[S[m], i] += p[i]
             H[S[m], i] += p[i] * v[m, i]
         for j in range(m + 1):
-            add_second(p, m, j, factors, sums[2][pairs[S[m], S[j]]])
+            add_second(p, m, j, factors, second[pairs[S[m], S[j]]])
 
 
-@wide_kernel
+@bare_kernel
 def add_second(p: Any, m: int, j: int, factors: Any, total: Any) -> None:
     """Add p times entry m, j of inv(Lam_S) + v_S v_S' to total (LANES,)."""
     T, _, _, _, v, x = factors
@@ -121,53 +101,29 @@ def add_second(p: Any, m: int, j: int, factors: Any, total: Any) -> None:
         total[i] += p[i] * x[i]
 
 
-@wide_kernel
+@bare_kernel
 def visit(data: Any, sets: Any, factors: Any, f: Any, sums: Any, probable: bool) -> None:
-    """Fill f (C, LANES) of all supports; or add up the moments of those that are `probable`."""
-    T, g, w, q, _, _ = factors
+    """Fill f (C, LANES) of all supports; or, where it is probabilities, add up their moments.
+
+    Parameters
+    ----------
+    data : (P, LANES) pairs of A and (K, LANES) c of the rows; (K, K) number of each pair.
+    sets : (C, L) supports in rising order.
+    factors : (L, L, LANES) T; (L, LANES) g and w; (L + 1, LANES) q, whose first line is 0;
+        (L, LANES) v and (LANES,) x, for `add`.
+    sums : (K, LANES) inclusion and E[u z], (P, LANES) pairs of E[(u z)(u z)']; added to.
+    """
+    (T, g, w, q, _, _), (_, _, pairs) = factors, data
+    C, L = sets.shape
     last = -1
-    for n in range(len(sets)):
-        if probable and f[n].max() < LEAST:
-            continue
-        for s in range(shared(sets[last], sets[n]) if last >= 0 else 0, sets.shape[1]):
+    for n in range(C):
+        for s in range(shared(sets[last], sets[n]) if last >= 0 else 0, L):
             eliminate(data, sets[n], s, T, g, w)
             scale(s, T, g, w, q)
             invert(s, T, g)
         last = n
         if probable:
-            add(f[n], sets[n], data[2], factors, sums)
+            add(f[n], sets[n], pairs, factors, sums)
             continue
         for i in range(LANES):
-            f[n, i] = 0.5 * q[-1, i]
-
-
-@wide_kernel
-def posterior(A: Any, c: Any, sets: Any, pairs: Any, found: Any) -> None:
-    """Fill `found`, the arrays of an `IncompletePosterior` but its scores, from all supports.
-
-    Parameters
-    ----------
-    A : (n, P) or, where it is the same for all rows, (1, P); c : (n, K).
-    sets : (C, L) supports in rising order; pairs : (K, K) number of each pair.
-    """
-    log_sum, inclusion, H, second, members, probability = found
-    (n, K), (C, L), P = c.shape, sets.shape, A.shape[1]
-    a, b, f = np.empty((P, LANES)), np.empty((K, LANES)), np.empty((C, LANES))
-    T, g, w = np.empty((L, L, LANES)), np.empty((L, LANES)), np.empty((L, LANES))
-    q, v, x = np.zeros((L + 1, LANES)), np.empty((L, LANES)), np.empty(LANES)
-    sums = np.empty((K, LANES)), np.empty((K, LANES)), np.empty((P, LANES))
-    best, total, most = np.empty(LANES, np.int64), np.empty(LANES), np.empty(LANES)
-    for start in range(0, n, LANES):
-        for i in range(LANES):  # the last row again where there are fewer
-            row = min(start + i, n - 1)
-            a[:, i] = A[min(row, len(A) - 1)]
-            b[:, i] = c[row]
-        for part in sums:
-            part[:] = 0.0
-        visit((a, b, pairs), sets, (T, g, w, q, v, x), f, sums, False)
-        weigh(f, best, total, most)
-        visit((a, b, pairs), sets, (T, g, w, q, v, x), f, sums, True)
-        for i in range(min(LANES, n - start)):
-            row = start + i
-            log_sum[row], probability[row], members[row] = total[i], most[i], sets[best[i]]
-            inclusion[row], H[row], second[row] = sums[0][:, i], sums[1][:, i], sums[2][:, i]
+            f[n, i] = 0.5 * q[L, i]
