@@ -78,6 +78,7 @@ def search(
     Members (n, L), and the moments given them. The members passed in are left alone.
     """
     from appca.models.supports import slot_search_kernels as kernels
+    from appca.models.supports.slot_kernels import row_state
 
     n, K = rows.c.shape
     mine = rows._replace(members=rows.members.copy())
@@ -88,7 +89,8 @@ def search(
     def one(part: slice) -> Floats:
         second = np.zeros((K, K))
         moments = SupportMoments(out.H[part], second, out.value[part])
-        kernels.search((_take(mine, part), counts[part]), betas, keep, model, moments)
+        room = row_state(K, mine.members.shape[1])
+        kernels.search((_take(mine, part), counts[part]), betas, keep, model, moments, room)
         return second
 
     for second in _share(one, n):
@@ -112,14 +114,17 @@ def importance(
     different families are independent.
     """
     from appca.models.supports import slot_path_kernels as kernels
+    from appca.models.supports.slot_kernels import row_state
 
-    n, K = rows.c.shape
+    (n, K), L = rows.c.shape, rows.members.shape[1]
     families = np.empty((n, n_paths), np.int64)
     out = AnnealedPaths(np.empty((n, n_paths)), np.empty((n, n_paths, K)), families)
 
     def one(part: slice) -> None:
         mine = AnnealedPaths(out.log_weights[part], out.inclusion[part], families[part])
-        kernels.importance(_take(rows, part), r[part], schedule, model, mine)
+        w, of = row_state(K, L), kernels.walkers(n_paths, K, L)
+        room = w, of, np.zeros((K + 1, L + 1))
+        kernels.importance(_take(rows, part), r[part], schedule, model, mine, room)
 
     deque(_share(one, n), maxlen=0)
     return out

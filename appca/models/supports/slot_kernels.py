@@ -70,7 +70,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.models.algebra.compiled import bare_kernel, kernel
+from appca.models.algebra.compiled import bare_kernel
 from appca.models.algebra.exponential_kernels import LANES, logarithms
 from appca.models.supports.row_supports import CollapsedModel
 
@@ -109,7 +109,6 @@ class Scratch(NamedTuple):
     power_bits: Any  # (P,) int64, the same memory as `power`
 
 
-@kernel
 def row_state(n_factors: int, n_active: int) -> RowState:
     """Allocate the working arrays of one thread."""
     K, L = n_factors, n_active
@@ -128,7 +127,6 @@ def row_state(n_factors: int, n_active: int) -> RowState:
     )
 
 
-@kernel
 def _scratch(K: int, L: int) -> Scratch:
     P = (K + LANES - 1) // LANES * LANES
     increment, power = np.zeros(P), np.zeros(P)
@@ -257,13 +255,13 @@ def exchange(slot: int, i: int, A: Any, w: RowState) -> float:
     return float(np.log(m * s))
 
 
-@kernel
+@bare_kernel
 def increment(resid: float, schur: float, prior: float) -> float:
     """Give f(S + k) - f(S) = 1/2 resid^2 / schur - 1/2 log(schur / prior), equation (4)."""
     return float(0.5 * (resid * resid / schur - np.log(schur / prior)))
 
 
-@kernel
+@bare_kernel
 def score_additions(J: int, prior: float, w: RowState) -> None:
     """Write the log-density increment of each of J candidates, equation (4)."""
     for i in range(J):
@@ -293,7 +291,7 @@ def score_replacements(slot: int, J: int, prior: float, w: RowState) -> None:
         found[i] = 0.5 * (fit[i] - found[i])
 
 
-@kernel
+@bare_kernel
 def best_of(n: int, w: RowState) -> int:
     """Give the largest of n increments; ties go to the last, the present factor if there is one."""
     top, found = n - 1, w.scratch.increment
@@ -303,7 +301,7 @@ def best_of(n: int, w: RowState) -> int:
     return top
 
 
-@kernel
+@bare_kernel
 def build(members: Any, model: CollapsedModel, c: Any, w: RowState) -> float:
     """Fill the slots with given members, greedily if members[0] < 0; give log|Lam / prior|."""
     K, log_det = len(c), 0.0
@@ -324,7 +322,7 @@ def build(members: Any, model: CollapsedModel, c: Any, w: RowState) -> float:
     return log_det
 
 
-@kernel
+@bare_kernel
 def log_density(log_det: float, c: Any, w: RowState) -> float:
     """Give f(S) = 1/2 c_S' mean - 1/2 log|Lam / prior|, equation (1)."""
     total = -log_det

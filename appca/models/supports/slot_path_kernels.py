@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.models.algebra.compiled import bare_kernel, kernel
+from appca.models.algebra.compiled import bare_kernel
 from appca.models.supports.row_supports import (
     AnnealedPaths,
     AnnealingSchedule,
     CollapsedModel,
     RowSupports,
 )
-from appca.models.supports.slot_kernels import RowState, build, exchange, log_density, row_state
+from appca.models.supports.slot_kernels import RowState, build, exchange, log_density
 from appca.models.supports.slot_search_kernels import (
     draw_slot,
     largest,
@@ -41,9 +41,10 @@ class Walkers(NamedTuple):
     log_det: Any  # (n,)
     log_weight: Any  # (n,)
     family: Any  # (n,) int64, the path that each descends from
+    weight: Any  # (n,) scratch of `anneal`
+    count: Any  # (n,) int64, scratch of `resample`
 
 
-@kernel
 def walkers(n: int, K: int, L: int) -> Walkers:
     """Allocate them."""
     return Walkers(
@@ -56,10 +57,12 @@ def walkers(n: int, K: int, L: int) -> Walkers:
         np.zeros(n),
         np.zeros(n),
         np.zeros(n, np.int64),
+        np.zeros(n),
+        np.zeros(n, np.int64),
     )
 
 
-@kernel
+@bare_kernel
 def one_of(of: Walkers, p: int, w: RowState) -> RowState:
     """Return walker p as a state that moves in place, with the scratch space of another."""
     return RowState(
@@ -77,7 +80,7 @@ def one_of(of: Walkers, p: int, w: RowState) -> RowState:
     )
 
 
-@kernel
+@bare_kernel
 def poisson_binomial(r: Any, P: Any) -> None:
     """Write P[k, l] = p(z_1 + ... + z_k = l) of independent z_k ~ Bernoulli(r_k)."""
     for j in range(P.shape[1]):
@@ -88,7 +91,7 @@ def poisson_binomial(r: Any, P: Any) -> None:
             P[k + 1, j] = (1.0 - r[k]) * P[k, j] + (r[k] * P[k, j - 1] if j > 0 else 0.0)
 
 
-@kernel
+@bare_kernel
 def draw_base(r: Any, P: Any, w: RowState) -> None:
     """Draw `kept` from q(S): independent z_k ~ Bernoulli(r_k) given that L of them are 1.
 
@@ -101,7 +104,7 @@ def draw_base(r: Any, P: Any, w: RowState) -> None:
             w.kept[left] = k
 
 
-@kernel
+@bare_kernel
 def lead(log_det: float, c: Any, w: RowState) -> float:
     """Give f(S) - base'z, by whose multiples a path's weight grows."""
     found = log_density(log_det, c, w)
@@ -110,7 +113,7 @@ def lead(log_det: float, c: Any, w: RowState) -> float:
     return found
 
 
-@kernel
+@bare_kernel
 def weigh(log_weight: Any, weight: Any) -> float:
     """Write normalised weights (n,); give the number of equal weights that are worth as much."""
     high, total, squares = largest(log_weight, len(log_weight)), 0.0, 0.0
@@ -136,9 +139,10 @@ def copy_walker(of: Walkers, p: int, giver: int) -> None:
     of.log_det[p], of.family[p] = of.log_det[giver], of.family[giver]
 
 
-@kernel
-def resample(of: Walkers, weight: Any, count: Any, u: float) -> None:
+@bare_kernel
+def resample(of: Walkers, u: float) -> None:
     """Copy walkers over others, n weight_p of p on average; all get the mean weight."""
+    weight, count = of.weight, of.count
     n, upto, p, total = len(weight), 0.0, 0, 0.0
     high = largest(of.log_weight, n)
     for j in range(n):
@@ -160,7 +164,7 @@ def resample(of: Walkers, weight: Any, count: Any, u: float) -> None:
             copy_walker(of, p, giver)
 
 
-@kernel
+@bare_kernel
 def add_inclusion(model: CollapsedModel, w: RowState, r: Any) -> float:
     """Make a Gibbs sweep that adds to r (K,) each factor's conditional inclusion probability.
 
@@ -184,7 +188,7 @@ def add_inclusion(model: CollapsedModel, w: RowState, r: Any) -> float:
     return change
 
 
-@kernel
+@bare_kernel
 def anneal(of: Walkers, betas: Any, c: Any, model: CollapsedModel, w: RowState) -> None:
     """Take all walkers along exp(beta f(S) + (1 - beta) base'z), a sweep at each inner beta.
 
@@ -192,32 +196,34 @@ def anneal(of: Walkers, betas: Any, c: Any, model: CollapsedModel, w: RowState) 
     over that of exp(base'z) as mean.
     """
     n, beta = len(of.log_weight), 0.0
-    weight, count = np.empty(n), np.empty(n, np.int64)
     for following in betas:
         for p in range(n):
             one = one_of(of, p, w)
             if beta > 0.0:
                 of.log_det[p] += sweep(beta, model, one)
             of.log_weight[p] += (following - beta) * lead(of.log_det[p], c, one)
-        if following < 1.0 and weigh(of.log_weight, weight) < LEAST_EVEN * n:
-            resample(of, weight, count, uniform(w.stream))
+        if following < 1.0 and weigh(of.log_weight, of.weight) < LEAST_EVEN * n:
+            resample(of, uniform(w.stream))
         beta = following
 
 
-@kernel
+@bare_kernel
 def importance(
     rows: RowSupports,
     r: Any,
     schedule: AnnealingSchedule,
     model: CollapsedModel,
     out: AnnealedPaths,
+    room: tuple[RowState, Walkers, Any],
 ) -> None:
     """Estimate sum_S exp f(S) of every row; see `row_blocks.importance`.
 
+    `room` is that of `row_state` and `walkers`, and (K + 1, L + 1) for `poisson_binomial`.
+
     From q(S) = exp(base'z) / sum of it over all supports, base = logit r, drawn exactly.
     """
-    n, K, L = out.log_weights.shape[1], r.shape[1], rows.members.shape[1]
-    w, of, P = row_state(K, L), walkers(n, K, L), np.zeros((K + 1, L + 1))
+    w, of, P = room
+    n, K, L = len(of.weight), len(w.candidates), len(w.members)
     for i in range(len(r)):
         c = rows.c[i]
         w.stream[0] = rows.seeds[i]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from appca.models.algebra.compiled import bare_kernel, kernel, reassociated
+from appca.models.algebra.compiled import bare_kernel, reassociated
 from appca.models.algebra.exponential_kernels import LANES, exponentials
 from appca.models.supports.row_supports import CollapsedModel, RowSupports, SupportMoments
 from appca.models.supports.slot_kernels import (
@@ -23,7 +23,6 @@ from appca.models.supports.slot_kernels import (
     build,
     exchange,
     log_density,
-    row_state,
     score_replacements,
 )
 
@@ -146,31 +145,30 @@ def sweep(beta: float, model: CollapsedModel, w: RowState) -> float:
     return change
 
 
-@kernel
+@bare_kernel
 def search(
     counted: tuple[RowSupports, Any],
     betas: Any,
     keep: bool,
     model: CollapsedModel,
     out: SupportMoments,
+    w: RowState,
 ) -> None:
     """Sweep every row's slots once for each beta; see `row_blocks.search`.
 
-    `counted` are the rows and how often each counts (n,).
+    `counted` are the rows and how often each counts (n,); `w` is room.
 
     Stops early once a sweep of modes changes nothing. With `keep` a row that ends lower than it
     began goes back.
     """
     rows, counts = counted
-    n, K = rows.c.shape
-    L = rows.members.shape[1]
-    w = row_state(K, L)
-    for i in range(n):
+    for i in range(len(counts)):
         c = rows.c[i]
         w.stream[0] = rows.seeds[i]
         log_det = build(rows.members[i], model, c, w)
         first_log_det, first = log_det, log_density(log_det, c, w)
-        w.kept[:] = w.members
+        for a in range(len(w.members)):
+            w.kept[a] = w.members[a]
         for beta in betas:
             change = sweep(beta, model, w)
             log_det += change
@@ -182,14 +180,16 @@ def search(
             last = log_density(first_log_det, c, w)
         out.value[i] = last
         add_moments(i, counts[i], w, out)
-        rows.members[i] = w.members
+        for a in range(len(w.members)):
+            rows.members[i, a] = w.members[a]
 
 
-@kernel
+@bare_kernel
 def add_moments(i: int, count: float, w: RowState, out: SupportMoments) -> None:
     """Write E[x z] = mean of row i and add count E[(x z)(x z)'] = count (cov + mean mean')."""
     L, K = len(w.members), len(w.candidates)
-    out.H[i] = 0.0
+    for k in range(K):
+        out.H[i, k] = 0.0
     for a in range(L):
         k = w.members[a]
         out.H[i, k] = w.mean[a]

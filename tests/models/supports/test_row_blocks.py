@@ -285,7 +285,8 @@ def few_paths(kernels, seed):
     families = np.empty((n, 4), np.int64)
     out = AnnealedPaths(np.empty((n, 4)), np.empty((n, 4, 6)), families)
     betas = np.array([0.05, 0.2, 0.6, 1.0])
-    kernels.importance(at, r, AnnealingSchedule(betas, 0), model, out)
+    room = slot_kernels.row_state(6, 3), kernels.walkers(4, 6, 3), np.zeros((7, 4))
+    kernels.importance(at, r, AnnealingSchedule(betas, 0), model, out, room)
     resampled = (families != np.arange(4)).any(axis=1).mean()
     return np.exp(out.log_weights - exact).mean(axis=1), resampled
 
