@@ -17,10 +17,9 @@ from appca.ui.explorer import canvas
 from appca.ui.explorer.scenes import scene_of
 from appca.ui.parts import controls
 from appca.ui.parts.answers import answer, numbers
+from appca.ui.parts.selection_tools import select_button
 from appca.ui.parts.text import markdown
-from appca.ui.session import selection
 from appca.ui.session.caching import by_key
-from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
 HEIGHT = 460  # pixels of a picture
@@ -54,12 +53,8 @@ def body(dataset: Dataset, shown: Shown) -> None:
     ]
     st.html(numbers(told))
     if moved.moved.any():
-        st.button(
-            f"Select the {counted(int(moved.moved.sum()), 'row')} that differ",
-            key="moved_select",
-            on_click=guarded(selection.put),
-            args=[dataset, moved.moved],
-        )
+        label = f"Select the {counted(int(moved.moved.sum()), 'row')} that differ"
+        select_button(label, dataset, moved.moved, "moved_select")
 
 
 def _answer(shown: Shown, other: Shown, found: Matching, moved: Moves) -> None:

@@ -32,7 +32,6 @@ from appca.ui.parts.answers import Level, answer, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button, stem_of
 from appca.ui.session import computation
-from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
 WHY = (
@@ -117,13 +116,9 @@ def _test(dataset: Dataset, config: MaskedConfig) -> None:
         )
     if not is_whole(found, config):
         takes = about(estimate(config, dataset.n_rows, dataset.n_features))
-        st.button(
-            f"Compare {len(config.methods)} methods, {takes}",
-            key="masked_start",
-            type="primary",
-            on_click=guarded(computation.start),
-            args=["masked", config.id, config.to_dict() | {"key": config.id}],
-        )
+        label = f"Compare {len(config.methods)} methods, {takes}"
+        spec = config.to_dict() | {"key": config.id}
+        computation.button(label, "masked_start", "masked", config.id, spec)
     if not found:
         waiting = (titles(config)[method] for method in config.methods)
         chart(unmeasured(waiting, "error on hidden cells"), "hidden_unmeasured")

@@ -150,5 +150,4 @@ def _place(shown: Shown, text: str) -> int:
 def _select(dataset: Dataset, shown: Shown, which: str) -> None:
     k, _, end = which.partition(" ")
     ends = extremes(shown.fitted, _place(shown, k), AT_END)
-    rows = ends.low if end == "low" else ends.high
-    selection.put(dataset, np.isin(np.arange(dataset.n_rows), rows))
+    selection.put(dataset, ends.low if end == "low" else ends.high)

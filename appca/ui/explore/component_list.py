@@ -13,9 +13,10 @@ from appca.runs.labels import NAME_LENGTH
 from appca.storage.wording import counted
 from appca.ui.data import vae
 from appca.ui.parts.component_list import loadings
+from appca.ui.parts.selection_tools import select_button
 from appca.ui.parts.text import apart, tag
 from appca.ui.parts.widgets import first_of_page
-from appca.ui.session import names, selection, state
+from appca.ui.session import names, state
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 
@@ -78,14 +79,9 @@ def _component(dataset: Dataset, shown: Shown, k: int, picture: str, bars: str) 
                     args=[shown.run, k],
                 )
             st.html(bars)
-            st.button(
-                f"used by {percent(float(users.mean()))} of rows",
-                key=f"users-{k}",
-                type="tertiary",
-                help="Select these rows",
-                on_click=selection.put,
-                args=[dataset, users],
-            )
+            label = f"used by {percent(float(users.mean()))} of rows"
+            look = {"type": "tertiary", "help": "Select these rows"}
+            select_button(label, dataset, users, f"users-{k}", **look)
 
 
 def _name(shown: Shown, number: int, k: int) -> None:

@@ -24,8 +24,8 @@ from appca.ui.cards import pictures
 from appca.ui.cards.pictures import is_dark
 from appca.ui.cards.row_buttons import class_of
 from appca.ui.explore import point_choice
+from appca.ui.parts.selection_tools import select_button
 from appca.ui.parts.text import markdown, table, table_line, tag, words
-from appca.ui.session import selection
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 
@@ -166,14 +166,8 @@ def _near(dataset: Dataset, shown: Shown, row: int) -> None:
     around = kept(f"near-{shown.key}-{row}", found)
     _neighbours(dataset, within, "Nearest in this panel", "panel")
     _neighbours(dataset, around, "Nearest in the data", "data")
-    near = np.isin(np.arange(dataset.n_rows), [row, *within.rows, *around.rows])
-    st.button(
-        "Select neighbours",
-        key="select_neighbours",
-        icon=":material/hub:",
-        on_click=selection.put,
-        args=[dataset, near],
-    )
+    near = np.array([row, *within.rows, *around.rows])
+    select_button("Select neighbours", dataset, near, "select_neighbours", icon=":material/hub:")
 
 
 def _neighbours(dataset: Dataset, found: NearRows, heading: str, where: str) -> None:

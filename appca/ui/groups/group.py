@@ -15,7 +15,7 @@ from appca.storage.wording import capital, counted, shortened
 from appca.ui.cards import pictures
 from appca.ui.parts import class_choice
 from appca.ui.parts.chart import chart
-from appca.ui.parts.selection_tools import tools
+from appca.ui.parts.selection_tools import select_button, tools
 from appca.ui.parts.text import markdown, tag, words
 from appca.ui.session import selection
 from appca.ui.session.caching import kept
@@ -81,7 +81,7 @@ def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
         return name, selected, str(selection.token(dataset))
     label, rows = offered[chosen]
     mask = np.isin(np.arange(dataset.n_rows), rows)
-    st.button("Select these rows", key="group_select", on_click=selection.put, args=[dataset, mask])
+    select_button("Select these rows", dataset, mask, "group_select")
     return f"The {counted(len(rows), 'row')} of {label}", mask, chosen
 
 

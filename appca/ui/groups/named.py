@@ -10,7 +10,7 @@ from appca.data.dataset import Dataset
 from appca.storage.wording import counted
 from appca.ui.export import button
 from appca.ui.parts import class_choice
-from appca.ui.parts.selection_tools import naming, ways
+from appca.ui.parts.selection_tools import naming, select_button, ways
 from appca.ui.parts.text import markdown
 from appca.ui.session import selection
 from appca.ui.session.callbacks import guarded
@@ -41,13 +41,9 @@ def _first_class(dataset: Dataset) -> None:
         with st.container(horizontal=True, gap="small"):
             for code, name in enumerate(classes.names[:MOST_CLASSES]):
                 rows = classes.codes == code
-                st.button(
-                    f"{markdown(classes.title)} {markdown(name)} :gray[{rows.sum():,}]",
-                    key=f"named_class-{code}",
-                    icon=":material/lasso_select:",
-                    on_click=selection.put,
-                    args=[dataset, rows],
-                )
+                label = f"{markdown(classes.title)} {markdown(name)} :gray[{rows.sum():,}]"
+                icon = ":material/lasso_select:"
+                select_button(label, dataset, rows, f"named_class-{code}", icon=icon)
 
 
 def _line(dataset: Dataset, shown: Shown, one: SavedSelection) -> None:

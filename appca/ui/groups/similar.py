@@ -189,5 +189,4 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
 def _select(dataset: Dataset, found: FoundGroups, text: str) -> None:
     place = int(text)
     if 0 <= place < len(found.groups):
-        rows = found.groups[place].rows
-        selection.put(dataset, np.isin(np.arange(dataset.n_rows), rows))
+        selection.put(dataset, found.groups[place].rows)

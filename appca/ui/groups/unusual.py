@@ -15,6 +15,7 @@ from appca.ui.cards import acts
 from appca.ui.cards.row_buttons import row_buttons
 from appca.ui.explore import point_choice
 from appca.ui.export import button
+from appca.ui.parts.selection_tools import select_button
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
 from appca.ui.session.caching import kept
@@ -49,13 +50,9 @@ def body(dataset: Dataset, shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(f"**{found.answer}**", width="content")
         if len(found.rows):
-            st.button(
-                f"Select {'it' if len(found.rows) == 1 else f'all {len(found.rows):,}'}",
-                key="unusual_select",
-                icon=":material/lasso_select:",
-                on_click=selection.put,
-                args=[dataset, np.isin(np.arange(dataset.n_rows), found.rows)],
-            )
+            label = f"Select {'it' if len(found.rows) == 1 else f'all {len(found.rows):,}'}"
+            icon = ":material/lasso_select:"
+            select_button(label, dataset, found.rows, "unusual_select", icon=icon)
             button.save(dataset, shown, found.rows, key="unusual")
     worst = found.rows[:MOST]
     said = found.said if dataset.image_shape else _off(dataset, shown, worst, found.said)
@@ -104,4 +101,4 @@ def _off(dataset: Dataset, shown: Shown, rows: np.ndarray, said: list[str]) -> l
 def _select(dataset: Dataset, text: str) -> None:
     row = min(max(int(text), 0), dataset.n_rows - 1)
     point_choice.show(dataset, row)
-    selection.put(dataset, np.arange(dataset.n_rows) == row)
+    selection.put(dataset, np.array([row]))

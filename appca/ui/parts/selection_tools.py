@@ -1,5 +1,7 @@
 """What can be done with the selection: undo, invert, choose by a rule, keep it under a name."""
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -51,6 +53,11 @@ def tools(dataset: Dataset, shown: Shown) -> None:
             st.warning(markdown(sentence))
         naming(dataset)
         _saved(dataset, {one.name: one.mask for one in saved})
+
+
+def select_button(label: str, dataset: Dataset, rows: np.ndarray, key: str, **look: Any) -> None:
+    """Draw a button that selects rows; see `selection.put`."""
+    st.button(label, key=key, on_click=guarded(selection.put), args=[dataset, rows], **look)
 
 
 def _by_rule(dataset: Dataset, shown: Shown) -> None:

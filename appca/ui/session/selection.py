@@ -24,8 +24,9 @@ def get(dataset: Dataset) -> np.ndarray:
     return _nothing(dataset) if mask is None else mask
 
 
-def put(dataset: Dataset, mask: np.ndarray) -> None:
-    """Select these rows on every page."""
+def put(dataset: Dataset, rows: np.ndarray) -> None:
+    """Select these rows on every page; they are a mask (N,), or row numbers."""
+    mask = rows if rows.dtype == bool else np.isin(np.arange(dataset.n_rows), rows)
     if not np.array_equal(get(dataset), mask):
         _keep(dataset, mask.copy())
 

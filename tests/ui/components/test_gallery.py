@@ -52,7 +52,7 @@ def test_what_the_browser_sends_is_checked(monkeypatch):
     active = np.random.default_rng(0).random((178, 3)) < 0.5
     shown = Shown(RunConfig(wine.digest, {}, "aPPCA", {}), fitted_run(active), info_of(), None)
     chosen = []
-    monkeypatch.setattr(selection, "put", lambda _, mask: chosen.append(np.flatnonzero(mask)))
+    monkeypatch.setattr(selection, "put", lambda _, rows: chosen.append(rows))
     gallery._select(wine, shown, "1 low")
     lowest = np.flatnonzero(active[:, 1])[np.argsort(shown.fitted.scores[active[:, 1], 1])]
     assert set(chosen[0]) == set(lowest[: gallery.AT_END])
