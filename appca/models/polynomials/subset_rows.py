@@ -150,7 +150,6 @@ def _swapped_rows(
     for row in range(len(swap)):
         q, p, out = keep[row], swap[row], probability[row]
         n_swaps = _most_swaps(q, p, n_rest)
-        n_swaps = _most_swaps(q, p, n_rest)
         _forward(q[:n_rest], p[:n_rest], n_swaps, rest)
         _forward(q[n_rest:], p[n_rest:], n_swaps, members)
         total = _backward(
@@ -183,8 +182,6 @@ def _walk_rows(
     rest, members, weights = tables[: n_rest + 1], tables[n_rest + 1 : -1], tables[-1]
     for row in range(len(swap)):
         q, p, u = keep[row], swap[row], uniforms[row, 1:]
-        n_swaps = _most_swaps(q, p, n_rest)
-        n_swaps = _most_swaps(q, p, n_rest)
         n_swaps = _most_swaps(q, p, n_rest)
         _forward(q[:n_rest], p[:n_rest], n_swaps, rest)
         _forward(q[n_rest:], p[n_rest:], n_swaps, members)
