@@ -33,11 +33,10 @@ def exponentials(x: Any, power: Any, bits: Any) -> None:
     or two. A call of the mathematical library for each number would keep the loop scalar.
     """
     for i in range(LANES):
-        x[i] = x[i] if x[i] > LEAST else LEAST
-        power[i] = x[i] * PER_STEP + ROUND
+        power[i] = max(x[i], LEAST) * PER_STEP + ROUND
     for i in range(LANES):
         n = power[i] - ROUND
-        y = (x[i] - n * STEP) - n * REST
+        y = (max(x[i], LEAST) - n * STEP) - n * REST
         v = ((((C13 * y + C12) * y + C11) * y + C10) * y + C9) * y + C8
         v = ((((((v * y + C7) * y + C6) * y + C5) * y + C4) * y + C3) * y + C2) * y + 1.0
         x[i] = v * y + 1.0 if x[i] > LEAST else 0.0
