@@ -52,7 +52,7 @@ class Lanes:
     """
 
     def __init__(self, q: Array, n_active: int, most: int, n: int) -> None:
-        from appca.models.orthonormal.expectation_kernels import LANES
+        from appca.models.algebra.exponential_kernels import LANES
 
         K = q.shape[1]
         J, self._flipped = min(n_active, K - n_active), 2 * n_active > K
@@ -85,8 +85,8 @@ class Lanes:
 
 def _tiled(X: Array, W: Array, q: Array, n_active: int) -> tuple[float, Array, Array]:
     """Return the sum over rows X (n, d) of log e_L, the sum of x s' (d, K), and moments (3, K)."""
+    from appca.models.algebra.exponential_kernels import LANES
     from appca.models.algebra.product_kernels import QUAD, add_outer, project
-    from appca.models.orthonormal.expectation_kernels import LANES
 
     (n, d), K = X.shape, W.shape[1]
     most = min(max(TILE_BYTES // (d * X.itemsize * LANES), 1), MOST_LANES_A_TILE)
@@ -107,7 +107,7 @@ def _tiled(X: Array, W: Array, q: Array, n_active: int) -> tuple[float, Array, A
 
 
 def _by_blas(X: Array, W: Array, q: Array, n_active: int) -> tuple[float, Array, Array]:
-    from appca.models.orthonormal.expectation_kernels import LANES
+    from appca.models.algebra.exponential_kernels import LANES
 
     n, K = len(X), W.shape[1]
     most = min(max(WEIGHT_BYTES // (2 * K * LANES * 8), 1), MOST_LANES_A_TILE)
