@@ -251,9 +251,10 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
         X, weights = counted_rows(self._validated(X, reset=True), sample_weight)
         self._refuse_conflicts(X.shape)
         with single_threaded_blas():
-            if self.inference == "gibbs" or is_incomplete(X):
+            incomplete = is_incomplete(X)
+            if self.inference == "gibbs" or incomplete:
                 refuse_weights(sample_weight, "inference='gibbs' or missing entries")
-            return self._fit_incomplete(X) if is_incomplete(X) else self._fit(X, weights)
+            return self._fit_incomplete(X) if incomplete else self._fit(X, weights)
 
     def _fit_incomplete(self, X: Array) -> Self:
         self._refuse_missing()

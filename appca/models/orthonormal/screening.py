@@ -4,9 +4,9 @@ No single start wins on real data (PCA on COIL-20, quartimax on MNIST, a random 
 and the first twenty iterations hardly tell which will. So all of them climb to their end, on a
 sample of the rows in the leading principal coordinates, where an iteration costs a fraction of one
 over all the data. The most likely one, and the first where that is another, go on with all rows: in
-the same coordinates (EM with W held to a subspace), or, where there are many rows, the best alone
-by variance-reduced EM (see `variance_reduced_em`). The better end starts the fit proper, which
-alone decides where EM ends.
+the same coordinates (EM with W held to a subspace); where there are many rows the best alone, by
+variance-reduced EM (see `variance_reduced_em`), in coordinates if they fit. The better end starts
+the fit proper, which alone decides where EM ends.
 """
 
 import math
@@ -85,7 +85,7 @@ class ScreeningSample(NamedTuple):
     """The rows in leading principal coordinates; basis @ W leads back."""
 
     sample: Rows  # drawn rows, or all of them
-    larger: Array | None  # (n, d) a larger draw as it is, where there are many more rows yet
+    larger: NDArray[np.intp] | None  # numbers of a larger draw, where there are many more rows yet
     basis: Array  # (d, q) orthonormal
     about_own_mean: Callable[[Array], Rows]  # takes drawn rows as EM does
 
@@ -143,9 +143,6 @@ def screen(
     best = max(runs, key=lambda run: run.log_likelihood)._replace(stop_reason=runs[-1].stop_reason)
     if dear:
         best = _refine_on_sample(best, drawn.sample, control, tol, iterations)
-    elif drawn.larger is not None:
-        part = _coordinates(drawn.about_own_mean(drawn.larger), drawn.basis)
-        best = _refine_on_sample(best, part, control, SCREENING_TOL, iterations)
     finalists = [best]
     apart = best.log_likelihood - runs[0].log_likelihood > tol * drawn.sample.mass
     if apart and whole and not dear and best.stop_reason != STOPPED:
@@ -167,26 +164,26 @@ def _finished(
     alone: bool,
 ) -> ScreenedStart:
     """Go on from the end on the sample with all rows; one that is not `alone` to its end."""
-    rows = em_map.rows
-    run = run._replace(state=_lifted(run.state, drawn.basis))
-    if drawn.larger is not None and run.stop_reason != STOPPED:
-        sample = AnchoredSample(drawn.larger, rows.origin, drawn.basis)
-        run = _refine_by_variance_reduced_em(run, em_map, sample, control)
-        if run.stop_reason.startswith(CONVERGED):
-            return ScreenedStart(run, window=1)
+    rows, many = em_map.rows, drawn.larger is not None
     width = drawn.basis.shape[1] + len(run.state.shift)
-    small = rows.n * width * rows.dtype.itemsize <= MAX_COORDINATE_BYTES
-    direct = width > rows.d / 2 or not small
-    if run.stop_reason == STOPPED or (direct and alone):
+    held = rows.n * width * rows.dtype.itemsize <= MAX_COORDINATE_BYTES and width <= rows.d / 2
+    if drawn.larger is not None and not held:
+        larger = rows.take(drawn.larger)
+        run = _refine_on_larger_sample(run, em_map, larger, drawn, control)
+    else:
+        run = run._replace(state=_lifted(run.state, drawn.basis))
+    if run.stop_reason == STOPPED:
         return ScreenedStart(run, WINDOW)
-    if direct:
+    if held:
+        run = _refine_in_subspace(run, em_map, drawn, control)
+    elif not many and not alone:
         path, stage = ascent(run.state, em_map), f"comparison on {rows.n:,} rows"
         end = control.run(stage, path, rows, REFINEMENT_ITERATIONS, control.tol)
         # The fit proper climbs there again: its curve is the whole climb on all rows.
         return ScreenedStart(end._replace(state=run.state), WINDOW)
-    run = _refine_in_subspace(run, em_map, drawn.basis, control)
-    converged = run.stop_reason.startswith(CONVERGED)
-    return ScreenedStart(run, CONFIRMATION_WINDOW if converged else WINDOW)
+    if not (held or many) or not run.stop_reason.startswith(CONVERGED):
+        return ScreenedStart(run, WINDOW)
+    return ScreenedStart(run, 1 if many else CONFIRMATION_WINDOW)
 
 
 def _refine_on_sample(
@@ -202,30 +199,63 @@ def _refine_on_sample(
     return control.run(f"refinement on {rows.n:,} rows", path, rows, iterations, tol)
 
 
+def _refine_on_larger_sample(
+    run: EMResult[SubspaceState],
+    em_map: EMMap,
+    larger: Array,
+    drawn: ScreeningSample,
+    control: EMControl,
+) -> EMResult[SubspaceState]:
+    """Go on with more rows (n, d), then with all of them by variance-reduced EM."""
+    part = _coordinates(drawn.about_own_mean(larger), drawn.basis)
+    run = _refine_on_sample(run, part, control, SCREENING_TOL, ROUGH_ITERATIONS)
+    run = run._replace(state=_lifted(run.state, drawn.basis))
+    if run.stop_reason == STOPPED:
+        return run
+    sample = AnchoredSample(larger, em_map.rows.origin, drawn.basis)
+    return _refine_by_variance_reduced_em(run, em_map, sample, control, control.tol)
+
+
 def _refine_by_variance_reduced_em(
-    run: EMResult[SubspaceState], em_map: EMMap, sample: AnchoredSample, control: EMControl
+    run: EMResult[SubspaceState],
+    em_map: EMMap,
+    sample: AnchoredSample,
+    control: EMControl,
+    tol: float,
 ) -> EMResult[SubspaceState]:
     """Go on with all rows, twenty iterations over the sample for each pass over them."""
     path = variance_reduced_em(run.state, em_map, sample)
-    stage, tol = f"variance-reduced EM on {em_map.rows.n:,} rows", WINDOW * control.tol
-    return control.run(stage, path, em_map.rows, MAX_OUTER_ITERATIONS, tol, window=1)
+    stage = f"variance-reduced EM on {em_map.rows.n:,} rows"
+    return control.run(stage, path, em_map.rows, MAX_OUTER_ITERATIONS, WINDOW * tol, window=1)
 
 
 def _refine_in_subspace(
-    run: EMResult[SubspaceState], em_map: EMMap, basis: Array, control: EMControl
+    run: EMResult[SubspaceState], em_map: EMMap, drawn: ScreeningSample, control: EMControl
 ) -> EMResult[SubspaceState]:
     """Go on with all rows, in coordinates that hold the next EM step from where `run` ended.
 
     The leading coordinates of a sample leave out what the components have in the others. One step
-    with all features tells what that is, and its K directions join the basis.
+    with all features tells what that is, and its K directions join the basis: once to go on from
+    the sample, and once more from the end of that.
     """
-    rows, (value, state) = em_map.rows, em_map(run.state)
-    wider = augmented_basis(basis, state.W)
-    inside = state._replace(W=polar(wider.T @ state.W))
-    part = _coordinates(rows, wider)
-    run = run._replace(state=inside, log_likelihood=value)
-    run = _refine_on_sample(run, part, control, control.tol)
-    return run._replace(state=_lifted(run.state, wider))
+    rows, q = em_map.rows, drawn.basis.shape[1]
+    leading = _coordinates(rows, drawn.basis)
+    for tol in (SCREENING_TOL, control.tol):
+        value, state = em_map(run.state)
+        wider = augmented_basis(drawn.basis, state.W)
+        part = leading._replace(X=np.hstack([leading.X, project(rows, wider[:, q:])]))
+        inside = state._replace(W=polar(wider.T @ state.W))
+        run = run._replace(state=inside, log_likelihood=value)
+        if drawn.larger is None:
+            run = _refine_on_sample(run, part, control, tol)
+        else:
+            sample = AnchoredSample(part.X[drawn.larger], None, np.eye(part.d))
+            part_map = EMMap(part, control.settings)
+            run = _refine_by_variance_reduced_em(run, part_map, sample, control, tol)
+        run = run._replace(state=_lifted(run.state, wider))
+        if run.stop_reason == STOPPED:
+            break
+    return run
 
 
 def _lifted(state: SubspaceState, basis: Array) -> SubspaceState:
@@ -262,8 +292,8 @@ def draw_screening_sample(
 
 def _draws(
     rng: np.random.Generator, rows: Observations, size: int
-) -> tuple[Array | None, Array | None, NDArray[np.intp] | None]:
-    """Draw `size` rows, unless that is all, and some times as many that hold them, if not all.
+) -> tuple[Array | None, NDArray[np.intp] | None, NDArray[np.intp] | None]:
+    """Draw `size` rows, unless that is all, and the numbers of some times as many, if not all.
 
     And say which the former are.
     """
@@ -274,11 +304,7 @@ def _draws(
     large = larger * rows.d * rows.dtype.itemsize > MAX_SAMPLE_BYTES
     if larger >= rows.n or large or _weights(rows, first) is not None:
         return rows.take(first), None, first
-    others = rng.choice(rows.n, larger, replace=False)
-    others = others[~np.isin(others, first)][: larger - size]
-    numbers = np.sort(np.concatenate([first, others]))
-    drawn = rows.take(numbers)
-    return drawn[np.searchsorted(numbers, first)], drawn, first
+    return rows.take(first), np.sort(rng.choice(rows.n, larger, replace=False)), first
 
 
 def _weights(rows: Observations, which: NDArray[np.intp]) -> Array | None:

@@ -43,7 +43,7 @@ class IncompleteData(NamedTuple):
 def is_incomplete(X: Array) -> bool:
     """Whether an entry is missing; free of temporaries where none is."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(not np.isfinite(X.sum(dtype=np.float64)) and np.isnan(X).any())
+        return bool(not np.isfinite(X.sum()) and np.isnan(X).any())
 
 
 def refuse_empty_columns(X: Array) -> None:
