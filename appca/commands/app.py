@@ -26,10 +26,9 @@ from appca.commands.terminal import say
 from appca.data.dataset import Dataset
 from appca.data.sources.folder import project_folder
 from appca.data.store import DatasetStore
-from appca.jobs.process import COMPILED, start_compiler
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, unpack
-from appca.storage.children import python_path
+from appca.storage.children import python_path, start_compiler
 from appca.storage.errors import EXTRAS, InputError, MissingExtraError
 from appca.storage.wording import shortened
 
@@ -87,7 +86,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     token = "" if options.no_token else secrets.token_urlsafe(24)
     server = _started(options, token)  # first: it loads its code while the data are read
     if options.data and not room.is_compiled():
-        start_compiler(COMPILED[:1], 0)  # the picture of many rows needs it, once a machine
+        start_compiler([room.__name__], 0)  # the picture of many rows needs it, once a machine
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # the server ends, too
     try:
         place = _place(options)

@@ -39,7 +39,9 @@ def add(commands: parsing.Commands) -> None:
     parser.add_argument("--rounds", type=int, help="fits of each method (default: 3)")
     parser.add_argument("--minutes", type=float, help="for all of it (default: 40)")
     parser.add_argument(
-        "--data", metavar="NAME", help="only data sets whose name contains this (default: all)"
+        "--data",
+        metavar="NAME",
+        help="only data sets whose name contains this, of rivals those named A,B (default: all)",
     )
     parser.add_argument("--methods", metavar="A,B", help="only these, beside PCA (default: all)")
     parser.add_argument(
@@ -92,4 +94,8 @@ def _check(options: argparse.Namespace) -> None:
         given = getattr(options, name)
         if given is not None and not given >= lowest:
             msg = f"--{name} must be {rule}; got {given}: raise it or leave it out."
+            raise parsing.UsageError(msg)
+    for name in ("quick", "large", "rounds", "minutes", "methods"):
+        if options.what == "rivals" and getattr(options, name):
+            msg = f"--{name} is for `bench table`; `bench rivals` takes --data and --out."
             raise parsing.UsageError(msg)

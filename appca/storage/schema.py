@@ -21,7 +21,7 @@ Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 NotNegative = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 Count = Annotated[int, Meta(ge=0, le=MOST)]
 FromOne = Annotated[int, Meta(ge=1, le=MOST)]
-Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Text = Annotated[str, Meta(max_length=1000)]
 Facts = Annotated[dict[Text, Any], Meta(max_length=10_000)]
 

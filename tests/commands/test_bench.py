@@ -7,7 +7,7 @@ import pytest
 
 from appca.cli import main
 from appca.commands import bench
-from benchmarks import table
+from benchmarks import rivals, table
 from benchmarks.methods import METHODS
 from benchmarks.results import RESULTS
 from benchmarks.shapes import LARGE, QUICK, STANDARD
@@ -42,6 +42,22 @@ def test_without_a_word_everything_is_left_to_the_table(monkeypatch, capsys):
     assert main(["bench"]) == 0
     assert commands == [[sys.executable, "-m", "benchmarks.table"]]
     assert capsys.readouterr().out == f"table in {RESULTS}\n"
+
+
+def test_rivals_take_data_sets_and_a_folder_and_nothing_else(monkeypatch, capsys, tmp_path):
+    commands, measured = asked_for(monkeypatch), []
+    assert main(["bench", "rivals", "--data", "wine,iris", "--out", str(tmp_path)]) == 0
+    (command,) = commands
+    assert command[:3] == [sys.executable, "-m", "benchmarks.rivals"]
+    monkeypatch.setattr(rivals, "lines_of", lambda name, only: measured.append(name) or iter(()))
+    monkeypatch.setattr(rivals, "merged", lambda before, *_found, **_how: before)
+    monkeypatch.setattr(rivals, "write_figure", lambda file, _lines: measured.append(file.parent))
+    monkeypatch.setattr("sys.argv", command[2:])
+    rivals.main()
+    assert measured == ["wine", "iris", tmp_path.resolve()]
+    capsys.readouterr()
+    assert main(["bench", "rivals", "--rounds", "2"]) == 2
+    assert "--rounds is for `bench table`" in capsys.readouterr().err
 
 
 def test_an_installation_without_the_folder_refuses_in_a_sentence(monkeypatch, capsys, tmp_path):

@@ -24,7 +24,7 @@ GOLDEN = 0.618033988749895
 def spread_order(n: int) -> np.ndarray:
     """Return all of n rows (n,) uint32 in steps of the golden section, as the browser does.
 
-    Any first so many of them lie evenly over the file, whatever it is sorted by.
+    The first m of them lie evenly over the file for every m, whatever it is sorted by.
     """
     step = int(n * GOLDEN)
     while gcd(step, n) > 1:

@@ -33,6 +33,11 @@ PAGES = {
     "paper": ("paper",),
     "export": ("export", "export_files"),
 }
+COMPILED = (  # what pictures of many rows need, then what fits need
+    "appca.analysis.explore.room",
+    "appca.models.orthonormal.compiled_expectation",
+    "appca.models.incomplete.missing_supports",
+)
 OPENS = "APPCA_OPENS"  # set where the digest of the data that will be asked for comes by a pipe
 PATIENCE = 10.0  # seconds for somebody to come
 DRAWING = 4.0  # seconds in which a browser draws very many rows, on all processors
@@ -79,7 +84,7 @@ class WarmUp:
         if OPENS in os.environ:
             self._ended.wait(DRAWING)
         self._go_through(_steps())
-        from appca.jobs.process import COMPILED, start_compiler
+        from appca.storage.children import start_compiler
 
         compiler = start_compiler(COMPILED)
         while compiler.poll() is None and not self._ended.wait(0.2):

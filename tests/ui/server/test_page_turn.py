@@ -1,6 +1,7 @@
 """Few pages are computed at once, and none waits for ever."""
 
 import threading
+from importlib import import_module
 
 import pytest
 
@@ -57,6 +58,10 @@ def test_every_step_of_the_warm_up_can_be_taken():
     for step in steps:
         step()
     assert len(steps) > len(warm_up.OTHERS) + len(warm_up.PAGES)
+
+
+def test_what_is_compiled_ahead_can_be():
+    assert all(callable(import_module(name).compile_ahead) for name in warm_up.COMPILED)
 
 
 def test_the_server_looks_ahead_at_data_whose_fit_takes_long(monkeypatch):

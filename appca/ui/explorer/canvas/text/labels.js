@@ -9,7 +9,7 @@ import { pointToPage } from '../layout/place.js';
 import { font, widthOf, write } from './write.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/place.js').Placed} Placed @typedef {import('./occupancy.js').Occupancy} Occupancy @typedef {import('../types.js').Rect} Rect */
-/** @typedef {{key: string, u: number, v: number, lines: {text: string, style: string, colour: string}[], align: CanvasTextAlign, width: number, cell?: number}} Label at a share of the plot */
+/** @typedef {{key: string, layout: import('../scene/layouts.js').Layout, revision: number, u: number, v: number, lines: {text: string, style: string, colour: string}[], align: CanvasTextAlign, width: number, cell?: number}} Label at a share of the plot */
 
 const LARGE = 250; // px of a plot that has words in it
 
@@ -126,7 +126,8 @@ function beyond(stage, one, room) {
 /** @param {Placed} one @param {Rect} at @param {Label['lines']} lines @param {CanvasTextAlign} align @returns {Label} */
 function label(one, at, lines, align) {
   const { plot } = one;
-  return { key: keyOf(one), u: (at.x - plot.x) / plot.w, v: (at.y - plot.y) / plot.h, lines, align, width: at.w };
+  const { layout } = one.part;
+  return { key: keyOf(one), layout, revision: layout.revision, u: (at.x - plot.x) / plot.w, v: (at.y - plot.y) / plot.h, lines, align, width: at.w };
 }
 
 /** @param {Stage} stage @param {Label[]} labels */
@@ -134,9 +135,10 @@ export function drawLabels(stage, labels) {
   const { context, placed, theme } = stage;
   if (stage.morph || !labels.length) return;
   const by = new Map(placed.map((one) => [keyOf(one), one]));
-  for (const { key, u, v, lines, align, width } of labels) {
+  for (const { key, layout, revision, u, v, lines, align, width } of labels) {
     const one = by.get(key);
-    if (!one || one.strength < 0.9 || stage.tour?.hides(one)) continue;
+    if (one?.part.layout !== layout || layout.revision !== revision) continue; // words of what is gone
+    if (one.strength < 0.9 || stage.tour?.hides(one)) continue;
     const x = one.plot.x + u * one.plot.w + (align === 'right' ? width : 0);
     lines.forEach(({ text, style, colour }, i) => write(context, text, x, one.plot.y + v * one.plot.h + i * 17, { style, colour, halo: theme.panel, align }));
   }
