@@ -89,22 +89,23 @@ def test_the_picture_stays_and_its_points_move_when_k_does(page):
     assert said["mark"] == "same element"
 
 
-def components(page: Any) -> dict[str, str]:
+def components(page: Any, k: int) -> dict[str, str]:
     """Number of each component in the drawer, and its picture."""
     page.get_by_role("radio", name="Components").click()
     cards = page.locator('[class*="st-key-drawer-component-"]')
-    cards.first.wait_for(timeout=60 * SECOND)
+    cards.nth(k - 1).wait_for(timeout=60 * SECOND)  # they come one after another
+    idle(page)
     told = "[one.querySelector('b').textContent, one.querySelector('img').src]"
     return dict(cards.evaluate_all(f"(all) => all.map((one) => {told})"))
 
 
 def test_components_keep_their_numbers_and_signs_when_k_goes_and_comes_back(page):
     set_k(page, 6)
-    before = components(page)
+    before = components(page, 6)
     set_k(page, 7)
-    assert len(set(before) & set(components(page))) >= 4
+    assert len(set(before) & set(components(page, 7))) >= 4
     set_k(page, 6)
-    assert components(page) == before
+    assert components(page, 6) == before
 
 
 def test_the_picture_moves_while_k_is_dragged_and_the_address_when_it_is_dropped(page):
