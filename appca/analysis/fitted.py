@@ -153,12 +153,8 @@ class FittedModel:
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
         """Rebuild what `model_arrays` took apart.
 
-        Raises
-        ------
-        KeyError
-            For an array that every model has, and that is missing.
-        ValueError
-            For an array where one number belongs.
+        Raises KeyError for an array that every model has, and that is missing; ValueError for an
+        array where one number belongs.
         """
         preprocessing = Fitted.from_arrays(_without(PREPROCESSING, arrays))
         return _model(arrays, preprocessing, arrays.get(CURVE, np.empty(0)))

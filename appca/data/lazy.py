@@ -45,12 +45,8 @@ class NpyRows:
 def open_lazily(path: Path) -> "Array":
     """Open a matrix (N, D), rows by features, of which nothing but the header is read.
 
-    Raises
-    ------
-    InputError
-        For a file of another kind, or one that holds no matrix of numbers.
-    OSError
-        Where there is none.
+    Raises InputError for a file of another kind, or one that holds no matrix of numbers; OSError
+    where there is none.
     """
     path = path.absolute()
     path.stat()

@@ -51,10 +51,7 @@ class DatasetStore:
 
         A damaged one of the same digest is replaced; all of it is read to find out.
 
-        Raises
-        ------
-        InputError
-            When it has a single row, or the disk refuses.
+        Raises InputError when it has a single row, or the disk refuses.
         """
         if dataset.n_rows < _LEAST_ROWS:
             msg = (
@@ -75,10 +72,7 @@ class DatasetStore:
 
         Its files are checked once a process, or `anew`.
 
-        Raises
-        ------
-        InputError
-            When there is no such data set, or anything in it is not as it was stored.
+        Raises InputError when there is no such data set, or anything in it is not as it was stored.
         """
         folder = self.path(digest)
         try:
@@ -133,10 +127,7 @@ class DatasetStore:
     def path(self, digest: str) -> Path:
         """Return the folder of a data set, for other processes to read.
 
-        Raises
-        ------
-        InputError
-            When there is no such data set.
+        Raises InputError when there is no such data set.
         """
         if not is_digest(digest) or not (self.folder / digest).is_dir():
             msg = (

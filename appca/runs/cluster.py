@@ -81,10 +81,7 @@ class FitPlace:
     def __call__(self, rows: np.ndarray, fit: Callable[[Any], R]) -> R:
         """Fit to preprocessed rows (N, D).
 
-        Raises
-        ------
-        InputError
-            Where a cluster is named but cannot be used, or is lost on the way.
+        Raises InputError where a cluster is named but cannot be used, or is lost on the way.
         """
         address = scheduler()
         if not address or not suits(self.config, *rows.shape, gaps=self.gaps):
@@ -126,11 +123,8 @@ class FitPlace:
 def connected(given: SchedulerAddress) -> Iterator["Client"]:
     """Connect to a cluster whose workers can fit; what Dask computes meanwhile is computed there.
 
-    Raises
-    ------
-    InputError
-        Without the packages, or where no scheduler answers, or it has no workers, or those have
-        another version of this package or none.
+    Raises InputError without the packages, or where no scheduler answers, or it has no workers, or
+    those have another version of this package or none.
     """
     refuse_missing_packages(given.by, ("dask", "distributed"), given.otherwise)
     import dask

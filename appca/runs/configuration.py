@@ -219,10 +219,7 @@ def _other_values() -> dict[str, "Rule"]:
 def defaults(model: str, inference: object = None) -> dict[str, Any]:
     """Return the settings of a model and their defaults; with "gibbs" also those of sampling.
 
-    Raises
-    ------
-    InputError
-        When there is no such model.
+    Raises InputError when there is no such model.
     """
     if not isinstance(model, str) or model not in MODELS:
         msg = f"There is no model “{shortened(model)}”; choose one of {', '.join(MODELS)}."

@@ -236,11 +236,8 @@ def project(
     does so, too, where sums over sets are estimated; elsewhere up to rounding. `callback` is told
     `Progress` after each block where describing takes long.
 
-    Raises
-    ------
-    ValueError
-        When the rows have another number of features than those the run was fitted on, or the
-        model lacks something.
+    Raises ValueError when the rows have another number of features than those the run was fitted
+    on, or the model lacks something.
     """
     estimator = estimator_class(config.model)(**config.parameters)
     estimator.restore(model.estimator_arrays())

@@ -43,10 +43,7 @@ def _private(folder: Path) -> Path:
 def secret(folder: Path) -> bytes:
     """Return 32 random bytes that are the same for all processes with this home, and no others.
 
-    Raises
-    ------
-    OSError
-        When the home cannot be written to.
+    Raises OSError when the home cannot be written to.
     """
     with lock.held(rights.make_folder(folder)):
         file = folder / SECRET

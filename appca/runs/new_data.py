@@ -33,10 +33,7 @@ def stored(home: Path, key: str) -> DescribedRows | None:
 def keep_rows(home: Path, key: str, X: np.ndarray) -> None:
     """Put new rows where the job that describes them will find them.
 
-    Raises
-    ------
-    InputError
-        When the disk refuses.
+    Raises InputError when the disk refuses.
     """
     file = rows_file(home, key)
     with storing("The new rows", file.parent):

@@ -101,20 +101,14 @@ class ComponentNumbers:
     def rename(self, run: Run, component: int, name: str) -> Numbering:
         """Name a component, counted from 0, in all runs that have it; an empty name is none.
 
-        Raises
-        ------
-        InputError
-            When the disk refuses.
+        Raises InputError when the disk refuses.
         """
         return self._change(run, component, name=" ".join(name.split())[:NAME_LENGTH])
 
     def flip(self, run: Run, component: int) -> Numbering:
         """Turn a component, counted from 0, and its scores round in all runs that have it.
 
-        Raises
-        ------
-        InputError
-            When the disk refuses.
+        Raises InputError when the disk refuses.
         """
         return self._change(run, component)
 

@@ -68,10 +68,7 @@ class QualityStore:
     def save(self, config: QualityConfig, found: MethodComparison) -> str:
         """Store what has been measured and return its id.
 
-        Raises
-        ------
-        InputError
-            When the disk refuses.
+        Raises InputError when the disk refuses.
         """
         facts = {"config": config.to_dict(), **found._asdict()}
         with storing("The comparison", self.folder):

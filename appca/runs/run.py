@@ -28,10 +28,8 @@ class RunInfo(NamedTuple):
     def from_dict(cls, about: Mapping[str, Any]) -> "RunInfo":
         """Rebuild what `to_dict` took apart; older runs lack some of it.
 
-        Raises
-        ------
-        ValueError
-            Without what every run has had from the first, or where something is of another type.
+        Raises ValueError without what every run has had from the first, or where something is of
+        another type.
         """
         found: RunInfo = fitted(cls, {**_NOT_FROM_THE_FIRST, **about})
         return found

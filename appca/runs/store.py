@@ -55,11 +55,8 @@ class Run:
     def fitted(self) -> FittedRun:
         """The model, and what it says of the rows.
 
-        Raises
-        ------
-        InputError
-            When the file has been damaged or deleted since the run was listed, or the machine
-            cannot read it now; `is_passing` tells the one from the other by the error's cause.
+        Raises InputError when the file has been damaged or deleted since the run was listed, or the
+        machine cannot read it now; `is_passing` tells the one from the other by the error's cause.
         """
         try:
             check_files(self.path, self.files, [ARRAYS])
@@ -232,10 +229,7 @@ class RunStore:
     def rename(self, run_id: str, name: str) -> Run:
         """Give a run a name; an empty one brings back the name made from the settings.
 
-        Raises
-        ------
-        InputError
-            When there is no such run, or the disk refuses.
+        Raises InputError when there is no such run, or the disk refuses.
         """
         run = self.get(run_id)
         if run is None:
@@ -250,10 +244,7 @@ class RunStore:
     def delete(self, run_id: str) -> None:
         """Remove a run, damaged or not; one that is gone already is no error.
 
-        Raises
-        ------
-        InputError
-            When the disk refuses.
+        Raises InputError when the disk refuses.
         """
         if not is_id(run_id):
             return
@@ -263,10 +254,7 @@ class RunStore:
     def drop_arrays(self, run_id: str) -> None:
         """Remove arrays that are damaged, so that the run is fitted again; its names stay.
 
-        Raises
-        ------
-        InputError
-            When the disk refuses.
+        Raises InputError when the disk refuses.
         """
         if not is_id(run_id):
             return

@@ -32,6 +32,8 @@ def write(path: Path, content: bytes | str, *, durable: bool = True, private: bo
 
     When the disk refuses, the file that was there is as it was and nothing stands beside it.
 
+    May raise OSError.
+
     Parameters
     ----------
     path : Path
@@ -40,10 +42,6 @@ def write(path: Path, content: bytes | str, *, durable: bool = True, private: bo
         Whether to wait until it would outlast a failure of the power.
     private : bool
         Whether it is its owner's alone, as all in a home is; else it has the usual rights.
-
-    Raises
-    ------
-    OSError
     """
     with growing(path, durable=durable, private=private) as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -59,16 +57,14 @@ def growing(
 ) -> Iterator[BinaryIO]:
     """Give a file to write to part by part; it takes its place once it is whole, see `write`.
 
+    May raise OSError.
+
     Parameters
     ----------
     path : Path
     check : callable, optional
         Looks at the whole file before it takes its place; what it raises keeps it from that.
     durable, private : bool
-
-    Raises
-    ------
-    OSError
     """
     sweep(path.parent)
     # Whoever checks it may go by the end of its name; who lists a folder must not.
@@ -96,9 +92,7 @@ def solid(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 def draft_folder(parent: Path) -> Iterator[Path]:
     """Give a folder to fill, which others leave alone; what is still there in the end is removed.
 
-    Raises
-    ------
-    OSError
+    May raise OSError.
     """
     rights.make_folder(parent)
     sweep(parent)
@@ -111,6 +105,8 @@ def put_folder(
 ) -> None:
     """Build a folder beside its place and move it there; a sound one that is there stays.
 
+    May raise OSError.
+
     Parameters
     ----------
     target : Path
@@ -118,10 +114,6 @@ def put_folder(
         Writes the files into the draft.
     is_sound : callable
         Says whether what is in the place now is as good; what is not is removed.
-
-    Raises
-    ------
-    OSError
     """
     with draft_folder(target.parent) as draft:
         fill(draft)
@@ -140,9 +132,7 @@ def replace_folder(draft: Path, target: Path) -> None:
     the new one is found, also by those who come after a killed process; the next replacement puts
     in order what that left. When the disk refuses, the other stays.
 
-    Raises
-    ------
-    OSError
+    May raise OSError.
     """
     before = aside(target)
     with lock.held(target.parent):
@@ -175,9 +165,7 @@ def aside(target: Path) -> Path:
 def discard(path: Path) -> None:
     """Remove a folder in one step, so that nobody meets half of it; one that is gone is no error.
 
-    Raises
-    ------
-    OSError
+    May raise OSError.
     """
     doomed = _new_name(path.parent)
     with suppress(FileNotFoundError):

@@ -23,11 +23,7 @@ def read(file: Path) -> dict[str, np.ndarray] | None:
 def write(file: Path, **arrays: np.ndarray) -> None:
     """Write an NPZ file, without pickle; others see all of it or nothing.
 
-    Raises
-    ------
-    TooNew
-        When a later version wrote what is there.
-    OSError
+    Raises TooNew when a later version wrote what is there, or OSError.
     """
     files.write_numbered(file, arrays, file.name)
 

@@ -74,10 +74,7 @@ def check_file(file: Path, blocks: Sequence[str], *, anew: bool = False) -> None
     A file that this process has found to be sound, and that has not been written to since, is not
     read again unless it is to be looked at `anew`.
 
-    Raises
-    ------
-    Damaged
-    OSError
+    May raise Damaged or OSError.
     """
     facts, expected = file.stat(), tuple(blocks)
     stamp = (facts.st_ino, facts.st_size, facts.st_mtime_ns, expected)
@@ -101,12 +98,7 @@ def check_files(
 
     None is said of what was stored before there were digests.
 
-    Raises
-    ------
-    Damaged
-    ValueError
-        When the description lists other files.
-    OSError
+    Raises ValueError when the description lists other files, or as `check_file` does.
     """
     if files is None:
         return

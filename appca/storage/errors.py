@@ -93,12 +93,7 @@ class MissingExtraError(InputError, ImportError):
 
 @contextmanager
 def naming_extra() -> Iterator[None]:
-    """Say which extra brings a package that is not installed; also a decorator.
-
-    Raises
-    ------
-    MissingExtraError
-    """
+    """Say by a MissingExtraError which extra brings a package; also a decorator."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -15,10 +15,8 @@ from appca.storage.packed import as_object
 def read_json(file: Path, what: str, kind: str = "") -> dict[str, Any]:
     """Read facts in their present form; see `format.current`.
 
-    Raises
-    ------
-    OSError, ValueError, RecursionError
-        When it is not there or damaged; a `TooNew` when a later version wrote it.
+    Raises OSError, ValueError or RecursionError when it is not there or damaged; `TooNew` when a
+    later version wrote it.
     """
     content = file.read_bytes()
     has_seal = digests.is_sealed(file, content)  # first: a number may be what is damaged
@@ -32,11 +30,7 @@ def read_json(file: Path, what: str, kind: str = "") -> dict[str, Any]:
 def write_json(file: Path, facts: Mapping[str, Any], what: str) -> None:
     """Put facts in their place, with the number of the format and their digest.
 
-    Raises
-    ------
-    TooNew
-        When a later version wrote what is there.
-    OSError
+    Raises TooNew when a later version wrote what is there, or OSError.
     """
     keep_newer(file, what)
     rights.make_folder(file.parent)
@@ -73,11 +67,7 @@ def number_of(file: Path) -> int:
 def write_numbered(file: Path, arrays: Mapping[str, np.ndarray], what: str) -> None:
     """Put arrays in their place as an NPZ file, with the number of the format and their digest.
 
-    Raises
-    ------
-    TooNew
-        When a later version wrote what is there.
-    OSError
+    Raises TooNew when a later version wrote what is there, or OSError.
     """
     rights.make_folder(file.parent)
     keep_newer(file, what)

@@ -34,11 +34,7 @@ def numbered(facts: Mapping[str, Any]) -> dict[str, Any]:
 def refuse_newer(what: str, number: object, newest: int | None = None) -> None:
     """Refuse what a later version wrote; `newest` is `FORMAT` where nothing else is said.
 
-    Raises
-    ------
-    TooNew
-    ValueError
-        For a number that no version writes.
+    Raises TooNew, or ValueError for a number that no version writes.
     """
     newest = FORMAT if newest is None else newest
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
@@ -55,10 +51,7 @@ def refuse_newer(what: str, number: object, newest: int | None = None) -> None:
 def or_none(read: Callable[[], Found]) -> Found | None:
     """Return what can be read, else None; a damaged file fails in as many ways as parsers can.
 
-    Raises
-    ------
-    TooNew
-        When a later version wrote it, so that nobody takes it for damaged.
+    Raises TooNew when a later version wrote it, so that nobody takes it for damaged.
     """
     try:
         return read()

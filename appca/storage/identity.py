@@ -50,10 +50,7 @@ class Recorded:
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
         """Rebuild settings from `to_dict`.
 
-        Raises
-        ------
-        ValueError
-            For what is missing, of another type, or not among these settings.
+        Raises ValueError for what is missing, of another type, or not among these settings.
         """
         unknown = sorted(set(settings) - {one.name for one in fields(cls)})  # type: ignore[arg-type]
         if unknown:
@@ -103,10 +100,7 @@ def is_digest(text: object) -> bool:
 def plain(name: str, value: object) -> Any:
     """Turn a value into Python's own numbers, texts, lists and dicts, so that it can be recorded.
 
-    Raises
-    ------
-    InputError
-        For anything else (arrays, functions, NaN), naming the setting.
+    Raises InputError for anything else (arrays, functions, NaN), naming the setting.
     """
     if isinstance(value, Mapping):
         return {str(key): plain(str(key), item) for key, item in value.items()}

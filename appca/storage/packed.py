@@ -82,10 +82,8 @@ class Packed:
     def array(self, member: str) -> np.ndarray:
         """Read one NPY member.
 
-        Raises
-        ------
-        InputError
-            When it is not there, damaged, holds objects, or is not as long as its header says.
+        Raises InputError when it is not there, damaged, holds objects, or is not as long as its
+        header says.
         """
         item = self._item(member)
         try:
@@ -120,10 +118,7 @@ class Packed:
     def json(self, member: str) -> dict[str, Any]:
         """Read one JSON member, which must be an object.
 
-        Raises
-        ------
-        InputError
-            When it is not there, damaged, or too long for the size of the file.
+        Raises InputError when it is not there, damaged, or too long for the size of the file.
         """
         item = self._item(member)
         if item.file_size > self._most_text:
@@ -147,10 +142,7 @@ class Packed:
 def as_object(text: str) -> dict[str, Any]:
     """Parse a JSON text that must be an object.
 
-    Raises
-    ------
-    ValueError
-        When it is something else.
+    Raises ValueError when it is something else.
     """
     value = json.loads(text)
     if not isinstance(value, dict):

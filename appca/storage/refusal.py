@@ -36,12 +36,7 @@ def refused(what: str, error: OSError, remedy: str = ROOM) -> InputError:
 
 @contextmanager
 def refusing(what: str, remedy: str = ROOM) -> Iterator[None]:
-    """Turn an OSError into one sentence, see `refused`.
-
-    Raises
-    ------
-    InputError
-    """
+    """Turn an OSError into an InputError of one sentence, see `refused`."""
     try:
         yield
     except OSError as error:

@@ -16,9 +16,7 @@ def opener(path: str, flags: int) -> int:
 def make_folder(folder: Path) -> Path:
     """Make a folder, and those above it that are missing, for the owner alone; return it.
 
-    Raises
-    ------
-    OSError
+    May raise OSError.
     """
     for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
         missing.mkdir(FOLDER, exist_ok=True)

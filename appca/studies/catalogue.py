@@ -41,10 +41,7 @@ STUDIES: dict[str, Study] = {
 def study_of(name: str) -> Study:
     """Return an experiment by its name.
 
-    Raises
-    ------
-    InputError
-        When there is none of that name.
+    Raises InputError when there is none of that name.
     """
     if name not in STUDIES:
         msg = f"There is no experiment “{name}”; choose among {', '.join(STUDIES)}."

@@ -13,10 +13,7 @@ from appca.studies.study import Outcome, Row, Study
 def write(study: Study, outcome: Outcome, folder: Path) -> list[Path]:
     """Write CSV tables, the claims as text, and standalone HTML figures; return the files.
 
-    Raises
-    ------
-    InputError
-        When the folder cannot be made or written to.
+    Raises InputError when the folder cannot be made or written to.
     """
     figures = study.figures(outcome)
     try:

@@ -79,10 +79,7 @@ def lacking(name: str) -> str:
 def write_page(results: Sequence[ReportEntry], file: Path) -> None:
     """Write one HTML page with all results; it needs no network.
 
-    Raises
-    ------
-    InputError
-        When the disk refuses.
+    Raises InputError when the disk refuses.
     """
     with refusing(f"{file} could not be written", OTHER):
         file.parent.mkdir(parents=True, exist_ok=True)

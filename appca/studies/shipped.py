@@ -25,10 +25,7 @@ class ShippedResults(StudyStore):
     def save(self, study: Study, options: Options, outcome: Outcome, seconds: float) -> str:
         """Take over a result, in the place of others of its experiment; return its id.
 
-        Raises
-        ------
-        InputError
-            When they are too large together, or the disk refuses.
+        Raises InputError when they are too large together, or the disk refuses.
         """
         name = super().save(study, options, lean(outcome, study.private), seconds)
         for other in self.list(study.name):

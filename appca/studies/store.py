@@ -51,10 +51,7 @@ class StudyStore:
     def save(self, study: Study, options: Options, outcome: Outcome, seconds: float) -> str:
         """Store a result, in the place of an older one with the same options; return its id.
 
-        Raises
-        ------
-        InputError
-            When the disk refuses.
+        Raises InputError when the disk refuses.
         """
         name = study.id(options)
         facts = {

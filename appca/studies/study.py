@@ -52,10 +52,7 @@ class Study(NamedTuple):
     def options(self, size: str = "default", **changes: object) -> Options:
         """Return the options of a size, some of them changed.
 
-        Raises
-        ------
-        InputError
-            For a size or an option there is not, or a value of another kind.
+        Raises InputError for a size or an option there is not, or a value of another kind.
         """
         if size not in self.sizes:
             msg = f"The sizes of {self.name} are {', '.join(self.sizes)}; got “{size}”."

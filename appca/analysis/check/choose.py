@@ -175,10 +175,8 @@ def sample_of(n_rows: int, max_rows: int, random_state: int) -> np.ndarray:
 def folds(n_rows: int, n_folds: int, max_rows: int, random_state: int) -> list[RowFold]:
     """Deal the rows that are used out to folds, shuffled; their sizes differ by one row at most.
 
-    Raises
-    ------
-    InputError
-        When a fold would be left with fewer than two rows to learn from, or with none to test on.
+    Raises InputError when a fold would be left with fewer than two rows to learn from, or with none
+    to test on.
     """
     rows = sample_of(n_rows, max_rows, random_state)
     if len(rows) < max(n_folds, 4):

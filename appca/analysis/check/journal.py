@@ -37,10 +37,7 @@ class JournalStore:
     def begin(self, name: str, config: dict[str, Any]) -> None:
         """Make a journal, or open it to go on: what is left of damaged lines is removed.
 
-        Raises
-        ------
-        InputError
-            When the disk refuses.
+        Raises InputError when the disk refuses.
         """
         folder = self.folder / name
         with storing("The result", self.folder):
@@ -58,10 +55,7 @@ class JournalStore:
     def append(self, name: str, record: Record) -> None:
         """Add a record: numbers, texts and None; numbers come back to the last bit.
 
-        Raises
-        ------
-        InputError
-            When the disk refuses.
+        Raises InputError when the disk refuses.
         """
         text = json.dumps(record, allow_nan=False)
         with (

@@ -45,10 +45,7 @@ def least_draws(goal: Goal = DEFAULT) -> int:
 def raftery_lewis(draws: ArrayLike, goal: Goal = DEFAULT) -> Requirement:
     """Judge one chain of a scalar, draws (n,).
 
-    Raises
-    ------
-    ValueError
-        When the draws are fewer than 10 or never change.
+    Raises ValueError when the draws are fewer than 10 or never change.
     """
     x = np.asarray(draws, dtype=np.float64)
     if x.ndim != 1 or len(x) < LEAST_LENGTH or x.min() == x.max():

@@ -86,10 +86,7 @@ class SelectionStore:
     def save(self, digest: str, name: str, mask: np.ndarray) -> str:
         """Keep a selection under a name, in place of an older one of that name; return the name.
 
-        Raises
-        ------
-        InputError
-            Without a name or without rows, or when the disk refuses.
+        Raises InputError without a name or without rows, or when the disk refuses.
         """
         name = tidy(name)
         if not name:
@@ -128,10 +125,7 @@ class SelectionStore:
     def rename(self, digest: str, old: str, new: str, n_rows: int) -> None:
         """Keep a selection under another name.
 
-        Raises
-        ------
-        InputError
-            Without a name, with one that is taken, or when the disk refuses.
+        Raises InputError without a name, with one that is taken, or when the disk refuses.
         """
         known = {saved.name: saved.mask for saved in self.list(digest, n_rows)}
         new = tidy(new)

@@ -59,10 +59,7 @@ def drift(n_volumes: int) -> np.ndarray:
 def mask_of(mean: np.ndarray, affine: np.ndarray) -> np.ndarray:
     """Find the brain in a mean volume (x, y, z) by nilearn's histogram rule.
 
-    Raises
-    ------
-    InputError
-        When it finds none.
+    Raises InputError when it finds none.
     """
     import warnings
 

@@ -44,10 +44,7 @@ class Recording(NamedTuple):
 def read_events(name: str, file: File) -> tuple[Event, ...]:
     """Read a table of events: tab- or comma-separated, with columns onset and duration in seconds.
 
-    Raises
-    ------
-    InputError
-        When a column is missing or a time is none.
+    Raises InputError when a column is missing or a time is none.
     """
     text = file_bytes(name, file, LIMITS).decode("utf-8-sig", errors="replace")
     lines = [line for line in text.splitlines() if line.strip()]
@@ -83,12 +80,7 @@ def _event(name: str, row: dict[str, str], line: int) -> Event:
 
 
 def check_events(events: Sequence[Event], n_volumes: int, repetition: float) -> None:
-    """Refuse events that lie outside the recording.
-
-    Raises
-    ------
-    InputError
-    """
+    """Raise InputError for events that lie outside the recording."""
     length = n_volumes * repetition
     outside = [event for event in events if not 0 <= event.onset < length]
     if outside:
@@ -108,10 +100,7 @@ def written(events: Sequence[Event]) -> str:
 def parsed(text: str) -> tuple[Event, ...]:
     """Read what `written` wrote.
 
-    Raises
-    ------
-    InputError
-        When it is anything else.
+    Raises InputError when it is anything else.
     """
     try:
         pairs = [piece.split("+") for piece in text.split()]
@@ -124,10 +113,7 @@ def parsed(text: str) -> tuple[Event, ...]:
 def of_dataset(dataset: Dataset) -> Recording:
     """Return the recording that a data set holds.
 
-    Raises
-    ------
-    InputError
-        When its rows are no voxels.
+    Raises InputError when its rows are no voxels.
     """
     if not {"grid", "affine", "repetition"} <= set(dataset.provenance):
         msg = f"“{dataset.name}” holds no brain recording; open a 4-D NIfTI file."
@@ -157,10 +143,7 @@ def of_dataset(dataset: Dataset) -> Recording:
 def load(key: str) -> Recording:
     """Open the recording in the data folder ("shared"), or the project's own ("made-up").
 
-    Raises
-    ------
-    InputError
-        When a file is missing; the sentence says which.
+    Raises InputError when a file is missing; the sentence says which.
     """
     if key == MADE_UP:
         from appca.data.sources.samples import brain

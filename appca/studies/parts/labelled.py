@@ -95,10 +95,7 @@ def classified(dataset: Dataset, n_rows: int, column: str = "") -> Labelled:
 def folds(data: Labelled, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Divide the rows (train, test), each class evenly.
 
-    Raises
-    ------
-    InputError
-        For fewer than two folds, or more than the rarest class has rows.
+    Raises InputError for fewer than two folds, or more than the rarest class has rows.
     """
     from sklearn.model_selection import StratifiedKFold
 

@@ -93,10 +93,7 @@ def arrays(name: str, file: "h5py.File", report: FileReport) -> dict[str, Hdf5Ar
 def load(name: str, path: str, one: Hdf5Array, limits: ReadLimits) -> np.ndarray:
     """Read an array whose size was checked.
 
-    Raises
-    ------
-    InputError
-        When its chunks, or the texts it refers to, unpack to more than is allowed.
+    Raises InputError when its chunks, or the texts it refers to, unpack to more than is allowed.
     """
     if one.chunk_bytes > limits.n_bytes:
         msg = (

@@ -68,12 +68,8 @@ class Variable(NamedTuple):
 def variables(stream: BinaryIO, most: int) -> dict[str, Variable]:
     """List the variables, unpacking each to see how long it is, and keeping nothing.
 
-    Raises
-    ------
-    ValueError
-        When a field does not fit what is there.
-    OverflowError
-        When they unpack to more than `most` bytes.
+    Raises ValueError when a field does not fit what is there; OverflowError when they unpack to
+    more than `most` bytes.
     """
     end = stream.seek(0, 2)
     stream.seek(126)
@@ -102,10 +98,7 @@ def variables(stream: BinaryIO, most: int) -> dict[str, Variable]:
 def values(stream: BinaryIO, variable: Variable, most: int) -> np.ndarray:
     """Read a variable's numbers, or its texts as a vector.
 
-    Raises
-    ------
-    ValueError
-        When there are not as many as its sides say.
+    Raises ValueError when there are not as many as its sides say.
     """
     stream.seek(variable.place)
     if variable.packed:

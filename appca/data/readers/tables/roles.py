@@ -46,11 +46,8 @@ class Column(NamedTuple):
 def guess_roles(columns: list[Column], n_rows: int, chosen: dict[str, str]) -> dict[str, str]:
     """Give every column a role; what the person chose stands.
 
-    Raises
-    ------
-    InputError
-        When a chosen column or role does not exist, when two columns are ids, or when a column of
-        numbers holds some words and no role was chosen for it.
+    Raises InputError when a chosen column or role does not exist, when two columns are ids, or when
+    a column of numbers holds some words and no role was chosen for it.
     """
     _check_choice(chosen, [column.name for column in columns])
     open_ones = [column for column in columns if column.name not in chosen]
