@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 
+import pandas as pd
+import plotly.express as px
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
-from appca.data.numbers import percent
 from appca.plots.frame import below, framed
 from appca.plots.paper import Row
 
-TRUTH = "#d7191c"
 COLOURS = ("#3f90da", "#92dadd", "#ffa90e", "#832db6", "#94a4a2")
-SYMBOLS = ("square", "diamond", "triangle-up", "x", "star")
+TRUTH = "#d7191c"
 HEIGHT = 420  # pixels
 
 
@@ -24,43 +23,25 @@ def popularity(rows: Sequence[Row]) -> go.Figure:
         With design, method, title, rank (from 1, most popular first) and share; the method
         "truth" is drawn in red.
     """
-    designs = list(dict.fromkeys(row["design"] for row in rows))
-    figure = make_subplots(
-        rows=1,
-        cols=len(designs),
-        subplot_titles=[f"{design.capitalize()} data" for design in designs],
-        horizontal_spacing=0.09,
+    table = pd.DataFrame(rows)
+    table = table.sort_values("method", key=lambda one: one == "truth", kind="stable")  # on top
+    *others, truth = table["title"].unique()
+    figure = px.line(
+        table,
+        *("share", "rank"),
+        color="title",
+        symbol="title",
+        facet_col="design",
+        facet_col_spacing=0.09,
+        color_discrete_map=dict(zip(others, COLOURS, strict=False)) | {truth: TRUTH},
+        markers=True,
+        render_mode="svg",
     )
-    others = [name for name in dict.fromkeys(row["method"] for row in rows) if name != "truth"]
-    shown: set[str] = set()
-    for column, design in enumerate(designs, start=1):
-        for name in [*others, "truth"]:  # the truth on top
-            curve = [row for row in rows if (row["design"], row["method"]) == (design, name)]
-            if curve:
-                trace = _line(curve, None if name == "truth" else others.index(name))
-                trace.showlegend = name not in shown
-                shown.add(name)
-                figure.add_trace(trace, row=1, col=column)
+    figure.for_each_annotation(lambda note: note.update(text=f"{note.text[7:].capitalize()} data"))
+    hover = "%{y}. factor: %{x:.1%} of the rows<extra>%{fullData.name}</extra>"
+    figure.update_traces(hovertemplate=hover, line_width=1.8)
+    figure.update_traces(line_width=3, selector={"name": truth})
     figure.update_xaxes(title="share of the rows", range=[-0.03, 1.03], tickformat=".0%")
-    figure.update_yaxes(
-        title="factor, most popular first", autorange="reversed", rangemode="tozero"
-    )
-    return framed(figure, HEIGHT, legend=below(-0.2))
-
-
-def _line(curve: Sequence[Row], place: int | None) -> go.Scatter:
-    truth, number = place is None, place or 0
-    return go.Scatter(
-        x=[row["share"] for row in curve],
-        y=[row["rank"] for row in curve],
-        mode="lines+markers",
-        name=curve[0]["title"],
-        legendgroup=curve[0]["method"],
-        line={
-            "color": TRUTH if truth else COLOURS[number % len(COLOURS)],
-            "width": 3 if truth else 1.8,
-        },
-        marker={"size": 7 if truth else 6, "symbol": "circle" if truth else SYMBOLS[number % 5]},
-        customdata=[percent(row["share"], 1) for row in curve],
-        hovertemplate="%{y}. factor: %{customdata} of the rows<extra>%{fullData.name}</extra>",
-    )
+    figure.update_yaxes(autorange="reversed", rangemode="tozero")
+    figure.update_yaxes(title="factor, most popular first", col=1)
+    return framed(figure, HEIGHT, legend=below(-0.2) | {"title": None})

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 
+import pandas as pd
+import plotly.express as px
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
-from appca.plots.frame import framed
+from appca.plots.frame import above, framed
 from appca.plots.palette import CATEGORICAL
 from appca.plots.paper import Row
 
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star")
 LINE_HEIGHT, FRAME_HEIGHT = 36, 130  # pixels
-STEP = 0.15  # of a line between the dots of two designs
 
 
 def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) -> go.Figure:
@@ -27,55 +26,24 @@ def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) ->
     log : bool
         Whether the axis is logarithmic.
     """
-    there = [row for row in rows if row[measure] is not None]
-    sizes = sorted({row["K"] for row in there})
-    designs = list(dict.fromkeys(row["design"] for row in there))
-    lines = {name: place for place, name in enumerate(dict.fromkeys(r["title"] for r in there))}
-    figure = make_subplots(
-        rows=1,
-        cols=max(len(sizes), 1),
-        subplot_titles=[f"K = {size}" for size in sizes],
-        shared_yaxes=True,
-        horizontal_spacing=0.04,
+    columns = ["design", "K", "title", measure, f"{measure}_sd"]
+    table = pd.DataFrame(rows, columns=columns).dropna(subset=[measure])
+    figure = px.scatter(
+        table.fillna({f"{measure}_sd": 0.0}).astype({measure: float, f"{measure}_sd": float}),
+        *(measure, "title"),
+        error_x=f"{measure}_sd",
+        color="design",
+        symbol="design",
+        facet_col="K",
+        facet_col_spacing=0.04,
+        category_orders={"K": sorted(table["K"].unique()), "title": list(table["title"].unique())},
+        color_discrete_sequence=CATEGORICAL,
+        log_x=log,
     )
-    for place, design in enumerate(designs):
-        offset = (place - (len(designs) - 1) / 2) * STEP
-        for column, size in enumerate(sizes, start=1):
-            chosen = [row for row in there if (row["design"], row["K"]) == (design, size)]
-            if chosen:
-                heights = [lines[row["title"]] + offset for row in chosen]
-                trace = _trace(chosen, heights, measure, place)
-                trace.showlegend = column == 1
-                figure.add_trace(trace, row=1, col=column)
-    figure.update_xaxes(title=title, type="log" if log else None, dtick="D2" if log else None)
-    figure.update_yaxes(
-        tickvals=list(lines.values()),
-        ticktext=list(lines),
-        range=[len(lines) - 0.5, -0.5],  # the first method on top
-        showgrid=False,
-        zeroline=False,
-    )
-    figure.update_annotations(font_size=14)
-    legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.09, "yanchor": "bottom"}
-    return framed(figure, FRAME_HEIGHT + LINE_HEIGHT * len(lines), 66, legend=legend)
-
-
-def _trace(rows: Sequence[Row], heights: Sequence[float], measure: str, place: int) -> go.Scatter:
-    design = rows[0]["design"]
-    spreads = [row[f"{measure}_sd"] or 0.0 for row in rows]
-    return go.Scatter(
-        x=[row[measure] for row in rows],
-        y=heights,
-        customdata=[(row["title"], spread) for row, spread in zip(rows, spreads, strict=True)],
-        error_x={"array": spreads, "thickness": 1, "width": 0},
-        mode="markers",
-        name=design,
-        legendgroup=design,
-        marker={
-            "size": 8,
-            "color": CATEGORICAL[place % len(CATEGORICAL)],
-            "symbol": SYMBOLS[place % len(SYMBOLS)],
-        },
-        hovertemplate="%{customdata[0]}: %{x:.4g}, sd %{customdata[1]:.2g}"
-        f"<extra>{design}</extra>",
-    )
+    figure.for_each_annotation(lambda note: note.update(text=note.text.replace("=", " = ")))
+    hover = "%{y}: %{x:.4g}, sd %{error_x.array:.2g}<extra>%{fullData.name}</extra>"
+    figure.update_traces(hovertemplate=hover, marker_size=8, error_x={"thickness": 1, "width": 0})
+    figure.update_xaxes(title=title, matches=None, dtick="D2" if log else None)
+    figure.update_yaxes(title=None, showgrid=False, zeroline=False)
+    height = FRAME_HEIGHT + LINE_HEIGHT * table["title"].nunique()
+    return framed(figure, height, 66, scattermode="group", legend=above(1.09) | {"title": None})

@@ -13,13 +13,13 @@ def test_the_truth_is_red_on_top_and_each_line_is_named_once():
     table += rows("dense", "truth", 0.9, 0.8) + rows("dense", "isfa", 0.7)
     figure = popularity(table)
     assert [note.text for note in figure.layout.annotations] == ["Sparse data", "Dense data"]
-    lines = [(line.name, line.line.color, line.showlegend) for line in figure.data]
+    lines = [(line.name, line.line.color, line.showlegend, line.xaxis) for line in figure.data]
     assert lines == [
-        ("AFA", COLOURS[0], True),
-        ("TRUTH", TRUTH, True),
-        ("ISFA", COLOURS[1], True),
-        ("TRUTH", TRUTH, False),
+        ("AFA", COLOURS[0], True, "x"),
+        ("ISFA", COLOURS[1], True, "x2"),
+        ("TRUTH", TRUTH, True, "x"),
+        ("TRUTH", TRUTH, False, "x2"),
     ]
-    assert (figure.data[1].x, figure.data[1].y) == ((0.9, 0.1), (1, 2))
-    assert figure.data[2].xaxis == "x2"
+    truth = figure.data[2]
+    assert (truth.x.tolist(), truth.y.tolist()) == ([0.9, 0.1], [1, 2])
     assert figure.layout.yaxis.autorange == "reversed"  # the most popular factor on top
