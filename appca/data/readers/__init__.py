@@ -2,7 +2,7 @@
 
 import gzip
 import zlib
-from typing import Any, NamedTuple
+from typing import Any
 
 from appca.data.dataset import Dataset
 from appca.data.readers.reader import ENDINGS, LONGEST_NAME, Reader
@@ -42,14 +42,6 @@ _STARTS = {
     b"\x89HDF": "hdf5",
 }  # first bytes of a file
 _IDX_TYPES = b"\x08\x09\x0b\x0c\x0d\x0e"
-
-
-class InputFile(NamedTuple):
-    """A file and the reader for it."""
-
-    name: str
-    file: File
-    kind: str | None  # the reader's module; None if unknown
 
 
 def kind_of(name: str, file: File | None = None) -> str | None:
@@ -109,13 +101,13 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
         msg = "There is no file to read; give at least one."
         raise InputError(msg)
     limits = limits.within(total_bytes(files))
-    given = [InputFile(name, file, kind_of(name, file)) for name, file in files]
-    kind = _common_kind(given)
+    kind = _common_kind([name for name, _ in files], [kind_of(*one) for one in files])
     reader = _reader(kind)
     chosen = _checked_options(kind, reader, options)
     if reader.read_many is not None:
         dataset = reader.read_many(files, chosen, limits)
     else:
+        assert reader.read is not None  # one of the two is there
         name, file = files[0]
         dataset = reader.read(shortened(name, LONGEST_NAME), file, chosen, limits)
     dataset.provenance["sha256"] = checksum(files, limits)
@@ -151,26 +143,25 @@ def _reader(kind: str) -> Reader[Any]:
     return images.READER
 
 
-def _common_kind(given: list[InputFile]) -> str:
+def _common_kind(names: list[str], kinds: list[str | None]) -> str:
     """Return the reader for all files together, or say why there is none."""
-    kinds = [one.kind for one in given]
-    if len(given) == 1:
+    if len(names) == 1:
         if kinds[0] is None:
-            name = shortened(given[0].name, LONGEST_NAME)
+            name = shortened(names[0], LONGEST_NAME)
             known = ", ".join(sorted(SUFFIXES))
             msg = f"“{name}” is of no known kind; give a file that ends in {known}."
             raise InputError(msg)
         return kinds[0]
-    if any(one.name.lower().endswith(ENDINGS) for one in given):
+    if any(name.lower().endswith(ENDINGS) for name in names):
         return "images"
     if set(kinds) == {"idx"}:
         return "idx"
-    if kinds == ["nifti"] * 2 and sum("mask" in one.name.lower() for one in given) == 1:
+    if kinds == ["nifti"] * 2 and sum("mask" in name.lower() for name in names) == 1:
         return "nifti"
-    names = ", ".join(f"“{shortened(one.name)}”" for one in given[:3])
-    more = f" and {len(given) - 3:,} more" if len(given) > 3 else ""
+    some = ", ".join(f"“{shortened(name)}”" for name in names[:3])
+    more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
     msg = (
-        f"{names}{more} do not make one data set together; give one of them, or images, or IDX "
+        f"{some}{more} do not make one data set together; give one of them, or images, or IDX "
         "files with their labels, or a NIfTI recording and a file with “mask” in its name."
     )
     raise InputError(msg)

@@ -38,7 +38,7 @@ def members(
         if item.filename.lower().endswith(_PACKED):
             msg = f"“{name}” holds another archive, “{inner}”; unpack it and pack the images alone."
             raise InputError(msg)
-    return archive, [item for item in items if not _is_hidden(item.filename)]
+    return archive, [item for item in items if not is_hidden(item.filename)]
 
 
 def content(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> bytes:
@@ -75,7 +75,7 @@ def _check_size(name: str, items: list[zipfile.ZipInfo], limits: ReadLimits) -> 
         raise InputError(msg)
 
 
-def _is_hidden(filename: str) -> bool:
-    return any(part.startswith((".", "__MACOSX")) for part in parts(filename)) or not parts(
-        filename
-    )
+def is_hidden(filename: str) -> bool:
+    """Whether a file has no name, or is one that systems keep for themselves."""
+    named = parts(filename)
+    return not named or any(part.startswith((".", "__MACOSX")) for part in named)

@@ -18,6 +18,6 @@ class Reader(NamedTuple, Generic[OptionsT]):
     """How files of one format become a data set."""
 
     options: type[OptionsT]  # a NamedTuple whose fields all have defaults
-    read: Callable[[str, File, OptionsT, ReadLimits], Dataset]
+    read: Callable[[str, File, OptionsT, ReadLimits], Dataset] | None  # None: see the next
     # several files that make one data set, or a single one; None where only `read` can be used
     read_many: Callable[[Files, OptionsT, ReadLimits], Dataset] | None = None

@@ -61,7 +61,7 @@ def outcome(place: Path) -> bool:
             fit = False
             found = {"sentence": too_much(title, request["memory"]), "report": None}
     (place / OUTCOME).write_text(json.dumps(found, default=_plain), "utf-8")
-    return fit and _peak() < _LARGEST
+    return fit and _status("VmHWM") < _LARGEST
 
 
 @contextmanager
@@ -113,10 +113,6 @@ def _for_lack_of_memory(error: BaseException | None) -> bool:
 def _plain(value: Any) -> Any:
     """Return a number of NumPy's as one of Python's."""
     return value.item() if isinstance(value, np.generic) else str(value)
-
-
-def _peak() -> int:
-    return _status("VmHWM")
 
 
 def _status(field: str) -> int:

@@ -44,11 +44,6 @@ class IdxArray(NamedTuple):
     values: np.ndarray  # (N,) labels, else (N, ...)
 
 
-def read(name: str, file: File, options: IdxOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read a file without its labels; see `read_many`."""
-    return read_many([(name, file)], options, limits)
-
-
 def read_many(files: Files, options: IdxOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read images and, from files with one number for each, their labels.
 
@@ -73,7 +68,7 @@ def read_many(files: Files, options: IdxOptions, limits: ReadLimits = LIMITS) ->
     names = {"class": _labels(rows, columns)} if columns else {}
     if len(rows) > 1:
         sizes = [len(part.values) for part in rows]
-        names["file"] = np.repeat([_stem(part.name) for part in rows], sizes)
+        names["file"] = np.repeat([part.name.split(".", maxsplit=1)[0] for part in rows], sizes)
     values = rows[0].values
     values = np.concatenate([part.values for part in rows]) if len(rows) > 1 else values
     report: FileReport = {}
@@ -168,8 +163,4 @@ def _shared(name: str) -> str:
     return _ROLE.sub("", name.lower())
 
 
-def _stem(name: str) -> str:
-    return name.split(".", maxsplit=1)[0]
-
-
-READER = Reader(IdxOptions, read, read_many)
+READER = Reader(IdxOptions, None, read_many)

@@ -91,7 +91,9 @@ def _opened(
         with hdf5_contents.opened(name, stream) as file:
             yield _of_7_3(name, hdf5_contents.arrays(name, file, report), limits)
         return
-    _check_version(name, start)
+    if len(start) < HEADER or start[126:128] not in (b"IM", b"MI"):
+        msg = f"“{name}” is not a MAT file of version 5 or later; save it in MATLAB with '-v7'."
+        raise InputError(msg)
     inside = _contents(name, stream, limits)
     yield MatVariables(
         {key: ArrayInfo(one.shape, one.dtype) for key, one in inside.items()},
@@ -111,12 +113,6 @@ def _of_7_3(
     return MatVariables(
         arrays, lambda key: np.transpose(hdf5_contents.load(name, key, inside[key], limits))
     )
-
-
-def _check_version(name: str, start: bytes) -> None:
-    if len(start) < HEADER or start[126:128] not in (b"IM", b"MI"):
-        msg = f"“{name}” is not a MAT file of version 5 or later; save it in MATLAB with '-v7'."
-        raise InputError(msg)
 
 
 def _contents(name: str, stream: BinaryIO, limits: ReadLimits) -> dict[str, Variable]:

@@ -44,7 +44,8 @@ def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS
     report: FileReport = {}
     with file_stream(name, file, limits) as stream:
         archive, items = members(name, stream, limits)
-        inside = {_key(item): item for item in items if item.filename.endswith(".npy")}
+        own = [item for item in items if item.filename.endswith(".npy")]
+        inside = {item.filename.removesuffix(".npy"): item for item in own}
         arrays = {key: _found(name, archive, item) for key, item in inside.items()}
         wanted = choose(name, arrays, options.array, report, limits)
         check_array(shortened(wanted), arrays[wanted], limits)
@@ -53,10 +54,6 @@ def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS
         named = RowNames(name, wanted, len(values))
         rows = beside(named, arrays, lambda key: _small(name, archive, inside[key]), report, limits)
     return build(name, values, rows, options.missing, options.image_shape, report, limits)
-
-
-def _key(item: zipfile.ZipInfo) -> str:
-    return item.filename.removesuffix(".npy")
 
 
 def _found(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> ArrayInfo:

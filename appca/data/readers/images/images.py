@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset, NumberedNames
-from appca.data.readers.archive import content, members, parts
+from appca.data.readers.archive import content, is_hidden, members, parts
 from appca.data.readers.images import naming
 from appca.data.readers.images.picture import NotAnImageError, decode, grey
 from appca.data.readers.intake import FileReport, note_quality
@@ -87,7 +87,12 @@ def _title(names: list[str]) -> str:
 def _dataset(name: str, entries: list[Entry], options: ImageOptions, limits: ReadLimits) -> Dataset:
     _check_options(options)
     report: FileReport = {}
-    paths, X, sides = _read_all(name, entries, options, report, limits)
+    rows = _Rows(name, sum(map(_is_image, entries)), options, limits)  # held in memory once
+    paths = []
+    for path, pixels in _images(name, entries, options, report, limits):
+        rows.add(pixels)
+        paths.append(path)
+    X, sides = rows.matrix()
     if len(paths) < limits.least_rows:
         needed = "1 is" if limits.least_rows == 1 else f"{limits.least_rows} are"
         msg = (
@@ -126,17 +131,6 @@ def _check_options(options: ImageOptions) -> None:
             raise InputError(msg)
 
 
-def _read_all(
-    name: str, entries: list[Entry], options: ImageOptions, report: FileReport, limits: ReadLimits
-) -> tuple[list[tuple[str, ...]], np.ndarray, tuple[int, ...]]:
-    """Return paths in natural order, pixels (N, D) and an image's shape, held in memory once."""
-    rows = _Rows(name, sum(_is_image(entry) for entry in entries), options, limits)
-    paths = [
-        path for path, pixels in _images(name, entries, options, report, limits) if rows.add(pixels)
-    ]
-    return paths, *rows.matrix()
-
-
 class _Rows:
     """A matrix that is made when the first image is known, and filled by one after the other."""
 
@@ -145,7 +139,7 @@ class _Rows:
         self.keep_colour = options.colour == "keep"
         self.stack, self.n = np.zeros((0, 1, 1), np.uint8), 0
 
-    def add(self, pixels: np.ndarray) -> bool:
+    def add(self, pixels: np.ndarray) -> None:
         """Take an image; grey ones among coloured get three equal channels."""
         pixels = pixels if self.keep_colour else grey(pixels)
         if not self.n:
@@ -156,7 +150,6 @@ class _Rows:
             self.stack = coloured
         self.stack[self.n] = pixels if pixels.ndim == self.stack.ndim - 1 else pixels[..., None]
         self.n += 1
-        return True
 
     def matrix(self) -> tuple[np.ndarray, tuple[int, ...]]:
         """Return the rows (N, D) and the shape of an image."""
@@ -177,15 +170,11 @@ def _is_image(entry: Entry) -> bool:
     return entry.filename.lower().endswith(ENDINGS)
 
 
-def _is_hidden(entry: Entry) -> bool:
-    return any(part.startswith(".") for part in parts(entry.filename))
-
-
 def _images(
     name: str, entries: list[Entry], options: ImageOptions, report: FileReport, limits: ReadLimits
 ) -> Iterator[tuple[tuple[str, ...], np.ndarray]]:
     """Paths and pixels in natural order; the report receives what was skipped and resized."""
-    entries = [entry for entry in entries if not _is_hidden(entry)]
+    entries = [entry for entry in entries if not is_hidden(entry.filename)]
     candidates = [entry for entry in entries if _is_image(entry)]
     others = [entry.filename for entry in entries if not _is_image(entry)]
     report.update(files=len(entries), skipped=others, colour=0)

@@ -66,7 +66,8 @@ def _parse(name: str, text: bytes, dialect: Dialect) -> "pd.DataFrame":
             decimal=dialect.decimal,
             header=None,
             names=list(dialect.columns),
-            skiprows=_header_lines(text) if dialect.header else 0,
+            # up to the header's end; blank lines may stand before it
+            skiprows=len(text) - len(text.lstrip(b"\n")) + 1 if dialect.header else 0,
             index_col=False,
             skipinitialspace=True,
             na_values=_GAPS,
@@ -76,12 +77,6 @@ def _parse(name: str, text: bytes, dialect: Dialect) -> "pd.DataFrame":
         reason = shortened(str(error).removeprefix("Error tokenizing data. C error: "), 120)
         msg = f"“{name}” cannot be read as a table ({reason}); check its lines and quotation marks."
         raise InputError(msg) from error
-
-
-def _header_lines(text: bytes) -> int:
-    """Count the lines up to the header's end; blank lines may stand before it."""
-    blank = len(text) - len(text.lstrip(b"\n"))
-    return blank + 1
 
 
 READER = Reader(CsvOptions, read)

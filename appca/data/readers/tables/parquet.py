@@ -60,8 +60,9 @@ def _table(name: str, stream: BinaryIO, limits: ReadLimits) -> "pa.Table":
         _check_size(name, file.metadata, limits, nested=nested)
         # Texts stay numbers of a dictionary: a few bytes may stand for millions of long ones.
         # No threads, to read ahead either: one left over from a broken file can abort at exit.
+        stream.seek(0)
         return parquet.read_table(
-            _again(stream), read_dictionary=words, use_threads=False, pre_buffer=False
+            stream, read_dictionary=words, use_threads=False, pre_buffer=False
         )
     except InputError:
         raise
@@ -97,11 +98,6 @@ def _frame(name: str, table: "pa.Table", limits: ReadLimits) -> "pd.DataFrame":
     frame = frames[0] if len(frames) == 1 else pd.concat(frames, axis=1)
     _check_names(name, list(frame.columns))
     return frame
-
-
-def _again(stream: BinaryIO) -> BinaryIO:
-    stream.seek(0)
-    return stream
 
 
 def _check_names(name: str, names: list[str]) -> None:
@@ -196,8 +192,7 @@ def _places(name: str, values: "pa.ChunkedArray", limits: ReadLimits) -> np.ndar
     lengths = compute.min_max(compute.list_value_length(values)).as_py()
     width = lengths["max"] or 0
     flat = compute.list_flatten(values)
-    numbers = pa.types.is_integer(flat.type) or pa.types.is_floating(flat.type)
-    if values.null_count or width == 0 or width != lengths["min"] or not numbers:
+    if values.null_count or width == 0 or width != lengths["min"] or not _is_number(flat.type):
         return None
     check_columns(name, width, limits)
     check_matrix(name, len(values), width, 8, limits)
