@@ -78,7 +78,8 @@ class DescribedRows:
 
     def row_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays by their names on disk."""
-        return _present(DescribedRows, self)
+        found = _values(DescribedRows, self)
+        return {name: value for name, value in found.items() if value is not None}
 
     def take(self, rows: np.ndarray) -> "DescribedRows":
         """Return what is said of some of the rows."""
@@ -308,10 +309,6 @@ def _without(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndar
 def _values(kind: type, one: object) -> dict[str, Any]:
     """Return the fields that a class declares, of an object of it or of one derived from it."""
     return {part.name: getattr(one, part.name) for part in fields(kind)}
-
-
-def _present(kind: type, one: object) -> dict[str, Any]:
-    return {name: value for name, value in _values(kind, one).items() if value is not None}
 
 
 def _freeze(one: Any) -> None:

@@ -14,7 +14,7 @@ never takes the place of a fit.
 """
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -143,6 +143,7 @@ def pack(session: Session, *, with_data: bool = True) -> bytes:
     members |= {f"selections/{i}.npy": kept.mask for i, kept in enumerate(session.selections)}
     if session.selected is not None and session.selected.any():
         members["selections/selected.npy"] = session.selected
+    opened = next((run for run in session.runs if run.id == session.opened), None)
     contents = {
         "format": FORMAT,
         "version": VERSION,
@@ -150,7 +151,8 @@ def pack(session: Session, *, with_data: bool = True) -> bytes:
         "dataset": _about_data(dataset) | {"included": with_data},
         "runs": [_about_run(run) for run in session.runs],
         "selections": [kept.name for kept in session.selections],
-        "opened": next((_file_id(run) for run in session.runs if run.id == session.opened), None),
+        # the id of a fit, for nothing in a file says whether a run was imported
+        "opened": opened and opened.config.of_import(None).id,
     }
     buffer = io.BytesIO()
     write(buffer, {CONTENTS: contents}, members)
@@ -251,11 +253,6 @@ def _about_data(dataset: Dataset) -> dict[str, Any]:
         "feature_names": dataset.feature_names,
         "provenance": dataset.provenance,
     }
-
-
-def _file_id(run: Run) -> str:
-    """Return the id of a run in a file, where nothing says whether it is a fit or imported."""
-    return run.config.of_import(None).id
 
 
 def _about_run(run: Run) -> dict[str, Any]:
@@ -393,15 +390,12 @@ def _keep_selections(
     found = []
     for name, mask in zip(map(tidy, names), masks, strict=True):
         same = name not in here or np.array_equal(here[name], mask)
-        free = name if same else next(n for n in _others(name) if n not in here)
+        others = (f"{name[:50]} ({i})" for i in count(2))
+        free = name if same else next(one for one in others if one not in here)
         if mask.any() and free:
             here[free] = mask
             found.append(store.save(dataset.digest, free, mask))
     return tuple(found)
-
-
-def _others(name: str) -> Iterator[str]:
-    return (f"{name[:50]} ({i})" for i in count(2))
 
 
 def _tuple(values: list[Item] | None) -> tuple[Item, ...] | None:

@@ -147,7 +147,8 @@ class RunStore:
         target = self.folder / config.id
         with storing("The fit", self.folder):
             if self.renew(config.id, name, origin) is None:
-                name = name or _given_name(target)
+                # a damaged run keeps the name that a person gave it
+                name = name or (or_none(partial(_read_meta, target)) or {}).get("name")
                 meta, arrays = _meta(config, result, name, origin), result.fitted.to_arrays()
                 fill = partial(_write, meta, arrays)
                 try:
@@ -392,12 +393,6 @@ def _read_meta(folder: Path) -> dict[str, Any]:
 
 def _write_meta(folder: Path, meta: dict[str, Any]) -> None:
     write_json(folder / "config.json", meta, f"Fit {folder.name}")
-
-
-def _given_name(folder: Path) -> str | None:
-    """Return the name that a person gave to a run whose arrays were damaged."""
-    meta = or_none(partial(_read_meta, folder)) or {}
-    return meta.get("name")
 
 
 def _write(meta: dict[str, Any], arrays: dict[str, np.ndarray], folder: Path) -> None:

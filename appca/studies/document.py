@@ -86,7 +86,7 @@ def _section(study: Study, result: Stored) -> str:
     parts += [result.outcome.text] if result.outcome.text else []
     rows = next(iter(result.outcome.tables.values()), [])
     if rows:
-        names = [name for name in study.columns if not name.startswith(TIMED)]
+        names = [name for name in study.columns or rows[0] if not name.startswith(TIMED)]
         numbers = [[cell(row[name]) for name in names] for row in rows]
         fold = f"<details><summary>Table of {len(numbers)} rows</summary>"
         parts += [fold, table([name.replace("_", " ") for name in names], numbers), "</details>"]

@@ -44,8 +44,8 @@ class Study(NamedTuple):
     sizes: Mapping[str, Options]  # "quick", "default", "full" -> all options with their values
     takes: Mapping[str, float]  # seconds of each size, measured on two cores
     run: Callable[[Options, Report, int], Outcome]  # options, report, processes
-    columns: tuple[str, ...]  # of the first table, for a terminal
     figures: Callable[[Outcome], Figures]
+    columns: tuple[str, ...] = ()  # of the first table, for a terminal; all if none is named
     later: Mapping[str, object] = {}  # options that came later, see `Recorded.later`
     private: tuple[str, ...] = ()  # arrays that hold the data themselves and ship with nothing
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.analysis.capabilities import CAPABILITIES
-from appca.analysis.check.journal import JournalStore, Record
+from appca.analysis.check.journal import JournalStore
 from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
@@ -277,7 +277,8 @@ def fill(
             if number not in learned:
                 learned[number] = preprocessing.fit(dataset.X[fold.train])
             found = measure(dataset.X, fold, learned[number], config, cell, callback)
-            store.append(config.id, _record(cell, number, found))
+            values = [None if isinstance(v, float) and math.isnan(v) else v for v in found]
+            store.append(config.id, [*cell, number, *values])
 
 
 def stored(store: JournalStore, config: GridConfig) -> Measures:
@@ -294,11 +295,6 @@ def stored(store: JournalStore, config: GridConfig) -> Measures:
 def steps(config: GridConfig) -> list[tuple[int, int, int]]:
     """Return every (K, L, fold) in the order of measuring."""
     return [(*cell, fold) for cell in config.order() for fold in range(config.n_folds)]
-
-
-def _record(cell: Cell, fold: int, found: HeldOutMeasure) -> Record:
-    values = [None if isinstance(v, float) and math.isnan(v) else v for v in found]
-    return [*cell, fold, *values]
 
 
 def _sizes(name: str, values: Iterable[int]) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.fitted import FittedModel, FittedRun
+from appca.analysis.fitted import FittedRun
 
 
 class Steering(NamedTuple):
@@ -35,7 +35,9 @@ def steering(fitted: FittedRun, most_columns: int | None = None) -> Steering:
     reach = np.abs(fitted.scores).max(axis=0, initial=0.0).astype(np.float64)
     columns = np.arange(patterns.shape[1])
     if most_columns is not None and len(columns) > most_columns:
-        moved = np.abs(patterns * fitted.scale[:, None] / _unit(fitted)).max(axis=0)
+        unit = np.abs(before.scale * before.divide)  # a step of each column that counts as one
+        unit = np.where(unit > 0, unit, 1.0)
+        moved = np.abs(patterns * fitted.scale[:, None] / unit).max(axis=0)
         columns = np.sort(np.argsort(-moved, kind="stable")[:most_columns])
     return Steering(average[columns], patterns[:, columns], reach, columns)
 
@@ -50,9 +52,3 @@ def fullest_pair(active: np.ndarray) -> tuple[int, int]:
         return int(first), int(second)
     order = np.argsort(-used, kind="stable")
     return int(order[0]), int(order[min(1, len(order) - 1)])
-
-
-def _unit(model: FittedModel) -> np.ndarray:
-    """Return the size of a step of each column that counts as one."""
-    unit = np.abs(model.preprocessing.scale * model.preprocessing.divide)
-    return np.where(unit > 0, unit, 1.0)

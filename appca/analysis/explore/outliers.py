@@ -51,9 +51,10 @@ def distances(fitted: FittedRun) -> Distances:
     active, m = fitted.active, fitted.scores.astype(np.float64)
     noise = fitted.noise_variance
     tau2 = np.maximum(fitted.latent_variance, np.finfo(float).tiny)
-    gram = _gram(fitted.components)
-    u = m * (noise / tau2)
-    v, inside = (u, active.sum(axis=1)) if _is_identity(gram) else _solved(gram, active, u)
+    W = fitted.components.astype(np.float64)
+    gram, u = np.asarray(W @ W.T), m * (noise / tau2)
+    orthonormal = np.abs(gram - np.eye(len(gram))).max() < _ORTHONORMAL
+    v, inside = (u, active.sum(axis=1)) if orthonormal else _solved(gram, active, u)
     n_features = fitted.components.shape[1]
     t2 = np.einsum("nk,nk->n", m + v, m / tau2)
     squares = fitted.error.astype(np.float64) * n_features - np.einsum("nk,nk->n", v, u)
@@ -100,15 +101,6 @@ def limits_of_the_data(
 def ratios(found: Distances, limits: DistanceLimits) -> np.ndarray:
     """Return T2 and Q over their limits, (N, 2); above 1 a row is flagged."""
     return np.column_stack([found.t2 / limits.t2, found.q / limits.q])
-
-
-def _gram(W: np.ndarray) -> np.ndarray:
-    W = W.astype(np.float64)
-    return np.asarray(W @ W.T)
-
-
-def _is_identity(gram: np.ndarray) -> bool:
-    return bool(np.abs(gram - np.eye(len(gram))).max() < _ORTHONORMAL)
 
 
 def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,6 @@
 """A run's projections as tables: CSV, Parquet and NPZ with the same rows and the same numbers."""
 
 import io
-import zipfile
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 from appca.analysis.components.components import own_name
 from appca.analysis.explore.subspaces import ranked, title
 from appca.analysis.fitted import DescribedRows, FittedRun
+from appca.storage.packed import write
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,20 +136,20 @@ def npz_bytes(
     together = {"scores": table[list(scores)].to_numpy()}
     if components is not None:
         together["components"] = components
-    return npz_of({**together, **_beside(arrays, together)})
+    # no column hides what stands for all components together
+    beside = {f"{name}_" if name in together else name: one for name, one in arrays.items()}
+    return npz_of({**together, **beside})
 
 
 def npz_of(arrays: Mapping[str, np.ndarray]) -> bytes:
     """Write what `numpy.savez_compressed` would, but for any name of an array."""
-    buffer, used = io.BytesIO(), set[str]()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, values in arrays.items():
-            safe = "".join(c if c.isalnum() or c in "_-" else "_" for c in name) or "column"
-            while safe in used:
-                safe += "_"
-            used.add(safe)
-            with archive.open(f"{safe}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, np.asanyarray(values), allow_pickle=False)
+    buffer, members = io.BytesIO(), dict[str, np.ndarray]()
+    for name, values in arrays.items():
+        safe = "".join(c if c.isalnum() or c in "_-" else "_" for c in name) or "column"
+        while f"{safe}.npy" in members:
+            safe += "_"
+        members[f"{safe}.npy"] = values
+    write(buffer, {}, members)
     return buffer.getvalue()
 
 
@@ -183,13 +183,6 @@ def free_name(name: str, taken: set[str]) -> str:
     while name in taken:
         name = f"label_{name}"
     return name
-
-
-def _beside(
-    columns: dict[str, np.ndarray], together: dict[str, np.ndarray]
-) -> dict[str, np.ndarray]:
-    """Name columns so that none hides what stands for all components together."""
-    return {f"{name}_" if name in together else name: columns[name] for name in columns}
 
 
 def _numeric(column: "pd.Series") -> bool:

@@ -130,14 +130,11 @@ def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int
 
 
 def _count(points: np.ndarray, size: int) -> int:
-    wanted = min(max(1, round(len(points) / size)), MOST_GROUPS)
-    return min(wanted, _different(points))
-
-
-def _different(points: np.ndarray) -> int:
-    """Count the different points; equal rows may differ in the last bits of a matrix product."""
+    """Return how many groups: about one for `size` points, never more than there are different."""
     scale = np.abs(points).max()
-    return len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
+    # equal rows may differ in the last bits of a matrix product
+    different = len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
+    return min(max(1, round(len(points) / size)), MOST_GROUPS, different)
 
 
 def _groups(subspace: Subspace, points: np.ndarray, labels: np.ndarray) -> list[SimilarRows]:

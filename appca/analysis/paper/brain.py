@@ -25,13 +25,10 @@ class Reference(NamedTuple):
 class MapOverlap(NamedTuple):
     """Where a component's map is, against the voxels active in the reference."""
 
-    n_strongest: int  # as many voxels as are active
-    dice: float  # of these and the active ones
-    strongest_share: float  # of the strongest tenth of them, how many are active
+    dice: float  # of the strongest voxels, as many as are active, and the active ones
     energy_inside: float  # share of the map's squared values at active voxels
     on: float  # share of all voxels with a value other than zero
     on_inside: float  # the same of the active voxels
-    on_outside: float  # and of the others
 
 
 def response(step: float) -> np.ndarray:
@@ -143,17 +140,13 @@ def place(values: np.ndarray, active: np.ndarray) -> MapOverlap:
     n = int(np.count_nonzero(active))
     order = np.argsort(-values, kind="stable")
     strongest = active[order[:n]]
-    top = active[order[: max(n // 10, 1)]]
     squares = np.square(values, dtype=np.float64)
     on = values != 0
     return MapOverlap(
-        n_strongest=n,
         dice=_share(strongest),  # both sets are of n voxels
-        strongest_share=_share(top),
         energy_inside=float(squares[active].sum() / squares.sum()) if on.any() else 0.0,
         on=_share(on),
         on_inside=_share(on[active]),
-        on_outside=_share(on[~active]),
     )
 
 

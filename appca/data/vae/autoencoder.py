@@ -150,12 +150,8 @@ class Autoencoder(NamedTuple):
         """Return the networks in the dtype of the rows; float32 is theirs."""
         if X.dtype == self.inward.dtype:
             return self
-        own = {name: value.astype(X.dtype) for name, value in self._weights()}
-        return self._replace(**own)
-
-    def _weights(self) -> list[tuple[str, np.ndarray]]:
-        kept = {"bernoulli", "centre", "losses"}
-        return [(name, value) for name, value in self._asdict().items() if name not in kept]
+        weights = self._fields[: self._fields.index("bernoulli")]
+        return self._replace(**{name: getattr(self, name).astype(X.dtype) for name in weights})
 
 
 def hidden_in(xp: Any, nets: Any, X: Any, times: Times = matmul) -> Any:

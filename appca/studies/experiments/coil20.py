@@ -126,14 +126,5 @@ STUDY = Study(
     sizes=dict.fromkeys(("quick", "default", "full"), _SIZE),
     takes=dict.fromkeys(("quick", "default", "full"), 3.0),
     run=run,
-    columns=(
-        "subspace",
-        "rows",
-        "classes",
-        "panel_accuracy",
-        "panel_error",
-        "pca_same_rows",
-        "pca_all_rows",
-    ),
     figures=figures,
 )

@@ -146,6 +146,5 @@ STUDY = Study(
     sizes=dict.fromkeys(("quick", "default", "full"), _SIZE),
     takes=dict.fromkeys(("quick", "default", "full"), 1.5),
     run=run,
-    columns=("subspace", "plane", "rows", "of_the_plane", "rows_of_plane", "angle"),
     figures=figures,
 )

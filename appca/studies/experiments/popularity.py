@@ -31,7 +31,8 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     found = work("appca.studies.experiments.popularity:shares", specs, report, processes)
     rows, apart = [], []
     for design in DESIGNS:
-        curves = {TRUTH: _truth(design, options)}
+        own = next(spec for spec in specs if spec["design"] == design)
+        curves = {TRUTH: ordered(draw(own)[0].Z)}
         curves |= {
             spec["method"]: share
             for spec, share in zip(specs, found, strict=True)
@@ -91,11 +92,6 @@ def distance(design: str, method: str, curves: dict[str, list[float]]) -> Row:
 def title_of(name: str) -> str:
     """Name a line."""
     return "Truth" if name == TRUTH else METHODS[name].title
-
-
-def _truth(design: str, options: Options) -> list[float]:
-    spec = {"design": design, "K": options["n_components"], "seed": options["seed"]}
-    return ordered(draw({**spec, "options": options})[0].Z)
 
 
 def claims(apart: list[Row]) -> list[CheckedClaim]:

@@ -137,6 +137,5 @@ STUDY = Study(
     },
     takes={"quick": 10.0, "default": 20.0, "full": 20.0},
     run=run,
-    columns=("digit", "other", "shared", "of_the_most", "deviation"),
     figures=figures,
 )

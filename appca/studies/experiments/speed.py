@@ -285,18 +285,5 @@ STUDY = Study(
     },
     takes={"quick": 12.0, "default": 60.0, "full": 900.0},
     run=run,
-    columns=(
-        "em",
-        "gibbs",
-        "measure",
-        "seconds_em",
-        "seconds_gibbs",
-        "ratio",
-        "ratio_least",
-        "ratio_most",
-        "to_end",
-        "to_end_reached",
-        "sweep_per_pass",
-    ),
     figures=figures,
 )

@@ -86,16 +86,5 @@ STUDY = Study(
     sizes=SIZES,
     takes={"quick": 15.0, "default": 60.0, "full": 180.0},
     run=run,
-    columns=(
-        "measure",
-        "subspace",
-        "rows",
-        "mean",
-        "sd",
-        "above_median",
-        "effect",
-        "effect_error",
-        "effect_within_classes",
-    ),
     figures=figures,
 )

@@ -162,6 +162,5 @@ STUDY = Study(
     sizes=SIZES,
     takes={"quick": 15.0, "default": 60.0, "full": 180.0},
     run=run,
-    columns=("subspace", "rows", "panel_accuracy", "panel_error", "pca_same_rows", "pca_all_rows"),
     figures=figures,
 )

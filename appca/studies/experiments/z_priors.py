@@ -72,13 +72,5 @@ STUDY = Study(
     sizes=dict.fromkeys(("quick", "default", "full"), _SIZE),
     takes=dict.fromkeys(("quick", "default", "full"), 0.1),
     run=run,
-    columns=(
-        "design",
-        "per_row",
-        "per_row_sd",
-        "least_popular",
-        "most_popular",
-        "different_sets",
-    ),
     figures=figures,
 )

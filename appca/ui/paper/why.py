@@ -62,7 +62,7 @@ def tables(study: Study, kept: Stored) -> None:
     """Draw the first table, folded, and one button for each."""
     first = next(iter(kept.outcome.tables.values()))
     with st.expander("All numbers"):
-        rows = [{name: row[name] for name in study.columns} for row in first[:MOST_ROWS]]
+        rows = [{name: row[name] for name in study.columns or row} for row in first[:MOST_ROWS]]
         st.dataframe(rows, key=f"table_{study.name}", hide_index=True)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for name, every in kept.outcome.tables.items():
