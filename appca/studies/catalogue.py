@@ -1,4 +1,4 @@
-"""The experiments there are, by the names of the command line and the pages."""
+"""The experiments in the paper's order, by the names of the command line and the pages."""
 
 from appca.storage.errors import InputError
 from appca.studies.experiments import (
@@ -21,19 +21,19 @@ from appca.studies.study import Study
 STUDIES: dict[str, Study] = {
     study.name: study
     for study in (
-        z_priors.STUDY,
-        table1.STUDY,
-        popularity.STUDY,
-        brain.STUDY,
         planes.STUDY,
+        table1.STUDY,
+        z_priors.STUDY,
+        popularity.STUDY,
+        sharing.STUDY,
+        vae_digits.STUDY,
+        strokes.STUDY,
         coil20.STUDY,
         umap.STUDY,
         similar.STUDY,
         whitening.STUDY,
+        brain.STUDY,
         speed.STUDY,
-        vae_digits.STUDY,
-        strokes.STUDY,
-        sharing.STUDY,
     )
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from appca.storage.errors import InputError
 from appca.studies.catalogue import STUDIES, study_of
 from appca.studies.files import aligned, claim_lines, words, write
-from appca.studies.report import ReportEntry, heading, in_order, write_page
+from appca.studies.report import ReportEntry, heading, write_page
 from appca.studies.store import StudyStore
 from appca.studies.study import Options, Report, Study
 
@@ -48,7 +48,8 @@ def paper(
     InputError
         For an unknown name or option, before anything is computed.
     """
-    wanted = in_order(study_of(name) for name in dict.fromkeys(names or STUDIES))
+    named = [study_of(name) for name in names or STUDIES]
+    wanted = [study for study in STUDIES.values() if study in named]
     planned = [(study, study.options(size, **changes)) for study in wanted]
     if out is not None and out.exists() and not out.is_dir():
         msg = f"The place of the output must be a folder; “{out}” is a file."

@@ -1,6 +1,6 @@
-"""The results in the paper's order, and one page that holds all of them."""
+"""Where the paper has a result, what it needs, and one page that holds several of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -48,28 +48,18 @@ class ReportEntry(NamedTuple):
     note: str  # when it was computed, or the sentence that says what was missing
 
 
-def in_order(studies: Iterable[Study]) -> list[Study]:
-    """Sort experiments as the paper has them; those it does not show come last."""
-    names = list(PLACES)
-    return sorted(studies, key=lambda s: names.index(s.name) if s.name in PLACES else len(names))
-
-
 def heading(study: Study) -> str:
     """Name an experiment by its place in the paper."""
-    place = PLACES.get(study.name)
-    if place is None or study.title.startswith(place.where):
-        return study.title
-    return f"{place.where}: {study.title}"
+    where = PLACES[study.name].where
+    return study.title if study.title.startswith(where) else f"{where}: {study.title}"
 
 
 def lacking(name: str) -> str:
     """Say which file an experiment needs that is not in the data folder; nothing if none."""
-    place = PLACES.get(name)
-    if place is None or place.data is None:
+    source = PLACES[name].data
+    if source is None or is_here(source):
         return ""
-    needed, folder = NEEDED[place.data], data_folder()
-    if is_here(place.data):
-        return ""
+    needed, folder = NEEDED[source], data_folder()
     return (
         f"This needs {needed.title}: {' or '.join(needed.files)} is not in {folder} yet; "
         f"{needed.fetched}."
@@ -88,13 +78,11 @@ def write_page(results: Sequence[ReportEntry], file: Path) -> None:
 
 def page(results: Sequence[ReportEntry]) -> str:
     """Return the page's HTML."""
-    chosen = {result.study.name: result for result in results}
-    ordered = [chosen[study.name] for study in in_order(r.study for r in results)]
     index = "".join(
         f'<li><a href="#{escape(r.study.name)}">{escape(heading(r.study))}</a></li>'
-        for r in ordered
+        for r in results
     )
-    body = "".join(map(_section, ordered))
+    body = "".join(map(_section, results))
     from plotly.offline import get_plotlyjs
 
     title = "Results of the paper, computed anew"

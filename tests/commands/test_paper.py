@@ -38,7 +38,7 @@ def test_results_ship_and_become_a_page(tmp_path, capsys, monkeypatch):
     ("arguments", "words"),
     [
         ([], "one of the arguments NAME --all --ship --document is required"),
-        (["table9"], "There is no experiment “table9”; choose among z-priors"),
+        (["table9"], "There is no experiment “table9”; choose among planes"),
         (["table1", "--all"], "not allowed with argument"),
         (["table1", "--quick", "--full"], "not allowed with argument"),
         (["table1", "--set", "depth=3"], "table1 has the options designs"),

@@ -34,7 +34,6 @@ def opened(report: Report) -> tuple[Dataset, np.ndarray, list[str], np.ndarray]:
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, measure crowding against PCA, and the width along every component."""
-    del processes
     dataset, Y, names, codes = opened(report)
     fitted = fit(Y, options, report, 0.2, 0.6)
     principal, _ = principal_scores(Y, 2)

@@ -30,7 +30,6 @@ class DrawnPlanes(NamedTuple):
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, and compare the subspaces with the planes the points were drawn from."""
-    del processes
     dataset = load("planes")
     names, codes = codes_of(dataset.labels["plane"])
     Y = np.asarray(dataset.X, dtype=np.float64)

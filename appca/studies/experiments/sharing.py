@@ -19,7 +19,6 @@ FAR, FIRST = 3.0, 3  # standard deviations of chance and rank of a pair that sha
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, allocate, and count the factors that rows of two classes share."""
-    del processes
     from appca.models.adaptive_fa import AdaptiveFactorAnalysis
 
     report("opening MNIST", 0.0)

@@ -27,7 +27,6 @@ NAMED = {
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit, group the projections inside each subspace, and count what objects they join."""
-    del processes
     _, Y, names, codes = opened(report)
     fitted = fit(Y, options, report, 0.2, 0.5)
     report("grouping similar images", 0.6)

@@ -16,7 +16,6 @@ CLEAR, SLIGHT = 0.5, 0.2  # standard deviations, as is usual for Cohen's d
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Train, fit, draw members at random, and measure ink and slant in every subspace."""
-    del processes
     digits = coded(options, report, 0.9)
     fitted = fit(digits.Y, options, report, 0.9, 1.0)
     rows = effects(digits, fitted)

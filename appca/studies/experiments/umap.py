@@ -21,7 +21,6 @@ MANY = 0.25  # share of the objects from which likeness is said to be left out
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Lay out by UMAP, fit aPPCA, and find each object's nearest other object in both."""
-    del processes
     dataset, Y, names, codes = opened(report)
     fitted = fit(Y, options, report, 0.05, 0.2)
     config = EmbeddingConfig(

@@ -92,7 +92,6 @@ def effects(digits: Digits, fitted: PanelFit) -> list[Row]:
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Train, fit, and describe every subspace: classes, crowding, ink and slant."""
-    del processes
     digits = coded(options, report, 0.85)
     fitted = fit(digits.Y, options, report, 0.85, 0.95)
     principal, _ = principal_scores(digits.Y, 2)

@@ -11,7 +11,6 @@ NOTE = "The paper does not say how it drew its matrices; the generator writes do
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Draw one matrix of each design."""
-    del processes
     arrays, rows = {}, []
     for place, design in enumerate(DESIGNS):
         report(f"drawing the design {design}", place / len(DESIGNS))

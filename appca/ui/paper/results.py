@@ -78,8 +78,8 @@ def ahead() -> Iterator[Callable[[], object]]:
 
 def _key(study: Study, kept: Stored) -> str:
     """Name the figures of a result: with images where the person has them."""
-    place = PLACES.get(study.name)
-    has_images = place is not None and place.data is not None and is_here(place.data)
+    source = PLACES[study.name].data
+    has_images = source is not None and is_here(source)
     return f"{kept.id} {kept.created} {has_images}"
 
 
