@@ -135,5 +135,5 @@ def test_a_result_that_is_replaced_while_it_is_read_is_read_again(store, monkeyp
 
 
 def test_an_unknown_experiment_is_refused_with_the_names_there_are():
-    with pytest.raises(InputError, match="no experiment “table9”; choose among z-priors, table1"):
+    with pytest.raises(InputError, match="no experiment “table9”; choose among planes, table1"):
         study_of("table9")
