@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import pandas as pd
-import plotly.express as px
 import plotly.graph_objects as go
 
 from appca.plots.frame import below, framed
@@ -23,6 +21,9 @@ def popularity(rows: Sequence[Row]) -> go.Figure:
         With design, method, title, rank (from 1, most popular first) and share; the method
         "truth" is drawn in red.
     """
+    import pandas as pd
+    import plotly.express as px
+
     table = pd.DataFrame(rows)
     table = table.sort_values("method", key=lambda one: one == "truth", kind="stable")  # on top
     *others, truth = table["title"].unique()

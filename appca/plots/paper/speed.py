@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import pandas as pd
-import plotly.express as px
 import plotly.graph_objects as go
 
 from appca.plots.frame import below, framed
@@ -22,6 +20,9 @@ def courses(rows: Sequence[Row]) -> go.Figure:
     rows : sequence of dict
         With model, way, title, data_set, ``passes``, seconds, error and likelihood.
     """
+    import pandas as pd
+    import plotly.express as px
+
     table = pd.DataFrame(rows)
     known = [name for name in table.columns if name not in MEASURES]
     figure = px.line(

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import pandas as pd
-import plotly.express as px
 import plotly.graph_objects as go
 
 from appca.plots.frame import above, framed
@@ -26,6 +24,9 @@ def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) ->
     log : bool
         Whether the axis is logarithmic.
     """
+    import pandas as pd
+    import plotly.express as px
+
     columns = ["design", "K", "title", measure, f"{measure}_sd"]
     table = pd.DataFrame(rows, columns=columns).dropna(subset=[measure])
     figure = px.scatter(

@@ -1,9 +1,7 @@
 """Accuracy of a classifier against the number of dimensions, with error bars."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-import pandas as pd
-import plotly.express as px
 import plotly.graph_objects as go
 
 from appca.plots.frame import below, framed
@@ -33,6 +31,9 @@ def curves(rows: Sequence[Row]) -> go.Figure:
         With method, title, K, L, accuracy and accuracy_sd; the method "raw" (without K) is drawn
         as a horizontal line, methods without a colour (the pattern alone, far below) not at all.
     """
+    import pandas as pd
+    import plotly.express as px
+
     there = pd.DataFrame([row for row in rows if row["method"] in COLOURS])
     titles = {row["method"]: row["title"] for row in rows if row["method"] in COLOURS}
     table = pd.concat([there.assign(panel=axis, place=there[axis]) for axis in PANELS])
@@ -68,7 +69,7 @@ def curves(rows: Sequence[Row]) -> go.Figure:
     return framed(figure, HEIGHT, legend=below(-0.16) | {"title": None})
 
 
-def _ticks(places: pd.Series) -> list[int]:
+def _ticks(places: Iterable[int]) -> list[int]:
     """Return the sizes there are, from the largest; crowded ones are left out."""
     shown: list[int] = []
     for place in sorted(set(places), reverse=True):
