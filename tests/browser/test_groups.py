@@ -46,8 +46,8 @@ def test_a_neighbour_is_looked_at_and_an_unusual_row_selected_by_a_click(visit, 
     page.get_by_role("radio", name="Unusual").or_(
         page.get_by_role("button", name="Unusual")
     ).first.click()
-    row = page.locator(".st-key-unusual [data-act=select]").first
+    row = page.locator(".st-key-unusual_row button")
     row.wait_for(timeout=WAIT)
     idle(page, 60)
     row.click()
-    page.locator(".st-key-unusual [aria-pressed=true]").wait_for(timeout=WAIT)
+    page.wait_for_url("**sel=**", timeout=WAIT)

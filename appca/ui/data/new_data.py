@@ -8,7 +8,6 @@ import streamlit as st
 
 from appca.analysis.data.new_data import NewRowsVerdict, new_rows_table, verdict
 from appca.analysis.explore.outliers import LEVELS, distances
-from appca.analysis.explore.point import parts
 from appca.analysis.fitted import DescribedRows, FittedRun
 from appca.data.dataset import Dataset
 from appca.runs.fit import project
@@ -16,11 +15,10 @@ from appca.runs.home import home
 from appca.runs.new_data import is_quick, keep_rows, key_of, stored
 from appca.runs.numbering import ComponentNumbers, numbered
 from appca.storage.wording import counted
-from appca.ui.data import new_data_intake, new_data_pictures, new_data_table
-from appca.ui.explore import point
+from appca.ui.data import new_data_intake, new_data_pictures
+from appca.ui.explore import point, row_table
 from appca.ui.parts import progress
 from appca.ui.parts.downloads import table_buttons
-from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import callbacks, watching
 from appca.ui.session.caching import by_key
@@ -50,7 +48,9 @@ def page(dataset: Dataset) -> None:
         return
     said = verdict_of(shown, seen)
     rows = new_data_pictures.draw(dataset, shown, seen, said)
-    listed(dataset, shown, seen, said, rows)
+    order = said.order if rows is None else said.order[np.isin(said.order, rows)]
+    dark = point.dark_ink(dataset)
+    row_table.draw(seen.dataset, seen.fitted, said, order, seen.key, dark=dark)
     files(shown, seen, said)
 
 
@@ -105,23 +105,6 @@ def summary(said: NewRowsVerdict) -> str:
             "columns in the same order?"
         )
     return text
-
-
-def listed(
-    dataset: Dataset,
-    shown: Shown,
-    seen: DescribedData,
-    said: NewRowsVerdict,
-    rows: np.ndarray | None,
-) -> None:
-    """Draw the table, of the rows marked in the picture or of all, and one row of it in detail."""
-    order = said.order if rows is None else said.order[np.isin(said.order, rows)]
-    dark = point.dark_ink(dataset)
-    row = new_data_table.draw(seen.dataset, seen.fitted, said, order, seen.key, dark=dark)
-    name = markdown(str(seen.dataset.ids[row]))
-    st.subheader(f"{name}, taken apart", anchor=False)
-    found = parts(seen.fitted, seen.dataset.X[row], row)
-    st.html(point.built(seen.dataset, seen.fitted, found, dark=dark))
 
 
 def files(shown: Shown, seen: DescribedData, said: NewRowsVerdict) -> None:

@@ -22,7 +22,6 @@ from appca.data.numbers import minus, number, percent
 from appca.plots.components.components import component_image, data_uri, pixels_of
 from appca.ui.cards import pictures
 from appca.ui.cards.pictures import is_dark
-from appca.ui.cards.row_buttons import class_of
 from appca.ui.explore import point_choice
 from appca.ui.parts.selection_tools import select_button
 from appca.ui.parts.text import markdown, table, table_line, tag, words
@@ -180,10 +179,16 @@ def _neighbours(dataset: Dataset, found: NearRows, heading: str, where: str) -> 
                 if dataset.image_shape is not None:
                     st.html(_picture(dataset, row, 40))
                 st.button(
-                    markdown(class_of(dataset, row) or str(dataset.ids[row])),
+                    markdown(_class_of(dataset, row) or str(dataset.ids[row])),
                     key=f"look-{where}-{row}",
                     type="tertiary",
                     on_click=point_choice.show,
                     args=[dataset, row],
                     help=f"Look at {markdown(str(dataset.ids[row]))}",
                 )
+
+
+def _class_of(dataset: Dataset, row: int) -> str:
+    """Return the class of a row; empty without one."""
+    found = dataset.class_column
+    return str(found[0][found[1][row]]) if found and found[1][row] >= 0 else ""

@@ -1,4 +1,4 @@
-"""New rows as a table, those that fit least first, images beside their reconstruction."""
+"""Rows as a table, those that fit least first, and one of them taken apart."""
 
 from typing import TYPE_CHECKING
 
@@ -6,10 +6,13 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.data.new_data import NewRowsVerdict
+from appca.analysis.explore.point import parts, row_of
 from appca.analysis.explore.subspaces import title
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri
+from appca.ui.explore import point
+from appca.ui.parts.text import markdown
 from appca.ui.session.caching import by_key
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ def draw(
     *,
     dark: bool,
 ) -> int:
-    """Draw the table and return the row to look at: the one ticked, else the first.
+    """Draw the table and take apart the row that is ticked, else the first; return that row.
 
     `order` has the rows to list, at least one, those that fit least first; `key` names the numbers:
     another table is another widget. `dark` draws high values of images dark.
@@ -41,7 +44,7 @@ def draw(
         hide_index=True,
         width="stretch",
         height=HEIGHT,
-        key=f"new-data-table-{key}",
+        key=f"row-table-{key}",
         selection_mode="single-row",
         on_select="rerun",
         column_config=pictures,
@@ -50,7 +53,11 @@ def draw(
     if len(top) < len(order):
         st.caption(f"The {len(top)} that fit least of {len(order):,}; the saved file has all.")
     ticked = event["selection"]["rows"]
-    return int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
+    row = int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
+    st.subheader(f"{markdown(str(dataset.ids[row]))}, taken apart", anchor=False)
+    found = parts(fitted, row_of(dataset, fitted, row), row)
+    st.html(point.built(dataset, fitted, found, dark=dark))
+    return row
 
 
 def table_of(

@@ -1,15 +1,12 @@
 """The page Groups under AppTest: every tab has an answer, with and without a selection."""
 
 import numpy as np
-import pytest
 
 from appca.analysis.groups.selections import SelectionStore
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.runs.home import home
-from appca.ui.groups import unusual
 from appca.ui.session import services
-from tests.fitted_runs import fitted_run
 from tests.ui.conftest import address, go, healthy, html, sentences
 
 
@@ -63,9 +60,17 @@ def test_similar_neighbours_and_unusual_rows_answer(start):
     assert "Row digit-0" in html(app)
     assert sum(str(button.key).startswith("look-") for button in app.button) == 12
     app = healthy(go(app, "groups/unusual"))
-    assert html(app).count('data-act="select"') == unusual.MOST
+    table = app.dataframe[0].value
+    worst = table[["T² / limit", "Q / limit"]].max(axis=1)
+    assert worst.is_monotonic_decreasing, "the worst first"
+    assert (table["fits"] == np.where(worst > 1, "no", "yes")).all()
+    beyond = told(app).split(" of 1,797 rows")[0].rpartition("**")[2]
     app.button(key="unusual_select").click().run()
-    assert "sel" in address(healthy(app))
+    app = healthy(go(healthy(app), "groups/differences"))
+    assert f"{beyond} of 1,797 rows selected" in told(app)
+    app = healthy(go(app, "groups/unusual"))
+    app.button(key="unusual_row").click().run()
+    assert "1 of 1,797 rows selected" in told(healthy(go(app, "groups/differences")))
 
 
 def test_a_table_without_labels_has_all_tabs(start):
@@ -75,16 +80,4 @@ def test_a_table_without_labels_has_all_tabs(start):
     assert "of rows that lie close together" in told(app)
     for tab in ("differences", "named", "neighbours", "unusual"):
         healthy(go(app, f"groups/{tab}"))
-    assert "sd" in html(app), "the column that is rebuilt worst"
-
-
-@pytest.mark.parametrize("measure", unusual.MEASURES)
-def test_unusual_rows_come_worst_first(measure):
-    rng = np.random.default_rng(4)
-    active = rng.random((300, 3)) < 0.5
-    likely = rng.normal(size=300)
-    fitted = fitted_run(active, log_likelihood_rows=likely)
-    found = unusual.unusual(fitted, measure)
-    assert len(found.said) == min(len(found.rows), unusual.MOST)
-    if measure == "likelihood":
-        assert found.rows.tolist() == np.argsort(likely)[:3].tolist()
+    assert "rebuilt" in html(app), "the worst row is taken apart"
