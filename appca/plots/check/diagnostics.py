@@ -1,4 +1,4 @@
-"""Charts of sampled chains and of how sure a fit is: traces, spreads, bars."""
+"""Charts of sampled chains and of how sure a fit is: traces and bars."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -10,8 +10,6 @@ from appca.plots.palette import CATEGORICAL, MISSING
 HEIGHT = 270
 MOST_POINTS = 2000  # of a chain's line; a screen has no more columns
 CLIMB_SHOWN = 1.5  # of the burn-in's climb, in heights of what was kept
-BINS = 40
-DASHES = ("solid", "dash", "dot", "dashdot")  # chains differ in more than colour
 DOUBT = 0.5  # membership below this is doubtful
 DOUBTFUL = CATEGORICAL[1]
 SHADE = "rgba(128, 140, 155, 0.18)"  # of the burn-in, on white and on black
@@ -45,31 +43,6 @@ def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Fi
         ]
     )
     return _finish(figure, "sweep", name)
-
-
-def spreads(draws: np.ndarray, name: str) -> go.Figure:
-    """Draw how the draws of a quantity (chain, draw) are spread, one line a chain.
-
-    Each line has the share of the chain's draws in bins of one width; whole numbers have their own.
-    """
-    low, high = float(draws.min()), float(draws.max())
-    if np.array_equal(draws, np.round(draws)) and high - low < BINS:
-        edges = np.arange(low - 0.5, high + 1)
-    else:
-        edges = np.histogram_bin_edges(draws, BINS)
-    lines = [
-        go.Scatter(
-            x=(edges[1:] + edges[:-1]) / 2,
-            y=np.histogram(chain, edges)[0] / len(chain),
-            name=_chain(c),
-            mode="lines",
-            line={"color": _colour(c), "width": 2, "dash": DASHES[c % len(DASHES)], "shape": "hvh"},
-            hovertemplate=f"chain {c + 1}, %{{x:,.6g}}: %{{y:.1%}} of draws<extra></extra>",
-        )
-        for c, chain in enumerate(draws)
-    ]
-    figure = _finish(go.Figure(lines), name, "share of draws")
-    return figure.update_yaxes(rangemode="tozero", tickformat=".0%")
 
 
 def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go.Figure:

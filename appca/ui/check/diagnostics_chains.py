@@ -58,7 +58,7 @@ def folds(shown: Shown) -> None:
 
 @st.fragment
 def choose_trace(shown: Shown) -> None:
-    """Draw one quantity: its trace by chain, and beside it how the chains' draws are spread."""
+    """Draw the trace of one quantity by chain."""
     found = {
         name: draws
         for name, draws in invariants(shown.fitted.posterior).items()
@@ -76,12 +76,7 @@ def choose_trace(shown: Shown) -> None:
         persist_state="session",
         width=330,
     )
-    left, right = st.columns([3, 2], gap="medium")
-    with left:
-        figure = diagnostics.traces(found[name], capital(name), burn_in + thin, thin)
-        chart(figure, "chains_trace")
-    with right:
-        chart(diagnostics.spreads(found[name], capital(name)), "chains_spread")
+    chart(diagnostics.traces(found[name], capital(name), burn_in + thin, thin), "chains_trace")
 
 
 def number_words(draws: np.ndarray, most: int) -> str:

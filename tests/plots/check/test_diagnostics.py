@@ -1,7 +1,6 @@
 """Charts of chains and of sureness carry the numbers they claim."""
 
 import numpy as np
-import pytest
 
 from appca.plots.check import diagnostics
 
@@ -26,31 +25,6 @@ def test_a_long_trace_is_drawn_by_an_even_selection_at_the_right_sweeps():
     (line,) = diagnostics.traces(draws, "x").data
     assert len(line.x) == 2000
     np.testing.assert_array_equal(line.x, line.y + 1)
-
-
-def test_a_spread_is_one_and_sits_where_the_draws_are(seed):
-    draws = chains(seed, (2, 4000)) + np.array([[0.0], [6.0]])
-    figure = diagnostics.spreads(draws, "x")
-    for line, centre in zip(figure.data, (0.0, 6.0), strict=True):
-        step = line.x[1] - line.x[0]
-        assert line.y.sum() == pytest.approx(1.0)
-        assert (line.x * line.y).sum() == pytest.approx(centre, abs=0.15)
-        assert line.y.max() / step == pytest.approx(0.4, abs=0.06)  # of a standard normal
-    assert figure.data[0].line.dash != figure.data[1].line.dash
-
-
-def test_a_stuck_chain_still_has_a_spread():
-    draws = np.stack([np.full(50, 1.5), np.linspace(0, 3, 50)])
-    for line in diagnostics.spreads(draws, "x").data:
-        assert line.y.sum() == pytest.approx(1.0)
-
-
-def test_whole_numbers_have_a_place_each():
-    draws = np.array([[4, 4, 5, 5], [5, 5, 5, 7]])
-    first, second = diagnostics.spreads(draws, "components").data
-    np.testing.assert_array_equal(first.x, [4, 5, 6, 7])
-    np.testing.assert_array_equal(first.y, [0.5, 0.5, 0.0, 0.0])
-    np.testing.assert_array_equal(second.y, [0.0, 0.75, 0.0, 0.25])
 
 
 def test_the_burn_in_is_shaded_as_far_as_it_went():
