@@ -1,4 +1,4 @@
-"""Where new rows come from, a file or another data set, and how they fit the run's columns."""
+"""Files with new rows, and how they fit the run's columns."""
 
 import json
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from appca.data.columns import Matched, Wanted, matched, read_as, wanted_by
+from appca.data.columns import Matched, Wanted, read_as, wanted_by
 from appca.data.dataset import Dataset
 from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart, warm
@@ -19,8 +19,6 @@ from appca.ui.data.files.role_editor import Report
 from appca.ui.data.files.upload_forms import Options
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
-from appca.ui.session import services
-from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 
@@ -29,7 +27,6 @@ MISSING = {
     "mean": "Mean of the new rows",
     "drop": "Drop the rows",
 }
-SOURCES = {"file": "A file", "stored": "Another data set"}
 MOST_NAMES = 6
 MOST_FILES = 100  # that are sent one by one; far below the first failure
 
@@ -47,12 +44,7 @@ def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     st.caption(
         "Place new rows on the picture and see which of them do not fit. The fit stays as it is."
     )
-    wanted = wanted_by(dataset)
-    left, right = st.columns([1, 1.6], gap="large", vertical_alignment="top")
-    with left:
-        source = one_of("New rows from", SOURCES, key="new_data_source")
-    with right:
-        outcome = _from_file(shown, wanted) if source == "file" else _from_store(dataset, wanted)
+    outcome = _from_file(shown, wanted_by(dataset))
     if outcome is None:
         return None
     if outcome.matched is None:
@@ -155,31 +147,3 @@ def _check(files: list[UploadedFile]) -> None:
             f"{MOST_FILES}; take them out and give one zip of them."
         )
         raise InputError(msg)
-
-
-def _from_store(dataset: Dataset, wanted: Wanted) -> Arrival | None:
-    others = [one for one in services.datasets().list() if one.digest != dataset.digest]
-    if not others:
-        st.info("No other data set is open yet; open one on the page Data and come back.")
-        return None
-    names = {one.digest: f"{one.name} · {one.n_rows:,} rows × {one.n_features:,}" for one in others}
-    digest = st.selectbox(
-        "Data set",
-        names,
-        index=None,
-        format_func=names.__getitem__,
-        placeholder="choose one",
-        key=f"new-data-stored-{dataset.digest[:8]}",
-        persist_state="session",
-    )
-    if digest is None:
-        return None
-    try:
-        return Arrival(_matched(f"{digest} {dataset.digest}", digest, wanted), "", {})
-    except InputError as error:
-        return Arrival(None, str(error), {})
-
-
-@by_key(4)
-def _matched(digest: str, wanted: Wanted) -> Matched:
-    return matched(services.dataset(digest), wanted)

@@ -1,4 +1,4 @@
-"""The page New data: rows of a file and of another data set under the run on screen."""
+"""The page New data: rows of a file under the run on screen."""
 
 import io
 import zipfile
@@ -115,19 +115,14 @@ def test_images_of_another_size_are_refused_or_brought_to_size(start):
     assert "4 of 4 new rows do not fit" in words(app)
 
 
-def test_another_data_set_is_held_against_the_run_and_noise_stands_first(start):
-    digits = load("digits")
+def test_rows_of_an_array_are_held_against_the_run_and_noise_stands_first(start):
     rng = np.random.default_rng(0)
-    X = np.vstack([digits.X[:50], rng.uniform(0, 16, (5, 64))])
-    mixed = Dataset("mixed", X, np.arange(55), image_shape=(8, 8))
-    DatasetStore(home()).put(mixed)
-    app = start(PAGE)
-    app.segmented_control(key="new_data_source").set_value("stored").run()
-    (choice,) = [box for box in app.selectbox if box.label == "Data set"]
-    app = healthy(choice.select(mixed.digest).run())
+    pack = io.BytesIO()
+    np.save(pack, np.vstack([load("digits").X[:50], rng.uniform(0, 16, (5, 64))]))
+    app = healthy(upload(start(PAGE), ("mixed.npy", pack.getvalue(), "application/octet-stream")))
     (table,) = app.dataframe
     first = table.value.iloc[:5]
-    assert sorted(first["id"]) == ["50", "51", "52", "53", "54"]
+    assert sorted(first["id"]) == [f"row-{n}" for n in range(51, 56)]
     assert set(first["fits"]) == {"no"}
     assert all(uri.startswith("data:image/png") for uri in first["image"])
     assert all(uri.startswith("data:image/png") for uri in first["reconstruction"])
