@@ -70,23 +70,12 @@ def component_buttons(dataset: Dataset, shown: Shown) -> None:
 
 
 def model(shown: Shown) -> None:
-    """Draw the model file, and how it is used."""
+    """Draw the model file, and the line that reads it."""
     name = f"model-{shown.config.id}.npz"
     st.subheader("Model", anchor=False, help=MODEL)
     made = partial(model_bytes, shown.config, shown.fitted, shown.info)
     save_button("Save model", kept(shown, made), name, key="model")
-    with st.expander("How to use it"):
-        lines = [
-            "from appca import load_model",
-            "",
-            f'model = load_model("{name}")',
-            "model.transform(X)  # scores of rows X, in units of the data",
-            "model.allocate(X)  # which components each row uses",
-            "model.score_samples(X)  # log-likelihood of each row",
-        ]
-        st.code("\n".join(lines), language="python", wrap_lines=True)
-        command = f"python -m appca project {name} rows.csv --out projections.csv"
-        st.code(command, language="bash", wrap_lines=True)
+    st.code(f'model = appca.load_model("{name}")', language="python", wrap_lines=True)
 
 
 def standing_figures(dataset: Dataset, shown: Shown, rows: np.ndarray | None, colour: str) -> None:
