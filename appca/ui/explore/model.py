@@ -15,7 +15,8 @@ from appca.runs.run import RunInfo
 from appca.storage.wording import counted
 from appca.ui.data.preprocessing_form import preprocessing
 from appca.ui.frame.place import place_of_fits, place_of_run
-from appca.ui.parts.text import ended, fact_list, markdown, nats_per_row
+from appca.ui.frame.status import ending
+from appca.ui.parts.text import fact_list, markdown, nats_per_row
 from appca.ui.parts.widgets import around
 from appca.ui.session import fitting, state
 from appca.ui.session.callbacks import guarded
@@ -193,14 +194,12 @@ def fit_facts(shown: Shown) -> dict[str, str]:
     """Return how the fit went, name by name."""
     info, fitted = shown.info, shown.fitted
     latent = fitted.latent_variance
-    work = counted(info.n_iter, "sweep" if shown.config.is_sampled else "iteration")
     spread = f"{latent.min():.3g}" + (f" to {latent.max():.3g}" if np.ptp(latent) > 0 else "")
     return {
         "Log-likelihood": nats_per_row(info),
         "Explained": f"{percent(explained_share(fitted), 1)} of the variance",
         "Doubtful rows": percent(float(np.mean(fitted.membership < DOUBTFUL)), 1),
-        "Ended": ended(info.stop_reason),
-        "Work": f"{work} in {duration(info.seconds)}",
+        "Ended": f"{ending(shown)} in {duration(info.seconds)}",
         "Noise variance": f"{fitted.noise_variance:.4g}",
         "Factor variance": spread,
         **_learned(fitted),

@@ -51,18 +51,21 @@ def draw(place: st.delta_generator.DeltaGenerator) -> None:
 
 def outcome(found: fitting.Shown) -> str:
     """Say how a fit ended and how well it describes the data."""
+    imported = " · imported" if found.config.imported is not None else ""
+    return f"{ending(found)} · {nats_per_row(found.info)}{imported}"
+
+
+def ending(found: fitting.Shown) -> str:
+    """Say how a fit ended."""
     info, config = found.info, found.config
     n = counted(info.n_iter, "sweep" if config.is_sampled else "iteration")
     if config.stopped_at is not None:
-        how = f"Stopped by hand after {n}"
-    elif still_improves(found):
-        how = f"Still improving after {n}"
-    elif info.stop_reason == "closed form":
-        how = "Solved directly"
-    else:
-        how = n if config.is_sampled else f"Converged after {n}"
-    imported = " · imported" if config.imported is not None else ""
-    return f"{how} · {nats_per_row(info)}{imported}"
+        return f"Stopped by hand after {n}"
+    if still_improves(found):
+        return f"Still improving after {n}"
+    if info.stop_reason == "closed form":
+        return "Solved directly"
+    return n if config.is_sampled else f"Converged after {n}"
 
 
 def still_improves(found: fitting.Shown) -> bool:

@@ -15,25 +15,6 @@ _MADE_INTO_OTHERS = re.compile(
 )
 
 
-def ended(reason: str) -> str:
-    """Return an estimator's stop reason for people; one that is not known stays as it is."""
-    limit = re.match(r"reached max_iter=(\d+)", reason)
-    if limit:
-        return (
-            f"stopped after {int(limit[1]):,} iterations, before it had converged; allow more "
-            "under “Further settings”"
-        )
-    if reason.startswith("converged") and "slots" in reason:
-        return "converged: hardly any row changed its components"
-    if reason.startswith("converged"):
-        several = re.search(r"the last (\d+) iterations", reason)
-        last = f"the last {several[1]} iterations" if several else "the last iteration"
-        return f"converged: little improvement over {last}"
-    if reason.startswith("stopped by the callback"):
-        return "stopped by hand, kept as it was then"
-    return "solved directly" if reason == "closed form" else reason
-
-
 def nats_per_row(info: RunInfo) -> str:
     """Return a run's log-likelihood a row in words."""
     return f"{nats(info.log_likelihood / info.n_rows)} per row"

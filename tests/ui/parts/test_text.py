@@ -25,27 +25,6 @@ def test_durations_are_rough(seconds, said):
     assert duration(seconds) == said
 
 
-@pytest.mark.parametrize(
-    ("reason", "said"),
-    [
-        (
-            "converged: improvement below tol over the last 10 iterations",
-            "converged: little improvement over the last 10 iterations",
-        ),
-        (
-            "converged: improvement below tol over the last iteration",
-            "converged: little improvement over the last iteration",
-        ),
-        ("reached max_iter=5000 before it converged", "5,000"),
-        ("stopped by the callback", "by hand"),
-        ("closed form", "directly"),
-        ("something new", "something new"),
-    ],
-)
-def test_stop_reasons_are_put_in_words(reason, said):
-    assert said in text.ended(reason)
-
-
 def test_a_log_likelihood_has_a_true_minus_and_a_comma():
     assert text.nats_per_row(info_of(log_likelihood=-2469.14, n_rows=2)) == "−1,234.57 nats per row"
 
