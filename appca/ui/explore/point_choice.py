@@ -1,7 +1,5 @@
 """Which row the page Point shows: by id or number, or stepping through the selection."""
 
-import re
-
 import numpy as np
 import streamlit as st
 
@@ -13,7 +11,7 @@ from appca.ui.session.state import KEYS
 PARAMETER = "row"  # in the address
 WANTED = "point_wanted"
 LONGEST = 200  # characters
-NUMBER = re.compile(r"(row )?(\d{1,15}|\d{1,3}(?:,\d{3}){1,4})", re.IGNORECASE)
+LONGEST_NUMBER = 16  # digits
 
 
 def chosen(dataset: Dataset) -> int:
@@ -31,8 +29,7 @@ def chosen(dataset: Dataset) -> int:
             st.session_state[WANTED] = wanted[:LONGEST]  # as if it had been typed
     row: int = min(rows[dataset.digest], dataset.n_rows - 1)
     st.query_params[PARAMETER] = str(dataset.ids[row])
-    value: int = row
-    return value
+    return row
 
 
 def show(dataset: Dataset, row: int) -> None:
@@ -69,19 +66,14 @@ def choose(dataset: Dataset) -> int:
 def find(dataset: Dataset, text: str) -> int | None:
     """Return the row a text stands for: by its id, else its number from 1, else part of its id.
 
-    Numbers may be written as they are shown: "1,234", or "row 1,234", which is no part of an id.
     Of several rows whose ids have that part it is the first, as in the search of the picture.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    text : str
     """
     text = text.strip()
     exact = _by_id(dataset, text)
-    exact = _by_number(dataset, text) if exact is None else exact
     if exact is not None or not text:
         return exact
+    if text.isdecimal() and len(text) < LONGEST_NUMBER and 1 <= int(text) <= dataset.n_rows:
+        return int(text) - 1
     found = np.flatnonzero(np.char.find(np.char.lower(dataset.ids), text.lower()) >= 0)
     return int(found[0]) if len(found) else None
 
@@ -89,17 +81,6 @@ def find(dataset: Dataset, text: str) -> int | None:
 def _by_id(dataset: Dataset, text: str) -> int | None:
     found = np.flatnonzero(dataset.ids == text)
     return int(found[0]) if len(found) else None
-
-
-def _by_number(dataset: Dataset, text: str) -> int | None:
-    written = NUMBER.fullmatch(text)
-    if written is None:
-        return None
-    digits = written[2].replace(",", "")
-    named = None if written[1] else _by_id(dataset, digits)
-    if named is not None:
-        return named
-    return int(digits) - 1 if 1 <= int(digits) <= dataset.n_rows else None
 
 
 def _alone(dataset: Dataset) -> int | None:

@@ -49,11 +49,7 @@ def config_of(dataset: Dataset, shown: Shown) -> EmbeddingConfig | None:
     """Return the map of the present settings; None where there are too few rows for any."""
     chosen = st.session_state.get(KEYS.umap) or {}
     usual = {"n_neighbors": min(NEIGHBOURS, dataset.n_rows - 1)}
-    own = {
-        name: chosen[name]
-        for name in ("n_neighbors", "spread", "min_dist", "start")
-        if name in chosen
-    }
+    own = {name: chosen[name] for name in ("n_neighbors", "min_dist", "start") if name in chosen}
     run = shown.config.id if own.get("start") == "appca" else None
     try:
         return EmbeddingConfig(dataset.digest, shown.config.preprocessing, run=run, **(usual | own))

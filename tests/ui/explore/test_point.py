@@ -43,20 +43,16 @@ def test_a_row_is_linked_by_its_id_and_found_by_id_number_or_part(start):
 @pytest.mark.parametrize(
     ("ids", "text", "found"),
     [
-        ("row-{}", "1,234", "row-1234"),
-        ("row-{}", "row 1,234", "row-1234"),
-        ("row-{}", "Row 7", "row-7"),
-        ("{}", "1,234", "1234"),
-        ("{}", "row 1,234", "1234"),
-        ("1{}", "1,234", "1234"),
-        ("1{}", "row 1,234", "11234"),
+        ("{}", "1234", "1234"),
+        ("1{}", "1234", "1234"),
         ("row {}", "row 7", "row 7"),
-        ("row-{}", "1,23", None),
-        ("row-{}", "1,500", None),
+        ("row-{}", "W-123", "row-123"),
+        ("row-{}", "1234", "row-1234"),
+        ("row-{}", "1301", None),
         ("row-{}", "9" * 5000, None),
     ],
 )
-def test_a_number_is_found_as_it_is_written_on_the_page(ids, text, found):
+def test_a_row_is_found_by_its_id_its_number_or_a_part_of_its_id(ids, text, found):
     names = np.array([ids.format(row + 1) for row in range(1300)])
     dataset = Dataset("t", np.arange(2600.0).reshape(1300, 2), names)
     row = point_choice.find(dataset, text)
