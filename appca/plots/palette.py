@@ -87,26 +87,9 @@ def colour_by(name: str, column: np.ndarray) -> Colour:
     return Colour("category", name, codes, names)
 
 
-def levels(colour: Colour, n_rows: int) -> Levels:
-    """Reduce a colouring to one code per row and a table of colours.
-
-    Raises
-    ------
-    ValueError
-        When there is not one value per row, or the kind is unknown.
-    """
-    if len(colour.values) != n_rows:
-        message = (
-            f"The colouring {colour.name!r} has {len(colour.values):,} values for {n_rows:,} rows; "
-            "give one value a row."
-        )
-        raise ValueError(message)
-    if colour.kind == "category":
-        return _category_levels(colour)
-    if colour.kind == "number":
-        return _number_levels(colour)
-    message = f"A colouring is of kind 'category' or 'number'; got {colour.kind!r}."
-    raise ValueError(message)
+def levels(colour: Colour) -> Levels:
+    """Reduce a colouring to one code per row and a table of colours."""
+    return _category_levels(colour) if colour.kind == "category" else _number_levels(colour)
 
 
 def class_colour(code: int, count: int | None = None) -> str:
@@ -139,12 +122,6 @@ def to_hex(rgb: np.ndarray) -> str:
 def _category_levels(colour: Colour) -> Levels:
     count = len(colour.names)
     codes = np.asarray(colour.values)
-    if codes.size and codes.max() >= count:
-        message = (
-            f"The colouring {colour.name!r} has code {int(codes.max())} but {count} class names; "
-            "codes count from 0 into the names."
-        )
-        raise ValueError(message)
     dtype = np.uint8 if count < 256 else np.uint16
     table = (*(class_colour(code, count) for code in range(count)), MISSING)
     shapes = (*map(class_shape, range(count)), "circle")

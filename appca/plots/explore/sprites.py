@@ -1,7 +1,4 @@
-"""Thumbnails of rows that are images, and which of them come first in a sample."""
-
-from collections.abc import Callable
-from typing import NamedTuple
+"""Thumbnails of rows that are images, and a fair sample of rows."""
 
 import numpy as np
 from PIL import Image
@@ -11,25 +8,19 @@ from appca.data.dataset import Dataset
 SHEET_SIDE = 2048  # pixels; every WebGL-era browser decodes this size
 LARGEST_TILE = 128  # larger images are reduced; the hover card shows no more than this
 JUDGED = 200  # images by which strokes are told from photographs
-SEED = 20  # of the priority; any fixed number will do, but it must not change between reruns
+SEED = 20  # of the sample; any fixed number will do, but it must not change between reruns
 
 
-class Sprites(NamedTuple):
-    """The thumbnails of a data set, made on demand."""
-
-    tile: tuple[int, int]  # height and width, pixels
-    style: str  # "ink": grey strokes on black, drawn in the class colour; "photo": as it is
-    priority: np.ndarray  # (N,) a permutation of the rows: the lowest are a fair sample
-    images: Callable[[np.ndarray], np.ndarray]
+def sample(n_rows: int, most: int) -> np.ndarray:
+    """Return at most so many row numbers drawn at random, ascending; the same ones each time."""
+    return np.sort(np.random.default_rng(SEED).permutation(n_rows)[:most])
 
 
-def sprites_of(dataset: Dataset) -> Sprites | None:
-    """Describe the thumbnails of a data set; None where its rows are not images."""
+def is_ink(dataset: Dataset) -> bool:
+    """Whether rows are images of strokes, bright on black as stored."""
     if dataset.image_shape is None:
-        return None
-    priority = np.random.default_rng(SEED).permutation(dataset.n_rows)
-    style = style_of(dataset.images(np.sort(np.argsort(priority)[:JUDGED])))
-    return Sprites(tile_of(dataset.image_shape), style, priority, dataset.images)
+        return False
+    return style_of(dataset.images(sample(dataset.n_rows, JUDGED))) == "ink"
 
 
 def tile_of(image_shape: tuple[int, ...]) -> tuple[int, int]:
@@ -57,9 +48,9 @@ def style_of(images: np.ndarray) -> str:
     return "ink" if lit.size and on_black and np.mean(lit > 200) >= 0.3 else "photo"
 
 
-def tiles_of(sprites: Sprites, rows: np.ndarray) -> np.ndarray:
-    """Give the rows' images at tile size, (n, h, w) or (n, h, w, 3) uint8."""
-    return resized(sprites.images(np.asarray(rows)), sprites.tile)
+def tiles_of(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
+    """Give the images of rows at tile size, (n, h, w) or (n, h, w, 3) uint8."""
+    return resized(dataset.images(rows), tile_of(dataset.image_shape or ()))
 
 
 def resized(images: np.ndarray, tile: tuple[int, int]) -> np.ndarray:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri
-from appca.plots.explore.sprites import Sprites, resized, sprites_of
+from appca.plots.explore import sprites
 from appca.plots.groups.group import image_row
 from appca.ui.session.caching import by_key
 
@@ -19,24 +19,18 @@ def is_dark() -> bool:
     return bool(st.context.theme.type == "dark")
 
 
-def sprites(dataset: Dataset) -> Sprites | None:
-    """Return the thumbnails of a data set, None when its rows are not images."""
-    return _sprites(dataset.digest, dataset)
-
-
-_sprites = by_key(8)(sprites_of)
-
-
 def is_ink(dataset: Dataset) -> bool:
     """Whether rows are images of strokes, bright on black as stored."""
-    found = sprites(dataset)
-    return found is not None and found.style == "ink"
+    return _is_ink(dataset.digest, dataset)
+
+
+_is_ink = by_key(64)(sprites.is_ink)
 
 
 def tiles(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
     """Return the images of rows, uint8 (n, h, w) or (n, h, w, 3), as they are drawn here."""
     images = dataset.images(np.asarray(rows))
-    return on_page(dataset, resized(images, _size(images.shape[1:3])))
+    return on_page(dataset, sprites.resized(images, _size(images.shape[1:3])))
 
 
 def on_page(dataset: Dataset, images: np.ndarray) -> np.ndarray:

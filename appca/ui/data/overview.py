@@ -7,7 +7,7 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import about, percent, size
 from appca.data.readers.intake import duplicate_rows
 from appca.plots.components.components import montage
-from appca.plots.explore.sprites import tiles_of
+from appca.plots.explore.sprites import sample, tiles_of
 from appca.storage.wording import counted, shortened
 from appca.ui.cards import pictures as images
 from appca.ui.frame.place import place_of_fits
@@ -63,11 +63,10 @@ def _source(dataset: Dataset) -> str:
 
 def pictures(dataset: Dataset) -> None:
     """Draw a sample of the images, or the first rows as a table."""
-    sprites = images.sprites(dataset)
-    if sprites is None:
+    if dataset.image_shape is None:
         preview_table(dataset, np.arange(min(TABLE_ROWS, dataset.n_rows)))
         return
-    rows = np.sort(np.argsort(sprites.priority)[: COLUMNS * LINES])
+    rows = sample(dataset.n_rows, COLUMNS * LINES)
     with st.container(key="pictures"):
         alt = f"{counted(len(rows), 'image')} of the data set"
         st.image(sheet_of(dataset, rows, COLUMNS), width="stretch", alt=alt)
@@ -90,9 +89,7 @@ def preview_table(dataset: Dataset, rows: np.ndarray) -> None:
 
 def sheet_of(dataset: Dataset, rows: np.ndarray, columns: int) -> np.ndarray:
     """Return the images of rows in one picture; ink is dark on a light page."""
-    sprites = images.sprites(dataset)
-    assert sprites is not None  # the rows are images
-    return drawn(dataset, tiles_of(sprites, rows), columns)
+    return drawn(dataset, tiles_of(dataset, rows), columns)
 
 
 def drawn(dataset: Dataset, tiles: np.ndarray, columns: int) -> np.ndarray:

@@ -8,9 +8,8 @@ from appca.data.numbers import fixed, percent
 from appca.data.preprocessing import Fitted
 from appca.data.vae.autoencoder import Autoencoder
 from appca.plots.curves import loss
-from appca.plots.explore.sprites import Sprites, resized, tiles_of
+from appca.plots.explore.sprites import resized, sample, tile_of, tiles_of
 from appca.storage.wording import counted
-from appca.ui.cards import pictures
 from appca.ui.data.overview import drawn
 from appca.ui.parts.chart import chart
 from appca.ui.session.caching import by_key
@@ -44,9 +43,8 @@ def view(dataset: Dataset, fitted: Fitted, key: str) -> None:
         f"row in {counted(len(ends), 'epoch')}; where the curve still falls, more epochs help."
     )
     chart(loss(ends), f"vae-loss-{key}")
-    sprites = pictures.sprites(dataset)
-    if sprites is not None:
-        _pictures(dataset, fitted, sprites)
+    if dataset.image_shape is not None:
+        _pictures(dataset, fitted)
 
 
 def kept_share(dataset: Dataset, fitted: Fitted) -> tuple[float, int]:
@@ -68,17 +66,17 @@ def kept_share(dataset: Dataset, fitted: Fitted) -> tuple[float, int]:
 _kept = by_key(16)(kept_share)
 
 
-def _pictures(dataset: Dataset, fitted: Fitted, sprites: Sprites) -> None:
-    rows = np.sort(np.argsort(sprites.priority)[:COLUMNS])
+def _pictures(dataset: Dataset, fitted: Fitted) -> None:
+    rows = sample(dataset.n_rows, COLUMNS)
     again = fitted.inverse_transform(fitted.transform(dataset.X[rows]))
     codes = np.random.default_rng(0).standard_normal((2 * COLUMNS, fitted.n_features))
     invented = fitted.inverse_transform(codes.astype(np.float32))
-    pairs = np.concatenate([tiles_of(sprites, rows), _tiles(dataset, again, sprites)])
+    pairs = np.concatenate([tiles_of(dataset, rows), _tiles(dataset, again)])
     with st.container(key="vae-pictures"):
         alt = f"{COLUMNS} rows of the data above what their codes are decoded to"
         st.image(drawn(dataset, pairs, COLUMNS), width="stretch", alt=alt)
         st.caption("Rows of the data, and below each what its code is decoded to.")
-        sheet = drawn(dataset, _tiles(dataset, invented, sprites), COLUMNS)
+        sheet = drawn(dataset, _tiles(dataset, invented), COLUMNS)
         alt = f"{len(codes)} pictures decoded from codes drawn at random"
         st.image(sheet, width="stretch", alt=alt)
         st.caption("Pictures of no row: decoded from codes drawn at random.")
@@ -91,5 +89,5 @@ def _encoder(fitted: Fitted) -> Autoencoder:
     return fitted.vae
 
 
-def _tiles(dataset: Dataset, values: np.ndarray, sprites: Sprites) -> np.ndarray:
-    return resized(dataset.as_images(values), sprites.tile)
+def _tiles(dataset: Dataset, values: np.ndarray) -> np.ndarray:
+    return resized(dataset.as_images(values), tile_of(dataset.image_shape or ()))

@@ -8,9 +8,9 @@ from appca.analysis.groups.group_words import sentence
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.plots.explore.scene.colours import colour_of
+from appca.plots.explore.sprites import sample
 from appca.plots.palette import Colour, colour_by, levels
 from appca.storage.errors import InputError
-from appca.ui.cards import pictures
 from appca.ui.data.overview import sheet_of
 from appca.ui.export import button
 from appca.ui.parts.selection_tools import tools
@@ -61,7 +61,7 @@ def class_bars(classes: Colour, mask: np.ndarray) -> str:
     counts = np.bincount(codes[(codes >= 0) & mask], minlength=len(classes.names))
     order = np.argsort(-counts, kind="stable")
     there = order[counts[order] > 0]
-    table = levels(classes, len(codes)).table
+    table = levels(classes).table
     lines = ""
     for code in there[:MOST_BARS]:
         width = f"width:{counts[code] / counts.max():.0%};background:{table[code]}"
@@ -79,10 +79,9 @@ def _first_label(dataset: Dataset) -> Colour | None:
 
 
 def _pictures(dataset: Dataset, rows: np.ndarray) -> None:
-    sprites = pictures.sprites(dataset)
-    if sprites is None:
+    if dataset.image_shape is None:
         return
-    chosen = np.sort(rows[np.argsort(sprites.priority[rows])][:IMAGES])
+    chosen = rows[sample(len(rows), IMAGES)]
     with st.container(key="pictures"):
         alt = f"{len(chosen)} of the selected images"
         st.image(sheet_of(dataset, chosen, A_LINE), width="stretch", alt=alt)

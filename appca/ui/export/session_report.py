@@ -4,13 +4,11 @@ It is made of what is stored, without a look at the page, so that it can be made
 pressed. It opens without a network; texts from files are shown literally.
 """
 
-import numpy as np
-
 from appca.analysis.components.components import common
 from appca.analysis.explore.subspaces import Subspace, ranked, title
 from appca.data.numbers import number, percent
 from appca.plots.components.components import montage
-from appca.plots.explore.sprites import sprites_of, tiles_of
+from appca.plots.explore.sprites import is_ink, sample, tiles_of
 from appca.plots.export.report_page import (
     code,
     drawn,
@@ -55,11 +53,10 @@ def report(material: Material, script: str) -> str:
 def _data(material: Material) -> str:
     dataset = material.dataset
     parts = [facts(data_facts(dataset) | {"Digest (SHA-256)": dataset.digest})]
-    sprites = sprites_of(dataset)
-    if sprites is not None:
-        rows = np.sort(np.argsort(sprites.priority)[:SAMPLE])
-        tiles = tiles_of(sprites, rows)
-        sheet = montage(255 - tiles if sprites.style == "ink" else tiles, SAMPLE_COLUMNS)
+    if dataset.image_shape is not None:
+        rows = sample(dataset.n_rows, SAMPLE)
+        tiles = tiles_of(dataset, rows)
+        sheet = montage(255 - tiles if is_ink(dataset) else tiles, SAMPLE_COLUMNS)
         text = f"{counted(len(rows), 'row')} drawn at random"
         parts.append(image(sheet, text, round(SAMPLE_WIDTH * sheet.shape[0] / sheet.shape[1])))
     return section("Data", *parts)

@@ -67,5 +67,5 @@ def test_a_feature_of_few_whole_numbers_is_a_scale_and_its_missing_cells_are_unk
     colour = colours.colour_of(dataset, run_of(4, 2, 1), "feature:0")
     assert (colour.kind, colour.name) == ("number", "<b>")
     np.testing.assert_array_equal(colour.values, [0, np.nan, 2, 1])
-    drawn = levels(colour, 4)
+    drawn = levels(colour)
     assert [drawn.table[code] == MISSING for code in drawn.codes] == [False, True, False, False]

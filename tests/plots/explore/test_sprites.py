@@ -28,20 +28,22 @@ def numbered(n: int, shape: tuple[int, ...]) -> np.ndarray:
 def test_every_row_has_its_own_image(shape):
     images = numbered(97, shape)
     rows = np.array([96, 0, 41])
-    pictures = sprites.sprites_of(dataset(images))
-    np.testing.assert_array_equal(sprites.tiles_of(pictures, rows), images[rows])
+    np.testing.assert_array_equal(sprites.tiles_of(dataset(images), rows), images[rows])
 
 
-def test_the_order_is_a_permutation_and_the_same_in_every_session():
-    pictures = [sprites.sprites_of(dataset(numbered(500, (3, 3)))) for _ in range(2)]
-    np.testing.assert_array_equal(*(p.priority for p in pictures))
-    np.testing.assert_array_equal(np.sort(pictures[0].priority), np.arange(500))
+def test_a_sample_is_of_different_rows_in_order_and_the_same_in_every_session():
+    found = sprites.sample(500, 40)
+    np.testing.assert_array_equal(found, sprites.sample(500, 40))
+    assert len(found) == 40
+    assert (np.diff(found) > 0).all()
+    assert found[0] < 100
+    assert 400 < found[-1] < 500
+    np.testing.assert_array_equal(sprites.sample(7, 40), np.arange(7))
 
 
 def test_large_images_are_reduced():
-    pictures = sprites.sprites_of(dataset(np.zeros((20, 300, 200), np.uint8)))
-    assert pictures.tile == (128, 85)
-    assert sprites.tiles_of(pictures, np.arange(2)).shape == (2, 128, 85)
+    large = dataset(np.zeros((20, 300, 200), np.uint8))
+    assert sprites.tiles_of(large, np.arange(2)).shape == (2, 128, 85)
 
 
 def test_handwriting_is_ink_and_shaded_objects_are_photographs():
@@ -57,6 +59,8 @@ def test_handwriting_is_ink_and_shaded_objects_are_photographs():
     assert sprites.style_of(np.zeros((3, 4, 4), np.uint8)) == "photo"
 
 
-def test_rows_that_are_no_images_have_none():
-    table = SimpleNamespace(digest="d", n_rows=3, image_shape=None, images=None)
-    assert sprites.sprites_of(table) is None
+def test_rows_that_are_no_images_are_no_ink():
+    assert not sprites.is_ink(SimpleNamespace(n_rows=3, image_shape=None))
+    strokes = np.zeros((30, 8, 8), np.uint8)
+    strokes[:, 3] = 255
+    assert sprites.is_ink(dataset(strokes))

@@ -119,7 +119,7 @@ def _of_rows(
         headers[name], buffers[f"order.{name}"] = layout.header, layout.order
     colours = {}
     for name, colour in colourings.items():
-        colours[name], buffers[f"codes.{name}"] = _colouring(colour, dataset.n_rows)
+        colours[name], buffers[f"codes.{name}"] = _colouring(colour)
     hover, texts = hover_buffers(dataset.ids, lines)
     sheets = sheets_of(dataset, usage.priority)
     meta = {
@@ -137,9 +137,9 @@ def _of_rows(
     return Scene(meta, buffers | texts, sheets, None)
 
 
-def _colouring(colour: palette.Colour, n_rows: int) -> tuple[dict[str, Any], np.ndarray]:
+def _colouring(colour: palette.Colour) -> tuple[dict[str, Any], np.ndarray]:
     """Return a colouring for the header and its codes (N,); the last code is for missing values."""
-    levels = palette.levels(colour, n_rows)
+    levels = palette.levels(colour)
     header: dict[str, Any] = {
         "kind": "category" if colour.kind == "category" else "quantity",
         "title": colour.name,
