@@ -34,7 +34,8 @@ def start_compiler(modules: Sequence[str], niceness: int = 19) -> "subprocess.Po
     its workers. Where it is there already the process ends within two seconds.
     """
     code = (
-        "import os, sys; from importlib import import_module\n"
+        "import gc, os, sys; from importlib import import_module\n"
+        "gc.disable()\n"  # a tenth of the time
         "getattr(os, 'nice', int)(int(sys.argv[1]))\n"
         "for name in sys.argv[2:]: import_module(name).compile_ahead()"
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from appca.models.algebra.compiled import reassociated
 
-QUAD, OCTET = 4, 8  # directions, and rows, that go through together
+QUAD = 4  # directions, or rows, that go through together
 
 
 def suits(n_features: int, n_directions: int) -> bool:
@@ -54,24 +54,16 @@ def add_outer(X: Any, S: Any, A: Any) -> None:
     Parameters
     ----------
     X : (n, d) rows.
-    S : (K, at least n rounded up to eights), zero from n on, K even.
+    S : (K, at least n rounded up to fours), zero from n on, K even.
     """
     n, d = X.shape
-    for i in range(0, n, OCTET):
-        last = n - 1
-        i1, i2, i3, i4 = min(i + 1, last), min(i + 2, last), min(i + 3, last), min(i + 4, last)
-        i5, i6, i7 = min(i + 5, last), min(i + 6, last), min(i + 7, last)
+    for i in range(0, n, QUAD):
+        i1 = i + 1 if i + 1 < n else i
+        i2, i3 = i + 2 if i + 2 < n else i, i + 3 if i + 3 < n else i
         for k in range(0, len(S), 2):
             s0, s1, s2, s3 = S[k, i], S[k, i + 1], S[k, i + 2], S[k, i + 3]
-            s4, s5, s6, s7 = S[k, i + 4], S[k, i + 5], S[k, i + 6], S[k, i + 7]
             t0, t1, t2, t3 = S[k + 1, i], S[k + 1, i + 1], S[k + 1, i + 2], S[k + 1, i + 3]
-            t4, t5, t6, t7 = S[k + 1, i + 4], S[k + 1, i + 5], S[k + 1, i + 6], S[k + 1, i + 7]
             for j in range(d):
                 x0, x1, x2, x3 = X[i, j], X[i1, j], X[i2, j], X[i3, j]
-                x4, x5, x6, x7 = X[i4, j], X[i5, j], X[i6, j], X[i7, j]
-                A[k, j] += (s0 * x0 + s1 * x1 + s2 * x2 + s3 * x3) + (
-                    s4 * x4 + s5 * x5 + s6 * x6 + s7 * x7
-                )
-                A[k + 1, j] += (t0 * x0 + t1 * x1 + t2 * x2 + t3 * x3) + (
-                    t4 * x4 + t5 * x5 + t6 * x6 + t7 * x7
-                )
+                A[k, j] += (s0 * x0 + s1 * x1) + (s2 * x2 + s3 * x3)
+                A[k + 1, j] += (t0 * x0 + t1 * x1) + (t2 * x2 + t3 * x3)

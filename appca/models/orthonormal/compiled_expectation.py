@@ -123,52 +123,6 @@ def _by_blas(X: Array, W: Array, q: Array, n_active: int) -> tuple[float, Array,
     return value, (X.T @ S).astype(np.float64), totals
 
 
-def by_points(a: Array, n_active: int) -> tuple[Array, Array]:
-    """Return log e_L (n,) and inclusion (n, K) for logits a (n, K), see the kernels it calls."""
-    from appca.models.algebra.exponential_kernels import LANES
-
-    n, K = a.shape
-    lanes = np.zeros((-(-n // LANES), K, LANES))
-    r, log_e = np.empty_like(lanes), np.empty((len(lanes), LANES))
-    for b, part in enumerate(lanes):
-        rows = a[b * LANES : (b + 1) * LANES]
-        part[:, : len(rows)] = rows.T
-    room = _Points(K, n_active)
-    for part, own_r, own_log in zip(lanes, r, log_e, strict=True):
-        room.include(part, own_r, own_log)
-    return log_e.ravel()[:n], r.transpose(0, 2, 1).reshape(-1, K)[:n]
-
-
-class _Points:
-    """Room for what `poisson_binomial_kernels` hand to each other."""
-
-    def __init__(self, n_components: int, n_active: int) -> None:
-        from appca.models.algebra.exponential_kernels import LANES
-        from appca.models.orthonormal.poisson_binomial_kernels import MOST_POINTS
-
-        K, self._n_active = n_components, n_active
-        self._odds, self._probability = np.empty((2, K, LANES)), np.empty((2, K, LANES))
-        self._at, self._ends, self._spread = (np.empty((m, LANES)) for m in (2, 2, 3))
-        self._right, self._x, power = np.empty((2, LANES)), np.empty(LANES), np.empty(LANES)
-        self._room = self._x, power, power.view(np.int64)
-        self._turn, self._product = (np.empty((m, MOST_POINTS, LANES)) for m in (3, 2))
-
-    def include(self, a: Array, r: Array, log_e: Array) -> None:
-        """Write inclusion r (K, LANES) and log e_L (LANES,) for logits a (K, LANES)."""
-        from appca.models.orthonormal import poisson_binomial_kernels as kernels
-
-        L, at, ends, total = self._n_active, self._at, self._ends, self._right[0]
-        ends[0], ends[1] = a.min(axis=0), a.max(axis=0)
-        kernels.bracket(a, L, ends[0], ends[1], self._x, at[0])
-        kernels.odds_of(a, at[0], self._odds, self._room)
-        kernels.tilt_to_mean(self._odds, L, at[1], ends, self._spread, self._probability)
-        n = kernels.points(self._spread[1], len(a), L, self._turn, self._right[1])
-        kernels.characteristic(self._probability, self._turn, n, *self._product)
-        kernels.transform(self._product, self._turn, n, L, total)
-        kernels.inclusion(self._probability, self._turn, n, self._product, total, r, self._x)
-        kernels.logarithm(a, L, at, self._probability, self._right, log_e)
-
-
 def compile_ahead() -> None:
     """Compile the E steps for both precisions, once a machine, so that no fit waits for it."""
     many = em.MANY_SWAPS

@@ -17,7 +17,7 @@ import numpy as np
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
-from appca.models.polynomials import subsets
+from appca.models.polynomials import poisson_binomial, subsets
 from appca.models.rows.observations import Block, Observations
 
 NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding, not noise
@@ -27,9 +27,9 @@ NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding,
 # whole fits take half a second without. The app's first picture, of 1,797 digits at K = 4, L = 2,
 # is below, so that on a fresh machine it need not wait for the compiler.
 LEAST_COMPILED, MOST_COUNTED = 20_000, 15
-# Swaps from which a Fourier transform costs less than a table of counts, see
-# `poisson_binomial_kernels`. Measured, microseconds a row: K = 30, L = 15: 1.9 by a table and 3.6
-# by points; 50, 25: 3.2 and 6.1; 100, 25: 5.1 and 10.5; 100, 50: 6.5 and 7.5.
+# Swaps from which a Fourier transform costs less than a table of counts, see `poisson_binomial`.
+# Measured, microseconds a row: K = 30, L = 15: 0.6 by a table and 1.2 by points; 50, 25: 1.2 and
+# 2.7; 100, 35: 3.6 and 5.5; 100, 50: 5.7 and 5.3.
 MANY_SWAPS = 50
 
 
@@ -99,9 +99,7 @@ def responsibilities(a: Array, settings: EMSettings, beta: float) -> tuple[Array
     a = a if beta == 1.0 else beta * a
     if not settings.compiled or not many_swaps(settings):
         return subsets.inclusion(a, settings.n_active)
-    from appca.models.orthonormal import compiled_expectation
-
-    return compiled_expectation.by_points(a, settings.n_active)
+    return poisson_binomial.by_points(a, settings.n_active)
 
 
 def expect(

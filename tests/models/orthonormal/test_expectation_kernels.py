@@ -77,11 +77,12 @@ def test_the_order_of_rows_in_memory_does_not_matter(seed):
 def test_what_is_compiled_ahead_is_what_fits_call(monkeypatch):
     """After it no fit compiles: numba has a signature for each way already."""
     from appca.models.algebra.product_kernels import add_outer, project
-    from appca.models.orthonormal import expectation_kernels, poisson_binomial_kernels
+    from appca.models.orthonormal import expectation_kernels
+    from appca.models.polynomials import poisson_binomial_kernels
 
     compiled_expectation.compile_ahead()
     own = expectation_kernels.weigh, expectation_kernels.share
-    points = poisson_binomial_kernels.tilt_to_mean, poisson_binomial_kernels.inclusion
+    points = poisson_binomial_kernels.tilted, poisson_binomial_kernels.inclusion
     kernels = project, add_outer, *own, *points
     known = [len(kernel.signatures) for kernel in kernels]
     monkeypatch.setattr(em, "LEAST_COMPILED", 0)

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal import compiled_expectation, em, poisson_binomial_kernels
-from appca.models.polynomials import subsets
+from appca.models.orthonormal import em
+from appca.models.polynomials import poisson_binomial, subsets
 from appca.models.rows.observations import Block, about, centre_of
 from tests import oracles
 
 
 def summed(a, n_active):
     """Sum of log e_L, inclusion (N, K), and its sum."""
-    log_e, r = compiled_expectation.by_points(a, n_active)
+    log_e, r = poisson_binomial.by_points(a, n_active)
     return log_e.sum(), r, r.sum(axis=0)
 
 
@@ -78,20 +78,16 @@ def test_a_row_comes_out_the_same_in_any_company(seed):
 def test_what_is_no_number_is_not_hidden(seed):
     a = np.random.default_rng(seed).standard_normal((3, 30))
     a[1, 4] = np.nan
-    log_e, _ = compiled_expectation.by_points(a, 7)
+    log_e, _ = poisson_binomial.by_points(a, 7)
     assert math.isnan(log_e.sum())
     assert np.isfinite(log_e[[0, 2]]).all()
 
 
-def test_no_variance_asks_for_more_points_than_there_is_room_for():
-    lanes = poisson_binomial_kernels.LANES
-    turn = np.empty((3, poisson_binomial_kernels.MOST_POINTS, lanes))
-    most = 0
-    for part in np.geomspace(1e-6, 1e4, 50 * lanes).reshape(-1, lanes):
-        most = max(
-            most, poisson_binomial_kernels.points(part, 10**5, 5 * 10**4, turn, np.empty(lanes))
-        )
-    assert 10 < most < poisson_binomial_kernels.MOST_POINTS
+def test_few_points_are_enough_for_any_variance():
+    size, turn, phase = poisson_binomial.points(np.geomspace(1e-6, 1e4, 3200), 10**5, 5 * 10**4)
+    assert 10 < len(turn) <= 40
+    np.testing.assert_allclose(np.cos(phase), np.cos(5 * 10**4 * turn), atol=1e-9)
+    assert (size % 2 == 1).all()
 
 
 @pytest.mark.parametrize("beta", [1.0, 0.01])
