@@ -66,7 +66,7 @@ def packing(n: int, folder: Path) -> results.Row:
     """Measure a scene's size and what it takes to make it; leave it in the folder."""
     fitted, dataset = planted(n)
     scene = scene_from(fitted, dataset)
-    usage = usage_of(fitted, np.arange(len(fitted.components)))
+    usage = usage_of(fitted, np.arange(len(fitted.components)), pictured=True)
     parcels = Parcels(b"benchmark")
     found = {
         "first_view_bytes_a_row": first_view(scene) / n,

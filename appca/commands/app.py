@@ -19,7 +19,6 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from appca.analysis.explore import room
 from appca.commands import parsing
 from appca.commands.opening import opened_with_gaps
 from appca.commands.terminal import say
@@ -28,7 +27,7 @@ from appca.data.sources.folder import project_folder
 from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, unpack
-from appca.storage.children import python_path, start_compiler
+from appca.storage.children import python_path
 from appca.storage.errors import EXTRAS, InputError, MissingExtraError
 from appca.storage.wording import shortened
 
@@ -85,8 +84,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     _check(options)
     token = "" if options.no_token else secrets.token_urlsafe(24)
     server = _started(options, token)  # first: it loads its code while the data are read
-    if options.data and not room.is_compiled():
-        start_compiler([room.__name__], 0)  # the picture of many rows needs it, once a machine
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # the server ends, too
     try:
         place = _place(options)

@@ -27,8 +27,8 @@ def environment(threads: int, **more: str) -> dict[str, str]:
     return dict(os.environ) | own | dict.fromkeys(names, str(threads))
 
 
-def start_compiler(modules: Sequence[str], niceness: int = 19) -> "subprocess.Popen[bytes]":
-    """Have modules compile ahead, in a process of the lowest priority if nobody waits for it.
+def start_compiler(modules: Sequence[str]) -> "subprocess.Popen[bytes]":
+    """Have modules compile ahead, in a process of the lowest priority: nobody waits for it.
 
     A compiler holds the interpreter's lock, and what it makes is kept on disk for the server and
     its workers. Where it is there already the process ends within two seconds.
@@ -36,11 +36,11 @@ def start_compiler(modules: Sequence[str], niceness: int = 19) -> "subprocess.Po
     code = (
         "import gc, os, sys; from importlib import import_module\n"
         "gc.disable()\n"  # a tenth of the time
-        "getattr(os, 'nice', int)(int(sys.argv[1]))\n"
-        "for name in sys.argv[2:]: import_module(name).compile_ahead()"
+        "getattr(os, 'nice', int)(19)\n"
+        "for name in sys.argv[1:]: import_module(name).compile_ahead()"
     )
     none = subprocess.DEVNULL
-    command = (sys.executable, "-c", code, str(niceness), *modules)
+    command = (sys.executable, "-c", code, *modules)
     return subprocess.Popen(command, stdin=none, stdout=none, stderr=none, env=environment(1))
 
 

@@ -10,7 +10,6 @@ machine, and nobody should wait for them before the first picture.
 
 from collections.abc import Callable
 from math import gcd
-from pathlib import Path
 
 import numpy as np
 
@@ -121,11 +120,6 @@ def _level(
             held[cell] = j
             now.append(j)
     return now
-
-
-def is_compiled() -> bool:
-    """Whether what `compile_ahead` makes lies beside this module, without loading the compiler."""
-    return any(Path(__file__).parent.glob("__pycache__/room_kernels.room_order-*.nbi"))
 
 
 def compile_ahead() -> None:

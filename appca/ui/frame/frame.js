@@ -5,7 +5,8 @@
  * another page, tab or step is one; all else takes the place of the present entry.
  */
 const TYPED = 'input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true]';
-const DRAWN = 3000; // milliseconds until the first page has been drawn
+const DRAWN = 3000; // milliseconds until the first page has been drawn, if it has not many rows
+const BUSY = '[data-test-script-state=running], .appca-canvas-box:not([data-settled=yes])';
 
 function isAnotherPlace(url) {
   const [from, to] = [new URL(location.href), new URL(url ?? '', location.href)];
@@ -38,12 +39,17 @@ function remember() {
 function loadAhead(modules) {
   const own = document.querySelector('script[type=module][src*="static/js/"]');
   const idle = () => new Promise((now) => { (window.requestIdleCallback ?? setTimeout)(now); }); // Safari has none
-  setTimeout(async () => {
+  const load = async () => {
+    if (document.querySelector(BUSY)) {
+      setTimeout(load, DRAWN);
+      return;
+    }
     for (const name of own ? modules : []) {
       await idle();
       await import(new URL(name, own.src).href).catch(() => {});
     }
-  }, DRAWN);
+  };
+  setTimeout(load, DRAWN);
 }
 
 export default function frame({ data, setTriggerValue }) {

@@ -115,6 +115,7 @@ def _look_at(digest: str) -> None:
     """Compute what the picture of many rows needs, which all visitors share."""
     from appca.ui.session import services
 
+    services.datasets().take_as_sound(digest)
     dataset = services.dataset(digest)  # is read while all else is loaded
     from appca.analysis.explore import room
     from appca.ui.explorer import scenes
@@ -122,7 +123,8 @@ def _look_at(digest: str) -> None:
 
     with ThreadPoolExecutor(1) as beside:
         beside.submit(scenes.principal_of, dataset, state.first_config(dataset))
-        beside.submit(room.compile_ahead)
+        if dataset.image_shape is not None:
+            beside.submit(room.compile_ahead)
         fitting.preview_ahead(digest)
 
 

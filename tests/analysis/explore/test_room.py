@@ -1,8 +1,5 @@
 """Room order against a plain quadratic reference, and rows spread over the file."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -88,11 +85,3 @@ def test_the_first_rows_lie_evenly_over_the_file(n):
         if first < n:  # steps of the golden section leave no gap of more than 1 + 1/0.618 shares
             gaps = np.diff(np.append(np.sort(order[:first]).astype(int), n))
             assert gaps.max() <= 2.7 * n / first
-
-
-@pytest.mark.skipif("NUMBA_CACHE_DIR" in os.environ, reason="compiled code is kept elsewhere")
-@pytest.mark.skipif(not os.access(Path(room.__file__).parent, os.W_OK), reason="likewise")
-def test_it_is_known_that_this_is_compiled_already(monkeypatch):
-    monkeypatch.setattr(room, "LEAST_COMPILED", 10)
-    room.compile_ahead()
-    assert room.is_compiled()

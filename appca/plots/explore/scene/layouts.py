@@ -97,17 +97,12 @@ def _layout(
     usage: Usage,
     cells: list[tuple[int, int]],
 ) -> Layout:
-    panel = found.panel_of_point
-    low, high = on_axes.ranges[:, :, 0], on_axes.ranges[:, :, 1]
-    width = (high - low)[panel]
-    x = ((on_axes.x - low[panel, 0]) / width[:, 0]).astype(np.float32)
-    y = ((on_axes.y - low[panel, 1]) / width[:, 1]).astype(np.float32)
-    most = _most_images(found.counts, max(LISTED, len(usage.priority)))
-    inside, levels = room_orders(x, y, found.start, most)
-    rows = found.rows.copy()
-    rows[: len(panel)] = found.rows[: len(panel)][inside + found.start[panel]]
-    listed = found.counts if kind in ("grid", "strips") else np.maximum(levels.max(axis=1), 0)
+    rows, levels = found.rows, np.full((len(found.counts), 1), -1)
+    if usage.pictured:
+        rows, levels = _by_room(found, on_axes, max(LISTED, len(usage.priority)))
+    listed = found.counts
     if kind not in ("grid", "strips"):
+        listed, panel = np.maximum(levels.max(axis=1), 0), found.panel_of_point
         within = np.arange(len(panel)) - found.start[panel]
         rows = rows[: len(panel)][within < listed[panel]]
     start = np.cumsum(listed) - listed
@@ -131,6 +126,19 @@ def _layout(
         points, of = int(found.counts.sum()), int(found.totals.sum())
         header["drawn"] = {"rows": found.n_rows, "points": points, "of": of}
     return Layout(header, rows.astype(np.uint32))
+
+
+def _by_room(found: Groups, on_axes: Axes, together: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows, those of each panel in the order in which their images have room; levels."""
+    panel = found.panel_of_point
+    low, high = on_axes.ranges[:, :, 0], on_axes.ranges[:, :, 1]
+    width = (high - low)[panel]
+    x = ((on_axes.x - low[panel, 0]) / width[:, 0]).astype(np.float32)
+    y = ((on_axes.y - low[panel, 1]) / width[:, 1]).astype(np.float32)
+    inside, levels = room_orders(x, y, found.start, _most_images(found.counts, together))
+    rows = found.rows.copy()
+    rows[: len(panel)] = found.rows[: len(panel)][inside + found.start[panel]]
+    return rows, levels
 
 
 def _most_images(counts: np.ndarray, together: int) -> np.ndarray:

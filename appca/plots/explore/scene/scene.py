@@ -63,7 +63,7 @@ def scene_of(
     """
     numbers = fitted.numbers or range(1, len(fitted.components) + 1)
     order = np.argsort(numbers, kind="stable")
-    usage = usage_of(fitted, order)
+    usage = usage_of(fitted, order, pictured=dataset.image_shape is not None)
     given = (colourings or {}, maps or {}, lines)
     with ThreadPoolExecutor(1) as beside:  # each half takes a second where there are a million rows
         rows = beside.submit(_of_rows, dataset, usage, given)

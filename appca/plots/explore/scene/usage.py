@@ -20,6 +20,7 @@ class Usage(NamedTuple):
     dense: np.ndarray  # (N, K) float32, as the model has them
     active: np.ndarray  # (N, K) bool
     priority: np.ndarray  # (N,) uint32: the rows in the order in which room is given to them
+    pictured: bool  # whether rows are images, which need room
 
     @property
     def most_used(self) -> int:
@@ -27,7 +28,7 @@ class Usage(NamedTuple):
         return int(self.slots.shape[1])
 
 
-def usage_of(fitted: FittedRun, order: np.ndarray) -> Usage:
+def usage_of(fitted: FittedRun, order: np.ndarray, *, pictured: bool) -> Usage:
     """Sort a run by the numbers of its components.
 
     Parameters
@@ -35,6 +36,8 @@ def usage_of(fitted: FittedRun, order: np.ndarray) -> Usage:
     fitted : FittedRun
     order : ndarray of int, shape (K,)
         Places of the run's components, by rising number.
+    pictured : bool
+        Whether the rows are images.
     """
     active, dense = fitted.active[:, order], fitted.scores[:, order]
     rows, components = np.nonzero(active)
@@ -49,7 +52,7 @@ def usage_of(fitted: FittedRun, order: np.ndarray) -> Usage:
     unit = _unit(values)
     scores = np.zeros(shape, np.int16)
     scores[rows, places] = np.clip(np.rint(values / unit), -FULL, FULL)
-    return Usage(slots, scores, unit, dense, active, spread_order(len(active)))
+    return Usage(slots, scores, unit, dense, active, spread_order(len(active)), pictured)
 
 
 def _unit(values: np.ndarray) -> float:

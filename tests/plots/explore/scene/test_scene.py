@@ -32,9 +32,9 @@ def run_of(sizes, K=6, seed=0, **given):
     return fitted_run(active, scores=scores, n_active=n_active, **given)
 
 
-def table(n=N, d=6):
+def table(n=N, d=6, image_shape=None):
     X = np.random.default_rng(1).normal(size=(n, d)).astype(np.float32)
-    return Dataset("table", X, np.arange(n).astype(str))
+    return Dataset("table", X, np.arange(n).astype(str), image_shape=image_shape)
 
 
 @pytest.mark.parametrize(
@@ -48,10 +48,13 @@ def table(n=N, d=6):
         ([0, 1, 2, 5], {"subspaces": "grid", "pairs": "triangle"}),
     ],
 )
-def test_every_row_stands_in_the_panels_of_its_components(sizes, kinds, monkeypatch):
+@pytest.mark.parametrize("image_shape", [(2, 3), None], ids=["images", "numbers"])
+def test_every_row_stands_in_the_panels_of_its_components(sizes, kinds, image_shape, monkeypatch):
     monkeypatch.setattr(layouts, "LISTED", 100)  # so that pairs list some of the rows only
     fitted = run_of(sizes)
-    scene = scene_of(fitted, table(), maps={"pca": Map("PCA", fitted.scores[:, :2])})
+    scene = scene_of(
+        fitted, table(image_shape=image_shape), maps={"pca": Map("PCA", fitted.scores[:, :2])}
+    )
     assert {n: one["kind"] for n, one in scene.meta["layouts"].items()} == kinds | {"pca": "map"}
     used = supports(scene)
     assert used == [tuple(np.flatnonzero(one)) for one in fitted.active]
@@ -64,6 +67,7 @@ def test_every_row_stands_in_the_panels_of_its_components(sizes, kinds, monkeypa
         assert {key: sorted(rows) for key, rows in found.items()} == expected
         assert [panel["count"] for panel in layout["panels"]] == [len(r) for r in found.values()]
         assert len({tuple(panel["cell"]) for panel in layout["panels"]}) == len(layout["panels"])
+        assert all(panel["levels"] for panel in layout["panels"]) == (image_shape is not None)
     json.dumps(scene.meta, allow_nan=False)
 
 
