@@ -1,4 +1,4 @@
-"""The figures of a run that stand alone: subspaces, components, map and climb; nothing is drawn."""
+"""The figures of a run that stand alone: subspaces, components and map; nothing is drawn."""
 
 from collections.abc import Callable
 from functools import cache
@@ -11,7 +11,6 @@ from appca.analysis.explore.projection import variance_shares
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.plots.components.component_figure import component_figure
-from appca.plots.curves import LINE
 from appca.plots.explore.scene.scene import Map, Scene
 from appca.plots.explore.scene.shown import scene_shown
 from appca.ui.parts.component_list import title_of
@@ -50,9 +49,6 @@ def figures(material: Material) -> dict[str, StandingFigure]:
     found.append(StandingFigure("Components", about, lambda: _components(material)))
     if material.coordinates is not None:
         found.append(StandingFigure("UMAP", "All rows.", lambda: _drawn(material, scene(), MAP)))
-    if len(material.shown.fitted.log_likelihoods) > 1:
-        about = "How the fit climbed, pass by pass."
-        found.append(StandingFigure("Log-likelihood", about, lambda: _climb(material)))
     return {one.title.lower(): one for one in found}
 
 
@@ -79,19 +75,3 @@ def _components(material: Material) -> "StillFigure":
     return component_figure(
         patterns(fitted, dataset.image_shape), titles, dataset.image_shape, dataset.feature_names
     )
-
-
-def _climb(material: Material) -> "StillFigure":
-    from appca.plots.explore.standing import StillFigure, styled
-
-    curve = (
-        np.asarray(material.shown.fitted.log_likelihoods, dtype=float) / material.shown.info.n_rows
-    )
-    with styled():
-        figure = StillFigure(figsize=(7, 3.6), layout="constrained")
-        axes = figure.subplots()
-        axes.plot(np.arange(1, len(curve) + 1), curve, color=LINE)
-        axes.set_ylabel("log-likelihood a row, nats")
-        axes.set_xlabel("sweep" if material.shown.config.is_sampled else "iteration")
-        axes.set_ylim(bottom=float(np.quantile(curve, 0.1)) - 0.01)
-    return figure
