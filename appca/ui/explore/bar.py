@@ -1,20 +1,14 @@
 """The bar above the canvas: data set, K and L, model, colour and view."""
 
-from typing import Any
-
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.storage.errors import InputError
 from appca.storage.wording import counted
 from appca.ui.explore import model, sizes, umap
 from appca.ui.parts import controls
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
-from appca.ui.session import history, services, state
-from appca.ui.session.callbacks import guarded
-
-RECENT = 5  # data sets offered beside the present one
+from appca.ui.session import history
 
 
 def bar(dataset: Dataset) -> tuple[str, st.delta_generator.DeltaGenerator]:
@@ -74,37 +68,9 @@ def _data(dataset: Dataset) -> None:
     label = f"**{markdown(dataset.name)}**"
     if f"{dataset.n_rows:,}" not in dataset.name:
         label += f" :gray[{counted(dataset.n_rows, 'row')}]"
-    box: Any = st.popover(
-        label, icon=":material/database:", key="bar_data", on_change="rerun", width="content"
-    )
-    with box:
-        if not box.open:
-            return
+    with st.popover(label, icon=":material/database:", key="bar_data", width="content"):
         columns = counted(dataset.n_features, "column")
         if dataset.image_shape is not None:
             columns = f"{' × '.join(map(str, dataset.image_shape))} pixels"
         st.markdown(f"**{markdown(dataset.name)}**  \n{dataset.n_rows:,} rows, {columns}")
-        for digest, name in _recent(dataset.digest).items():
-            st.button(
-                markdown(name),
-                key=f"recent-{digest}",
-                type="tertiary",
-                icon=":material/history:",
-                on_click=guarded(state.open_dataset),
-                args=[digest],
-            )
         st.page_link("pages/data/data.py", label="Other data", icon=":material/add:")
-
-
-def _recent(present: str) -> dict[str, str]:
-    """Return the data sets of the last fits beside the present one, with their names."""
-    found: dict[str, str] = {}
-    for run in services.runs().list():
-        digest = run.config.dataset
-        if digest == present or digest in found or len(found) == RECENT:
-            continue
-        try:
-            found[digest] = services.dataset(digest).name
-        except InputError:
-            continue  # deleted or damaged; the page Data says so
-    return found
