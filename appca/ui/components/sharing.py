@@ -24,7 +24,7 @@ LEAST_USED = 0.1  # of the rows of both classes, from which on they are said to 
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the answer in a sentence and the share of each class that uses each component."""
     fitted = shown.fitted
-    classes = class_choice.choose(dataset, "sharing", with_selection=True)
+    classes = class_choice.choose(dataset, "sharing")
     order = np.argsort([number_of(fitted, k) for k in range(len(fitted.components))])
     numbers = [number_of(fitted, k) for k in order.tolist()]
     named = [name_of(fitted, k) for k in order.tolist()]
@@ -34,7 +34,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
         most = int(used.argmax())
         st.markdown(
             f"**{markdown(named[most].capitalize())} is used most: by {percent(used[most])} of "
-            "rows.** With a column of classes, or with rows selected, this shows what they share."
+            "rows.** With a column of classes this shows what they share."
         )
         chart(popularity_bars(used, named, numbers=numbers), "sharing_bars")
         return

@@ -8,11 +8,9 @@ import streamlit as st
 from appca.data.dataset import Dataset
 from appca.plots.palette import class_colour, colour_by
 from appca.storage.wording import capital
-from appca.ui.session import selection
 from appca.ui.session.caching import by_key
 
 MOST_CLASSES = 60
-SELECTED = "\n selection"  # no label column is called so
 
 
 class Classes(NamedTuple):
@@ -39,29 +37,20 @@ def columns(dataset: Dataset) -> list[str]:
     return [name for name in dataset.labels if of_column(dataset, name)]
 
 
-def choose(dataset: Dataset, page: str, *, with_selection: bool = False) -> Classes | None:
-    """Draw the choice where there is one, and return the classes; None where there are none.
-
-    `with_selection` offers the selected rows against the rest as two classes.
-    """
+def choose(dataset: Dataset, page: str) -> Classes | None:
+    """Draw the choice where there is one, and return the classes; None where there are none."""
     choices = columns(dataset)
-    some = selection.get(dataset)
-    if with_selection and 0 < some.sum() < dataset.n_rows:
-        choices = [*choices, SELECTED]
     if not choices:
         return None
     chosen = st.selectbox(
         "Classes",
         choices,
-        format_func=lambda name: "Selection and rest" if name == SELECTED else capital(name),
+        format_func=capital,
         key=f"classes-{page}-{dataset.digest[:8]}",
         persist_state="session",
         width=180,
-        help=f"Columns of labels with 2 to {MOST_CLASSES} classes"
-        + (", and the rows selected on any page against all others." if with_selection else "."),
+        help=f"Columns of labels with 2 to {MOST_CLASSES} classes.",
     )
-    if chosen == SELECTED:
-        return Classes("selection", ("selected", "the rest"), np.where(some, 0, 1))
     return of_column(dataset, chosen)
 
 
