@@ -99,7 +99,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         },
         on_selection_change=on_selection,
         on_layout_change=on_other_layout,
-        on_lost_change=_nothing,
+        on_lost_change=lambda: None,  # a state is there only with a reaction to it
     )
 
 
@@ -108,10 +108,6 @@ def _packed(mask: np.ndarray | None) -> str | None:
     if mask is None or not mask.any():
         return None
     return base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode()
-
-
-def _nothing() -> None:
-    """Stand for a reaction: the component's state appears in the session only with a callback."""
 
 
 # What comes back from the browser, checked before it is believed

@@ -10,6 +10,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,12 +49,7 @@ class Parcels:
     def promise(self, what: str, make: Callable[[], bytes], kind: str) -> str:
         """Return the name of bytes that are made when they are first asked for.
 
-        Parameters
-        ----------
-        what : str
-            Says what they are made of, so that the same text always means the same bytes.
-        make : callable
-        kind : str
+        `what` says what they are made of, so that the same text always means the same bytes.
         """
         name = self.name(what.encode())
         with self._lock:
@@ -101,24 +97,14 @@ class Parcels:
 def publish(scene: Scene, of_rows: str, parcels: Parcels) -> dict[str, Any]:
     """Offer all parts of a scene; return their names, which are all that goes to the page itself.
 
-    Parameters
-    ----------
-    scene : Scene
-    of_rows : str
-        Digest of the data set, for the sheets, which are drawn when they are wanted.
-    parcels : Parcels
-
-    Returns
-    -------
-    dict
-        "meta" (JSON), "buffers": name to shards in order, "sheets", "components" (None without).
+    `of_rows` is the digest of the data set, for the sheets, which are drawn when they are wanted.
+    Names are by "meta" (JSON), "buffers" (name to shards in order), "sheets" and "components"
+    (None without).
     """
-    sheets = scene.sheets
-    drawn = [
-        parcels.promise(f"{of_rows} {sheets.header} {number}", _maker(sheets.png, number), PNG)
-        for number in range(sheets.n_sheets if sheets else 0)
-        if sheets is not None
-    ]
+    sheets, drawn = scene.sheets, []
+    for number in range(sheets.n_sheets) if sheets else ():
+        what = f"{of_rows} {sheets.header} {number}"
+        drawn.append(parcels.promise(what, partial(sheets.png, number), PNG))
     about = json.dumps(scene.meta, separators=(",", ":"), allow_nan=False).encode()
     pictures = scene.component_sheet
     return {
@@ -133,7 +119,3 @@ def _shards(array: np.ndarray, parcels: Parcels) -> list[str]:
     plain = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
     raw = plain.data.cast("B") if plain.size else memoryview(b"")
     return [parcels.offer(raw[at : at + SHARD]) for at in range(0, len(raw), SHARD)]
-
-
-def _maker(draw: Callable[[int], bytes], number: int) -> Callable[[], bytes]:
-    return lambda: draw(number)

@@ -44,15 +44,13 @@ class RowQuestions(NamedTuple):
     texts: Callable[[np.ndarray], Any]  # rows -> what the hover card says, JSON-able
     scores: Callable[[np.ndarray], np.ndarray] | None = None  # rows -> (n, K), on all components
 
-    def answers(self) -> dict[str, tuple[Callable[[np.ndarray], str | bytes], str]]:
-        """Return what can be asked for: rows to the content of the answer, and its type."""
-        found: dict[str, tuple[Callable[[np.ndarray], str | bytes], str]] = {
-            "texts": (lambda rows: _json(self.texts(rows)), JSON)
-        }
-        scores = self.scores
-        if scores is not None:
-            found["scores"] = (lambda rows: scores(rows).astype("<f4").tobytes(), RAW)
-        return found
+    def answer(self, what: str, rows: np.ndarray) -> tuple[str | bytes, str] | None:
+        """Return "texts" or "scores" of rows and the type of the answer; None of anything else."""
+        if what == "texts":
+            return json.dumps(self.texts(rows), ensure_ascii=False, separators=(",", ":")), JSON
+        if what == "scores" and self.scores is not None:
+            return self.scores(rows).astype("<f4").tobytes(), RAW
+        return None
 
 
 class SessionKeys:
@@ -122,16 +120,15 @@ class Delivery:
         if not self._may(request):
             return _refusal(403)
         asked = self._questions.get(request.path_params["name"])
-        answers = {} if asked is None else asked.answers()
-        found = answers.get(request.path_params["what"])
-        if asked is None or found is None:
+        if asked is None:
             return _refusal(404)
         rows = _rows(await _body(request, 4 * MOST_ROWS), asked.n_rows)
         if rows is None:
             return _refusal(400)
-        said, kind = found
-        content = await run_in_threadpool(said, rows)
-        return Response(content, headers=_ALWAYS | _NOT_KEPT, media_type=kind)
+        found = await run_in_threadpool(asked.answer, request.path_params["what"], rows)
+        if found is None:
+            return _refusal(404)
+        return Response(found[0], headers=_ALWAYS | _NOT_KEPT, media_type=found[1])
 
     def _may(self, request: Request) -> bool:
         return self.session_of(request) is not None
@@ -169,10 +166,6 @@ async def _body(request: Request, most: int) -> bytes | None:
         if len(found) > most:
             return None
     return bytes(found)
-
-
-def _json(said: Any) -> str:
-    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
 
 
 def _rows(body: bytes | None, n_rows: int) -> np.ndarray | None:

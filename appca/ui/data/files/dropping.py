@@ -48,8 +48,8 @@ def anywhere() -> DroppedFiles | None:
             "digits": ID_DIGITS,
             "most": MOST_FILES,
         },
-        on_dropped_change=_nothing,
-        on_refused_change=_nothing,
+        on_dropped_change=lambda: None,  # what was dropped is there only with a reaction to it
+        on_refused_change=lambda: None,
     )
     if result.refused:
         state.notify("error", str(result.refused)[:1000])
@@ -60,7 +60,3 @@ def anywhere() -> DroppedFiles | None:
 def _limits() -> DropLimits:
     most = upload_limit.most_bytes()
     return DropLimits(int(st.get_option("server.maxUploadSize")) << 20, most // 2, most)
-
-
-def _nothing() -> None:
-    """Stand for a reaction: what was dropped appears in the result only with a callback."""
