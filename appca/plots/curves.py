@@ -13,22 +13,11 @@ LEAST_SPAN = 0.01  # nats per row on the axis: less is rounding
 def likelihood(
     iterations: np.ndarray, values: np.ndarray, n_rows: int, sampled: bool = False
 ) -> go.Figure:
-    """Log-likelihood per row against the iteration.
+    """Log-likelihood per row against the iteration, or the sweep of a sampler.
 
-    Parameters
-    ----------
-    iterations, values : ndarray, shape (n,)
-        Iteration numbers and total log-likelihoods in nats.
-    n_rows : int
-        Rows of the data; fits of different size are comparable only by the row.
-    sampled : bool
-        Whether the iterations are sweeps of a sampler, which goes down as well as up.
-
-    Returns
-    -------
-    Figure
-        The first iterations climb so far that they would hide the rest, so the axis shows the upper
-        nine tenths of the iterations in full.
+    `values` (n,) are total nats of `n_rows` rows: fits of different size are comparable only by the
+    row. The first iterations climb so far that they would hide the rest, so the axis shows the
+    upper nine tenths of the iterations in full.
     """
     step = "sweep" if sampled else "iteration"
     per_row = np.asarray(values, dtype=np.float64) / n_rows
@@ -37,13 +26,10 @@ def likelihood(
 
 
 def loss(losses: np.ndarray) -> go.Figure:
-    """Loss per row against the epoch.
+    """Loss per row (epochs,), the negative evidence lower bound in nats, against the epoch.
 
-    Parameters
-    ----------
-    losses : ndarray, shape (epochs,)
-        Negative evidence lower bound, nats per row. The first epochs fall so far that they would
-        hide the rest, so the axis shows all but the highest tenth in full.
+    The first epochs fall so far that they would hide the rest, so the axis shows all but the
+    highest tenth in full.
     """
     losses = np.asarray(losses, np.float64)
     figure = course(np.arange(1, len(losses) + 1), losses, "epoch")

@@ -69,14 +69,7 @@ def categories(column: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
 
 
 def colour_by(name: str, column: np.ndarray) -> Colour:
-    """Colour by a column: text and few different integers as classes, all else as a number.
-
-    Parameters
-    ----------
-    name : str
-        What the legend says.
-    column : ndarray of shape (N,)
-    """
+    """Colour by a column (N,): text and few different integers as classes, all else as a number."""
     values = np.asarray(column)
     is_class = values.dtype.kind in "UOSb" or (
         values.dtype.kind in "iu" and len(np.unique(values)) <= FEW_INTEGERS

@@ -15,16 +15,8 @@ KINDS = {"bar": "bars", "histogram": "bars", "heatmap": "table of colours", "sca
 def described(figure: go.Figure) -> str:
     """Return what a figure shows in a few sentences: its axes, and each trace with its extremes.
 
-    Parameters
-    ----------
-    figure : Figure
-        Any of this package's; traces of other kinds than lines, points, bars and tables of colours
-        are named without numbers.
-
-    Returns
-    -------
-    str
-        Plain text; names that came with the data stand in it as they are.
+    Traces of other kinds than lines, points, bars and tables of colours are named without numbers.
+    Names that came with the data stand in the text as they are.
     """
     traces = [trace for trace in figure.data if trace.visible not in (False, "legendonly")]
     parts = [_axes(figure), *(_trace(trace, figure) for trace in traces[:MOST_TRACES])]

@@ -30,13 +30,9 @@ class Picture(NamedTuple):
 
 
 def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.Figure:
-    """Draw a number for every cell; a click on a cell selects a point with customdata (K, L).
+    """Draw a number for every cell, the suggested (K, L) outlined.
 
-    Parameters
-    ----------
-    picture : Picture
-    suggested : (K, L), optional
-        Outlined.
+    A click on a cell selects a point with customdata (K, L).
     """
     values, components, actives, name, smaller_is_better = picture
     columns, rows = [str(k) for k in components], [f"L = {active}" for active in actives]
@@ -119,12 +115,8 @@ def by_budget(picture: Picture, suggested: tuple[int, int] | None = None) -> go.
 def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
     """Draw how well each component was found again: a dot for each fit, a bar for their mean.
 
-    Parameters
-    ----------
-    cosines : ndarray, shape (repeat, K)
-        Absolute cosine to the component of the reference.
-    limits : (float, float)
-        From where a component counts as roughly identified, and as identified; dotted lines.
+    `cosines` (repeat, K) are absolute ones to the component of the reference; dotted `limits` say
+    from where a component counts as roughly identified, and as identified.
     """
     repeats, k = cosines.shape
     names = [f"component {j + 1}" for j in range(k)]

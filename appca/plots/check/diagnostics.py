@@ -16,15 +16,9 @@ SHADE = "rgba(128, 140, 155, 0.18)"  # of the burn-in, on white and on black
 
 
 def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Figure:
-    """Value against sweep, one line per chain.
+    """Draw the draws (chain, draw) of a quantity against the sweep, one line per chain.
 
-    Parameters
-    ----------
-    draws : ndarray, shape (chain, draw)
-    name : str
-        Of the quantity, on the axis.
-    first, step : int
-        Sweep of the first draw, and sweeps from one draw to the next.
+    `first` is the sweep of the first draw, `step` the number of sweeps from one to the next.
     """
     stride = -(-draws.shape[1] // MOST_POINTS)
     sweeps = (first + step * np.arange(draws.shape[1]))[::stride]
@@ -48,13 +42,8 @@ def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Fi
 def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go.Figure:
     """Log-likelihood per row after every sweep, discarded sweeps shaded.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n_sweeps,)
-        Total nats, mean over chains.
-    n_rows : int
-    burn_in : int
-        Sweeps thrown away; a run stopped by hand may have fewer.
+    `values` (n_sweeps,) are total nats, mean over chains; a run stopped by hand may have fewer
+    sweeps than its burn-in.
     """
     figure = likelihood(np.arange(1, len(values) + 1), values, n_rows, sampled=True)
     burned = min(burn_in, len(values))

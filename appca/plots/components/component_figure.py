@@ -26,16 +26,8 @@ def component_figure(
 ) -> "StillFigure":
     """Draw every component: as an image, blue below zero, red above, or as its strongest features.
 
-    Parameters
-    ----------
-    patterns : ndarray, shape (K, D)
-        In units of the data, or of the scaled features.
-    titles : sequence of str
-        Above each; a line break parts two lines.
-    image_shape : tuple, optional
-        Of the rows where they are images.
-    feature_names : tuple of str, optional
-    dark : bool
+    `patterns` (K, D) are in units of the data, or of the scaled features; a line break in a title
+    parts two lines. `image_shape` is that of the rows where they are images.
     """
     from appca.plots.explore.standing import StillFigure, styled
 

@@ -20,20 +20,9 @@ class Loading(NamedTuple):
 
 
 def diverging(values: np.ndarray, limit: float | None = None, *, dark: bool = False) -> np.ndarray:
-    """Signed values as colours: blue below zero, the ground at zero, red above.
+    """Return values as colours, uint8 (..., 3): blue below zero, the ground at zero, red above.
 
-    Parameters
-    ----------
-    values : ndarray, any shape
-        Values to show.
-    limit : float, optional
-        Magnitude of full colour; the largest magnitude by default.
-    dark : bool
-        For a dark page.
-
-    Returns
-    -------
-    ndarray of uint8, shape (*values.shape, 3)
+    `limit` is the magnitude of full colour, by default the largest; `dark` is for a dark page.
     """
     values = np.asarray(values, dtype=np.float64)
     limit = float(np.abs(values).max(initial=0)) if limit is None else limit
@@ -64,16 +53,9 @@ def component_image(
 def ranked_loadings(
     component: np.ndarray, names: tuple[str, ...] | None, n: int = 4
 ) -> list[Loading]:
-    """Return the features with the largest weights in a component, largest magnitude first.
+    """Return the `n` features with the largest weights in a component (D,), the largest first.
 
-    Parameters
-    ----------
-    component : ndarray, shape (D,)
-        Weights in data space.
-    names : tuple of str, optional
-        Feature names; "feature 1" and so on without them.
-    n : int
-        How many to return at most.
+    Features without names are called "feature 1" and so on.
     """
     largest = np.argsort(-np.abs(component), kind="stable")[:n]
     unit = max(float(np.abs(component).max(initial=0)), np.finfo(float).tiny)
@@ -89,18 +71,9 @@ def ranked_loadings(
 
 
 def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -> np.ndarray:
-    """Lay images out in rows on a white ground.
+    """Lay images (n, h, w) or (n, h, w, 3), uint8, out line by line.
 
-    Parameters
-    ----------
-    images : ndarray of uint8, shape (n, h, w) or (n, h, w, 3)
-        Pictures in reading order.
-    columns : int
-        Pictures in a row.
-    gap : int
-        Pixels between them.
-    ground : int
-        Grey value between and behind them.
+    There are `gap` pixels between them; `ground` is the grey value between and behind them.
     """
     n, h, w, *colour = images.shape
     lines = -(-n // columns)

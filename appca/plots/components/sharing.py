@@ -25,22 +25,10 @@ def circles(
 ) -> go.Figure:
     """Draw a circle for each pair of classes, its area proportional to what their rows share.
 
-    Parameters
-    ----------
-    shared : ndarray, shape (C, C)
-        Mean numbers of shared components; NaN is left blank.
-    names : sequence of str
-        Of the classes, C of them.
-    counts : ndarray, shape (C,)
-        Rows of each class.
-    expected : float
-        What every circle would be if the class did not matter: drawn as a ring.
-
-    Returns
-    -------
-    Figure
-        Colour runs from the least to the most shared number of the grid, so that differences show
-        where all circles are large.
+    `shared` (C, C) has mean numbers of shared components, NaN is left blank; `counts` (C,) the rows
+    of each class; `expected` is what every circle would be if the class did not matter: a ring.
+    Colour runs from the least to the most shared number of the grid, so that differences show where
+    all circles are large.
     """
     n = len(names)
     rows, columns = np.nonzero(np.isfinite(shared))
@@ -89,17 +77,10 @@ def popularity_bars(
     even: float | None = None,
     numbers: Sequence[int] = (),
 ) -> go.Figure:
-    """Draw the share of the rows that use each component, the most popular first.
+    """Draw the share (K,) of the rows that use each component, the most popular first.
 
-    Parameters
-    ----------
-    shares : ndarray, shape (K,)
-    components : sequence of str
-        Names of the components.
-    even : float, optional
-        The share if all components were equally popular: a dashed line.
-    numbers : sequence of int, optional
-        Of the components; they are counted from 1 without.
+    `even`, the share if all were equally popular, is a dashed line; components are counted from 1
+    without `numbers`.
     """
     order = np.argsort(-shares, kind="stable")
     figure = go.Figure(
@@ -133,17 +114,9 @@ def popularity_bars(
 def popularity_map(
     shares: np.ndarray, names: Sequence[str], numbers: Sequence[int], components: Sequence[str]
 ) -> go.Figure:
-    """Draw the share of each class's rows that use each component as a heat map.
+    """Draw the share (C, K) of each class's rows that use each component as a heat map.
 
-    Parameters
-    ----------
-    shares : ndarray, shape (C, K)
-    names : sequence of str
-        Of the C classes.
-    numbers : sequence of int
-        Of the components, in the order drawn.
-    components : sequence of str
-        Their names.
+    `numbers` and `components`, their names, are in the order drawn.
     """
     height = float(np.clip(TALLEST / len(names), NARROWEST, LINE)) * len(names)
     figure = go.Figure(

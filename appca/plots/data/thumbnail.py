@@ -20,17 +20,8 @@ DOT = np.argwhere(np.hypot(*np.mgrid[-2.5:3, -2.5:3]) < 3.0)  # its pixels, of s
 def thumbnail(fitted: FittedRun, codes: np.ndarray | None, dark: bool = False) -> np.ndarray:
     """Draw the fullest subspaces, or pairs of components where there are very many.
 
-    Parameters
-    ----------
-    fitted : FittedRun
-    codes : ndarray of int, shape (N,), or None
-        Class of each row.
-    dark : bool
-        Whether the page is; the colours of classes are the same on both grounds.
-
-    Returns
-    -------
-    ndarray of uint8, shape (HEIGHT, WIDTH, 3)
+    `codes` (N,) are the classes of the rows, the same colours on both grounds. Returns uint8
+    (HEIGHT, WIDTH, 3).
     """
     picture = np.empty((HEIGHT, WIDTH, 3), np.uint8)
     ground, ground_of_panels = DARK if dark else LIGHT

@@ -16,16 +16,10 @@ OBLIQUE = np.array([0.45, 0.6, 0.66])  # along the components: no plane of two o
 def space(
     X: np.ndarray, codes: np.ndarray, names: Sequence[str], components: np.ndarray | None = None
 ) -> go.Figure:
-    """Draw points that can be turned.
+    """Draw points (N, 3) that can be turned, coloured by their classes: `codes` (N,) into names.
 
-    Parameters
-    ----------
-    X : ndarray, shape (N, 3)
-    codes : ndarray of int, shape (N,)
-        Into the names.
-    names : sequence of str
-    components : ndarray, shape (3, 3), optional
-        Orthonormal rows. The planes of two of them are drawn, and looked at from between them.
+    Of three `components`, orthonormal rows (3, 3), the planes of two of them are drawn, and looked
+    at from between them.
     """
     figure = go.Figure(
         [

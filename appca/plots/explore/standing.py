@@ -93,18 +93,9 @@ def draw(
     selected: np.ndarray | None = None,
     dark: bool = False,
 ) -> StillFigure:
-    """Draw a layout of a scene.
+    """Draw a layout of a scene, in one of its colourings; rows are grey without.
 
-    Parameters
-    ----------
-    scene : Scene
-    layout : str
-        A key of its layouts.
-    colouring : str
-        A key of its colourings; rows are grey without.
-    selected : ndarray of bool, shape (N,), optional
-        Rows that keep their colour while all others turn grey.
-    dark : bool
+    Rows that are not `selected` (N,) turn grey.
     """
     theme = THEMES[dark]
     with styled(dark=dark):

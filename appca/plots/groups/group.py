@@ -59,19 +59,10 @@ def sides(one: GroupDifference) -> tuple[str, str]:
 
 
 def image_row(images: np.ndarray, colours: Sequence[str] | None = None) -> np.ndarray:
-    """Lay images side by side on a transparent ground.
+    """Lay images (n, h, w) or (n, h, w, 3), uint8, side by side on a transparent ground.
 
-    Parameters
-    ----------
-    images : ndarray of uint8, shape (n, h, w) or (n, h, w, 3)
-        In order from the left; at least one.
-    colours : sequence of str, optional
-        "#rrggbb" of the strip below each image.
-
-    Returns
-    -------
-    ndarray of uint8, shape (height, width, 4)
-        Red, green, blue and opacity.
+    `colours` are the "#rrggbb" of a strip below each. Returns uint8 (height, width, 4): red, green,
+    blue and opacity.
     """
     factor = max(1, -(-LEAST_SIDE // max(images.shape[1:3])))
     large = images.repeat(factor, axis=1).repeat(factor, axis=2)

@@ -28,12 +28,9 @@ def upright(volume: np.ndarray, affine: np.ndarray) -> np.ndarray:
 
 
 def orientation(affine: np.ndarray) -> tuple[list[int], list[int]]:
-    """Say which index runs to the right, to the front and up, and which way.
+    """Return which index (axes) runs to the right, to the front and up, and which way (signs).
 
-    Returns
-    -------
-    axes, signs : lists of 3
-        ``axes[0]`` is the volume's axis nearest to left-right, ``signs[0]`` -1 if it runs left.
+    ``axes[0]`` is the volume's axis nearest to left-right, ``signs[0]`` -1 if it runs left.
     """
     turn = np.array(affine, dtype=float)[:3, :3]
     turn = turn / np.maximum(np.linalg.norm(turn, axis=0), 1e-12)
@@ -46,20 +43,10 @@ def orientation(affine: np.ndarray) -> tuple[list[int], list[int]]:
 
 
 def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: float) -> np.ndarray:
-    """Lay values over a grey picture: warm above zero, cold below, clear at zero.
+    """Lay values over a grey picture of one shape: warm above zero, cold below, clear at zero.
 
-    Parameters
-    ----------
-    signal, values : ndarray of the same shape
-    inside : ndarray of bool
-        What is outside the mask is left clear.
-    limit : float
-        Magnitude of full colour.
-
-    Returns
-    -------
-    ndarray of uint8, shape (*values.shape, 4)
-        Red, green, blue and cover.
+    What is not `inside` the mask is left clear; `limit` is the magnitude of full colour. Returns
+    uint8 (..., 4): red, green, blue and cover.
     """
     top = float(np.quantile(signal[inside], 0.99)) if inside.any() else 1.0
     grey = np.clip(45 + 165 * signal / (top or 1.0), 0, 220)[..., None]
@@ -77,14 +64,7 @@ def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: f
 
 
 def maps(found: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
-    """Draw the maps of all models and the reference as rows of horizontal slices.
-
-    Parameters
-    ----------
-    found : BrainMaps
-    titles : mapping
-        Titles of the models by key.
-    """
+    """Draw maps of all models, by their titles, and the reference as rows of horizontal slices."""
     shown = {titles[key]: found.models[key].values for key in found.different(titles)}
     if found.stimulus is not None:
         t = found.stimulus.t
@@ -179,14 +159,9 @@ def errors(found: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
 
 
 def cuts(found: BrainMaps, values: np.ndarray, place: tuple[int, int, int]) -> go.Figure:
-    """Draw three slices through one voxel, seen from the right, from behind and from above.
+    """Draw three slices of values (V,) through a voxel, from the right, from behind and above.
 
-    Parameters
-    ----------
-    found : BrainMaps
-    values : ndarray of shape (V,)
-    place : tuple
-        Indices in the upright volume, from left, back and bottom.
+    `place` has indices in the upright volume, from left, back and bottom.
     """
     figure = make_subplots(
         rows=1,

@@ -14,12 +14,9 @@ MOST_ROWS = 400  # more than there are pixels for
 
 
 def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
-    """Draw matrices one below the other, each with its rows across and its factors down (Z').
+    """Draw matrices (N, K), one below the other, with rows across and factors down (Z').
 
-    Parameters
-    ----------
-    matrices : mapping of name to ndarray of bool, shape (N, K)
-        Of a long one the first `MOST_ROWS` rows are drawn.
+    Of a long one the first `MOST_ROWS` rows are drawn.
     """
     n = len(matrices)
     height = EDGES + n * (STRIP if n > 1 else LONE_STRIP) + (n - 1) * GAP

@@ -15,11 +15,8 @@ HEIGHT = 420  # pixels
 def popularity(rows: Sequence[Row]) -> go.Figure:
     """Draw sorted curves, one panel a design: share of the rows against the factor's number.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With design, method, title, rank (from 1, most popular first) and share; the method
-        "truth" is drawn in red.
+    `rows` are dicts with design, method, title, rank (from 1, most popular first) and share; the
+    method "truth" is drawn in red.
     """
     import pandas as pd
     import plotly.express as px

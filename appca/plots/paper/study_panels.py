@@ -40,14 +40,7 @@ def scatters(
 ) -> go.Figure:
     """Draw panels side by side, classes in one legend, as many thumbnails as have room.
 
-    Parameters
-    ----------
-    panels : sequence of Scatter
-    names : sequence of str
-        Of the classes.
-    columns : int
-    size : float
-        Diameter of a point in pixels.
+    `size` is the diameter of a point in pixels.
     """
     columns = min(columns, len(panels))
     lines = -(-len(panels) // columns)
@@ -155,15 +148,9 @@ def sheet(images: np.ndarray, columns: int) -> np.ndarray:
 
 
 def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> go.Figure:
-    """Draw sheets of images one below the other, each under its name.
+    """Draw sheets of images (n, h, w), uint8, one below the other, each under its name.
 
-    Parameters
-    ----------
-    named : mapping of str to ndarray of uint8, shape (n, h, w)
-    columns : int
-        Images on a line.
-    zoom : float
-        Screen pixels for one of an image.
+    `columns` images stand on a line; `zoom` is the number of screen pixels for one of an image.
     """
     drawn = {name: sheet(images, columns) for name, images in named.items()}
     heights = [zoom * canvas.shape[0] for canvas in drawn.values()]
@@ -199,12 +186,7 @@ def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> 
 
 
 def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
-    """Draw the spread of measures by group: one panel per measure, one box per group.
-
-    Parameters
-    ----------
-    measures : mapping of measure to (mapping of group to values (m,))
-    """
+    """Draw values (m,) of measures by group: one panel per measure, one box per group."""
     figure = make_subplots(rows=1, cols=len(measures), subplot_titles=[*map(plain, measures)])
     for column, groups in enumerate(measures.values(), start=1):
         for place, (group, values) in enumerate(groups.items()):

@@ -14,15 +14,8 @@ LINE_HEIGHT, FRAME_HEIGHT = 36, 130  # pixels
 def dots(rows: Sequence[Row], measure: str, title: str, *, log: bool = False) -> go.Figure:
     """Draw a measure of all methods, with its spread over data sets as a line through the dot.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With design, K, title, the measure and its spread ``<measure>_sd``; methods without a value
-        are left out.
-    measure, title : str
-        Column, and the name of the axis.
-    log : bool
-        Whether the axis is logarithmic.
+    `rows` are dicts with design, K, title, the measure and its spread ``<measure>_sd``; methods
+    without a value are left out. `title` is the name of the axis, which may be logarithmic.
     """
     import pandas as pd
     import plotly.express as px

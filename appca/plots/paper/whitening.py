@@ -25,11 +25,9 @@ PANELS = {"K": "components in all, K", "L": "coordinates that are not zero, L"}
 def curves(rows: Sequence[Row]) -> go.Figure:
     """Draw the mean accuracy over the folds, and its standard deviation as error bars.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        With method, title, K, L, accuracy and accuracy_sd; the method "raw" (without K) is drawn
-        as a horizontal line, methods without a colour (the pattern alone, far below) not at all.
+    `rows` are dicts with method, title, K, L, accuracy and accuracy_sd; the method "raw" (without
+    K) is a horizontal line, and methods without a colour (the pattern alone, far below) are left
+    out.
     """
     import pandas as pd
     import plotly.express as px

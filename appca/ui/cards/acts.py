@@ -20,14 +20,8 @@ _listener = st.components.v2.component(
 def acting(html: str, key: str, acts: Mapping[str, Act]) -> None:
     """Draw HTML, and answer its buttons; see `button` and `name`.
 
-    Parameters
-    ----------
-    html : str
-        Data in it must be escaped, as everywhere.
-    key : str
-        Of the part, different from all others on the page.
-    acts : mapping of str to callable
-        What each kind of button does.
+    Data in the HTML must be escaped, as everywhere. `key` differs from all others on the page;
+    `acts` says what each kind of button does.
     """
     with st.container(key=key):
         st.html(html)
@@ -44,16 +38,8 @@ def button(
 ) -> str:
     """Return a button as HTML; `body` must be HTML already.
 
-    Parameters
-    ----------
-    act : str
-        A key of `acting`'s acts.
-    value : object
-        What that is given, as text.
-    label : str
-        What it does, where the body does not say it.
-    pressed : bool, optional
-        Of a button that stays pressed.
+    `act` is a key of `acting`'s acts, which is given `value` as text; `label` says what the button
+    does where the body does not, and `pressed` is of one that stays pressed.
     """
     more = {"title": label} if label else {}
     if pressed is not None:

@@ -22,12 +22,7 @@ MOST_WITH_NUMBERS = 20_000  # rows whose hover card also has numbers, which hard
 def picture_page(scene: Scene, title: str, colouring: str) -> bytes:
     """Return a page that needs no network: hover, images, lasso, search, tour and colours.
 
-    Parameters
-    ----------
-    scene : Scene
-    title : str
-    colouring : str
-        Key of the one shown first.
+    `colouring` is the key of the one shown first.
     """
     meta, dropped = _meta(scene)
     buffers = {name: _packed(one) for name, one in scene.buffers.items() if name not in dropped}

@@ -29,15 +29,9 @@ class Usage(NamedTuple):
 
 
 def usage_of(fitted: FittedRun, order: np.ndarray, *, pictured: bool) -> Usage:
-    """Sort a run by the numbers of its components.
+    """Sort a run by rising number of its components; `order` (K,) has their places.
 
-    Parameters
-    ----------
-    fitted : FittedRun
-    order : ndarray of int, shape (K,)
-        Places of the run's components, by rising number.
-    pictured : bool
-        Whether the rows are images.
+    `pictured` says whether the rows are images.
     """
     active, dense = fitted.active[:, order], fitted.scores[:, order]
     rows, components = np.nonzero(active)
