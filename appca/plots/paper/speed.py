@@ -15,7 +15,7 @@ MEASURES = {"error": "squared error", "likelihood": "log-likelihood, nats per ro
 def courses(rows: Sequence[Row]) -> go.Figure:
     """Draw what a fit has reached after each time; models are columns, measures are rows.
 
-    `rows` are dicts with model, way, title, data_set, passes, seconds, error and likelihood.
+    `rows` are dicts with model, way, title, data_set, ``passes``, seconds, error and likelihood.
     """
     import pandas as pd
     import plotly.express as px

@@ -101,10 +101,11 @@ def publish(scene: Scene, of_rows: str, parcels: Parcels) -> dict[str, Any]:
     Names are by "meta" (JSON), "buffers" (name to shards in order), "sheets" and "components"
     (None without).
     """
-    sheets, drawn = scene.sheets, []
-    for number in range(sheets.n_sheets) if sheets else ():
-        what = f"{of_rows} {sheets.header} {number}"
-        drawn.append(parcels.promise(what, partial(sheets.png, number), PNG))
+    drawn = []
+    if (sheets := scene.sheets) is not None:
+        for number in range(sheets.n_sheets):
+            what = f"{of_rows} {sheets.header} {number}"
+            drawn.append(parcels.promise(what, partial(sheets.png, number), PNG))
     about = json.dumps(scene.meta, separators=(",", ":"), allow_nan=False).encode()
     pictures = scene.component_sheet
     return {
