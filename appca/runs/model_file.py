@@ -271,7 +271,7 @@ def _model_of(packed: Packed, name: str, kind: str, config: RunConfig | None = N
     try:
         read = FittedModel.from_estimator_arrays if config is None else FittedModel.from_arrays
         model = read(arrays)
-        fits = _fits_together(model)
+        fits = fits_together(model)
         fits = fits and (config is None or config.allows(len(model.components)))
     except KeyError as error:
         msg = f"“{name}” lacks {error.args[0]} of its {kind}; save the model again."
@@ -284,7 +284,7 @@ def _model_of(packed: Packed, name: str, kind: str, config: RunConfig | None = N
     return model
 
 
-def _fits_together(model: FittedModel) -> bool:
+def fits_together(model: FittedModel) -> bool:
     """Whether arrays are of one model: others would fail later, and less clearly."""
     before = model.preprocessing
     if model.components.ndim != 2 or before.offset.ndim != 1:
@@ -295,6 +295,7 @@ def _fits_together(model: FittedModel) -> bool:
         and model.noise_variance > 0
         and (model.n_active is None or 1 <= model.n_active <= K)
         and model.latent_variance.shape == model.scale.shape == (K,)
+        and model.explained_variance.shape == (K,)
         and before.scale.shape == before.offset.shape
         and before.n_features == D
         and all(np.isfinite(value).all() for value in model.model_arrays().values())

@@ -32,6 +32,7 @@ from appca.runs.configuration import RunConfig
 from appca.runs.fit import versions
 from appca.runs.labels import FILE as LABELS_FILE
 from appca.runs.labels import flip, labels, rename
+from appca.runs.model_file import fits_together
 from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, RunStore
 from appca.storage.errors import InputError
@@ -43,23 +44,7 @@ from appca.storage.wording import shortened
 SUFFIX = ".appca"
 FORMAT, VERSION = "appca session", 1
 CONTENTS, MISSING = "session.json", "data/missing.npy"
-# Parts of a fitted run that every page reads, and their axes: rows, components, features after
-# preprocessing.
-_AXES = {
-    "components": "KD",
-    "mean": "D",
-    "latent_variance": "K",
-    "explained_variance": "K",
-    "scale": "K",
-    "noise_variance": "",
-    "log_likelihoods": "I",
-    "scores": "NK",
-    "active": "NK",
-    "inclusion": "NK",
-    "membership": "N",
-    "error": "N",
-    "log_likelihood_rows": "N",
-}
+_WIDE = ("scores", "active", "inclusion")  # have a value for each component, others one for a row
 Item = TypeVar("Item")
 MOST_RUNS, MOST_SELECTIONS = 1000, 10_000  # in a file
 
@@ -323,21 +308,14 @@ def _read_run(packed: Packed, number: int, about: _AboutRun, dataset: Dataset) -
 
 def _check(config: RunConfig, fitted: FittedRun, info: RunInfo, dataset: Dataset) -> None:
     """Raise ValueError for arrays and facts that are not those of a run of this data set."""
-    K, D = fitted.components.shape
-    sizes = {"K": K, "D": D, "N": dataset.n_rows, "I": len(fitted.log_likelihoods)}
-    given = {name: np.asarray(getattr(fitted, name)) for name in _AXES}
-    wrong = [
-        name for name, axes in _AXES.items() if given[name].shape != tuple(map(sizes.get, axes))
-    ]
-    wrong += [
-        name for name in _AXES if name != "log_likelihoods" and not np.isfinite(given[name]).all()
-    ]
-    before = fitted.preprocessing
-    fits = before.n_features == D and len(before.offset) == dataset.n_features
-    fits &= info.n_rows == dataset.n_rows and info.n_features in (0, D)  # 0: an early run
-    fits &= config.allows(K)
-    if wrong or not fits or fitted.active.dtype != bool or config.dataset != dataset.digest:
-        msg = f"{wrong[0] if wrong else 'a run'} does not fit the data"
+    N, (K, D) = dataset.n_rows, fitted.components.shape
+    fits = fits_together(fitted) and len(fitted.preprocessing.offset) == dataset.n_features
+    for name, values in fitted.row_arrays().items():
+        fits &= values.shape == ((N, K) if name in _WIDE else (N,)) and np.isfinite(values).all()
+    fits &= info.n_rows == N and info.n_features in (0, D)  # 0: an early run
+    fits &= config.allows(K) and config.dataset == dataset.digest
+    if not fits or fitted.active.dtype != bool:
+        msg = "a run does not fit the data"
         raise ValueError(msg)
 
 
