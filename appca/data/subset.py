@@ -70,15 +70,10 @@ def check_first(n: int | None, total: int, owns: str) -> None:
 def in_words(
     n_rows: int, per_class: int | None, classes: Sequence[object] | None, rows: str, groups: str
 ) -> str:
-    """Return what a subset is, for the name of its data set.
+    """Return what a subset of `n_rows` rows is, for the name of its data set.
 
-    Parameters
-    ----------
-    n_rows : int
-        How many rows it has.
-    per_class, classes : as in `choose_rows`
-    rows, groups : str
-        What rows and classes are, in the plural: "views" of "objects".
+    It was chosen as by `choose_rows`. `rows` and `groups` are what rows and classes are, in the
+    plural: "views" of "objects".
     """
     which = groups if classes is None else f"{groups} {', '.join(map(str, classes))}"
     if per_class is not None:

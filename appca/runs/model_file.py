@@ -216,16 +216,7 @@ def model_bytes(config: RunConfig, model: FittedModel, info: RunInfo) -> bytes:
 def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
     """Read a model file without making the estimator; `appca.runs.fit.project` takes the result.
 
-    Parameters
-    ----------
-    name : str
-        For messages.
-    file : path or binary file object
-
-    Raises
-    ------
-    InputError
-        When it is not there, damaged, or no model file.
+    `name` is for messages. Raises InputError when it is not there, damaged, or no model file.
     """
     if not isinstance(file, (str, Path)):
         return _read(Packed(name, file), name)

@@ -61,21 +61,11 @@ def preview(
 ) -> FitResult:
     """Fit to a fixed random sample of rows in few iterations, and describe all rows with it.
 
-    A first picture while the fit proper runs, not to be stored (``info.preview``). Few
-    rows choose from the starts of the fit, so that both end on the same peak; many take the first.
+    A first picture while the fit proper runs, not to be stored (``info.preview``). Few rows choose
+    from the starts of the fit, so that both end on the same peak; many take the first.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    config : RunConfig
-    rows : int
-        Size of the sample, if no ground is given.
-    passes : int
-        Most iterations on the sample.
-    preprocessing : Fitted, optional
-        The preprocessing where it is known; else it is learned from the sample.
-    ground : Ground, optional
-        From `prepare`, for configurations that `on_ground` allows; else it is made if it can be.
+    `preprocessing` is learned from the sample of so many `rows` where it is not given, and so is
+    `ground`, see `prepare`, where `on_ground` allows one. `passes` are the most iterations.
     """
     began = time.perf_counter()
     refuse_unknown(config)

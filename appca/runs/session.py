@@ -103,17 +103,8 @@ class Unpacked(NamedTuple):
 def pack(session: Session, *, with_data: bool = True) -> bytes:
     """Return a session file.
 
-    Parameters
-    ----------
-    session : Session
-    with_data : bool
-        False leaves the matrix, ids and labels out: who opens the file must have the data set, or
-        be able to make it from where it came.
-
-    Raises
-    ------
-    InputError
-        When a run is of other data, or its arrays cannot be read.
+    Without the data, who opens the file must have the data set, or be able to make it from where it
+    came. Raises InputError when a run is of other data, or its arrays cannot be read.
     """
     dataset = session.dataset
     strange = [run.id for run in session.runs if run.config.dataset != dataset.digest]
@@ -148,22 +139,13 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
     """Check a session file as a whole, then put what it holds into the stores below a home folder.
 
     What is there already stays: the same data set, the same run, and the names a person gave its
-    components; a selection of the same name but other rows comes in beside it.
+    components; a selection of the same name but other rows comes in beside it. `name` is for
+    messages.
 
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    stream : binary file object
-    home : Path
-
-    Raises
-    ------
-    InputError
-        When it is damaged or no session file, when its data are not those its digest names, when
-        it has no data and they are not here, or when the disk refuses. Unless it is the disk,
-        nothing has been stored then. What was stored before the disk refused is whole: it stays,
-        and the same file opened again adds the rest.
+    Raises InputError when it is damaged or no session file, when its data are not those its digest
+    names, when it has no data and they are not here, or when the disk refuses. Unless it is the
+    disk, nothing has been stored then. What was stored before the disk refused is whole: it stays,
+    and the same file opened again adds the rest.
     """
     packed = Packed(name, stream)
     contents = _contents(packed)

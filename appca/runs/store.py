@@ -127,22 +127,10 @@ class RunStore:
     ) -> Run:
         """Store a result; a run that is there already is kept, and counts as new again.
 
-        Parameters
-        ----------
-        config : RunConfig
-        result : FitResult
-        name : str, optional
-            For people; by default made from the settings.
-        origin : {"fit", "live"}
-            Live runs beyond the newest 50 are deleted unless somebody worked on them; see
-            `Run.kept`.
-        hold : bool
-            Whether a full disk may be left out: the run is then held in memory (`Run.is_held`).
-
-        Raises
-        ------
-        InputError
-            When the disk refuses, for example because it is full.
+        Without a name it is called by its settings. Of origin "live", those beyond the newest 50
+        are deleted unless somebody worked on them, see `Run.kept`; others are of origin "fit". To
+        `hold` a run is to keep it in memory where the disk is full (`Run.is_held`). Raises
+        InputError when the disk refuses.
         """
         target = self.folder / config.id
         with storing("The fit", self.folder):

@@ -28,20 +28,11 @@ _own: set[Path] = set()  # drafts of this process
 
 
 def write(path: Path, content: bytes | str, *, durable: bool = True, private: bool = True) -> None:
-    """Put a file in its place whole; text becomes UTF-8.
+    """Put a file in its place whole; text becomes UTF-8. May raise OSError.
 
-    When the disk refuses, the file that was there is as it was and nothing stands beside it.
-
-    May raise OSError.
-
-    Parameters
-    ----------
-    path : Path
-    content : bytes or str
-    durable : bool
-        Whether to wait until it would outlast a failure of the power.
-    private : bool
-        Whether it is its owner's alone, as all in a home is; else it has the usual rights.
+    When the disk refuses, the file that was there is as it was and nothing stands beside it. A
+    `durable` file has been waited for until it would outlast a failure of the power; a `private`
+    one is its owner's alone, as all in a home is, and others have the usual rights.
     """
     with growing(path, durable=durable, private=private) as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -57,14 +48,7 @@ def growing(
 ) -> Iterator[BinaryIO]:
     """Give a file to write to part by part; it takes its place once it is whole, see `write`.
 
-    May raise OSError.
-
-    Parameters
-    ----------
-    path : Path
-    check : callable, optional
-        Looks at the whole file before it takes its place; what it raises keeps it from that.
-    durable, private : bool
+    `check` looks at the whole file before that; what it raises keeps it from its place.
     """
     sweep(path.parent)
     # Whoever checks it may go by the end of its name; who lists a folder must not.
@@ -105,15 +89,8 @@ def put_folder(
 ) -> None:
     """Build a folder beside its place and move it there; a sound one that is there stays.
 
-    May raise OSError.
-
-    Parameters
-    ----------
-    target : Path
-    fill : callable
-        Writes the files into the draft.
-    is_sound : callable
-        Says whether what is in the place now is as good; what is not is removed.
+    `fill` writes the files into the draft, `is_sound` says whether what is in the place now is as
+    good; what is not is removed. May raise OSError.
     """
     with draft_folder(target.parent) as draft:
         fill(draft)

@@ -29,23 +29,10 @@ def write(file: Path, **arrays: np.ndarray) -> None:
 
 
 def prune(folder: Path, pattern: str, most_bytes: int, keep: Path | None = None) -> list[Path]:
-    """Delete the longest unused files until the rest fit.
+    """Delete the longest unused files of a pattern until the rest fit; return them, oldest first.
 
-    Parameters
-    ----------
-    folder : Path
-    pattern : str
-        Of the names that count and may be deleted.
-    most_bytes : int
-        Together.
-    keep : Path, optional
-        The file just written, which stays even when it alone is larger.
-
-    Returns
-    -------
-    list of Path
-        What was deleted, the oldest first. Files that another process deletes meanwhile, or that
-        cannot be deleted, are passed over.
+    `keep` is the file just written, which stays even when it alone is larger. Files that another
+    process deletes meanwhile, or that cannot be deleted, are passed over.
     """
     found = []
     for file in folder.glob(pattern):

@@ -55,16 +55,8 @@ def unknown(
 ) -> UnknownNameError:
     """Return “There is no column “hight”; the nearest is “height”, and there are ….”.
 
-    Parameters
-    ----------
-    kind : str
-        What the name should be of: "column", "array".
-    given : str
-    known : iterable of str
-    place : str
-        Where it should be, such as " in “file.npz”".
-    choice : str or None
-        Instead of a list of the known names.
+    `kind` is what the name should be of, "column" or "array", `place` where it should be, such as "
+    in “file.npz”"; `choice` stands instead of a list of the known names.
     """
     names = list(map(str, known))
     text = str(given).casefold()

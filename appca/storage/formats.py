@@ -64,19 +64,8 @@ def or_none(read: Callable[[], Found]) -> Found | None:
 def current(what: str, facts: Mapping[str, Any], kind: str = "") -> dict[str, Any]:
     """Return a stored description in its present form, without the number.
 
-    Parameters
-    ----------
-    what : str
-        Was stored, for the refusal: “Fit 1a2b3c4d5e6f”.
-    facts : mapping
-    kind : str
-        Key of `STEPS`.
-
-    Raises
-    ------
-    TooNew
-    ValueError
-        See `refuse_newer`.
+    `what` names it for a refusal, “Fit 1a2b3c4d5e6f”; `kind` is a key of `STEPS`. Raises as
+    `refuse_newer`.
     """
     number = facts.get(KEY, 1)
     refuse_newer(what, number)

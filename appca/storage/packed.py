@@ -159,13 +159,8 @@ def write(
 ) -> None:
     """Write a zip of JSON texts and NPY arrays, which `Packed` reads; same input, same bytes.
 
-    Parameters
-    ----------
-    stream : binary file object
-    texts : mapping of member name to JSON-able object
-    arrays : mapping of member name (with its ".npy") to array without objects
-    compression : int
-        Of `zipfile`.
+    Members are named with their endings. Arrays hold no objects; `compression` is that of
+    `zipfile`.
     """
     with zipfile.ZipFile(stream, "w", compression, compresslevel=1) as archive:
         for member, value in texts.items():

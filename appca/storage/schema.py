@@ -47,19 +47,9 @@ class Misfit(ValueError):
 def fitted(shape: Any, given: object, *, from_text: bool = False) -> Any:
     """Return a value of JSON as a value of a type, with all that is in it checked.
 
-    Parameters
-    ----------
-    shape : type
-        A Struct, a dataclass, a named tuple or an annotated type.
-    given : object
-    from_text : bool
-        Whether numbers are written as texts, as in an address.
-
-    Raises
-    ------
-    Misfit
-    InputError
-        When a dataclass refuses what it is made of, with its own sentence.
+    The shape is a Struct, a dataclass, a named tuple or an annotated type. In an address numbers
+    are written as texts. Raises Misfit, or the InputError of a dataclass that refuses what it is
+    made of.
     """
     try:
         if hasattr(shape, "_field_defaults"):

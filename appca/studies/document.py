@@ -34,18 +34,9 @@ on the machine and on what else it was doing.
 
 
 def write_document(file: Path, say: Callable[[str], None]) -> None:
-    """Write the page from the results that come with the package.
+    """Write the page from the results that come with the package, and say so.
 
-    Parameters
-    ----------
-    file : Path
-    say : callable
-        Gets the line that is printed.
-
-    Raises
-    ------
-    InputError
-        When the disk refuses.
+    Raises InputError when the disk refuses.
     """
     results = shipped()
     with refusing(f"{file} could not be written", OTHER):

@@ -198,19 +198,10 @@ def measure(
     cell: Cell,
     callback: Callable[[Any], object] | None = None,
 ) -> HeldOutMeasure:
-    """Fit one cell to the training rows of a fold and score the others.
+    """Fit one cell to the training rows of a fold of X (N, D), in data units, and score the others.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, D)
-        All rows, in data units.
-    fold : RowFold
-    fitted : Fitted
-        Preprocessing learned from the training rows.
-    config : GridConfig
-    cell : (K, L)
-    callback : callable, optional
-        Told each pass of EM; an exception from it ends the fit.
+    `fitted` is the preprocessing learned from the training rows. `callback` is told each pass of
+    EM; an exception from it ends the fit.
     """
     began = time.perf_counter()
     train, test = fitted.transform(X[fold.train]), fitted.transform(X[fold.test])
@@ -254,15 +245,8 @@ def fill(
 ) -> None:
     """Measure every cell in every fold that the store lacks, and note each at once.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    config : GridConfig
-    store : JournalStore
-    report : callable
-        Told cell and fold before each fit; an exception from it ends the work.
-    callback : callable, optional
-        Told each pass of EM.
+    `report` is told cell and fold before each fit, `callback` each pass of EM; an exception from
+    either ends the work.
     """
     split = folds(dataset.n_rows, config.n_folds, config.max_rows, config.random_state)
     store.begin(config.id, config.to_dict())

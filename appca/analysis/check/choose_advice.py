@@ -89,15 +89,9 @@ def best_of(log_likelihood: Floats) -> tuple[int, ...] | None:
 
 
 def near(log_likelihood: Floats) -> np.ndarray:
-    """Mark what lies within one standard error of the best, compared fold by fold; the best too.
+    """Mark, (...) bool, what of (..., fold) is within a standard error of the best, and the best.
 
-    Parameters
-    ----------
-    log_likelihood : ndarray of shape (..., fold)
-
-    Returns
-    -------
-    ndarray of bool, shape (...)
+    Cells are compared fold by fold.
     """
     place = best_of(log_likelihood)
     if place is None:

@@ -93,15 +93,8 @@ def run(
 ) -> None:
     """Fit what the store lacks, and note each fit at once.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    config : StabilityConfig
-    store : JournalStore
-    report : callable
-        Told before each fit how many have been made; the reference counts as one.
-    callback : callable, optional
-        Told each pass of EM; an exception from it ends the work.
+    `report` is told before each fit how many have been made, the reference counting as one, and
+    `callback` each pass of EM; an exception from either ends the work.
     """
     from appca.models.sampling.query_draws import match
 

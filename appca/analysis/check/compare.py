@@ -72,18 +72,9 @@ def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> Matc
 
 
 def moves(first: np.ndarray, second: np.ndarray, matching: Matching) -> Moves:
-    """Compare which components two fits give to the same rows.
+    """Compare which components two fits give to the same rows, (N, K) and (N, K') bool.
 
-    Parameters
-    ----------
-    first, second : ndarray of bool, shape (N, K), (N, K')
-    matching : Matching
-        Of the same fits' components.
-
-    Raises
-    ------
-    ValueError
-        When the numbers of rows differ.
+    `matching` is that of the fits' components. Raises ValueError when the numbers of rows differ.
     """
     if len(first) != len(second):
         msg = (

@@ -160,12 +160,7 @@ def of_chains(
 ) -> list[Check]:
     """Check whether the chains agree, from which starts, and whether there are enough draws.
 
-    Parameters
-    ----------
-    diagnoses : sequence of Diagnosis
-    n_chains : int
-    apart : bool, optional
-        `starts_apart`: whether the chains were asked to agree from different starts.
+    `apart` is what `starts_apart` says: whether they were asked to agree from different starts.
     """
     if not diagnoses:
         return [Check("bad", "Too few draws", "Raise the number of draws.")]
@@ -234,12 +229,7 @@ def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
 def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> set[str]:
     """Name the fields of a diagnosis that fall short, Raftery and Lewis' as "burn_in" and so on.
 
-    Parameters
-    ----------
-    diagnosis : Diagnosis
-    n_chains : int
-    burn_in : float
-        Made by the chains, in kept draws; by default enough for anything.
+    `burn_in` is what the chains made, in kept draws; by default it is enough for anything.
     """
     wanted = LEAST_ESS_PER_CHAIN * n_chains
     asked = diagnosis.raftery_lewis

@@ -86,19 +86,9 @@ class MaskedConfig(OfModel):
 
 
 def hide(observed: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Choose cells to hide at random.
+    """Choose a share of the observed cells (N, D) at random to be hidden, (N, D) bool.
 
-    Parameters
-    ----------
-    observed : ndarray of bool, shape (N, D)
-    share : float
-        Of them.
-    rng : Generator
-
-    Returns
-    -------
-    ndarray of bool, shape (N, D)
-        Hidden cells. Every column keeps at least two observed ones, so that none loses its scale.
+    Every column keeps at least two observed ones, so that none loses its scale.
     """
     cells = np.flatnonzero(observed)
     hidden = np.zeros(observed.shape, dtype=bool)
@@ -118,20 +108,8 @@ def run(
 ) -> None:
     """Fit what the store lacks, and note each error at once.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    config : MaskedConfig
-    store : JournalStore
-    report : callable
-        Told before each fit how many have been made.
-    callback : callable, optional
-        Told each pass of EM; an exception from it ends the work.
-
-    Raises
-    ------
-    InputError
-        When the preprocessing needs whole rows.
+    `report` is told before each fit how many have been made, and `callback` each pass of EM; an
+    exception from either ends the work. Raises InputError when the preprocessing needs whole rows.
     """
     rows = sample_of(dataset.n_rows, config.max_rows, config.random_state)
     X = dataset.X[rows]

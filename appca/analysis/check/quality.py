@@ -129,22 +129,11 @@ def knn_accuracy(
     n_neighbors: int = NEIGHBOURS,
     population: int | None = None,
 ) -> AnchorMean | None:
-    """Share of anchor rows whose class is the most frequent one among their k nearest rows.
+    """Share of anchor rows whose class most of their k nearest rows of E (N, q) have.
 
-    Parameters
-    ----------
-    E : ndarray of shape (N, q)
-    classes : ndarray of shape (N,)
-        Class numbers, negative where there is none; see `quality`.
-    anchors : ndarray of row numbers
-    n_neighbors : int
-    population : int, optional
-        Rows of which the anchors are a sample; by default the anchors themselves.
-
-    Returns
-    -------
-    Measure or None
-        None when no anchor has a class.
+    `classes` (N,) are numbers, negative where there is none, see `quality`. The anchors are row
+    numbers, drawn from `population` rows; by default they are all there are. None when no anchor
+    has a class.
     """
     anchors = anchors[classes[anchors] >= 0]
     if not len(anchors):

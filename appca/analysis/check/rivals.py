@@ -264,20 +264,9 @@ def umap(split: Split, cap: Cap, report: Report) -> RivalProjection:
 def log_density(
     Y: np.ndarray, mean: np.ndarray, loadings: np.ndarray, noise: np.ndarray
 ) -> np.ndarray:
-    """Log density of rows under y ~ N(mean, W'W + diag(noise)), without a D x D matrix.
+    """Log density (m,), nats, of rows Y (m, D) under y ~ N(mean, W'W + diag(noise)).
 
-    Parameters
-    ----------
-    Y : ndarray of shape (m, D)
-    mean : ndarray of shape (D,)
-    loadings : ndarray of shape (q, D)
-        W.
-    noise : ndarray of shape (D,)
-        Variances.
-
-    Returns
-    -------
-    ndarray of shape (m,), float64, nats
+    `loadings` are W (q, D), `mean` and the variances `noise` (D,). No D x D matrix is made.
     """
     W = loadings.astype(np.float64) / np.sqrt(noise)  # in units of the noise: W'W + I
     Z = (Y.astype(np.float64) - mean) / np.sqrt(noise)

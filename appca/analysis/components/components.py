@@ -57,13 +57,7 @@ def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndar
 def extremes(rows: DescribedRows, k: int, n: int) -> Extremes:
     """Return the rows with the lowest and the highest scores among those that use component k.
 
-    Parameters
-    ----------
-    rows : DescribedRows
-    k : int
-        Counted from 0.
-    n : int
-        Rows at each end; of fewer than 2n users, each row is at one end only.
+    k counts from 0. There are n rows at each end; of fewer than 2n users, each is at one end only.
     """
     users = np.flatnonzero(rows.active[:, k])
     order = users[np.argsort(rows.scores[users, k], kind="stable")]

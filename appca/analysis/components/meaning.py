@@ -24,11 +24,7 @@ class _Label(NamedTuple):
 def goes_with(dataset: Dataset, scores: np.ndarray) -> list[str]:
     """Say of each component which classes or numbers have high and low scores; empty where none.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    scores : ndarray, shape (N, K)
-        Zero where a row does not use a component.
+    Scores (N, K) are zero where a row does not use a component.
     """
     labels = list(_labels(dataset))
     spread = scores.std(axis=0, dtype=np.float64)

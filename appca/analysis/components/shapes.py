@@ -19,28 +19,15 @@ class Effect(NamedTuple):
 
 
 def ink(images: np.ndarray) -> np.ndarray:
-    """Ink mass: how many fully lit pixels the light of an image would fill.
-
-    Parameters
-    ----------
-    images : ndarray of uint8, shape (N, h, w)
-
-    Returns
-    -------
-    ndarray of shape (N,)
-    """
+    """Ink mass (N,): how many fully lit pixels the light of uint8 images (N, h, w) would fill."""
     return np.asarray(images.sum(axis=(1, 2), dtype=np.float64) / 255.0)
 
 
 def slant(images: np.ndarray) -> np.ndarray:
-    """Slant in degrees, positive to the right: arctan of the regression of x on height.
+    """Slant (N,) of uint8 images (N, h, w) in degrees, positive to the right.
 
-    With second moments of the light, tan(slant) = cov(x, -y) / var(y): the shear that would make
-    the light upright.
-
-    Parameters
-    ----------
-    images : ndarray of uint8, shape (N, h, w)
+    The arctan of the regression of x on height: with second moments of the light, tan(slant) =
+    cov(x, -y) / var(y), the shear that would make the light upright.
     """
     n, h, w = images.shape
     light = images.reshape(n, -1).astype(np.float64)
@@ -53,11 +40,9 @@ def slant(images: np.ndarray) -> np.ndarray:
 
 
 def width(images: np.ndarray) -> np.ndarray:
-    """Width of the lit silhouette as a share of the image's, from the first lit column to the last.
+    """Width (N,) of what is lit in uint8 images (N, h, w), as a share of the image's.
 
-    Parameters
-    ----------
-    images : ndarray of uint8, shape (N, h, w)
+    From the first lit column to the last.
     """
     lit: np.ndarray = np.any(images >= LIT, axis=1)
     first, last = lit.argmax(axis=1), lit.shape[1] - lit[:, ::-1].argmax(axis=1)
@@ -65,13 +50,9 @@ def width(images: np.ndarray) -> np.ndarray:
 
 
 def effect(values: np.ndarray, inside: np.ndarray) -> Effect:
-    """Compare the rows of a group with all others.
+    """Compare values (N,) of the rows `inside`, (N,) bool, with those of all others.
 
-    Parameters
-    ----------
-    values : ndarray of shape (N,)
-    inside : ndarray of bool, shape (N,)
-        At least two rows must be inside and two outside; else size and error are NaN.
+    At least two rows must be inside and two outside; else size and error are NaN.
     """
     own, rest = values[inside], values[~inside]
     n, m = len(own), len(rest)

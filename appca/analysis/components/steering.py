@@ -23,11 +23,7 @@ class Steering(NamedTuple):
 def steering(fitted: FittedRun, most_columns: int | None = None) -> Steering:
     """Return what rows are rebuilt from.
 
-    Parameters
-    ----------
-    fitted : FittedRun
-    most_columns : int, optional
-        Keep those that the components move most, for their spread; all by default.
+    Of more than `most_columns`, those are kept that the components move most, for their spread.
     """
     before = fitted.preprocessing
     average = before.inverse_transform(fitted.mean[None].astype(np.float64))[0]

@@ -27,21 +27,10 @@ def nearest_classes(
     """Find for each class the other class that its rows have nearest in the projection.
 
     A row's neighbours are the rows of its own subspace, by the distance of their projections. Each
-    row votes for the class of its nearest row of another class.
+    row votes for the class of its nearest row of another class; ties go to the class named first.
 
-    Parameters
-    ----------
-    components : ndarray, shape (K, D)
-    scores, active : ndarray, shape (N, K)
-    codes : ndarray of int, shape (N,)
-        Class of each row; negative for rows without one, which are left out.
-    names : sequence of str
-        Of the classes.
-
-    Returns
-    -------
-    list of ClassNeighbour
-        One for each class, in the order of `names`. Ties go to the class named first.
+    `components` are (K, D), `scores` and `active` (N, K). `codes` (N,) count into `names`, negative
+    for rows without a class, which are left out.
     """
     kept = np.flatnonzero(codes >= 0)
     used, own = active[kept], codes[kept]

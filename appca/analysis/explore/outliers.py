@@ -75,18 +75,11 @@ def limits_of_the_data(
 ) -> DistanceLimits:
     """Return what a share `level` of the given rows stays below, so that the rest are flagged.
 
-    Rows with more components have larger T2 for that reason alone, so ranks are those of the
-    ratio to the model's limit.
+    Rows with more components have larger T2 for that reason alone, so ranks are those of the ratio
+    to the model's limit.
 
-    Parameters
-    ----------
-    found : Distances
-        Of the rows that get a limit.
-    level : float
-    rows : ndarray of int
-        Those of `data` that set the limits.
-    data : Distances, optional
-        Of the rows that set the limits, where those are others, such as the rows of the fit.
+    The rows of `found` get a limit. Those numbered `rows` set it, of `data` where given, such as
+    the rows of the fit, else of `found`.
     """
     data = found if data is None else data
     own, model = limits_of_the_model(data, level), limits_of_the_model(found, level)

@@ -45,15 +45,7 @@ class NearRows(NamedTuple):
 
 
 def parts(fitted: FittedRun, x: np.ndarray, row: int) -> RowParts:
-    """Take row x (D,), in data units, apart.
-
-    Parameters
-    ----------
-    fitted : FittedRun
-    x : ndarray, shape (D,)
-    row : int
-        Its number.
-    """
+    """Take row x (D,), in data units, apart; `row` is its number."""
     used = np.flatnonzero(fitted.active[row])
     scores = fitted.scores[row, used].astype(np.float64)
     # From the mean one component after the other; behind an autoencoder, whose pictures do not
@@ -117,15 +109,9 @@ def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternativ
 
 
 def near_in_data(X: np.ndarray, fitted: Fitted, row: int, n: int) -> NearRows:
-    """Return the n rows nearest to a row after preprocessing, found by comparing with all rows.
+    """Return the n rows of X (N, D) nearest to a row after preprocessing, among all of them.
 
-    Parameters
-    ----------
-    X : ndarray, shape (N, D)
-        Data as stored; walked over in blocks.
-    fitted : Fitted
-    row : int
-    n : int
+    X is walked over in blocks.
     """
     y = fitted.transform(X[row : row + 1])
     squares = np.empty(len(X))

@@ -135,16 +135,8 @@ class EmbeddingStore:
     ) -> Neighbours:
         """Nearest rows from the disk, else computed and kept; the longest unused make room.
 
-        Parameters
-        ----------
-        dataset : Dataset
-            Its digest, the preprocessing and `k` name the file.
-        preprocessing : dict
-        k : int
-            Neighbours of each row, itself included.
-        report : callable
-        X : ndarray of shape (N, D')
-            The preprocessed rows.
+        The digest of the data set, the preprocessing and `k`, in which the row itself counts, name
+        the file. X (N, D') are the preprocessed rows.
         """
         name = "neighbours-" + digest_of({"data": dataset.digest, "pre": preprocessing, "k": k})
         kept = cache.read(self._file(name))

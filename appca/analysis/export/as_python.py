@@ -37,12 +37,8 @@ def script(dataset: Dataset, recipe: Recipe) -> str:
     It ends with `model` fitted, `found` (a `Description` of all rows), and the arrays `components`,
     `mean`, `scores`, `active` as the run keeps them.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Its provenance says how it is loaded: a built-in source by name and options, a file by a
-        path to fill in, anything else from the app's own copy.
-    recipe : Recipe
+    The provenance of the data set says how it is loaded: a built-in source by name and options, a
+    file by a path to fill in, anything else from the app's own copy.
     """
     kind = recipe.estimator.partition(":")[2]
     load_import, load_lines = _loading(dataset)

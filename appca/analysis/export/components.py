@@ -29,15 +29,7 @@ def component_table(
     """One line a feature: its name, its average and its weight in each component.
 
     Features without names are numbered; those of images are ``row,column``, with a colour from 0
-    where there are colours, all counted from 0.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    fitted : FittedRun
-        For the names of the components.
-    patterns : Patterns
-    columns : Columns
+    where there are colours, all counted from 0. Components have the names of `fitted`.
     """
     import pandas as pd
 

@@ -92,20 +92,11 @@ def own_axes(fitted: FittedRun) -> np.ndarray:
 
 
 def nearest_projections(fitted: FittedRun, rows: np.ndarray) -> Neighbours:
-    """Return the rows whose projections lie nearest, the row itself first.
+    """Return the rows whose projections lie nearest to each of the rows (m,), the row itself first.
 
-    The distance is that of the reconstructions, sqrt((s - t)' W W' (s - t)), in units of the fit:
-    of the scores themselves where components are orthonormal.
-
-    Parameters
-    ----------
-    fitted : FittedRun
-    rows : ndarray of int, shape (m,)
-
-    Returns
-    -------
-    Neighbours
-        Positions in `rows`, at most `NEAREST` beside the row.
+    They are positions in `rows`, at most `NEAREST` beside the row. The distance is that of the
+    reconstructions, sqrt((s - t)' W W' (s - t)), in units of the fit: of the scores themselves
+    where components are orthonormal.
     """
     every = Subspace(tuple(range(len(fitted.components))), rows)
     points = projected(fitted.scores, fitted.components, every)

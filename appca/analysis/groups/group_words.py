@@ -12,11 +12,7 @@ NAMED = 3  # differences in the sentence
 def sentence(comparison: GroupComparison, group: str = "These rows") -> str:
     """Say in a sentence what sets the group apart most: the strongest differences of several kinds.
 
-    Parameters
-    ----------
-    comparison : GroupComparison
-    group : str
-        What the sentence calls the group.
+    `group` is what the sentence calls the group.
     """
     told = list(_one_of_each_kind(one for one in comparison.differences if one.matters))
     if not told:

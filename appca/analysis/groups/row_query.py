@@ -121,20 +121,11 @@ def subspace_column(active: np.ndarray, numbers: tuple[int, ...] = ()) -> RowVal
 
 
 def matching(column: RowValues, relation: str, value: float | Sequence[str]) -> np.ndarray:
-    """Return the rows that a rule holds for, shape (N,) bool.
+    """Return the rows that a rule holds for, (N,) bool.
 
-    Parameters
-    ----------
-    column : RowValues
-    relation : str
-        A key of `OF_CLASSES` for classes, of `OF_NUMBERS` for numbers. "highest" 5 are the rows
-        above the 95% quantile.
-    value : number, or names of classes
-
-    Raises
-    ------
-    InputError
-        When the relation does not suit the column, or a share is not one.
+    `relation` is a key of `OF_CLASSES` for classes, which `value` names, and of `OF_NUMBERS` for
+    numbers: "highest" 5 are the rows above the 95% quantile. Raises InputError when it does not
+    suit the column, or a share is not one.
     """
     known = OF_NUMBERS if column.names is None else OF_CLASSES
     if relation not in known:

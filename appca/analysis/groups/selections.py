@@ -30,18 +30,9 @@ COMBINATIONS = {
 
 
 def combined(selected: np.ndarray, other: np.ndarray, how: str) -> np.ndarray:
-    """Combine two selections.
+    """Combine two selections (N,) bool by a key of `COMBINATIONS`.
 
-    Parameters
-    ----------
-    selected, other : ndarray of bool, shape (N,)
-    how : str
-        A key of `COMBINATIONS`.
-
-    Raises
-    ------
-    InputError
-        When the two are not of the same rows, or there is no such combination.
+    Raises InputError when the two are not of the same rows, or there is no such combination.
     """
     if selected.shape != other.shape:
         msg = (

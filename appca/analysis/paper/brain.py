@@ -109,15 +109,10 @@ def circular_p(courses: np.ndarray, raw: np.ndarray) -> float:
 
 
 def reference(series: np.ndarray, raw: np.ndarray) -> Reference:
-    """Fit drift and stimulus to every voxel and test the stimulus, by nilearn.
+    """Fit drift and stimulus (T,) to every voxel of series (V, T); test the stimulus, by nilearn.
 
-    Noise follows a first-order autoregression. Voxels are active above the one-sided threshold
-    that Bonferroni's rule asks for at 5%.
-
-    Parameters
-    ----------
-    series : ndarray of shape (V, T)
-    raw : ndarray of shape (T,)
+    Noise follows a first-order autoregression. Voxels are active above the one-sided threshold that
+    Bonferroni's rule asks for at 5%.
     """
     from nilearn.glm.contrasts import compute_contrast
     from nilearn.glm.first_level import run_glm
@@ -155,18 +150,10 @@ def _share(flags: np.ndarray) -> float:
 
 
 def phase_randomised(rng: np.random.Generator, series: np.ndarray) -> np.ndarray:
-    """Give every voxel's every frequency a random phase.
+    """Give every frequency of every voxel in series (V, T) a random phase; return float32, cleaned.
 
     Each voxel keeps its spectrum; what voxels have in common is lost. (The same phases for all
     voxels would only turn the space of time courses, and leave a model's errors as they are.)
-
-    Parameters
-    ----------
-    series : ndarray of shape (V, T)
-
-    Returns
-    -------
-    ndarray of float32, shape (V, T), cleaned again
     """
     T = series.shape[1]
     spectrum = np.fft.rfft(series, axis=1)

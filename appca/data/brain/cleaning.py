@@ -11,21 +11,10 @@ MEAN_SIGNAL = "mean signal"  # label of the rows: what slices are drawn in grey 
 
 
 def cleaned(series: np.ndarray) -> np.ndarray:
-    """Take the drift out of every voxel and divide all by one number, their standard deviation.
+    """Take the drift out of voxels (V, T) and divide all by one number, their standard deviation.
 
-    Parameters
-    ----------
-    series : ndarray of shape (V, T)
-
-    Returns
-    -------
-    ndarray of float32, shape (V, T)
-        Orthogonal to all polynomials in time up to the third order.
-
-    Raises
-    ------
-    InputError
-        When nothing varies, or there are too few volumes.
+    What is returned, float32, is orthogonal to all polynomials in time up to the third order.
+    Raises InputError when nothing varies, or there are too few volumes.
     """
     T = series.shape[1]
     if T < 4 * (DRIFT + 1):

@@ -35,16 +35,7 @@ _ROLES = {"id": "Row names", "label": "Labels", "ignored": "Ignored"}
 def facts(report: Mapping[str, Any], dataset: Dataset | None = None) -> dict[str, str]:
     """Return what was found: until files were refused, or with the data set they became.
 
-    Parameters
-    ----------
-    report : dict
-        Of a reader.
-    dataset : Dataset or None
-
-    Returns
-    -------
-    dict of str to str
-        What a line is about, and what there is to say.
+    From a reader's report; of each line, what it is about and what there is to say.
     """
     lines = _size(report) | _roles(report)
     if dataset is not None:

@@ -46,23 +46,9 @@ DONE = "done"  # the worker's answer when it can be used again
 def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> Dataset:
     """Read files as by `appca.data.readers.read_many`, in another process.
 
-    Parameters
-    ----------
-    files : sequence of (name, file)
-    limits : ReadLimits
-        The folder for temporary files receives a copy of the files, and the data set.
-    **options
-        Of the reader; they must be JSON-able.
-
-    Returns
-    -------
-    Dataset
-        Its numbers stay on the disk until they are used.
-
-    Raises
-    ------
-    InputError
-        Also when the process takes more memory or time than the files may, or ends.
+    The folder of temporary files in `limits` receives a copy of them, and the data set, whose
+    numbers stay on the disk until they are used. Options must be JSON-able. Raises InputError also
+    when the process takes more memory or time than the files may, or ends.
     """
     title = f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
     size = total_bytes(files)

@@ -34,23 +34,10 @@ class Synthetic(NamedTuple):
 def draw_indicators(
     rng: np.random.Generator, design: str, n_rows: int, n_components: int, n_active: int
 ) -> np.ndarray:
-    """Draw the indicator matrix of one design.
+    """Draw the indicator matrix Z, (N, K) bool, of one of `DESIGNS`.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    design : one of `DESIGNS`
-    n_rows, n_components, n_active : int
-        N, K and L; L only matters for ``subspace`` (size of a block), ``balanced`` and ``single``.
-
-    Returns
-    -------
-    ndarray of bool, shape (N, K)
-
-    Raises
-    ------
-    ValueError
-        If the design is unknown or L is not between 1 and K.
+    L only matters for ``subspace`` (size of a block), ``balanced`` and ``single``. Raises
+    ValueError if the design is unknown or L is not between 1 and K.
     """
     if not 1 <= n_active <= n_components:
         msg = f"n_active must be between 1 and n_components={n_components}; got {n_active}."

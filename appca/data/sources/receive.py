@@ -16,23 +16,8 @@ _MNIST = {item.name: item for pair in mnist.FILES.values() for item in pair}
 def receive(name: str, file: File, data_folder: Path | None = None) -> str | None:
     """Keep a file of MNIST or COIL-20 where `appca.data.sources.builtin.load` looks for it.
 
-    Parameters
-    ----------
-    name : str
-        The file's name; only the published names are known.
-    file : path or binary file object
-    data_folder : Path or None
-
-    Returns
-    -------
-    str or None
-        The key of the data set the file belongs to, or None when it is no such file and nothing
-        was done.
-
-    Raises
-    ------
-    InputError
-        When the name is a published one and the content is not.
+    Returns the key of the data set it belongs to; None, with nothing done, when the name is none of
+    those published. Raises InputError when the name is, and the content is not.
     """
     if name in _MNIST:
         target = folder_of_files(data_folder) / "mnist" / name

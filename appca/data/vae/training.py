@@ -57,21 +57,11 @@ class _Range(NamedTuple):
 def train(
     rows: Rows, shape: tuple[int, int], options: VAE, report: Report = lambda _stage, _share: None
 ) -> Autoencoder:
-    """Train both networks.
+    """Train both networks on rows (N, D), which `rows` returns in float32, by numbers or a slice.
 
-    Parameters
-    ----------
-    rows : callable
-        Returns float32 rows of the data, given their numbers or a slice.
-    shape : (N, D)
-    options : VAE
-    report : callable, optional
-        Told (stage, fraction) every few steps; an exception from it ends the training.
-
-    Raises
-    ------
-    InputError
-        When jax or optax is missing, there are more dimensions than features, or no row differs.
+    `report` is told (stage, fraction) every few steps; an exception from it ends the training.
+    Raises InputError when jax or optax is missing, there are more dimensions than features, or no
+    row differs.
     """
     n, d = shape
     if options.dimensions > d:
@@ -152,15 +142,8 @@ def _start(rng: np.random.Generator, seen: _Range, options: VAE) -> _Weights:
 def loss_of(xp: Any, weights: _Weights, X: Any, noise: Any, *, bernoulli: bool) -> Any:
     """Negative evidence lower bound per row, in nats, with one draw of each row's code.
 
-    Parameters
-    ----------
-    xp : module
-        NumPy, or jax's NumPy.
-    weights : _Weights
-    X : (m, D) rows
-    noise : (m, d) standard normal
-    bernoulli : bool
-        A grey value x counts as a coin that shows 1 with probability x.
+    Of rows X (m, D), by standard normal noise (m, d); `xp` is NumPy, or jax's NumPy. With
+    `bernoulli`, a grey value x counts as a coin that shows 1 with probability x.
     """
     mean = code_means(xp, weights, X)
     log_variance = hidden_in(xp, weights, X) @ weights.spread + weights.spread_bias

@@ -66,17 +66,8 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     """Fit all models to a recording and to its control, and compare them.
 
-    Parameters
-    ----------
-    recording : Recording
-    options : dict
-        Those of `STUDY`; ``events`` replaces the recording's own if there are any in it.
-    report : callable
-
-    Raises
-    ------
-    InputError
-        When events lie outside the recording, or K and L do not suit it.
+    ``events`` of the options replace the recording's own if there are any. Raises InputError
+    when events lie outside the recording, or K and L do not suit it.
     """
     pairs = _pairs(options, recording)
     events = parsed(options["events"]) or recording.events

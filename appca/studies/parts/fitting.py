@@ -35,15 +35,9 @@ class PanelFit(NamedTuple):
 def fit(
     Y: np.ndarray, options: Options, report: Report, start: float = 0.0, end: float = 1.0
 ) -> PanelFit:
-    """Fit aPPCA by EM and describe all rows.
+    """Fit aPPCA by EM to Y (N, D) and describe all rows.
 
-    Parameters
-    ----------
-    Y : ndarray, shape (N, D)
-    options : dict
-        n_components, n_active and seed.
-    report : callable
-        Told (stage, share), from `start` to `end`.
+    The options are n_components, n_active and seed; `report` is told shares from `start` to `end`.
     """
     from appca.models.adaptive_ppca import AdaptivePPCA
 

@@ -61,15 +61,10 @@ def subspaces(train: Scores, test: Scores) -> Iterator[tuple[np.ndarray, np.ndar
 def predict(
     X: np.ndarray, y: np.ndarray, X_test: np.ndarray, options: Options, n_all: int | None = None
 ) -> np.ndarray:
-    """Train a perceptron with one hidden layer and predict the classes of `X_test`.
+    """Train a perceptron with one hidden layer on (n, d); predict the classes of `X_test` (m, d).
 
-    Parameters
-    ----------
-    X, y, X_test : (n, d), (n,), (m, d)
-    options : dict
-        hidden (units), epochs, seed.
-    n_all : int or None
-        Rows of the whole of which X is a part: a part gets as many steps as the whole would.
+    The options are hidden (units), epochs and seed. Where X is a part of `n_all` rows, it gets as
+    many steps as the whole would.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier

@@ -42,12 +42,9 @@ def is_here(source: str) -> bool:
 
 
 def images_of(source: str, rows: np.ndarray) -> np.ndarray | None:
-    """Return the images (m, h, w) of some rows as the experiments number them, or None.
+    """Return the images (m, h, w) of rows (m,) of "mnist" or "coil20", as experiments number them.
 
-    Parameters
-    ----------
-    source : {"mnist", "coil20"}
-    rows : ndarray of int, shape (m,)
+    None where they are not here.
     """
     if not is_here(source):
         return None

@@ -29,16 +29,11 @@ def errors(Y: np.ndarray, R: np.ndarray) -> Errors:
 
 
 def recovery(truth: np.ndarray, Z: np.ndarray, found: np.ndarray, Z_found: np.ndarray) -> Recovery:
-    """Compare found components and indicators with the true ones.
+    """Compare found components (M, D) and indicators (N, M) with the true ones, (K, D) and (N, K).
 
     A true factor that no row uses cannot be found and is left out of the matching; one that has no
-    partner counts with |cos| 0 and as unused by every row. Found factors without a partner count
-    as mistakes wherever a row uses them.
-
-    Parameters
-    ----------
-    truth, found : ndarrays of shape (K, D) and (M, D)
-    Z, Z_found : ndarrays of bool, shapes (N, K) and (N, M)
+    partner counts with |cos| 0 and as unused by every row. Found factors without a partner count as
+    mistakes wherever a row uses them.
     """
     from appca.models.sampling.query_draws import match
 

@@ -20,18 +20,10 @@ LIMITS = {
 
 
 def drawn(design: str, choices: Options) -> Synthetic:
-    """Draw data of one design.
+    """Draw data of one of `appca.data.sources.designs.DESIGNS`.
 
-    Parameters
-    ----------
-    design : one of `appca.data.sources.designs.DESIGNS`
-    choices : dict
-        n_rows, n_features, n_components, n_active, noise_sd and seed.
-
-    Raises
-    ------
-    InputError
-        For an unknown design or choices outside of `LIMITS`, in one sentence.
+    The choices are n_rows, n_features, n_components, n_active, noise_sd and seed. Raises InputError
+    for an unknown design or choices outside of `LIMITS`, in one sentence.
     """
     if design not in DESIGNS:
         msg = f"design must be one of {', '.join(DESIGNS)}; got “{design}”."

@@ -21,25 +21,9 @@ class NotAnImageError(Exception):
 def decode(data: bytes, name: str, size: tuple[int, int] | None, limits: ReadLimits) -> np.ndarray:
     """Decode an image; upright as its maker held it, transparent parts black, first frame only.
 
-    Parameters
-    ----------
-    data : bytes
-    name : str
-        For sentences.
-    size : (h, w) or None
-        Bring the image to this size, stretching it if need be.
-
-    Returns
-    -------
-    ndarray of uint8
-        (h, w) when the image has no colour, else (h, w, 3).
-
-    Raises
-    ------
-    NotAnImageError
-        When nothing can be decoded.
-    InputError
-        When the image has more pixels than allowed.
+    It is uint8, (h, w) when the image has no colour, else (h, w, 3), stretched to `size` (h, w) if
+    one is given; `name` is for sentences. Raises NotAnImageError when nothing can be decoded, and
+    InputError when the image has more pixels than allowed.
     """
     from PIL import Image, ImageOps
 

@@ -103,14 +103,8 @@ def likely_labels(
 
     They hold few whole numbers, each of them more than once on average, as a group, a batch or a
     population does. Nobody can tell them from counts, so they are features until a person says
-    otherwise; where most columns are of that kind, none is named.
-
-    Parameters
-    ----------
-    columns : list of Column
-    roles : dict of str to str
-    values_of : callable
-        Returns a column's values by its name.
+    otherwise; where most columns are of that kind, none is named. `values_of` returns a column's
+    values by its name.
     """
     features = [column for column in columns if roles[column.name] == "feature"]
     narrow = [
