@@ -135,7 +135,7 @@ def test_a_reload_during_a_fit_brings_its_settings_back(start, long_fits):
     assert address(again)["run"] == wanted["run"]
     long_fits.finish_fit(wanted["job"])
     again.run()
-    assert "converged" in html(healthy(again))
+    assert "Converged after" in html(healthy(again))
 
 
 def test_a_fit_of_other_settings_is_announced_not_forced_on_the_person(start, long_fits):
