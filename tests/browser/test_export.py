@@ -94,7 +94,7 @@ def test_the_report_opens_without_a_network(files, browsers):
     page = context.new_page()
     asked, errors = alone(page, files["report"])
     page.wait_for_function(
-        "() => [...document.images].filter((one) => one.naturalWidth > 300).length >= 3",
+        "() => [...document.images].filter((one) => one.naturalWidth > 300).length >= 2",
         timeout=40 * SECOND,
     )
     assert (others(asked, files["report"]), errors) == ([], [])
