@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from appca.storage.errors import InputError
+from appca.storage.refusal import OTHER, refusing
 from appca.studies.catalogue import STUDIES, study_of
 from appca.studies.files import aligned, claim_lines, words, write
-from appca.studies.report import ReportEntry, heading, write_page
+from appca.studies.report import ReportEntry, heading, page
 from appca.studies.store import StudyStore
 from appca.studies.study import Options, Report, Study
 
@@ -25,28 +26,13 @@ def paper(
     say: Callable[[str], None],
     report: Report,
 ) -> None:
-    """Compute experiments one after the other.
+    """Compute experiments one after the other, all of them if none is named.
 
-    Parameters
-    ----------
-    names : sequence of str
-        All of them if empty.
-    size : {"quick", "default", "full"}
-    changes : dict
-        Options that differ from the size's.
-    store : StudyStore
-        Keeps the results, for the app to show.
-    out : Path or None
-        Folder for CSV, HTML and pictures.
-    say : callable
-        Gets the lines of the printed answer.
-    report : callable
-        Gets (stage, share done).
+    `changes` are options that differ from those of the size. `store` keeps the results, for the app
+    to show; the folder `out` receives CSV, HTML and pictures. `say` gets the lines of the printed
+    answer, `report` (stage, share done).
 
-    Raises
-    ------
-    InputError
-        For an unknown name or option, before anything is computed.
+    Raises InputError for an unknown name or option, before anything is computed.
     """
     named = [study_of(name) for name in names or STUDIES]
     wanted = [study for study in STUDIES.values() if study in named]
@@ -56,7 +42,9 @@ def paper(
         raise InputError(msg)
     results = [_one(study, options, store, out, say, report) for study, options in planned]
     if out is not None:
-        write_page(results, out / REPORT)
+        with refusing(f"{out / REPORT} could not be written", OTHER):
+            out.mkdir(parents=True, exist_ok=True)
+            (out / REPORT).write_text(page(results), encoding="utf-8")
         say(f"wrote {REPORT} in {out}")
     refused = [result for result in results if result.outcome is None]
     if refused:

@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 from typing import NamedTuple
 
 from appca.data.sources.folder import data_folder
 from appca.plots.export.figure_files import fragment
 from appca.plots.export.report_page import fold, framed, paragraph, table
-from appca.storage.refusal import OTHER, refusing
 from appca.studies.claims import headings
 from appca.studies.parts.own_copy import NEEDED, is_here
 from appca.studies.study import Options, Outcome, Row, Study
@@ -66,18 +64,8 @@ def lacking(name: str) -> str:
     )
 
 
-def write_page(results: Sequence[ReportEntry], file: Path) -> None:
-    """Write one HTML page with all results; it needs no network.
-
-    Raises InputError when the disk refuses.
-    """
-    with refusing(f"{file} could not be written", OTHER):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(page(results), encoding="utf-8")
-
-
 def page(results: Sequence[ReportEntry]) -> str:
-    """Return the page's HTML."""
+    """Return the HTML of a page with all results, which needs no network."""
     index = "".join(
         f'<li><a href="#{escape(r.study.name)}">{escape(heading(r.study))}</a></li>'
         for r in results

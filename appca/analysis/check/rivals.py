@@ -188,7 +188,11 @@ def sparse_pca(q: int, split: Split, cap: Cap, report: Report) -> RivalProjectio
     """Fit scikit-learn's MiniBatchSparsePCA."""
     from sklearn.decomposition import MiniBatchSparsePCA
 
-    model = MiniBatchSparsePCA(q, random_state=0, callback=_watch(cap, report)).fit(split.train)
+    def callback(_of_the_method: dict[str, Any]) -> None:
+        report(min(cap.passed() / cap.seconds, 1.0))
+        cap.check()
+
+    model = MiniBatchSparsePCA(q, random_state=0, callback=callback).fit(split.train)
     scores = model.transform(split.train)
     seconds = cap.passed()
     return RivalProjection(
@@ -275,13 +279,3 @@ def log_density(
     squares = np.einsum("md,md->m", Z, Z) - np.einsum("qm,qm->m", explained, explained)
     size = 2 * np.log(np.diagonal(inner)).sum() + np.log(noise).sum()
     return np.asarray(-0.5 * (squares + size + len(noise) * np.log(2 * np.pi)))
-
-
-def _watch(cap: Cap, report: Report) -> Callable[[dict[str, Any]], None]:
-    """Report as a method's callback, which ends it when its time is up."""
-
-    def callback(_of_the_method: dict[str, Any]) -> None:
-        report(min(cap.passed() / cap.seconds, 1.0))
-        cap.check()
-
-    return callback

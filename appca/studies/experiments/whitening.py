@@ -301,7 +301,16 @@ def figures(outcome: Outcome) -> Figures:
     return {"accuracy": curves(outcome.tables["whitening"])}
 
 
-_SIZES = {"label": "", "hidden": 64, "epochs": 40, "seed": 0, "n_rows": 10_000}
+_SIZES = {
+    "data": "mnist",
+    "components": [3, 5, 10, 20],
+    "folds": 10,
+    "label": "",
+    "hidden": 64,
+    "epochs": 40,
+    "seed": 0,
+    "n_rows": 10_000,
+}
 
 STUDY = Study(
     name="whitening",
@@ -314,28 +323,9 @@ STUDY = Study(
     ),
     revision=1,
     sizes={
-        "quick": {
-            "data": "digits",
-            "components": [3, 5, 10, 20],
-            "folds": 5,
-            "folds_done": 3,
-            **_SIZES,
-            "epochs": 100,
-        },
-        "default": {
-            "data": "mnist",
-            "components": [3, 5, 10, 20],
-            "folds": 10,
-            "folds_done": 4,
-            **_SIZES,
-        },
-        "full": {
-            "data": "mnist",
-            "components": [2, 3, 5, 7, 10, 15, 20, 30, 50],
-            "folds": 10,
-            "folds_done": 10,
-            **_SIZES,
-        },
+        "quick": {**_SIZES, "data": "digits", "folds": 5, "folds_done": 3, "epochs": 100},
+        "default": {**_SIZES, "folds_done": 4},
+        "full": {**_SIZES, "components": [2, 3, 5, 7, 10, 15, 20, 30, 50], "folds_done": 10},
     },
     takes={"quick": 40.0, "default": 400.0, "full": 3600.0},
     run=run,

@@ -59,17 +59,9 @@ def choose(
 ) -> str:
     """Return the name of the array that holds the rows.
 
-    Parameters
-    ----------
-    name : str
-        Of the file.
-    arrays : mapping of str to ArrayInfo
-    wanted : str or None
-        What the person chose; else it is the one named X, or the only one it can be.
-    report : dict
-        Receives ``arrays``: those it can be, with their sizes in words.
-    limits : ReadLimits
-        An array with less rows than usual is taken only where no other can be.
+    It is the one `wanted` by a person, else that named X, or the only one it can be; one with less
+    rows than usual is taken only where no other can be. The report receives ``arrays``: those it
+    can be, with their sizes in words.
     """
     possible = _matrices(arrays, LIMITS.least_rows) or _matrices(arrays, limits.least_rows)
     report["arrays"] = {key: _sides(one.shape) for key, one in possible.items()}
@@ -158,23 +150,10 @@ def beside(
     """Find ids and label columns among the arrays that have one entry for each row.
 
     As this project writes them (``ids``, ``label_names``, ``label_0`` ...), else by what they hold:
-    texts, few whole numbers, or numbers under a name such as class or target.
+    texts, few whole numbers, or numbers under a name such as class or target. `load` returns an
+    array by its name; the report receives ``unused``: vectors that name no rows, and why.
 
-    Parameters
-    ----------
-    wanted : RowNames
-    arrays : mapping of str to ArrayInfo
-        All that the file holds.
-    load : callable
-        Returns an array by its name.
-    report : dict
-        Receives ``unused``: vectors that name no rows, and why.
-    limits : ReadLimits
-
-    Raises
-    ------
-    InputError
-        When what is called ids or labels has not one entry for each row of any array.
+    Raises InputError when what is called ids or labels has not one entry for each row of any array.
     """
     others = {key: one for key, one in arrays.items() if key != wanted.array and _is_vector(one)}
     one_each = {key: one for key, one in others.items() if math.prod(one.shape) == wanted.n_rows}
