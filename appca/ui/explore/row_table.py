@@ -51,7 +51,7 @@ def draw(
         row_height=44 if images else None,
     )
     if len(top) < len(order):
-        st.caption(f"The {len(top)} that fit least of {len(order):,}; the saved file has all.")
+        st.caption(f"The {len(top)} that fit least of {len(order):,}.")
     ticked = event["selection"]["rows"]
     row = int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
     st.subheader(f"{markdown(str(dataset.ids[row]))}, taken apart", anchor=False)
