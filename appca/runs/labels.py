@@ -45,7 +45,7 @@ def rename(run: Run, component: int, name: str) -> Labels:
     """Name a component, counted from 0; an empty name takes its own away."""
     with lock.held(run.path):
         old = labels(run)
-        return _write(run, old._replace(names=_with(old.names, component, _tidy(name))))
+        return put(run, old._replace(names=_with(old.names, component, _tidy(name))))
 
 
 def flip(run: Run, component: int) -> Labels:
@@ -53,10 +53,11 @@ def flip(run: Run, component: int) -> Labels:
     with lock.held(run.path):
         old = labels(run)
         turned = _with(old.signs, component, -old.signs[component])
-        return _write(run, old._replace(signs=turned))
+        return put(run, old._replace(signs=turned))
 
 
-def _write(run: Run, given: Labels) -> Labels:
+def put(run: Run, given: Labels) -> Labels:
+    """Keep names and signs with a run. Raises InputError when the disk refuses."""
     remedy = "free some space, or fit again if it was deleted"
     with storing(_words(run), run.path.parent, remedy):
         write_json(run.path / FILE, given._asdict(), _words(run))  # see `Run.kept`

@@ -31,7 +31,7 @@ from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import versions
 from appca.runs.labels import FILE as LABELS_FILE
-from appca.runs.labels import flip, labels, rename
+from appca.runs.labels import Labels, labels, put
 from appca.runs.model_file import fits_together
 from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, RunStore
@@ -325,13 +325,11 @@ def _keep_data(store: DatasetStore, dataset: Dataset) -> str:
 def _keep(store: RunStore, config: RunConfig, one: _RunParts) -> str:
     known = store.get(config.id)
     run = store.save(config, one.result, one.name if known is None or not known.named else None)
-    names, signs = one.given.names, one.given.signs
-    if not (run.path / LABELS_FILE).exists() and len(names) == len(signs):
-        for k in range(min(len(names), len(run.fitted.components))):
-            if names[k]:
-                rename(run, k, names[k])
-            if signs[k] == -1:
-                flip(run, k)
+    given = Labels(tuple(one.given.names), tuple(one.given.signs))
+    whole = len(given.names) == len(given.signs) == len(run.fitted.components)
+    said = any(given.names) or -1 in given.signs
+    if said and whole and not (run.path / LABELS_FILE).exists():
+        put(run, given)
     return run.id
 
 
