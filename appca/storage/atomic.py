@@ -30,9 +30,9 @@ _own: set[Path] = set()  # drafts of this process
 def write(path: Path, content: bytes | str, *, durable: bool = True, private: bool = True) -> None:
     """Put a file in its place whole; text becomes UTF-8. May raise OSError.
 
-    When the disk refuses, the file that was there is as it was and nothing stands beside it. A
-    `durable` file has been waited for until it would outlast a failure of the power; a `private`
-    one is its owner's alone, as all in a home is, and others have the usual rights.
+    When the disk refuses, the file that was there is as it was and nothing stands beside it. Of a
+    `durable` file it waits until that would outlast a failure of the power; a `private` one is its
+    owner's alone, as all in a home is, and others have the usual rights.
     """
     with growing(path, durable=durable, private=private) as file:
         file.write(content.encode() if isinstance(content, str) else content)

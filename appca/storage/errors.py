@@ -55,8 +55,8 @@ def unknown(
 ) -> UnknownNameError:
     """Return “There is no column “hight”; the nearest is “height”, and there are ….”.
 
-    `kind` is what the name should be of, "column" or "array", `place` where it should be, such as "
-    in “file.npz”"; `choice` stands instead of a list of the known names.
+    `kind` is what the name should be of, "column" or "array". `place` is where it should be, such
+    as " in “file.npz”", and `choice` stands instead of a list of the known names.
     """
     names = list(map(str, known))
     text = str(given).casefold()
