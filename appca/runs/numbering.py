@@ -98,6 +98,12 @@ class ComponentNumbers:
                 self._keep(config, known)
         return _as_shown(numbering, known)
 
+    def expected(self, config: RunConfig, fitted: FittedModel) -> Numbering:
+        """Return the numbering that a fit would get as a run; nothing is decided by looking."""
+        found = _directions(fitted)
+        known = self._read(config, found.shape[1])
+        return _as_shown(_matched(found, known, config.id, final=True)[0], known)
+
     def rename(self, run: Run, component: int, name: str) -> Numbering:
         """Name a component, counted from 0, in all runs that have it; an empty name is none.
 

@@ -125,8 +125,30 @@ def test_the_picture_moves_while_k_is_dragged_and_the_address_when_it_is_dropped
     page.wait_for_url("**k=6**", timeout=60 * SECOND)
 
 
-def test_a_rerun_without_a_change_sends_no_scene_again(page):
+def test_one_step_of_k_shows_what_was_fitted_and_fetched_ahead(page):
+    set_k(page, 4)
+    set_k(page, 5)
+    found: dict[str, Any] = {}
+    while not {"k 4", "k 6"} <= found.keys():
+        is_near = lambda answer: answer.url.endswith("/near") and answer.ok  # noqa: E731
+        found = page.wait_for_event("response", is_near, timeout=60 * SECOND).json()
+    ahead = found["k 6"]
+    fetched = "(name) => performance.getEntriesByName(location.origin + name).length"
+    for name in (ahead["meta"], ahead["components"], found["k 4"]["components"]):
+        page.wait_for_function(f"(name) => ({fetched})(name) > 0", arg=ahead["at"] + name)
     idle(page)
+    before = page.evaluate(fetched, ahead["at"] + ahead["meta"])
+    move_k(page, "ArrowRight")
+    settled(page, f"said.scene === '{ahead['meta']}'")
+    page.wait_for_url("**k=6**", timeout=60 * SECOND)
+    idle(page, 60)
+    assert settled(page)["scene"] == ahead["meta"], "the stored fit has the same numbers and signs"
+    assert page.evaluate(fetched, ahead["at"] + ahead["meta"]) == before
+
+
+def test_a_rerun_without_a_change_sends_no_scene_again(page):
+    page.route("**/near", lambda route: route.abort())  # nothing is fetched ahead meanwhile
+    set_k(page, 4)
     sent = "performance.getEntriesByType('resource')"
     asked = f"{sent}.filter((one) => one.name.includes('/canvas/')).length"
     before = page.evaluate(asked)

@@ -70,6 +70,23 @@ def test_digits_keep_numbers_and_signs_from_6_to_7_to_6_and_from_preview_to_fit(
     assert all(of_six[n] @ of_seven[n] > 0.9 for n in shared)
 
 
+def test_a_fit_made_ahead_is_seen_with_the_numbers_it_gets_and_decides_nothing(home):
+    dataset = load("digits")
+    store, numbers = RunStore(home), ComponentNumbers(home)
+    results = {}
+    for K in (6, 7, 5):
+        sizes = {"n_components": K, "n_active": 2, "n_init": 1}
+        config = RunConfig(dataset.digest, suggest(dataset).to_dict(), "aPPCA", sizes)
+        results[K] = config, fit_run(dataset, config)
+    numbers.of_run(store.save(*results[6]))
+    for K in (7, 5, 7):
+        numbers.expected(results[K][0], results[K][1].fitted)
+    seven = numbers.expected(results[7][0], results[7][1].fitted)
+    new = sorted(set(seven.numbers) - set(range(1, 7)))
+    assert new == list(range(7, 7 + len(new))), "what was only looked at has taken no number"
+    assert numbers.of_run(store.save(*results[7])) == seven
+
+
 def unit(fitted):
     W = fitted.components.astype(float)
     return W / np.linalg.norm(W, axis=1, keepdims=True)

@@ -1,17 +1,22 @@
 """The page Explore: bar, canvas and drawer."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
+from appca.analysis.explore.umap import Embedding
+from appca.data.dataset import Dataset
+from appca.runs.configuration import RunConfig
 from appca.ui.explore import bar, drawer, sizes, umap
 from appca.ui.explorer import canvas
-from appca.ui.explorer.scenes import scene_of
+from appca.ui.explorer.scenes import PageScene, scene_of
 from appca.ui.frame import status
 from appca.ui.parts import progress
 from appca.ui.parts.preview_note import preview_note
 from appca.ui.session import fitting, state
+from appca.ui.session.fitting import Shown
 
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
 STYLE = Path(__file__).with_name("explore.css")
@@ -30,7 +35,8 @@ def draw() -> None:
     shown = shown or fitting.drawn_before()  # stays until there is something new
     if shown is None:
         return
-    scene = scene_of(dataset, shown, colouring, umap.at_hand(dataset, shown))
+    embedding = umap.at_hand(dataset, shown)
+    scene = scene_of(dataset, shown, colouring, embedding)
     with views:
         layout = bar.views(dataset, canvas.views(scene), shown.config.n_active)
     there = layout if layout in canvas.views(scene) else scene.meta["first"]
@@ -39,17 +45,36 @@ def draw() -> None:
             *(dataset, scene, there, colouring),
             height=HEIGHT,
             on_layout=partial(bar.show_view, shown.config.n_active),
+            near=None
+            if moved
+            else partial(_near, fitting.neighbours(), dataset, colouring, embedding),
         )
     if there != layout:
         with st.container(key="map_offer"):
             umap.offer(dataset, shown)
     if not shown.fitted.active.any():
         st.caption("No row uses any component: the model takes all but the average for noise.")
+    _note(shown, moved)
+    drawer.drawer(dataset, shown, colouring)
+    if moved is None:
+        fitting.make_ahead()
+
+
+def _note(shown: Shown, moved: RunConfig | None) -> None:
     with st.session_state[status.NOTE]:
         if moved is None and shown.config == state.config():
             preview_note(shown)
         elif moved is not None and shown.config != moved:
             st.caption(f"{', '.join(shown.config.sizes)} is the nearest fit so far.")
-    drawer.drawer(dataset, shown, colouring)
-    if moved is None:
-        fitting.make_ahead()
+
+
+def _near(
+    steps: Mapping[str, RunConfig], dataset: Dataset, colouring: str, embedding: Embedding | None
+) -> dict[str, PageScene]:
+    """Return the scenes of those of the steps whose fits are at hand."""
+    found = {step: fitting.at_hand(one) for step, one in steps.items()}
+    return {
+        step: scene_of(dataset, one, colouring, embedding)
+        for step, one in found.items()
+        if one is not None
+    }

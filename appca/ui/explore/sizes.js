@@ -1,4 +1,4 @@
-/** While a slider of K or L is dragged, tell the page over which number it moves, as often as the page can follow. */
+/** While a slider of K or L moves, tell the canvas over which number, and the page as often as it can follow. */
 
 const BUSY = '[data-test-script-state]:not([data-test-script-state="notRunning"])';
 const EVERY = 60; // milliseconds
@@ -7,31 +7,40 @@ const EVERY = 60; // milliseconds
 export default function follow({ setTriggerValue }) {
   /** @type {HTMLInputElement | null} */
   let input = null;
-  let told = '';
+  let [told, drawn] = ['', ''];
   let timer = 0;
   const tell = () => {
-    if (!input || input.value === told || document.querySelector(BUSY)) return;
-    told = input.value;
-    const size = input.closest('.st-key-k') ? 'k' : 'l';
-    setTriggerValue('moving', { size, value: Number(told) });
-  };
-  /** @param {PointerEvent} event */
-  const down = (event) => {
-    const slider = /** @type {Element} */ (event.target).closest('.st-key-bar_sizes .stSlider');
-    input = slider?.querySelector('input[type="range"]') ?? null;
     if (!input) return;
-    told = input.value;
+    const { value } = input;
+    const size = input.closest('.st-key-k') ? 'k' : 'l';
+    if (value !== drawn) document.dispatchEvent(new CustomEvent('appca-size', { detail: `${size} ${value}` }));
+    drawn = value;
+    if (value === told || document.querySelector(BUSY)) return;
+    told = value;
+    setTriggerValue('moving', { size, value: Number(value) });
+  };
+  /** @param {Event} event */
+  const down = ({ target, type }) => {
+    const slider = /** @type {Element} */ (target).closest('.st-key-bar_sizes .stSlider');
+    if (!slider || (type === 'keydown' && input)) return;
+    input = slider.querySelector('input[type="range"]');
+    told = drawn = input?.value ?? '';
+    clearInterval(timer);
     timer = setInterval(tell, EVERY);
   };
   const up = () => {
-    clearInterval(timer);
-    input = null;
+    if (!input) return;
+    requestAnimationFrame(() => { // the slider has moved by then
+      tell();
+      clearInterval(timer);
+      input = null;
+    });
   };
-  document.addEventListener('pointerdown', down, true);
-  document.addEventListener('pointerup', up, true);
+  const leaving = new AbortController();
+  for (const type of ['pointerdown', 'keydown']) document.addEventListener(type, down, { capture: true, signal: leaving.signal });
+  for (const type of ['pointerup', 'keyup']) document.addEventListener(type, up, { capture: true, signal: leaving.signal });
   return () => {
-    up();
-    document.removeEventListener('pointerdown', down, true);
-    document.removeEventListener('pointerup', up, true);
+    leaving.abort();
+    clearInterval(timer);
   };
 }

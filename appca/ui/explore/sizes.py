@@ -43,7 +43,7 @@ def k_and_l(dataset: Dataset) -> None:
 
 
 def moved_to() -> RunConfig | None:
-    """Return the configuration over which a slider is being dragged; None at rest."""
+    """Return the configuration over which a slider moves; None at rest, and where it is taken."""
     told = st.session_state.get(MOVING)
     moving = told.get("moving") if isinstance(told, Mapping) else None
     if not isinstance(moving, Mapping):
@@ -51,7 +51,8 @@ def moved_to() -> RunConfig | None:
     value = moving.get("value")
     if type(value) is not int or not 1 <= value <= MOST_COMPONENTS:
         return None
-    return state.with_parameters(**_changes(moving.get("size") == "l", value))
+    wanted = state.with_parameters(**_changes(moving.get("size") == "l", value))
+    return None if wanted == state.config() else wanted
 
 
 def meaning(dataset: Dataset, k: int, active: int | None) -> str:

@@ -47,6 +47,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     selected: np.ndarray | None = None,
     on_select: Callable[[np.ndarray], None] | None = None,
     on_layout: Callable[[str], None] | None = None,
+    near: serving.Near | None = None,
 ) -> None:
     """Draw a scene and take over what is selected in it, at most eight on a page.
 
@@ -72,6 +73,9 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         become the selection of all pages.
     on_layout : callable, optional
         Takes the layout that a search, a kept view or a tour has opened.
+    near : callable, optional
+        Returns the scenes one step of K or L away that are at hand: the browser fetches them while
+        nothing moves, and shows them as soon as a slider does.
     """
     take = on_select or (lambda mask: selection.put(dataset, mask))
 
@@ -90,7 +94,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     _canvas(
         key=key,
         data={
-            "scene": serving.address(scene, dataset),
+            "scene": serving.address(scene, dataset, near),
             "options": told | dict(options or {}),
             "height": f"{height}px" if isinstance(height, int) else height,
             "selected": _packed(chosen),

@@ -43,11 +43,14 @@ class RowQuestions(NamedTuple):
     n_rows: int
     texts: Callable[[np.ndarray], Any]  # rows -> what the hover card says, JSON-able
     scores: Callable[[np.ndarray], np.ndarray] | None = None  # rows -> (n, K), on all components
+    near: Callable[[], Any] | None = None  # scenes one step of K or L away, JSON-able
 
     def answer(self, what: str, rows: np.ndarray) -> tuple[str | bytes, str] | None:
-        """Return "texts" or "scores" of rows and the type of the answer; None of anything else."""
+        """Return "texts" or "scores" of rows, or what is "near", and the type; else None."""
         if what == "texts":
-            return json.dumps(self.texts(rows), ensure_ascii=False, separators=(",", ":")), JSON
+            return _json(self.texts(rows)), JSON
+        if what == "near" and self.near is not None:
+            return _json(self.near()), JSON
         if what == "scores" and self.scores is not None:
             return self.scores(rows).astype("<f4").tobytes(), RAW
         return None
@@ -166,6 +169,10 @@ async def _body(request: Request, most: int) -> bytes | None:
         if len(found) > most:
             return None
     return bytes(found)
+
+
+def _json(said: Any) -> str:
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
 
 
 def _rows(body: bytes | None, n_rows: int) -> np.ndarray | None:

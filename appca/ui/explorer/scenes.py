@@ -57,7 +57,7 @@ def scene_of(
     )
 
 
-@by_key(8)
+@by_key(16)
 def _of_fit(
     dataset: Dataset, fitted: FittedRun, maps: Mapping[str, Map], feature: str | None
 ) -> Scene:

@@ -1,8 +1,9 @@
 """The one delivery of this server, with its home's secret and Streamlit's sessions and settings."""
 
 import secrets
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import streamlit as st
 from streamlit.runtime import exists, get_instance
@@ -16,6 +17,8 @@ from appca.ui.explorer.routes import PREFIX, Delivery, RowQuestions, SessionKeys
 from appca.ui.explorer.scenes import PageScene
 from appca.ui.server.base import base
 
+Near: TypeAlias = Callable[[], Mapping[str, PageScene]]  # by what a slider says: "k 11"
+
 
 @cache
 def delivery() -> Delivery:
@@ -27,20 +30,36 @@ def delivery() -> Delivery:
     return Delivery(Parcels(own), SessionKeys(is_alive), _hosts)
 
 
-def address(scene: PageScene, dataset: Dataset) -> dict[str, Any]:
+def address(scene: PageScene, dataset: Dataset, near: Near | None = None) -> dict[str, Any]:
     """Offer a scene of a data set to the present session; return what its page needs to fetch it.
 
-    What rows are asked for under the scene's key must not change.
+    What rows are asked for under the scene's key must not change. `near` returns the scenes one
+    step of K or L away that are at hand, whenever the browser asks for them.
     """
-    context, here = get_script_run_ctx(), delivery()
+    context = get_script_run_ctx()
+    key = delivery().keys.of("" if context is None else context.session_id)
+    return _offered(scene, dataset, near) | {"key": key}
+
+
+def _offered(scene: PageScene, dataset: Dataset, near: Near | None = None) -> dict[str, Any]:
+    here = delivery()
     names = publish(scene.scene, dataset.digest, here.parcels)
+
+    def around() -> dict[str, Any]:
+        found = {} if near is None else near()
+        return {step: _offered(one, dataset) for step, one in found.items()}
+
     questions = RowQuestions(
-        dataset.n_rows, lambda rows: texts_of(dataset.ids, scene.lines, rows), scene.scores
+        dataset.n_rows,
+        lambda rows: texts_of(dataset.ids, scene.lines, rows),
+        scene.scores,
+        None if near is None else around,
     )
+    what = f"{'' if near is None else 'near '}{dataset.digest} {scene.key}"
     return names | {
         "at": f"{base()}{PREFIX}/",
-        "key": here.keys.of("" if context is None else context.session_id),
-        "questions": here.ask(f"{dataset.digest} {scene.key}", questions),
+        "questions": here.ask(what, questions),
+        "near": near is not None,
     }
 
 

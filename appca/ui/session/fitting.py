@@ -13,7 +13,7 @@ from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import estimate_seconds, fit_run, waits_for_compiler
 from appca.runs.home import home
-from appca.runs.numbering import ComponentNumbers, numbered
+from appca.runs.numbering import ComponentNumbers, Numbering, numbered
 from appca.runs.preview import on_ground, prepare, preview, width
 from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, is_passing
@@ -171,16 +171,44 @@ def while_moving(wanted: RunConfig) -> Shown | None:
     configuration on screen; None where there is none.
     """
     for near in _on_the_way(wanted):
-        run = services.runs().get(near.id)
-        if run is not None:
-            return _as_known(near, run.fitted, run.info, run)
-        result = ahead.found(near.id)
-        if result is None and near == wanted and seconds(near) < INSTANT_SECONDS:
-            result = _fitted_here(near)
-            ahead.keep(near.id, result)
-        if result is not None:
-            return _as_known(near, result.fitted, result.info, None)
+        found = at_hand(near)
+        if found is None and near == wanted and seconds(near) < INSTANT_SECONDS:
+            ahead.keep(near.id, _fitted_here(near))
+            found = at_hand(near)
+        if found is not None:
+            return found
     return None
+
+
+def neighbours() -> dict[str, RunConfig]:
+    """Return the configurations one step of K or L away, by what the slider says: "k 11".
+
+    None of very many rows, whose fits and pictures would fill the memory.
+    """
+    now = config()
+    if services.dataset(now.dataset).n_rows * now.k > MOST_AHEAD:
+        return {}
+    sizes = {"k": (now.name_of_k, now.k), "l": ("n_active", now.parameters.get("n_active"))}
+    return {
+        f"{slider} {value + by}": with_parameters(**{name: value + by})
+        for slider, (name, value) in sizes.items()
+        for by in (1, -1)
+        if value is not None and value + by > 0
+    }
+
+
+def at_hand(wanted: RunConfig) -> Shown | None:
+    """Return a fit that was made before or ahead; any thread may ask."""
+    run = services.runs().get(wanted.id)
+    if run is not None:
+        return _numbered(
+            run.config, run.fitted, run.info, run, ComponentNumbers(home()).of_run(run)
+        )
+    result = ahead.found(wanted.id)
+    if result is None:
+        return None
+    numbering = ComponentNumbers(home()).expected(wanted, result.fitted)
+    return _numbered(wanted, result.fitted, result.info, None, numbering)
 
 
 def make_ahead() -> None:
@@ -188,13 +216,8 @@ def make_ahead() -> None:
     now = config()
     if now.imported is not None or now.is_sampled or now.stopped_at is not None:
         return
-    steps = [{now.name_of_k: now.k + by} for by in (1, -1) if now.k + by > 0]
-    active = now.parameters.get("n_active")
-    if active is not None:
-        steps += [{"n_active": active + by} for by in (1, -1) if active + by > 0]
-    wanted = [one for one in (with_parameters(**step) for step in steps) if _is_worth_it(one)]
-    dataset = services.dataset(now.dataset)
-    before = _prepared(now) if dataset.n_rows * now.k <= MOST_AHEAD else None
+    wanted = [one for one in neighbours().values() if _is_worth_it(one)]
+    dataset, before = services.dataset(now.dataset), _prepared(now)
     if before is not None:
         ahead.begin(
             [(one.id, partial(fit_run, dataset, one, preprocessing=before)) for one in wanted]
@@ -266,6 +289,12 @@ def _as_known(wanted: RunConfig, fitted: FittedRun, info: RunInfo, run: Run | No
     if run is not None:
         st.session_state[KEYS.drawn] = run.id
     numbering = known.of_preview(wanted, fitted) if run is None else known.of_run(run)
+    return _numbered(wanted, fitted, info, run, numbering)
+
+
+def _numbered(
+    wanted: RunConfig, fitted: FittedRun, info: RunInfo, run: Run | None, numbering: Numbering
+) -> Shown:
     return Shown(wanted, numbered(fitted, numbering), info, run, numbering.key)
 
 

@@ -1,29 +1,34 @@
 /** The canvas as a part of a Streamlit page: what a rerun says becomes changes of the picture, a selection goes back. */
 
-import { join, ofBase64, toBase64 } from './scene/bytes.js';
+import { Gone, fetched, inputAhead, inputOf } from './fetching.js';
+import { ofBase64, toBase64 } from './scene/bytes.js';
 import { mount } from './mount.js';
 import { colouredBy } from './scene/recolour.js';
 
-/** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string}} Address */
+/** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string, near: boolean}} Address `near`: whether scenes one step of K or L away can be asked for */
 /** @typedef {{scene: Address, options: import('./types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean}} Message `follows`: whether the page wants to know which layout is open */
-/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, address: Address | null, shown: string, layout: string | undefined, colouring: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
+/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, address: Address | null, last: Message | null, around: Record<string, Near>, timer: number, step: (event: Event) => void, shown: string, layout: string | undefined, colouring: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
 const boxOf = ({ parent }) => /** @type {HTMLElement} */ (parent.querySelector('.appca-canvas-box') ?? parent);
 
 /** @type {WeakMap<Element, Host>} */
 const hosts = new WeakMap();
+/** @typedef {{scene: Address, input: import('./types.js').Input}} Near */
+const LOOKS = 7; // for scenes one step away, whose fits are made while nothing moves
+const [BETWEEN, LONGER] = [2000, 1.5]; // milliseconds, and times as many at each look
 const MOST_LOST = 3; // times in a row that a scene which the server does not have any more is asked for again
 
 /** What Streamlit calls at every rerun and theme change. @param {{data: Message, parentElement: HTMLElement, setStateValue: Function}} call */
 export default function show({ data, parentElement, setStateValue }) {
   const host = hosts.get(parentElement) ?? begun(parentElement);
   host.send = setStateValue;
-  host.next = data;
+  host.next = host.last = data;
   boxOf(host).style.height = data.height ?? '';
   if (!host.busy) catchUp(host);
   return () => {
     host.gone = true;
+    document.removeEventListener('appca-size', host.step);
     host.handle?.destroy();
     hosts.delete(parentElement);
   };
@@ -33,7 +38,14 @@ export default function show({ data, parentElement, setStateValue }) {
 function begun(parent) {
   const stamp = { mount: crypto.getRandomValues(new Uint32Array(2)).join('-'), number: 0 };
   /** @type {Host} */
-  const host = { parent, send: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', address: null, shown: '', layout: undefined, colouring: undefined, options: '', stamp };
+  const host = { parent, send: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', address: null, last: null, around: {}, timer: 0, step: () => {}, shown: '', layout: undefined, colouring: undefined, options: '', stamp };
+  host.step = (event) => {
+    const near = host.around[/** @type {CustomEvent<string>} */ (event).detail];
+    if (!near || !host.last) return;
+    host.next = { ...host.last, scene: { ...near.scene, key: host.key } };
+    if (!host.busy) catchUp(host);
+  };
+  document.addEventListener('appca-size', host.step);
   hosts.set(parent, host);
   return host;
 }
@@ -66,11 +78,12 @@ async function follow(host, data) {
   if (host.handle && colouring === host.colouring) delete options.colouring; // a hand may have chosen another since
   host.colouring = colouring;
   host.layout = data.follows ? options.layout : undefined;
+  const before = host.address?.questions;
   Object.assign(host, { key: scene.key, address: scene });
   if (host.handle && host.shown === scene.meta) {
     if (told !== host.options) await host.handle.update({ options });
   } else {
-    const input = await inputOf(scene, host);
+    const input = Object.values(host.around).find((one) => one.scene.meta === scene.meta)?.input ?? await inputOf(scene, host);
     if (host.gone) return;
     if (host.handle && host.handle.stage.rows.count === input.meta.rows) await host.handle.update({ ...input, options });
     else await remount(host, scene, { ...input, options: { ...options, colouring } });
@@ -79,6 +92,26 @@ async function follow(host, data) {
   if (host.handle) host.handle.stage.root.dataset.scene = scene.meta;
   host.options = told;
   take(host, data);
+  if (scene.questions !== before) lookAround(host, scene);
+}
+
+/** Fetch the scenes one step of K or L away, as far as their fits are at hand. @param {Host} host @param {Address} scene */
+function lookAround(host, scene) {
+  clearTimeout(host.timer);
+  host.around = {};
+  const look = async (/** @type {number} */ number) => {
+    const found = await (await asked(host, 'near', [0], scene)).json();
+    for (const [step, one] of Object.entries(found)) {
+      const input = host.around[step]?.input ?? await inputAhead(one, host, needed(host));
+      if (host.address?.questions !== scene.questions) return;
+      host.around[step] = { scene: one, input };
+    }
+    if (number < LOOKS) wait(number + 1);
+  };
+  const wait = (/** @type {number} */ number) => {
+    host.timer = setTimeout(() => look(number).catch(() => {}), BETWEEN * LONGER ** number); // a slider still works without
+  };
+  if (scene.near) wait(0);
 }
 
 /** @param {Host} host @param {Address} scene @param {import('./types.js').Input} input */
@@ -106,44 +139,22 @@ async function remount(host, scene, input) {
   await host.handle.ready;
 }
 
+/** Buffers that the views shown need of another scene. @param {Host} host */
+const needed = ({ handle }) => ['components', 'scores', 'doubt', `codes.${handle?.stage.colouringName}`, ...(handle?.stage.views.flatMap(({ layout }) => [`order.${layout.name}`, `map.${layout.name}`]) ?? [])];
+
 /** Take over the selection of the pages, unless the hand has made a newer one meanwhile. @param {Host} host @param {Message} data */
 function take({ stamp, handle }, { selected, seen }) {
   if (!handle || (stamp.number && !(seen && seen[0] === stamp.mount && seen[1] >= stamp.number))) return;
   handle.select(selected ? ofBase64(selected) : new Uint8Array(Math.ceil(handle.stage.rows.count / 8)));
 }
 
-/** Fetch what a scene is made of when it is first needed. @param {Address} scene @param {{key: string}} holder @returns {Promise<import('./types.js').Input>} */
-async function inputOf(scene, holder) {
-  const get = (/** @type {string} */ name) => fetched(`${scene.at}${name}`, holder);
-  const meta = await (await get(scene.meta)).json();
-  const buffer = async (/** @type {string[]} */ names) => join(await Promise.all(names.map(async (name) => (await get(name)).arrayBuffer())));
-  const { components } = scene;
-  return {
-    meta,
-    buffers: Object.fromEntries(Object.entries(scene.buffers).map(([name, shards]) => [name, () => buffer(shards)])),
-    sheets: {
-      tile: async (number) => (await get(scene.sheets[number])).blob(),
-      ...(components ? { components: async () => (await get(components)).blob() } : {}),
-    },
-  };
-}
-
-/** What is asked of rows, always of the scene that is shown. @param {Host} host @param {'texts' | 'scores'} what @param {number[]} rows */
-const asked = (host, what, rows) => fetched(`${host.address?.at}${host.address?.questions}/${what}`, host, { method: 'POST', body: new Uint32Array(rows) });
+/** What is asked of rows, mostly of the scene that is shown. @param {Host} host @param {'texts' | 'scores' | 'near'} what @param {number[]} rows */
+const asked = (host, what, rows, scene = host.address) => fetched(`${scene?.at}${scene?.questions}/${what}`, host, { method: 'POST', body: new Uint32Array(rows) });
 
 /** Lines of the hover card of rows that the scene has no texts of. @param {Host} host @param {number[]} rows */
 async function describe(host, rows) {
   const { ids, lines } = await (await asked(host, 'texts', rows)).json();
   return rows.map((_, i) => [ids[i], ...lines.map((/** @type {any} */ { title, values }) => `${title}: ${values[i]}`)]);
-}
-
-class Gone extends Error {}
-
-/** @param {string} address @param {{key: string}} holder @param {RequestInit} [how] */
-async function fetched(address, holder, how = {}) {
-  const answer = await fetch(address, { ...how, headers: { 'X-Appca-Key': holder.key } });
-  if (!answer.ok) throw new Gone(String(answer.status));
-  return answer;
 }
 
 /** Whether Streamlit shows the page dark. @param {Element} element */
