@@ -2,8 +2,8 @@
 
 `python -m benchmarks.million [ROWS]` (default 1000000): writes so many rows of 50 numbers, opens
 them three times by the command, each time with a new home, and waits from the start of the command
-until Explore stands still in Chromium. Then it leaves the page open until the fit that replaces the
-preview is drawn, too. Writes results/million.json.
+until Explore stands still in a tab of Chromium that was open before. Then it leaves the page open
+until the fit that replaces the preview is drawn, too. Writes results/million.json.
 """
 
 import os
@@ -61,6 +61,8 @@ def planted(rows: int) -> np.ndarray:
 def opened(browser: Any, path: Path, rows: int, start: str) -> results.Row:
     """Open the file by the command; return what it took."""
     home = path.with_name(f"home{start}")
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto("about:blank")
     began = time.perf_counter()
     command = subprocess.Popen(
         [sys.executable, "-m", "appca", str(path), "--no-browser"],
@@ -72,7 +74,6 @@ def opened(browser: Any, path: Path, rows: int, start: str) -> results.Row:
     peak = Peak(command.pid)
     assert command.stdout is not None
     address = next(filter(None, (re.search(r"http://\S+", line) for line in command.stdout)))[0]
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(address)
     page.wait_for_function(STANDS, arg=rows, timeout=2 * MINUTE)
     seconds = time.perf_counter() - began
