@@ -32,7 +32,8 @@ from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback, EMResult, iterate, nesterov, plain, watcher
 from appca.models.algebra.threads import in_order
 from appca.models.incomplete import missing_supports
-from appca.models.incomplete.missing_supports import IncompletePosterior, IncompleteProjections
+from appca.models.incomplete.missing_supports import IncompleteProjections
+from appca.models.incomplete.support_sums import IncompletePosterior
 from appca.models.orthonormal import acceleration, em
 from appca.models.orthonormal.em import EMSettings
 from appca.models.rows.incomplete_rows import IncompleteBlock, IncompleteData

@@ -182,7 +182,7 @@ class MissingValues(SubspaceModel):
         for block in data.blocks:
             projections, squares, n_observed = missing_em.project(block, at)
             found = missing_em.support_posterior(projections, at)
-            H = found.scores * np.sqrt(at.latent)
+            H = missing_supports.scores(projections, found.members) * np.sqrt(at.latent)
             is_active = np.zeros_like(H, dtype=bool)
             np.put_along_axis(is_active, found.members, True, axis=1)
             fit = H @ at.W.T  # at.offset is zero: the origin is the mean

@@ -359,14 +359,16 @@ def test_what_a_fit_cannot_take_is_refused_in_a_sentence():
 
 
 @pytest.mark.parametrize("same", [False, True])
-def test_sums_over_supports_are_those_of_a_loop_over_them(same):
-    n, K, L = 67, 5, 3  # more rows than go through together
+@pytest.mark.parametrize("L", [1, 2, 3, 4, 5, 6])
+def test_sums_over_supports_are_those_of_a_loop_over_them(L, same):
+    n, K = 67, 6  # more rows than go through together
     rng = np.random.default_rng(14)
     B = rng.normal(size=(n, K, 6)) * 10.0 ** rng.uniform(-1, 2, size=(n, 1, 1))
     A, c, upper = B @ np.swapaxes(B, 1, 2), 4.0 * rng.normal(size=(n, K)), np.triu_indices(K)
     A = A[:1] if same else A
     seen = missing_supports.IncompleteProjections(A[:, upper[0], upper[1]], c)
     found = missing_supports.posterior(seen, L)
+    scores = missing_supports.scores(seen, found.members)
     sets = [list(S) for S in itertools.combinations(range(K), L)]
     for row in range(n):
         f, moments = [], []
@@ -384,5 +386,5 @@ def test_sums_over_supports_are_those_of_a_loop_over_them(same):
         close(found.H[row], h)
         close(found.second[row], second[upper])
         close(found.probability[row], p.max())
-        close(found.scores[row], moments[p.argmax()][1])
+        close(scores[row], moments[p.argmax()][1])
         assert list(found.members[row]) == sets[p.argmax()]
