@@ -63,12 +63,12 @@ def summed(pairs: Floats, c: Floats, n_active: int) -> IncompletePosterior:
         inverse: Floats = np.asarray(np.linalg.inv(Lam), dtype=np.float64)
         M, b = inverse[:, *np.triu_indices(K)], np.matvec(inverse, c)
     if J:
-        lanes = Lanes(K, J, -1.0 if left_out else 1.0, len(sets))
-        for start in range(0, n, lanes.width):
-            part = slice(start, min(start + lanes.width, n))
-            lanes.take(M[part] if len(M) > 1 else M, b[part])
-            best[part], probability[part] = lanes.weigh(sums[0][part])
-            lanes.add(*(array[part] for array in sums[1:]))
+        tree = SetTree(K, J, -1.0 if left_out else 1.0, len(sets))
+        for start in range(0, n, tree.width):
+            part = slice(start, min(start + tree.width, n))
+            tree.take(M[part] if len(M) > 1 else M, b[part])
+            best[part], probability[part] = tree.weigh(sums[0][part])
+            tree.add(*(array[part] for array in sums[1:]))
     if left_out:
         half = 0.5 * (np.vecdot(b, c) - np.linalg.slogdet(Lam)[1])
         sums = sums[0] + half, *_of_the_others(inverse, b, *sums[1:])
@@ -118,7 +118,7 @@ def steps(n_components: int, n_members: int) -> tuple[Numbers, Numbers]:
     return weighing, adding
 
 
-class Lanes:
+class SetTree:
     """Some rows side by side, and room for what becomes of them.
 
     Parameters
