@@ -15,7 +15,8 @@ const boxOf = ({ parent }) => /** @type {HTMLElement} */ (parent.querySelector('
 /** @type {WeakMap<Element, Host>} */
 const hosts = new WeakMap();
 /** @typedef {{scene: Address, input: import('./types.js').Input}} Near */
-const LOOKS = 7; // for scenes one step away, whose fits are made while nothing moves
+const STEPS = 4; // K and L up and down
+const LOOKS = 7; // for the scenes one step away, whose fits are made while nothing moves
 const [BETWEEN, LONGER] = [2000, 1.5]; // milliseconds, and times as many at each look
 const MOST_LOST = 3; // times in a row that a scene which the server does not have any more is asked for again
 
@@ -106,7 +107,7 @@ function lookAround(host, scene) {
       if (host.address?.questions !== scene.questions) return;
       host.around[step] = { scene: one, input };
     }
-    if (number < LOOKS) wait(number + 1);
+    if (number < LOOKS && Object.keys(found).length < STEPS) wait(number + 1);
   };
   const wait = (/** @type {number} */ number) => {
     host.timer = setTimeout(() => look(number).catch(() => {}), BETWEEN * LONGER ** number); // a slider still works without
