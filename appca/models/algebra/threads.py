@@ -98,7 +98,12 @@ def in_order(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
             yield from map(work, items)
             return
         for start in range(0, len(items), width):
-            yield from _pool().map(work, items[start : start + width])
+            first, *others = items[start : start + width]
+            calls = [(_pool().submit(work, item), item) for item in others]
+            yield work(first)
+            for call, item in calls:
+                # What no thread has begun yet is done here: one wakes in the time of a short call.
+                yield work(item) if call.cancel() else call.result()
 
 
 @cache

@@ -63,8 +63,7 @@ class Lanes:
         self._weights, self._sums = np.empty((2, K, *shape[1:])), np.zeros((3, K, LANES))
         self._table = np.zeros(((K + 2) * (J + 2) + 1, LANES))
         self._table[1] = 1.0
-        power = np.empty(LANES)
-        self._room = np.empty((J, LANES)), np.empty(LANES), power, power.view(np.int64)
+        self._room = np.empty((J, LANES)), np.empty(LANES)
 
     def turn(self, P: Array, start: int) -> None:
         """Turn projections (K or more, width) of the rows from `start` on into posterior means."""
@@ -112,15 +111,15 @@ def _by_blas(X: Array, W: Array, q: Array, n_active: int) -> tuple[float, Array,
     n, K = len(X), W.shape[1]
     most = min(max(WEIGHT_BYTES // (2 * K * LANES * 8), 1), MOST_LANES_A_TILE)
     lanes = Lanes(q, n_active, most, n)
-    S = X @ W.astype(X.dtype, copy=False)
+    S = W.T.astype(X.dtype, copy=False) @ X.T
     P = np.zeros((K, lanes.width))
     for start in range(0, n, lanes.width):
-        rows = S[start : start + lanes.width]
-        P[:, : len(rows)] = rows.T
+        rows = S[:, start : start + lanes.width]
+        P[:, : rows.shape[1]] = rows
         lanes.turn(P, start)
-        rows[:] = P[:, : len(rows)].T
+        rows[:] = P[:, : rows.shape[1]]
     value, totals = lanes.summed()
-    return value, (X.T @ S).astype(np.float64), totals
+    return value, (S @ X).T.astype(np.float64), totals
 
 
 def compile_ahead() -> None:

@@ -42,7 +42,7 @@ TINY = 1e-100  # products below it count as 0: denormal numbers are a hundred ti
 
 
 @bare_kernel
-def weigh(  # noqa: C901, PLR0912 - loops, one after the other
+def weigh(  # noqa: C901 - loops, one after the other
     P: Any, q: Any, how: Any, weights: Any, level: Any, room: Any
 ) -> None:
     """Weigh the components of all rows, both in and out.
@@ -59,7 +59,7 @@ def weigh(  # noqa: C901, PLR0912 - loops, one after the other
     room : (J, LANES) for the largest; (LANES,) x and power, and the bits of the latter.
     """
     (_, K), (J, sign) = q.shape, how
-    top, x, power, bits = room
+    top, x = room
     _, lanes, _ = P.shape
     for b in range(lanes):
         for j in range(J):
@@ -80,20 +80,17 @@ def weigh(  # noqa: C901, PLR0912 - loops, one after the other
             level[b, i] = J * top[J - 1, i]
         for k in range(K):  # as `exponentials`, which takes longer to compile as a call
             for i in range(LANES):
-                away = -abs(weights[0, k, b, i] - top[J - 1, i])
-                x[i] = away if away > LEAST else LEAST
-                power[i] = x[i] * PER_STEP + ROUND
-            for i in range(LANES):
-                n = power[i] - ROUND
-                y = (x[i] - n * STEP) - n * REST
+                a = weights[0, k, b, i]
+                d = a - top[J - 1, i]
+                away = -abs(d)
+                y = away if away > LEAST else LEAST
+                power = y * PER_STEP + ROUND
+                n = power - ROUND
+                y = (y - n * STEP) - n * REST
                 v = ((((C13 * y + C12) * y + C11) * y + C10) * y + C9) * y + C8
                 v = ((((((v * y + C7) * y + C6) * y + C5) * y + C4) * y + C3) * y + C2) * y + 1.0
-                x[i] = v * y + 1.0 if x[i] > LEAST else 0.0
-            for i in range(LANES):
-                bits[i] = (bits[i] + 1023) << 52
-            for i in range(LANES):
-                a = weights[0, k, b, i]
-                d, w = a - top[J - 1, i], x[i] * power[i]
+                w = v * y + 1.0 if away > LEAST else 0.0
+                w *= np.int64((np.float64(power).view(np.int64) + 1023) << 52).view(np.float64)
                 above = d if d > 0.0 else 0.0 * d  # what is no number stays none
                 level[b, i] += above if sign > 0.0 else above - a
                 weights[0, k, b, i] = 1.0 if d > 0.0 else w
@@ -101,7 +98,7 @@ def weigh(  # noqa: C901, PLR0912 - loops, one after the other
 
 
 @bare_kernel
-def share(  # noqa: C901, PLR0912 - loops, one after the other
+def share(  # noqa: C901 - loops, one after the other
     P: Any, n: int, q: Any, how: Any, weights: Any, out: Any, table: Any
 ) -> None:
     """Turn projections into posterior means of x * z, zero from row n on, and add up moments.
@@ -121,7 +118,7 @@ def share(  # noqa: C901, PLR0912 - loops, one after the other
     for b in range(lanes):
         for k in range(K):
             line = k * (J + 2) + 1
-            for j in range(line, line + J + 1):
+            for j in range(line + max(J - K + k + 1, 0), line + min(k + 1, J) + 1):
                 for i in range(LANES):
                     v = weights[1, k, b, i] * table[j, i]
                     v += weights[0, k, b, i] * table[j - 1, i]
@@ -129,28 +126,24 @@ def share(  # noqa: C901, PLR0912 - loops, one after the other
         for i in range(LANES):
             total[b, i] = table[last + J, i]
             x[i] = 1.0 / total[b, i]
-        for j in range(last, last + J + 1):  # from here on of the components behind k
+        for j in range(last, last + J):  # from here on of the components behind k
             for i in range(LANES):
                 table[j, i] = x[i]
                 x[i] = 0.0
         for k in range(K - 1, -1, -1):
-            line = k * (J + 2) + 1
-            for j in range(J):
+            line = k * (J + 2) + J + last
+            for j in range(last + min(K - k, J - 1), last + max(J - 1 - k, 0) - 1, -1):
                 for i in range(LANES):
-                    x[i] += table[line + j, i] * table[last + J - 1 - j, i]
-            for j in range(last + J, last - 1, -1):
-                for i in range(LANES):
+                    x[i] += table[line - j, i] * table[j, i]
                     v = weights[1, k, b, i] * table[j, i]
                     v += weights[0, k, b, i] * table[j - 1, i]
                     table[j, i] = v if v > TINY else v - v
             for i in range(LANES):
                 r = weights[0, k, b, i] * x[i] if x[i] > TINY else x[i] - x[i]
-                x[i] = 0.0 if b * LANES + i >= n else r if sign > 0.0 else 1.0 - r
-            for i in range(LANES):
+                r = 0.0 if b * LANES + i >= n else r if sign > 0.0 else 1.0 - r
                 m = q[3, k] * P[k, b, i]
-                s = x[i] * m
-                P[k, b, i] = s
-                sums[0, k, i] += s
-                sums[1, k, i] += x[i] * (m * m + q[4, k])
-                sums[2, k, i] += x[i]
+                P[k, b, i] = r * m
+                sums[0, k, i] += r * m
+                sums[1, k, i] += r * (m * m + q[4, k])
+                sums[2, k, i] += r
                 x[i] = 0.0

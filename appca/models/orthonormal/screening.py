@@ -3,10 +3,9 @@
 No single start wins on real data (PCA on COIL-20, quartimax on MNIST, a random rotation on digits),
 and the first twenty iterations hardly tell which will. So all of them climb to their end, on a
 sample of the rows in the leading principal coordinates, where an iteration costs a fraction of one
-over all the data. The most likely one, and the first where that is another, go on with all rows: in
-the same coordinates (EM with W held to a subspace); where there are many rows the best alone, by
-variance-reduced EM (see `variance_reduced_em`), in coordinates if they fit. The better end starts
-the fit proper, which alone decides where EM ends.
+over all the data. The best three that differ go on with more rows, and the best of these with all
+of them. What lies outside the coordinates is left to the fit proper, which alone decides where EM
+ends.
 """
 
 import math
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import (
-    CONVERGED,
     STOPPED,
     WINDOW,
     Callback,
@@ -37,11 +35,6 @@ from appca.models.orthonormal.starts import (
     first_state,
     random_rotation,
 )
-from appca.models.orthonormal.variance_reduced_em import (
-    AnchoredSample,
-    augmented_basis,
-    variance_reduced_em,
-)
 from appca.models.rows.observations import Block, Observations, Rows, about, centre_of, project
 from appca.models.rows.spectrum import principal
 
@@ -57,37 +50,30 @@ SCREENING_TOL = 1e-2
 # fits a lower start; on all rows of COIL-20 it would have lost the best in three of twelve.
 PATIENCE = 3.0
 
-# Measured on MNIST and COIL-20: smaller samples and fewer coordinates save no time, because the
-# fit proper then starts further from its end; larger ones save no iterations.
+# Measured on MNIST at K = 10, L = 3: of samples of 2,500 rows the best end is worse, by 0.06 nats a
+# row at 10,000 rows and 0.1 at 60,000; twice the coordinates find no better one.
 SAMPLE_ROWS_PER_COMPONENT, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 400, 2500, 10_000
-COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64
-LARGER_SAMPLE = (
-    4  # times the first one, before all rows: iterations over these are the cheaper ones
-)
-MAX_COORDINATE_BYTES = 2**27  # of coordinates of all rows, whatever the size of the data
+COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # where all rows are looked at
+SAMPLE_COORDINATES_PER_COMPONENT = 2
+LARGER_SAMPLE, FINALISTS = 3, 3  # times the first one, before all rows
+DIFFERENT = 1e-2  # nats a row between ends that are not the same
+MAX_COORDINATE_BYTES = 2**28  # of coordinates of all rows, whatever the size of the data
 
-# Where variance-reduced EM follows, a rough refinement is enough: each outer iteration looks at all
-# rows, and adds the directions it finds to the coordinates, of which half as many then do. Measured
-# on MNIST, 60,000 rows, K = 10, L = 3: 1.9 s where twice the coordinates and a third of the
-# tolerance take 2.5 s.
+# What a sample tells is rough, and all rows follow.
 ROUGH_TOL = 3e-2
 ROUGH_ITERATIONS = 50  # at K = 500 two hundred fit 10,000 rows instead of the data
 MAX_SCORES_BYTES = 2**29  # of principal scores of many rows, for starts that need them
 MAX_SAMPLE_BYTES = 2**28  # of a sample in all features
-MAX_OUTER_ITERATIONS = 100
 
-# After EM has converged on all rows in leading coordinates, only the directions outside can raise
-# the likelihood. Those converge within an iteration or two: no other component explains them.
-CONFIRMATION_WINDOW = 3
+
+Runs = list[EMResult[SubspaceState]]
 
 
 class ScreeningSample(NamedTuple):
     """The rows in leading principal coordinates; basis @ W leads back."""
 
-    sample: Rows  # drawn rows, or all of them
-    larger: NDArray[np.intp] | None  # numbers of a larger draw, where there are many more rows yet
+    sample: Rows  # drawn rows, or all of them, in the first directions of the basis
     basis: Array  # (d, q) orthonormal
-    about_own_mean: Callable[[Array], Rows]  # takes drawn rows as EM does
 
 
 class ScreenedStart(NamedTuple):
@@ -132,134 +118,57 @@ def screen(
     """
     rows, settings = em_map.rows, control.settings
     drawn = draw_screening_sample(rng, rows, settings)
-    scores = partial(_scores, rng, rows, drawn)
-    dear = sums_a_pass(drawn.sample.n, settings.n_components, settings.n_active) > MOST_SUMS
+    sample = drawn.sample
+    dear = sums_a_pass(sample.n, settings.n_components, settings.n_active) > MOST_SUMS
     chosen = [c for c in candidates if not (dear and c.spare)]
-    whole = drawn.larger is None
+    whole = sample.n == rows.n
     tol = SCREENING_TOL if whole else ROUGH_TOL
     iterations = REFINEMENT_ITERATIONS if whole else ROUGH_ITERATIONS
     first = SCREENING_ITERATIONS if dear else iterations
-    runs = climb(rng, drawn.sample, chosen, control, first, tol, scores)
-    best = max(runs, key=lambda run: run.log_likelihood)._replace(stop_reason=runs[-1].stop_reason)
+    runs = climb(rng, sample, chosen, control, first, tol, partial(_scores, rng, rows, drawn))
     if dear:
-        best = _refine_on_sample(best, drawn.sample, control, tol, iterations)
-    finalists = [best]
-    apart = best.log_likelihood - runs[0].log_likelihood > tol * drawn.sample.mass
-    if apart and whole and not dear and best.stop_reason != STOPPED:
-        finalists.append(runs[0])  # the sample may be wrong
-    found: list[ScreenedStart] = []
-    for run in finalists:
-        found.append(_finished(run, em_map, drawn, control, alone=len(finalists) == 1))
-        if found[-1].run.stop_reason == STOPPED:
-            return found[0]._replace(run=found[0].run._replace(stop_reason=STOPPED))
-    return max(found, key=lambda start: start.run.log_likelihood)
+        runs = _go_on(_best(runs, 1, sample.mass), sample, control, tol, iterations)
+    if not whole and runs[-1].stop_reason != STOPPED:
+        fitting = MAX_COORDINATE_BYTES // (drawn.basis.shape[1] * rows.dtype.itemsize)
+        held = _coordinates(rng, rows, drawn.basis, max(fitting, sample.n))
+        runs = _best(runs, FINALISTS, sample.mass)
+        if LARGER_SAMPLE * sample.n < held.n:
+            part = _some(rng, held, LARGER_SAMPLE * sample.n, settings)
+            runs = _best(_go_on(runs, part, control, tol, iterations), 1, part.mass)
+        runs = _go_on(runs, held, control, WINDOW * control.tol)
+    best = max(runs, key=lambda run: run.log_likelihood)
+    W = polar(drawn.basis[:, : len(best.state.W)] @ best.state.W)
+    run = best._replace(state=best.state._replace(W=W), stop_reason=runs[-1].stop_reason)
+    return ScreenedStart(run, WINDOW if whole else 1)
 
 
-def _finished(
-    run: EMResult[SubspaceState],
-    em_map: EMMap,
-    drawn: ScreeningSample,
-    control: EMControl,
-    *,
-    alone: bool,
-) -> ScreenedStart:
-    """Go on from the end on the sample with all rows; one that is not `alone` to its end."""
-    rows, many = em_map.rows, drawn.larger is not None
-    width = drawn.basis.shape[1] + len(run.state.shift)
-    held = rows.n * width * rows.dtype.itemsize <= MAX_COORDINATE_BYTES and width <= rows.d / 2
-    if drawn.larger is not None and not held:
-        larger = rows.take(drawn.larger)
-        run = _refine_on_larger_sample(run, em_map, larger, drawn, control)
-    else:
-        run = run._replace(state=_lifted(run.state, drawn.basis))
-    if run.stop_reason == STOPPED:
-        return ScreenedStart(run, WINDOW)
-    if held:
-        run = _refine_in_subspace(run, em_map, drawn, control)
-    elif not many and not alone:
-        path, stage = ascent(run.state, em_map), f"comparison on {rows.n:,} rows"
-        end = control.run(stage, path, rows, REFINEMENT_ITERATIONS, control.tol)
-        # The fit proper climbs there again: its curve is the whole climb on all rows.
-        return ScreenedStart(end._replace(state=run.state), WINDOW)
-    if not (held or many) or not run.stop_reason.startswith(CONVERGED):
-        return ScreenedStart(run, WINDOW)
-    return ScreenedStart(run, 1 if many else CONFIRMATION_WINDOW)
-
-
-def _refine_on_sample(
-    run: EMResult[SubspaceState],
-    rows: Rows,
-    control: EMControl,
-    tol: float,
-    iterations: int = REFINEMENT_ITERATIONS,
-) -> EMResult[SubspaceState]:
-    if run.stop_reason == STOPPED:
-        return run
-    path = ascent(run.state, EMMap(rows, control.settings))
-    return control.run(f"refinement on {rows.n:,} rows", path, rows, iterations, tol)
-
-
-def _refine_on_larger_sample(
-    run: EMResult[SubspaceState],
-    em_map: EMMap,
-    larger: Array,
-    drawn: ScreeningSample,
-    control: EMControl,
-) -> EMResult[SubspaceState]:
-    """Go on with more rows (n, d), then with all of them by variance-reduced EM."""
-    part = _coordinates(drawn.about_own_mean(larger), drawn.basis)
-    run = _refine_on_sample(run, part, control, SCREENING_TOL, ROUGH_ITERATIONS)
-    run = run._replace(state=_lifted(run.state, drawn.basis))
-    if run.stop_reason == STOPPED:
-        return run
-    sample = AnchoredSample(larger, em_map.rows.origin, drawn.basis)
-    return _refine_by_variance_reduced_em(run, em_map, sample, control, control.tol)
-
-
-def _refine_by_variance_reduced_em(
-    run: EMResult[SubspaceState],
-    em_map: EMMap,
-    sample: AnchoredSample,
-    control: EMControl,
-    tol: float,
-) -> EMResult[SubspaceState]:
-    """Go on with all rows, twenty iterations over the sample for each pass over them."""
-    path = variance_reduced_em(run.state, em_map, sample)
-    stage = f"variance-reduced EM on {em_map.rows.n:,} rows"
-    return control.run(stage, path, em_map.rows, MAX_OUTER_ITERATIONS, WINDOW * tol, window=1)
-
-
-def _refine_in_subspace(
-    run: EMResult[SubspaceState], em_map: EMMap, drawn: ScreeningSample, control: EMControl
-) -> EMResult[SubspaceState]:
-    """Go on with all rows, in coordinates that hold the next EM step from where `run` ended.
-
-    The leading coordinates of a sample leave out what the components have in the others. One step
-    with all features tells what that is, and its K directions join the basis: once to go on from
-    the sample, and once more from the end of that.
-    """
-    rows, q = em_map.rows, drawn.basis.shape[1]
-    leading = _coordinates(rows, drawn.basis)
-    for tol in (SCREENING_TOL, control.tol):
-        value, state = em_map(run.state)
-        wider = augmented_basis(drawn.basis, state.W)
-        part = leading._replace(X=np.hstack([leading.X, project(rows, wider[:, q:])]))
-        inside = state._replace(W=polar(wider.T @ state.W))
-        run = run._replace(state=inside, log_likelihood=value)
-        if drawn.larger is None:
-            run = _refine_on_sample(run, part, control, tol)
-        else:
-            sample = AnchoredSample(part.X[drawn.larger], None, np.eye(part.d))
-            part_map = EMMap(part, control.settings)
-            run = _refine_by_variance_reduced_em(run, part_map, sample, control, tol)
-        run = run._replace(state=_lifted(run.state, wider))
+def _go_on(
+    runs: Runs, rows: Rows, control: EMControl, tol: float, iterations: int = REFINEMENT_ITERATIONS
+) -> Runs:
+    """Climb from where runs have ended with other rows, perhaps in more coordinates."""
+    em_map, further = EMMap(rows, control.settings), Runs()
+    for run in runs:
         if run.stop_reason == STOPPED:
+            return runs
+        W = np.eye(rows.d, len(run.state.W)) @ run.state.W
+        path = _while_promising(ascent(run.state._replace(W=W), em_map), further)
+        stage = f"refinement on {rows.n:,} rows"
+        further.append(control.run(stage, path, rows, iterations, tol))
+        if further[-1].stop_reason == STOPPED:
             break
-    return run
+    return further
 
 
-def _lifted(state: SubspaceState, basis: Array) -> SubspaceState:
-    return state._replace(W=polar(basis @ state.W))
+def _best(runs: Runs, most: int, mass: float) -> Runs:
+    """Take the best of those runs that have different ends."""
+    if runs[-1].stop_reason == STOPPED:
+        return runs
+    found: Runs = []
+    for run in sorted(runs, key=lambda run: -run.log_likelihood):
+        apart = (found[-1].log_likelihood - run.log_likelihood) if found else math.inf
+        if apart > DIFFERENT * mass:
+            found.append(run)
+    return found[:most]
 
 
 def draw_screening_sample(
@@ -270,67 +179,38 @@ def draw_screening_sample(
     A learned mean has the form origin - W shift only about the mean of the rows at hand, so
     samples are taken about their own.
     """
-    n, d = rows.n, rows.d
-    K = settings.n_components
+    n, d, K = rows.n, rows.d, settings.n_components
     fitting = max(MAX_SAMPLE_BYTES // (d * rows.dtype.itemsize), MIN_SAMPLE_ROWS)
     size = max(SAMPLE_ROWS_PER_COMPONENT * K, MIN_SAMPLE_ROWS)
     size = min(size, MAX_SAMPLE_ROWS, fitting, n)
-    first, larger, chosen = _draws(rng, rows, size)
     q = min(max(COORDINATES_PER_COMPONENT * K, MIN_COORDINATES), size, d)
-    q = q if first is None else max(q // 2, min(K, d))
-
-    def about_own_mean(X: Array) -> Rows:
-        weights = None if chosen is None or len(chosen) != len(X) else _weights(rows, chosen)
+    sample: Observations = rows
+    if size < n:
+        which = np.sort(rng.choice(n, size, replace=False))
+        weights = (
+            rows.weights[which] if isinstance(rows, Rows) and rows.weights is not None else None
+        )
+        X = rows.take(which)
         origin = centre_of(X, weights) if settings.learn_mean else rows.origin
-        return about(X, origin, weights)._replace(n_features=rows.n_features)
-
-    sample = rows if first is None else about_own_mean(first)
+        sample = about(X, origin, weights)._replace(n_features=rows.n_features)
     in_thin_coordinates = rows.n_features != d  # principal ones already
     basis = np.eye(d, q) if in_thin_coordinates else principal(rng, sample, q).V
-    return ScreeningSample(_coordinates(sample, basis), larger, basis, about_own_mean)
+    few = q if size == n else min(SAMPLE_COORDINATES_PER_COMPONENT * K, q)
+    return ScreeningSample(_coordinates(rng, sample, basis[:, :few], size), basis)
 
 
-def _draws(
-    rng: np.random.Generator, rows: Observations, size: int
-) -> tuple[Array | None, NDArray[np.intp] | None, NDArray[np.intp] | None]:
-    """Draw `size` rows, unless that is all, and the numbers of some times as many, if not all.
-
-    And say which the former are.
-    """
-    if size == rows.n:
-        return None, None, None
-    first = np.sort(rng.choice(rows.n, size, replace=False))
-    larger = LARGER_SAMPLE * size
-    large = larger * rows.d * rows.dtype.itemsize > MAX_SAMPLE_BYTES
-    if larger >= rows.n or large or _weights(rows, first) is not None:
-        return rows.take(first), None, first
-    return rows.take(first), np.sort(rng.choice(rows.n, larger, replace=False)), first
-
-
-def _weights(rows: Observations, which: NDArray[np.intp]) -> Array | None:
-    weights = rows.weights if isinstance(rows, Rows) else None
-    return None if weights is None else weights[which]
-
-
-def _coordinates(rows: Observations, basis: Array) -> Rows:
+def _coordinates(rng: np.random.Generator, rows: Observations, basis: Array, most: int) -> Rows:
+    """Coordinates of all rows, or of `most` drawn ones."""
     squares = rows.squares if isinstance(rows, Rows) else np.full(rows.n, rows.total / rows.n)
     weights = rows.weights if isinstance(rows, Rows) else None
-    return Rows(project(rows, basis), None, squares, rows.n_features, weights=weights)
-
-
-def _scores(rng: np.random.Generator, rows: Observations, drawn: ScreeningSample, K: int) -> Array:
-    """Principal scores (n, K) of K^2 rows, or all, or as many as memory is set apart for."""
-    sample, leading = drawn.sample, drawn.basis[:, :K]
-    size = min(K * K, rows.n, MAX_SCORES_BYTES // (K * rows.dtype.itemsize))
-    if size <= sample.n:
-        return sample.X[:, :K]
-    if size == rows.n:
-        return project(rows, leading)
-    P = np.empty((size, K), rows.dtype)
-    numbers = np.sort(rng.choice(rows.n, size, replace=False))
-    for part, values in rows.over(partial(_chosen, numbers=numbers, W=leading)):
-        P[part] = values
-    return P
+    if most >= rows.n:
+        return Rows(project(rows, basis), None, squares, rows.n_features, weights=weights)
+    X = np.empty((most, basis.shape[1]), rows.dtype)
+    numbers = np.sort(rng.choice(rows.n, most, replace=False))
+    for part, values in rows.over(partial(_chosen, numbers=numbers, W=basis)):
+        X[part] = values
+    weights = None if weights is None else weights[numbers]
+    return Rows(X, None, squares[numbers], rows.n_features, weights=weights)
 
 
 def _chosen(block: Block, numbers: NDArray[np.intp], W: Array) -> tuple[slice, Array]:
@@ -338,6 +218,26 @@ def _chosen(block: Block, numbers: NDArray[np.intp], W: Array) -> tuple[slice, A
     low, high = np.searchsorted(numbers, [block.part.start, block.part.stop])
     some = block._replace(X=block.X[numbers[low:high] - block.part.start])
     return slice(int(low), int(high)), some.times(W)
+
+
+def _some(rng: np.random.Generator, rows: Rows, size: int, settings: EMSettings) -> Rows:
+    """Draw rows in coordinates; what of their mean lies outside stays about the origin of all."""
+    which = np.sort(rng.choice(rows.n, size, replace=False))
+    X, squares = rows.X[which], rows.squares[which]
+    weights = None if rows.weights is None else rows.weights[which]
+    if settings.learn_mean:
+        centred = X - centre_of(X, weights)
+        squares = squares + np.sum(np.square(centred) - np.square(X), axis=1, dtype=np.float64)
+        X = centred
+    return Rows(X, None, squares, rows.n_features, weights=weights)
+
+
+def _scores(rng: np.random.Generator, rows: Observations, drawn: ScreeningSample, K: int) -> Array:
+    """Principal scores (n, K) of K^2 rows, or all, or as many as memory is set apart for."""
+    size = min(K * K, rows.n, MAX_SCORES_BYTES // (K * rows.dtype.itemsize))
+    if size <= drawn.sample.n:
+        return drawn.sample.X[:, :K]
+    return _coordinates(rng, rows, drawn.basis[:, :K], size).X
 
 
 def climb(
@@ -348,7 +248,7 @@ def climb(
     iterations: int,
     tol: float,
     scores: Callable[[int], Array] | None = None,
-) -> list[EMResult[SubspaceState]]:
+) -> Runs:
     """Run EM from every candidate, for at most so many iterations.
 
     `rows` are in principal coordinates: the first K are the scores that rotations are chosen by,
@@ -358,7 +258,7 @@ def climb(
     P = rows.X[:, : control.settings.n_components]
     if rows.weights is not None:
         P = P * rows.weights[:, None] ** 0.25  # by fourth powers of which rotations are chosen
-    runs: list[EMResult[SubspaceState]] = []
+    runs: Runs = []
     rotations: dict[Any, Array] = {}
     for i, candidate in enumerate(candidates, start=1):
         seen = scores(P.shape[1]) if candidate.needs_many_rows and scores is not None else P
@@ -371,8 +271,7 @@ def climb(
         if run.stop_reason != STOPPED:
             path = ascent(run.state, EMMap(rows, control.settings))
             if rows.mass < control.mass:
-                best = max((other.log_likelihood for other in runs), default=-math.inf)
-                path = _while_promising(path, best)
+                path = _while_promising(path, runs)
             run = control.run(stage, path, rows, iterations, tol)
         runs.append(run)
         if run.stop_reason == STOPPED:
@@ -381,10 +280,10 @@ def climb(
 
 
 def _while_promising(
-    path: Iterator[tuple[float, SubspaceState]], best: float
+    path: Iterator[tuple[float, SubspaceState]], others: Runs
 ) -> Iterator[tuple[float, SubspaceState]]:
-    """Follow a path while it may end above `best`, see `PATIENCE`."""
-    values: list[float] = []
+    """Follow a path while it may end above others, see `PATIENCE`."""
+    best, values = max((run.log_likelihood for run in others), default=-math.inf), list[float]()
     for value, state in path:
         yield value, state
         values.append(value)

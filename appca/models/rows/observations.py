@@ -20,6 +20,7 @@ BLOCK_BYTES = 2**24
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 8192
 CACHE_BYTES = 2**20  # of rows that a core works on before they leave its own cache
 MIN_SHARED_ROWS = 4096  # fewer are not worth a second thread
+MIN_SHARED_BYTES = 2**21  # of a block: a thread wakes in the time a smaller one takes
 
 # Where the origin is at most this many times as long as a typical row about it, its products may
 # be subtracted instead of itself, which saves a copy: at most one more decimal digit is lost than
@@ -244,7 +245,10 @@ def over_blocks(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
             return work(Block(part, rows.X[part] - rows.origin, None, weights))
         return work(Block(part, rows.X[part], rows.origin, weights))
 
-    return in_order(block, list(pairwise(edges)))
+    parts = list(pairwise(edges))
+    if n * d * rows.X.itemsize < count * MIN_SHARED_BYTES:
+        return map(block, parts)
+    return in_order(block, parts)
 
 
 def project(rows: Observations, W: Array) -> Array:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from appca.models.algebra import stiefel
-from appca.models.algebra.loop import STOPPED
+from appca.models.algebra.loop import STOPPED, EMResult
 from appca.models.orthonormal import screening, starts
 from appca.models.orthonormal.em import EMMap, EMSettings, expect, floor_of
 from appca.models.orthonormal.screening import EMControl
@@ -40,7 +40,6 @@ def test_small_data_are_screened_on_all_rows_in_all_coordinates(rng, seed):
     rows = rows_of(planted(200, 10, 4, 2, seed=seed, offset=3.0).X)
     drawn = screening.draw_screening_sample(rng, rows, settings(rows, 4, 2))
     assert drawn.sample.X.shape == (200, 10)
-    assert drawn.larger is None
     back = drawn.sample.X @ drawn.basis.T
     np.testing.assert_allclose(back, rows.X - rows.origin, atol=1e-10)
 
@@ -51,24 +50,20 @@ def test_a_sample_of_wide_rows_is_bounded_by_its_bytes(rng, seed, monkeypatch):
     rows = rows_of(planted(800, 12, 4, 2, seed=seed).X)
     drawn = screening.draw_screening_sample(rng, rows, settings(rows, 4, 2))
     assert len(drawn.sample.X) == 100
-    assert drawn.larger is None
 
 
 @pytest.mark.usefixtures("small_sample")
 @pytest.mark.parametrize("learn_mean", [True, False])
-@pytest.mark.parametrize("n", [150, 400], ids=["to refine", "for variance-reduced EM"])
-def test_long_data_are_screened_on_a_sample_about_the_right_origin(n, learn_mean, rng, seed):
-    rows = rows_of(planted(n, 10, 4, 2, seed=seed, offset=3.0).X)
-    drawn = screening.draw_screening_sample(rng, rows, settings(rows, 4, 2, learn_mean=learn_mean))
-    assert drawn.sample.X.shape == (50, 5)
-    if n == 400:
-        assert drawn.larger.shape == (200,)
-        assert np.isin(drawn.larger, np.arange(400)).all()
-        assert (np.diff(drawn.larger) > 0).all()
-    else:
-        assert drawn.larger is None
-    mean = drawn.sample.X.mean(axis=0)
-    assert np.allclose(mean, 0.0, atol=1e-12) == learn_mean
+def test_long_data_are_screened_on_a_sample_about_the_right_origin(learn_mean, rng, seed):
+    rows = rows_of(planted(400, 10, 4, 2, seed=seed, offset=3.0).X)
+    chosen = settings(rows, 4, 2, learn_mean=learn_mean)
+    drawn = screening.draw_screening_sample(rng, rows, chosen)
+    assert drawn.sample.X.shape == (50, 8)
+    assert drawn.basis.shape == (10, 10)
+    more = screening._some(rng, rows._replace(X=rows.X - rows.origin, origin=None), 100, chosen)
+    np.testing.assert_allclose(more.squares, (more.X**2).sum(axis=1))
+    for part in (drawn.sample, more):
+        assert np.allclose(part.X.mean(axis=0), 0.0, atol=1e-12) == learn_mean
 
 
 def test_wide_data_are_screened_in_leading_coordinates_that_keep_all_squared_norms(
@@ -144,8 +139,29 @@ def test_the_best_start_of_the_sample_is_refined_on_all_rows(rng, seed, monkeypa
     inside = expect(run.state, rows, chosen).log_likelihood
     assert run.log_likelihood == pytest.approx(inside, rel=1e-10)
     assert seen[-1].stage == "refinement on 150 rows"
-    assert seen[-1].log_likelihood == pytest.approx(run.log_likelihood)
-    assert found.window == screening.CONFIRMATION_WINDOW
+    ends = [p.log_likelihood for p in seen if p.stage == seen[-1].stage]
+    assert max(ends) == pytest.approx(run.log_likelihood)
+    assert found.window == 1
+
+
+@pytest.mark.usefixtures("small_sample")
+def test_many_rows_are_climbed_on_more_and_more_of_them(rng, seed, monkeypatch):
+    rows = rows_of(planted(400, 30, 4, 2, seed=seed).X)
+    stages = []
+    for most in (2**28, 200 * 30 * 8):
+        monkeypatch.setattr(screening, "MAX_COORDINATE_BYTES", most)
+        seen = []
+        found = searched(rng, rows, settings(rows, 4, 2), seen, starts.candidates("auto", 1, 4))
+        stages.append([s for s in dict.fromkeys(p.stage for p in seen) if "refinement" in s])
+        np.testing.assert_allclose(found.run.state.W.T @ found.run.state.W, np.eye(4), atol=1e-10)
+    assert stages[0] == ["refinement on 150 rows", "refinement on 400 rows"]
+    assert stages[1] == ["refinement on 150 rows", "refinement on 200 rows"]
+
+
+def test_finalists_are_the_best_that_differ():
+    runs = [EMResult(None, value, [], "") for value in (-5.0, -1.0, -1.5, -9.0, -3.0, -1.9)]
+    best = screening._best(runs, 3, 1.0 / screening.DIFFERENT)
+    assert [run.log_likelihood for run in best] == [-1.0, -3.0, -5.0]
 
 
 def test_every_start_climbs_to_its_end_and_the_highest_goes_on(rng, seed):
@@ -191,7 +207,8 @@ def test_no_stage_is_longer_than_the_iterations_allowed(rng, seed):
     assert {p.max_iter for p in seen} == {3}
 
 
-@pytest.mark.parametrize("where", ["quartimax", "annealed PCA", "refinement"])
+@pytest.mark.usefixtures("small_sample")
+@pytest.mark.parametrize("where", ["quartimax", "annealed PCA", "on 150", "on 300"])
 def test_a_callback_may_stop_the_screening_anywhere(where, rng, seed, monkeypatch):
     monkeypatch.setattr(screening, "MIN_COORDINATES", 1)
     monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)

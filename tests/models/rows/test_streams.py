@@ -66,12 +66,12 @@ def test_a_fit_on_blocks_is_the_fit_on_all_rows(inference, mean, data, pieces):
     np.testing.assert_allclose(joined, ours.transform(data.X), atol=1e-12)
 
 
-def test_strides_over_blocks_are_those_over_rows(data, pieces, monkeypatch):
+def test_samples_of_blocks_are_those_of_rows(data, pieces, monkeypatch):
     monkeypatch.setattr(screening, "SAMPLE_ROWS_PER_COMPONENT", 50)
     monkeypatch.setattr(screening, "MIN_SAMPLE_ROWS", 50)
     seen = []
     whole = AdaptivePPCA(4, 2, random_state=0, callback=seen.append).fit(data.X)
-    assert any(p.stage.startswith("variance-reduced EM on 3,000") for p in seen)
+    assert any(p.stage == "refinement on 3,000 rows" for p in seen)
     ours = AdaptivePPCA(4, 2, random_state=0).fit_blocks(lambda: iter(pieces))
     assert ours.score(data.X) == pytest.approx(whole.score(data.X), rel=1e-6)
 
