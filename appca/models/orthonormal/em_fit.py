@@ -83,7 +83,8 @@ def _ascend(found: ScreenedStart, em_map: EMMap, control: EMControl) -> EMResult
     if found.run.stop_reason == STOPPED:
         path = plain(em_map, start)
         return iterate(path, tol=0.0, max_iter=1)._replace(stop_reason=STOPPED)
-    # After variance-reduced EM, twenty iterations over a sample each, one iteration stands for ten.
+    # After climbs on samples only the directions outside their coordinates are left, which
+    # converge within an iteration or two: one stands for ten.
     each = WINDOW if found.window == 1 else 1
     return iterate(
         ascent(start, em_map, accelerate=control.accelerate),

@@ -53,7 +53,7 @@ PATIENCE = 3.0
 # Measured on MNIST at K = 10, L = 3: of samples of 2,500 rows the best end is worse, by 0.06 nats a
 # row at 10,000 rows and 0.1 at 60,000; twice the coordinates find no better one.
 SAMPLE_ROWS_PER_COMPONENT, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 400, 2500, 10_000
-COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # where all rows are looked at
+COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # half as many of a sample
 SAMPLE_COORDINATES_PER_COMPONENT = 2
 LARGER_SAMPLE, FINALISTS = 3, 3  # times the first one, before all rows
 DIFFERENT = 1e-2  # nats a row between ends that are not the same
@@ -183,7 +183,8 @@ def draw_screening_sample(
     fitting = max(MAX_SAMPLE_BYTES // (d * rows.dtype.itemsize), MIN_SAMPLE_ROWS)
     size = max(SAMPLE_ROWS_PER_COMPONENT * K, MIN_SAMPLE_ROWS)
     size = min(size, MAX_SAMPLE_ROWS, fitting, n)
-    q = min(max(COORDINATES_PER_COMPONENT * K, MIN_COORDINATES), size, d)
+    each = COORDINATES_PER_COMPONENT // (1 if size == n else 2)
+    q = min(max(each * K, MIN_COORDINATES), size, d)
     sample: Observations = rows
     if size < n:
         which = np.sort(rng.choice(n, size, replace=False))

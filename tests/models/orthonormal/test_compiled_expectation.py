@@ -1,6 +1,5 @@
 """The compiled E step, and long fits by it, against the E step of NumPy and plain EM."""
 
-
 import numpy as np
 import pytest
 
