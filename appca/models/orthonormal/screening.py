@@ -56,6 +56,7 @@ SAMPLE_ROWS_PER_COMPONENT, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 400, 2500, 10_000
 COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # half as many of a sample
 SAMPLE_COORDINATES_PER_COMPONENT = 2
 LARGER_SAMPLE, FINALISTS = 3, 3  # times the first one, before all rows
+LAST_WINDOW = 3  # iterations over all rows: a sample has brought the climb past its plateaus
 DIFFERENT = 1e-2  # nats a row between ends that are not the same
 MAX_COORDINATE_BYTES = 2**28  # of coordinates of all rows, whatever the size of the data
 
@@ -135,7 +136,7 @@ def screen(
         if LARGER_SAMPLE * sample.n < held.n:
             part = _some(rng, held, LARGER_SAMPLE * sample.n, settings)
             runs = _best(_go_on(runs, part, control, tol, iterations), 1, part.mass)
-        runs = _go_on(runs, held, control, WINDOW * control.tol)
+        runs = _go_on(runs, held, control, WINDOW * control.tol, window=LAST_WINDOW)
     best = max(runs, key=lambda run: run.log_likelihood)
     W = polar(drawn.basis[:, : len(best.state.W)] @ best.state.W)
     run = best._replace(state=best.state._replace(W=W), stop_reason=runs[-1].stop_reason)
@@ -143,7 +144,13 @@ def screen(
 
 
 def _go_on(
-    runs: Runs, rows: Rows, control: EMControl, tol: float, iterations: int = REFINEMENT_ITERATIONS
+    runs: Runs,
+    rows: Rows,
+    control: EMControl,
+    tol: float,
+    iterations: int = REFINEMENT_ITERATIONS,
+    *,
+    window: int = WINDOW,
 ) -> Runs:
     """Climb from where runs have ended with other rows, perhaps in more coordinates."""
     em_map, further = EMMap(rows, control.settings), Runs()
@@ -153,7 +160,7 @@ def _go_on(
         W = np.eye(rows.d, len(run.state.W)) @ run.state.W
         path = _while_promising(ascent(run.state._replace(W=W), em_map), further)
         stage = f"refinement on {rows.n:,} rows"
-        further.append(control.run(stage, path, rows, iterations, tol))
+        further.append(control.run(stage, path, rows, iterations, tol, window=window))
         if further[-1].stop_reason == STOPPED:
             break
     return further
