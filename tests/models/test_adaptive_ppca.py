@@ -7,8 +7,7 @@ from scipy.stats import multivariate_normal
 
 from appca import AdaptivePPCA
 from appca.models.base.data_checks import refuse_constant
-from appca.models.orthonormal import screening
-from appca.models.rows.observations import about, centre_of
+from appca.models.rows.observations import Rows, about, centre_of
 from tests.models.synthetic import matched_cosines, planted
 
 SIZES = [(k, n_active) for k in range(1, 8) for n_active in range(1, k + 1)]
@@ -379,7 +378,7 @@ def test_a_sample_of_equal_rows_does_not_end_a_fit(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     X = np.zeros((30_000, 8))
     X[:5] = rng.standard_normal((5, 8))
-    monkeypatch.setattr(screening, "_draws", lambda _rng, rows, size: (rows.X[-size:], None, None))
+    monkeypatch.setattr(Rows, "take", lambda rows, which: rows.X[-len(which) :])
     model = fitted(X, 3, 1)
     assert np.isfinite(model.score(X))
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(3), atol=1e-12)
