@@ -7,7 +7,7 @@ import { colouredBy } from './scene/recolour.js';
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string, near: boolean}} Address `near`: whether scenes one step of K or L away can be asked for */
 /** @typedef {{scene: Address, options: import('./types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean}} Message `follows`: whether the page wants to know which layout is open */
-/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, address: Address | null, last: Message | null, around: Record<string, Near>, timer: number, step: (event: Event) => void, shown: string, layout: string | undefined, colouring: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
+/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, address: Address | null, last: Message | null, around: Record<string, Near>, timer: number, step: (event: Event) => void, shown: string, taken: string | null | undefined, layout: string | undefined, colouring: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
 const boxOf = ({ parent }) => /** @type {HTMLElement} */ (parent.querySelector('.appca-canvas-box') ?? parent);
@@ -39,7 +39,7 @@ export default function show({ data, parentElement, setStateValue }) {
 function begun(parent) {
   const stamp = { mount: crypto.getRandomValues(new Uint32Array(2)).join('-'), number: 0 };
   /** @type {Host} */
-  const host = { parent, send: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', address: null, last: null, around: {}, timer: 0, step: () => {}, shown: '', layout: undefined, colouring: undefined, options: '', stamp };
+  const host = { parent, send: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', address: null, last: null, around: {}, timer: 0, step: () => {}, taken: undefined, shown: '', layout: undefined, colouring: undefined, options: '', stamp };
   host.step = (event) => {
     const near = host.around[/** @type {CustomEvent<string>} */ (event).detail];
     if (!near || !host.last) return;
@@ -118,9 +118,11 @@ function lookAround(host, scene) {
 /** @param {Host} host @param {Address} scene @param {import('./types.js').Input} input */
 async function remount(host, scene, input) {
   host.handle?.destroy();
+  host.taken = undefined;
   host.handle = mount(boxOf(host), input, {
     onSelect: (bits, count) => {
       host.stamp.number += 1;
+      host.taken = undefined;
       host.send('selection', { ...host.stamp, bits: count ? toBase64(bits) : null });
     },
     describe: (rows) => describe(host, rows),
@@ -143,9 +145,11 @@ async function remount(host, scene, input) {
 /** Buffers that the views shown need of another scene. @param {Host} host */
 const needed = ({ handle }) => ['components', 'scores', 'doubt', `codes.${handle?.stage.colouringName}`, ...(handle?.stage.views.flatMap(({ layout }) => [`order.${layout.name}`, `map.${layout.name}`]) ?? [])];
 
-/** Take over the selection of the pages, unless the hand has made a newer one meanwhile. @param {Host} host @param {Message} data */
-function take({ stamp, handle }, { selected, seen }) {
-  if (!handle || (stamp.number && !(seen && seen[0] === stamp.mount && seen[1] >= stamp.number))) return;
+/** Take over the selection of the pages, unless the hand has made a newer one meanwhile. @param {Host} host `taken`: the selection that the page has told last, until a hand makes another @param {Message} data */
+function take(host, { selected, seen }) {
+  const { stamp, handle } = host;
+  if (!handle || selected === host.taken || (stamp.number && !(seen && seen[0] === stamp.mount && seen[1] >= stamp.number))) return;
+  host.taken = selected;
   handle.select(selected ? ofBase64(selected) : new Uint8Array(Math.ceil(handle.stage.rows.count / 8)));
 }
 
