@@ -35,7 +35,7 @@ def draw() -> None:
     shown = shown or fitting.drawn_before()  # stays until there is something new
     if shown is None:
         return
-    embedding = umap.at_hand(dataset, shown)
+    embedding, steps = umap.at_hand(dataset, shown), {} if moved else fitting.neighbours()
     scene = scene_of(dataset, shown, colouring, embedding)
     with views:
         layout = bar.views(dataset, canvas.views(scene), shown.config.n_active)
@@ -45,9 +45,7 @@ def draw() -> None:
             *(dataset, scene, there, colouring),
             height=HEIGHT,
             on_layout=partial(bar.show_view, shown.config.n_active),
-            near=None
-            if moved
-            else partial(_near, fitting.neighbours(), dataset, colouring, embedding),
+            near=None if moved else partial(_near, steps, dataset, colouring, embedding),
         )
     if there != layout:
         with st.container(key="map_offer"):
@@ -56,8 +54,8 @@ def draw() -> None:
         st.caption("No row uses any component: the model takes all but the average for noise.")
     _note(shown, moved)
     drawer.drawer(dataset, shown, colouring)
-    if moved is None:
-        fitting.make_ahead()
+    if steps:
+        fitting.make_ahead(steps.values())
 
 
 def _note(shown: Shown, moved: RunConfig | None) -> None:

@@ -1,7 +1,7 @@
 """From a configuration to numbers on screen: a stored run, a live fit, a preview, or a wait."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -211,12 +211,12 @@ def at_hand(wanted: RunConfig) -> Shown | None:
     return _numbered(wanted, result.fitted, result.info, None, numbering)
 
 
-def make_ahead() -> None:
-    """Let the fits of K and L one step away be made in the background."""
+def make_ahead(near: Iterable[RunConfig]) -> None:
+    """Let fits, such as those of K and L one step away, be made in the background."""
     now = config()
     if now.imported is not None or now.is_sampled or now.stopped_at is not None:
         return
-    wanted = [one for one in neighbours().values() if _is_worth_it(one)]
+    wanted = [one for one in near if _is_worth_it(one)]
     dataset, before = services.dataset(now.dataset), _prepared(now)
     if before is not None:
         ahead.begin(
