@@ -54,3 +54,12 @@ def integer_inclusion(weights, n_active, columns):
         # the ratio of two integers of any size, to all digits of a float
         r.append(share * 2**1200 // e[n_active] / 2**1200)
     return math.log(e[n_active]), np.array(r)
+
+
+def large_problem(seed, n_columns, n_active):
+    """Logarithms of integers (1, K) of very different sizes, some columns, and what is theirs."""
+    numbers = np.random.default_rng(seed).integers(0, 90, n_columns)
+    weights = [2 ** int(n) + 1 for n in numbers]
+    columns = range(0, n_columns, max(1, n_columns // 40))
+    logits = np.array([[math.log(w) for w in weights]])
+    return logits, columns, *integer_inclusion(weights, n_active, columns)

@@ -33,11 +33,7 @@ def test_sums_and_inclusion_equal_enumeration(seed, n_columns, scale):
 
 @pytest.mark.parametrize(("n_columns", "n_active"), [(40, 3), (100, 50), (60, 58), (1000, 480)])
 def test_large_problems_equal_integer_arithmetic(seed, n_columns, n_active):
-    rng = np.random.default_rng(seed)
-    weights = [2 ** int(n) + 1 for n in rng.integers(0, 90, n_columns)]
-    a = np.array([[math.log(w) for w in weights]])
-    columns = range(0, n_columns, max(1, n_columns // 40))
-    expected_value, expected_r = oracles.integer_inclusion(weights, n_active, columns)
+    a, columns, expected_value, expected_r = oracles.large_problem(seed, n_columns, n_active)
     value, r, _ = summed(a, n_active)
     np.testing.assert_allclose(r[0, columns], expected_r, rtol=0, atol=1e-12)
     assert value == pytest.approx(expected_value, rel=1e-13)

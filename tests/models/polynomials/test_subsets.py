@@ -62,11 +62,7 @@ def test_columns_that_are_hardly_ever_swapped_keep_their_digits(route, seed, ste
 
 @pytest.mark.parametrize(("n_columns", "n_active"), [(40, 3), (100, 50), (60, 58), (1000, 480)])
 def test_large_problems_equal_integer_arithmetic(seed, n_columns, n_active):
-    rng = np.random.default_rng(seed)
-    weights = [2 ** int(n) + 1 for n in rng.integers(0, 90, n_columns)]
-    a = np.array([[math.log(w) for w in weights]])
-    columns = range(0, n_columns, max(1, n_columns // 40))
-    expected_log_e, expected_r = oracles.integer_inclusion(weights, n_active, columns)
+    a, columns, expected_log_e, expected_r = oracles.large_problem(seed, n_columns, n_active)
     log_e, r = subsets.inclusion(a, n_active)
     np.testing.assert_allclose(r[0, columns], expected_r, rtol=1e-11, atol=NOTHING)
     assert log_e[0] == pytest.approx(expected_log_e, rel=1e-13)
