@@ -1,7 +1,6 @@
 """From data and settings to a fitted run; the same code for the page, workers and CLI."""
 
 import contextlib
-import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
@@ -29,19 +28,18 @@ MOST_DRAWN_BYTES = 2**26  # of components kept draw by draw; more draws than fit
 DESCRIBED_AT_ONCE = 500  # rows, where describing them takes long enough to be watched
 
 # For `estimate_seconds`, measured with one thread on 178 to 30,000 rows and 13 to 16,384 features.
-_SUBSETS = 2.0e-7  # seconds a row, a component and a pass, in the sums over subsets
-_READING = 1.2e-9  # seconds a value and a pass, in reading the data
-_PRODUCTS = 1.0e-10  # seconds a value, a component and a pass, in the two products
-_PREPARING = 1.2e-8  # seconds a value, once
+_SUBSETS = 1.3e-8  # seconds a row, a component, a slot and a pass, in the sums over subsets
+_PRODUCTS = 1.1e-10  # seconds a value, a component and a pass, in the two products
+_PREPARING = 1.35e-8  # seconds a value, once
 _CODING = 1.2e-10  # seconds a value and a hidden unit, in encoding by an autoencoder
 _SWEEP, _SWEEP_PAIRS = 1.0e-6, 8.0e-8  # seconds a row and a component (squared) in a sweep
 _COLUMNS = 1.0e-7  # seconds a feature and a pair of components, in drawing the components
 _SLOTS, _FACTOR_PASSES = 2.0e-7, 60  # seconds a row, a component, a slot; passes of aFA
 _PATHS = 8.0e-7  # seconds a row, a component, a slot and a path
-_SETS = 2.0e-9  # seconds an incomplete row, a set of components and the square of its size
-_PAIRS = 2.0e-9  # seconds an incomplete row, a feature and a pair of components
+# Of an incomplete row and a pass: seconds, a pair of components, a set of them, a slot of one set.
+_AROUND, _PAIRS, _SETS, _SEARCHED, _AROUND_PASSES = 2.0e-6, 5.0e-8, 2.0e-8, 1.1e-6, 25
 _RACE_PASSES, _RACE_ROWS, _RACE_COLUMNS = 90, 5000, 64
-_SAMPLED, _LAST_PASSES = 2500, 10  # rows from which a sample is climbed first; passes left to do
+_SAMPLED, _LAST_PASSES = 2500, 1  # rows from which a sample is climbed first; passes left to do
 
 
 def fit_run(
@@ -157,7 +155,7 @@ def estimate_seconds(
     """
     if incomplete:
         whole = estimate_seconds(n_rows, n_features, config, prepared=prepared)
-        return whole + _estimate_around(incomplete, n_features, config)
+        return whole + _estimate_around(incomplete, config)
     options = Preprocessing.from_dict(config.preprocessing)
     if options.vae is not None:
         training = (
@@ -170,17 +168,17 @@ def estimate_seconds(
 
 def _estimate(n_rows: int, n_features: int, config: RunConfig) -> float:
     """Guess the time on the features that are left after preprocessing."""
-    once = 0.05 + n_rows * n_features * _PREPARING
+    once = 0.08 + n_rows * n_features * _PREPARING
     if config.is_sampled:
         return once + _estimate_sampling(n_rows, n_features, config)
     if config.model == "aFA":
         return once + _estimate_factors(n_rows, n_features, config)
-    parameters, K = config.parameters, config.k
-    if config.n_active == K:
+    parameters, K, L = config.parameters, config.k, config.n_active or config.k
+    if L == K:
         return once  # closed form
 
     def passes(number: float, rows: int, columns: int) -> float:
-        return number * rows * (_SUBSETS * K + columns * (_READING + _PRODUCTS * K))
+        return number * rows * K * (_SUBSETS * (L + 4) + columns * _PRODUCTS)
 
     width = min(n_features, n_rows)  # fewer rows than features: the fit works in their span
     few = min(width, max(_RACE_COLUMNS, 2 * K))
@@ -191,13 +189,16 @@ def _estimate(n_rows: int, n_features: int, config: RunConfig) -> float:
     return once + race + passes(min(left, parameters["max_iter"]), n_rows, width)
 
 
-def _estimate_around(incomplete: int, n_features: int, config: RunConfig) -> float:
+def _estimate_around(incomplete: int, config: RunConfig) -> float:
     """Guess what missing cells add: PPCA and then EM over all sets of each incomplete row."""
     K, L = config.k, config.n_active or config.k
-    sets = min(math.comb(K, L), MODELS[config.model].can.incomplete_supports)
-    passes = 2 * min(30 + 4 * K, config.parameters.get("max_iter", 500))
-    a_row = (sets * L * L * (L + 4) + K**3) * _SETS + n_features * K * K / 2 * _PAIRS
-    return float(passes * incomplete * a_row)
+    ppca = _AROUND + K * K * _PAIRS
+    if L == K:
+        return (10 + 4 * K) * incomplete * ppca
+    sets, most = supports(K, L), MODELS[config.model].can.incomplete_supports
+    summed = sets * _SETS if sets <= most else K * L * _SEARCHED
+    passes = min(_AROUND_PASSES, config.parameters["max_iter"])
+    return float(passes * incomplete * (2 * ppca + summed))
 
 
 def _estimate_sampling(n_rows: int, n_features: int, config: RunConfig) -> float:

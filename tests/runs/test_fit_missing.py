@@ -9,6 +9,7 @@ from appca import AdaptivePPCA
 from appca.analysis.explore.point import alternatives, row_of
 from appca.analysis.export.as_python import Recipe, script
 from appca.data.sources.builtin import load
+from appca.jobs.turns.needs import SHORT_SECONDS
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import (
     estimate_seconds,
@@ -141,6 +142,8 @@ def test_missing_cells_cost_time_and_many_sets_a_compiler(wine):
     rows = len(wine.incomplete_rows)
     assert estimate_seconds(n, d, config, incomplete=rows) > estimate_seconds(n, d, config)
     assert not waits_for_compiler(wine, config)
+    summed = config_of(wine, n_components=12, n_active=6)
+    assert estimate_seconds(1080, 77, summed, incomplete=1080) < SHORT_SECONDS, "no long job"
     many = config_of(wine, n_components=13, n_active=6)
     assert waits_for_compiler(wine, many)
     assert not waits_for_compiler(load("wine"), many)
