@@ -124,6 +124,8 @@ class FittedModel:
         That a person gave the components, empty strings where none was given; () is no names.
     numbers : tuple of int
         Under which people know the components; () counts them from 1.
+    signs : tuple of int
+        -1 where a component and its scores stand here turned round; () is as they were fitted.
     """
 
     components: np.ndarray
@@ -140,6 +142,7 @@ class FittedModel:
     log_likelihoods: np.ndarray = field(default_factory=lambda: np.empty(0))
     names: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
+    signs: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         _freeze(self)

@@ -191,7 +191,7 @@ def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
     The draws of a sampled run stay as they are: they are brought to the components' signs wherever
     they are shown.
     """
-    found = replace(fitted, names=numbering.names, numbers=numbering.numbers)
+    found = replace(fitted, **numbering._asdict())
     if -1 not in numbering.signs:
         return found
     signs = np.array(numbering.signs, dtype=np.float32)

@@ -29,13 +29,14 @@ class Recipe(NamedTuple):
     log_likelihood: float  # of the run, nats
     imported: bool = False  # it came in a file: nobody here knows that these settings make it
     numbers: tuple[int, ...] = ()  # of the components in the app; () counts from 1
+    signs: tuple[int, ...] = ()  # -1 where the app shows a component turned round; () turns none
 
 
 def script(dataset: Dataset, recipe: Recipe) -> str:
     """Return the text of the script.
 
     It ends with `model` fitted, `found` (a `Description` of all rows), and the arrays `components`,
-    `mean`, `scores`, `active` as the run keeps them.
+    `mean`, `scores`, `active` as the app shows them.
 
     The provenance of the data set says how it is loaded: a built-in source by name and options, a
     file by a path to fill in, anything else from the app's own copy.
@@ -218,9 +219,15 @@ def _described(recipe: Recipe) -> str:
 
 
 def _arrays(recipe: Recipe) -> str:
+    signs = ", ".join(map(str, recipe.signs))
+    turned = (
+        f"signs = np.array([{signs}], np.float32)  # as the app shows the components\n"
+        "components, scores = components * signs[:, None], scores * signs\n"
+    )
     return (
         "components, mean = model.components_, model.mean_\n"
         "scores, active = found.scores.astype(np.float32), found.active\n"
+        f"{turned if -1 in recipe.signs else ''}"
         f"print(found.log_likelihood.sum(), 'nats; the fit had {recipe.log_likelihood!r}')"
     )
 

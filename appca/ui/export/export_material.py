@@ -43,4 +43,5 @@ def recipe(shown: Shown) -> Recipe:
         log_likelihood=shown.info.log_likelihood,
         imported=config.imported is not None,
         numbers=shown.fitted.numbers,
+        signs=shown.fitted.signs,
     )
