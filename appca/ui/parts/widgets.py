@@ -49,10 +49,12 @@ def one_of(
     **more: Any,
 ) -> V:
     """Draw choices, by their names, as buttons of which one is always pressed; return that one."""
+    first = next(iter(names)) if default is None else default
+    if st.session_state.get(key) not in names:  # Streamlit warns of a default beside a state
+        st.session_state[key] = first
     chosen = st.segmented_control(
         label,
         list(names),
-        default=next(iter(names)) if default is None else default,
         format_func=lambda value: names[value],
         key=key,
         required=True,
@@ -60,7 +62,7 @@ def one_of(
         help=help_text,
         **more,
     )
-    return next(iter(names)) if chosen is None else chosen
+    return first if chosen is None else chosen
 
 
 def first_of_page(total: int, size: int, key: str) -> int:
