@@ -311,7 +311,7 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
             fit, rows, self.posterior_ = sampled
         else:
             fit = begin(rng, control)
-        self._publish(rows, fit.state, self.n_active, fit.second)
+        self._publish(rows, fit.state, self.n_active, fit.second, fit.held)
         if self.inference == "gibbs":
             self._keep_query_draws()
         else:

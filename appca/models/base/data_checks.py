@@ -69,7 +69,7 @@ def refuse_weights(sample_weight: Any, what: str) -> None:
 def refuse_not_finite(X: Array) -> None:
     """Raise ValueError for NaN and infinities; free of temporaries where there are none."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum(dtype=np.float64)):
+        if np.isfinite(X.sum()):  # in float32 it may overflow, and the rows decide
             return
     bad = int(np.sum(~np.isfinite(X).all(axis=1)))
     if bad:

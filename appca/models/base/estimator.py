@@ -27,6 +27,7 @@ from appca.models.base.saved import Saved
 from appca.models.orthonormal.em import SubspaceState
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations, Rows, over_blocks
+from appca.models.rows.spectrum import Coordinates
 from appca.models.rows.steady_products import mean_squares
 from appca.models.rows.streams import NO_ROWS, Blocks, checked
 from appca.models.sampling.chains import Draws, to_arviz
@@ -158,7 +159,12 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
         refuse_not_finite(X)
 
     def _publish(
-        self, rows: Observations, state: SubspaceState, n_active: int, second: Array
+        self,
+        rows: Observations,
+        state: SubspaceState,
+        n_active: int,
+        second: Array,
+        held: Coordinates | None = None,
     ) -> Self:
         """Set the fitted attributes; components by explained variance, largest entry positive.
 
@@ -167,10 +173,12 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
         rows : the training data in features (not in thin coordinates).
         state : with W (D, K).
         second : (K,) sums over rows of E[(x z)^2].
+        held : coordinates of all rows whose directions span those of the state, where there are
+            some: they spare a pass over all features.
         """
         self.n_active_ = n_active
         self._publish_state(rows, state, second / rows.mass)
-        self.scale_ = self._active_scale(rows)
+        self.scale_ = self._active_scale(rows, held)
         return self
 
     def _publish_state(self, rows: Observations, state: SubspaceState, second: Array) -> Array:
@@ -189,14 +197,15 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
         self.explained_variance_ = second[order]
         return order
 
-    def _active_scale(self, rows: Observations) -> Array:
+    def _active_scale(self, rows: Observations, held: Coordinates | None = None) -> Array:
         """Root mean square of every component's score over the training rows that use it."""
         K = len(self.components_)
         origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
-        shift = (origin - self.mean_) @ self.components_.T.astype(np.float64)
-        gate = Gate(
-            self.components_.T, shift, self.noise_variance_, self.latent_variance_, self.n_active_
-        )
+        W: Array = self.components_.T
+        shift = (origin - self.mean_) @ W.astype(np.float64)
+        if held is not None:
+            rows, W = held.rows, held.basis.T @ W
+        gate = Gate(W, shift, self.noise_variance_, self.latent_variance_, self.n_active_)
         zeros = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))
         power, used, total, second = rows.summed(partial(_active_power, gate=gate), zeros)
         warn_of_rank(total, second, rows.mass, rows.n_features, float(np.finfo(rows.dtype).eps))

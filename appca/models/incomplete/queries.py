@@ -37,7 +37,7 @@ class MissingValues(SubspaceModel):
     @staticmethod
     def _refuse_cells(X: Array) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(X.sum(dtype=np.float64)):
+            if np.isfinite(X.sum()):  # in float32 it may overflow, and the rows decide
                 return
         bad = int(np.isinf(X).any(axis=1).sum())
         if bad:

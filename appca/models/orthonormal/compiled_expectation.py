@@ -20,15 +20,20 @@ TILE_ROWS = 1024
 
 
 def expect(
-    block: Block, state: em.SubspaceState, settings: em.EMSettings, beta: float
+    block: Block,
+    state: em.SubspaceState,
+    settings: em.EMSettings,
+    beta: float,
+    means: Array | None = None,
 ) -> tuple[float, Array, Array, Array, Array]:
-    """Return what `em.SubspaceStatistics` holds, by soft assignment."""
+    """Return what `em.SubspaceStatistics` holds, by soft assignment; write means of the block."""
     from appca.models.algebra.product_kernels import suits
 
     X = np.ascontiguousarray(block.X).view()
     X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
     by = _tiled if suits(*state.W.shape) else _by_blas
-    value, A, totals = by(X, state.W, constants(block, state, beta), settings.n_active)
+    means = None if means is None else means[block.part]
+    value, A, totals = by(X, state.W, constants(block, state, beta), settings.n_active, means)
     if block.origin is not None:
         A -= np.outer(block.origin, totals[0])
     return value, A, *totals
@@ -51,9 +56,12 @@ class Lanes:
     n_active : L, with 0 < L < K.
     most : lanes that go through at a time.
     n : rows in all.
+    means : (n, K) to which the posterior means of x * z are written, or None.
     """
 
-    def __init__(self, q: Array, n_active: int, most: int, n: int) -> None:
+    def __init__(
+        self, q: Array, n_active: int, most: int, n: int, means: Array | None = None
+    ) -> None:
         from appca.models.algebra.exponential_kernels import LANES
 
         K = q.shape[1]
@@ -62,6 +70,7 @@ class Lanes:
         shape = -(-n // self.width), self.width // LANES, LANES
         self._level, self._total = aligned.zeros(shape), aligned.zeros(shape)
         self._q, self._n, self._how = q, n, (J, -1.0 if self._flipped else 1.0)
+        self._means = means
         self._weights, self._sums = aligned.zeros((2, K, *shape[1:])), aligned.zeros((3, K, LANES))
         self._table = aligned.zeros(((K + 2) * (J + 2) + 1, LANES))
         self._table[1] = 1.0
@@ -76,6 +85,9 @@ class Lanes:
         kernels.weigh(lanes, *given, self._level[tile], self._room)
         out = self._total[tile], self._sums
         kernels.share(lanes, self._n - start, *given, out, self._table)
+        if self._means is not None:
+            some = self._means[start : start + self.width]
+            some[:] = P[: some.shape[1], : len(some)].T
 
     def summed(self) -> tuple[float, Array]:
         """Sum over all rows of log e_L(exp a), and totals (3, K) of their moments."""
@@ -84,14 +96,16 @@ class Lanes:
         return float(value.ravel()[: self._n].sum()), self._sums.sum(axis=2)
 
 
-def _tiled(X: Array, W: Array, q: Array, n_active: int) -> tuple[float, Array, Array]:
+def _tiled(
+    X: Array, W: Array, q: Array, n_active: int, means: Array | None
+) -> tuple[float, Array, Array]:
     """Return the sum over rows X (n, d) of log e_L, the sum of x s' (d, K), and moments (3, K)."""
     from appca.models.algebra.exponential_kernels import LANES
     from appca.models.algebra.product_kernels import QUAD, add_outer, project
 
     (n, d), K = X.shape, W.shape[1]
     most = min(max(TILE_BYTES // (d * X.itemsize * LANES), 1), MOST_LANES_A_TILE)
-    lanes = Lanes(q, n_active, most, n)
+    lanes = Lanes(q, n_active, most, n, means)
     directions, part = aligned.zeros((2, -(-K // QUAD) * QUAD, d), X.dtype)
     directions[:K] = W.T
     P, A = aligned.zeros((len(directions), lanes.width)), np.zeros(directions.shape)
@@ -106,12 +120,14 @@ def _tiled(X: Array, W: Array, q: Array, n_active: int) -> tuple[float, Array, A
     return value, A[:K].T, totals
 
 
-def _by_blas(X: Array, W: Array, q: Array, n_active: int) -> tuple[float, Array, Array]:
+def _by_blas(
+    X: Array, W: Array, q: Array, n_active: int, means: Array | None
+) -> tuple[float, Array, Array]:
     from appca.models.algebra.exponential_kernels import LANES
 
     (n, d), K = X.shape, W.shape[1]
     most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes, as many in each tile
-    lanes = Lanes(q, n_active, most, n)
+    lanes = Lanes(q, n_active, most, n, means)
     W = np.ascontiguousarray(W, X.dtype)
     P, A = aligned.zeros((K, lanes.width)), np.zeros((K, d))
     for start in range(0, n, lanes.width):

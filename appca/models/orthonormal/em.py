@@ -103,14 +103,19 @@ def responsibilities(a: Array, settings: EMSettings, beta: float) -> tuple[Array
 
 
 def expect(
-    state: SubspaceState, rows: Observations, settings: EMSettings, beta: float = 1.0
+    state: SubspaceState,
+    rows: Observations,
+    settings: EMSettings,
+    beta: float = 1.0,
+    means: Array | None = None,
 ) -> SubspaceStatistics:
     """E step: posterior sums under `state` and its exact log-likelihood.
 
     r_nk = p(z_nk = 1 | y_n),  s_n = r_n * m_n,  m_nk = tau2_k/(tau2_k + sigma2) p_nk
 
     With hard assignment the log-likelihood is log p(Y, Z) at the best Z. `beta` below 1 tempers
-    the logits (annealing); the log-likelihood then means nothing.
+    the logits (annealing); the log-likelihood then means nothing. The s_nk are written to `means`
+    (N, K), where it is given.
     """
     n, K = rows.mass, state.W.shape[1]
     # Mean of |y - mu|^2. The cross term vanishes: where there is a shift, rows sum to their origin.
@@ -123,11 +128,12 @@ def expect(
     soft = not settings.hard or beta != 1.0
     compiled = settings.compiled and soft and not many_swaps(settings)
     block = _expect_compiled if compiled else _expect_block
-    return rows.summed(partial(block, state=state, settings=settings, beta=beta), sums)
+    work = partial(block, state=state, settings=settings, beta=beta, means=means)
+    return rows.summed(work, sums)
 
 
 def _expect_block(
-    block: Block, state: SubspaceState, settings: EMSettings, beta: float
+    block: Block, state: SubspaceState, settings: EMSettings, beta: float, means: Array | None
 ) -> SubspaceStatistics:
     """Add up one block; its log-likelihood lacks what all rows have in common."""
     shrink, v = gaussian.posterior(state.noise, state.latent)
@@ -136,6 +142,8 @@ def _expect_block(
     P *= shrink
     r = block.weighted(r)
     S = r * P
+    if means is not None:
+        means[block.part] = S
     used = r.sum(axis=0)
     second = np.einsum("nk,nk->k", S, P) + used * v
     return SubspaceStatistics(
@@ -144,12 +152,12 @@ def _expect_block(
 
 
 def _expect_compiled(
-    block: Block, state: SubspaceState, settings: EMSettings, beta: float
+    block: Block, state: SubspaceState, settings: EMSettings, beta: float, means: Array | None
 ) -> SubspaceStatistics:
     """Do the same by compiled code, while rows are in cache."""
     from appca.models.orthonormal import compiled_expectation
 
-    return SubspaceStatistics(*compiled_expectation.expect(block, state, settings, beta))
+    return SubspaceStatistics(*compiled_expectation.expect(block, state, settings, beta, means))
 
 
 class Size(Protocol):
@@ -211,13 +219,17 @@ class EMMap:
         self.settings = settings
         self._seen: deque[tuple[SubspaceState, SubspaceStatistics]] = deque(maxlen=3)
 
+    def know(self, state: SubspaceState, sums: SubspaceStatistics) -> None:
+        """Take the sums under `state` from elsewhere."""
+        self._seen.append((state, sums))
+
     def sums(self, state: SubspaceState) -> SubspaceStatistics:
         """E step under `state`, or what it gave when last asked for this very state."""
         for seen, sums in self._seen:
             if seen is state:
                 return sums
         sums = expect(state, self.rows, self.settings)
-        self._seen.append((state, sums))
+        self.know(state, sums)
         return sums
 
     def __call__(self, state: SubspaceState) -> tuple[float, SubspaceState]:

@@ -12,10 +12,11 @@ from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import STOPPED, WINDOW, EMResult, iterate, plain, watcher
 from appca.models.algebra.stiefel import polar
 from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, expect
+from appca.models.orthonormal.last_climb import climb_all
 from appca.models.orthonormal.screening import EMControl, ScreenedStart, screen
 from appca.models.orthonormal.starts import Candidate, ascent, closed_form, first_state
 from appca.models.rows.observations import Observations, Rows
-from appca.models.rows.spectrum import Thin, lift, lower, principal, thin
+from appca.models.rows.spectrum import Coordinates, Thin, lift, lower, principal, thin
 
 THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the passes it saves
 
@@ -27,6 +28,7 @@ class SubspaceFit(NamedTuple):
     second: Array  # (K,) sums over rows of E[(x z)^2]
     log_likelihoods: list[float]  # after each iteration, total, nats
     stop_reason: str
+    held: Coordinates | None = None  # of all rows, in the span of which the components are
 
 
 def fit_in_closed_form(
@@ -62,6 +64,11 @@ def fit_by_em(
     else:
         W = polar(start if space is None else lower(start, space, rows))
         found = ScreenedStart(EMResult(first_state(work, W, settings), np.nan, [], ""), WINDOW)
+    stopped = found.run.stop_reason == STOPPED
+    if found.held is not None and settings.update is polar and not stopped:
+        halt = partial(_halt, floor=settings.floor)
+        run, second, held = climb_all(found.run.state, found.held, work, control, halt)
+        return SubspaceFit(run.state, second, run.log_likelihoods, run.stop_reason, held)
     run = _ascend(found, em_map, control)
     state, second = run.state, em_map.sums(run.state).second
     if space is not None:

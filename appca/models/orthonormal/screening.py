@@ -36,7 +36,7 @@ from appca.models.orthonormal.starts import (
     random_rotation,
 )
 from appca.models.rows.observations import Block, Observations, Rows, about, centre_of, project
-from appca.models.rows.spectrum import principal
+from appca.models.rows.spectrum import Coordinates, principal
 
 # Of a candidate where climbs to the end are dear, and of any other climb.
 SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200
@@ -70,18 +70,12 @@ MAX_SAMPLE_BYTES = 2**28  # of a sample in all features
 Runs = list[EMResult[SubspaceState]]
 
 
-class ScreeningSample(NamedTuple):
-    """The rows in leading principal coordinates; basis @ W leads back."""
-
-    sample: Rows  # drawn rows, or all of them, in the first directions of the basis
-    basis: Array  # (d, q) orthonormal
-
-
 class ScreenedStart(NamedTuple):
     """Where the fit proper starts."""
 
     run: EMResult[SubspaceState]  # in the coordinates of the data
     window: int  # iterations over all rows that must yet improve by less than tol
+    held: Coordinates | None = None  # of all rows, in the span of which it is, where they are held
 
 
 class EMControl(NamedTuple):
@@ -119,10 +113,10 @@ def screen(
     """
     rows, settings = em_map.rows, control.settings
     drawn = draw_screening_sample(rng, rows, settings)
-    sample = drawn.sample
+    sample = drawn.rows
     dear = sums_a_pass(sample.n, settings.n_components, settings.n_active) > MOST_SUMS
     chosen = [c for c in candidates if not (dear and c.spare)]
-    whole = sample.n == rows.n
+    whole, all_rows = sample.n == rows.n, None
     tol = SCREENING_TOL if whole else ROUGH_TOL
     iterations = REFINEMENT_ITERATIONS if whole else ROUGH_ITERATIONS
     first = SCREENING_ITERATIONS if dear else iterations
@@ -132,6 +126,7 @@ def screen(
     if not whole and runs[-1].stop_reason != STOPPED:
         fitting = MAX_COORDINATE_BYTES // (drawn.basis.shape[1] * rows.dtype.itemsize)
         held = _coordinates(rng, rows, drawn.basis, max(fitting, sample.n))
+        all_rows = drawn._replace(rows=held) if held.n == rows.n else None
         runs = _best(runs, FINALISTS, sample.mass)
         if LARGER_SAMPLE * sample.n < held.n:
             part = _some(rng, held, LARGER_SAMPLE * sample.n, settings)
@@ -140,7 +135,7 @@ def screen(
     best = max(runs, key=lambda run: run.log_likelihood)
     W = polar(drawn.basis[:, : len(best.state.W)] @ best.state.W)
     run = best._replace(state=best.state._replace(W=W), stop_reason=runs[-1].stop_reason)
-    return ScreenedStart(run, WINDOW if whole else 1)
+    return ScreenedStart(run, WINDOW if whole else 1, all_rows)
 
 
 def _go_on(
@@ -180,7 +175,7 @@ def _best(runs: Runs, most: int, mass: float) -> Runs:
 
 def draw_screening_sample(
     rng: np.random.Generator, rows: Observations, settings: EMSettings
-) -> ScreeningSample:
+) -> Coordinates:
     """Draw the sample of rows and find its leading principal coordinates.
 
     A learned mean has the form origin - W shift only about the mean of the rows at hand, so
@@ -204,7 +199,7 @@ def draw_screening_sample(
     in_thin_coordinates = rows.n_features != d  # principal ones already
     basis = np.eye(d, q) if in_thin_coordinates else principal(rng, sample, q).V
     few = q if size == n else min(SAMPLE_COORDINATES_PER_COMPONENT * K, q)
-    return ScreeningSample(_coordinates(rng, sample, basis[:, :few], size), basis)
+    return Coordinates(_coordinates(rng, sample, basis[:, :few], size), basis)
 
 
 def _coordinates(rng: np.random.Generator, rows: Observations, basis: Array, most: int) -> Rows:
@@ -240,11 +235,11 @@ def _some(rng: np.random.Generator, rows: Rows, size: int, settings: EMSettings)
     return Rows(X, None, squares, rows.n_features, weights=weights)
 
 
-def _scores(rng: np.random.Generator, rows: Observations, drawn: ScreeningSample, K: int) -> Array:
+def _scores(rng: np.random.Generator, rows: Observations, drawn: Coordinates, K: int) -> Array:
     """Principal scores (n, K) of K^2 rows, or all, or as many as memory is set apart for."""
     size = min(K * K, rows.n, MAX_SCORES_BYTES // (K * rows.dtype.itemsize))
-    if size <= drawn.sample.n:
-        return drawn.sample.X[:, :K]
+    if size <= drawn.rows.n:
+        return drawn.rows.X[:, :K]
     return _coordinates(rng, rows, drawn.basis[:, :K], size).X
 
 

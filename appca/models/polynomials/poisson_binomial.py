@@ -27,6 +27,7 @@ which no sum over rows notices. Where digits of small ones matter, there is `sub
 
 import numpy as np
 
+from appca.models.algebra import aligned
 from appca.models.algebra.gaussian import Array
 
 FARTHEST = 115.0  # nats from the L-th largest logit at which inclusion is certain
@@ -53,8 +54,8 @@ class Room:
 
     def __init__(self, n_components: int, width: int) -> None:
         K, even = n_components, n_components + n_components % 2
-        self._away, self._up, self._down, self._r = (np.empty((K, width)) for _ in range(4))
-        self._p = np.zeros((even, width))
+        self._away, self._up, self._down, self._r = aligned.zeros((4, K, width))
+        self._p = aligned.zeros((even, width))
 
     def include(self, rows: Array, n_active: int) -> tuple[Array, Array]:
         """Return log e_L and inclusion of some rows, at most as many as there is room for."""

@@ -8,13 +8,19 @@ import scipy.linalg
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.stiefel import polar, upright
-from appca.models.rows.observations import Block, Observations, Rows, project, transposed_product
+from appca.models.rows.observations import (
+    Block,
+    Observations,
+    Rows,
+    project,
+    tiles,
+    transposed_product,
+)
 
 # Eigenvalues of the Gram matrix below this share of the largest are rounding: 1e-13 in variance.
 GRAM_RESOLUTION = 1e-13
 DENSE_LIMIT = 3000  # an eigenproblem of this size takes seconds; the cost grows with its cube
 MAX_SUBSPACE_ITERATIONS = 100
-CENTRED_BYTES = 2**20  # of rows of a block that are centred together
 
 
 class Principal(NamedTuple):
@@ -22,6 +28,13 @@ class Principal(NamedTuple):
 
     values: Array  # (q,) second moments along them, descending: eigenvalues of sum y y' / N
     V: Array  # (d, q) orthonormal float64
+
+
+class Coordinates(NamedTuple):
+    """Rows in the first directions of an orthonormal basis; basis @ W leads back."""
+
+    rows: Rows
+    basis: Array  # (d, q) float64
 
 
 class Thin(NamedTuple):
@@ -42,9 +55,7 @@ def _products(block: Block) -> Array:
         return block.X.T @ block.X
     C = np.zeros((len(block.origin),) * 2, block.X.dtype)
     part = np.empty_like(C)
-    size = max(1, CENTRED_BYTES // (block.X.shape[1] * block.X.itemsize))
-    for start in range(0, len(block.X), size):
-        B = block.X[start : start + size] - block.origin
+    for _, B in tiles(block.X, block.origin):
         C += np.matmul(B.T, B, out=part)
     return C
 

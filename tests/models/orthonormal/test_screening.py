@@ -39,8 +39,8 @@ def small_sample(monkeypatch):
 def test_small_data_are_screened_on_all_rows_in_all_coordinates(rng, seed):
     rows = rows_of(planted(200, 10, 4, 2, seed=seed, offset=3.0).X)
     drawn = screening.draw_screening_sample(rng, rows, settings(rows, 4, 2))
-    assert drawn.sample.X.shape == (200, 10)
-    back = drawn.sample.X @ drawn.basis.T
+    assert drawn.rows.X.shape == (200, 10)
+    back = drawn.rows.X @ drawn.basis.T
     np.testing.assert_allclose(back, rows.X - rows.origin, atol=1e-10)
 
 
@@ -49,7 +49,7 @@ def test_a_sample_of_wide_rows_is_bounded_by_its_bytes(rng, seed, monkeypatch):
     monkeypatch.setattr(screening, "MAX_SAMPLE_BYTES", 100 * 12 * 8)
     rows = rows_of(planted(800, 12, 4, 2, seed=seed).X)
     drawn = screening.draw_screening_sample(rng, rows, settings(rows, 4, 2))
-    assert len(drawn.sample.X) == 100
+    assert len(drawn.rows.X) == 100
 
 
 @pytest.mark.usefixtures("small_sample")
@@ -58,11 +58,11 @@ def test_long_data_are_screened_on_a_sample_about_the_right_origin(learn_mean, r
     rows = rows_of(planted(400, 10, 4, 2, seed=seed, offset=3.0).X)
     chosen = settings(rows, 4, 2, learn_mean=learn_mean)
     drawn = screening.draw_screening_sample(rng, rows, chosen)
-    assert drawn.sample.X.shape == (50, 8)
+    assert drawn.rows.X.shape == (50, 8)
     assert drawn.basis.shape == (10, 10)
     more = screening._some(rng, rows._replace(X=rows.X - rows.origin, origin=None), 100, chosen)
     np.testing.assert_allclose(more.squares, (more.X**2).sum(axis=1))
-    for part in (drawn.sample, more):
+    for part in (drawn.rows, more):
         assert np.allclose(part.X.mean(axis=0), 0.0, atol=1e-12) == learn_mean
 
 
@@ -73,8 +73,8 @@ def test_wide_data_are_screened_in_leading_coordinates_that_keep_all_squared_nor
     monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
     drawn = screening.draw_screening_sample(rng, rows, settings(rows, 4, 2))
-    assert drawn.sample.X.shape == (200, 8)
-    np.testing.assert_array_equal(drawn.sample.squares, rows.squares)
+    assert drawn.rows.X.shape == (200, 8)
+    np.testing.assert_array_equal(drawn.rows.squares, rows.squares)
     leading = np.linalg.svd(rows.X - rows.origin, full_matrices=False)[2][:8]
     np.testing.assert_allclose(principal_cosines(leading, drawn.basis), 1.0, atol=1e-8)
 
@@ -85,9 +85,9 @@ def test_a_state_has_the_same_likelihood_in_leading_coordinates_and_outside(rng,
     rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
     chosen = settings(rows, 4, 2)
     drawn = screening.draw_screening_sample(rng, rows, chosen)
-    inside = starts.first_state(drawn.sample, np.eye(8, 4), chosen)
+    inside = starts.first_state(drawn.rows, np.eye(8, 4), chosen)
     outside = inside._replace(W=drawn.basis @ inside.W)
-    assert expect(inside, drawn.sample, chosen).log_likelihood == pytest.approx(
+    assert expect(inside, drawn.rows, chosen).log_likelihood == pytest.approx(
         expect(outside, rows, chosen).log_likelihood, rel=1e-10
     )
 
@@ -118,7 +118,7 @@ def test_independent_components_see_scores_of_k_squared_rows(k, most, wanted, rn
     (P,), (drawn,) = seen, samples
     assert P.shape == (wanted, k)
     if wanted == 50:
-        np.testing.assert_array_equal(P, drawn.sample.X[:, :k])
+        np.testing.assert_array_equal(P, drawn.rows.X[:, :k])
     else:  # of as many rows of the data
         scores = (rows.X - rows.origin) @ drawn.basis[:, :k]
         apart = np.abs(P[:, None] - scores).max(axis=2)

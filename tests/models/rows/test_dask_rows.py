@@ -5,6 +5,7 @@ import signal
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -287,8 +288,8 @@ def test_workers_need_nothing_of_this_process(data, da, client):
 
 def deadly(chunk, marker):
     """Take the worker down, once, in the middle of a pass."""
-    if marker.exists():
-        marker.unlink()
+    with suppress(FileNotFoundError):
+        marker.unlink()  # which one worker alone does
         os.kill(os.getpid(), signal.SIGKILL)
     return chunk
 
@@ -297,7 +298,7 @@ def test_a_worker_that_is_killed_during_a_pass_changes_no_bit(data, da, client, 
     marker, killed = tmp_path / "kill", []
 
     def watch(progress):
-        if progress.stage == "fit" and not killed:
+        if progress.stage.startswith("screening") and not killed:  # coordinates follow
             killed.append(set(client.run(os.getpid).values()))
             marker.touch()
 
