@@ -32,8 +32,9 @@ def listing(dataset: Dataset, shown: Shown) -> None:
     order = sorted(range(total), key=lambda k: number_of(fitted, k))
     first = first_of_page(total, PAGE, f"drawer-components-{state.config().id}")
     cards = _cards(shown.key, dataset, fitted)
-    for k in order[first : first + PAGE]:
-        _component(dataset, shown, k, *cards[k])
+    with st.container(key="drawer_components"):
+        for k in order[first : first + PAGE]:
+            _component(dataset, shown, k, *cards[k])
     vae.note(shown)
 
 

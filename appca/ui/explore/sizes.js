@@ -38,6 +38,7 @@ export default function follow({ setTriggerValue }) {
   };
   const leaving = new AbortController();
   for (const type of ['pointerdown', 'keydown']) document.addEventListener(type, down, { capture: true, signal: leaving.signal });
+  document.addEventListener('input', tell, { capture: true, signal: leaving.signal }); // a key moves it at once
   for (const type of ['pointerup', 'keyup']) document.addEventListener(type, up, { capture: true, signal: leaving.signal });
   return () => {
     leaving.abort();

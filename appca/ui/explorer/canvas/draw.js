@@ -162,8 +162,8 @@ function drawAllImages(stage, look) {
 /** @param {Stage} stage */
 export const imagesShown = (stage) => chosen.get(stage) ?? [];
 
-/** @param {Stage} stage */
-function drawOver(stage) {
+/** Words and what else lies over the points. @param {Stage} stage */
+export function drawOver(stage) {
   const { context, dpr, over } = stage;
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.clearRect(0, 0, over.width, over.height);

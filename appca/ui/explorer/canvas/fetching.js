@@ -4,32 +4,27 @@ import { join } from './scene/bytes.js';
 
 /** @typedef {import('./host.js').Address} Address @typedef {import('./types.js').Input} Input @typedef {{key: string}} Holder */
 
-/** Fetch what a scene is made of when it is first needed. @param {Address} scene @param {Holder} holder @returns {Promise<Input>} */
-export async function inputOf(scene, holder) {
+/** Fetch what a scene is made of when it is first needed, and some of its buffers together with what says how to read them. @param {Address} scene @param {Holder} holder @param {string[]} [names] @returns {Promise<Input>} */
+export async function inputOf(scene, holder, names = []) {
   const get = (/** @type {string} */ name) => fetched(`${scene.at}${name}`, holder);
+  const buffer = async (/** @type {string[]} */ shards) => join(await Promise.all(shards.map(async (one) => (await get(one)).arrayBuffer())));
+  const asked = new Map(names.filter((name) => name in scene.buffers).map((name) => [name, buffer(scene.buffers[name])]));
+  for (const one of asked.values()) one.catch(() => {}); // whoever takes it is told
   const meta = await (await get(scene.meta)).json();
-  const buffer = async (/** @type {string[]} */ names) => join(await Promise.all(names.map(async (name) => (await get(name)).arrayBuffer())));
+  const take = (/** @type {string} */ name) => {
+    const found = asked.get(name) ?? buffer(scene.buffers[name]);
+    asked.delete(name);
+    return found;
+  };
   const { components } = scene;
   return {
     meta,
-    buffers: Object.fromEntries(Object.entries(scene.buffers).map(([name, shards]) => [name, () => buffer(shards)])),
+    buffers: Object.fromEntries(Object.keys(scene.buffers).map((name) => [name, () => take(name)])),
     sheets: {
       tile: async (number) => (await get(scene.sheets[number])).blob(),
       ...(components ? { components: async () => (await get(components)).blob() } : {}),
     },
   };
-}
-
-/** The same, with some of its buffers and the pictures of its components at hand. @param {Address} scene @param {Holder} holder @param {string[]} names @returns {Promise<Input>} */
-export async function inputAhead(scene, holder, names) {
-  const input = await inputOf(scene, holder);
-  const buffers = Object.fromEntries(Object.entries(input.buffers).map(([name, get]) => {
-    /** @type {Promise<ArrayBuffer> | undefined} */
-    let found;
-    return [name, () => (found ??= get())];
-  }));
-  await Promise.all([...names.filter((name) => name in buffers).map((name) => buffers[name]()), input.sheets?.components?.()]);
-  return { ...input, buffers };
 }
 
 /** The server does not have it, or not for this session. */

@@ -1,6 +1,6 @@
 /** The canvas as a part of a Streamlit page: what a rerun says becomes changes of the picture, a selection goes back. */
 
-import { Gone, fetched, inputAhead, inputOf } from './fetching.js';
+import { Gone, fetched, inputOf } from './fetching.js';
 import { ofBase64, toBase64 } from './scene/bytes.js';
 import { mount } from './mount.js';
 import { colouredBy } from './scene/recolour.js';
@@ -14,7 +14,7 @@ const boxOf = ({ parent }) => /** @type {HTMLElement} */ (parent.querySelector('
 
 /** @type {WeakMap<Element, Host>} */
 const hosts = new WeakMap();
-/** @typedef {{scene: Address, input: import('./types.js').Input}} Near */
+/** @typedef {{address: Address, scene: import('./scene/scene.js').Scene}} Near */
 const STEPS = 4; // K and L up and down
 const LOOKS = 7; // for the scenes one step away, whose fits are made while nothing moves
 const [BETWEEN, LONGER] = [2000, 1.5]; // milliseconds, and times as many at each look
@@ -43,7 +43,7 @@ function begun(parent) {
   host.step = (event) => {
     const near = host.around[/** @type {CustomEvent<string>} */ (event).detail];
     if (!near || !host.last) return;
-    host.next = { ...host.last, scene: { ...near.scene, key: host.key } };
+    host.next = { ...host.last, scene: { ...near.address, key: host.key } };
     if (!host.busy) catchUp(host);
   };
   document.addEventListener('appca-size', host.step);
@@ -84,9 +84,10 @@ async function follow(host, data) {
   if (host.handle && host.shown === scene.meta) {
     if (told !== host.options) await host.handle.update({ options });
   } else {
-    const input = Object.values(host.around).find((one) => one.scene.meta === scene.meta)?.input ?? await inputOf(scene, host);
+    const near = Object.values(host.around).find(({ address }) => address.meta === scene.meta);
+    const input = near ? near.scene.input : await inputOf(scene, host, needed(host));
     if (host.gone) return;
-    if (host.handle && host.handle.stage.rows.count === input.meta.rows) await host.handle.update({ ...input, options });
+    if (host.handle?.stage.rows.count === input.meta.rows) await host.handle.update({ ...near ?? input, options });
     else await remount(host, scene, { ...input, options: { ...options, colouring } });
   }
   host.shown = scene.meta;
@@ -103,9 +104,10 @@ function lookAround(host, scene) {
   const look = async (/** @type {number} */ number) => {
     const found = await (await asked(host, 'near', [0], scene)).json();
     for (const [step, one] of Object.entries(found)) {
-      const input = host.around[step]?.input ?? await inputAhead(one, host, needed(host));
+      if (step in host.around || !host.handle) continue;
+      const opened = await host.handle.ahead(await inputOf(one, host, needed(host)));
       if (host.address?.questions !== scene.questions) return;
-      host.around[step] = { scene: one, input };
+      host.around[step] = { address: one, scene: opened };
     }
     if (number < LOOKS && Object.keys(found).length < STEPS) wait(number + 1);
   };
@@ -131,7 +133,9 @@ async function remount(host, scene, input) {
   const { stage } = host.handle;
   stage.settled.push(() => { // the page knows its own colourings only
     const by = colouredBy(stage.meta, stage.colouringName).map((one) => stage.meta.components[one].number);
-    document.body.style.setProperty('--coloured-by', by.length ? `"Component${by.length > 1 ? 's' : ''} ${by.join(' and ')}"` : '');
+    const said = by.length ? `"Component${by.length > 1 ? 's' : ''} ${by.join(' and ')}"` : '';
+    const { style } = document.body;
+    if (style.getPropertyValue('--coloured-by') !== said) style.setProperty('--coloured-by', said); // all of the page is styled anew
   });
   stage.settled.push(() => { // a search, a kept view or a tour may have opened another layout
     const { name } = stage.views[0].layout;
@@ -143,7 +147,7 @@ async function remount(host, scene, input) {
 }
 
 /** Buffers that the views shown need of another scene. @param {Host} host */
-const needed = ({ handle }) => ['components', 'scores', 'doubt', `codes.${handle?.stage.colouringName}`, ...(handle?.stage.views.flatMap(({ layout }) => [`order.${layout.name}`, `map.${layout.name}`]) ?? [])];
+const needed = ({ handle }) => ['components', 'scores', 'doubt', 'outside', `codes.${handle?.stage.colouringName}`, ...(handle?.stage.views.flatMap(({ layout, map }) => [layout, map ?? layout].flatMap(({ name }) => [`order.${name}`, `map.${name}`])) ?? [])];
 
 /** Take over the selection of the pages, unless the hand has made a newer one meanwhile. @param {Host} host `taken`: the selection that the page has told last, until a hand makes another @param {Message} data */
 function take(host, { selected, seen }) {

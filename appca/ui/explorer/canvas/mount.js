@@ -24,7 +24,7 @@ import { drawLabels, placeLabels } from './text/labels.js';
 import { drawMini } from './text/minimap.js';
 import { drawAxes, drawNames } from './text/names.js';
 import { occupancyOf } from './text/occupancy.js';
-import { update } from './update.js';
+import { ahead, update } from './update.js';
 
 /** @typedef {ReturnType<typeof mount>} Handle */
 
@@ -91,8 +91,10 @@ export function mount(element, input, callbacks = {}) {
   })();
   return {
     ready, stage, actions,
-    /** Another scene of the same data, or options. @param {Partial<import('./types.js').Input>} next */
+    /** Another scene of the same data, or options. @param {import('./update.js').Next} next */
     update: (next) => update(stage, actions, pictures, next),
+    /** @param {import('./types.js').Input} input */
+    ahead: (input) => ahead(stage, input),
     /** @param {string} layout @param {number} [view] */
     morph: (layout, view = 0) => actions.morph(stage.views[view], layout),
     /** @param {string | number} from @param {string | number} to @param {number} [t] where to stop; without it the turn plays */

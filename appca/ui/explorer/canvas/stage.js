@@ -1,7 +1,7 @@
 /** What the picture consists of, and its loop: one frame when something changed, and what waits until nothing moves. */
 
 import { tell } from './attributes.js';
-import { drawFrame } from './draw.js';
+import { drawFrame, drawOver } from './draw.js';
 import { Gpu } from './gl/gpu.js';
 import { Layer } from './gl/layer.js';
 import { Sheets } from './gl/sheets.js';
@@ -70,6 +70,8 @@ export class Stage {
   get meta() { return this.scene.meta; }
   get dark() { return this.options.theme === 'dark'; }
   get theme() { return this.dark ? THEMES.dark : THEMES.light; }
+  /** Pixels of the screen a pixel of the page. */
+  get ratio() { return Math.min(3, Math.max(1, this.options.dpr ?? devicePixelRatio ?? 1)); }
   get colouringName() { return this.options.colouring ?? Object.keys(this.meta.colourings)[0] ?? ''; }
   /** @returns {import('./types.js').Colouring | undefined} */
   get colouring() { return this.computed?.name === this.colouringName ? this.computed.colouring : this.meta.colourings[this.colouringName]; }
@@ -88,7 +90,7 @@ export class Stage {
   resize() {
     const { clientWidth, clientHeight } = this.root;
     if (!clientWidth || !clientHeight) return; // hidden for now
-    const dpr = Math.min(3, Math.max(1, this.options.dpr ?? devicePixelRatio ?? 1));
+    const dpr = this.ratio;
     if (clientWidth === this.width && clientHeight === this.height && dpr === this.dpr) return;
     [this.width, this.height, this.dpr] = [clientWidth, clientHeight, dpr];
     for (const canvas of [this.canvas, this.over]) {
@@ -127,8 +129,9 @@ export class Stage {
     this.draw();
     this.settled.forEach((one) => one(this));
     this.still = true;
-    if (this.building) this.ask(); // the words come with all points
-    else this.schedule();
+    if (this.building) { this.ask(); return; } // the words come with all points
+    drawOver(this);
+    tell(this);
   }
 
   schedule() {

@@ -1,17 +1,20 @@
 /** Take over options, or another scene of the same data: rows keep their number, components theirs, points travel. */
 
 import { isCompact, makeView, share } from './layout/views.js';
-import { placesOf } from './move/morph.js';
 import { isComputed, recolour } from './scene/recolour.js';
 import { Scene } from './scene/scene.js';
 
 /** @typedef {import('./stage.js').Stage} Stage */
 
-/** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {import('./text/headers.js').Pictures} pictures @param {Partial<import('./types.js').Input>} next */
+/** @typedef {Partial<import('./types.js').Input> & {scene?: Scene}} Next another scene, which may be open already, and options */
+
+/** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {import('./text/headers.js').Pictures} pictures @param {Next} next */
 export async function update(stage, actions, pictures, { options = {}, ...input }) {
   const before = { ...stage.options };
   Object.assign(stage.options, options);
-  if (input.meta && input.buffers) await change(stage, actions, pictures, /** @type {import('./types.js').Input} */ ({ ...input, options: stage.options }), options.layout === before.layout ? undefined : options.layout);
+  const scene = input.scene ?? (input.meta && input.buffers && await new Scene(/** @type {import('./types.js').Input} */ (input)).open());
+  if (stage.gone) return;
+  if (scene) await change(stage, actions, pictures, scene, options.layout === before.layout ? undefined : options.layout);
   else {
     const others = String(stage.options.panels) !== String(before.panels) || stage.options.compact !== before.compact;
     const shown = stage.views[0].layout.name; // a hand may have changed it since the page chose
@@ -24,32 +27,41 @@ export async function update(stage, actions, pictures, { options = {}, ...input 
   if (options.filter) actions.filter(options.filter);
   stage.root.dataset.theme = stage.dark ? 'dark' : 'light';
   stage.root.classList.toggle('appca-quiet', isCompact(stage.options));
-  stage.resize();
+  if (stage.ratio !== stage.dpr) stage.resize();
   stage.frame = '';
-  stage.settleSoon();
+  if (scene && !stage.tweens.moving) stage.settle(); // nothing travels: all of it at once
+  else stage.settleSoon();
 }
 
-/** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {import('./text/headers.js').Pictures} pictures @param {import('./types.js').Input} input @param {string | undefined} chosen layout of the first view */
-async function change(stage, actions, pictures, input, chosen) {
+/** Open a scene before it is shown, with what the present views will need of it. @param {Stage} stage @param {import('./types.js').Input} input @returns {Promise<Scene>} */
+export async function ahead(stage, input) {
   const scene = await new Scene(input).open();
-  if (stage.gone) return;
+  const { meta } = scene;
+  const codes = stage.colouringName in meta.colourings ? scene.codes(stage.colouringName) : null;
+  await Promise.all([codes, scene.pictures(), ...namesIn(stage, meta).map((name) => makeView({ scene, meta, options: stage.options }, name))]);
+  return scene;
+}
+
+/** Layouts that the views show of another scene: the present ones, or the first where it has none of them. @param {Stage} stage @param {import('./types.js').Meta} meta @param {string} [chosen] of the first view */
+const namesIn = ({ views }, { layouts, first }, chosen) => views.map(({ layout: { name } }, i) => [i ? undefined : chosen, name, first].find((one) => one && one in layouts) ?? Object.keys(layouts)[0]);
+
+/** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {import('./text/headers.js').Pictures} pictures @param {Scene} scene @param {string | undefined} chosen layout of the first view */
+async function change(stage, actions, pictures, scene, chosen) {
   if (scene.rows !== stage.rows.count) throw new Error(`The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it anew.`);
-  const names = stage.views.map(({ layout }, i) => (!i && chosen && chosen in scene.meta.layouts ? chosen : layout.name in scene.meta.layouts ? layout.name : scene.meta.first ?? Object.keys(scene.meta.layouts)[0]));
-  const made = await Promise.all(names.map((name, i) => makeView({ scene, meta: scene.meta, options: stage.options }, name, stage.views[i].layout)));
+  const made = await Promise.all(namesIn(stage, scene.meta, chosen).map((name, i) => makeView({ scene, meta: scene.meta, options: stage.options }, name, stage.views[i].layout)));
   const known = stage.colouringName in scene.meta.colourings || isComputed(scene.meta, stage.colouringName);
   if (!known) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
   if (!isComputed(scene.meta, stage.colouringName)) await scene.codes(stage.colouringName);
   if (stage.gone) return;
   // from here to the new views nothing is drawn: scene, rows and views change together
   const { meta: old } = stage.scene;
-  const places = placesOf(stage, stage.views[0]);
   actions.endTour();
   stage.scene = scene;
   if (JSON.stringify(old.sheets) !== JSON.stringify(scene.meta.sheets)) stage.startSheets();
   stage.rows.readMarks(scene);
   pictures.load();
   made.slice(1).forEach((view, i) => { stage.views[i + 1] = view; });
-  actions.replace(stage.views[0], made[0], places);
+  actions.replace(stage.views[0], made[0]);
   stage.views.slice(1).forEach((view) => { view.cam = view.home; });
   await recolour(stage);
 }

@@ -101,17 +101,18 @@ export class Moves {
     this.say(`${made.layout.title}: ${made.layout.panels.length} panels`);
   }
 
-  /** Put another view in the place of one; its points travel there. @param {View} view @param {View} made @param {import('../move/morph.js').Places} [old] */
-  replace(view, made, old = placesOf(this.stage, view)) {
+  /** Put another view in the place of one; its points travel there, if anything may move. @param {View} view @param {View} made */
+  replace(view, made) {
     const { stage } = this;
+    const old = stage.tweens.reduced ? null : placesOf(stage, view);
     stage.tweens.stop('morph');
     stage.views[stage.views.indexOf(view)] = made;
     share(stage);
     stage.gpu.prune(new Set(stage.views.flatMap(({ parts }) => parts.map(({ layout }) => layout))));
     stage.morph?.free();
-    const morph = new Morph(stage, made, old);
+    const morph = old && new Morph(stage, made, old);
     stage.morph = morph;
-    stage.tweens.start('morph', MORPH, (t) => { morph.t = ease(t); }, () => { stage.morph = null; morph.free(); });
+    stage.tweens.start('morph', MORPH, (t) => { if (morph) morph.t = ease(t); }, () => { stage.morph = null; morph?.free(); });
     this.after();
   }
 

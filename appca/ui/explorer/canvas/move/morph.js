@@ -19,15 +19,21 @@ export function placesOf(stage, view) {
   const xy = new Float32Array(2 * total);
   let at = 0;
   for (const one of placed) {
-    const { part: { layout }, panel, plot, range } = one;
-    const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
-    for (let i = panel.start; i < panel.start + panel.count; i += 1, at += 1) {
-      rows[at] = layout.rows[i];
-      xy[2 * at] = plot.x + (layout.xy[2 * i] - range[0]) * kx;
-      xy[2 * at + 1] = plot.y + plot.h - (layout.xy[2 * i + 1] - range[2]) * ky;
-    }
+    rows.set(one.part.layout.rows.subarray(one.panel.start, one.panel.start + one.panel.count), at);
+    pagePlaces(one, one.panel.count, xy, at);
+    at += one.panel.count;
   }
   return { rows, xy, grounds };
+}
+
+/** Write where the first points of a panel are on the page. @param {import('../layout/place.js').Placed} one @param {number} count @param {Float32Array} into @param {number} at */
+function pagePlaces({ part: { layout: { xy } }, panel: { start }, plot, range }, count, into, at) {
+  const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
+  const [left, bottom] = [plot.x - range[0] * kx, plot.y + plot.h + range[2] * ky];
+  for (let i = start, to = 2 * at; i < start + count; i += 1, to += 2) {
+    into[to] = left + xy[2 * i] * kx;
+    into[to + 1] = bottom - xy[2 * i + 1] * ky;
+  }
 }
 
 /**
@@ -37,18 +43,25 @@ export function placesOf(stage, view) {
 export function origins(rows, to, old, count) {
   const first = new Int32Array(count).fill(-1);
   const next = new Int32Array(rows.length);
-  rows.forEach((row, i) => { next[i] = first[row]; first[row] = i; });
+  for (let i = 0; i < rows.length; i += 1) { next[i] = first[rows[i]]; first[rows[i]] = i; }
   const from = new Float32Array(3 * rows.length);
   const best = new Float32Array(rows.length).fill(Infinity);
   for (let o = 0; o < old.rows.length; o += 1) {
+    const [x, y] = [old.xy[2 * o], old.xy[2 * o + 1]];
     for (let i = first[old.rows[o]] ?? -1; i >= 0; i = next[i]) {
-      const far = (old.xy[2 * o] - to[2 * i]) ** 2 + (old.xy[2 * o + 1] - to[2 * i + 1]) ** 2;
+      const far = (x - to[2 * i]) ** 2 + (y - to[2 * i + 1]) ** 2;
       if (far >= best[i]) continue;
       best[i] = far;
-      from.set([old.xy[2 * o], old.xy[2 * o + 1], 1], 3 * i);
+      from[3 * i] = x;
+      from[3 * i + 1] = y;
+      from[3 * i + 2] = 1;
     }
   }
-  for (let i = 0; i < rows.length; i += 1) if (!from[3 * i + 2]) from.set([to[2 * i], to[2 * i + 1], 0], 3 * i);
+  for (let i = 0; i < rows.length; i += 1) {
+    if (from[3 * i + 2]) continue;
+    from[3 * i] = to[2 * i];
+    from[3 * i + 1] = to[2 * i + 1];
+  }
   return from;
 }
 
@@ -69,13 +82,12 @@ export class Morph {
     const panels = new Uint16Array(count);
     let at = 0;
     for (const one of layers) {
-      for (let i = one.panel.start; i < one.panel.start + one.count; i += 1, at += 1) {
-        const [x, y] = [one.part.layout.xy[2 * i], one.part.layout.xy[2 * i + 1]];
-        this.rows[at] = one.part.layout.rows[i];
-        this.to.set(pointToPage(one, x, y), 2 * at);
-        raw.set([x, y], 2 * at);
-        panels[at] = one.part.base + one.panel.index;
-      }
+      const { part: { layout, base }, panel: { start, index } } = one;
+      this.rows.set(layout.rows.subarray(start, start + one.count), at);
+      raw.set(layout.xy.subarray(2 * start, 2 * (start + one.count)), 2 * at);
+      panels.fill(base + index, at, at + one.count);
+      pagePlaces(one, one.count, this.to, at);
+      at += one.count;
     }
     this.from = origins(this.rows, this.to, old, stage.rows.count);
     const { gl } = stage.gpu;

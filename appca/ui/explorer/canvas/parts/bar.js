@@ -36,7 +36,8 @@ export function buildBar(stage, actions, tools, more, near) {
   const rest = element('span', 'appca-count appca-rest');
   const bar = element('div', 'appca-bar', {}, back, name, about, heading, key, legend, rest);
   stage.root.append(bar);
-  let filled = '';
+  let [filled, docked] = ['', ''];
+  let [w, h] = [0, 0]; // of the tools
 
   /** Once the picture stands. */
   const settle = () => {
@@ -80,10 +81,15 @@ export function buildBar(stage, actions, tools, more, near) {
     const block = bar.classList.contains('appca-block') && !bar.hidden;
     const last = view.arrangement.diagonal.at(-1);
     const right = block && last ? stage.width - toPage(view.cam, view.rect, last.rect).x + 12 : 8;
-    tools.style.cssText = block ? `right:${right}px;bottom:12px` : `right:${right}px;top:3px`;
-    tools.classList.toggle('appca-docked', !block);
-    tools.style.opacity = String(block ? near({ x: stage.width - right - tools.offsetWidth, y: stage.height - 12 - tools.offsetHeight, w: tools.offsetWidth, h: tools.offsetHeight }) : stage.root.classList.contains('appca-quiet') ? '' : 1);
-    more.style.cssText = block ? `right:${right}px;bottom:${tools.offsetHeight + 20}px` : `right:${Math.max(8, right)}px;top:44px`;
+    const now = `${block} ${right} ${stage.width}`;
+    if (now !== docked) { // a size that is asked for makes the browser lay out the page
+      docked = now;
+      tools.style.cssText = block ? `right:${right}px;bottom:12px` : `right:${right}px;top:3px`;
+      tools.classList.toggle('appca-docked', !block);
+      [w, h] = [tools.offsetWidth, tools.offsetHeight];
+      more.style.cssText = block ? `right:${right}px;bottom:${h + 20}px` : `right:${Math.max(8, right)}px;top:44px`;
+    }
+    tools.style.opacity = String(block ? near({ x: stage.width - right - w, y: stage.height - 12 - h, w, h }) : stage.root.classList.contains('appca-quiet') ? '' : 1);
   };
   stage.settled.push(settle);
   actions.changed.push(() => { if (bar.classList.contains('appca-block')) bar.hidden = true; });

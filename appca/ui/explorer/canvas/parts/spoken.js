@@ -14,11 +14,12 @@ export function buildSpoken(stage, actions) {
   const table = element('table', 'appca-hidden', {}, caption, element('thead', '', {}, head), body);
   stage.root.append(live, table);
   actions.say = (text) => { live.textContent = text; };
-  let shown = '';
+  /** @type {import('../scene/layouts.js').Layout | null} */
+  let shown = null;
   stage.settled.push(() => {
     const [{ layout }] = stage.views;
-    if (shown === layout.name) return;
-    shown = layout.name;
+    if (shown === layout) return;
+    shown = layout;
     const said = `${layout.title}: ${grouped(stage.rows.count)} rows in ${layout.panels.length} ${layout.panels.length === 1 ? 'panel' : 'panels'}`;
     caption.textContent = said;
     stage.hit.setAttribute('aria-label', `${said}. Arrow keys move between panels, Enter opens one, Escape goes back, plus and minus zoom, A selects a panel's rows, slash searches.`);

@@ -94,7 +94,14 @@ export async function recolour(stage) {
   stage.computed = made ? { name, colouring: componentColouring(meta, component, made.limit) } : plane && { name, colouring: planeColouring(meta, plane) };
   const codes = made?.codes ?? (plane ? planeCodes(scene, plane) : await scene.codes(name));
   if (name !== stage.colouringName || stage.gone) return;
+  if (!same(rows.codes, codes)) rows.codesChanged += 1; // another scene of the same data has the same classes
   rows.codes = codes;
-  rows.codesChanged += 1;
   stage.settleSoon();
+}
+
+/** @param {Uint8Array | Uint16Array} a @param {Uint8Array | Uint16Array} b */
+function same(a, b) {
+  if (a.constructor !== b.constructor || a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i += 1) if (a[i] !== b[i]) return false;
+  return true;
 }

@@ -75,6 +75,12 @@ export class Scene {
     return this.once(`gathered ${name}`, () => gatheredOf(this, name));
   }
 
+  /** The sheet of the components' pictures, if there are any. @returns {Promise<ImageBitmap | null>} */
+  pictures() {
+    const { meta, sheets } = this.input;
+    return this.once('pictures', async () => (meta.component_pictures && sheets?.components ? createImageBitmap(await sheets.components()) : null));
+  }
+
   /** @param {string} name @returns {Promise<Uint8Array | Uint16Array>} */
   async codes(name) {
     if (!this.has(`codes.${name}`)) return new Uint8Array(this.rows);

@@ -17,11 +17,11 @@ export class Pictures {
   }
 
   async load() {
-    const { input } = this.stage.scene;
+    const { scene } = this.stage;
     this.sheet = null;
-    if (!input.meta.component_pictures || !input.sheets?.components) return;
-    const sheet = await createImageBitmap(await input.sheets.components());
-    if (this.stage.scene.input === input) this.sheet = sheet;
+    const sheet = await scene.pictures();
+    if (!sheet || this.stage.scene !== scene) return;
+    this.sheet = sheet;
     this.stage.schedule();
   }
 
