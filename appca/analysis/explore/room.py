@@ -8,6 +8,7 @@ Many points are compiled, few are not, with the same result: to compile takes se
 machine, and nobody should wait for them before the first picture.
 """
 
+import sys
 from collections.abc import Callable
 from math import gcd
 
@@ -15,7 +16,11 @@ import numpy as np
 
 SPACING = 0.5  # of the panel, at level 0
 STEPS = 44  # quarter octaves: the last level lets 3,000 images stand side by side
-TRIED = 32  # times as many rows as could have room are tried at a level
+DISTANCES = SPACING / 2 ** (np.arange(STEPS) / 4)
+FITS = (1 / DISTANCES).astype(np.int64) + 1  # images side by side
+# Times as many rows as could have room are tried at a level, by priority: there is little to be
+# found among the others, who are tried at finer levels.
+TRIED = 32
 LEAST_COMPILED = 10_000  # points, which take 0.12 s without the compiler
 GOLDEN = 0.618033988749895
 
@@ -56,9 +61,8 @@ def room_orders(
     """
     order = np.empty(len(x), np.int64)
     levels = np.full((len(most), STEPS), -1, np.int64)
-    room_order: Callable[..., int] = _room_order
-    if len(x) >= LEAST_COMPILED:
-        room_order = _compiled_order
+    compiled = len(x) >= LEAST_COMPILED or room_compiled()
+    room_order: Callable[..., int] = _compiled_order if compiled else _room_order
     for p, limit in enumerate(most.tolist()):
         own = slice(start[p], start[p + 1])
         a, b, found = x[own], y[own], order[own]
@@ -73,33 +77,17 @@ def room_orders(
 def _compiled_order(
     x: np.ndarray,
     y: np.ndarray,
-    waits: np.ndarray,
+    inside: np.ndarray,
     most: int,
     order: np.ndarray,
     levels: np.ndarray,
 ) -> int:
-    """Begin the order of one panel as `_room_order` does.
+    """Begin the order of one panel as `_room_order` does."""
+    from appca.analysis.explore.room_kernels import fill_levels
 
-    At most `TRIED` times as many as could have room are tried, by priority: there is little to
-    be found among the others, who are tried at finer levels.
-    """
-    from appca.analysis.explore.room_kernels import fill_level
-
-    inside, placed, d = np.count_nonzero(waits), 0, SPACING
-    for level in range(STEPS):
-        if placed == inside:
-            break
-        fit = int(1 / d) + 1
-        tried = min(len(x), TRIED * fit * fit)
-        size = max(64, 1 << (min((fit + 3) ** 2, 4 * min(most, tried)) - 1).bit_length())
-        points = x[:tried], y[:tried], waits[:tried]
-        table = np.full(size, -1), np.empty((size, 2))
-        now = fill_level(points, d, fit + 3, most, order, placed, table)
-        if now < 0:
-            break
-        levels[level] = placed = now
-        d /= 2**0.25
-    return placed
+    size = 1 << (max(64, 4 * most) - 1).bit_length()
+    table = np.empty(size, np.int64), np.empty((size, 2))
+    return fill_levels((x, y, inside), (DISTANCES, FITS, TRIED), most, order, levels, table)
 
 
 def _room_order(
@@ -112,17 +100,17 @@ def _room_order(
 ) -> int:
     """Begin the order of one panel with those that have room; return how many they are."""
     x, y = (np.where(inside, a, 0.0).astype(float) for a in (x, y))  # outside: never looked at
-    waits, placed, d = np.flatnonzero(inside).tolist(), list[int](), SPACING
-    for level in range(STEPS):
+    waits, placed = np.flatnonzero(inside).tolist(), list[int]()
+    for level, (d, fit) in enumerate(zip(DISTANCES.tolist(), FITS.tolist(), strict=True)):
         if not waits:
             break
-        now = _level(x / d + 1, y / d + 1, int(1 / d) + 1, placed, waits)
+        now = _level(x / d + 1, y / d + 1, fit, placed, waits)
         if len(now) > most:
             break
         levels[level] = len(now)
         taken = set(now[len(placed) :])
         waits = [j for j in waits if j not in taken]
-        placed, d = now, d / 2**0.25
+        placed = now
     order[: len(placed)] = placed
     return len(placed)
 
@@ -150,6 +138,12 @@ def _level(
             held[cell] = j
             now.append(j)
     return now
+
+
+def room_compiled() -> bool:
+    """Whether this process has the compiled code at hand."""
+    kernels = sys.modules.get("appca.analysis.explore.room_kernels")
+    return kernels is not None and bool(kernels.fill_levels.signatures)
 
 
 def compile_ahead() -> None:

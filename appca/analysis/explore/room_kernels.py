@@ -8,47 +8,62 @@ from appca.models.algebra.compiled import bare_kernel
 
 
 @bare_kernel
-def fill_level(  # noqa: C901 - loops in one function compile in half the time
-    points: Any, d: float, side: int, most: int, order: Any, placed: int, table: Any
+def fill_levels(  # noqa: C901 - loops in one function compile in half the time
+    points: Any, grid: Any, most: int, order: Any, levels: Any, table: Any
 ) -> int:
-    """Give room to those who still wait, at distance d; return how many have it, -1 if too many.
+    """Begin the order of one panel, level by level; return how many have room at the last one.
 
     Parameters
     ----------
-    points : coordinates x and y and who waits, of those who are tried.
-    side : of the grid of cells; (u, v) begin at 1, so that a neighbour's number is not negative.
-    order : whose first `placed` have room already; those found follow.
-    table : numbers of the cells that are held (2^m,), else -1, and where in them (2^m, 2). Cells of
-        a row of the grid lie side by side; a grid that fits in has no two cells in one place.
+    points : coordinates x and y, and who is inside of the panel; those who have room no more are.
+    grid : by level, the distance that images keep and how many fit side by side; and how many times
+        as many rows as could have room are tried.
+    most : images; a level with more is left out, and those behind it.
+    table : room for the cells that are held (2^m,), and where in them (2^m, 2), 4 `most` at least.
+        Cells of a row of the grid lie side by side; a grid that fits in has no two cells in one
+        place. (u, v) begin at 1, so that a neighbour's number is not negative.
     """
-    (x, y, waits), (keys, held) = points, table
-    mask, before = len(keys) - 1, placed
-    for q in range(-before, len(waits)):
-        j = order[q + before] if q < 0 else q
-        if q >= 0 and not waits[j]:
-            continue
-        u, v = x[j] / d + 1, y[j] / d + 1
-        first = (np.int64(v) - 1) * side + np.int64(u) - 1
-        own: Any = 0
-        free = True
-        for step in range(9 if q >= 0 else 1):  # the cell itself, then those around it
-            c = (step + 4) % 9
-            key = first + c // 3 * side + c % 3
-            at = key & mask
-            while keys[at] >= 0 and keys[at] != key:
-                at = (at + 1) & mask
-            if step == 0:
-                own = at
-            if keys[at] >= 0 and abs(held[at, 0] - u) < 1 and abs(held[at, 1] - v) < 1:
-                free = False
-                break
-        if not free:
-            continue
-        if q >= 0:
-            if placed == most:
-                return -1
-            order[placed], waits[j] = j, False
-            placed += 1
-        keys[own] = first + side + 1
-        held[own, 0], held[own, 1] = u, v
+    (x, y, waits), (distances, fits, times), (keys, held) = points, grid, table
+    placed = inside = 0
+    for j in range(len(waits)):
+        inside += waits[j]
+    for level in range(len(levels)):
+        if placed == inside:
+            break
+        d, side, before = distances[level], fits[level] + 3, placed
+        tried = min(len(x), times * fits[level] ** 2)
+        size = 64
+        while size < side * side and size < 4 * min(most, tried):
+            size *= 2
+        for j in range(size):
+            keys[j] = -1
+        for q in range(-before, tried):
+            j = order[q + before] if q < 0 else q
+            if q >= 0 and not waits[j]:
+                continue
+            u, v = x[j] / d + 1, y[j] / d + 1
+            first = (np.int64(v) - 1) * side + np.int64(u) - 1
+            own: Any = 0
+            free = True
+            for step in range(9 if q >= 0 else 1):  # the cell itself, then those around it
+                c = (step + 4) % 9
+                key = first + c // 3 * side + c % 3
+                at = key & (size - 1)
+                while keys[at] >= 0 and keys[at] != key:
+                    at = (at + 1) & (size - 1)
+                if step == 0:
+                    own = at
+                if keys[at] >= 0 and abs(held[at, 0] - u) < 1 and abs(held[at, 1] - v) < 1:
+                    free = False
+                    break
+            if not free:
+                continue
+            if q >= 0:
+                if placed == most:
+                    return before
+                order[placed], waits[j] = j, False
+                placed += 1
+            keys[own] = first + side + 1
+            held[own, 0], held[own, 1] = u, v
+        levels[level] = placed
     return placed

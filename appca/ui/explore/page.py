@@ -15,7 +15,7 @@ from appca.ui.explorer.scenes import PageScene, scene_of
 from appca.ui.frame import status
 from appca.ui.parts import progress
 from appca.ui.parts.preview_note import preview_note
-from appca.ui.session import fitting, state
+from appca.ui.session import ahead, fitting, state
 from appca.ui.session.fitting import Shown
 
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
@@ -23,7 +23,12 @@ STYLE = Path(__file__).with_name("explore.css")
 
 
 def draw() -> None:
-    """Draw the page."""
+    """Draw the page, while what is fitted ahead waits."""
+    with ahead.waiting():
+        _draw()
+
+
+def _draw() -> None:
     dataset = state.current_dataset()
     st.html(STYLE)
     with st.container(key="explore_title"):

@@ -1,15 +1,15 @@
 """Fits of K and L one step away, made while nothing else wants the processor.
 
 One thread for the whole server makes them, one after the other, at low priority. It begins when
-nobody has asked for anything for a while, makes way for jobs, and never makes a fit for a window
-that is closed. They are held in memory only.
+nobody has asked for anything for a while, makes way for jobs, waits while a page is drawn, and
+never makes a fit for a window that is closed. They are held in memory only.
 """
 
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 import streamlit as st
@@ -28,7 +28,7 @@ class FitAhead(NamedTuple):
 
     id: str
     window: str
-    fit: Callable[[], FitResult]
+    fit: Callable[..., FitResult]  # takes a `callback`, called often
 
 
 class FitsAhead:
@@ -40,6 +40,7 @@ class FitsAhead:
         self._todo: list[FitAhead] = []
         self._made: OrderedDict[str, tuple[str, FitResult]] = OrderedDict()
         self._thread: threading.Thread | None = None
+        self._drawn = 0  # pages
 
     def found(self, run_id: str) -> FitResult | None:
         """Return a fit that was made."""
@@ -69,18 +70,36 @@ class FitsAhead:
                 self._thread = threading.Thread(target=self._work, daemon=True, name="ahead")
                 self._thread.start()
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let what is being made wait while a page is drawn."""
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    def _count(self, more: int) -> None:
+        with self._change:
+            self._drawn += more
+            self._change.notify_all()
+
+    def _wait(self, *_: object) -> None:
+        with self._change:
+            self._change.wait_for(lambda: not self._drawn)
+
     def _work(self) -> None:
         with suppress(OSError, AttributeError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOW_PRIORITY)
         while (one := self._next()) is not None:
             if self._is_free(one.window):
                 with suppress(ValueError, ArithmeticError, MemoryError):  # the fit proper says why
-                    self.keep(one.id, one.window, one.fit())
+                    self.keep(one.id, one.window, one.fit(callback=self._wait))
 
     def _next(self) -> FitAhead | None:
         """Wait until it is quiet, and take the next; None ends the thread."""
         with self._change:
-            while self._change.wait(self._quiet):
+            while self._change.wait(self._quiet) or self._drawn:
                 pass
             if self._todo:
                 return self._todo.pop(0)
@@ -99,12 +118,19 @@ def keep(run_id: str, result: FitResult | None) -> None:
         _fits().keep(run_id, services.window(), result)
 
 
-def begin(wanted: Sequence[tuple[str, Callable[[], FitResult]]]) -> None:
+def begin(wanted: Sequence[tuple[str, Callable[..., FitResult]]]) -> None:
     """Make these fits for this window when nothing else is to be done."""
     if runtime.exists():
         _fits().drop(services.is_open)
         window = services.window()
         _fits().begin([FitAhead(run_id, window, fit) for run_id, fit in wanted])
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Let what is being made wait while a page is drawn: both want the processor."""
+    with _fits().waiting():
+        yield
 
 
 @st.cache_resource(show_spinner=False)

@@ -10,8 +10,9 @@ from appca.analysis.explore.room import SPACING, STEPS, TRIED, room_orders, spre
 @pytest.fixture(autouse=True, params=["compiled", "plain"])
 def either(request, monkeypatch):
     """Let all be compiled, or nothing."""
-    least = 0 if request.param == "compiled" else 10**9
-    monkeypatch.setattr(room, "LEAST_COMPILED", least)
+    compiled = request.param == "compiled"
+    monkeypatch.setattr(room, "LEAST_COMPILED", 0 if compiled else 10**9)
+    monkeypatch.setattr(room, "room_compiled", lambda: compiled)
 
 
 def plain_order(x, y, most):
