@@ -300,7 +300,8 @@ def speed_lines(rows: Sequence[Row]) -> Cells:
     """Write a line a piece of work."""
     names = {"what": "what", "asked": "asked", "own_s": "processor s"}
     names |= {"other_s": "of the other", "ratio": "ratio"}
-    return columns([{"other_s": None, "ratio": None, **row} for row in rows], names)
+    empty = {"asked": "", "own_s": None, "other_s": None, "ratio": None}
+    return columns([empty | row for row in rows], names)
 
 
 def speed_reading(rows: Sequence[Row]) -> list[str]:
