@@ -85,6 +85,18 @@ def test_the_keys_reach_open_step_and_leave_a_panel(page):
     assert page.locator(".appca-live").text_content() == "All panels"
 
 
+def test_a_double_click_opens_and_closes_a_panel_and_leaves_the_selection(page):
+    page.evaluate("canvas.select([1, 2, 3])")
+    x, y, w, h = (page.evaluate("canvas.stage.placed[2].plot")[key] for key in "xywh")
+    for place in ((x + w / 2, y + h / 2), (x + 3, y + 3)):
+        page.mouse.dblclick(*place)
+        page.wait_for_function("canvas.stage.views[0].opened")
+        assert settle(page)["selected"] == "3"
+        page.mouse.dblclick(500, 400)
+        page.wait_for_function("!canvas.stage.views[0].opened")
+        assert settle(page)["selected"] == "3"
+
+
 def test_a_tour_ends_exactly_on_the_panel(page):
     page.evaluate("canvas.tour('{1,2}', '{1,3}', 0.5)")
     settle(page)

@@ -9,6 +9,7 @@ import { panelAt } from './pick.js';
 /** @typedef {import('./actions.js').Actions} Actions */
 
 const CLICK = 4; // px a press may move and still be a click
+const TWICE = 600; // ms in which a second click may make a double click of the first
 
 export class Gestures {
   /** @param {Stage} stage @param {Actions} actions */
@@ -24,6 +25,7 @@ export class Gestures {
     this.path = [];
     /** @type {[number, number] | null} where the hand is */
     this.at = null;
+    this.before = { bits: new Uint8Array(), change: 0, time: -TWICE }; // a click
     const on = (/** @type {string} */ kind, /** @type {(event: any) => void} */ run, passive = true) => stage.hit.addEventListener(kind, run, { passive });
     on('wheel', (event) => this.wheel(event), false);
     on('pointerdown', (event) => this.down(event));
@@ -31,7 +33,24 @@ export class Gestures {
     on('pointerup', (event) => this.up(event));
     on('pointercancel', (event) => { this.path = []; this.up(event); });
     on('pointerleave', () => { this.at = null; actions.rest(null); });
-    on('dblclick', (event) => { const [x, y] = this.place(event); const one = panelAt(stage, x, y); if (one && !one.open) actions.open(one.view, one.panel.index, one.part); else if (one) actions.close(one.view); });
+    on('dblclick', (event) => this.twice(event));
+  }
+
+  /** Open or close a panel, with the selection there was before the two clicks. @param {MouseEvent} event */
+  twice(event) {
+    const { stage, actions, before } = this;
+    const one = panelAt(stage, ...this.place(event));
+    if (!one) return;
+    if (before.change !== stage.rows.flagsChanged) { stage.rows.unpack(before.bits); actions.selected(); }
+    if (one.open) actions.close(one.view);
+    else actions.open(one.view, one.panel.index, one.part);
+  }
+
+  /** @param {PointerEvent} event @param {import('../scene/rows.js').How} how */
+  click(event, how) {
+    const { rows } = this.stage;
+    if (event.timeStamp - this.before.time > TWICE) this.before = { bits: rows.packed(), change: rows.flagsChanged, time: event.timeStamp };
+    this.actions.click(...this.place(event), how);
   }
 
   /** @param {MouseEvent} event @returns {[number, number]} */
@@ -112,7 +131,7 @@ export class Gestures {
     this.path = [];
     if (!drag) return;
     const how = event.shiftKey ? 'add' : event.ctrlKey || event.metaKey || event.altKey ? 'subtract' : 'replace';
-    if (!drag.moved && event.type === 'pointerup' && drag.kind !== 'mini') actions.click(...this.place(event), how);
+    if (!drag.moved && event.type === 'pointerup' && drag.kind !== 'mini') this.click(event, how);
     else if (path.length > 2) actions.lasso(drag.view, path, how);
     stage.settleSoon();
   }
