@@ -8,7 +8,7 @@ from appca.models.algebra.compiled import bare_kernel
 
 
 @bare_kernel
-def fill_levels(  # noqa: C901 - loops in one function compile in half the time
+def fill_levels(  # noqa: C901, PLR0912, PLR0915 - one function compiles in half the time
     points: Any, grid: Any, most: int, order: Any, levels: Any, table: Any
 ) -> int:
     """Begin the order of one panel, level by level; return how many have room at the last one.
