@@ -7,6 +7,7 @@ annealed importance sampling; every estimate is a function of the row alone (see
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,21 +38,38 @@ GIBBS_SWEEPS = 10  # from the best support to a drawn one
 MANY = 1000  # slots times factors from which a search is dear, see `factor_em.WORST`
 CHUNK = 4096  # rows whose paths are held at a time
 
+
+class Route(NamedTuple):
+    """How the sum of a row is estimated."""
+
+    pilots: int  # pilot paths, from the uniform distribution
+    pilot: AnnealingSchedule
+    paths: AnnealingSchedule  # of the paths that count
+    defensive: float  # weight of the uniform distribution in their base
+
+
 # The base distribution of the paths is learned from a pilot run that starts from the uniform one.
-# Measured with 16 paths of 8 steps at K = 16, L = 8 against enumeration: 0.1 nats per row off where
-# a row has one likely set (0.5 to 1.6 without a pilot run), 0.1 where it has a thousand, 0.4 to 0.7
-# where it has dozens that no single change connects (D = 10).
-PILOT_SCHEDULE = AnnealingSchedule((np.arange(1, 9) / 8.0) ** 4, 4)
-SCHEDULE = AnnealingSchedule((np.arange(1, 9) / 8.0) ** 2, 2)
-# With many slots and factors a sweep leaves little of where it began (at K = 100, L = 50 on digits
-# nothing: more than half of the slots change even at beta = 1), so that two long pilot paths tell
-# as much as eight short ones, and resampled paths need fewer steps. Measured there, with 16 paths:
-# 0.40 nats off after 132 sweeps; by the schedules above 0.42 after 232 if paths are not resampled.
-PILOT_PATHS_OF_MANY, PILOT_OF_MANY = 2, AnnealingSchedule((np.arange(1, 4) / 3.0) ** 4, 8)
-SCHEDULE_OF_MANY = AnnealingSchedule((np.arange(1, 7) / 6.0) ** 2, 2)
-# Weight of the uniform distribution in the base: a defensive mixture (Hesterberg 1995), so that no
-# support is excluded. With many factors more of it would put a wrong one into each first support.
-DEFENSIVE_WEIGHT, DEFENSIVE_WEIGHT_OF_MANY = 0.1, 0.03
+# A defensive mixture with that (Hesterberg 1995) excludes no support; with many factors more of it
+# would put a wrong one into each first support. Nats off by 16 paths, against enumeration at
+# K = 16, L = 8: 0.09 where a row has one likely set, 0.03 where it has a thousand, 0.4 to 0.6 where
+# it has dozens that no single change connects (D = 10).
+LONG = Route(
+    8,
+    AnnealingSchedule((np.arange(8) / 7.0) ** 4, 4),
+    AnnealingSchedule((np.arange(8) / 7.0) ** 2, 2),
+    0.1,
+)
+# With many slots and factors a sweep mostly leaves nothing of where it began, and two pilot paths
+# that agree tell so: on digits at K = 100, L = 50 no two of 60 rows differ by more than 0.61 in the
+# inclusion of any factor, and where 16 short paths are more than 1.5 nats off, two do by 0.98 or
+# more. 0.29 nats off on digits after 62 sweeps; rows whose pilots disagree go the long way.
+SHORT = Route(
+    2,
+    AnnealingSchedule(np.array([0.0, 1.0]), 6),
+    AnnealingSchedule(np.array([0.0, 0.5, 1.0]), 1),
+    0.01,
+)
+SAME = 0.7  # inclusion of a factor by two pilot paths that agree
 
 
 def means(c: Floats, members: Members, model: CollapsedModel) -> Floats:
@@ -139,30 +157,62 @@ def _sampled(
 ) -> tuple[Floats, Floats, Floats]:
     """Log sum, its standard error and inclusion probabilities by annealed importance sampling.
 
-    Inclusion over the pilot paths is averaged half by their weights, which are poor, and half
-    evenly; a defensive mixture of that and the uniform L/K is the base of the paths that count. The
-    error is that of a mean of weights, carried to its log (delta method), and 1/n_paths: what
-    happens to one path in n_paths goes unseen every third time.
+    With many factors, rows whose short pilot paths agree go the short way.
     """
     (n, K), L = rows.c.shape, rows.members.shape[1]
-    if K * L > MANY:
-        pilots, trial, schedule = PILOT_PATHS_OF_MANY, PILOT_OF_MANY, SCHEDULE_OF_MANY
-        defensive = DEFENSIVE_WEIGHT_OF_MANY
-    else:
-        pilots, trial, schedule = max(n_paths // 2, 4), PILOT_SCHEDULE, SCHEDULE
-        defensive = DEFENSIVE_WEIGHT
-    uniform = np.full((n, K), L / K)
-    pilot = row_blocks.importance(rows, uniform, pilots, trial, model)
-    learned = 0.5 * _weighted_inclusion(pilot) + 0.5 * pilot.inclusion.mean(axis=1)
-    base = (1.0 - defensive) * learned + defensive * uniform
+    longer = LONG._replace(pilots=max(n_paths // 2, 4))
+    if K * L <= MANY:
+        return _annealed(rows, _pilot(rows, longer, model), longer, model, n_paths)
+    longer = longer._replace(defensive=SHORT.defensive)
+    pilot = _pilot(rows, SHORT, model)
+    agree = np.ptp(pilot, axis=1).max(axis=1) < SAME
+    others = RowSupports(*(array[~agree] for array in rows))
+    found = np.empty(n), np.empty(n), np.empty((n, K))
+    for some, mine, first, route in (
+        (agree, RowSupports(*(array[agree] for array in rows)), pilot[agree], SHORT),
+        (~agree, others, _pilot(others, longer, model), longer),
+    ):
+        for array, part in zip(found, _annealed(mine, first, route, model, n_paths), strict=True):
+            array[some] = part
+    return found
+
+
+def _pilot(rows: RowSupports, route: Route, model: CollapsedModel) -> Floats:
+    """Inclusion (n, pilots, K) over pilot paths."""
+    uniform = np.full(rows.c.shape, rows.members.shape[1] / rows.c.shape[1])
+    return row_blocks.importance(rows, uniform, route.pilots, route.pilot, model).inclusion
+
+
+def _annealed(
+    rows: RowSupports, pilot: Floats, route: Route, model: CollapsedModel, n_paths: int
+) -> tuple[Floats, Floats, Floats]:
+    """Anneal paths from what pilot paths (n, pilots, K) included.
+
+    The error is that of a mean of weights, carried to its log (delta method), and 1/n_paths: what
+    happens to one path in n_paths goes unseen every third time. Inclusion is averaged over the
+    weighted paths and the pilot paths, in proportion to their sweeps.
+    """
+    (n, K), L = rows.c.shape, rows.members.shape[1]
+    learned, d = pilot.mean(axis=1), route.defensive
     again = rows._replace(seeds=rows.seeds + np.uint64(1))
-    paths = row_blocks.importance(again, base, n_paths, schedule, model)
+    base = (1.0 - d) * _capped(learned) + d * L / K
+    paths = row_blocks.importance(again, base, n_paths, route.paths, model)
     log_sum = logsumexp(paths.log_weights, axis=1) - np.log(n_paths)
     weights = np.zeros((n, n_paths))  # of families, which alone are independent
     each = np.exp(paths.log_weights - log_sum[:, None])
     np.add.at(weights, (np.arange(n)[:, None], paths.families), each)
     error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
-    return log_sum, error, _weighted_inclusion(paths)
+    sweeps = np.array([route.pilots * route.pilot.after, n_paths * route.paths.after])
+    inclusion = np.average([learned, _weighted_inclusion(paths)], axis=0, weights=sweeps)
+    return log_sum, error, _capped(inclusion)
+
+
+def _capped(p: Floats) -> Floats:
+    """Make estimates (n, K) at most 1, and give their excess to the others as these have room."""
+    below = np.minimum(p, 1.0)
+    room = 1.0 - below
+    excess: Floats = (p - below).sum(axis=1) / room.sum(axis=1)
+    return below + excess[:, None] * room
 
 
 def _weighted_inclusion(paths: AnnealedPaths) -> Floats:

@@ -40,7 +40,10 @@ class SupportMoments(NamedTuple):
 
 
 class AnnealingSchedule(NamedTuple):
-    """The inverse temperatures of one annealed importance path (Neal 2001)."""
+    """The inverse temperatures of one annealed importance path (Neal 2001).
+
+    The first is taken at once, the others are reached in one sweep each, visit by visit.
+    """
 
     betas: Floats  # rising, the last one 1
     after: int  # sweeps at beta = 1 that follow
@@ -50,7 +53,7 @@ class AnnealedPaths(NamedTuple):
     """Annealed importance sampling of each row's sum over supports."""
 
     log_weights: Floats  # (n, n_paths), the mean of whose exponentials is sum_S exp f(S)
-    inclusion: Floats  # (n, n_paths, K) Rao-Blackwellised p(z_k = 1) at the end of a path
+    inclusion: Floats  # (n, n_paths, K) estimates of p(z_k = 1) at the end of a path, sum L
     families: Members  # (n, n_paths), the beginning that a path descends from
 
 

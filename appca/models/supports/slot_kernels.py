@@ -74,6 +74,8 @@ from appca.models.algebra.compiled import bare_kernel
 from appca.models.algebra.exponential_kernels import LANES, logarithms
 from appca.models.supports.row_supports import CollapsedModel
 
+LINE = 8  # numbers in a cache line
+
 
 class RowState(NamedTuple):
     """Working arrays of the row in hand; one set for each thread, used for one row after another.
@@ -83,7 +85,7 @@ class RowState(NamedTuple):
 
     members: Any  # (L,) int64, the factor in each slot
     candidates: Any  # (K,) int64, the factors in no slot, in the first places
-    table: Any  # (L, K): coef and half of cov beside each other, see above
+    table: Any  # (L, K or a few more): coef and half of cov beside each other, see above
     mean: Any  # (L,) posterior mean of the scores, equation (2)
     schur: Any  # (K,) for each candidate
     resid: Any  # (K,) for each candidate
@@ -103,7 +105,7 @@ class Scratch(NamedTuple):
     out: Any  # (L,) u/m
     into: Any  # (L,) v/s, or v
     increment: Any  # (P,) log-density increments; after a draw their weights; P >= K
-    fit: Any  # (P,) resid^2 / schur
+    fit: Any  # (P,) resid^2 / schur, then the increments, which a draw leaves as they are
     power: Any  # (P,), see `exponentials`
     increment_bits: Any  # (P,) int64, the same memory as `increment`
     power_bits: Any  # (P,) int64, the same memory as `power`
@@ -115,7 +117,7 @@ def row_state(n_factors: int, n_active: int) -> RowState:
     return RowState(
         np.zeros(L, np.int64),
         np.zeros(K, np.int64),
-        np.zeros((L, K)),
+        lines(L, K),
         np.zeros(L),
         np.zeros(K),
         np.zeros(K),
@@ -127,13 +129,25 @@ def row_state(n_factors: int, n_active: int) -> RowState:
     )
 
 
+def lines(*shape: int) -> Any:
+    """Allocate zeros, at least as many as asked along the last axis, which begins a cache line.
+
+    An exchange in a table that straddles lines takes 1.5 microseconds instead of 1.1.
+    """
+    *rest, K = shape
+    whole = (*rest, (K + LINE - 1) // LINE * LINE)
+    memory = np.zeros(int(np.prod(whole)) + LINE)
+    skipped = -memory.ctypes.data % (8 * LINE) // 8
+    return memory[skipped : len(memory) - LINE + skipped].reshape(whole)
+
+
 def _scratch(K: int, L: int) -> Scratch:
     P = (K + LANES - 1) // LANES * LANES
     increment, power = np.zeros(P), np.zeros(P)
     return Scratch(
         np.zeros(L),
-        np.zeros(K),
-        np.zeros(K),
+        lines(K),
+        lines(K),
         np.zeros(L),
         np.zeros(L),
         increment,
@@ -288,7 +302,7 @@ def score_replacements(slot: int, J: int, prior: float, w: RowState) -> None:
         part = slice(start, start + LANES)
         logarithms(found[part], w.scratch.increment_bits[part], w.scratch.power[part])
     for i in range(J + 1):
-        found[i] = 0.5 * (fit[i] - found[i])
+        found[i] = fit[i] = 0.5 * (fit[i] - found[i])
 
 
 @bare_kernel
