@@ -4,25 +4,28 @@ import { join } from './scene/bytes.js';
 
 /** @typedef {import('./host.js').Address} Address @typedef {import('./types.js').Input} Input @typedef {{key: string}} Holder */
 
-/** Fetch what a scene is made of when it is first needed, and some of its buffers together with what says how to read them. @param {Address} scene @param {Holder} holder @param {string[]} [names] @returns {Promise<Input>} */
+/** Fetch what a scene is made of when it is first needed, and some of its buffers, with the components' pictures, together with what says how to read them. @param {Address} scene @param {Holder} holder @param {string[]} [names] @returns {Promise<Input>} */
 export async function inputOf(scene, holder, names = []) {
   const get = (/** @type {string} */ name) => fetched(`${scene.at}${name}`, holder);
   const buffer = async (/** @type {string[]} */ shards) => join(await Promise.all(shards.map(async (one) => (await get(one)).arrayBuffer())));
+  const { components } = scene;
+  const pictures = async (/** @type {string} */ name) => (await get(name)).blob();
+  /** @type {Map<string, Promise<any>>} */
   const asked = new Map(names.filter((name) => name in scene.buffers).map((name) => [name, buffer(scene.buffers[name])]));
+  if (names.length && components) asked.set(components, pictures(components));
   for (const one of asked.values()) one.catch(() => {}); // whoever takes it is told
   const meta = await (await get(scene.meta)).json();
-  const take = (/** @type {string} */ name) => {
-    const found = asked.get(name) ?? buffer(scene.buffers[name]);
+  const taken = (/** @type {string} */ name) => {
+    const found = asked.get(name);
     asked.delete(name);
     return found;
   };
-  const { components } = scene;
   return {
     meta,
-    buffers: Object.fromEntries(Object.keys(scene.buffers).map((name) => [name, () => take(name)])),
+    buffers: Object.fromEntries(Object.entries(scene.buffers).map(([name, shards]) => [name, () => taken(name) ?? buffer(shards)])),
     sheets: {
-      tile: async (number) => (await get(scene.sheets[number])).blob(),
-      ...(components ? { components: async () => (await get(components)).blob() } : {}),
+      tile: (number) => pictures(scene.sheets[number]),
+      ...(components ? { components: () => taken(components) ?? pictures(components) } : {}),
     },
   };
 }

@@ -16,8 +16,8 @@ const boxOf = ({ parent }) => /** @type {HTMLElement} */ (parent.querySelector('
 const hosts = new WeakMap();
 /** @typedef {{address: Address, scene: import('./scene/scene.js').Scene}} Near */
 const STEPS = 4; // K and L up and down
-const LOOKS = 7; // for the scenes one step away, whose fits are made while nothing moves
-const [BETWEEN, LONGER] = [2000, 1.5]; // milliseconds, and times as many at each look
+const LOOKS = 12; // for the scenes one step away, whose fits are made while nothing moves
+const [BETWEEN, LONGER] = [1000, 1.2]; // milliseconds, and times as many at each look
 const MOST_LOST = 3; // times in a row that a scene which the server does not have any more is asked for again
 
 /** What Streamlit calls at every rerun and theme change. @param {{data: Message, parentElement: HTMLElement, setStateValue: Function}} call */
