@@ -44,13 +44,14 @@ class Shown(NamedTuple):
     config: RunConfig
     fitted: FittedRun
     info: RunInfo
-    run: Run | None  # None for a preview
+    run: Run | None  # None for a preview, and for a fit made ahead
     labels: str = ""  # tells numbers, signs and names of the components from others
+    is_whole: bool = False  # a fit made ahead: its numbers are those of the run to come
 
     @property
     def is_preview(self) -> bool:
         """Whether the numbers come from a short fit of a part of the rows."""
-        return self.run is None
+        return self.run is None and not self.is_whole
 
     @property
     def key(self) -> str:
@@ -208,7 +209,8 @@ def at_hand(wanted: RunConfig) -> Shown | None:
     if result is None:
         return None
     numbering = ComponentNumbers(home()).expected(wanted, result.fitted)
-    return _numbered(wanted, result.fitted, result.info, None, numbering)
+    found = _numbered(wanted, result.fitted, result.info, None, numbering)
+    return found._replace(is_whole=True)
 
 
 def make_ahead(near: Iterable[RunConfig]) -> None:

@@ -147,7 +147,9 @@ export class Stage {
       const gap = now - this.stats.last;
       if (this.moving && gap < 500) this.budget = Math.min(150000, Math.max(8000, this.budget * (gap > 50 ? 0.85 : gap < 28 ? 1.1 : 1)));
       this.stats.last = now;
+      const { moving } = this.tweens;
       this.tweens.tick(now);
+      if (moving && !this.tweens.moving) { this.settle(); return; } // it is where it was to go
       if (this.building?.()) this.dirty = true;
       if (this.dirty) this.draw();
       if (this.tweens.moving) this.moved();
