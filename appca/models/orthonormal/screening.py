@@ -36,7 +36,7 @@ from appca.models.orthonormal.starts import (
     random_rotation,
 )
 from appca.models.rows.observations import Block, Observations, Rows, about, centre_of, project
-from appca.models.rows.spectrum import Coordinates, principal
+from appca.models.rows.spectrum import Coordinates, sketched
 
 # Of a candidate where climbs to the end are dear, and of any other climb.
 SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200
@@ -197,7 +197,7 @@ def draw_screening_sample(
         origin = centre_of(X, weights) if settings.learn_mean else rows.origin
         sample = about(X, origin, weights)._replace(n_features=rows.n_features)
     in_thin_coordinates = rows.n_features != d  # principal ones already
-    basis = np.eye(d, q) if in_thin_coordinates else principal(rng, sample, q).V
+    basis = np.eye(d, q) if in_thin_coordinates else sketched(rng, sample, q)
     few = q if size == n else min(SAMPLE_COORDINATES_PER_COMPONENT * K, q)
     return Coordinates(_coordinates(rng, sample, basis[:, :few], size), basis)
 

@@ -176,14 +176,16 @@ def centre_of(X: Array, weights: Array | None = None) -> Array:
     Rows are summed about the first of them, some in the dtype of X and these sums in float64: a
     conversion of each number would take twice as long, and columns that are constant stay so.
     """
+    mean: Array
     if weights is not None:
-        mean: Array = np.einsum("n,nd->d", weights / weights.sum(), X)
+        mean = np.einsum("n,nd->d", weights / weights.sum(), X)
         return mean.astype(X.dtype)
     total = np.zeros(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):  # what is too large for it is refused
         for _, B in tiles(X, X[0]):
             total += B.sum(axis=0)
-        return (X[0] + total / len(X)).astype(X.dtype)
+        mean = X[0] + total / len(X)
+    return mean.astype(X.dtype)
 
 
 def tiles(X: Array, origin: Array | None) -> Iterator[tuple[slice, Array]]:
@@ -192,10 +194,10 @@ def tiles(X: Array, origin: Array | None) -> Iterator[tuple[slice, Array]]:
     Each tile takes the place of the one before: fresh memory costs more than the numbers in it.
     """
     size = max(1, min(CACHE_BYTES // (X.shape[1] * X.itemsize), len(X)))
-    place = None if origin is None else np.empty((size, X.shape[1]), X.dtype)
+    place = np.empty((0 if origin is None else size, X.shape[1]), X.dtype)
     for start in range(0, len(X), size):
         part = slice(start, min(start + size, len(X)))
-        if place is None:
+        if origin is None:
             yield part, X[part]
         else:
             yield part, np.subtract(X[part], origin, out=place[: part.stop - start])
