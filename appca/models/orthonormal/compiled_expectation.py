@@ -1,9 +1,9 @@
 """The E step of a block of rows by compiled code: projections, inclusion and sums.
 
-Few components over wide rows go through in tiles, so that rows are still in cache for the second
-product; else a BLAS makes both products. What kernels are handed is laid out here, by NumPy, and
-their order is decided here: a compiled function around them would take longer to compile than they
-do.
+Few components over wide rows in float32 go through in tiles, so that rows are still in cache for
+the second product; else a BLAS makes both products. What kernels are handed is laid out here, by
+NumPy, and their order is decided here: a compiled function around them would take longer to compile
+than they do.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ def expect(
 
     X = np.ascontiguousarray(block.X).view()
     X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
-    by = _tiled if suits(*state.W.shape) else _by_blas
+    by = _tiled if suits(X.dtype, *state.W.shape) else _by_blas
     means = None if means is None else means[block.part]
     value, A, totals = by(X, state.W, constants(block, state, beta), settings.n_active, means)
     if block.origin is not None:
