@@ -70,6 +70,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from appca.models.algebra import aligned
 from appca.models.algebra.compiled import bare_kernel
 from appca.models.algebra.exponential_kernels import LANES, logarithms
 from appca.models.supports.row_supports import CollapsedModel
@@ -135,10 +136,7 @@ def lines(*shape: int) -> Any:
     An exchange in a table that straddles lines takes 1.5 microseconds instead of 1.1.
     """
     *rest, K = shape
-    whole = (*rest, (K + LINE - 1) // LINE * LINE)
-    memory = np.zeros(int(np.prod(whole)) + LINE)
-    skipped = -memory.ctypes.data % (8 * LINE) // 8
-    return memory[skipped : len(memory) - LINE + skipped].reshape(whole)
+    return aligned.zeros((*rest, (K + LINE - 1) // LINE * LINE))
 
 
 def _scratch(K: int, L: int) -> Scratch:
