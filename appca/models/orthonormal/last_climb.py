@@ -85,17 +85,18 @@ def _products(em_map: EMMap, state: SubspaceState, rows: Observations) -> Array:
     """Sum over rows of (y - origin) s', (d, K), for the s under a state in coordinates."""
     S = np.empty((rows.n, state.W.shape[1]), rows.dtype)
     em_map.know(state, expect(state, em_map.rows, em_map.settings, means=S))
-    A: Array = _by(em_map.settings, rows.d).transposed_product(rows, S)
+    A: Array = _by(rows, em_map.settings).transposed_product(rows, S)
     return A
 
 
-def _by(settings: EMSettings, n_features: int) -> ModuleType:
+def _by(rows: Observations, settings: EMSettings) -> ModuleType:
     """Return the module whose products of rows with K directions are the faster ones."""
     if not settings.compiled:
         return observations
     from appca.models.algebra.product_kernels import suits
 
-    return thin_products if suits(n_features, settings.n_components) else observations
+    suited = suits(rows.dtype, rows.d, settings.n_components)
+    return thin_products if suited else observations
 
 
 def _grown(held: Coordinates, A: Array, rows: Observations, settings: EMSettings) -> Coordinates:
@@ -107,7 +108,7 @@ def _grown(held: Coordinates, A: Array, rows: Observations, settings: EMSettings
     Q = Q[:, singular > ROUNDING * size]
     if not Q.shape[1]:
         return held
-    X = np.hstack([held.rows.X, _by(settings, rows.d).project(rows, Q)])
+    X = np.hstack([held.rows.X, _by(rows, settings).project(rows, Q)])
     return Coordinates(held.rows._replace(X=X), np.hstack([held.basis, Q]))
 
 
