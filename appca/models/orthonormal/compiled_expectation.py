@@ -29,9 +29,9 @@ def expect(
     """Return what `em.SubspaceStatistics` holds, by soft assignment; write means of the block."""
     from appca.models.algebra.product_kernels import suits
 
-    X = np.ascontiguousarray(block.X).view()
+    by = _tiled if suits(block.X.dtype, *state.W.shape) else _by_blas
+    X = np.ascontiguousarray(block.X).view() if by is _tiled else block.X.view()
     X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
-    by = _tiled if suits(X.dtype, *state.W.shape) else _by_blas
     means = None if means is None else means[block.part]
     value, A, totals = by(X, state.W, constants(block, state, beta), settings.n_active, means)
     if block.origin is not None:
@@ -68,13 +68,14 @@ class Lanes:
         J, self._flipped = min(n_active, K - n_active), 2 * n_active > K
         self.width = LANES * min(most, -(-n // LANES))
         shape = -(-n // self.width), self.width // LANES, LANES
-        self._level, self._total = aligned.zeros(shape), aligned.zeros(shape)
+        self._level, self._total = aligned.zeros((2, *shape))
         self._q, self._n, self._how = q, n, (J, -1.0 if self._flipped else 1.0)
         self._means = means
         self._weights, self._sums = aligned.zeros((2, K, *shape[1:])), aligned.zeros((3, K, LANES))
         self._table = aligned.zeros(((K + 2) * (J + 2) + 1, LANES))
         self._table[1] = 1.0
-        self._room = aligned.zeros((J, LANES)), aligned.zeros((LANES,))
+        room = aligned.zeros((J + 1, LANES))
+        self._room = room[:J], room[J]
 
     def turn(self, P: Array, start: int) -> None:
         """Turn projections (K or more, width) of the rows from `start` on into posterior means."""
@@ -128,11 +129,12 @@ def _by_blas(
     (n, d), K = X.shape, W.shape[1]
     most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes, as many in each tile
     lanes = Lanes(q, n_active, most, n, means)
-    W = np.ascontiguousarray(W, X.dtype)
+    W, Wt = np.ascontiguousarray(W, X.dtype), np.ascontiguousarray(W.T, X.dtype)
+    by_columns = X.flags.f_contiguous  # then what kernels read comes out of the product as it is
     P, A = aligned.zeros((K, lanes.width)), np.zeros((K, d))
     for start in range(0, n, lanes.width):
         rows = X[start : start + lanes.width]
-        P[:, : len(rows)] = (rows @ W).T
+        P[:, : len(rows)] = Wt @ rows.T if by_columns else (rows @ W).T
         lanes.turn(P, start)
         A += P[:, : len(rows)].astype(X.dtype) @ rows
     value, totals = lanes.summed()

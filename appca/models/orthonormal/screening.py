@@ -207,8 +207,9 @@ def _coordinates(rng: np.random.Generator, rows: Observations, basis: Array, mos
     squares = rows.squares if isinstance(rows, Rows) else np.full(rows.n, rows.total / rows.n)
     weights = rows.weights if isinstance(rows, Rows) else None
     if most >= rows.n:
-        return Rows(project(rows, basis), None, squares, rows.n_features, weights=weights)
-    X = np.empty((most, basis.shape[1]), rows.dtype)
+        X = np.asfortranarray(project(rows, basis))  # as the E step reads coordinates fastest
+        return Rows(X, None, squares, rows.n_features, weights=weights)
+    X = np.empty((most, basis.shape[1]), rows.dtype, order="F")
     numbers = np.sort(rng.choice(rows.n, most, replace=False))
     for part, values in rows.over(partial(_chosen, numbers=numbers, W=basis)):
         X[part] = values
