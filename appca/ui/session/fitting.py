@@ -30,7 +30,7 @@ from appca.ui.session.state import (
 )
 
 LIVE_SECONDS = 1.0  # a fit this short runs at once
-INSTANT_SECONDS = 0.5  # and this short already while a slider is dragged
+INSTANT_SECONDS = 0.25  # and this short already while a slider is dragged
 AHEAD_SECONDS = 15.0  # longer fits are not made ahead
 MOST_AHEAD = 2_000_000  # scores of a fit that is only held in memory
 REFINED_SECONDS = 180.0  # a preview is refined without being asked if that takes no longer
@@ -147,8 +147,7 @@ def start(*, refine: bool = False) -> str:
 def _live() -> Shown | None:
     now = config()
     result = ahead.found(now.id)
-    # Where a picture stands already, a fit may take longer: it moves once, not twice.
-    if result is None and seconds() > LIVE_SECONDS * (2 if KEYS.drawn in st.session_state else 1):
+    if result is None and seconds() > LIVE_SECONDS:
         return None
     result = result or _fitted_here(now)
     if result is None:
