@@ -118,8 +118,20 @@ def slider_reading(rows: Sequence[Row]) -> list[str]:
     del rows
     return [
         "Asked are 0.6 s, and 0.1 s where the fit was made ahead. Points travel for 0.42 s, not "
-        "at all with the motion reduced; words are placed 0.2 s after that."
+        "at all with the motion reduced."
     ]
+
+
+def first_view_lines(rows: Sequence[Row]) -> Cells:
+    """Write a line a fit."""
+    names = {"fit": "fit", "digits": "rows", "panels": "panels", "points": "points"}
+    names["view_s"] = "picture after the fit, s"
+    return columns(rows, names)
+
+
+def first_view_reading(rows: Sequence[Row]) -> list[str]:
+    """Give the median."""
+    return [f"A median of {number(median(row['view_s'] for row in rows))} s."]
 
 
 def visitors_lines(rows: Sequence[Row]) -> Cells:

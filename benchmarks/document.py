@@ -224,6 +224,16 @@ SECTIONS = (
         app_readings.slider_reading,
     ),
     Section(
+        "first_view",
+        "From the end of a large fit to its picture",
+        "MNIST with 60,000 rows at K = 20, L = 5 on Explore, which shows a preview meanwhile: from "
+        "when the fit is stored until every row stands in the picture, at most 3 s asked. Chromium "
+        "with WebGL by software.",
+        "python -m benchmarks.first_view",
+        app_readings.first_view_lines,
+        app_readings.first_view_reading,
+    ),
+    Section(
         "canvas",
         "The picture of all subspaces",
         "Planted rows with K = 10, L = 3 and one map, in Chromium at 1400 x 900 with WebGL by "
