@@ -133,7 +133,11 @@ def expect(
 
 
 def _expect_block(
-    block: Block, state: SubspaceState, settings: EMSettings, beta: float, means: Array | None
+    block: Block,
+    state: SubspaceState,
+    settings: EMSettings,
+    beta: float,
+    means: Array | None = None,
 ) -> SubspaceStatistics:
     """Add up one block; its log-likelihood lacks what all rows have in common."""
     shrink, v = gaussian.posterior(state.noise, state.latent)

@@ -72,6 +72,7 @@ def test_both_experiments_share_one_autoencoder_and_draw_what_they_found(planted
 
     monkeypatch.setattr(vae_digits, "Preprocessing", Once)
     monkeypatch.setattr(vae_digits, "load", lambda *_given, **_options: Opened())
+    monkeypatch.setattr(strokes, "images_of", lambda _name, rows: digits.images[rows])
     options = vae_digits.STUDY.options("quick")
     first = vae_digits.STUDY.run(options, silent)
     second = strokes.STUDY.run(options, silent)
