@@ -38,7 +38,8 @@ export default function follow({ setTriggerValue }) {
   };
   const leaving = new AbortController();
   for (const type of ['pointerdown', 'keydown']) document.addEventListener(type, down, { capture: true, signal: leaving.signal });
-  document.addEventListener('input', tell, { capture: true, signal: leaving.signal }); // a key moves it at once
+  // A key moves it at once. Not while capturing: React, drawn anew before it has heard, sets the slider back.
+  document.addEventListener('input', tell, { signal: leaving.signal });
   for (const type of ['pointerup', 'keyup']) document.addEventListener(type, up, { capture: true, signal: leaving.signal });
   return () => {
     leaving.abort();
