@@ -42,7 +42,7 @@ export function buildBar(stage, actions, tools, more, near) {
   /** Once the picture stands. */
   const settle = () => {
     const { views: [view], rows, colouring } = stage;
-    const now = `${rows.codesChanged} ${rows.hidden} ${stage.colouringName} ${stage.dark}`;
+    const now = `${rows.codesChanged} ${rows.hidden} ${stage.colouringName} ${colouring?.limits} ${stage.dark}`;
     if (now !== filled) { filled = now; fillLegend(stage, legend); }
     const [first, second] = sentences(stage.meta, view.layout.kind);
     const drawn = stage.meta.layouts[view.layout.name].drawn;
