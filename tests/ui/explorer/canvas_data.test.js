@@ -79,12 +79,31 @@ test('a selection is replaced, added to, taken from, and packed into bits', () =
   const rows = new Rows(11);
   rows.applyList([1, 9], 'replace');
   rows.applyList([2, 9], 'add');
-  assert.deepEqual([...rows.packed()], [0b110, 0b10]);
+  assert.deepEqual([...rows.packed], [0b110, 0b10]);
   rows.applyList([1], 'subtract');
   assert.equal(rows.selected, 2);
   const other = new Rows(11);
-  other.unpack(rows.packed());
+  other.unpack(rows.packed);
   assert.deepEqual(other.flags, rows.flags);
+});
+
+test('any rows are selected as row by row, whatever is hidden, and the bits and the count say the same', () => {
+  const rows = new Rows(1003);
+  let state = 1;
+  const random = () => { state = (state * 48271) % 2147483647; return state % 3 === 0; };
+  rows.filter(() => !random());
+  const hidden = [...rows.flags];
+  let expected = new Set();
+  for (const how of ['replace', 'add', 'subtract', 'add', 'replace']) {
+    const list = [...rows.flags.keys()].filter(random);
+    const seen = list.filter((row) => !hidden[row]);
+    if (how === 'replace') expected = new Set();
+    for (const row of seen) if (how === 'subtract') expected.delete(row); else expected.add(row);
+    rows.applyList(list, how);
+    assert.deepEqual([...rows.flags], hidden.map((flags, row) => flags | Number(expected.has(row))));
+    assert.deepEqual([...rows.flags.keys()].filter((row) => (rows.packed[row >> 3] >> (row & 7)) & 1), [...expected].sort((a, b) => a - b));
+    assert.equal(rows.selected, expected.size);
+  }
 });
 
 test('rows that a filter hides are not selected; doubt is read from the scene', async () => {

@@ -22,7 +22,7 @@ export class Actions extends Moves {
   lasso(view, path, how) {
     const { stage } = this;
     const start = performance.now();
-    const hits = new Uint8Array(stage.rows.count);
+    const hits = stage.rows.bytes();
     markUnder(maskOf(path), stage.placed.filter((one) => one.view === view), hits);
     stage.rows.apply(hits, how);
     stage.root.dataset.lassoMs = (performance.now() - start).toFixed(1);
@@ -68,7 +68,7 @@ export class Actions extends Moves {
     const { selected } = stage.rows;
     stage.settleSoon();
     this.say(selected ? `${grouped(selected)} rows selected` : 'Nothing selected');
-    stage.callbacks.onSelect?.(stage.rows.packed(), selected);
+    stage.callbacks.onSelect?.(stage.rows.packed, selected);
   }
 
   /** Show only what a filter keeps. @param {import('../types.js').Filter} filter */

@@ -49,7 +49,7 @@ export class Gestures {
   /** @param {PointerEvent} event @param {import('../scene/rows.js').How} how */
   click(event, how) {
     const { rows } = this.stage;
-    if (event.timeStamp - this.before.time > TWICE) this.before = { bits: rows.packed(), change: rows.flagsChanged, time: event.timeStamp };
+    if (event.timeStamp - this.before.time > TWICE) this.before = { bits: rows.packed, change: rows.flagsChanged, time: event.timeStamp };
     this.actions.click(...this.place(event), how);
   }
 

@@ -4,6 +4,7 @@
 /** @typedef {{x: number, y: number, w: number, h: number, mask: Uint8Array}} Mask */
 
 const FINE = 2; // mask cells a pixel
+const SHIFT = 16; // bits of a cell's parts: whole numbers are fast before a loop is compiled, as in the first lasso
 
 /** Fill a polygon, even-odd. @param {[number, number][]} path @returns {Mask} */
 export function maskOf(path) {
@@ -20,25 +21,31 @@ export function maskOf(path) {
   }
   const mask = new Uint8Array(w * h);
   crossings.forEach((at, line) => {
-    at.sort((a, b) => a - b);
+    if (at.length > 2) at.sort((a, b) => a - b);
+    else if (at[0] > at[1]) at.reverse();
     for (let k = 0; k + 1 < at.length; k += 2) mask.fill(1, line * w + at[k], line * w + at[k + 1]);
   });
   return { x, y, w, h, mask };
 }
 
 /** Mark the rows whose points lie under the mask. @param {Mask} mask @param {Placed[]} placed @param {Uint8Array} hits one byte a row */
-export function markUnder({ x, y, w, h, mask }, placed, hits) {
-  for (const { part: { layout }, panel, plot, range, strength } of placed) {
-    const [left, top, right, bottom] = [plot.x, plot.y, plot.x + plot.w, plot.y + plot.h].map((at, i) => at * FINE - (i % 2 ? y : x));
-    const [x0, y0, x1, y1] = [Math.max(0, left), Math.max(0, top), Math.min(w - 1, right), Math.min(h - 1, bottom)]; // beyond the plot nothing is drawn
-    if (strength < 0.5 || x0 > x1 || y0 > y1) continue;
-    const [kx, ky] = [(right - left) / (range[1] - range[0]), (bottom - top) / (range[3] - range[2])];
-    const [ox, oy] = [left - range[0] * kx, bottom + range[2] * ky];
-    const { xy, rows } = layout;
-    for (let i = panel.start; i < panel.start + panel.count; i += 1) {
-      const px = ox + xy[2 * i] * kx; // no lists in here: the first lasso runs before this is compiled
-      const py = oy - xy[2 * i + 1] * ky;
-      if (px >= x0 && px <= x1 && py >= y0 && py <= y1 && mask[(py | 0) * w + (px | 0)]) hits[rows[i]] = 1;
-    }
+export function markUnder(mask, placed, hits) {
+  for (const one of placed) if (one.strength >= 0.5) markIn(mask, one, hits);
+}
+
+/** @param {Mask} mask @param {Placed} placed @param {Uint8Array} hits */
+function markIn({ x, y, w, h, mask }, { part: { layout: { xy, rows } }, panel: { start, count }, plot, range }, hits) {
+  const [left, top, right, bottom] = [plot.x, plot.y, plot.x + plot.w, plot.y + plot.h].map((at, i) => at * FINE - (i % 2 ? y : x));
+  const [x0, y0, x1, y1] = [Math.max(0, left), Math.max(0, top), Math.min(w - 1, right), Math.min(h - 1, bottom)]; // beyond the plot nothing is drawn
+  if (x0 > x1 || y0 > y1) return;
+  const [kx, ky] = [(right - left) / (range[1] - range[0]), (bottom - top) / (range[3] - range[2])];
+  const [ox, oy] = [left - range[0] * kx, bottom + range[2] * ky];
+  const [low, high, under, over] = [Math.ceil((x0 - ox) / kx), Math.floor((x1 - ox) / kx), Math.ceil((oy - y1) / ky), Math.floor((oy - y0) / ky)];
+  const [kx1, ky1, ox1, oy1] = [kx, ky, ox, oy].map((one) => Math.round(one * 2 ** SHIFT));
+  for (let at = 2 * start, end = at + 2 * count; at < end; at += 2) {
+    const px = xy[at];
+    if (px < low || px > high) continue;
+    const py = xy[at + 1];
+    if (py >= under && py <= over && mask[((oy1 - py * ky1) >> SHIFT) * w + ((ox1 + px * kx1) >> SHIFT)]) hits[rows[at >> 1]] = 1;
   }
 }
