@@ -30,7 +30,10 @@ export function maskOf(path) {
 
 /** Mark the rows whose points lie under the mask. @param {Mask} mask @param {Placed[]} placed @param {Uint8Array} hits one byte a row */
 export function markUnder(mask, placed, hits) {
-  for (const one of placed) if (one.strength >= 0.5) markIn(mask, one, hits);
+  const [cx, cy] = [(mask.x + mask.w / 2) / FINE, (mask.y + mask.h / 2) / FINE];
+  const away = (/** @type {Placed} */ { plot }) => Math.hypot(plot.x + plot.w / 2 - cx, plot.y + plot.h / 2 - cy);
+  const shown = placed.filter(({ strength }) => strength >= 0.5).sort((a, b) => away(a) - away(b)); // the loop meets hits and misses before it is compiled, so that it is compiled once
+  for (const one of shown) markIn(mask, one, hits);
 }
 
 /** @param {Mask} mask @param {Placed} placed @param {Uint8Array} hits */
