@@ -1,4 +1,4 @@
-/** One frame: grounds, points (direct or from the layer), images, and what lies over them. */
+/** One frame: grounds, points (direct or from the layer) and images; and what lies over them. */
 
 import { drawGrounds } from './gl/grounds.js';
 import { chooseImages, drawImages, imageSize } from './gl/images.js';
@@ -47,7 +47,6 @@ export function drawFrame(stage) {
   drawAllImages(stage, look);
   gl.disable(gl.SCISSOR_TEST);
   stage.tour?.draw(stage, look);
-  drawOver(stage);
 }
 
 /** @param {Stage} stage @param {Placed} one */

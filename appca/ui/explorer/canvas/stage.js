@@ -126,10 +126,11 @@ export class Stage {
     if (this.tweens.moving) { this.settleSoon(); return; }
     this.moving = this.waiting = false;
     this.frame = '';
-    this.draw();
+    this.draw(false);
+    if (this.building) drawOver(this); // the new words come with all points
     this.settled.forEach((one) => one(this));
     this.still = true;
-    if (this.building) { this.ask(); return; } // the words come with all points
+    if (this.building) { this.ask(); return; }
     drawOver(this);
     tell(this);
   }
@@ -157,12 +158,14 @@ export class Stage {
     });
   }
 
-  draw() {
+  /** @param {boolean} [over] whether what lies over the points is drawn, too */
+  draw(over = true) {
     if (this.gone || !this.views.length || this.gpu.gl.isContextLost()) return;
     const start = performance.now();
     this.dirty = false;
     this.building = null;
     drawFrame(this);
+    if (over) drawOver(this);
     this.stats.ms = performance.now() - start;
     this.stats.renders += 1;
     tell(this);
