@@ -10,7 +10,6 @@ more than convergence allows.
 
 from collections.abc import Callable
 from functools import partial
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +17,10 @@ import numpy as np
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import CONVERGED, WINDOW, EMResult, Watch, iterate, watcher
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal import thin_products
-from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, expect
+from appca.models.orthonormal.em import EMMap, SubspaceState, expect
 from appca.models.orthonormal.screening import EMControl
 from appca.models.orthonormal.starts import ascent
-from appca.models.rows import observations
-from appca.models.rows.observations import Observations
+from appca.models.rows.observations import Observations, project, transposed_product
 from appca.models.rows.spectrum import Coordinates
 
 ROUNDING = 1e-5  # of the largest direction of A: float32 products hold no more
@@ -57,7 +54,7 @@ def climb_all(
             A = _products(em_map, state, rows)
             if values and _promised(A, held.basis @ state.W, state.noise) < least:
                 break
-            sums, held = em_map.sums(state), _grown(held, A, rows, settings)
+            sums, held = em_map.sums(state), _grown(held, A, rows)
             state = state._replace(W=np.eye(held.rows.d, len(state.W)) @ state.W)
             em_map = EMMap(held.rows, settings)
             em_map.know(state, sums._replace(A=held.basis.T @ A))
@@ -85,21 +82,10 @@ def _products(em_map: EMMap, state: SubspaceState, rows: Observations) -> Array:
     """Sum over rows of (y - origin) s', (d, K), for the s under a state in coordinates."""
     S = np.empty((rows.n, state.W.shape[1]), rows.dtype)
     em_map.know(state, expect(state, em_map.rows, em_map.settings, means=S))
-    A: Array = _by(rows, em_map.settings).transposed_product(rows, S)
-    return A
+    return transposed_product(rows, S)
 
 
-def _by(rows: Observations, settings: EMSettings) -> ModuleType:
-    """Return the module whose products of rows with K directions are the faster ones."""
-    if not settings.compiled:
-        return observations
-    from appca.models.algebra.product_kernels import suits
-
-    suited = suits(rows.dtype, rows.d, settings.n_components)
-    return thin_products if suited else observations
-
-
-def _grown(held: Coordinates, A: Array, rows: Observations, settings: EMSettings) -> Coordinates:
+def _grown(held: Coordinates, A: Array, rows: Observations) -> Coordinates:
     """Add the directions of A (d, K) that are missing."""
     missing, size = A, np.linalg.norm(A, 2)
     for _ in range(2):  # once leaves rounding errors of the size of A
@@ -108,7 +94,7 @@ def _grown(held: Coordinates, A: Array, rows: Observations, settings: EMSettings
     Q = Q[:, singular > ROUNDING * size]
     if not Q.shape[1]:
         return held
-    X = np.hstack([held.rows.X, _by(rows, settings).project(rows, Q)])
+    X = np.hstack([held.rows.X, project(rows, Q)])
     return Coordinates(held.rows._replace(X=X), np.hstack([held.basis, Q]))
 
 

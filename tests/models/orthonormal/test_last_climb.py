@@ -6,11 +6,10 @@ import pytest
 from appca import AdaptivePPCA
 from appca.models.algebra import stiefel
 from appca.models.algebra.loop import CONVERGED
-from appca.models.orthonormal import last_climb, screening, thin_products
+from appca.models.orthonormal import last_climb, screening
 from appca.models.orthonormal.em import EMMap, EMSettings, expect, floor_of
 from appca.models.orthonormal.screening import EMControl
 from appca.models.orthonormal.starts import first_state
-from appca.models.rows import observations
 from appca.models.rows.observations import Rows, about, centre_of, project
 from appca.models.rows.spectrum import Coordinates, principal, sketched
 from tests.models.synthetic import planted, principal_cosines
@@ -84,20 +83,6 @@ def test_scales_from_coordinates_are_those_from_all_features(monkeypatch, seed):
     found = AdaptivePPCA(4, 2, random_state=0).fit(X)
     scores = np.where(found.allocate(X), found.transform(X), np.nan)
     np.testing.assert_allclose(found.scale_, np.sqrt(np.nanmean(scores**2, axis=0)), rtol=1e-6)
-
-
-@pytest.mark.parametrize(("n", "d", "k"), [(1, 256, 1), (700, 300, 10), (513, 260, 12)])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_products_by_kernels_are_those_of_a_blas(n, d, k, dtype, seed):
-    rng = np.random.default_rng(seed)
-    X = (rng.standard_normal((n, d)) + 2.0).astype(dtype)
-    W, S = rng.standard_normal((d, k)), rng.standard_normal((n, k))
-    close = {"rtol": 0.0, "atol": 1e-11 * n if dtype == np.float64 else 1e-3}
-    for origin in (None, centre_of(X)):
-        rows = about(X, origin)
-        for name, factor in (("project", W), ("transposed_product", S)):
-            ours, theirs = (getattr(m, name)(rows, factor) for m in (thin_products, observations))
-            np.testing.assert_allclose(ours, theirs, **close)
 
 
 def test_sketched_directions_hold_what_principal_ones_hold(seed):
