@@ -54,11 +54,10 @@ def quartimax(_rng: np.random.Generator, P: Array) -> Array:
     """
     if not P.any():  # a sample of rows that are all the same
         return np.eye(P.shape[1])
-    P = P.astype(np.float64)
-    P /= np.sqrt(np.mean(P**2))
+    P = P / np.sqrt(np.mean(P**2))
     R = np.eye(P.shape[1])
     for _ in range(MAX_QUARTIMAX_STEPS):
-        before, Q = R, P @ R
+        before, Q = R, P @ R.astype(P.dtype)
         R = polar(P.T @ (Q * Q * Q), before)
         if np.max(np.abs(R - before)) < QUARTIMAX_PRECISION:
             break
