@@ -94,7 +94,7 @@ def _grown(held: Coordinates, A: Array, rows: Observations) -> Coordinates:
     Q = Q[:, singular > ROUNDING * size]
     if not Q.shape[1]:
         return held
-    X = np.hstack([held.rows.X, project(rows, Q)])
+    X = np.vstack([held.rows.X.T, project(rows, Q).T]).T  # by columns, as E steps read fastest
     return Coordinates(held.rows._replace(X=X), np.hstack([held.basis, Q]))
 
 

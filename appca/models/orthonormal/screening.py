@@ -128,9 +128,9 @@ def screen(
         held = _coordinates(rng, rows, drawn.basis, max(fitting, sample.n))
         all_rows = drawn._replace(rows=held) if held.n == rows.n else None
         runs = _best(runs, FINALISTS, sample.mass)
-        if LARGER_SAMPLE * sample.n < held.n:
-            part = _some(rng, held, LARGER_SAMPLE * sample.n, settings)
-            runs = _best(_go_on(runs, part, control, tol, iterations), 1, part.mass)
+        size = LARGER_SAMPLE * sample.n
+        part = _some(rng, held, size, settings) if size < held.n else held
+        runs = _best(_go_on(runs, part, control, tol, iterations), 1, part.mass)
         runs = _go_on(runs, held, control, WINDOW * control.tol, window=LAST_WINDOW)
     best = max(runs, key=lambda run: run.log_likelihood)
     W = polar(drawn.basis[:, : len(best.state.W)] @ best.state.W)
