@@ -92,6 +92,21 @@ def test_a_slider_fits_again_and_redraws_in_place(visit, address):
     drawn(page, "explorer.dataset.panels == 10")
 
 
+def test_no_key_of_a_quick_hand_is_lost(visit, address):
+    page = visit(f"{address}/").page
+    drawn(page)
+    slider = page.locator(".st-key-k input[type=range]")
+    for _ in range(5):
+        slider.press("ArrowRight")
+    page.wait_for_url("**k=9**")
+    drawn(page, "explorer.dataset.panels == 36")
+    for _ in range(4):
+        slider.press("ArrowLeft")
+        page.wait_for_timeout(40)  # milliseconds, in which the callback or the page is under way
+    page.wait_for_url("**k=5**")
+    drawn(page, "explorer.dataset.panels == 10")
+
+
 def test_a_fit_survives_pages_and_reloads_and_is_stopped(visit, address):
     page = visit(f"{address}/").page
     job = start_a_long_fit(page, seed=3)

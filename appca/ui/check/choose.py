@@ -237,6 +237,7 @@ def _number(
     key = f"choose_{name}"
     st.session_state[key] = asked[name]
 
+    @guarded
     def changed() -> None:
         asked[name] = int(st.session_state[key])
 

@@ -10,6 +10,7 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.plots.components.components import component_image, data_uri
 from appca.runs.labels import NAME_LENGTH
+from appca.runs.store import Run
 from appca.storage.wording import counted
 from appca.ui.data import vae
 from appca.ui.parts.component_list import loadings
@@ -18,6 +19,7 @@ from appca.ui.parts.text import apart, tag
 from appca.ui.parts.widgets import first_of_page
 from appca.ui.session import names, state
 from appca.ui.session.caching import by_key
+from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
 PAGE = 20  # components at a time
@@ -97,5 +99,11 @@ def _name(shown: Shown, number: int, k: int) -> None:
         placeholder="Name it",
         label_visibility="collapsed",
         disabled=shown.run is None,
-        on_change=lambda: names.rename(shown.run, k, st.session_state[key]),
+        on_change=_rename,
+        args=[shown.run, k, key],
     )
+
+
+@guarded
+def _rename(run: Run | None, component: int, key: str) -> None:
+    names.rename(run, component, st.session_state[key])

@@ -26,6 +26,7 @@ from appca.ui.explore import point_choice
 from appca.ui.parts.selection_tools import select_button
 from appca.ui.parts.text import markdown, table, table_line, tag, words
 from appca.ui.session.caching import kept
+from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
 NEAREST = 6
@@ -182,7 +183,7 @@ def _neighbours(dataset: Dataset, found: NearRows, heading: str, where: str) -> 
                     markdown(_class_of(dataset, row) or str(dataset.ids[row])),
                     key=f"look-{where}-{row}",
                     type="tertiary",
-                    on_click=point_choice.show,
+                    on_click=guarded(point_choice.show),
                     args=[dataset, row],
                     help=f"Look at {markdown(str(dataset.ids[row]))}",
                 )

@@ -6,6 +6,7 @@ import streamlit as st
 from appca.data.dataset import Dataset
 from appca.ui.parts.text import apart, markdown
 from appca.ui.session import selection
+from appca.ui.session.callbacks import guarded
 from appca.ui.session.state import KEYS
 
 PARAMETER = "row"  # in the address
@@ -94,6 +95,7 @@ def _first(dataset: Dataset) -> int:
     return int(selected[0]) if len(selected) else 0
 
 
+@guarded
 def _search(dataset: Dataset) -> None:
     found = find(dataset, st.session_state[WANTED])
     if found is not None:
@@ -109,7 +111,7 @@ def _step(dataset: Dataset, row: int, through: np.ndarray, by: int) -> None:
         key=f"point_{'previous' if by < 0 else 'next'}",
         icon=f":material/chevron_{'left' if by < 0 else 'right'}:",
         disabled=target is None,
-        on_click=show,
+        on_click=guarded(show),
         args=[dataset, target],
         help=f"The {'one before' if by < 0 else 'next one'}, {word} by {word}.",
     )

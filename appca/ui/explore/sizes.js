@@ -9,15 +9,17 @@ export default function follow({ setTriggerValue }) {
   let input = null;
   let [told, drawn] = ['', ''];
   let timer = 0;
+  const size = () => (input?.closest('.st-key-k') ? 'k' : 'l');
+  const show = () => {
+    if (!input || input.value === drawn) return;
+    drawn = input.value;
+    document.dispatchEvent(new CustomEvent('appca-size', { detail: `${size()} ${drawn}` }));
+  };
   const tell = () => {
-    if (!input) return;
-    const { value } = input;
-    const size = input.closest('.st-key-k') ? 'k' : 'l';
-    if (value !== drawn) document.dispatchEvent(new CustomEvent('appca-size', { detail: `${size} ${value}` }));
-    drawn = value;
-    if (value === told || document.querySelector(BUSY)) return;
-    told = value;
-    setTriggerValue('moving', { size, value: Number(value) });
+    show();
+    if (!input || input.value === told || document.querySelector(BUSY)) return;
+    told = input.value;
+    setTriggerValue('moving', { size: size(), value: Number(told) });
   };
   /** @param {Event} event */
   const down = ({ target, type }) => {
@@ -26,12 +28,12 @@ export default function follow({ setTriggerValue }) {
     input = slider.querySelector('input[type="range"]');
     told = drawn = input?.value ?? '';
     clearInterval(timer);
-    timer = setInterval(tell, EVERY);
+    if (type === 'pointerdown') timer = setInterval(tell, EVERY); // a key's value goes to the page at once
   };
   const up = () => {
     if (!input) return;
     requestAnimationFrame(() => { // the slider has moved by then
-      tell();
+      show(); // the page hears of it from the slider itself
       clearInterval(timer);
       input = null;
     });
@@ -39,7 +41,7 @@ export default function follow({ setTriggerValue }) {
   const leaving = new AbortController();
   for (const type of ['pointerdown', 'keydown']) document.addEventListener(type, down, { capture: true, signal: leaving.signal });
   // A key moves it at once. Not while capturing: React, drawn anew before it has heard, sets the slider back.
-  document.addEventListener('input', tell, { signal: leaving.signal });
+  document.addEventListener('input', show, { signal: leaving.signal });
   for (const type of ['pointerup', 'keyup']) document.addEventListener(type, up, { capture: true, signal: leaving.signal });
   return () => {
     leaving.abort();

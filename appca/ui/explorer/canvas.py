@@ -14,6 +14,7 @@ from appca.storage.schema import FromOne, fitted
 from appca.ui.explorer import bundle, serving
 from appca.ui.explorer.scenes import PageScene
 from appca.ui.session import selection
+from appca.ui.session.callbacks import guarded
 
 FOLDER = bundle.FOLDER / "canvas"
 TITLES = {"subspaces": "Subspaces", "pairs": "Pairs", "pca": "PCA", "umap": "UMAP"}
@@ -79,11 +80,13 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     """
     take = on_select or (lambda mask: selection.put(dataset, mask))
 
+    @guarded
     def on_selection() -> None:
         mask = _newer(key, dataset.n_rows)
         if mask is not None:
             take(mask)
 
+    @guarded
     def on_other_layout() -> None:
         name = getattr(st.session_state.get(key), "layout", None)
         if on_layout is not None and isinstance(name, str) and name in scene.meta["layouts"]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from appca.ui.session import history
 
@@ -16,6 +17,12 @@ _listener = st.components.v2.component(
 _SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
 _AHEAD = ("Selectbox", "PlotlyChart", "DataFrame", "StreamlitSyntaxHighlighter")
 _files = [file.name for name in _AHEAD for file in _SCRIPTS.glob(f"{name}.*.js")]
+
+
+def went() -> bool:
+    """Whether the page is drawn because the browser went back or forward."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
 
 
 def listen() -> None:

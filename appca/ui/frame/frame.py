@@ -12,7 +12,7 @@ from appca.ui.frame import browser, memory, status, upload_limit
 from appca.ui.frame.icon import icon, logo
 from appca.ui.parts.text import markdown
 from appca.ui.server import page_turn
-from appca.ui.session import history, selection, services, state, watching
+from appca.ui.session import callbacks, history, selection, services, state, watching
 from appca.ui.session.callbacks import TOLD, sentence
 from appca.ui.session.state import KEYS
 
@@ -21,6 +21,7 @@ STYLE = Path(__file__).with_name("style.css")
 
 def around_page(draw: Callable[[], None]) -> None:
     """Prepare the session, draw the page, and show what either refuses as one sentence."""
+    callbacks.wait()
     memory.tidy()
     upload_limit.bound()
     # What comes and goes stands in one place of its own: the browser numbers the parts of a page,
@@ -51,7 +52,7 @@ def _prepare() -> None:
         selection.restore(state.current_dataset(), address.get("sel"))
         history.begin_at(address.get("step"))
         _say_what_is_not_shown(address.get("run", ""))
-    else:
+    elif browser.went():
         history.follow(address)
     _leave_what_is_gone()
     watching.settle()

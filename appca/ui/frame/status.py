@@ -111,8 +111,8 @@ def _work(known: list[str]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="work"):
         for job in running:
             st.html(tag("div", words(_progress(job)), role="status"))
-            key, stop = f"cancel-{job.id}", watching.cancel
-            st.button("Stop", key, type="tertiary", on_click=stop, args=[job.id])
+            key, act = f"cancel-{job.id}", guarded(watching.cancel)
+            st.button("Stop", key, type="tertiary", on_click=act, args=[job.id])
 
 
 def _progress(job: JobStatus) -> str:

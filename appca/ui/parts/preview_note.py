@@ -9,6 +9,7 @@ from appca.storage.wording import counted
 from appca.ui.parts import progress
 from appca.ui.parts.text import markdown
 from appca.ui.session import fitting, state, watching
+from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
 
@@ -30,7 +31,9 @@ def preview_note(shown: Shown) -> bool:
             "numbers.",
         )
         own = shown.config.to_be_fitted()
-        st.button("Fit here", "fit_here", type="tertiary", on_click=state.open_config, args=[own])
+        st.button(
+            "Fit here", "fit_here", type="tertiary", on_click=guarded(state.open_config), args=[own]
+        )
         return True
     if shown.config.stopped_at is not None:
         work = counted(shown.info.n_iter, "sweep" if shown.config.is_sampled else "iteration")

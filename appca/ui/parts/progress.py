@@ -70,7 +70,7 @@ def _follow(job_id: str, cancel: str, caption: str, found: Callable[[], None] | 
         st.rerun()
     st.progress(min(max(job.fraction, 0.0), 1.0), text=line(job))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Cancel", key=cancel, on_click=watching.cancel, args=[job.id])
+        st.button("Cancel", key=cancel, on_click=guarded(watching.cancel), args=[job.id])
         if job.kind == "fit":
             st.button(
                 "Stop here and keep",

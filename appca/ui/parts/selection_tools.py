@@ -40,7 +40,7 @@ def tools(dataset: Dataset, shown: Shown) -> None:
             label,
             key=f"tray_{label.lower()}",
             type="tertiary",
-            on_click=act,
+            on_click=guarded(act),
             args=[dataset],
             disabled=not possible,
         )
@@ -177,6 +177,6 @@ def ways(dataset: Dataset, rows: np.ndarray, prefix: str) -> None:
                 way.title,
                 key=f"{prefix}-{how}",
                 help=way.help,
-                on_click=selection.combine,
+                on_click=guarded(selection.combine),
                 args=[dataset, rows, how],
             )

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from appca.ui.session.callbacks import guarded
 from appca.ui.session.state import KEYS
 
 V = TypeVar("V")
@@ -36,6 +37,7 @@ def tabs(names: Mapping[str, str]) -> str:
     return now
 
 
+@guarded
 def _turned(own: str) -> None:
     st.query_params["tab"] = st.session_state[own]
 

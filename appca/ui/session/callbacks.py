@@ -1,31 +1,47 @@
-"""Callbacks of widgets: what the data or the disk refuse is a sentence here, too.
+"""Callbacks of widgets: each comes to its end, and what data or disk refuse is one sentence.
 
-Streamlit calls them before it draws a page, so outside the frame that catches such errors.
+Streamlit calls them before it draws a page, so outside the frame that catches such errors. It ends
+a run where that next looks into the state of the session, once the browser has asked for the page
+again, and never calls a callback again that was ended so: a number just typed would be lost.
 """
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import ParamSpec
 
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
 from appca.storage.errors import TOO_MUCH
 from appca.ui.session import state
+from appca.ui.session.state import KEYS
 
 TOLD = (ValueError, OSError, MemoryError)  # what a page says in a sentence; all else is our mistake
+LOOK = "on_scriptrunner_yield"  # of Streamlit's requests: asks whether the run shall end
 
 _Given = ParamSpec("_Given")
 
 
 def guarded(act: Callable[_Given, object]) -> Callable[_Given, None]:
-    """Return the callback that says an error of the data or the disk on the page it leads to."""
+    """Return the callback that is not interrupted, and says an error on the page it leads to."""
 
     @wraps(act)
     def guard(*args: _Given.args, **given: _Given.kwargs) -> None:
-        try:
-            act(*args, **given)
-        except TOLD as error:
-            state.notify("error", sentence(error))
+        with _uninterrupted():
+            try:
+                act(*args, **given)
+            except TOLD as error:
+                state.notify("error", sentence(error))
 
     return guard
+
+
+def wait() -> None:
+    """Wait for callbacks of an earlier run, which has ended but for them."""
+    with _turn():
+        pass
 
 
 def sentence(error: Exception) -> str:
@@ -39,3 +55,25 @@ def sentence(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return TOO_MUCH
     return str(error) or type(error).__name__
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let no newer request of the browser end this run, and later runs of the session wait."""
+    context = get_script_run_ctx()
+    requests = None if context is None else context.script_requests
+    if requests is None or LOOK in vars(requests):  # not in the app, or within another callback
+        yield
+        return
+    setattr(requests, LOOK, lambda: None)
+    try:
+        with _turn():
+            yield
+    finally:
+        delattr(requests, LOOK)
+
+
+def _turn() -> AbstractContextManager[bool]:
+    """Return the lock that one callback of a session holds at a time."""
+    lock: AbstractContextManager[bool] = st.session_state.setdefault(KEYS.turn, threading.RLock())
+    return lock

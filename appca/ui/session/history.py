@@ -2,8 +2,8 @@
 
 A step is a configuration, the selection in its data, and the names given on the way to it. Steps
 are taken down once a rerun, whoever changed what. The address carries the number of the step that
-is on screen. When the browser comes with the number of another one, and nothing else was changed,
-it went back or forward: then the address wins.
+is on screen; where the browser went back or forward, that of the step to show. Any other request
+may have been sent before the browser had the last address.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,6 @@ class _History:
     steps: list[Step] = field(default_factory=list)
     at: int = -1
     number: int = 0  # of the newest step
-    written: str = ""  # number that was last sent to the address
     pending: list[Change] = field(default_factory=list)
 
 
@@ -73,8 +72,7 @@ def note(undo: Callable[[], object], redo: Callable[[], object]) -> None:
 def number() -> str:
     """Return the number of the step on screen, for the address."""
     kept = _kept()
-    kept.written = _number()
-    return kept.written
+    return str(kept.steps[kept.at].number if kept.steps else kept.number)
 
 
 def begin_at(asked: str | None) -> None:
@@ -112,8 +110,7 @@ def redo() -> None:
 def follow(address: dict[str, str]) -> None:
     """Show the step of an address to which the browser went, or else what it says."""
     asked, kept = address.get("step"), _kept()
-    # One that comes with a change, or with a step taken back, is late: it was sent before.
-    if asked in (None, kept.written) or record() or _number() != kept.written:
+    if asked in (None, number()) or record():  # what was changed at the same time wins
         return
     numbers = {str(step.number): place for place, step in enumerate(kept.steps)}
     place = numbers.get(asked or "")
@@ -137,11 +134,6 @@ def _go(place: int) -> None:
         for change in reversed(step.changes):
             change.undo()
     kept.at = place
-
-
-def _number() -> str:
-    kept = _kept()
-    return str(kept.steps[kept.at].number if kept.steps else kept.number)
 
 
 def _now(number: int, changes: tuple[Change, ...]) -> Step:

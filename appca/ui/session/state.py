@@ -42,6 +42,7 @@ class Keys(NamedTuple):
     selections: str = "selections"  # data set digest -> rows
     points: str = "points"  # data set digest -> the row on the page Point
     marked: str = "marked"  # what a run says of new rows, by its key -> those marked in the picture
+    turn: str = "turn"  # the lock of the callback that runs
     drawn: str = "drawn"  # id of the run found last
     k: str = "k"
     l: str = "l"  # noqa: E741

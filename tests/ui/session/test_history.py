@@ -81,13 +81,20 @@ def test_every_step_is_taken_back_in_order_and_taken_up_again(app):
     assert seen(press(app, "redo")) == last
 
 
-def back_to(app, step: str):
+@pytest.fixture
+def back_to(monkeypatch):
     """Let the browser go to the address of a step."""
-    app.query_params["step"] = step
-    return healthy(app.run())
+
+    def go_there(app, step: str):
+        app.query_params["step"] = step
+        with monkeypatch.context() as browsers:
+            browsers.setattr(browser, "went", lambda: True)
+            return healthy(app.run())
+
+    return go_there
 
 
-def test_the_browser_goes_back_and_forward_and_widgets_do_not_win(app):
+def test_the_browser_goes_back_and_forward_and_widgets_do_not_win(app, back_to, monkeypatch):
     go(app, "explore")
     first = seen(app)
     app.slider(key="k").set_value(6).run()
@@ -98,12 +105,20 @@ def test_the_browser_goes_back_and_forward_and_widgets_do_not_win(app):
     assert (app.slider(key="k").value, app.slider(key="l").value) == (4, 2)
     assert seen(back_to(app, "2")) == last
     assert app.slider(key="k").value == 6
-    app.query_params["step"] = "0"  # late: the browser has not read the last address
-    app.slider(key="k").set_value(7).run()
+    monkeypatch.setattr(browser, "went", lambda: True)
+    app.query_params["step"] = "0"
+    app.slider(key="k").set_value(7).run()  # on the way when the browser went back
     assert (address(healthy(app))["k"], address(app)["l"]) == ("7", "3")
 
 
-def test_after_a_reload_back_leads_to_what_the_address_says(start):
+def test_a_request_sent_before_the_browser_had_the_last_address_takes_nothing_back(app):
+    go(app, "explore")
+    app.slider(key="k").set_value(6).run()
+    app.query_params["step"] = "0"
+    assert (address(healthy(app.run()))["k"], address(app)["step"]) == ("6", "1")
+
+
+def test_after_a_reload_back_leads_to_what_the_address_says(start, back_to):
     earlier = address(start("data/open", k="5"))
     app = start("data/open", **address(start("data/open", k="6")) | {"step": "7"})
     assert address(app)["step"] == "7"

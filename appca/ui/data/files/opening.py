@@ -24,6 +24,7 @@ from appca.ui.data.files.role_editor import Report
 from appca.ui.data.files.upload_forms import Options
 from appca.ui.parts.text import markdown
 from appca.ui.session import services, state
+from appca.ui.session.callbacks import guarded
 from appca.ui.session.state import KEYS
 
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
@@ -167,6 +168,7 @@ def assumed() -> None:
         )
 
 
+@guarded
 def _read_it() -> None:
     opened = current()
     if opened is not None:

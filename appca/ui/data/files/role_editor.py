@@ -8,6 +8,7 @@ import streamlit as st
 from appca.data.readers.tables.roles import ROLES
 from appca.storage.wording import counted, shortened
 from appca.ui.parts.text import markdown
+from appca.ui.session.callbacks import guarded
 
 MOST_ROWS = 200  # of the editor; of more columns it shows those that were looked for
 _ROLE = "used as"
@@ -73,6 +74,7 @@ def _look_for(key: str, guessed: dict[str, str], changed: dict[str, str]) -> lis
     return shown
 
 
+@guarded
 def _set_all(key: str, names: list[str], role: str, changed: dict[str, str]) -> None:
     changed |= dict.fromkeys(names, role)
     st.session_state[f"edition-{key}"] = st.session_state.get(f"edition-{key}", 0) + 1
@@ -107,6 +109,7 @@ def _editor(key: str, report: Report, names: list[str], changed: dict[str, str])
     )
 
 
+@guarded
 def _take(place: str, names: list[str], changed: dict[str, str]) -> None:
     for row, cells in st.session_state[place]["edited_rows"].items():
         if _ROLE in cells:
