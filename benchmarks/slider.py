@@ -114,10 +114,10 @@ def moves(browser: Any, address: str, n: int, motion: str) -> list[results.Row]:
 def moved(page: Any, slider: str, given: "str | int") -> dict[str, float]:
     """Move a slider by a key, or type its number; return the server's and the browser's seconds."""
     if isinstance(given, str):
-        page.locator(f".st-key-{slider} input").first.focus()
+        page.locator(f"[class*=st-key-{slider}-] input").first.focus()
         page.keyboard.press(given)
     else:
-        box = page.locator(f".st-key-{slider}_typed input").first
+        box = page.locator(f"[class*=st-key-{slider}_typed-] input").first
         box.fill(str(given))
         box.press("Enter")
     page.wait_for_function(FINAL, arg=STILL)

@@ -27,7 +27,7 @@ from tests import bad_files as bad
 from tests.data.fuzz_stored import work
 from tests.data.fuzz_targets import mutant
 from tests.sentences import faults_of
-from tests.ui.conftest import APP, SECONDS, go, healthy, html, sentences
+from tests.ui.conftest import APP, SECONDS, go, healthy, html, sentences, slider
 
 MARK = Path("unpickled")  # comes into being beside the file if a pickle is loaded
 LONG = "x" * 1000
@@ -241,7 +241,7 @@ def test_sizes_that_cannot_be_are_refused_or_brought_into_range(given, address, 
     for key, one in address.items():
         app.query_params[key] = one
     healthy(app.run())
-    assert 1 <= app.slider(key="l").value <= app.slider(key="k").value <= 64
+    assert 1 <= slider(app, "l").value <= slider(app, "k").value <= 64
 
 
 STRANGE = {

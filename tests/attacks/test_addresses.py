@@ -17,7 +17,7 @@ from tests.attacks.forged import fitted, rolled, small, sound
 from tests.attacks.test_sessions import BAD, altered
 from tests.forged import rewrite
 from tests.sentences import faults_of
-from tests.ui.conftest import address, go, healthy, html, sentences, start  # noqa: F401
+from tests.ui.conftest import address, go, healthy, html, sentences, slider, start  # noqa: F401
 
 SIZES = {"n_components": 3, "n_active": 2}
 MARK = "(imported)"
@@ -77,10 +77,10 @@ def test_the_next_visitor_at_those_settings_gets_a_fit(start, imported):  # noqa
 
 def test_moving_k_at_an_imported_run_fits_as_usual(start, imported):  # noqa: F811
     app = healthy(start(run=imported.id))
-    healthy(app.slider(key="k").set_value(4).run())
+    healthy(slider(app, "k").set_value(4).run())
     run = RunStore(home()).get(address(app)["run"])
     assert (run.config.k, run.config.imported, run.origin) == (4, None, "live")
-    app.slider(key="k").set_value(3).run()
+    slider(app, "k").set_value(3).run()
     assert RunStore(home()).get(address(app)["run"]).config == imported.config.to_be_fitted()
 
 

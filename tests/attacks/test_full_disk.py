@@ -16,7 +16,7 @@ from appca.runs.labels import labels, rename
 from appca.runs.store import MOST_HELD, RunStore
 from appca.storage.errors import InputError
 from tests.faults.test_writing import fill
-from tests.ui.conftest import go, healthy, html, sentences, start  # noqa: F401
+from tests.ui.conftest import go, healthy, html, sentences, slider, start  # noqa: F401
 
 SPACE = "16m"
 
@@ -50,7 +50,7 @@ def test_moves_of_the_slider_are_shown_from_memory_and_stored_once_there_is_room
     before = {run.id for run in store.list()}
     fill(disk)
     for k in (5, 6):
-        app.slider(key="k").set_value(k).run()
+        slider(app, "k").set_value(k).run()
         assert sentences(app) == []
         assert not app.exception
         assert f"K = {k}" in html(app)

@@ -32,7 +32,7 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
     opened = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/")
     page = opened.page
     until(page, k="4", l="2", step="0")
-    k, l_ = (page.locator(f".st-key-{name} input[type=range]") for name in ("k", "l"))
+    k, l_ = (page.locator(f"[class*=st-key-{name}-] input[type=range]") for name in ("k", "l"))
     name = page.locator("[class*=st-key-drawer-component-] input").first
     steps = [here(page) | {"name": ""}]
 
@@ -59,7 +59,7 @@ def test_five_mixed_steps_are_undone_by_key_button_and_back(visit, serve):
         wanted = {name: steps[place].get(name) for name in ("k", "l", "run", "step", "sel")}
         until(page, **wanted)
         page.wait_for_function(
-            """([k, name]) => document.querySelector('.st-key-k input[type=range]').value === k
+            """([k, name]) => document.querySelector('[class*=st-key-k-] [type=range]').value === k
             && document.querySelector('[class*=st-key-drawer-component-] input').value === name""",
             arg=[steps[place]["k"], steps[place]["name"]],
             timeout=WAIT,

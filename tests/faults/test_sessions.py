@@ -5,7 +5,7 @@ import numpy as np
 from appca.data.store import DatasetStore
 from appca.runs.store import RunStore
 from appca.ui.session import services
-from tests.ui.conftest import address, go, healthy, html, sentences, start
+from tests.ui.conftest import address, go, healthy, html, sentences, slider, start
 from tests.ui.parts.test_pages import DIGITS, good_table, select, table_of, upload
 
 __all__ = ["start"]  # the fixture
@@ -34,7 +34,7 @@ def test_two_sessions_at_once_keep_their_data_selection_and_run_apart(start):
     go(two, "explore")
     select(one, np.array([3, 5, 800]))
     select(two, np.arange(7), n_rows=40)
-    two.slider(key="k").set_value(2).run()
+    slider(two, "k").set_value(2).run()
     for page in PAGES:
         for app in (one, two):
             healthy(go(app, page))

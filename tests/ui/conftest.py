@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import NumberInput, Slider
 
 from appca.data.dataset import Dataset
 from appca.runs.configuration import RunConfig
@@ -80,3 +81,15 @@ def address(app: AppTest) -> dict[str, str]:
     """Return the query parameters, one value each."""
     params = dict(app.query_params)
     return {key: value[-1] if isinstance(value, list) else value for key, value in params.items()}
+
+
+def slider(app: AppTest, size: str) -> Slider[int]:
+    """Return the slider of K or L, "k" or "l"."""
+    (found,) = (one for one in app.slider if (one.key or "").startswith(f"{size}-"))
+    return found
+
+
+def number(app: AppTest, size: str) -> NumberInput:
+    """Return the field in which K or L is typed, "k" or "l"."""
+    (found,) = (one for one in app.number_input if (one.key or "").startswith(f"{size}_typed-"))
+    return found

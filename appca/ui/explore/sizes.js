@@ -1,50 +1,79 @@
-/** While a slider of K or L moves, tell the canvas over which number, and the page as often as it can follow. */
+/** While K or L moves, tell the canvas over which number, and the page as often as it can follow; keep the focus. */
 
 const BUSY = '[data-test-script-state]:not([data-test-script-state="notRunning"])';
 const EVERY = 60; // milliseconds
+const WIDGET = /\bst-key-([kl](?:_typed)?)-\d/;
 
-/** @param {{setTriggerValue: Function}} call */
-export default function follow({ setTriggerValue }) {
-  /** @type {HTMLInputElement | null} */
-  let input = null;
-  let [told, drawn] = ['', ''];
-  let timer = 0;
-  const size = () => (input?.closest('.st-key-k') ? 'k' : 'l');
-  const show = () => {
-    if (!input || input.value === drawn) return;
-    drawn = input.value;
-    document.dispatchEvent(new CustomEvent('appca-size', { detail: `${size()} ${drawn}` }));
-  };
-  const tell = () => {
-    show();
-    if (!input || input.value === told || document.querySelector(BUSY)) return;
-    told = input.value;
-    setTriggerValue('moving', { size: size(), value: Number(told) });
-  };
-  /** @param {Event} event */
-  const down = ({ target, type }) => {
-    const slider = /** @type {Element} */ (target).closest('.st-key-bar_sizes .stSlider');
-    if (!slider || (type === 'keydown' && input)) return;
-    input = slider.querySelector('input[type="range"]');
-    told = drawn = input?.value ?? '';
+/** @type {HTMLInputElement | null} */
+let input = null;
+let [told, drawn, held] = ['', '', '']; // held: which widget has the focus
+let timer = 0;
+/** @type {Function} */
+let send = () => {};
+/** @type {AbortController | null} */
+let leaving = null;
+
+/** @param {EventTarget | null} target */
+function widgetOf(target) {
+  const place = /** @type {Element | null} */ (target)?.closest?.('.st-key-bar_sizes > *');
+  return WIDGET.exec(place?.className ?? '')?.[1] ?? '';
+}
+
+function show() {
+  if (!input || input.value === drawn) return;
+  drawn = input.value;
+  document.dispatchEvent(new CustomEvent('appca-size', { detail: `${widgetOf(input)} ${drawn}` }));
+}
+
+function tell() {
+  show();
+  if (!input || input.value === told || document.querySelector(BUSY)) return;
+  told = input.value;
+  send('moving', { size: widgetOf(input), value: Number(told) });
+}
+
+/** @param {Event} event */
+function down({ target, type }) {
+  if (type === 'pointerdown') held = '';
+  const slider = /** @type {Element} */ (target).closest('.st-key-bar_sizes .stSlider');
+  if (!slider || (type === 'keydown' && input)) return;
+  input = slider.querySelector('input[type="range"]');
+  told = drawn = input?.value ?? '';
+  clearInterval(timer);
+  if (type === 'pointerdown') timer = setInterval(tell, EVERY); // a key's value goes to the page at once
+}
+
+function up() {
+  requestAnimationFrame(() => { // the slider has moved by then
+    show(); // the page hears of it from the slider itself
     clearInterval(timer);
-    if (type === 'pointerdown') timer = setInterval(tell, EVERY); // a key's value goes to the page at once
-  };
-  const up = () => {
-    if (!input) return;
-    requestAnimationFrame(() => { // the slider has moved by then
-      show(); // the page hears of it from the slider itself
-      clearInterval(timer);
-      input = null;
-    });
-  };
-  const leaving = new AbortController();
-  for (const type of ['pointerdown', 'keydown']) document.addEventListener(type, down, { capture: true, signal: leaving.signal });
+    input = null;
+  });
+}
+
+/** A size that was set otherwise, as by Undo, is another widget: it takes over the focus of the last one. */
+function focusAgain() {
+  if (!held || document.activeElement !== document.body) return;
+  for (const place of document.querySelectorAll('.st-key-bar_sizes > *')) if (WIDGET.exec(place.className)?.[1] === held) place.querySelector('input')?.focus();
+}
+
+function listen() {
+  const { signal } = leaving = new AbortController();
+  for (const type of ['pointerdown', 'keydown']) document.addEventListener(type, down, { capture: true, signal });
   // A key moves it at once. Not while capturing: React, drawn anew before it has heard, sets the slider back.
-  document.addEventListener('input', show, { signal: leaving.signal });
-  for (const type of ['pointerup', 'keyup']) document.addEventListener(type, up, { capture: true, signal: leaving.signal });
+  document.addEventListener('input', show, { signal });
+  for (const type of ['pointerup', 'keyup']) document.addEventListener(type, up, { capture: true, signal });
+  document.addEventListener('focusin', ({ target }) => { held = widgetOf(target); }, { signal });
+}
+
+/** What Streamlit calls at every change of the sizes and of the theme. @param {{setTriggerValue: Function}} call */
+export default function follow({ setTriggerValue }) {
+  send = setTriggerValue;
+  if (!leaving) listen();
+  setTimeout(focusAgain, EVERY); // the widgets are there by then
   return () => {
-    leaving.abort();
+    leaving?.abort();
+    leaving = null;
     clearInterval(timer);
   };
 }

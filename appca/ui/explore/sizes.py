@@ -23,11 +23,7 @@ _follow = st.components.v2.component(
 
 
 def k_and_l(dataset: Dataset) -> None:
-    """Draw K and L; a change is fitted at once.
-
-    Both sliders have the same range: one of another range is another slider to Streamlit, and
-    while K moved, the old ones would stay on the page until the fit is done.
-    """
+    """Draw K and L; a change is fitted at once."""
     now = state.config()
     # A run of the command line may allow more components than the data have features.
     most = max(state.most_components(now, dataset), now.k)
@@ -36,10 +32,10 @@ def k_and_l(dataset: Dataset) -> None:
     with st.container(
         key="bar_sizes", horizontal=True, vertical_alignment="center", gap="small", width="content"
     ):
-        _size("K", KEYS.k, now.name_of_k, now.k, most, hint)
+        _size("K", "k", now.name_of_k, now.k, most, hint)
         if active is not None:
-            _size("L", KEYS.l, "n_active", active, most, hint)
-        _follow(key=MOVING, on_moving_change=lambda: None)
+            _size("L", "l", "n_active", active, most, hint)
+        _follow(key=MOVING, data=now.sizes, on_moving_change=lambda: None)
 
 
 def moved_to() -> RunConfig | None:
@@ -76,21 +72,18 @@ def rough(number: int) -> str:
     return f"{number:,}" if number < 10**6 else "more than a million"
 
 
-def _size(label: str, key: str, parameter: str, value: int, most: int, hint: str) -> None:
-    top, typed, of_range = min(most, max(MOST_ON_SLIDER, value)), f"{key}_typed", f"{key}-most"
-    # Only where it differs: what a run sets moves the slider back that a person moves meanwhile.
-    if (st.session_state.get(key), st.session_state.get(of_range)) != (value, top):
-        st.session_state[key], st.session_state[of_range] = value, top
-    if st.session_state.get(typed) != value:
-        st.session_state[typed] = value
+def _size(label: str, name: str, parameter: str, value: int, most: int, hint: str) -> None:
     fixed = most < 2
+    slider, top = _widget(name, value)
+    typed, _ = _widget(f"{name}_typed", value)
     st.slider(
         label,
         1,
-        max(top, 2),
-        key=key,
+        max(min(top, most), 2),
+        value,
+        key=slider,
         on_change=_changed,
-        args=[key, parameter],
+        args=[name, slider, parameter],
         width=132 if label == "K" else 110,
         disabled=fixed,
         help=hint if label == "K" else None,
@@ -99,19 +92,36 @@ def _size(label: str, key: str, parameter: str, value: int, most: int, hint: str
         f"{label}, up to {counted(most, 'component')}",
         1,
         most,
+        value,
         key=typed,
         on_change=_changed,
-        args=[typed, parameter],
+        args=[f"{name}_typed", typed, parameter],
         label_visibility="collapsed",
         width=48,
         disabled=fixed,
     )
 
 
+def _widget(name: str, value: int) -> tuple[str, int]:
+    """Return the key of the widget that shows a size, and how far it goes as a slider.
+
+    Where the last one shows another size, this is a new widget. If the server set the old one, a
+    request that the browser sent before it had that would look like a change by hand back to the
+    old size.
+    """
+    drawn: dict[str, tuple[str, int]] = st.session_state.setdefault(KEYS.sizes, {})
+    key, top = drawn.get(name, (f"{name}-0", MOST_ON_SLIDER))
+    if st.session_state.get(key, value) != value:
+        key, top = f"{name}-{int(key.rpartition('-')[2]) + 1}", MOST_ON_SLIDER
+    drawn[name] = key, max(top, value)
+    return drawn[name]
+
+
 @guarded
-def _changed(key: str, parameter: str) -> None:
-    """Take over a size."""
-    state.set_parameters(**_changes(parameter == "n_active", st.session_state[key]))
+def _changed(name: str, key: str, parameter: str) -> None:
+    """Take over a size; a widget that is gone tells only what it showed."""
+    if st.session_state[KEYS.sizes][name][0] == key:
+        state.set_parameters(**_changes(parameter == "n_active", st.session_state[key]))
 
 
 def _changes(is_l: bool, value: int) -> dict[str, int]:

@@ -44,8 +44,7 @@ class Keys(NamedTuple):
     marked: str = "marked"  # what a run says of new rows, by its key -> those marked in the picture
     turn: str = "turn"  # the lock of the callback that runs
     drawn: str = "drawn"  # id of the run found last
-    k: str = "k"
-    l: str = "l"  # noqa: E741
+    sizes: str = "sizes"  # the widgets of K and L
 
 
 KEYS = Keys()

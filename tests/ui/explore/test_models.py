@@ -8,7 +8,7 @@ from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.store import RunStore
 from appca.ui.session import services
-from tests.ui.conftest import address, go, healthy, html
+from tests.ui.conftest import address, go, healthy, html, number
 from tests.ui.parts.test_pages import PAGES, table_of, upload
 
 SHORT = {"n_chains": 2, "burn_in": 10, "n_draws": 20}
@@ -37,7 +37,7 @@ def choose(app, model: str):
         if f"set-{name}" in keys:
             app.number_input(key=f"set-{name}").set_value(value).run()
     if "max_components" in app.session_state["config"].parameters:
-        app.number_input(key="k_typed").set_value(6).run()
+        number(app, "k").set_value(6).run()
     return healthy(app)
 
 
@@ -64,16 +64,16 @@ def test_a_model_that_learns_the_number_says_what_it_found(wine, model):
     run = fit(app)
     assert f"{len(run.fitted.components)} in the best draw" in html(app.run())
     app = healthy(go(app, "explore"))
-    assert [slider.label for slider in app.slider][:1] == ["K"]
+    assert [one.label for one in app.slider][:1] == ["K"]
     assert html(app).count('class="ca-bar-share"') == len(run.fitted.components)
 
 
 def test_the_way_from_one_model_to_another_keeps_what_both_understand(wine):
     app = wine
-    app.number_input(key="k_typed").set_value(6).run()
+    number(app, "k").set_value(6).run()
     app.selectbox(key="set-init").select("quartimax").run()
     app = choose(app, "aFA")
-    assert app.number_input(key="k_typed").value == 6
+    assert number(app, "k").value == 6
     assert app.selectbox(key="set-init").value == "ica"
     app.selectbox(key="set-inference").select("gibbs").run()
     app.number_input(key="set-n_draws").set_value(77).run()
@@ -97,7 +97,7 @@ def test_data_in_which_nothing_is_found_are_shown_as_such_on_every_page(start):
     values = np.random.default_rng(0).normal(size=(200, 4))
     table = "\n".join(["a,b,c,d", *(",".join(f"{x:.4f}" for x in row) for row in values)])
     app = upload(start("data/open"), table_of(table))
-    run = fit(choose(go(app, "explore"), "NPPCA"))
+    run = fit(number(choose(go(app, "explore"), "NPPCA"), "k").set_value(1).run())
     assert not run.fitted.active.any()
     for page, title in PAGES.items():
         app = healthy(go(start(run=run.id), page))

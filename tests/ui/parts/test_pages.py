@@ -17,7 +17,7 @@ from appca.ui.frame import status
 from appca.ui.parts import downloads
 from appca.ui.session import fitting, selection
 from appca.ui.session.state import KEYS
-from tests.ui.conftest import address, go, healthy, html, sentences
+from tests.ui.conftest import address, go, healthy, html, number, sentences, slider
 
 PAGES = {  # place: title
     "explore": "Explore",
@@ -75,7 +75,7 @@ def test_every_page_runs_inside_the_frame(start, page):
 
 def test_the_first_page_is_the_finished_picture_of_the_digits(start):
     app = healthy(start())
-    assert (app.slider(key="k").value, app.slider(key="l").value) == (4, 2)
+    assert (slider(app, "k").value, slider(app, "l").value) == (4, 2)
     assert html(app).count('class="ca-bar-share"') == 4
     stored = RunStore(home()).list()
     assert [run.id for run in stored] == [address(app)["run"]]
@@ -85,40 +85,40 @@ def test_the_first_page_is_the_finished_picture_of_the_digits(start):
 def test_moving_k_fits_again_and_moves_the_address(start):
     app = start()
     first = address(app)["run"]
-    app.slider(key="k").set_value(6).run()
+    slider(app, "k").set_value(6).run()
     assert html(healthy(app)).count('class="ca-bar-share"') == 6
     assert address(app)["k"] == "6"
     assert address(app)["run"] != first
-    app.slider(key="k").set_value(4).run()
+    slider(app, "k").set_value(4).run()
     assert address(app)["run"] == first
 
 
 def test_k_pushes_l_down_and_l_pushes_k_up(start):
     app = start(k="5", l="4")
-    app.slider(key="k").set_value(3).run()
-    assert (app.slider(key="k").value, app.slider(key="l").value) == (3, 3)
-    app.slider(key="l").set_value(5).run()
-    assert (app.slider(key="k").value, app.slider(key="l").value) == (5, 5)
-    app.slider(key="k").set_value(1).run()
+    slider(app, "k").set_value(3).run()
+    assert (slider(app, "k").value, slider(app, "l").value) == (3, 3)
+    slider(app, "l").set_value(5).run()
+    assert (slider(app, "k").value, slider(app, "l").value) == (5, 5)
+    slider(app, "k").set_value(1).run()
     assert (address(healthy(app))["k"], address(app)["l"]) == ("1", "1")
 
 
 def test_l_moved_above_k_takes_k_along(start):
     app = start(k="3", l="2")
-    app.slider(key="l").set_value(5).run()
-    assert (app.slider(key="k").value, app.slider(key="l").value) == (5, 5)
+    slider(app, "l").set_value(5).run()
+    assert (slider(app, "k").value, slider(app, "l").value) == (5, 5)
 
 
 def test_a_run_comes_back_by_its_address_with_all_settings(start):
     app = start("explore")
     app.selectbox(key="set-init").select("pca").run()
     app.number_input(key="set-random_state").set_value(7).run()
-    app.number_input(key="k_typed").set_value(5).run()
+    number(app, "k").set_value(5).run()
     wanted = address(healthy(app))
     again = healthy(start("explore", data=wanted["data"], run=wanted["run"]))
     assert again.selectbox(key="set-init").value == "pca"
     assert again.number_input(key="set-random_state").value == 7
-    assert again.number_input(key="k_typed").value == 5
+    assert number(again, "k").value == 5
     assert address(again)["run"] == wanted["run"]
 
 
@@ -138,7 +138,7 @@ def test_nonsense_in_the_address_still_opens_a_picture(start, wrong):
     app = start(**wrong)
     assert not app.exception
     assert len(sentences(app)) <= 1
-    assert app.slider(key="k").value >= 1
+    assert slider(app, "k").value >= 1
 
 
 def test_an_uploaded_table_is_open_on_every_page(start):
@@ -269,8 +269,8 @@ def test_what_is_saved_holds_the_selected_rows_only(start):
 
 def test_work_is_opened_renamed_and_deleted_and_the_steps_of_a_slider_are_none(start):
     app = start()
-    app.slider(key="k").set_value(5).run()
-    app.slider(key="k").set_value(6).run()
+    slider(app, "k").set_value(5).run()
+    slider(app, "k").set_value(6).run()
     last = address(app)["run"]
     go(app, "data/recent")
     assert [one.key for one in healthy(app).button if (one.key or "").startswith("open-")] == [
@@ -340,6 +340,6 @@ def test_ppca_has_no_l_and_shows_one_panel_of_all_rows(start):
     app.selectbox(key="set-model").select("PPCA").run()
     assert "l" not in address(healthy(app))
     go(app, "explore")
-    assert [slider.key for slider in healthy(app).slider] == ["k"]
+    assert [one.label for one in healthy(app).slider] == ["K"]
     go(app, "export")
     healthy(app)

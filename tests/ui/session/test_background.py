@@ -12,7 +12,7 @@ from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.store import RunStore
 from appca.ui.session import fitting, services
-from tests.ui.conftest import address, go, healthy, html, sentences
+from tests.ui.conftest import address, go, healthy, html, sentences, slider
 
 
 class ScriptedJobs:
@@ -96,7 +96,7 @@ def test_a_long_fit_shows_a_marked_preview_until_the_worker_has_finished(start, 
 def test_moving_the_slider_on_gives_up_the_refinement_before(start, long_fits):
     app = start()
     (first,) = long_fits.jobs
-    app.slider(key="k").set_value(5).run()
+    slider(app, "k").set_value(5).run()
     assert long_fits.cancelled == [first]
     assert min(long_fits.pauses) > 0, "the browser draws the preview first"
     assert [job.state for job in long_fits.jobs.values()] == ["cancelled", "running"]
@@ -177,7 +177,7 @@ def test_a_download_that_ends_while_one_looks_elsewhere_is_announced_not_opened(
     app.button(key="source-mnist-open").click().run()
     (job,) = jobs.jobs
     go(app, "explore")
-    app.slider(key="k").set_value(3).run()
+    slider(app, "k").set_value(3).run()
     looked_at = address(healthy(app))
     jobs.end(job, "done", dataset=DatasetStore(home()).put(load("wine")))
     app = healthy(app.run())

@@ -21,7 +21,7 @@ from appca.storage.errors import InputError
 from appca.ui.check import compare_choice
 from appca.ui.session import callbacks, state
 from appca.ui.session.callbacks import guarded
-from tests.ui.conftest import address, html, sentences
+from tests.ui.conftest import address, html, number, sentences, slider
 
 FULL = OSError(28, "No space left on device", "x.npz")
 
@@ -51,8 +51,8 @@ def test_a_refusal_becomes_a_notice_and_a_mistake_of_ours_stays_one(monkeypatch)
     ("page", "change"),
     [
         ("data/this", lambda app: app.toggle(key="pre-centre").set_value(False)),
-        ("explore", lambda app: app.number_input(key="k_typed").set_value(3)),
-        ("explore", lambda app: app.slider(key="k").set_value(3)),
+        ("explore", lambda app: number(app, "k").set_value(3)),
+        ("explore", lambda app: slider(app, "k").set_value(3)),
     ],
 )
 def test_a_change_on_data_that_are_gone_is_refused_in_one_sentence(start, page, change):

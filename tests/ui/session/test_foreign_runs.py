@@ -12,7 +12,7 @@ from appca.runs.home import home
 from appca.runs.run import FitResult
 from appca.runs.store import RunStore
 from appca.ui.session import services
-from tests.ui.conftest import address, healthy
+from tests.ui.conftest import address, healthy, number, slider
 from tests.ui.session.test_background import ScriptedJobs
 
 
@@ -34,10 +34,10 @@ def test_more_components_allowed_than_features_are_shown_and_can_be_lowered(star
     fitted, info = RunStore(home()).get(quick.id).fitted, RunStore(home()).get(quick.id).info
     RunStore(home()).save(config, FitResult(fitted, info))
     app = healthy(start(run=config.id))
-    assert (app.slider(key="k").value, address(app)["run"]) == (10, config.id)
-    assert app.number_input(key="k_typed").value == 10
-    app.slider(key="k").set_value(2).run()
-    assert (app.slider(key="k").value, address(app)["k"]) == (2, "2")
+    assert (slider(app, "k").value, address(app)["run"]) == (10, config.id)
+    assert number(app, "k").value == 10
+    slider(app, "k").set_value(2).run()
+    assert (slider(app, "k").value, address(app)["k"]) == (2, "2")
 
 
 def test_values_beyond_the_widgets_ranges_are_shown_and_kept(start):

@@ -13,7 +13,7 @@ from appca.runs.store import RunStore
 from appca.storage.errors import InputError
 from appca.ui.frame import browser
 from appca.ui.session import history, names, selection, services, state
-from tests.ui.conftest import address, go, healthy, sentences
+from tests.ui.conftest import address, go, healthy, sentences, slider
 
 
 def choose_rows() -> None:
@@ -97,23 +97,23 @@ def back_to(monkeypatch):
 def test_the_browser_goes_back_and_forward_and_widgets_do_not_win(app, back_to, monkeypatch):
     go(app, "explore")
     first = seen(app)
-    app.slider(key="k").set_value(6).run()
-    app.slider(key="l").set_value(3).run()
+    slider(app, "k").set_value(6).run()
+    slider(app, "l").set_value(3).run()
     last = seen(healthy(app))
     assert address(app)["step"] == "2"
     assert seen(back_to(app, "0")) == first
-    assert (app.slider(key="k").value, app.slider(key="l").value) == (4, 2)
+    assert (slider(app, "k").value, slider(app, "l").value) == (4, 2)
     assert seen(back_to(app, "2")) == last
-    assert app.slider(key="k").value == 6
+    assert slider(app, "k").value == 6
     monkeypatch.setattr(browser, "went", lambda: True)
     app.query_params["step"] = "0"
-    app.slider(key="k").set_value(7).run()  # on the way when the browser went back
+    slider(app, "k").set_value(7).run()  # on the way when the browser went back
     assert (address(healthy(app))["k"], address(app)["l"]) == ("7", "3")
 
 
 def test_a_request_sent_before_the_browser_had_the_last_address_takes_nothing_back(app):
     go(app, "explore")
-    app.slider(key="k").set_value(6).run()
+    slider(app, "k").set_value(6).run()
     app.query_params["step"] = "0"
     assert (address(healthy(app.run()))["k"], address(app)["step"]) == ("6", "1")
 

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from tests.ui.conftest import sentences
+from tests.ui.conftest import sentences, slider
 
 PARAMETERS = ("data", "run", "k", "l", "sel", "job")
 ODD = (
@@ -47,7 +47,7 @@ def opens(start, address: dict[str, str]):
     for sentence in sentences(app):
         assert sentence.endswith("."), address
         assert len(sentence.splitlines()) == 1, address
-    assert 1 <= app.slider(key="l").value <= app.slider(key="k").value <= 64, address
+    assert 1 <= slider(app, "l").value <= slider(app, "k").value <= 64, address
     return app
 
 

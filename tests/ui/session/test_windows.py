@@ -10,7 +10,7 @@ import pytest
 from appca.jobs.queue import Jobs
 from appca.jobs.turns.limits import Limits
 from appca.ui.session import fitting, services
-from tests.ui.conftest import address, go, healthy, sentences
+from tests.ui.conftest import address, go, healthy, sentences, slider
 
 IDLE = (sys.executable, "-c", "import sys; sys.stdin.read()")  # a worker that never ends a job
 
@@ -52,7 +52,7 @@ def test_a_slider_does_not_end_the_fit_that_another_window_has_asked_for(start, 
     bob.number_input(key="set-random_state").set_value(11).run()
     assert address(healthy(bob))["run"] == address(ann)["run"], "equal fits are one job"
     assert asked in listed(bob)
-    bob.slider(key="k").set_value(6).run()
+    slider(bob, "k").set_value(6).run()
     assert asked not in listed(bob), "the window has moved on"
     assert going_on(jobs, {asked})
     assert asked in listed(healthy(ann.run()))
@@ -109,8 +109,7 @@ def act(rng: random.Random, app) -> None:
     kinds = ["slider", "slider", "page", "cancel"]
     kind = rng.choice(kinds)
     if kind == "slider" and app.slider:
-        key = rng.choice("kl")
-        app.slider(key=key).set_value(rng.randint(1, 6))
+        slider(app, rng.choice("kl")).set_value(rng.randint(1, 6))
     elif kind == "cancel" and listed(app):
         app.button(key=f"cancel-{rng.choice(sorted(listed(app)))}").click()
     else:
@@ -137,7 +136,7 @@ def test_two_windows_at_random_leave_each_other_alone(start, jobs, seed):
 def test_a_run_that_a_job_brings_about_sets_no_slider_that_shows_its_value_already(start, jobs):
     ann = healthy(start(k="5"))
     ann.run()
-    sliders = [ann.slider(key=key) for key in "kl"]
+    sliders = [slider(ann, size) for size in "kl"]
     assert [(one.value, one.proto.set_value) for one in sliders] == [(5, False), (2, False)]
-    ann.slider(key="l").set_value(6).run()  # pushes K
-    assert [ann.slider(key=key).value for key in "kl"] == [6, 6]
+    slider(ann, "l").set_value(6).run()  # pushes K
+    assert [slider(ann, size).value for size in "kl"] == [6, 6]
