@@ -6,6 +6,8 @@ NumPy, and their order is decided here: a compiled function around them would ta
 than they do.
 """
 
+import threading
+
 import numpy as np
 
 from appca.models.algebra import aligned, gaussian
@@ -17,6 +19,7 @@ TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # of rows between the two products
 # Rows between the two products of a BLAS. It takes half the time for K sums over 1,024 rows in 64
 # coordinates as for those over 2,048, and calls cost nothing beside so many.
 TILE_ROWS = 1024
+MOST_KEPT_BYTES = 2**20  # of projections that a thread keeps the memory of, with six times it
 
 
 def expect(
@@ -41,10 +44,12 @@ def expect(
 
 def constants(block: Block, state: em.SubspaceState, beta: float) -> Array:
     """Return the numbers (5, K) of `expectation_kernels.weigh`."""
-    shift = state.shift if block.origin is None else state.shift - block.origin @ state.W
-    shrink, v = gaussian.posterior(state.noise, state.latent)
-    root, offset = np.sqrt(shrink / (2.0 * state.noise)), 0.5 * np.log1p(state.latent / state.noise)
-    return np.array([shift, np.sqrt(beta) * root, beta * offset, shrink, v])
+    q = np.empty((5, len(state.latent)))
+    q[0] = state.shift if block.origin is None else state.shift - block.origin @ state.W
+    q[3], q[4] = gaussian.posterior(state.noise, state.latent)
+    np.sqrt(q[3] * (beta / (2.0 * state.noise)), out=q[1])
+    np.multiply(np.log1p(state.latent / state.noise), 0.5 * beta, out=q[2])
+    return q
 
 
 class Lanes:
@@ -52,49 +57,78 @@ class Lanes:
 
     Parameters
     ----------
-    q : (5, K) see `constants`.
-    n_active : L, with 0 < L < K.
-    most : lanes that go through at a time.
-    n : rows in all.
-    means : (n, K) to which the posterior means of x * z are written, or None.
+    n_lines : K, or more for products that take several directions together.
+    n_components, n_active : K and L, with 0 < L < K.
+    n_tiles, n_lanes : how often rows go through, and so many lanes at a time.
+
+    Attributes
+    ----------
+    P : (n_lines, n_lanes * LANES) projections of the rows that go through, then posterior means.
     """
 
     def __init__(
-        self, q: Array, n_active: int, most: int, n: int, means: Array | None = None
+        self, n_lines: int, n_components: int, n_active: int, n_tiles: int, n_lanes: int
     ) -> None:
         from appca.models.algebra.exponential_kernels import LANES
 
-        K = q.shape[1]
-        J, self._flipped = min(n_active, K - n_active), 2 * n_active > K
-        self.width = LANES * min(most, -(-n // LANES))
-        shape = -(-n // self.width), self.width // LANES, LANES
-        self._level, self._total = aligned.zeros((2, *shape))
-        self._q, self._n, self._how = q, n, (J, -1.0 if self._flipped else 1.0)
-        self._means = means
-        self._weights, self._sums = aligned.zeros((2, K, *shape[1:])), aligned.zeros((3, K, LANES))
+        K, lanes = n_components, (n_lanes, LANES)
+        J, flipped = min(n_active, K - n_active), 2 * n_active > K
+        self._how = J, -1.0 if flipped else 1.0
+        self.width = n_lanes * LANES
+        self.P = aligned.zeros((n_lines, self.width))
+        self._level, self._total = aligned.zeros((2, n_tiles, *lanes))
+        self._weights, self._sums = aligned.zeros((2, K, *lanes)), aligned.zeros((3, K, LANES))
         self._table = aligned.zeros(((K + 2) * (J + 2) + 1, LANES))
         self._table[1] = 1.0
         room = aligned.zeros((J + 1, LANES))
         self._room = room[:J], room[J]
+        self._lanes = self.P.reshape(n_lines, *lanes)
 
-    def turn(self, P: Array, start: int) -> None:
-        """Turn projections (K or more, width) of the rows from `start` on into posterior means."""
+    def begin(self, q: Array, n: int, means: Array | None) -> None:
+        """Forget the rows before n others, of constants q; write their means (n, K), if asked."""
+        self._q, self._n, self._means = q, n, means
+        self._sums[:] = 0.0
+
+    def turn(self, start: int) -> None:
+        """Turn projections of the rows from `start` on into posterior means."""
         from appca.models.orthonormal import expectation_kernels as kernels
 
-        tile, lanes = start // self.width, P.reshape(len(P), *self._weights.shape[2:])
+        tile, left = start // self.width, self._n - start
+        if left < self.width:
+            self.P[:, left:] = 0.0
         given = self._q, self._how, self._weights
-        kernels.weigh(lanes, *given, self._level[tile], self._room)
+        kernels.weigh(self._lanes, *given, self._level[tile], self._room)
         out = self._total[tile], self._sums
-        kernels.share(lanes, self._n - start, *given, out, self._table)
+        kernels.share(self._lanes, left, *given, out, self._table)
         if self._means is not None:
             some = self._means[start : start + self.width]
-            some[:] = P[: some.shape[1], : len(some)].T
+            some[:] = self.P[: some.shape[1], : len(some)].T
 
     def summed(self) -> tuple[float, Array]:
         """Sum over all rows of log e_L(exp a), and totals (3, K) of their moments."""
         value = np.log(self._total)
         value += self._level
         return float(value.ravel()[: self._n].sum()), self._sums.sum(axis=2)
+
+
+_kept = threading.local()
+
+
+def lanes_for(n_lines: int, K: int, n_active: int, most: int, n: int) -> Lanes:
+    """Lanes for n rows, `most` at a time: those of this thread's last E step, if they suit.
+
+    Fresh ones took a tenth of an E step of 4,000 rows.
+    """
+    from appca.models.algebra.exponential_kernels import LANES
+
+    most = min(most, -(-n // LANES))
+    shape = n_lines, K, n_active, -(-n // (most * LANES)), most
+    found: Lanes | None = getattr(_kept, "lanes", None)
+    if found is None or _kept.shape != shape:
+        found = Lanes(*shape)
+        if found.P.nbytes <= MOST_KEPT_BYTES:
+            _kept.shape, _kept.lanes = shape, found
+    return found
 
 
 def _tiled(
@@ -106,16 +140,16 @@ def _tiled(
 
     (n, d), K = X.shape, W.shape[1]
     most = min(max(TILE_BYTES // (d * X.itemsize * LANES), 1), MOST_LANES_A_TILE)
-    lanes = Lanes(q, n_active, most, n, means)
     directions, part = aligned.zeros((2, -(-K // QUAD) * QUAD, d), X.dtype)
     directions[:K] = W.T
-    P, A = aligned.zeros((len(directions), lanes.width)), np.zeros(directions.shape)
+    lanes, A = lanes_for(len(directions), K, n_active, most, n), np.zeros(directions.shape)
+    lanes.begin(q, n, means)
     for start in range(0, n, lanes.width):
         rows = X[start : start + lanes.width]
-        project(rows, directions, P)
-        lanes.turn(P, start)
+        project(rows, directions, lanes.P)
+        lanes.turn(start)
         part[:] = 0
-        add_outer(rows, P.astype(X.dtype, copy=False), part)
+        add_outer(rows, lanes.P.astype(X.dtype, copy=False), part)
         A += part
     value, totals = lanes.summed()
     return value, A[:K].T, totals
@@ -128,14 +162,14 @@ def _by_blas(
 
     (n, d), K = X.shape, W.shape[1]
     most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes, as many in each tile
-    lanes = Lanes(q, n_active, most, n, means)
-    W, Wt = np.ascontiguousarray(W, X.dtype), np.ascontiguousarray(W.T, X.dtype)
+    lanes, A = lanes_for(K, K, n_active, most, n), np.zeros((K, d))
+    lanes.begin(q, n, means)
+    P, Wt = lanes.P, np.ascontiguousarray(W.T, X.dtype)
     by_columns = X.flags.f_contiguous  # then what kernels read comes out of the product as it is
-    P, A = aligned.zeros((K, lanes.width)), np.zeros((K, d))
     for start in range(0, n, lanes.width):
         rows = X[start : start + lanes.width]
-        P[:, : len(rows)] = Wt @ rows.T if by_columns else (rows @ W).T
-        lanes.turn(P, start)
+        P[:, : len(rows)] = Wt @ rows.T if by_columns else (rows @ Wt.T).T
+        lanes.turn(start)
         A += P[:, : len(rows)].astype(X.dtype) @ rows
     value, totals = lanes.summed()
     return value, A.T, totals
