@@ -43,14 +43,15 @@ def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
         When A is not a finite matrix with at least as many rows as columns.
     """
     A = np.asarray(A, dtype=np.float64)
-    _check(A)
-    with np.errstate(over="ignore"):
+    _check_shape(A)
+    with np.errstate(over="ignore", invalid="ignore"):
         G = A.T @ A
     if np.isfinite(G).all():  # half the time of singular values, where no digits are lost
         squares, V = np.linalg.eigh(G)
         if squares[0] > WELL_CONDITIONED * squares[-1]:
             W = A @ ((V / np.sqrt(squares)) @ V.T)
             return np.asarray(1.5 * W - 0.5 * (W @ (W.T @ W)))  # orthonormal to rounding
+    _check(A)
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     rank = int((s > s[0] * max(A.shape) * np.finfo(np.float64).eps).sum())
     if previous is None or rank == A.shape[1]:
@@ -232,14 +233,18 @@ def draw_pairs(rng: np.random.Generator, F: Floats, W: Floats) -> Floats:
 
 
 def _check(A: Floats) -> None:
+    _check_shape(A)
+    if not np.isfinite(A).all():
+        msg = "A must be finite; got NaN or infinite entries: look for them in the data."
+        raise ValueError(msg)
+
+
+def _check_shape(A: Floats) -> None:
     if A.ndim != 2 or A.shape[0] < A.shape[1] or not A.shape[1]:
         msg = (
             "A must be a matrix with at least one column and at least as many rows as columns; "
             f"got shape {A.shape}."
         )
-        raise ValueError(msg)
-    if not np.isfinite(A).all():
-        msg = "A must be finite; got NaN or infinite entries: look for them in the data."
         raise ValueError(msg)
 
 

@@ -54,11 +54,13 @@ def quartimax(_rng: np.random.Generator, P: Array) -> Array:
     """
     if not P.any():  # a sample of rows that are all the same
         return np.eye(P.shape[1])
-    P = P / np.sqrt(np.mean(P**2))
-    R = np.eye(P.shape[1])
+    lines = np.ascontiguousarray(P.T / np.sqrt(np.mean(P**2)))  # half the time of rows
+    R, cubes = np.eye(len(lines)), np.empty_like(lines)
     for _ in range(MAX_QUARTIMAX_STEPS):
-        before, Q = R, P @ R.astype(P.dtype)
-        R = polar(P.T @ (Q * Q * Q), before)
+        before, Q = R, R.T.astype(lines.dtype) @ lines
+        np.multiply(Q, Q, out=cubes)
+        cubes *= Q
+        R = polar(lines @ cubes.T, before)
         if np.max(np.abs(R - before)) < QUARTIMAX_PRECISION:
             break
     return R
@@ -134,9 +136,8 @@ def first_state(rows: Observations, W: Array, settings: EMSettings) -> SubspaceS
 def _top_power(block: Block, W: Array, n_active: int) -> tuple[Array, Array]:
     """Sum over rows (K,) their largest squared projections, and count the rows that have each."""
     power = np.square(block.times(W), dtype=np.float64)
-    active = subsets.top(power, n_active)
-    active = block.weighted(active)
-    return np.where(active > 0, power * active, 0.0).sum(axis=0), active.sum(axis=0)
+    active = block.weighted(subsets.top(power, n_active).astype(np.float64))
+    return np.einsum("nk,nk->k", power, active), np.ones(len(active)) @ active
 
 
 def annealed(

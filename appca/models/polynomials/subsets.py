@@ -181,8 +181,8 @@ def top(logits: ArrayLike, n_active: int) -> Mask:
     n_rest = a.shape[1] - n_active
     threshold = np.partition(a, n_rest, axis=1)[:, n_rest, None]
     active = a >= threshold
-    tied = np.flatnonzero(active.sum(axis=1) > n_active)
-    if len(tied):
+    if np.count_nonzero(active) > len(a) * n_active:
+        tied = np.flatnonzero(active.sum(axis=1) > n_active)
         above, equal = a[tied] > threshold[tied], a[tied] == threshold[tied]
         vacant = n_active - above.sum(axis=1, keepdims=True)
         active[tied] = above | (equal & (equal.cumsum(axis=1) <= vacant))
