@@ -70,8 +70,10 @@ class Lanes:
         self, n_lines: int, n_components: int, n_active: int, n_tiles: int, n_lanes: int
     ) -> None:
         from appca.models.algebra.exponential_kernels import LANES
+        from appca.models.orthonormal.expectation_kernels import share, weigh
 
         K, lanes = n_components, (n_lanes, LANES)
+        self._weigh, self._share = weigh, share
         J, flipped = min(n_active, K - n_active), 2 * n_active > K
         self._how = J, -1.0 if flipped else 1.0
         self.width = n_lanes * LANES
@@ -91,15 +93,13 @@ class Lanes:
 
     def turn(self, start: int) -> None:
         """Turn projections of the rows from `start` on into posterior means."""
-        from appca.models.orthonormal import expectation_kernels as kernels
-
         tile, left = start // self.width, self._n - start
         if left < self.width:
             self.P[:, left:] = 0.0
         given = self._q, self._how, self._weights
-        kernels.weigh(self._lanes, *given, self._level[tile], self._room)
+        self._weigh(self._lanes, *given, self._level[tile], self._room)
         out = self._total[tile], self._sums
-        kernels.share(self._lanes, left, *given, out, self._table)
+        self._share(self._lanes, left, *given, out, self._table)
         if self._means is not None:
             some = self._means[start : start + self.width]
             some[:] = self.P[: some.shape[1], : len(some)].T
