@@ -47,6 +47,7 @@ export function drawFrame(stage) {
   drawAllImages(stage, look);
   gl.disable(gl.SCISSOR_TEST);
   stage.tour?.draw(stage, look);
+  gl.flush(); // the card draws while the words are written
 }
 
 /** @param {Stage} stage @param {Placed} one */
