@@ -66,6 +66,7 @@ export function buildBar(stage, actions, tools, more, near) {
     const block = Boolean(box && box.h > 60 && box.w > 110 && width > 560);
     bar.classList.toggle('appca-block', block);
     bar.classList.toggle('appca-narrow', Boolean(box && box.h < 200));
+    bar.classList.toggle('appca-slim', Boolean(box && box.w < 200 && box.h < 360)); // a column of ten classes would be cut off
     bar.hidden = view.compact ? !view.opened : block ? !view.atFit || Boolean(stage.morph) : view.layout.kind === 'triangle' && !view.opened && width > 560 && !view.atFit;
     bar.style.cssText = block && box ? `left:${box.x}px;top:${box.y + 4}px;width:${box.w}px;max-height:${box.h}px` : `width:${stage.width}px`; // also over a second view
     rest.textContent = '';
