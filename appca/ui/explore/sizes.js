@@ -44,6 +44,7 @@ function down({ target, type }) {
 }
 
 function up() {
+  if (!input) return;
   requestAnimationFrame(() => { // the slider has moved by then
     show(); // the page hears of it from the slider itself
     clearInterval(timer);
@@ -73,7 +74,7 @@ export default function follow({ setTriggerValue }) {
   setTimeout(focusAgain, EVERY); // the widgets are there by then
   return () => {
     leaving?.abort();
-    leaving = null;
+    leaving = input = null; // a key that is down when the page is left is released elsewhere
     clearInterval(timer);
   };
 }
