@@ -146,6 +146,21 @@ def test_one_step_of_k_shows_what_was_fitted_and_fetched_ahead(page):
     assert page.evaluate(fetched, ahead["at"] + ahead["meta"]) == before
 
 
+def test_the_canvas_hears_of_a_key_before_it_is_released(page):
+    idle(page)
+    page.evaluate(
+        "window.heard = []; document.addEventListener('appca-size', (e) => heard.push(e.detail))"
+    )
+    slider = page.locator("[class*=st-key-k-] input").first
+    slider.focus()
+    now = int(slider.input_value())
+    page.keyboard.down("ArrowRight")
+    page.wait_for_function("heard.length > 0")
+    page.keyboard.up("ArrowRight")
+    idle(page, 60)
+    assert page.evaluate("heard") == [f"k {now + 1}"]
+
+
 def test_a_rerun_without_a_change_sends_no_scene_again(page):
     page.route("**/near", lambda route: route.abort())  # nothing is fetched ahead meanwhile
     set_k(page, 4)

@@ -32,6 +32,9 @@ function tell() {
   send('moving', { size: widgetOf(input), value: Number(told) });
 }
 
+// The slider tells of its moves only by how it is drawn: while a key is held, too, and before the next frame.
+const moves = new MutationObserver(show);
+
 /** @param {Event} event */
 function down({ target, type }) {
   if (type === 'pointerdown') held = '';
@@ -40,6 +43,7 @@ function down({ target, type }) {
   input = slider.querySelector('input[type="range"]');
   told = drawn = input?.value ?? '';
   clearInterval(timer);
+  if (input) moves.observe(input, { attributes: true, attributeFilter: ['aria-valuetext'] });
   if (type === 'pointerdown') timer = setInterval(tell, EVERY); // a key's value goes to the page at once
 }
 
@@ -48,6 +52,7 @@ function up() {
   requestAnimationFrame(() => { // the slider has moved by then
     show(); // the page hears of it from the slider itself
     clearInterval(timer);
+    moves.disconnect();
     input = null;
   });
 }
@@ -61,8 +66,6 @@ function focusAgain() {
 function listen() {
   const { signal } = leaving = new AbortController();
   for (const type of ['pointerdown', 'keydown']) document.addEventListener(type, down, { capture: true, signal });
-  // A key moves it at once. Not while capturing: React, drawn anew before it has heard, sets the slider back.
-  document.addEventListener('input', show, { signal });
   for (const type of ['pointerup', 'keyup']) document.addEventListener(type, up, { capture: true, signal });
   document.addEventListener('focusin', ({ target }) => { held = widgetOf(target); }, { signal });
 }
@@ -74,6 +77,7 @@ export default function follow({ setTriggerValue }) {
   setTimeout(focusAgain, EVERY); // the widgets are there by then
   return () => {
     leaving?.abort();
+    moves.disconnect();
     leaving = input = null; // a key that is down when the page is left is released elsewhere
     clearInterval(timer);
   };
