@@ -11,7 +11,8 @@ import { rgb } from './theme.js';
 /** @typedef {import('./stage.js').Stage} Stage @typedef {import('./gl/points.js').Look} Look @typedef {import('./layout/place.js').Placed} Placed @typedef {import('./layout/view.js').View} View */
 
 const DIRECT = 20000; // points drawn anew in every frame; of more, a layer is carried along
-const FEW = 60000; // points drawn anew all the same where the layer would be scaled, and all at once
+const FEW = 60000; // points drawn anew all the same where the layer would be scaled
+const ONCE = 100000; // points of a layer drawn at once
 const SAMPLE = 0.03; // points a pixel of what is shown at once when colours or the selection changed; the rest follows
 const PART = 'sample ';
 const IMAGES_EVERY = 130; // ms between choices of images while moving
@@ -33,6 +34,7 @@ export function drawFrame(stage) {
   gl.clearColor(...rgb(theme.ground), 1);
   gl.clear(gl.COLOR_BUFFER_BIT);
   const heavy = prepareLayer(stage, look);
+  gl.flush(); // the card draws the points while the rest is prepared
   gl.enable(gl.SCISSOR_TEST);
   Object.assign(stage.stats, { points: 0, whole: true });
   for (const view of views) {
@@ -81,7 +83,7 @@ function prepareLayer(stage, look) {
   const shown = placed.filter((one) => !stage.tour?.hides(one));
   const from = views.map(({ cam }) => ({ ...cam }));
   if (steady && !layerIs(stage, content)) { // a fair sample at once
-    const most = isFew(stage) ? Infinity : SAMPLE * shown.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
+    const most = total * look.dpr <= ONCE ? Infinity : SAMPLE * shown.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
     const under = most < total && layer.key.startsWith(`${shape}|`) && layer.key.endsWith(`|${cams}`) ? shown : [];
     layer.quick(most < total ? `${content}${PART}|${cams}` : key, jobsOf(shown, most), look, from, under);
   }

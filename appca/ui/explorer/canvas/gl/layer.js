@@ -123,6 +123,9 @@ export class Layer {
     gl.useProgram(blit.program);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, this.sheets[0].texture);
+    const filter = to.w === from.w ? gl.NEAREST : gl.LINEAR; // unscaled, pixels fall on pixels
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, filter);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, filter);
     gl.uniform1i(blit.at.uLayer, 0);
     gl.uniform1f(blit.at.uStrength, strength);
     const [kx, ky] = [from.w / to.w, from.h / to.h];
