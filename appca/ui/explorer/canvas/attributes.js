@@ -9,6 +9,7 @@ const counted = new WeakMap();
 export function tell(stage) {
   const { root, stats, rows, views: [view] } = stage;
   const { layout, opened } = view;
+  root.classList.remove('appca-blank');
   Object.assign(root.dataset, {
     points: layout.panels.reduce((sum, { count }) => sum + count, 0), rows: different(layout, rows.count), panels: layout.panels.length,
     thumbnails: stats.images, selected: rows.selected, renders: stats.renders, frameMs: stats.ms.toFixed(2), theme: stage.dark ? 'dark' : 'light',

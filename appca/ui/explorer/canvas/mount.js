@@ -23,14 +23,13 @@ import { drawHeaders, Pictures } from './text/headers.js';
 import { drawLabels, placeLabels } from './text/labels.js';
 import { drawMini } from './text/minimap.js';
 import { drawAxes, drawNames } from './text/names.js';
-import { occupancyOf } from './text/occupancy.js';
 import { ahead, update } from './update.js';
 
 /** @typedef {ReturnType<typeof mount>} Handle */
 
 /** @param {HTMLElement} element @param {import('./types.js').Input} input @param {import('./types.js').Callbacks} [callbacks] */
 export function mount(element, input, callbacks = {}) {
-  element.classList.add('appca-explorer');
+  element.classList.add('appca-explorer', 'appca-blank');
   element.dataset.theme = input.options?.theme ?? 'light';
   const stage = new Stage(element, input, callbacks);
   const { meta, options } = stage;
@@ -68,11 +67,10 @@ export function mount(element, input, callbacks = {}) {
     drawNames, drawAxes, drawGhosts, () => drawRings(stage, ringed), () => drawLabels(stage, labels), () => drawHeaders(stage, pictures), () => drawMini(stage, near), () => drawPath(stage, gestures.path), bar.follow,
   );
   let ringed = ringedRows(stage);
-  stage.settled.push(() => { labels = placeLabels(stage, occupancyOf(stage)); ringed = ringedRows(stage); });
+  stage.settled.push(() => { labels = placeLabels(stage); ringed = ringedRows(stage); });
   stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
   stage.canvas.addEventListener('webglcontextrestored', () => stage.restore());
   const reduced = matchMedia('(prefers-reduced-motion: reduce)');
-  stage.tweens.fade = () => [stage.canvas, stage.over].forEach((one) => one.animate([{ opacity: 0.2 }, { opacity: 1 }], 120));
   stage.tweens.reduced = reduced.matches;
   reduced.addEventListener('change', () => { stage.tweens.reduced = reduced.matches; });
   const sizes = new ResizeObserver(() => stage.resize());

@@ -10,15 +10,13 @@ export class Tweens {
   constructor() {
     /** @type {Map<string, {start: number, ms: number, step: (t: number) => void, done?: () => void}>} */
     this.running = new Map();
-    this.reduced = false; // motion: what would move fades in where it ends
-    this.fade = () => {};
+    this.reduced = false; // motion: what would move stands at once where it ends
   }
 
   /** @param {string} name @param {number} ms @param {(t: number) => void} step from 0 to 1 @param {() => void} [done] */
   start(name, ms, step, done) {
     if (this.reduced) {
       this.running.delete(name);
-      this.fade();
       step(1);
       done?.();
       return;

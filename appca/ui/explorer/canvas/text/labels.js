@@ -1,21 +1,24 @@
 /** Words inside plots, placed when the picture rests where neither data nor other words are: sign cells, clusters, what lies beyond. */
 
 import { axesOf } from '../layout/open.js';
-import { countsOf, mostly, ranked } from '../scene/counts.js';
+import { codesIn, countsOf, mostly, ranked } from '../scene/counts.js';
 import { countOf, grouped } from '../scene/names.js';
 import { HIDDEN } from '../scene/rows.js';
 import { cssOf } from '../theme.js';
 import { pointToPage } from '../layout/place.js';
+import { occupancyOf } from './occupancy.js';
 import { font, widthOf, write } from './write.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/place.js').Placed} Placed @typedef {import('./occupancy.js').Occupancy} Occupancy @typedef {import('../types.js').Rect} Rect */
 /** @typedef {{key: string, layout: import('../scene/layouts.js').Layout, revision: number, u: number, v: number, lines: {text: string, style: string, colour: string}[], align: CanvasTextAlign, width: number, cell?: number}} Label at a share of the plot */
 
+const SQUARE = 44; // px, in which points of a class are counted
 const LARGE = 250; // px of a plot that has words in it
 
-/** @param {Stage} stage @param {Occupancy} room @returns {Label[]} */
-export function placeLabels(stage, room) {
+/** @param {Stage} stage @returns {Label[]} */
+export function placeLabels(stage) {
   const large = stage.placed.filter((one) => Math.min(one.plot.w, one.plot.h) > LARGE && one.strength > 0.9 && !stage.tour?.hides(one));
+  const room = occupancyOf(stage, large);
   return large.flatMap((one) => [...(one.part.layout.kind === 'map' || one.panel.other ? [] : signCells(stage, one, room)), ...clusters(stage, one, room), ...beyond(stage, one, room)]);
 }
 
@@ -62,10 +65,11 @@ function clusters(stage, one, room) {
   const { context, rows, colouring, palette } = stage;
   if (colouring?.kind !== 'category') return [];
   const { classes } = countsOf(one.part.layout, one.panel, rows, one.range);
-  const many = ranked(classes).filter(([code, count]) => code < colouring.names.length && count > 0.04 * one.panel.count).slice(0, 14);
-  return many.flatMap(([code]) => {
-    const at = densest(stage, one, code);
-    if (!at) return [];
+  const many = ranked(classes).filter(([code, count]) => code < colouring.names.length && count > 0.04 * one.panel.count).slice(0, 14).map(([code]) => code);
+  const middles = densest(stage, one, many);
+  return many.flatMap((code, i) => {
+    const [x, y] = middles[i];
+    if (Number.isNaN(x)) return []; // none is seen
     const style = font(13, 650);
     const text = colouring.names[code];
     const w = widthOf(context, text, style);
@@ -73,7 +77,7 @@ function clusters(stage, one, room) {
     for (let far = 10; far < 110; far += 9) {
       for (let turn = 0; turn < 16; turn += 1) {
         const angle = (turn / 16) * 2 * Math.PI - Math.PI / 2;
-        places.push({ x: at[0] + Math.cos(angle) * far - w / 2, y: at[1] + Math.sin(angle) * far - 8, w, h: 15 });
+        places.push({ x: x + Math.cos(angle) * far - w / 2, y: y + Math.sin(angle) * far - 8, w, h: 15 });
       }
     }
     const found = room.take(places, one.plot);
@@ -81,26 +85,34 @@ function clusters(stage, one, room) {
   });
 }
 
-/** @param {Stage} stage @param {Placed} one @param {number} code @returns {[number, number] | null} */
-function densest(stage, one, code) {
-  const { part: { layout }, panel, plot } = one;
-  const bins = new Map();
+/** Where on the page each of some classes is densest: the middle of its points in the fullest square. @param {Stage} stage @param {Placed} one @param {number[]} wanted codes @returns {[number, number][]} */
+function densest({ rows: { codes, flags } }, one, wanted) {
+  const { part: { layout }, panel, plot, view: { rect } } = one;
+  const [left, top] = [Math.max(plot.x, rect.x), Math.max(plot.y, rect.y)]; // of what is seen
+  const columns = Math.max(0, Math.ceil((Math.min(plot.x + plot.w, rect.x + rect.w) - left) / SQUARE));
+  const lines = Math.max(0, Math.ceil((Math.min(plot.y + plot.h, rect.y + rect.h) - top) / SQUARE));
+  const place = new Int32Array(codesIn(codes)).fill(-1);
+  wanted.forEach((code, i) => { place[code] = i * columns * lines; });
+  const counts = new Uint32Array(wanted.length * columns * lines);
+  const sums = new Float64Array(2 * counts.length);
   const step = Math.max(1, Math.floor(panel.count / 20000));
-  let best = null;
-  let most = 1;
   for (let i = panel.start; i < panel.start + panel.count; i += step) {
     const row = layout.rows[i];
-    if (stage.rows.codes[row] !== code || stage.rows.flags[row] & HIDDEN) continue;
-    const [px, py] = pointToPage(one, layout.xy[2 * i], layout.xy[2 * i + 1]);
-    const key = 4096 * Math.floor(px / 44) + Math.floor(py / 44);
-    const bin = bins.get(key) ?? { n: 0, x: 0, y: 0 };
-    bins.set(key, bin);
-    bin.n += 1;
-    bin.x += px;
-    bin.y += py;
-    if (bin.n > most && px > plot.x && px < plot.x + plot.w) { most = bin.n; best = bin; }
+    const own = place[codes[row]];
+    if (own < 0 || flags[row] & HIDDEN) continue;
+    const [x, y] = pointToPage(one, layout.xy[2 * i], layout.xy[2 * i + 1]);
+    const [column, line] = [Math.floor((x - left) / SQUARE), Math.floor((y - top) / SQUARE)];
+    if (column < 0 || line < 0 || column >= columns || line >= lines) continue;
+    const at = own + line * columns + column;
+    counts[at] += 1;
+    sums[2 * at] += x;
+    sums[2 * at + 1] += y;
   }
-  return best && [best.x / best.n, best.y / best.n];
+  return wanted.map((_, i) => {
+    const own = counts.subarray(i * columns * lines, (i + 1) * columns * lines);
+    const at = i * columns * lines + own.indexOf(Math.max(...own));
+    return [sums[2 * at] / counts[at], sums[2 * at + 1] / counts[at]];
+  });
 }
 
 /** How many points lie beyond an edge. @param {Stage} stage @param {Placed} one @param {Occupancy} room @returns {Label[]} */

@@ -1,6 +1,7 @@
 /** Which parts of the page have data on them, and the one placer that gives words their room. */
 
 import { imagesShown } from '../draw.js';
+import { pointsIn } from '../gl/points.js';
 import { ghosts } from './ghosts.js';
 
 /** @typedef {import('../types.js').Rect} Rect @typedef {import('../stage.js').Stage} Stage */
@@ -54,12 +55,11 @@ export class Occupancy {
   }
 }
 
-/** What the picture has where, now. @param {Stage} stage */
-export function occupancyOf(stage) {
+/** What the picture has where, now. @param {Stage} stage @param {import('../layout/place.js').Placed[]} [placed] the panels looked at */
+export function occupancyOf(stage, placed = stage.placed) {
   const found = new Occupancy(stage.width, stage.height);
-  const total = stage.placed.reduce((sum, { panel }) => sum + panel.count, 0);
-  const share = Math.min(1, SAMPLE / Math.max(1, total));
-  for (const { part: { layout }, panel, plot, range } of stage.placed) {
+  const share = Math.min(1, SAMPLE / Math.max(1, pointsIn(placed)));
+  for (const { part: { layout }, panel, plot, range } of placed) {
     const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
     const end = panel.start + Math.ceil(panel.count * share);
     for (let i = panel.start; i < end; i += 1) {
@@ -67,7 +67,7 @@ export function occupancyOf(stage) {
       if (dx >= -1 && dy >= -1 && dx <= plot.w + 1 && dy <= plot.h + 1) found.add(plot.x + dx, plot.y + plot.h - dy);
     }
   }
-  const by = new Map(stage.placed.map((one) => [one.part.base + one.panel.index, one]));
+  const by = new Map(placed.map((one) => [one.part.base + one.panel.index, one]));
   for (const { wanted, px } of imagesShown(stage)) {
     wanted.panel.forEach((key, i) => {
       const one = by.get(key);
