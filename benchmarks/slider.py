@@ -43,7 +43,8 @@ WATCH = """() => {
     if (move.pressed && scene !== move.shown) {
       move.first ||= performance.now();
       if (settled === 'yes' && drawn === 'all') {
-        Object.assign(move, { shown: scene, last: performance.now() });
+        move.shown = scene;
+        requestAnimationFrame(() => { move.last = performance.now(); }); // after it was drawn
       }
     }
     requestAnimationFrame(look);
