@@ -13,8 +13,16 @@ import pytest
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 
+from appca.ui.explorer.bundle import closed_bundle
 from appca.ui.explorer.parcels import Parcels
-from appca.ui.explorer.routes import MOST_ROWS, Delivery, RowQuestions, SessionKeys
+from appca.ui.explorer.routes import (
+    HOST,
+    MOST_ROWS,
+    SCRIPT,
+    Delivery,
+    RowQuestions,
+    SessionKeys,
+)
 
 HERE = "http://127.0.0.1:8501"
 SECRET = b"of this installation"
@@ -171,6 +179,15 @@ def test_a_page_of_this_server_gets_what_it_asks_for(place):
     said = place.post(rows(7, 0, 7))
     assert json.loads(said.content) == {"ids": ["7", "0", "7"]}
     assert said.headers["cache-control"] == "no-store"
+
+
+def test_the_code_is_for_all_under_its_own_name_only(place):
+    answer = place.get(SCRIPT, X_Appca_Key="")
+    assert (answer.status_code, answer.content.decode()) == (200, closed_bundle(HOST))
+    assert answer.headers["content-type"].startswith("text/javascript")
+    assert "immutable" in answer.headers["cache-control"]
+    other = f"{'0' * 16}.js"
+    assert [place.get(other, X_Appca_Key=key).status_code for key in ("", place.key)] == [403, 404]
 
 
 def test_a_range_of_any_size_gets_the_whole_once(place):

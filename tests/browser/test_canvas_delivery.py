@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from appca.ui.explorer.routes import SCRIPT
 from tests.browser.conftest import ROOT
 
 pytestmark = pytest.mark.browser
@@ -49,7 +50,7 @@ def test_a_scene_is_fetched_once_kept_over_a_reload_and_given_to_nobody_else(ser
 def test_the_app_itself_serves_the_routes(serve):
     address = urlsplit(serve(ROOT / "app.py").url)
     connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
-    for path, status in ((f"/canvas/{'0' * 32}", 403), ("/data", 200)):
+    for path, status in ((f"/canvas/{'0' * 32}", 403), (f"/canvas/{SCRIPT}", 200), ("/data", 200)):
         connection.request("GET", path)
         answer = connection.getresponse()
         answer.read()

@@ -174,6 +174,24 @@ def test_a_rerun_without_a_change_sends_no_scene_again(page):
     assert page.evaluate(asked) == before
 
 
+def test_the_websocket_carries_no_code_with_another_k(page):
+    window = page.context.new_page()
+    sizes: list[int] = []
+    window.on(
+        "websocket",
+        lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))),
+    )
+    window.goto(page.url)
+    settled(window)
+    idle(window, 60)
+    sizes.clear()
+    k = int(window.locator("[class*=st-key-k_typed-] input").input_value())
+    set_k(window, 5 if k == 4 else 4)
+    assert sizes
+    assert max(sizes) < 30_000
+    window.close()
+
+
 @pytest.mark.parametrize("width", [1440, 900, 390])
 def test_the_picture_fills_the_window_and_nothing_pushes_it(visit, page, width):
     narrow = visit(page.url, width=width, height=844).page

@@ -2,6 +2,7 @@
 
 import base64
 import logging
+import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
@@ -11,7 +12,7 @@ from msgspec import Meta
 
 from appca.data.dataset import Dataset
 from appca.storage.schema import FromOne, fitted
-from appca.ui.explorer import bundle, serving
+from appca.ui.explorer import bundle, routes, serving
 from appca.ui.explorer.scenes import PageScene
 from appca.ui.session import selection
 from appca.ui.session.callbacks import guarded
@@ -21,10 +22,11 @@ TITLES = {"subspaces": "Subspaces", "pairs": "Pairs", "pca": "PCA", "umap": "UMA
 _canvas = st.components.v2.component(
     "appca_canvas",
     html="<div class='appca-canvas-box'></div>",
-    js=bundle.closed_bundle(FOLDER / "host.js"),
+    js=(FOLDER / "loader.js").read_text(encoding="utf-8").replace("NAME", routes.SCRIPT),
     css=(FOLDER / "canvas.css").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
+SENT_S = 0.02  # Streamlit sends what a page has so far every 0.01 s
 log = logging.getLogger(__name__)
 
 
@@ -108,6 +110,9 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         on_layout_change=on_other_layout,
         on_lost_change=lambda: None,  # a state is there only with a reaction to it
     )
+    if st.session_state.get(f"{key}-shown") != scene.key:
+        st.session_state[f"{key}-shown"] = scene.key
+        time.sleep(SENT_S)  # on its way before the rest of the page, with which the browser is busy
 
 
 def _packed(mask: np.ndarray | None) -> str | None:
