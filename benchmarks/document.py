@@ -217,8 +217,9 @@ SECTIONS = (
     Section(
         "slider",
         "From a move of the slider to the picture",
-        "MNIST on Explore, Chromium with WebGL by software; from the key to the complete picture "
-        "of the final fit. Medians over the moves of K and L.",
+        "MNIST on Explore, Chromium with WebGL by software; from the key to the frame after the "
+        "complete picture of the final fit, which waits for the raster. Medians over the moves of "
+        "K and L.",
         "python -m benchmarks.slider",
         app_readings.slider_lines,
         app_readings.slider_reading,

@@ -112,8 +112,15 @@ def test_targets_are_met_up_to_their_limits():
     ]
     pass_rows = [{"data": DIGITS.name, "ratio": 1.4142, "ratio_clock": 1.2}]
     moves = [
-        {"digits": 10_000, "moved": "K", "ahead": ahead, "server_s": server, "browser_s": 0.5}
-        for ahead, server in ((False, 0.1), (False, 0.2), (False, 9.0), (True, 9.0))
+        {"digits": 10_000, "motion": motion, "ahead": ahead, "server_s": server, "browser_s": 0.5}
+        for motion, ahead, server in (
+            ("reduce", False, 0.05),
+            ("reduce", False, 0.1),
+            ("reduce", False, 9.0),
+            ("reduce", True, 9.0),
+            ("no-preference", False, 9.0),
+            ("no-preference", False, 9.0),
+        )
     ]
     found = targets({"table": rows, "passes": pass_rows, "long": long_rows, "slider": moves})
     assert [target.cells()[1:] for target in found] == [
@@ -123,7 +130,8 @@ def test_targets_are_met_up_to_their_limits():
         ("at least 10", "4", "no"),
         ("at most 0.05", "0.0512", "no"),
         ("no larger", "0.05, 0.06", "yes"),
-        ("1 s", "0.7 s", "yes"),
+        ("0.6 s", "0.6 s", "yes"),
+        ("0.1 s", "9.5 s", "no"),
     ]
 
 
