@@ -68,8 +68,9 @@ function clusters(stage, one, room) {
   const many = ranked(classes).filter(([code, count]) => code < colouring.names.length && count > 0.04 * one.panel.count).slice(0, 14).map(([code]) => code);
   const middles = densest(stage, one, many);
   return many.flatMap((code, i) => {
-    const [x, y] = middles[i];
-    if (Number.isNaN(x)) return []; // none is seen
+    const middle = middles[i];
+    if (!middle) return [];
+    const [x, y] = middle;
     const style = font(13, 650);
     const text = colouring.names[code];
     const w = widthOf(context, text, style);
@@ -85,7 +86,7 @@ function clusters(stage, one, room) {
   });
 }
 
-/** Where on the page each of some classes is densest: the middle of its points in the fullest square. @param {Stage} stage @param {Placed} one @param {number[]} wanted codes @returns {[number, number][]} */
+/** Where on the page each of some classes is densest: the middle of its points in the fullest square. @param {Stage} stage @param {Placed} one @param {number[]} wanted codes @returns {([number, number] | null)[]} null where no two are close */
 function densest({ rows: { codes, flags } }, one, wanted) {
   const { part: { layout }, panel, plot, view: { rect } } = one;
   const [left, top] = [Math.max(plot.x, rect.x), Math.max(plot.y, rect.y)]; // of what is seen
@@ -111,7 +112,7 @@ function densest({ rows: { codes, flags } }, one, wanted) {
   return wanted.map((_, i) => {
     const own = counts.subarray(i * columns * lines, (i + 1) * columns * lines);
     const at = i * columns * lines + own.indexOf(Math.max(...own));
-    return [sums[2 * at] / counts[at], sums[2 * at + 1] / counts[at]];
+    return counts[at] > 1 ? [sums[2 * at] / counts[at], sums[2 * at + 1] / counts[at]] : null;
   });
 }
 
