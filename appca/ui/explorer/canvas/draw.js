@@ -73,7 +73,10 @@ function direct(stage, placed, look, budget) {
 function prepareLayer(stage, look) {
   const { layer, placed, rows, views } = stage;
   const total = pointsIn(placed);
-  if (total * look.dpr <= DIRECT || stage.morph) return '';
+  if (total * look.dpr <= DIRECT || stage.morph) {
+    layer.building = ''; // of what is not shown any more
+    return '';
+  }
   const shape = `${stage.width} ${stage.height} ${look.dpr} ${views.map((view) => `${view.layout.name} ${view.layout.revision} ${view.rect.x} ${view.opened ? `${view.opened.panel} ${view.opened.range}` : ''}`)}`;
   const cams = views.map(({ cam }) => `${cam.x} ${cam.y} ${cam.k}`).join();
   const content = `${shape}|${rows.codesChanged} ${rows.flagsChanged} ${stage.only} ${stage.dark} ${stage.colouringName} ${stage.tour ? 'tour' : ''} ${JSON.stringify(stage.options.filter ?? '')}|`;
