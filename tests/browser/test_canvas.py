@@ -283,7 +283,8 @@ def test_a_seeded_robot_leaves_no_error_and_the_selection_it_knows(page, steps):
 def test_a_view_of_few_points_settles_though_many_were_being_drawn(page):
     settle(page)
     page.evaluate("canvas.stage.layer.building = 'of many'; canvas.stage.moved()")
-    settle(page)
+    assert settle(page)["drawn"] == "all"
+    assert page.evaluate("canvas.stage.layer.building") == ""
 
 
 def test_the_table_for_screen_readers_lists_the_panels(page):

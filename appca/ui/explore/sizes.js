@@ -26,7 +26,6 @@ function show() {
 }
 
 function tell() {
-  show();
   if (!input || input.value === told || document.querySelector(BUSY)) return;
   told = input.value;
   send('moving', { size: widgetOf(input), value: Number(told) });
@@ -50,7 +49,6 @@ function down({ target, type }) {
 function up() {
   if (!input) return;
   requestAnimationFrame(() => { // the slider has moved by then
-    show(); // the page hears of it from the slider itself
     clearInterval(timer);
     moves.disconnect();
     input = null;
