@@ -1,7 +1,14 @@
 /** What the browser tests ask of the canvas on the page; the page has `canvas`, `load`, `mount` and `told`. */
 
-const selectedRows = ({ rows }) => [...rows.flags.keys()].filter((row) => rows.flags[row] & 1).sort().join();
-const frame = () => new Promise((done) => { requestAnimationFrame(done); });
+const selectedRows = ({ rows }) =>
+  [...rows.flags.keys()]
+    .filter((row) => rows.flags[row] & 1)
+    .sort()
+    .join();
+const frame = () =>
+  new Promise((done) => {
+    requestAnimationFrame(done);
+  });
 
 /** Back to all panels with nothing selected. */
 export async function start() {
@@ -33,14 +40,22 @@ export function endOfTour(from, to) {
   const { stage } = canvas;
   canvas.tour(from, to, 1);
   stage.draw();
-  const { raw, rows, members, frame: { x, y }, range, b } = stage.tour;
+  const {
+    raw,
+    rows,
+    members,
+    frame: { x, y },
+    range,
+    b,
+  } = stage.tour;
   const { layout } = stage.views[0];
   const along = (axis, i) => axis.reduce((sum, value, k) => sum + value * raw[4 * i + k], 0);
   let worst = 0;
   rows.forEach((row, i) => {
     if (!(members[i] & 2)) return;
     const at = layout.rows.indexOf(row, b.start);
-    const far = Math.abs(along(x, i) - layout.xy[2 * at]) + Math.abs(along(y, i) - layout.xy[2 * at + 1]);
+    const far =
+      Math.abs(along(x, i) - layout.xy[2 * at]) + Math.abs(along(y, i) - layout.xy[2 * at + 1]);
     worst = Math.max(worst, far);
   });
   return [worst, range.every((value, k) => value === b.own[k])];
@@ -50,8 +65,14 @@ export function loseContext() {
   const { stage } = canvas;
   const lose = stage.gpu.gl.getExtension('WEBGL_lose_context');
   return new Promise((done) => {
-    stage.canvas.addEventListener('webglcontextrestored', () => setTimeout(done, 0), { once: true });
-    stage.canvas.addEventListener('webglcontextlost', () => setTimeout(() => lose.restoreContext(), 0), { once: true });
+    stage.canvas.addEventListener('webglcontextrestored', () => setTimeout(done, 0), {
+      once: true,
+    });
+    stage.canvas.addEventListener(
+      'webglcontextlost',
+      () => setTimeout(() => lose.restoreContext(), 0),
+      { once: true },
+    );
     lose.loseContext();
   });
 }
@@ -62,9 +83,14 @@ export function openedPoint(panel) {
   canvas.actions.open(stage.views[0], panel);
   stage.tweens.tick(performance.now() + 999);
   stage.settle();
-  const { plot, range, panel: { start } } = stage.placed.find(({ open }) => open);
+  const {
+    plot,
+    range,
+    panel: { start },
+  } = stage.placed.find(({ open }) => open);
   const { xy } = stage.views[0].layout;
-  const share = (axis) => (xy[2 * start + axis] - range[2 * axis]) / (range[2 * axis + 1] - range[2 * axis]);
+  const share = (axis) =>
+    (xy[2 * start + axis] - range[2 * axis]) / (range[2 * axis + 1] - range[2 * axis]);
   return [plot.x + share(0) * plot.w, plot.y + plot.h - share(1) * plot.h];
 }
 
@@ -83,7 +109,12 @@ export function overlappingWords() {
   stage.draw();
   delete context.fillText;
   const over = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
-  return words.flatMap((a, i) => words.slice(i + 1).filter((b) => over(a, b)).map((b) => `${a.text} / ${b.text}`));
+  return words.flatMap((a, i) =>
+    words
+      .slice(i + 1)
+      .filter((b) => over(a, b))
+      .map((b) => `${a.text} / ${b.text}`),
+  );
 }
 
 /** Mount and destroy more often than a browser keeps contexts. */
@@ -103,24 +134,49 @@ export async function mountOften(name) {
 /** Random gestures; the selection the robot knows of and the one that is. */
 export async function robot(seed, steps) {
   let state = seed;
-  const random = () => (state = Math.imul(state, 1664525) + 1013904223 >>> 0) / 4294967296;
+  const random = () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 4294967296;
   const below = (count) => Math.floor(count * random());
   const { stage } = canvas;
   let known = '';
   const acts = [
     (view) => canvas.actions.zoom(view, 0.5 + 1.5 * random()),
     (view) => canvas.actions.home(view),
-    () => { canvas.select(Array.from({ length: 5 }, () => below(stage.rows.count))); known = selectedRows(stage); },
+    () => {
+      canvas.select(Array.from({ length: 5 }, () => below(stage.rows.count)));
+      known = selectedRows(stage);
+    },
     (view) => canvas.actions.open(view, below(view.layout.panels.length)),
-    (view) => view.opened?.groups[0] && canvas.actions.tour(view, view.opened.groups[0].panels[0], random()),
+    (view) =>
+      view.opened?.groups[0] &&
+      canvas.actions.tour(view, view.opened.groups[0].panels[0], random()),
     () => canvas.morph(['subspaces', 'pca'][below(2)]),
-    () => canvas.update({ options: { theme: ['dark', 'light'][below(2)], colouring: ['other', 'component:2'][below(2)] } }),
-    () => { stage.root.style.width = `${700 + below(300)}px`; },
+    () =>
+      canvas.update({
+        options: {
+          theme: ['dark', 'light'][below(2)],
+          colouring: ['other', 'component:2'][below(2)],
+        },
+      }),
+    () => {
+      stage.root.style.width = `${700 + below(300)}px`;
+    },
     () => canvas.update({ options: { beside: ['pca', '', ''][below(3)] } }),
-    () => { canvas.actions.click(below(600), below(600), 'add'); known = selectedRows(stage); },
-    (view) => { canvas.actions.lasso(view, Array.from({ length: 6 }, () => [below(700), below(700)]), 'add'); known = selectedRows(stage); },
+    () => {
+      canvas.actions.click(below(600), below(600), 'add');
+      known = selectedRows(stage);
+    },
+    (view) => {
+      canvas.actions.lasso(
+        view,
+        Array.from({ length: 6 }, () => [below(700), below(700)]),
+        'add',
+      );
+      known = selectedRows(stage);
+    },
     async () => canvas.update(await load(['two', 'six', 'three'][below(3)])), // K and L move
-    (view) => { canvas.actions.filter([{}, { components: [below(5)] }, { certainty: random() }][below(3)]); },
+    (view) => {
+      canvas.actions.filter([{}, { components: [below(5)] }, { certainty: random() }][below(3)]);
+    },
     () => document.querySelector('[title^="Tour"], [title^="Stop"]').click(),
     () => canvas.update({ options: { ghosts: below(2) === 1 } }),
     (view) => canvas.actions.flyTo(view, { ...view.home, k: view.home.k * (1 + 30 * random()) }),

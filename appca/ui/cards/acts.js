@@ -14,9 +14,17 @@ const LONGEST = 40; // letters of a name
 export default function follow({ data, parentElement, setTriggerValue }) {
   listening.get(parentElement)?.();
   const pressed = (/** @type {Event} */ event) => {
-    const place = event.target instanceof Element ? event.target.closest(`.st-key-${data.of} [data-act]`) : null;
+    const place =
+      event.target instanceof Element
+        ? event.target.closest(`.st-key-${data.of} [data-act]`)
+        : null;
     if (!(place instanceof HTMLElement)) return;
-    const send = (text = '') => setTriggerValue('act', { act: place.dataset.act ?? '', value: place.dataset.value ?? '', text });
+    const send = (text = '') =>
+      setTriggerValue('act', {
+        act: place.dataset.act ?? '',
+        value: place.dataset.value ?? '',
+        text,
+      });
     if (place.dataset.name === undefined) send();
     else rename(place, send);
   };

@@ -43,7 +43,16 @@ function begun(root, data, old) {
   const m = all.length / Math.max(1, data.parts.length);
   const patterns = data.parts.map((_, k) => all.subarray(k * m, (k + 1) * m));
   const pair = old?.pair ?? /** @type {[number, number]} */ ([...data.pair]);
-  return { data, root, patterns, average: floats(data.average), scores: floats(data.cloud.scores), codes: bytes(data.cloud.codes), z: old?.z ?? [...data.start], pair };
+  return {
+    data,
+    root,
+    patterns,
+    average: floats(data.average),
+    scores: floats(data.cloud.scores),
+    codes: bytes(data.cloud.codes),
+    z: old?.z ?? [...data.start],
+    pair,
+  };
 }
 
 /** The parts of the page, once a fit or start. @param {Steer} steer */
@@ -57,7 +66,11 @@ function build(steer) {
   plane.setAttribute('aria-hidden', 'true'); // the sliders say and do the same
   pad.append(chosen, plane, node('div', 'ca-steer-hint', 'Drag anywhere in the panel.'));
   const seen = node('div', 'ca-steer-seen');
-  seen.append(node('canvas', 'ca-steer-image'), node('div', 'ca-steer-bars'), node('div', 'ca-steer-sum'));
+  seen.append(
+    node('canvas', 'ca-steer-image'),
+    node('div', 'ca-steer-bars'),
+    node('div', 'ca-steer-sum'),
+  );
   if (data.given) seen.append(beside(data.given, data.from));
   const reset = node('button', 'ca-steer-reset', `Back to ${data.from}`);
   reset.addEventListener('click', () => set(steer, data.start));
@@ -84,7 +97,9 @@ function beside(source, name) {
 function axis(steer, which) {
   const label = node('label', '', which ? 'Up: ' : 'Across: ');
   const select = document.createElement('select');
-  steer.data.parts.forEach((part, k) => select.append(new Option(named(part), String(k), false, k === steer.pair[which])));
+  steer.data.parts.forEach((part, k) =>
+    select.append(new Option(named(part), String(k), false, k === steer.pair[which])),
+  );
   select.addEventListener('change', () => {
     steer.pair[which] = Number(select.value);
     draw(steer);
@@ -142,9 +157,13 @@ function draw(steer) {
   if (steer.data.image) picture(steer, values, steer.data.image);
   else steer.data.columns.forEach((column, j) => bar(steer, column, j, values[j]));
   plane(steer);
-  steer.root.querySelectorAll('.ca-steer-line').forEach((line, k) => track(steer, /** @type {HTMLElement} */ (line), k));
+  steer.root
+    .querySelectorAll('.ca-steer-line')
+    .forEach((line, k) => track(steer, /** @type {HTMLElement} */ (line), k));
   const used = steer.z.map((z, k) => ({ z, k })).filter(({ z }) => z !== 0);
-  const terms = used.map(({ z, k }) => ` ${z < 0 ? '−' : '+'} ${rounded(Math.abs(z))} × ${named(steer.data.parts[k])}`);
+  const terms = used.map(
+    ({ z, k }) => ` ${z < 0 ? '−' : '+'} ${rounded(Math.abs(z))} × ${named(steer.data.parts[k])}`,
+  );
   text(steer.root, '.ca-steer-sum', `average${terms.join('')}`);
   steer.root.dataset.z = JSON.stringify(steer.z);
 }
@@ -223,10 +242,13 @@ function plane(steer) {
   const canvas = /** @type {HTMLCanvasElement} */ (steer.root.querySelector('.ca-steer-plane'));
   const ratio = window.devicePixelRatio || 1;
   const side = Math.round(PAD * ratio);
-  if (canvas.width !== side || canvas.height !== side) Object.assign(canvas, { width: side, height: side });
+  if (canvas.width !== side || canvas.height !== side)
+    Object.assign(canvas, { width: side, height: side });
   const pen = canvas.getContext('2d');
   if (!pen) return;
-  const ink = isDark(steer.root) ? { line: '#313d4b', ground: '#161d27', hand: '#6aa9e9' } : { line: '#d5dce5', ground: '#ffffff', hand: '#2f6fb3' };
+  const ink = isDark(steer.root)
+    ? { line: '#313d4b', ground: '#161d27', hand: '#6aa9e9' }
+    : { line: '#d5dce5', ground: '#ffffff', hand: '#2f6fb3' };
   const [a, b] = steer.pair;
   const x = (/** @type {number} */ z) => PAD * (0.5 + z / reach(steer, a) / 2);
   const y = (/** @type {number} */ z) => PAD * (0.5 - z / reach(steer, b) / 2);
@@ -293,6 +315,13 @@ function text(root, where, words) {
 
 /** Whether the page's ground is dark. @param {Element} root */
 function isDark(root) {
-  const hex = getComputedStyle(root).getPropertyValue('--st-background-color').trim().replace('#', '');
-  return hex.length === 6 && parseInt(hex.slice(0, 2), 16) + parseInt(hex.slice(2, 4), 16) + parseInt(hex.slice(4, 6), 16) < 384;
+  const hex = getComputedStyle(root)
+    .getPropertyValue('--st-background-color')
+    .trim()
+    .replace('#', '');
+  return (
+    hex.length === 6 &&
+    parseInt(hex.slice(0, 2), 16) + parseInt(hex.slice(2, 4), 16) + parseInt(hex.slice(4, 6), 16) <
+      384
+  );
 }

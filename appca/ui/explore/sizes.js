@@ -48,7 +48,8 @@ function down({ target, type }) {
 
 function up() {
   if (!input) return;
-  requestAnimationFrame(() => { // the slider has moved by then
+  requestAnimationFrame(() => {
+    // the slider has moved by then
     clearInterval(timer);
     moves.disconnect();
     input = null;
@@ -58,14 +59,23 @@ function up() {
 /** A size that was set otherwise, as by Undo, is another widget: it takes over the focus of the last one. */
 function focusAgain() {
   if (!held || document.activeElement !== document.body) return;
-  for (const place of document.querySelectorAll('.st-key-bar_sizes > *')) if (WIDGET.exec(place.className)?.[1] === held) place.querySelector('input')?.focus();
+  for (const place of document.querySelectorAll('.st-key-bar_sizes > *'))
+    if (WIDGET.exec(place.className)?.[1] === held) place.querySelector('input')?.focus();
 }
 
 function listen() {
-  const { signal } = leaving = new AbortController();
-  for (const type of ['pointerdown', 'keydown']) document.addEventListener(type, down, { capture: true, signal });
-  for (const type of ['pointerup', 'keyup']) document.addEventListener(type, up, { capture: true, signal });
-  document.addEventListener('focusin', ({ target }) => { held = widgetOf(target); }, { signal });
+  const { signal } = (leaving = new AbortController());
+  for (const type of ['pointerdown', 'keydown'])
+    document.addEventListener(type, down, { capture: true, signal });
+  for (const type of ['pointerup', 'keyup'])
+    document.addEventListener(type, up, { capture: true, signal });
+  document.addEventListener(
+    'focusin',
+    ({ target }) => {
+      held = widgetOf(target);
+    },
+    { signal },
+  );
 }
 
 /** What Streamlit calls at every change of the sizes and of the theme. @param {{setTriggerValue: Function}} call */

@@ -4,7 +4,8 @@
  * Streamlit adds an entry to the browser's history with every change of the address. Here only
  * another page, tab or step is one; all else takes the place of the present entry.
  */
-const TYPED = 'input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true]';
+const TYPED =
+  'input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true]';
 const DRAWN = 3000; // milliseconds until the first page has been drawn, if it has not many rows
 const BUSY = '[data-test-script-state=running], .appca-canvas-box:not([data-settled=yes])';
 
@@ -38,7 +39,10 @@ function remember() {
 /** Run the code of widgets, charts (4.7 MB) and tables when the page has been drawn and nothing moves: the first page with one waits for it else. */
 function loadAhead(modules) {
   const own = document.querySelector('script[type=module][src*="static/js/"]');
-  const idle = () => new Promise((now) => { (window.requestIdleCallback ?? setTimeout)(now); }); // Safari has none
+  const idle = () =>
+    new Promise((now) => {
+      (window.requestIdleCallback ?? setTimeout)(now);
+    }); // Safari has none
   const load = async () => {
     if (document.querySelector(BUSY)) {
       setTimeout(load, DRAWN);

@@ -3,7 +3,12 @@ import test from 'node:test';
 
 import { markUnder, maskOf } from '../../../appca/ui/explorer/canvas/input/lasso.js';
 import { countsOf, mostly } from '../../../appca/ui/explorer/canvas/scene/counts.js';
-import { componentCodes, planeCodes, planeColouring, planeOf } from '../../../appca/ui/explorer/canvas/scene/recolour.js';
+import {
+  componentCodes,
+  planeCodes,
+  planeColouring,
+  planeOf,
+} from '../../../appca/ui/explorer/canvas/scene/recolour.js';
 import { setAxes, some } from '../../../appca/ui/explorer/canvas/scene/layouts.js';
 import { withPanels } from '../../../appca/ui/explorer/canvas/scene/other.js';
 import { ticks } from '../../../appca/ui/explorer/canvas/scene/names.js';
@@ -16,21 +21,60 @@ import { paletteBytes } from '../../../appca/ui/explorer/canvas/theme.js';
 /** Six rows, three components, two a row; the pairs list some of the rows only. */
 function input() {
   const buffers = {
-    components: Uint8Array.of(0, 1, 0, 2, 1, 2, 0, 1, 2, 255, 255, 255), scores: Int16Array.of(10, 20, 30, 40, 50, 60, 70, 80, 90, 0, 0, 0),
-    'order.pairs': Uint32Array.of(3, 1, 2), 'order.pca': Uint32Array.of(5), 'map.pca': Uint16Array.of(0, 65535, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5),
-    doubt: Uint8Array.of(255, 100, 255, 255, 255, 255), 'codes.label': Uint8Array.of(0, 1, 1, 0, 2, 2), 'hover.0': new TextEncoder().encode('["ant","Bee","bee fly","cow","dog","eel"]'),
+    components: Uint8Array.of(0, 1, 0, 2, 1, 2, 0, 1, 2, 255, 255, 255),
+    scores: Int16Array.of(10, 20, 30, 40, 50, 60, 70, 80, 90, 0, 0, 0),
+    'order.pairs': Uint32Array.of(3, 1, 2),
+    'order.pca': Uint32Array.of(5),
+    'map.pca': Uint16Array.of(0, 65535, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5),
+    doubt: Uint8Array.of(255, 100, 255, 255, 255, 255),
+    'codes.label': Uint8Array.of(0, 1, 1, 0, 2, 2),
+    'hover.0': new TextEncoder().encode('["ant","Bee","bee fly","cow","dog","eel"]'),
   };
-  const range = [[-100, 100], [-100, 100]];
-  const panel = (components, axes, start, listed, count) => ({ components, axes, start, listed, count, cell: [0, 0], levels: [1], range });
+  const range = [
+    [-100, 100],
+    [-100, 100],
+  ];
+  const panel = (components, axes, start, listed, count) => ({
+    components,
+    axes,
+    start,
+    listed,
+    count,
+    cell: [0, 0],
+    levels: [1],
+    range,
+  });
   const meta = {
-    format: 1, rows: 6, n_active: 2, score_unit: 1, doubt_below: 128, components: [{ number: 1 }, { number: 2 }, { number: 5 }], colourings: { label: { kind: 'category', names: ['a', 'b'], table: ['#ff0000', '#00ff00'] } },
+    format: 1,
+    rows: 6,
+    n_active: 2,
+    score_unit: 1,
+    doubt_below: 128,
+    components: [{ number: 1 }, { number: 2 }, { number: 5 }],
+    colourings: { label: { kind: 'category', names: ['a', 'b'], table: ['#ff0000', '#00ff00'] } },
     layouts: {
-      pairs: { kind: 'triangle', title: 'Pairs', spacing: 0.5, panels: [panel([0, 1], [1, 0], 0, 1, 2), panel([0, 2], [2, 0], 1, 1, 1), panel([1, 2], [2, 1], 2, 1, 1), panel([2], [2], 3, 0, 1), panel([], [], 3, 0, 1)] },
+      pairs: {
+        kind: 'triangle',
+        title: 'Pairs',
+        spacing: 0.5,
+        panels: [
+          panel([0, 1], [1, 0], 0, 1, 2),
+          panel([0, 2], [2, 0], 1, 1, 1),
+          panel([1, 2], [2, 1], 2, 1, 1),
+          panel([2], [2], 3, 0, 1),
+          panel([], [], 3, 0, 1),
+        ],
+      },
       pca: { kind: 'map', title: 'PCA', spacing: 0.5, panels: [panel([], [0, 1], 0, 1, 6)] },
     },
     hover: { ids: null, lines: [{ title: 'Animal', kind: 'text', buffer: 'hover.0' }] },
   };
-  return { meta, buffers: Object.fromEntries(Object.entries(buffers).map(([name, values]) => [name, async () => values.buffer])) };
+  return {
+    meta,
+    buffers: Object.fromEntries(
+      Object.entries(buffers).map(([name, values]) => [name, async () => values.buffer]),
+    ),
+  };
 }
 
 test('rows are in the order of the host', () => {
@@ -43,7 +87,10 @@ test('each row stands in the panels of its pairs, after those that are listed', 
   const { rows, xy, panels } = await scene.layout('pairs');
   assert.deepEqual([...rows], [3, 0, 1, 2, 4, 5]);
   assert.deepEqual([...xy.slice(0, 8)], [80, 70, 20, 10, 40, 30, 60, 50]); // x of the larger component
-  assert.deepEqual(panels.map(({ name }) => name), ['{1,2}', '{1,5}', '{2,5}', '{5}', '{}']);
+  assert.deepEqual(
+    panels.map(({ name }) => name),
+    ['{1,2}', '{1,5}', '{2,5}', '{5}', '{}'],
+  );
   assert.equal(xy[8], 90);
   assert.ok(Math.abs(xy[9]) <= 0.8 * 32768); // spread: it has no second score
 });
@@ -60,7 +107,9 @@ test('a map has all rows, those with images first', async () => {
 test('a buffer that could not be fetched is asked for again', async () => {
   const given = input();
   const { scores } = given.buffers;
-  given.buffers.scores = async () => { throw new Error('gone'); };
+  given.buffers.scores = async () => {
+    throw new Error('gone');
+  };
   const scene = new Scene(given);
   await assert.rejects(scene.open(), /gone/);
   given.buffers.scores = scores;
@@ -90,7 +139,10 @@ test('a selection is replaced, added to, taken from, and packed into bits', () =
 test('any rows are selected as row by row, whatever is hidden, and the bits and the count say the same', () => {
   const rows = new Rows(1003);
   let state = 1;
-  const random = () => { state = (state * 48271) % 2147483647; return state % 3 === 0; };
+  const random = () => {
+    state = (state * 48271) % 2147483647;
+    return state % 3 === 0;
+  };
   rows.filter(() => !random());
   const hidden = [...rows.flags];
   let expected = new Set();
@@ -98,10 +150,18 @@ test('any rows are selected as row by row, whatever is hidden, and the bits and 
     const list = [...rows.flags.keys()].filter(random);
     const seen = list.filter((row) => !hidden[row]);
     if (how === 'replace') expected = new Set();
-    for (const row of seen) if (how === 'subtract') expected.delete(row); else expected.add(row);
+    for (const row of seen)
+      if (how === 'subtract') expected.delete(row);
+      else expected.add(row);
     rows.applyList(list, how);
-    assert.deepEqual([...rows.flags], hidden.map((flags, row) => flags | Number(expected.has(row))));
-    assert.deepEqual([...rows.flags.keys()].filter((row) => (rows.packed[row >> 3] >> (row & 7)) & 1), [...expected].sort((a, b) => a - b));
+    assert.deepEqual(
+      [...rows.flags],
+      hidden.map((flags, row) => flags | Number(expected.has(row))),
+    );
+    assert.deepEqual(
+      [...rows.flags.keys()].filter((row) => (rows.packed[row >> 3] >> (row & 7)) & 1),
+      [...expected].sort((a, b) => a - b),
+    );
     assert.equal(rows.selected, expected.size);
   }
 });
@@ -117,20 +177,49 @@ test('rows that a filter hides are not selected; doubt is read from the scene', 
 
 /** A panel over a hundred points on a grid, drawn on 100 x 100 px at (10, 10). */
 function placed() {
-  const xy = Int16Array.from({ length: 200 }, (_, i) => (i % 2 ? Math.floor(i / 20) : (i / 2) % 10) * 10 + 5);
-  const layout = { name: 'x', revision: 0, rows: Uint32Array.from({ length: 100 }, (_, i) => i), xy };
-  return { part: { layout }, panel: { index: 0, start: 0, count: 100 }, plot: { x: 10, y: 10, w: 100, h: 100 }, range: [0, 100, 0, 100], strength: 1 };
+  const xy = Int16Array.from(
+    { length: 200 },
+    (_, i) => (i % 2 ? Math.floor(i / 20) : (i / 2) % 10) * 10 + 5,
+  );
+  const layout = {
+    name: 'x',
+    revision: 0,
+    rows: Uint32Array.from({ length: 100 }, (_, i) => i),
+    xy,
+  };
+  return {
+    part: { layout },
+    panel: { index: 0, start: 0, count: 100 },
+    plot: { x: 10, y: 10, w: 100, h: 100 },
+    range: [0, 100, 0, 100],
+    strength: 1,
+  };
 }
 
 test('a lasso marks what an exact test of the polygon marks', () => {
-  const path = Array.from({ length: 40 }, (_, k) => [60 + (30 + 12 * Math.sin(k)) * Math.cos(k / 6.37), 60 + 35 * Math.sin(k / 6.37)]);
+  const path = Array.from({ length: 40 }, (_, k) => [
+    60 + (30 + 12 * Math.sin(k)) * Math.cos(k / 6.37),
+    60 + 35 * Math.sin(k / 6.37),
+  ]);
   const hits = new Uint8Array(100);
   markUnder(maskOf(path), [placed()], hits);
-  const inside = (x, y) => path.reduce((odd, [xi, yi], i) => {
-    const [xj, yj] = path[(i + path.length - 1) % path.length];
-    return (yi > y) !== (yj > y) && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi ? !odd : odd;
-  }, false);
-  const edge = (x, y) => path.some(([px, py], i) => { const [qx, qy] = path[(i + 1) % path.length]; const t = Math.max(0, Math.min(1, ((x - px) * (qx - px) + (y - py) * (qy - py)) / ((qx - px) ** 2 + (qy - py) ** 2))); return Math.hypot(x - px - t * (qx - px), y - py - t * (qy - py)) < 1; });
+  const inside = (x, y) =>
+    path.reduce((odd, [xi, yi], i) => {
+      const [xj, yj] = path[(i + path.length - 1) % path.length];
+      return yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi ? !odd : odd;
+    }, false);
+  const edge = (x, y) =>
+    path.some(([px, py], i) => {
+      const [qx, qy] = path[(i + 1) % path.length];
+      const t = Math.max(
+        0,
+        Math.min(
+          1,
+          ((x - px) * (qx - px) + (y - py) * (qy - py)) / ((qx - px) ** 2 + (qy - py) ** 2),
+        ),
+      );
+      return Math.hypot(x - px - t * (qx - px), y - py - t * (qy - py)) < 1;
+    });
   let marked = 0;
   for (let i = 0; i < 100; i += 1) {
     const [x, y] = [10 + (i % 10) * 10 + 5, 110 - (Math.floor(i / 10) * 10 + 5)];
@@ -143,8 +232,20 @@ test('a lasso marks what an exact test of the polygon marks', () => {
 test('a lasso does not mark points beyond the edge of a panel', () => {
   const one = { ...placed(), range: [0, 50, 0, 100] };
   const hits = new Uint8Array(100);
-  markUnder(maskOf([[0, 0], [400, 0], [400, 400], [0, 400]]), [one], hits);
-  assert.equal(hits.reduce((a, b) => a + b), 50);
+  markUnder(
+    maskOf([
+      [0, 0],
+      [400, 0],
+      [400, 400],
+      [0, 400],
+    ]),
+    [one],
+    hits,
+  );
+  assert.equal(
+    hits.reduce((a, b) => a + b),
+    50,
+  );
 });
 
 test('sign cells and points beyond an edge are counted once', () => {
@@ -153,7 +254,10 @@ test('sign cells and points beyond an edge are counted once', () => {
   const rows = new Rows(100);
   rows.codes = Uint8Array.from({ length: 100 }, (_, i) => (i % 10 < 5 ? 1 : 4));
   const { cells, beyond } = countsOf(one.part.layout, one.panel, rows, [-40, 40, -50, 50]);
-  assert.deepEqual(cells.map(({ count }) => count), [25, 25, 25, 25]);
+  assert.deepEqual(
+    cells.map(({ count }) => count),
+    [25, 25, 25, 25],
+  );
   assert.deepEqual(beyond, [10, 10, 0, 0]);
   assert.equal(mostly(cells[0], ['0', '1', '2', '3', '4']), 'mostly 1s');
   assert.equal(mostly(cells[1], ['no', 'cat', 'c', 'd', 'dog']), 'mostly dog');
@@ -174,17 +278,33 @@ test('words get a place without words and data, or none', () => {
 });
 
 test('a set of components is read in every way it is written', () => {
-  for (const text of ['2,5', '{2,5}', '5 2', '2 and 5', '{5; 2}']) assert.deepEqual(setOf(text), [2, 5]);
+  for (const text of ['2,5', '{2,5}', '5 2', '2 and 5', '{5; 2}'])
+    assert.deepEqual(setOf(text), [2, 5]);
   assert.equal(setOf('5'), null);
   assert.equal(setOf('2 ants'), null);
 });
 
 test('a search finds panels by number, rows, classes and values', async () => {
   const scene = await new Scene(input()).open();
-  const stage = { scene, meta: { ...scene.meta, layouts: { other: scene.meta.layouts.pairs, ...scene.meta.layouts } }, rows: new Rows(6), colouring: scene.meta.colourings.label, views: [{ layout: { name: 'pairs' } }] };
-  assert.deepEqual((await find(stage, '5,2')).map(({ target }) => target), [{ layout: 'pairs', panel: 2 }]); // in the layout that is shown
+  const stage = {
+    scene,
+    meta: { ...scene.meta, layouts: { other: scene.meta.layouts.pairs, ...scene.meta.layouts } },
+    rows: new Rows(6),
+    colouring: scene.meta.colourings.label,
+    views: [{ layout: { name: 'pairs' } }],
+  };
+  assert.deepEqual(
+    (await find(stage, '5,2')).map(({ target }) => target),
+    [{ layout: 'pairs', panel: 2 }],
+  ); // in the layout that is shown
   assert.deepEqual((await find(stage, '4'))[0].target, { row: 4 });
-  assert.deepEqual((await find(stage, 'b')).map(({ label, target }) => [label, target]), [['Class b', { code: 1 }], ['Animal Bee', { row: 1 }]]);
+  assert.deepEqual(
+    (await find(stage, 'b')).map(({ label, target }) => [label, target]),
+    [
+      ['Class b', { code: 1 }],
+      ['Animal Bee', { row: 1 }],
+    ],
+  );
   assert.deepEqual(await find(stage, 'zebra'), []);
 });
 
@@ -214,8 +334,28 @@ test('colour by two components is a place on a square, rows of neither are missi
 /** Five subspaces, two of which have no panel of their own. */
 function gathering() {
   const made = input();
-  const panel = (components, start, count) => ({ components, axes: components.slice(0, 2), start, listed: count, count, cell: [start % 2, 0], levels: [1], range: [[-100, 100], [-100, 100]] });
-  made.meta.layouts = { subspaces: { kind: 'grid', title: 'Subspaces', spacing: 0.5, panels: [panel([0, 1], 0, 2), panel([0, 2], 2, 1)], other: { start: 3, count: 3, subspaces: 3 } } };
+  const panel = (components, start, count) => ({
+    components,
+    axes: components.slice(0, 2),
+    start,
+    listed: count,
+    count,
+    cell: [start % 2, 0],
+    levels: [1],
+    range: [
+      [-100, 100],
+      [-100, 100],
+    ],
+  });
+  made.meta.layouts = {
+    subspaces: {
+      kind: 'grid',
+      title: 'Subspaces',
+      spacing: 0.5,
+      panels: [panel([0, 1], 0, 2), panel([0, 2], 2, 1)],
+      other: { start: 3, count: 3, subspaces: 3 },
+    },
+  };
   made.buffers['order.subspaces'] = async () => Uint32Array.of(0, 3, 1, 2, 4, 5).buffer;
   return made;
 }
@@ -223,7 +363,14 @@ function gathering() {
 test('all rows are in the picture: those of subspaces without a panel are gathered in one', async () => {
   const scene = await new Scene(gathering()).open();
   const { panels, rows } = await scene.layout('subspaces');
-  assert.deepEqual(panels.map(({ name, count }) => [name, count]), [['{1,2}', 2], ['{1,5}', 1], ['Other', 3]]);
+  assert.deepEqual(
+    panels.map(({ name, count }) => [name, count]),
+    [
+      ['{1,2}', 2],
+      ['{1,5}', 1],
+      ['Other', 3],
+    ],
+  );
   assert.deepEqual([...rows].sort(), [0, 1, 2, 3, 4, 5]);
 });
 
@@ -231,7 +378,14 @@ test('a gathered subspace gets a panel when it is looked for', async () => {
   const scene = await new Scene(gathering()).open();
   const layout = await scene.layout('subspaces');
   const gathered = await scene.gathered('subspaces');
-  assert.deepEqual(gathered.map(({ components, count }) => [components, count]), [[[1, 2], 1], [[2], 1], [[], 1]]);
+  assert.deepEqual(
+    gathered.map(({ components, count }) => [components, count]),
+    [
+      [[1, 2], 1],
+      [[2], 1],
+      [[], 1],
+    ],
+  );
   const made = await withPanels(scene, layout, gathered.slice(0, 1));
   assert.equal(layout.panels.length, 3);
   const { name, start, axes } = made.panels[3];
@@ -243,5 +397,11 @@ test('some panels alone are a grid of those, in the order given', async () => {
   const scene = await new Scene(input()).open();
   const { kind, panels } = some(await scene.layout('pairs'), ['{2,5}', '{1,2}', '{7,8}']);
   assert.equal(kind, 'grid');
-  assert.deepEqual(panels.map(({ name, index }) => [name, index]), [['{2,5}', 0], ['{1,2}', 1]]);
+  assert.deepEqual(
+    panels.map(({ name, index }) => [name, index]),
+    [
+      ['{2,5}', 0],
+      ['{1,2}', 1],
+    ],
+  );
 });

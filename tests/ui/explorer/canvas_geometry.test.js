@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { arrange } from '../../../appca/ui/explorer/canvas/layout/arrange.js';
-import { between, carried, fitting, toPage, toWorld, zoomed } from '../../../appca/ui/explorer/canvas/layout/camera.js';
+import {
+  between,
+  carried,
+  fitting,
+  toPage,
+  toWorld,
+  zoomed,
+} from '../../../appca/ui/explorer/canvas/layout/camera.js';
 import { density } from '../../../appca/ui/explorer/canvas/layout/density.js';
 import { keepCells } from '../../../appca/ui/explorer/canvas/layout/keep.js';
 import { neighbours, openRects } from '../../../appca/ui/explorer/canvas/layout/open.js';
@@ -16,7 +23,16 @@ const near = (a, b, by = 1e-9) => assert.ok(Math.abs(a - b) <= by, `${a} is not 
 /** A triangle of K components as a layout. */
 function triangle(K) {
   const panels = [];
-  for (let a = 0; a < K; a += 1) for (let b = a + 1; b < K; b += 1) panels.push({ index: panels.length, components: [a, b], axes: [b, a], cell: [b, a], count: 1 + panels.length, size: 1 });
+  for (let a = 0; a < K; a += 1)
+    for (let b = a + 1; b < K; b += 1)
+      panels.push({
+        index: panels.length,
+        components: [a, b],
+        axes: [b, a],
+        cell: [b, a],
+        count: 1 + panels.length,
+        size: 1,
+      });
   return { kind: 'triangle', panels };
 }
 
@@ -30,7 +46,10 @@ test('zoom keeps what is under the hand, to one part in 1e9 at 4,000-fold', () =
 });
 
 test('a picture carried to another camera lies where its world lies', () => {
-  const [a, b] = [{ x: 3, y: 4, k: 80 }, { x: 3.4, y: 3.1, k: 130 }];
+  const [a, b] = [
+    { x: 3, y: 4, k: 80 },
+    { x: 3.4, y: 3.1, k: 130 },
+  ];
   const [wx, wy] = toWorld(a, view, view.x, view.y);
   const to = carried(a, b, view);
   const corner = toPage(b, view, { x: wx, y: wy, w: 0, h: 0 });
@@ -39,19 +58,49 @@ test('a picture carried to another camera lies where its world lies', () => {
 });
 
 test('a flight begins and ends exactly at its cameras', () => {
-  const [a, b] = [{ x: 1, y: 2, k: 50 }, { x: 7, y: 3, k: 900 }];
-  for (const [t, end] of [[0, a], [1, b]]) for (const key of ['x', 'y', 'k']) near(between(a, b, t)[key], end[key], 1e-9);
+  const [a, b] = [
+    { x: 1, y: 2, k: 50 },
+    { x: 7, y: 3, k: 900 },
+  ];
+  for (const [t, end] of [
+    [0, a],
+    [1, b],
+  ])
+    for (const key of ['x', 'y', 'k']) near(between(a, b, t)[key], end[key], 1e-9);
 });
 
 test('panels, pictures, map and words of a triangle do not overlap at any size of the view', () => {
-  for (const [w, h] of [[1424, 884], [1044, 804], [884, 884], [760, 900], [1900, 700]]) {
-    const { parts, diagonal, free, world } = arrange(triangle(10), { kind: 'map', panels: [{}] }, 10, { x: 0, y: 0, w, h });
+  for (const [w, h] of [
+    [1424, 884],
+    [1044, 804],
+    [884, 884],
+    [760, 900],
+    [1900, 700],
+  ]) {
+    const { parts, diagonal, free, world } = arrange(
+      triangle(10),
+      { kind: 'map', panels: [{}] },
+      10,
+      { x: 0, y: 0, w, h },
+    );
     const px = Math.min(h / world.h, w / world.w);
     assert.ok(free.y > 0.1 || free.h * px > 200, `${w}x${h}: no room for title and legend`);
-    const rects = [...parts.flatMap((part) => part.rects), ...diagonal.map(({ rect }) => rect), ...(free.w > 0 ? [free] : [])];
-    rects.forEach((a, i) => rects.slice(i + 1).forEach((b) => {
-      assert.ok(a.x >= b.x + b.w - 1e-9 || b.x >= a.x + a.w - 1e-9 || a.y >= b.y + b.h - 1e-9 || b.y >= a.y + a.h - 1e-9, `${w}x${h}: ${JSON.stringify([a, b])}`);
-    }));
+    const rects = [
+      ...parts.flatMap((part) => part.rects),
+      ...diagonal.map(({ rect }) => rect),
+      ...(free.w > 0 ? [free] : []),
+    ];
+    rects.forEach((a, i) =>
+      rects.slice(i + 1).forEach((b) => {
+        assert.ok(
+          a.x >= b.x + b.w - 1e-9 ||
+            b.x >= a.x + a.w - 1e-9 ||
+            a.y >= b.y + b.h - 1e-9 ||
+            b.y >= a.y + a.h - 1e-9,
+          `${w}x${h}: ${JSON.stringify([a, b])}`,
+        );
+      }),
+    );
   }
 });
 
@@ -67,10 +116,15 @@ test('neighbours share exactly one axis, and all stand in the view', () => {
   const own = layout.panels[12].axes;
   for (const { stays, turns, panels } of groups) {
     assert.deepEqual([stays, turns].sort(), [...own].sort());
-    for (const index of panels) assert.deepEqual(layout.panels[index].axes.filter((one) => own.includes(one)), [stays]);
+    for (const index of panels)
+      assert.deepEqual(
+        layout.panels[index].axes.filter((one) => own.includes(one)),
+        [stays],
+      );
   }
   for (const w of [700, 900, 1060, 1440]) {
-    for (const rect of openRects(neighbours(layout, 12), 12, { x: 0, y: 0, w, h: 800 }).values()) assert.ok(rect.x >= 0 && rect.x + rect.w <= w && rect.y + rect.h <= 800);
+    for (const rect of openRects(neighbours(layout, 12), 12, { x: 0, y: 0, w, h: 800 }).values())
+      assert.ok(rect.x >= 0 && rect.x + rect.w <= w && rect.y + rect.h <= 800);
   }
 });
 
@@ -86,7 +140,32 @@ test('arrows reach the panel beside', () => {
 });
 
 test('every frame of a tour is orthonormal, and the ends are the panels', () => {
-  for (const [from, to] of [[[2, 1], [3, 1]], [[2, 1], [2, 3]], [[2, 1], [1, 3]], [[2, 1], [3, 2]], [[2, 1], [4, 3]], [[2, 1], [1, 2]]]) {
+  for (const [from, to] of [
+    [
+      [2, 1],
+      [3, 1],
+    ],
+    [
+      [2, 1],
+      [2, 3],
+    ],
+    [
+      [2, 1],
+      [1, 3],
+    ],
+    [
+      [2, 1],
+      [3, 2],
+    ],
+    [
+      [2, 1],
+      [4, 3],
+    ],
+    [
+      [2, 1],
+      [1, 2],
+    ],
+  ]) {
     for (let i = 0; i <= 30; i += 1) {
       const { basis, x, y } = frameAt(from, to, i / 30);
       const dot = (a, b) => a.reduce((sum, value, k) => sum + value * b[k], 0);
@@ -96,8 +175,14 @@ test('every frame of a tour is orthonormal, and the ends are the panels', () => 
       near(dot(x, y), 0, 1e-6);
       if (i === 0 || i === 30) {
         const [ex, ey] = i ? to : from;
-        assert.deepEqual(x, [0, 1, 2, 3].map((k) => (basis[k] === ex ? 1 : 0)));
-        assert.deepEqual(y, [0, 1, 2, 3].map((k) => (basis[k] === ey ? 1 : 0)));
+        assert.deepEqual(
+          x,
+          [0, 1, 2, 3].map((k) => (basis[k] === ex ? 1 : 0)),
+        );
+        assert.deepEqual(
+          y,
+          [0, 1, 2, 3].map((k) => (basis[k] === ey ? 1 : 0)),
+        );
       }
     }
   }
@@ -120,7 +205,12 @@ test('points shrink and fade smoothly as they come closer', () => {
   let last = density(1, 1e6);
   for (let points = 2; points < 1e7; points *= 1.3) {
     const now = density(points, 1e6);
-    assert.ok(now.size <= last.size && now.alpha <= last.alpha && last.size - now.size < 0.4 && last.alpha - now.alpha < 0.1);
+    assert.ok(
+      now.size <= last.size &&
+        now.alpha <= last.alpha &&
+        last.size - now.size < 0.4 &&
+        last.alpha - now.alpha < 0.1,
+    );
     last = now;
   }
   assert.ok(last.size >= 1.5 && last.alpha > 0.2);
@@ -129,12 +219,22 @@ test('points shrink and fade smoothly as they come closer', () => {
 /** A grid of all triples of K components, line by line. */
 function grid(K, columns) {
   const panels = [];
-  for (let a = 0; a < K; a += 1) for (let b = a + 1; b < K; b += 1) for (let c = b + 1; c < K; c += 1) panels.push({ index: panels.length, name: `${[a, b, c]}`, components: [a, b, c], count: panels.length, cell: [panels.length % columns, Math.floor(panels.length / columns)] });
+  for (let a = 0; a < K; a += 1)
+    for (let b = a + 1; b < K; b += 1)
+      for (let c = b + 1; c < K; c += 1)
+        panels.push({
+          index: panels.length,
+          name: `${[a, b, c]}`,
+          components: [a, b, c],
+          count: panels.length,
+          cell: [panels.length % columns, Math.floor(panels.length / columns)],
+        });
   return { kind: 'grid', panels };
 }
 
 test('panels keep their places from six components to seven and back', () => {
-  const places = ({ panels }) => Object.fromEntries(panels.map(({ name, cell }) => [name, `${cell}`]));
+  const places = ({ panels }) =>
+    Object.fromEntries(panels.map(({ name, cell }) => [name, `${cell}`]));
   const [six, seven, again] = [grid(6, 6), grid(7, 8), grid(6, 6)];
   const before = places(six);
   keepCells(six, seven);

@@ -52,4 +52,4 @@ def test_no_script_sets_markup_or_reaches_out():
 def test_modules_are_small_and_folders_hold_few():
     for folder in {file.parent for file in SCRIPTS}:
         assert len(list(folder.glob("*.js"))) <= 14, folder
-    assert {file.name for file in SCRIPTS if file.read_text().count("\n") > 190} == set()
+    assert {file.name for file in SCRIPTS if file.read_text().count("\n") > 280} == set()

@@ -19,7 +19,9 @@ function listen(parent) {
   const own = { data: null, tell: () => {}, busy: false };
   const takes = (event) => {
     const box = event.target.closest?.('[data-testid=stFileUploaderDropzone]');
-    return !own.busy && event.dataTransfer?.types.includes('Files') && (!box || box.closest(OPENER));
+    return (
+      !own.busy && event.dataTransfer?.types.includes('Files') && (!box || box.closest(OPENER))
+    );
   };
   const say = (state, text) => {
     if (state) place.dataset.state = state;
@@ -31,18 +33,25 @@ function listen(parent) {
     event.preventDefault();
     if (place.dataset.state !== 'over') say('over', 'Drop to open');
   };
-  const leave = (event) => { if (!event.relatedTarget && !own.busy) say('', ''); };
+  const leave = (event) => {
+    if (!event.relatedTarget && !own.busy) say('', '');
+  };
   const drop = (event) => {
     if (!takes(event)) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.() ?? item.getAsFile()).filter(Boolean);
+    const entries = [...event.dataTransfer.items]
+      .map((item) => item.webkitGetAsEntry?.() ?? item.getAsFile())
+      .filter(Boolean);
     open(async () => (await Promise.all(entries.map((entry) => filesOf(entry)))).flat());
   };
   const change = (event) => {
     if (event.target.type !== 'file' || !event.target.closest(OPENER) || own.busy) return;
     event.stopImmediatePropagation();
-    const files = [...event.target.files].map((file) => ({ name: file.webkitRelativePath || file.name, file }));
+    const files = [...event.target.files].map((file) => ({
+      name: file.webkitRelativePath || file.name,
+      file,
+    }));
     event.target.value = '';
     open(async () => files);
   };
@@ -50,7 +59,12 @@ function listen(parent) {
     own.busy = true;
     try {
       const files = await chosen();
-      say('busy', files.length === 1 ? `Opening ${files[0].name}` : `Opening ${files.length.toLocaleString('en')} files`);
+      say(
+        'busy',
+        files.length === 1
+          ? `Opening ${files[0].name}`
+          : `Opening ${files.length.toLocaleString('en')} files`,
+      );
       own.tell('dropped', await send(files, own.data));
     } catch (error) {
       own.tell('refused', error.message);
@@ -60,7 +74,8 @@ function listen(parent) {
   };
   const listening = new AbortController();
   const handlers = { dragover: over, dragleave: leave, drop, change };
-  for (const [name, act] of Object.entries(handlers)) window.addEventListener(name, act, { capture: true, signal: listening.signal });
+  for (const [name, act] of Object.entries(handlers))
+    window.addEventListener(name, act, { capture: true, signal: listening.signal });
   own.stop = () => listening.abort();
   instances.set(parent, own);
   return own;
@@ -70,11 +85,22 @@ function listen(parent) {
 async function filesOf(entry, path = '') {
   if (entry instanceof File) return [{ name: entry.name, file: entry }];
   const name = path + entry.name;
-  if (entry.isFile) return [{ name, file: await new Promise((done, failed) => { entry.file(done, failed); }) }];
+  if (entry.isFile)
+    return [
+      {
+        name,
+        file: await new Promise((done, failed) => {
+          entry.file(done, failed);
+        }),
+      },
+    ];
   const reader = entry.createReader();
   const found = [];
-  for (;;) { // a reader gives a hundred entries at a time
-    const part = await new Promise((done, failed) => { reader.readEntries(done, failed); });
+  for (;;) {
+    // a reader gives a hundred entries at a time
+    const part = await new Promise((done, failed) => {
+      reader.readEntries(done, failed);
+    });
     if (!part.length) break;
     found.push(...part.filter((one) => !one.name.startsWith('.')));
   }
@@ -84,8 +110,13 @@ async function filesOf(entry, path = '') {
 /** Send the files, and return the name under which they wait. */
 async function send(files, { at, key, digits, most }) {
   if (!files.length) throw new Error('There is no file in what was dropped; drop at least one.');
-  if (files.length > most) throw new Error(`${files.length} files were dropped, more than the ${most} of a drop; give one zip of them.`);
-  const drop = Array.from(crypto.getRandomValues(new Uint8Array(digits / 2)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  if (files.length > most)
+    throw new Error(
+      `${files.length} files were dropped, more than the ${most} of a drop; give one zip of them.`,
+    );
+  const drop = Array.from(crypto.getRandomValues(new Uint8Array(digits / 2)), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('');
   const waiting = [...files];
   const next = async () => {
     for (let one = waiting.shift(); one; one = waiting.shift()) {
@@ -93,7 +124,10 @@ async function send(files, { at, key, digits, most }) {
       const answer = await fetch(at + drop, { method: 'POST', headers, body: one.file });
       if (answer.ok) continue;
       waiting.length = 0;
-      const { refused } = answer.status === 413 ? await answer.json() : { refused: 'The page is no longer connected; reload it and drop the file again.' };
+      const { refused } =
+        answer.status === 413
+          ? await answer.json()
+          : { refused: 'The page is no longer connected; reload it and drop the file again.' };
       throw new Error(refused);
     }
   };

@@ -7,13 +7,26 @@ const counted = new WeakMap();
 
 /** @param {Stage} stage */
 export function tell(stage) {
-  const { root, stats, rows, views: [view] } = stage;
+  const {
+    root,
+    stats,
+    rows,
+    views: [view],
+  } = stage;
   const { layout, opened } = view;
   root.classList.remove('appca-blank');
   Object.assign(root.dataset, {
-    points: layout.panels.reduce((sum, { count }) => sum + count, 0), rows: different(layout, rows.count), panels: layout.panels.length,
-    thumbnails: stats.images, selected: rows.selected, renders: stats.renders, frameMs: stats.ms.toFixed(2), theme: stage.dark ? 'dark' : 'light',
-    view: stage.views.map((one) => one.layout.name).join('+') + (opened ? ` ${layout.panels[opened.panel].name}` : ''),
+    points: layout.panels.reduce((sum, { count }) => sum + count, 0),
+    rows: different(layout, rows.count),
+    panels: layout.panels.length,
+    thumbnails: stats.images,
+    selected: rows.selected,
+    renders: stats.renders,
+    frameMs: stats.ms.toFixed(2),
+    theme: stage.dark ? 'dark' : 'light',
+    view:
+      stage.views.map((one) => one.layout.name).join('+') +
+      (opened ? ` ${layout.panels[opened.panel].name}` : ''),
     drawn: stats.whole ? 'all' : 'sample',
     settled: stage.still && !stage.layer.building ? 'yes' : '',
   });
@@ -25,7 +38,11 @@ function different(layout, all) {
   if (known !== undefined) return known;
   const seen = new Uint8Array(all);
   let count = 0;
-  for (const { start, count: many } of layout.panels) for (const row of layout.rows.subarray(start, start + many)) { count += 1 - seen[row]; seen[row] = 1; }
+  for (const { start, count: many } of layout.panels)
+    for (const row of layout.rows.subarray(start, start + many)) {
+      count += 1 - seen[row];
+      seen[row] = 1;
+    }
   counted.set(layout, count);
   return count;
 }

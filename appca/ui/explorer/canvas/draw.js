@@ -22,7 +22,14 @@ export function drawFrame(stage) {
   const { gpu, theme, rows, views, width, height, dpr } = stage;
   const { gl } = gpu;
   /** @type {Look} */
-  const look = { width, height, dpr, selecting: rows.selected > 0, only: stage.only, grey: theme.grey };
+  const look = {
+    width,
+    height,
+    dpr,
+    selecting: rows.selected > 0,
+    only: stage.only,
+    grey: theme.grey,
+  };
   gpu.update(rows, stage.colouring, stage.dark);
   stage.placed = views.flatMap(placeView);
   const table = tableOf(stage.placed, stage.panels, drawnOf);
@@ -39,12 +46,19 @@ export function drawFrame(stage) {
   Object.assign(stage.stats, { points: 0, whole: true });
   for (const view of views) {
     const here = stage.placed.filter((one) => one.view === view);
-    drawGrounds(gpu, [...(stage.morph?.fading(view) ?? []), ...here.map((one) => groundOf(stage, one))], theme, look, view.rect);
+    drawGrounds(
+      gpu,
+      [...(stage.morph?.fading(view) ?? []), ...here.map((one) => groundOf(stage, one))],
+      theme,
+      look,
+      view.rect,
+    );
     const shown = here.filter((one) => !stage.tour?.hides(one));
     if (stage.morph?.view === view) stage.morph.draw(stage, look);
     else if (heavy) drawHeavy(stage, view, shown, look, heavy);
     else direct(stage, shown, look, Infinity);
-    stage.stats.whole &&= !heavy || (layerIs(stage, heavy) && !stage.layer.key.startsWith(heavy + PART));
+    stage.stats.whole &&=
+      !heavy || (layerIs(stage, heavy) && !stage.layer.key.startsWith(heavy + PART));
   }
   drawAllImages(stage, look);
   gl.disable(gl.SCISSOR_TEST);
@@ -54,17 +68,36 @@ export function drawFrame(stage) {
 
 /** @param {Stage} stage @param {Placed} one */
 function groundOf(stage, one) {
-  const zero = one.part.layout.kind === 'map' || one.panel.other ? /** @type {[number, number]} */ ([-9, -9]) : pointToPage(stage.tour?.hides(one) ? stage.tour.shown(one) : one, 0, 0);
+  const zero =
+    one.part.layout.kind === 'map' || one.panel.other
+      ? /** @type {[number, number]} */ ([-9, -9])
+      : pointToPage(stage.tour?.hides(one) ? stage.tour.shown(one) : one, 0, 0);
   const focus = one.view.focus === one.panel.index && !one.part.inset && one.view.focusShown;
   const fade = stage.morph?.view === one.view ? stage.morph.t : 1;
-  return { card: one.card, plot: one.plot, zero, focus, strength: one.strength * fade, apart: one.view.shift >= 1 };
+  return {
+    card: one.card,
+    plot: one.plot,
+    zero,
+    focus,
+    strength: one.strength * fade,
+    apart: one.view.shift >= 1,
+  };
 }
 
 /** @param {Stage} stage @param {Placed[]} placed @param {Look} look @param {number} budget */
 function direct(stage, placed, look, budget) {
   for (const job of jobsOf(placed, budget)) {
     const { array } = stage.gpu.layout(job.layout);
-    for (const pass of passesOf(look)) drawPoints(stage.gpu, look, { array }, job.base, job.firsts, pass === 2 ? job.fulls : job.counts, [pass]);
+    for (const pass of passesOf(look))
+      drawPoints(
+        stage.gpu,
+        look,
+        { array },
+        job.base,
+        job.firsts,
+        pass === 2 ? job.fulls : job.counts,
+        [pass],
+      );
     stage.stats.points += job.total;
   }
 }
@@ -85,10 +118,23 @@ function prepareLayer(stage, look) {
   const still = steady && !stage.waiting;
   const shown = placed.filter((one) => !stage.tour?.hides(one));
   const from = views.map(({ cam }) => ({ ...cam }));
-  if (steady && !layerIs(stage, content)) { // a fair sample at once
-    const most = total * look.dpr <= ONCE ? Infinity : SAMPLE * shown.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
-    const under = most < total && layer.key.startsWith(`${shape}|`) && layer.key.endsWith(`|${cams}`) ? shown : [];
-    layer.quick(most < total ? `${content}${PART}|${cams}` : key, jobsOf(shown, most), look, from, under);
+  if (steady && !layerIs(stage, content)) {
+    // a fair sample at once
+    const most =
+      total * look.dpr <= ONCE
+        ? Infinity
+        : SAMPLE * shown.reduce((sum, { plot }) => sum + plot.w * plot.h, 0);
+    const under =
+      most < total && layer.key.startsWith(`${shape}|`) && layer.key.endsWith(`|${cams}`)
+        ? shown
+        : [];
+    layer.quick(
+      most < total ? `${content}${PART}|${cams}` : key,
+      jobsOf(shown, most),
+      look,
+      from,
+      under,
+    );
   }
   if (still && layer.key !== key && layer.building !== key) {
     layer.begin(key, jobsOf(shown, Infinity), look, from);
@@ -112,7 +158,13 @@ function drawHeavy(stage, view, placed, look, content) {
   const from = layer.cameras[stage.views.indexOf(view)];
   const scale = from ? view.cam.k / from.k : 0;
   const few = isFew(stage);
-  if (!layerIs(stage, content) || view.shift < 1 || scale < 0.35 || scale > 3 || (few && scale !== 1)) {
+  if (
+    !layerIs(stage, content) ||
+    view.shift < 1 ||
+    scale < 0.35 ||
+    scale > 3 ||
+    (few && scale !== 1)
+  ) {
     direct(stage, placed, look, few ? Infinity : stage.budget);
     return;
   }
@@ -120,12 +172,20 @@ function drawHeavy(stage, view, placed, look, content) {
   layer.show(placed, look, to, rect);
   stage.stats.points += pointsIn(placed);
   const edges = [
-    { x: rect.x, y: rect.y, w: to.x - rect.x, h: rect.h }, { x: to.x + to.w, y: rect.y, w: rect.x + rect.w - to.x - to.w, h: rect.h },
-    { x: to.x, y: rect.y, w: to.w, h: to.y - rect.y }, { x: to.x, y: to.y + to.h, w: to.w, h: rect.y + rect.h - to.y - to.h },
+    { x: rect.x, y: rect.y, w: to.x - rect.x, h: rect.h },
+    { x: to.x + to.w, y: rect.y, w: rect.x + rect.w - to.x - to.w, h: rect.h },
+    { x: to.x, y: rect.y, w: to.w, h: to.y - rect.y },
+    { x: to.x, y: to.y + to.h, w: to.w, h: rect.y + rect.h - to.y - to.h },
   ].filter(({ w, h }) => w > 1 && h > 1);
   for (const edge of edges) {
     scissor(gpu.gl, look, edge);
-    const near = placed.filter(({ card }) => card.x < edge.x + edge.w && card.x + card.w > edge.x && card.y < edge.y + edge.h && card.y + card.h > edge.y);
+    const near = placed.filter(
+      ({ card }) =>
+        card.x < edge.x + edge.w &&
+        card.x + card.w > edge.x &&
+        card.y < edge.y + edge.h &&
+        card.y + card.h > edge.y,
+    );
     direct(stage, near, look, stage.budget / edges.length);
   }
   scissor(gpu.gl, look, rect);
@@ -143,12 +203,33 @@ function drawAllImages(stage, look) {
   const now = performance.now();
   if (!old || stage.frame === '' || (stage.moving && now - Number(stage.frame) > IMAGES_EVERY)) {
     stage.frame = String(now);
-    const groups = stage.views.flatMap((view) => [true, false].map((open) => stage.placed.filter((one) => one.view === view && one.open === open && !stage.tour?.hides(one))));
-    const found = groups.filter((group) => group.length).map((group) => {
-      const sides = group.filter((one) => !one.part.inset).map(({ plot }) => Math.min(plot.w, plot.h)).sort((a, b) => a - b);
-      const px = imageSize(sides[sides.length >> 1] ?? 300, Math.min(340, stage.height * 0.6));
-      return { px, card: stage.theme.panel, rect: group[0].view.rect, wanted: chooseImages(group, () => px, (row) => scene.tile[row], (row) => (rows.flags[row] & HIDDEN) !== 0) };
-    });
+    const groups = stage.views.flatMap((view) =>
+      [true, false].map((open) =>
+        stage.placed.filter(
+          (one) => one.view === view && one.open === open && !stage.tour?.hides(one),
+        ),
+      ),
+    );
+    const found = groups
+      .filter((group) => group.length)
+      .map((group) => {
+        const sides = group
+          .filter((one) => !one.part.inset)
+          .map(({ plot }) => Math.min(plot.w, plot.h))
+          .sort((a, b) => a - b);
+        const px = imageSize(sides[sides.length >> 1] ?? 300, Math.min(340, stage.height * 0.6));
+        return {
+          px,
+          card: stage.theme.panel,
+          rect: group[0].view.rect,
+          wanted: chooseImages(
+            group,
+            () => px,
+            (row) => scene.tile[row],
+            (row) => (rows.flags[row] & HIDDEN) !== 0,
+          ),
+        };
+      });
     chosen.set(stage, found);
     /** @type {Map<number, number>} */
     const sheetsWanted = new Map();

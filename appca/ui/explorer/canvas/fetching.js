@@ -7,11 +7,16 @@ import { join } from './scene/bytes.js';
 /** Fetch what a scene is made of when it is first needed, and some of its buffers, with the components' pictures, together with what says how to read them. @param {Address} scene @param {Holder} holder @param {string[]} [names] @returns {Promise<Input>} */
 export async function inputOf(scene, holder, names = []) {
   const get = (/** @type {string} */ name) => fetched(`${scene.at}${name}`, holder);
-  const buffer = async (/** @type {string[]} */ shards) => join(await Promise.all(shards.map(async (one) => (await get(one)).arrayBuffer())));
+  const buffer = async (/** @type {string[]} */ shards) =>
+    join(await Promise.all(shards.map(async (one) => (await get(one)).arrayBuffer())));
   const { components } = scene;
   const pictures = async (/** @type {string} */ name) => (await get(name)).blob();
   /** @type {Map<string, Promise<any>>} */
-  const asked = new Map(names.filter((name) => name in scene.buffers).map((name) => [name, buffer(scene.buffers[name])]));
+  const asked = new Map(
+    names
+      .filter((name) => name in scene.buffers)
+      .map((name) => [name, buffer(scene.buffers[name])]),
+  );
   if (names.length && components) asked.set(components, pictures(components));
   for (const one of asked.values()) one.catch(() => {}); // whoever takes it is told
   const meta = await (await get(scene.meta)).json();
@@ -22,7 +27,12 @@ export async function inputOf(scene, holder, names = []) {
   };
   return {
     meta,
-    buffers: Object.fromEntries(Object.entries(scene.buffers).map(([name, shards]) => [name, () => taken(name) ?? buffer(shards)])),
+    buffers: Object.fromEntries(
+      Object.entries(scene.buffers).map(([name, shards]) => [
+        name,
+        () => taken(name) ?? buffer(shards),
+      ]),
+    ),
     sheets: {
       tile: (number) => pictures(scene.sheets[number]),
       ...(components ? { components: () => taken(components) ?? pictures(components) } : {}),

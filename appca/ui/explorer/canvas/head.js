@@ -5,7 +5,12 @@ import { grouped } from './scene/names.js';
 
 /** @typedef {import('./mount.js').Handle} Handle */
 
-const TITLES = /** @type {Record<string, string>} */ ({ subspaces: 'Subspaces', pairs: 'Pairs', pca: 'PCA', umap: 'UMAP' });
+const TITLES = /** @type {Record<string, string>} */ ({
+  subspaces: 'Subspaces',
+  pairs: 'Pairs',
+  pca: 'PCA',
+  umap: 'UMAP',
+});
 
 /** Key to name, the one that opens first first. @param {import('./types.js').Meta} meta @returns {Record<string, string>} */
 function layoutsOf({ layouts, first }) {
@@ -15,18 +20,36 @@ function layoutsOf({ layouts, first }) {
 
 /** @param {import('./types.js').Meta} meta @param {() => Handle} handle @param {string} [colouring] shown first @returns {{box: HTMLElement, count: (n: number) => void}} */
 export function head(meta, handle, colouring) {
-  const colourings = Object.fromEntries(Object.entries(meta.colourings).map(([key, one]) => [key, one.title || key]));
+  const colourings = Object.fromEntries(
+    Object.entries(meta.colourings).map(([key, one]) => [key, one.title || key]),
+  );
   const output = element('output', 'appca-count');
-  const box = element('div', 'appca-head', {},
+  const box = element(
+    'div',
+    'appca-head',
+    {},
     choice('View', layoutsOf(meta), (layout) => handle().update({ options: { layout } })),
-    choice('Colour', colourings, (chosen) => handle().update({ options: { colouring: chosen } }), colouring), output);
-  return { box, count: (n) => { output.textContent = n ? `${grouped(n)} selected` : ''; } };
+    choice(
+      'Colour',
+      colourings,
+      (chosen) => handle().update({ options: { colouring: chosen } }),
+      colouring,
+    ),
+    output,
+  );
+  return {
+    box,
+    count: (n) => {
+      output.textContent = n ? `${grouped(n)} selected` : '';
+    },
+  };
 }
 
 /** @param {string} label @param {Record<string, string>} names @param {(key: string) => void} take @param {string} [chosen] else the first */
 function choice(label, names, take, chosen) {
   const box = element('select', '', { 'aria-label': label });
-  for (const [key, name] of Object.entries(names)) box.add(new Option(name, key, key === chosen, key === chosen));
+  for (const [key, name] of Object.entries(names))
+    box.add(new Option(name, key, key === chosen, key === chosen));
   box.addEventListener('change', () => take(box.value));
   return box;
 }

@@ -10,7 +10,8 @@ import { colouredBy } from './scene/recolour.js';
 /** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('./mount.js').Handle | null, key: string, address: Address | null, last: Message | null, around: Record<string, Near>, timer: number, step: (event: Event) => void, shown: string, taken: string | null | undefined, layout: string | undefined, colouring: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
-const boxOf = ({ parent }) => /** @type {HTMLElement} */ (parent.querySelector('.appca-canvas-box') ?? parent);
+const boxOf = ({ parent }) =>
+  /** @type {HTMLElement} */ (parent.querySelector('.appca-canvas-box') ?? parent);
 
 /** @type {WeakMap<Element, Host>} */
 const hosts = new WeakMap();
@@ -39,7 +40,27 @@ export default function show({ data, parentElement, setStateValue }) {
 function begun(parent) {
   const stamp = { mount: crypto.getRandomValues(new Uint32Array(2)).join('-'), number: 0 };
   /** @type {Host} */
-  const host = { parent, send: () => {}, next: null, busy: false, gone: false, lost: 0, handle: null, key: '', address: null, last: null, around: {}, timer: 0, step: () => {}, taken: undefined, shown: '', layout: undefined, colouring: undefined, options: '', stamp };
+  const host = {
+    parent,
+    send: () => {},
+    next: null,
+    busy: false,
+    gone: false,
+    lost: 0,
+    handle: null,
+    key: '',
+    address: null,
+    last: null,
+    around: {},
+    timer: 0,
+    step: () => {},
+    taken: undefined,
+    shown: '',
+    layout: undefined,
+    colouring: undefined,
+    options: '',
+    stamp,
+  };
   host.step = (event) => {
     const near = host.around[/** @type {CustomEvent<string>} */ (event).detail];
     if (!near || !host.last) return;
@@ -64,7 +85,8 @@ async function catchUp(host) {
   } catch (error) {
     if (!(error instanceof Gone)) throw error;
     host.lost += 1; // a rerun offers it again
-    if (host.lost <= MOST_LOST) host.send('lost', `${host.stamp.mount} ${host.lost} ${error.message}`);
+    if (host.lost <= MOST_LOST)
+      host.send('lost', `${host.stamp.mount} ${host.lost} ${error.message}`);
   } finally {
     host.busy = false;
   }
@@ -73,7 +95,12 @@ async function catchUp(host) {
 /** @param {Host} host @param {Message} data */
 async function follow(host, data) {
   const { scene } = data;
-  const options = { panels: undefined, compact: undefined, ...data.options, theme: isDark(host.parent) ? /** @type {const} */ ('dark') : /** @type {const} */ ('light') };
+  const options = {
+    panels: undefined,
+    compact: undefined,
+    ...data.options,
+    theme: isDark(host.parent) ? /** @type {const} */ ('dark') : /** @type {const} */ ('light'),
+  };
   const told = JSON.stringify(options);
   const { colouring } = options;
   if (host.handle && colouring === host.colouring) delete options.colouring; // a hand may have chosen another since
@@ -87,7 +114,8 @@ async function follow(host, data) {
     const near = Object.values(host.around).find(({ address }) => address.meta === scene.meta);
     const input = near ? near.scene.input : await inputOf(scene, host, needed(host));
     if (host.gone) return;
-    if (host.handle?.stage.rows.count === input.meta.rows) await host.handle.update({ ...near ?? input, options });
+    if (host.handle?.stage.rows.count === input.meta.rows)
+      await host.handle.update({ ...(near ?? input), options });
     else await remount(host, scene, { ...input, options: { ...options, colouring } });
   }
   host.shown = scene.meta;
@@ -128,16 +156,21 @@ async function remount(host, scene, input) {
       host.send('selection', { ...host.stamp, bits: count ? toBase64(bits) : null });
     },
     describe: (rows) => describe(host, rows),
-    project: async (rows) => new Float32Array(await (await asked(host, 'scores', rows)).arrayBuffer()),
+    project: async (rows) =>
+      new Float32Array(await (await asked(host, 'scores', rows)).arrayBuffer()),
   });
   const { stage } = host.handle;
-  stage.settled.push(() => { // the page knows its own colourings only
-    const by = colouredBy(stage.meta, stage.colouringName).map((one) => stage.meta.components[one].number);
+  stage.settled.push(() => {
+    // the page knows its own colourings only
+    const by = colouredBy(stage.meta, stage.colouringName).map(
+      (one) => stage.meta.components[one].number,
+    );
     const said = by.length ? `"Component${by.length > 1 ? 's' : ''} ${by.join(' and ')}"` : '';
     const { style } = document.body;
     if (style.getPropertyValue('--coloured-by') !== said) style.setProperty('--coloured-by', said); // all of the page is styled anew
   });
-  stage.settled.push(() => { // a search, a kept view or a tour may have opened another layout
+  stage.settled.push(() => {
+    // a search, a kept view or a tour may have opened another layout
     const { name } = stage.views[0].layout;
     if (host.busy || !host.layout || name === host.layout) return;
     host.layout = name;
@@ -147,28 +180,55 @@ async function remount(host, scene, input) {
 }
 
 /** Buffers that the views shown need of another scene. @param {Host} host */
-const needed = ({ handle }) => ['components', 'scores', 'doubt', 'outside', `codes.${handle?.stage.colouringName}`, ...(handle?.stage.views.flatMap(({ layout, map }) => [layout, map ?? layout].flatMap(({ name }) => [`order.${name}`, `map.${name}`])) ?? [])];
+const needed = ({ handle }) => [
+  'components',
+  'scores',
+  'doubt',
+  'outside',
+  `codes.${handle?.stage.colouringName}`,
+  ...(handle?.stage.views.flatMap(({ layout, map }) =>
+    [layout, map ?? layout].flatMap(({ name }) => [`order.${name}`, `map.${name}`]),
+  ) ?? []),
+];
 
 /** Take over the selection of the pages, unless the hand has made a newer one meanwhile. @param {Host} host `taken`: the selection that the page has told last, until a hand makes another @param {Message} data */
 function take(host, { selected, seen }) {
   const { stamp, handle } = host;
-  if (!handle || selected === host.taken || (stamp.number && !(seen && seen[0] === stamp.mount && seen[1] >= stamp.number))) return;
+  if (
+    !handle ||
+    selected === host.taken ||
+    (stamp.number && !(seen && seen[0] === stamp.mount && seen[1] >= stamp.number))
+  )
+    return;
   host.taken = selected;
-  handle.select(selected ? ofBase64(selected) : new Uint8Array(Math.ceil(handle.stage.rows.count / 8)));
+  handle.select(
+    selected ? ofBase64(selected) : new Uint8Array(Math.ceil(handle.stage.rows.count / 8)),
+  );
 }
 
 /** What is asked of rows, mostly of the scene that is shown. @param {Host} host @param {'texts' | 'scores' | 'near'} what @param {number[]} rows */
-const asked = (host, what, rows, scene = host.address) => fetched(`${scene?.at}${scene?.questions}/${what}`, host, { method: 'POST', body: new Uint32Array(rows) });
+const asked = (host, what, rows, scene = host.address) =>
+  fetched(`${scene?.at}${scene?.questions}/${what}`, host, {
+    method: 'POST',
+    body: new Uint32Array(rows),
+  });
 
 /** Lines of the hover card of rows that the scene has no texts of. @param {Host} host @param {number[]} rows */
 async function describe(host, rows) {
   const { ids, lines } = await (await asked(host, 'texts', rows)).json();
-  return rows.map((_, i) => [ids[i], ...lines.map((/** @type {any} */ { title, values }) => `${title}: ${values[i]}`)]);
+  return rows.map((_, i) => [
+    ids[i],
+    ...lines.map((/** @type {any} */ { title, values }) => `${title}: ${values[i]}`),
+  ]);
 }
 
 /** Whether Streamlit shows the page dark. @param {Element} element */
 function isDark(element) {
   const ground = getComputedStyle(element).getPropertyValue('--st-background-color').trim();
   const hex = ground.replace('#', '');
-  return hex.length === 6 && parseInt(hex.slice(0, 2), 16) + parseInt(hex.slice(2, 4), 16) + parseInt(hex.slice(4, 6), 16) < 384;
+  return (
+    hex.length === 6 &&
+    parseInt(hex.slice(0, 2), 16) + parseInt(hex.slice(2, 4), 16) + parseInt(hex.slice(4, 6), 16) <
+      384
+  );
 }

@@ -13,7 +13,19 @@ export default function load(call) {
   let gone = false;
   /** @type {Function | null} */
   let undo = null;
-  loading ??= import(new URL(call.data.scene.at + SCRIPT, location.href).href).then((host) => { show = host.default; });
-  loading.then(() => { if (!gone) undo = show?.(call); }, () => { loading = null; }); // the next rerun tries again
-  return () => { gone = true; undo?.(); };
+  loading ??= import(new URL(call.data.scene.at + SCRIPT, location.href).href).then((host) => {
+    show = host.default;
+  });
+  loading.then(
+    () => {
+      if (!gone) undo = show?.(call);
+    },
+    () => {
+      loading = null;
+    },
+  ); // the next rerun tries again
+  return () => {
+    gone = true;
+    undo?.();
+  };
 }

@@ -33,27 +33,62 @@ export function mount(element, input, callbacks = {}) {
   element.dataset.theme = input.options?.theme ?? 'light';
   const stage = new Stage(element, input, callbacks);
   const { meta, options } = stage;
-  const names = [options.layout ?? meta.first ?? Object.keys(meta.layouts)[0], options.beside ?? ''].filter((name) => name in meta.layouts);
-  const opened = stage.scene.open([...buffersOf(meta, options, names), `codes.${stage.colouringName}`]); // on its way while the rest is built
+  const names = [
+    options.layout ?? meta.first ?? Object.keys(meta.layouts)[0],
+    options.beside ?? '',
+  ].filter((name) => name in meta.layouts);
+  const opened = stage.scene.open([
+    ...buffersOf(meta, options, names),
+    `codes.${stage.colouringName}`,
+  ]); // on its way while the rest is built
   const actions = new Actions(stage);
   const gestures = new Gestures(stage, actions);
   const pictures = new Pictures(stage);
   const go = (/** @type {import('./input/fly.js').Target} */ target) => fly(stage, actions, target);
   /** @param {import('./state.js').State} state that was kept */
-  const show = (state) => restore(stage, actions, (beside) => update(stage, actions, pictures, { options: { beside } }), state);
+  const show = (state) =>
+    restore(
+      stage,
+      actions,
+      (beside) => update(stage, actions, pictures, { options: { beside } }),
+      state,
+    );
   buildSpoken(stage, actions);
   const near = (/** @type {import('./types.js').Rect} */ { x, y, w, h }) => {
     const at = gestures.at;
-    return at && at[0] > x - 80 && at[0] < x + w + 80 && at[1] > y - 80 && at[1] < y + h + 80 && !(at[0] > x && at[0] < x + w && at[1] > y && at[1] < y + h) ? 0.4 : 1;
+    return at &&
+      at[0] > x - 80 &&
+      at[0] < x + w + 80 &&
+      at[1] > y - 80 &&
+      at[1] < y + h + 80 &&
+      !(at[0] > x && at[0] < x + w && at[1] > y && at[1] < y + h)
+      ? 0.4
+      : 1;
   };
   stage.pictures = pictures;
   const strip = buildStrip(stage, actions);
   const more = buildMore(stage, actions, {
-    update: (options) => { update(stage, actions, pictures, { options }); }, strip: strip.toggle,
-    save: () => { savePicture(stage); }, show: (state) => { show(state); },
+    update: (options) => {
+      update(stage, actions, pictures, { options });
+    },
+    strip: strip.toggle,
+    save: () => {
+      savePicture(stage);
+    },
+    show: (state) => {
+      show(state);
+    },
   });
   const journey = new Journey(stage, actions, (on) => tools.touring(on));
-  const tools = buildTools(stage, actions, () => { journey.toggle(); }, () => search.open(), more);
+  const tools = buildTools(
+    stage,
+    actions,
+    () => {
+      journey.toggle();
+    },
+    () => search.open(),
+    more,
+  );
   const bar = buildBar(stage, actions, tools.bar, more.box, near);
   stage.hit.addEventListener('pointermove', bar.follow);
   const tourbar = buildTourbar(stage, actions);
@@ -61,18 +96,36 @@ export function mount(element, input, callbacks = {}) {
   /** @type {import('./text/labels.js').Label[]} */
   let labels = [];
   buildCard(stage, actions, () => labels);
-  listenToKeys(stage, actions, { choose: tools.choose, strip: strip.toggle, tour: tourbar.run, search: search.open });
+  listenToKeys(stage, actions, {
+    choose: tools.choose,
+    strip: strip.toggle,
+    tour: tourbar.run,
+    search: search.open,
+  });
 
   stage.overlays.unshift(
-    drawNames, drawAxes, drawGhosts, () => drawRings(stage, ringed), () => drawLabels(stage, labels), () => drawHeaders(stage, pictures), () => drawMini(stage, near), () => drawPath(stage, gestures.path), bar.follow,
+    drawNames,
+    drawAxes,
+    drawGhosts,
+    () => drawRings(stage, ringed),
+    () => drawLabels(stage, labels),
+    () => drawHeaders(stage, pictures),
+    () => drawMini(stage, near),
+    () => drawPath(stage, gestures.path),
+    bar.follow,
   );
   let ringed = ringedRows(stage);
-  stage.settled.push(() => { labels = placeLabels(stage); ringed = ringedRows(stage); });
+  stage.settled.push(() => {
+    labels = placeLabels(stage);
+    ringed = ringedRows(stage);
+  });
   stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
   stage.canvas.addEventListener('webglcontextrestored', () => stage.restore());
   const reduced = matchMedia('(prefers-reduced-motion: reduce)');
   stage.tweens.reduced = reduced.matches;
-  reduced.addEventListener('change', () => { stage.tweens.reduced = reduced.matches; });
+  reduced.addEventListener('change', () => {
+    stage.tweens.reduced = reduced.matches;
+  });
   const sizes = new ResizeObserver(() => stage.resize());
   element.classList.toggle('appca-quiet', isCompact(stage.options));
   const ready = (async () => {
@@ -88,7 +141,9 @@ export function mount(element, input, callbacks = {}) {
     if (stage.options.filter) actions.filter(stage.options.filter);
   })();
   return {
-    ready, stage, actions,
+    ready,
+    stage,
+    actions,
     /** Another scene of the same data, or options. @param {import('./update.js').Next} next */
     update: (next) => update(stage, actions, pictures, next),
     /** @param {import('./types.js').Input} input */
@@ -98,8 +153,18 @@ export function mount(element, input, callbacks = {}) {
     /** @param {string | number} from @param {string | number} to @param {number} [t] where to stop; without it the turn plays */
     tour: (from, to, t) => {
       const [view] = stage.views;
-      const index = (/** @type {string | number} */ given) => (typeof given === 'number' ? given : view.layout.panels.findIndex(({ name }) => name === given));
-      if (view.opened?.panel !== index(from) && !(stage.tour && stage.tour.a.index === index(from))) { actions.open(view, index(from)); view.shift = 1; stage.tweens.stop('shift'); }
+      const index = (/** @type {string | number} */ given) =>
+        typeof given === 'number'
+          ? given
+          : view.layout.panels.findIndex(({ name }) => name === given);
+      if (
+        view.opened?.panel !== index(from) &&
+        !(stage.tour && stage.tour.a.index === index(from))
+      ) {
+        actions.open(view, index(from));
+        view.shift = 1;
+        stage.tweens.stop('shift');
+      }
       actions.tour(view, index(to), t);
     },
     /** @param {Uint8Array | Iterable<number>} rows packed bits or row numbers */

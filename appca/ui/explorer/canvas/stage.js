@@ -67,21 +67,50 @@ export class Stage {
     this.dpr = 1;
   }
 
-  get meta() { return this.scene.meta; }
-  get dark() { return this.options.theme === 'dark'; }
-  get theme() { return this.dark ? THEMES.dark : THEMES.light; }
+  get meta() {
+    return this.scene.meta;
+  }
+  get dark() {
+    return this.options.theme === 'dark';
+  }
+  get theme() {
+    return this.dark ? THEMES.dark : THEMES.light;
+  }
   /** Pixels of the screen a pixel of the page. */
-  get ratio() { return Math.min(3, Math.max(1, this.options.dpr ?? devicePixelRatio ?? 1)); }
-  get colouringName() { return this.options.colouring ?? Object.keys(this.meta.colourings)[0] ?? ''; }
+  get ratio() {
+    return Math.min(3, Math.max(1, this.options.dpr ?? devicePixelRatio ?? 1));
+  }
+  get colouringName() {
+    return this.options.colouring ?? Object.keys(this.meta.colourings)[0] ?? '';
+  }
   /** @returns {import('./types.js').Colouring | undefined} */
-  get colouring() { return this.computed?.name === this.colouringName ? this.computed.colouring : this.meta.colourings[this.colouringName]; }
-  get palette() { return this.gpu.colours ?? new Uint8Array(4); }
+  get colouring() {
+    return this.computed?.name === this.colouringName
+      ? this.computed.colouring
+      : this.meta.colourings[this.colouringName];
+  }
+  get palette() {
+    return this.gpu.colours ?? new Uint8Array(4);
+  }
   /** Panels in the panel table; the tour's stage is the last. */
-  get panels() { return this.views.reduce((sum, view) => sum + view.parts.reduce((all, part) => all + part.layout.panels.length, 0), 0) + 1; }
+  get panels() {
+    return (
+      this.views.reduce(
+        (sum, view) => sum + view.parts.reduce((all, part) => all + part.layout.panels.length, 0),
+        0,
+      ) + 1
+    );
+  }
 
   startSheets() {
     const { input } = this.scene;
-    this.sheets = input.meta.sheets && input.sheets?.tile ? new Sheets(this.gpu, input, () => { this.frame = ''; this.schedule(); }) : null;
+    this.sheets =
+      input.meta.sheets && input.sheets?.tile
+        ? new Sheets(this.gpu, input, () => {
+            this.frame = '';
+            this.schedule();
+          })
+        : null;
   }
   /** @type {{name: string, colouring: import('./types.js').Colouring} | null} a colouring made here */
   computed = null;
@@ -123,14 +152,20 @@ export class Stage {
   }
 
   settle() {
-    if (this.tweens.moving) { this.settleSoon(); return; }
+    if (this.tweens.moving) {
+      this.settleSoon();
+      return;
+    }
     this.moving = this.waiting = false;
     this.frame = '';
     this.draw(false);
     if (this.building) drawOver(this); // the new words come with all points
     this.settled.forEach((one) => one(this));
     this.still = true;
-    if (this.building) { this.ask(); return; }
+    if (this.building) {
+      this.ask();
+      return;
+    }
     drawOver(this);
     tell(this);
   }
@@ -146,11 +181,18 @@ export class Stage {
     this.request = requestAnimationFrame((now) => {
       this.request = 0;
       const gap = now - this.stats.last;
-      if (this.moving && gap < 500) this.budget = Math.min(150000, Math.max(8000, this.budget * (gap > 50 ? 0.85 : gap < 28 ? 1.1 : 1)));
+      if (this.moving && gap < 500)
+        this.budget = Math.min(
+          150000,
+          Math.max(8000, this.budget * (gap > 50 ? 0.85 : gap < 28 ? 1.1 : 1)),
+        );
       this.stats.last = now;
       const { moving } = this.tweens;
       this.tweens.tick(now);
-      if (moving && !this.tweens.moving) { this.settle(); return; } // it is where it was to go
+      if (moving && !this.tweens.moving) {
+        this.settle();
+        return;
+      } // it is where it was to go
       if (this.building?.()) this.dirty = true;
       if (this.dirty) this.draw();
       if (this.tweens.moving) this.moved();

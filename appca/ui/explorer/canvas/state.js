@@ -8,7 +8,11 @@ export function stateOf({ views, tour }) {
   const [{ layout, opened }] = views;
   return {
     layouts: views.map((view) => view.layout.name),
-    cameras: views.map(({ cam, home, arrangement: { world } }) => ({ x: (cam.x - world.x) / world.w, y: (cam.y - world.y) / world.h, k: cam.k / home.k })),
+    cameras: views.map(({ cam, home, arrangement: { world } }) => ({
+      x: (cam.x - world.x) / world.w,
+      y: (cam.y - world.y) / world.h,
+      k: cam.k / home.k,
+    })),
     opened: opened ? layout.panels[opened.panel].name : null,
     tour: tour && { to: tour.b.name, t: tour.t },
   };
@@ -19,12 +23,17 @@ export async function restore(stage, actions, beside, { layouts, cameras, opened
   await actions.morph(stage.views[0], layouts[0]);
   await beside(layouts[1] ?? '');
   stage.views.forEach((view, i) => {
-    const { arrangement: { world }, home } = view;
+    const {
+      arrangement: { world },
+      home,
+    } = view;
     const at = cameras[i];
-    if (at) view.cam = { x: world.x + at.x * world.w, y: world.y + at.y * world.h, k: at.k * home.k };
+    if (at)
+      view.cam = { x: world.x + at.x * world.w, y: world.y + at.y * world.h, k: at.k * home.k };
   });
   const [view] = stage.views;
-  const index = (/** @type {string} */ name) => view.layout.panels.findIndex((panel) => panel.name === name);
+  const index = (/** @type {string} */ name) =>
+    view.layout.panels.findIndex((panel) => panel.name === name);
   if (opened && index(opened) >= 0) actions.open(view, index(opened));
   else if (view.opened) actions.close(view);
   if (opened && tour && index(tour.to) >= 0) actions.tour(view, index(tour.to), tour.t);

@@ -2,12 +2,36 @@
 
 export const THEMES = {
   light: {
-    ground: '#f4f6f9', panel: '#ffffff', line: '#dde3ea', axis: '#d5dce5', text: '#1c2733', soft: '#576474',
-    faint: '#6a7786', primary: '#2f6fb3', tint: '#e8f0f9', grey: '#8f9bab', low: '#b9d0ea', high: '#183e6e', below: '#bcd5ef', above: '#f3c6bd',
+    ground: '#f4f6f9',
+    panel: '#ffffff',
+    line: '#dde3ea',
+    axis: '#d5dce5',
+    text: '#1c2733',
+    soft: '#576474',
+    faint: '#6a7786',
+    primary: '#2f6fb3',
+    tint: '#e8f0f9',
+    grey: '#8f9bab',
+    low: '#b9d0ea',
+    high: '#183e6e',
+    below: '#bcd5ef',
+    above: '#f3c6bd',
   },
   dark: {
-    ground: '#0c1016', panel: '#161d27', line: '#2c3743', axis: '#313d4b', text: '#e6ebf1', soft: '#a3afbd',
-    faint: '#7e8b99', primary: '#6aa9e9', tint: '#1d2f44', grey: '#667486', low: '#2f4d73', high: '#cfe3fa', below: '#26486f', above: '#6b332c',
+    ground: '#0c1016',
+    panel: '#161d27',
+    line: '#2c3743',
+    axis: '#313d4b',
+    text: '#e6ebf1',
+    soft: '#a3afbd',
+    faint: '#7e8b99',
+    primary: '#6aa9e9',
+    tint: '#1d2f44',
+    grey: '#667486',
+    low: '#2f4d73',
+    high: '#cfe3fa',
+    below: '#26486f',
+    above: '#6b332c',
   },
 };
 /** @typedef {typeof THEMES.light} Theme */
@@ -17,7 +41,9 @@ export const SHAPES = ['circle', 'diamond', 'square', 'cross', 'triangle-up'];
 
 /** @param {string} hex @returns {[number, number, number]} 0..1 */
 export function rgb(hex) {
-  return /** @type {[number, number, number]} */ ([1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255));
+  return /** @type {[number, number, number]} */ (
+    [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255)
+  );
 }
 
 /**
@@ -35,7 +61,8 @@ export function paletteBytes(colouring, dark) {
   for (let code = 0; code < bytes.length / 4; code += 1) {
     const colour = code >= used ? grey : ramp ? between(stops, code / 254) : stops[code];
     for (let i = 0; i < 3; i += 1) bytes[4 * code + i] = Math.round(colour[i] * 255);
-    bytes[4 * code + 3] = code < used && !ramp ? Math.max(0, SHAPES.indexOf(colouring?.shapes?.[code] ?? '')) : 0;
+    bytes[4 * code + 3] =
+      code < used && !ramp ? Math.max(0, SHAPES.indexOf(colouring?.shapes?.[code] ?? '')) : 0;
   }
   return bytes;
 }

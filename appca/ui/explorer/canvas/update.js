@@ -12,24 +12,39 @@ import { Scene } from './scene/scene.js';
 export async function update(stage, actions, pictures, { options = {}, ...input }) {
   const before = { ...stage.options };
   Object.assign(stage.options, options);
-  const scene = input.scene ?? (input.meta && input.buffers && await new Scene(/** @type {import('./types.js').Input} */ (input)).open());
+  const scene =
+    input.scene ??
+    (input.meta &&
+      input.buffers &&
+      (await new Scene(/** @type {import('./types.js').Input} */ (input)).open()));
   if (stage.gone) return;
-  if (scene) await change(stage, actions, pictures, scene, options.layout === before.layout ? undefined : options.layout);
+  if (scene)
+    await change(
+      stage,
+      actions,
+      pictures,
+      scene,
+      options.layout === before.layout ? undefined : options.layout,
+    );
   else {
-    const others = String(stage.options.panels) !== String(before.panels) || stage.options.compact !== before.compact;
+    const others =
+      String(stage.options.panels) !== String(before.panels) ||
+      stage.options.compact !== before.compact;
     const shown = stage.views[0].layout.name; // a hand may have changed it since the page chose
     const name = options.layout && options.layout !== before.layout ? options.layout : shown;
     if (others) actions.replace(stage.views[0], await makeView(stage, name));
     else await actions.morph(stage.views[0], name);
     if (options.colouring && options.colouring !== before.colouring) await recolour(stage);
   }
-  if (options.beside !== undefined && options.beside !== (before.beside ?? '')) await beside(stage, actions, options.beside);
+  if (options.beside !== undefined && options.beside !== (before.beside ?? ''))
+    await beside(stage, actions, options.beside);
   if (options.filter) actions.filter(options.filter);
   stage.root.dataset.theme = stage.dark ? 'dark' : 'light';
   stage.root.classList.toggle('appca-quiet', isCompact(stage.options));
   if (stage.ratio !== stage.dpr) stage.resize();
   stage.frame = '';
-  if (scene && !stage.tweens.moving) stage.settle(); // nothing travels: all of it at once
+  if (scene && !stage.tweens.moving)
+    stage.settle(); // nothing travels: all of it at once
   else stage.settleSoon();
 }
 
@@ -38,18 +53,35 @@ export async function ahead(stage, input) {
   const scene = await new Scene(input).open();
   const { meta } = scene;
   const codes = stage.colouringName in meta.colourings ? scene.codes(stage.colouringName) : null;
-  await Promise.all([codes, scene.pictures(), ...namesIn(stage, meta).map((name) => makeView({ scene, meta, options: stage.options }, name))]);
+  await Promise.all([
+    codes,
+    scene.pictures(),
+    ...namesIn(stage, meta).map((name) => makeView({ scene, meta, options: stage.options }, name)),
+  ]);
   return scene;
 }
 
 /** Layouts that the views show of another scene: the present ones, or the first where it has none of them. @param {Stage} stage @param {import('./types.js').Meta} meta @param {string} [chosen] of the first view */
-const namesIn = ({ views }, { layouts, first }, chosen) => views.map(({ layout: { name } }, i) => [i ? undefined : chosen, name, first].find((one) => one && one in layouts) ?? Object.keys(layouts)[0]);
+const namesIn = ({ views }, { layouts, first }, chosen) =>
+  views.map(
+    ({ layout: { name } }, i) =>
+      [i ? undefined : chosen, name, first].find((one) => one && one in layouts) ??
+      Object.keys(layouts)[0],
+  );
 
 /** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {import('./text/headers.js').Pictures} pictures @param {Scene} scene @param {string | undefined} chosen layout of the first view */
 async function change(stage, actions, pictures, scene, chosen) {
-  if (scene.rows !== stage.rows.count) throw new Error(`The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it anew.`);
-  const made = await Promise.all(namesIn(stage, scene.meta, chosen).map((name, i) => makeView({ scene, meta: scene.meta, options: stage.options }, name, stage.views[i].layout)));
-  const known = stage.colouringName in scene.meta.colourings || isComputed(scene.meta, stage.colouringName);
+  if (scene.rows !== stage.rows.count)
+    throw new Error(
+      `The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it anew.`,
+    );
+  const made = await Promise.all(
+    namesIn(stage, scene.meta, chosen).map((name, i) =>
+      makeView({ scene, meta: scene.meta, options: stage.options }, name, stage.views[i].layout),
+    ),
+  );
+  const known =
+    stage.colouringName in scene.meta.colourings || isComputed(scene.meta, stage.colouringName);
   if (!known) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
   if (!isComputed(scene.meta, stage.colouringName)) await scene.codes(stage.colouringName);
   if (stage.gone) return;
@@ -60,16 +92,23 @@ async function change(stage, actions, pictures, scene, chosen) {
   if (JSON.stringify(old.sheets) !== JSON.stringify(scene.meta.sheets)) stage.startSheets();
   stage.rows.readMarks(scene);
   pictures.load();
-  made.slice(1).forEach((view, i) => { stage.views[i + 1] = view; });
+  made.slice(1).forEach((view, i) => {
+    stage.views[i + 1] = view;
+  });
   actions.replace(stage.views[0], made[0]);
-  stage.views.slice(1).forEach((view) => { view.cam = view.home; });
+  stage.views.slice(1).forEach((view) => {
+    view.cam = view.home;
+  });
   await recolour(stage);
 }
 
 /** Show a second view, or only one. @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {string} name */
 async function beside(stage, actions, name) {
-  stage.views = name in stage.meta.layouts ? [stage.views[0], await makeView(stage, name)] : [stage.views[0]];
+  stage.views =
+    name in stage.meta.layouts ? [stage.views[0], await makeView(stage, name)] : [stage.views[0]];
   share(stage);
-  stage.views.slice(1).forEach((view) => { view.cam = view.home; });
+  stage.views.slice(1).forEach((view) => {
+    view.cam = view.home;
+  });
   actions.after();
 }

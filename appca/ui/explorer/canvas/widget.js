@@ -13,7 +13,10 @@ let asked = 0; // questions so far
 
 /** @param {{model: Model, el: HTMLElement}} given */
 async function render({ model, el }) {
-  const box = element('div', 'appca-widget', { style: `height: ${model.get('_height')}px`, 'data-lm-suppress-shortcuts': 'true' }); // JupyterLab's keys
+  const box = element('div', 'appca-widget', {
+    style: `height: ${model.get('_height')}px`,
+    'data-lm-suppress-shortcuts': 'true',
+  }); // JupyterLab's keys
   const picture = element('div', 'appca-picture-box');
   el.append(box);
   let own = false; // the hand here has made the selection that the model tells of
@@ -21,16 +24,20 @@ async function render({ model, el }) {
   const bar = head(model.get('_scene').meta, () => handle);
   box.append(bar.box, picture);
   box.dataset.theme = options.theme;
-  const handle = mount(picture, { ...inputOf(model), options }, {
-    onSelect: (bits, count) => {
-      bar.count(count);
-      own = true;
-      model.set('selection', new DataView(bits.slice().buffer));
-      model.save_changes();
-      own = false;
+  const handle = mount(
+    picture,
+    { ...inputOf(model), options },
+    {
+      onSelect: (bits, count) => {
+        bar.count(count);
+        own = true;
+        model.set('selection', new DataView(bits.slice().buffer));
+        model.save_changes();
+        own = false;
+      },
+      project: async (rows) => new Float32Array(await answered(model, rows)),
     },
-    project: async (rows) => new Float32Array(await answered(model, rows)),
-  });
+  );
   const select = () => {
     if (own) return;
     const bits = bytesOf(model.get('selection'));
@@ -44,7 +51,8 @@ async function render({ model, el }) {
     box.dataset.theme = theme;
     handle.update({ options: { theme } });
   });
-  for (const one of [document.documentElement, document.body]) look.observe(one, { attributes: true });
+  for (const one of [document.documentElement, document.body])
+    look.observe(one, { attributes: true });
   model.on('change:_scene', change);
   model.on('change:selection', select);
   await handle.ready;
@@ -64,7 +72,9 @@ function inputOf(model) {
   const png = (/** @type {DataView} */ view) => new Blob([bytesOf(view)], { type: 'image/png' });
   return {
     meta,
-    buffers: Object.fromEntries(Object.entries(buffers).map(([name, view]) => [name, async () => bytesOf(view).buffer])),
+    buffers: Object.fromEntries(
+      Object.entries(buffers).map(([name, view]) => [name, async () => bytesOf(view).buffer]),
+    ),
     sheets: {
       tile: async (number) => png(sheets[number]),
       ...(components ? { components: async () => png(components) } : {}),
@@ -73,7 +83,12 @@ function inputOf(model) {
 }
 
 /** Bytes of their own: those of a message may be unaligned. @param {DataView} view @returns {Uint8Array<ArrayBuffer>} */
-const bytesOf = (view) => new Uint8Array(/** @type {ArrayBuffer} */ (view.buffer), view.byteOffset, view.byteLength).slice();
+const bytesOf = (view) =>
+  new Uint8Array(
+    /** @type {ArrayBuffer} */ (view.buffer),
+    view.byteOffset,
+    view.byteLength,
+  ).slice();
 
 /** Scores of rows on all components. @param {Model} model @param {number[]} rows @returns {Promise<ArrayBuffer>} */
 function answered(model, rows) {
@@ -91,7 +106,9 @@ function answered(model, rows) {
 
 /** Whether the notebook around an element is dark: the first ground that is not clear says it. @param {Element} element @returns {Theme} */
 function themeOf(element) {
-  const pixel = /** @type {OffscreenCanvasRenderingContext2D} */ (new OffscreenCanvas(1, 1).getContext('2d'));
+  const pixel = /** @type {OffscreenCanvasRenderingContext2D} */ (
+    new OffscreenCanvas(1, 1).getContext('2d')
+  );
   for (let one = /** @type {any} */ (element); one; one = one.parentNode ?? one.host) {
     if (!(one instanceof Element)) continue;
     pixel.clearRect(0, 0, 1, 1);

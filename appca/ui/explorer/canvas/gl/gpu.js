@@ -12,8 +12,15 @@ const TEXELS = 3; // of a panel in the table: place, plot, look
 export class Gpu {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
-    const gl = canvas.getContext('webgl2', { antialias: false, alpha: false, powerPreference: 'high-performance' });
-    if (!gl) throw new Error('This browser does not offer WebGL 2, which the picture needs; turn on hardware acceleration or use another browser.');
+    const gl = canvas.getContext('webgl2', {
+      antialias: false,
+      alpha: false,
+      powerPreference: 'high-performance',
+    });
+    if (!gl)
+      throw new Error(
+        'This browser does not offer WebGL 2, which the picture needs; turn on hardware acceleration or use another browser.',
+      );
     this.gl = gl;
     this.multi = gl.getExtension('WEBGL_multi_draw');
     const made = (/** @type {string[]} */ [vertex, fragment]) => program(gl, vertex, fragment);
@@ -42,14 +49,30 @@ export class Gpu {
     const key = `${dark} ${colouring?.title} ${colouring?.table}`;
     if (seen.codes !== rows.codesChanged) {
       const wide = rows.codes instanceof Uint16Array;
-      this.fill(this.codes, rows.codes, wide ? gl.R16UI : gl.R8UI, wide ? gl.UNSIGNED_SHORT : gl.UNSIGNED_BYTE);
+      this.fill(
+        this.codes,
+        rows.codes,
+        wide ? gl.R16UI : gl.R8UI,
+        wide ? gl.UNSIGNED_SHORT : gl.UNSIGNED_BYTE,
+      );
     }
-    if (seen.flags !== rows.flagsChanged) this.fill(this.flags, rows.flags, gl.R8UI, gl.UNSIGNED_BYTE);
+    if (seen.flags !== rows.flagsChanged)
+      this.fill(this.flags, rows.flags, gl.R8UI, gl.UNSIGNED_BYTE);
     if (seen.palette !== key) {
       this.colours = paletteBytes(colouring, dark);
       gl.bindTexture(gl.TEXTURE_2D, this.palette);
       if (!seen.palette) gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA8, 256, 256);
-      gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 256, this.colours.length / 1024, gl.RGBA, gl.UNSIGNED_BYTE, this.colours);
+      gl.texSubImage2D(
+        gl.TEXTURE_2D,
+        0,
+        0,
+        0,
+        256,
+        this.colours.length / 1024,
+        gl.RGBA,
+        gl.UNSIGNED_BYTE,
+        this.colours,
+      );
     }
     this.seen = { codes: rows.codesChanged, flags: rows.flagsChanged, palette: key };
   }
@@ -61,11 +84,24 @@ export class Gpu {
     const whole = Math.floor(values.length / WIDTH);
     gl.bindTexture(gl.TEXTURE_2D, into);
     const room = `${format} ${height}`;
-    if (this.room.get(into) !== room) gl.texImage2D(gl.TEXTURE_2D, 0, format, WIDTH, height, 0, gl.RED_INTEGER, kind, null);
+    if (this.room.get(into) !== room)
+      gl.texImage2D(gl.TEXTURE_2D, 0, format, WIDTH, height, 0, gl.RED_INTEGER, kind, null);
     this.room.set(into, room);
     if (whole) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, WIDTH, whole, gl.RED_INTEGER, kind, values);
     const rest = values.length - whole * WIDTH;
-    if (rest) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, whole, rest, 1, gl.RED_INTEGER, kind, values, whole * WIDTH);
+    if (rest)
+      gl.texSubImage2D(
+        gl.TEXTURE_2D,
+        0,
+        0,
+        whole,
+        rest,
+        1,
+        gl.RED_INTEGER,
+        kind,
+        values,
+        whole * WIDTH,
+      );
   }
 
   /** @param {Float32Array} texels three a panel */
@@ -73,7 +109,17 @@ export class Gpu {
     const { gl } = this;
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, this.table);
-    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, TEXELS, texels.length / (4 * TEXELS), 0, gl.RGBA, gl.FLOAT, texels);
+    gl.texImage2D(
+      gl.TEXTURE_2D,
+      0,
+      gl.RGBA32F,
+      TEXELS,
+      texels.length / (4 * TEXELS),
+      0,
+      gl.RGBA,
+      gl.FLOAT,
+      texels,
+    );
   }
 
   /** Vertices of a layout, made when it is first drawn or an axis of a panel changed. @param {Layout} layout */
@@ -96,7 +142,10 @@ export class Gpu {
   /** Let go of layouts that are not shown. @param {Set<Layout>} kept */
   prune(kept) {
     for (const [layout, made] of this.layouts) {
-      if (!kept.has(layout)) { made.free(); this.layouts.delete(layout); }
+      if (!kept.has(layout)) {
+        made.free();
+        this.layouts.delete(layout);
+      }
     }
   }
 

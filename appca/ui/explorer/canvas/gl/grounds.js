@@ -10,7 +10,8 @@ import { scissor } from './points.js';
 /** Edges and axes are shaded; what is between them is cleared to its colour, the cheapest way to fill. @param {import('./gpu.js').Gpu} gpu @param {Ground[]} grounds @param {import('../theme.js').Theme} theme @param {import('./points.js').Look} look @param {Rect} view */
 export function drawGrounds(gpu, grounds, theme, look, view) {
   const { gl, grounds: program } = gpu;
-  const flat = (/** @type {(one: Ground) => number[]} */ pick) => Float32Array.from(grounds.flatMap(pick));
+  const flat = (/** @type {(one: Ground) => number[]} */ pick) =>
+    Float32Array.from(grounds.flatMap(pick));
   const between = flat((one) => betweenEdges(one, look.dpr));
   gl.clearColor(...rgb(theme.panel), 1);
   for (let at = 0; at < between.length; at += 4) {
@@ -20,17 +21,45 @@ export function drawGrounds(gpu, grounds, theme, look, view) {
     if (right > left) gl.clear(gl.COLOR_BUFFER_BIT);
   }
   scissor(gl, look, view);
-  const made = vertices(gl, [
-    { at: 0, data: flat(({ card }) => [card.x, card.y, card.w, card.h]), size: 4, kind: gl.FLOAT },
-    { at: 1, data: flat(({ plot }) => [plot.x, plot.y, plot.x + plot.w, plot.y + plot.h]), size: 4, kind: gl.FLOAT },
-    { at: 2, data: flat(({ zero, focus, strength }) => [...zero, focus ? 1 : 0, strength]), size: 4, kind: gl.FLOAT },
-    { at: 3, data: between, size: 4, kind: gl.FLOAT },
-  ], 1);
+  const made = vertices(
+    gl,
+    [
+      {
+        at: 0,
+        data: flat(({ card }) => [card.x, card.y, card.w, card.h]),
+        size: 4,
+        kind: gl.FLOAT,
+      },
+      {
+        at: 1,
+        data: flat(({ plot }) => [plot.x, plot.y, plot.x + plot.w, plot.y + plot.h]),
+        size: 4,
+        kind: gl.FLOAT,
+      },
+      {
+        at: 2,
+        data: flat(({ zero, focus, strength }) => [...zero, focus ? 1 : 0, strength]),
+        size: 4,
+        kind: gl.FLOAT,
+      },
+      { at: 3, data: between, size: 4, kind: gl.FLOAT },
+    ],
+    1,
+  );
   gl.useProgram(program.program);
   gl.uniform2f(program.at.uView, look.width, look.height);
   gl.uniform1f(program.at.uDpr, look.dpr);
-  gl.uniform2f(program.at.uPixel, look.width / gl.drawingBufferWidth, look.height / gl.drawingBufferHeight);
-  for (const [name, hex] of [['uFill', theme.panel], ['uLine', theme.line], ['uAxis', theme.axis], ['uAccent', theme.primary]]) {
+  gl.uniform2f(
+    program.at.uPixel,
+    look.width / gl.drawingBufferWidth,
+    look.height / gl.drawingBufferHeight,
+  );
+  for (const [name, hex] of [
+    ['uFill', theme.panel],
+    ['uLine', theme.line],
+    ['uAxis', theme.axis],
+    ['uAccent', theme.primary],
+  ]) {
     gl.uniform3fv(program.at[name], rgb(hex));
   }
   gl.bindVertexArray(made.array);

@@ -22,7 +22,17 @@ const LOOSE = 600; // rows tried where nobody knows ahead who has room
 const apartOn = (px, side) => px * (1.22 + 0.55 * Math.exp(-side / 260));
 
 /** How many of a panel's images have room. @param {Placed} one @param {number} px */
-export function roomFor({ panel, plot, range, part: { layout: { spacing } } }, px) {
+export function roomFor(
+  {
+    panel,
+    plot,
+    range,
+    part: {
+      layout: { spacing },
+    },
+  },
+  px,
+) {
   const { levels } = panel;
   if (!levels.length) return LOOSE;
   const zoom = Math.max(1e-9, (panel.range[1] - panel.range[0]) / (range[1] - range[0])); // an opened panel has its own range
@@ -38,9 +48,17 @@ export function chooseImages(placed, size, tileOf, hidden) {
   /** @type {Wanted} */
   const wanted = { raw: [], row: [], panel: [], tile: [] };
   for (const one of placed) {
-    const { part: { layout, base }, panel, plot, range, view, strength } = one;
+    const {
+      part: { layout, base },
+      panel,
+      plot,
+      range,
+      view,
+      strength,
+    } = one;
     const side = Math.min(plot.w, plot.h);
-    const room = strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, roomFor(one, size(side)));
+    const room =
+      strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, roomFor(one, size(side)));
     const apart = panel.levels.length ? 0 : apartOn(size(side), side);
     /** @type {[number, number][]} */
     const taken = [];
@@ -48,10 +66,23 @@ export function chooseImages(placed, size, tileOf, hidden) {
     for (let i = panel.start; i < panel.start + room && wanted.row.length < MOST; i += 1) {
       const [x, y, row] = [layout.xy[2 * i], layout.xy[2 * i + 1], layout.rows[i]];
       const [px, py] = [plot.x + (x - range[0]) * kx, plot.y + plot.h - (y - range[2]) * ky];
-      const inside = px > view.rect.x - 40 && px < view.rect.x + view.rect.w + 40 && py > -40 && py < view.rect.y + view.rect.h + 40;
-      if (apart && taken.some((at) => Math.max(Math.abs(at[0] - px), Math.abs(at[1] - py)) < apart)) continue;
+      const inside =
+        px > view.rect.x - 40 &&
+        px < view.rect.x + view.rect.w + 40 &&
+        py > -40 &&
+        py < view.rect.y + view.rect.h + 40;
+      if (apart && taken.some((at) => Math.max(Math.abs(at[0] - px), Math.abs(at[1] - py)) < apart))
+        continue;
       const margin = side < WHOLE ? size(side) / 2 : 0;
-      if (!inside || px < plot.x + margin || px > plot.x + plot.w - margin || py < plot.y + margin || py > plot.y + plot.h - margin || hidden(row)) continue;
+      if (
+        !inside ||
+        px < plot.x + margin ||
+        px > plot.x + plot.w - margin ||
+        py < plot.y + margin ||
+        py > plot.y + plot.h - margin ||
+        hidden(row)
+      )
+        continue;
       if (apart) taken.push([px, py]);
       wanted.raw.push(x, y, 0, 0);
       wanted.row.push(row);
@@ -68,16 +99,60 @@ export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
   const places = wanted.tile.map((tile) => sheets.place(tile));
   const there = [...places.keys()].filter((i) => places[i] >= 0);
   if (!there.length) return 0;
-  const columns = wanted.from ? [{ at: 3, data: Float32Array.from(there.flatMap((i) => /** @type {number[]} */ (wanted.from).slice(3 * i, 3 * i + 3))), size: 3, kind: gl.FLOAT }] : [];
-  const made = vertices(gl, [
-    { at: 0, data: Int16Array.from(there.flatMap((i) => wanted.raw.slice(4 * i, 4 * i + 4))), size: 4, kind: gl.SHORT },
-    { at: 1, data: Uint32Array.from(there, (i) => wanted.row[i]), size: 1, kind: gl.UNSIGNED_INT, whole: true },
-    { at: 2, data: Uint16Array.from(there, (i) => wanted.panel[i]), size: 1, kind: gl.UNSIGNED_SHORT, whole: true },
-    { at: 4, data: Uint32Array.from(there, (i) => places[i]), size: 1, kind: gl.UNSIGNED_INT, whole: true },
-    ...columns,
-  ], 1);
+  const columns = wanted.from
+    ? [
+        {
+          at: 3,
+          data: Float32Array.from(
+            there.flatMap((i) => /** @type {number[]} */ (wanted.from).slice(3 * i, 3 * i + 3)),
+          ),
+          size: 3,
+          kind: gl.FLOAT,
+        },
+      ]
+    : [];
+  const made = vertices(
+    gl,
+    [
+      {
+        at: 0,
+        data: Int16Array.from(there.flatMap((i) => wanted.raw.slice(4 * i, 4 * i + 4))),
+        size: 4,
+        kind: gl.SHORT,
+      },
+      {
+        at: 1,
+        data: Uint32Array.from(there, (i) => wanted.row[i]),
+        size: 1,
+        kind: gl.UNSIGNED_INT,
+        whole: true,
+      },
+      {
+        at: 2,
+        data: Uint16Array.from(there, (i) => wanted.panel[i]),
+        size: 1,
+        kind: gl.UNSIGNED_SHORT,
+        whole: true,
+      },
+      {
+        at: 4,
+        data: Uint32Array.from(there, (i) => places[i]),
+        size: 1,
+        kind: gl.UNSIGNED_INT,
+        whole: true,
+      },
+      ...columns,
+    ],
+    1,
+  );
   prepare(gpu, images, look, 0, source);
-  const { tile: [h, w, channels], cell, columns: across, per_sheet: per, style } = sheets.meta;
+  const {
+    tile: [h, w, channels],
+    cell,
+    columns: across,
+    per_sheet: per,
+    style,
+  } = sheets.meta;
   gl.activeTexture(gl.TEXTURE4);
   gl.bindTexture(gl.TEXTURE_2D_ARRAY, sheets.texture);
   gl.uniform1i(images.at.uSheets, 4);

@@ -35,7 +35,8 @@ export class Layer {
     const { gl } = this.gpu;
     const [width, height] = [gl.drawingBufferWidth, gl.drawingBufferHeight];
     let back = this.sheets[1];
-    if (!back || back.width !== width || back.height !== height) back = this.sheets[1] = this.sheet(back, width, height);
+    if (!back || back.width !== width || back.height !== height)
+      back = this.sheets[1] = this.sheet(back, width, height);
     gl.bindFramebuffer(gl.FRAMEBUFFER, back.target);
     gl.disable(gl.SCISSOR_TEST);
     gl.clearColor(0, 0, 0, 0);
@@ -44,8 +45,17 @@ export class Layer {
     this.building = key;
     this.forget(this.fences.length);
     this.next = cameras;
-    this.queue = passesOf(look).flatMap((pass) => jobs.flatMap((job) => job.firsts.map((first, i) => (
-      { source: this.gpu.layout(job.layout).array, base: job.base, first, count: pass === 2 ? job.fulls[i] : job.counts[i], passes: [pass] }))));
+    this.queue = passesOf(look).flatMap((pass) =>
+      jobs.flatMap((job) =>
+        job.firsts.map((first, i) => ({
+          source: this.gpu.layout(job.layout).array,
+          base: job.base,
+          first,
+          count: pass === 2 ? job.fulls[i] : job.counts[i],
+          passes: [pass],
+        })),
+      ),
+    );
   }
 
   /** Another picture in one go, for a few points, over the last one where it shows the same places. @param {string} key @param {Job[]} jobs @param {Look} look @param {Camera[]} cameras @param {Placed[]} same panels */
@@ -65,16 +75,25 @@ export class Layer {
   step(look) {
     const { gl } = this.gpu;
     const now = performance.now();
-    while (this.fences.length && gl.getSyncParameter(this.fences[0].sync, gl.SYNC_STATUS) === gl.SIGNALED) {
+    while (
+      this.fences.length &&
+      gl.getSyncParameter(this.fences[0].sync, gl.SYNC_STATUS) === gl.SIGNALED
+    ) {
       const took = now - Math.max(this.through, this.fences[0].sent);
-      this.chunk = Math.min(600000, Math.max(40000, this.chunk * (took > 60 ? 0.7 : took < 28 ? 1.6 : 1)));
+      this.chunk = Math.min(
+        600000,
+        Math.max(40000, this.chunk * (took > 60 ? 0.7 : took < 28 ? 1.6 : 1)),
+      );
       this.through = now;
       this.forget(1);
     }
     if (!this.queue.length) return this.fences.length ? false : this.swap();
     if (this.fences.length > 1) return false;
     this.draw(look, this.chunk);
-    this.fences.push({ sync: /** @type {WebGLSync} */ (gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0)), sent: now });
+    this.fences.push({
+      sync: /** @type {WebGLSync} */ (gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0)),
+      sent: now,
+    });
     gl.flush();
     return false;
   }
@@ -92,14 +111,22 @@ export class Layer {
       const { source, base, passes } = this.queue[0];
       const firsts = [];
       const counts = [];
-      while (left > 0 && this.queue[0]?.source === source && this.queue[0].base === base && this.queue[0].passes[0] === passes[0]) {
+      while (
+        left > 0 &&
+        this.queue[0]?.source === source &&
+        this.queue[0].base === base &&
+        this.queue[0].passes[0] === passes[0]
+      ) {
         const one = this.queue[0];
         const count = Math.min(one.count, Math.max(1, Math.round(left)));
         firsts.push(one.first);
         counts.push(count);
         left -= count;
         if (count === one.count) this.queue.shift();
-        else { one.first += count; one.count -= count; }
+        else {
+          one.first += count;
+          one.count -= count;
+        }
       }
       drawPoints(this.gpu, look, { array: source }, base, firsts, counts, passes);
     }
@@ -119,7 +146,18 @@ export class Layer {
   show(placed, { width, height }, to, from, strength = 1) {
     const { gl, blit } = this.gpu;
     if (!this.sheets[0]) return;
-    const made = vertices(gl, [{ at: 0, data: Float32Array.from(placed.flatMap(({ card }) => [card.x, card.y, card.w, card.h])), size: 4, kind: gl.FLOAT }], 1);
+    const made = vertices(
+      gl,
+      [
+        {
+          at: 0,
+          data: Float32Array.from(placed.flatMap(({ card }) => [card.x, card.y, card.w, card.h])),
+          size: 4,
+          kind: gl.FLOAT,
+        },
+      ],
+      1,
+    );
     gl.useProgram(blit.program);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, this.sheets[0].texture);
@@ -129,7 +167,13 @@ export class Layer {
     gl.uniform1i(blit.at.uLayer, 0);
     gl.uniform1f(blit.at.uStrength, strength);
     const [kx, ky] = [from.w / to.w, from.h / to.h];
-    gl.uniform4f(blit.at.uCarry, kx / gl.drawingBufferWidth, ky / gl.drawingBufferHeight, (from.x - to.x * kx) / width, 1 - ky + (to.y * ky - from.y) / height);
+    gl.uniform4f(
+      blit.at.uCarry,
+      kx / gl.drawingBufferWidth,
+      ky / gl.drawingBufferHeight,
+      (from.x - to.x * kx) / width,
+      1 - ky + (to.y * ky - from.y) / height,
+    );
     gl.uniform4f(blit.at.uTo, to.x, to.y, to.w, to.h);
     gl.uniform2f(blit.at.uView, width, height);
     gl.bindVertexArray(made.array);
@@ -140,7 +184,10 @@ export class Layer {
   /** @private @param {Sheet | null} old @param {number} width @param {number} height @returns {Sheet} */
   sheet(old, width, height) {
     const { gl } = this.gpu;
-    if (old) { gl.deleteTexture(old.texture); gl.deleteFramebuffer(old.target); }
+    if (old) {
+      gl.deleteTexture(old.texture);
+      gl.deleteFramebuffer(old.target);
+    }
     const made = texture(gl, gl.TEXTURE_2D, gl.LINEAR);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, width, height, 0, gl.RGBA, gl.UNSIGNED_BYTE, null);
     const target = gl.createFramebuffer();

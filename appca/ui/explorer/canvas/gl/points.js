@@ -55,7 +55,12 @@ export function drawPoints(gpu, look, source, base, firsts, counts, passes = pas
 
 /** Draw only within a part of the page. @param {WebGL2RenderingContext} gl @param {Look} look @param {import('../types.js').Rect} rect */
 export function scissor(gl, { dpr, height }, { x, y, w, h }) {
-  gl.scissor(Math.round(x * dpr), Math.round((height - y - h) * dpr), Math.max(0, Math.round(w * dpr)), Math.max(0, Math.round(h * dpr)));
+  gl.scissor(
+    Math.round(x * dpr),
+    Math.round((height - y - h) * dpr),
+    Math.max(0, Math.round(w * dpr)),
+    Math.max(0, Math.round(h * dpr)),
+  );
 }
 
 /** Grey points first, then those that stand out. @param {Look} look */
@@ -65,7 +70,8 @@ const ALL = 700000; // points; in a view of more, each panel draws a sample
 const A_PIXEL = 1.5; // points of such a sample
 
 /** How many of a panel's points are drawn where the view has so many: more than cover its pixels cannot be told apart. @param {import('../layout/place.js').Placed} one @param {number} all */
-export const drawnOf = ({ panel: { count }, plot }, all) => (all <= ALL ? count : Math.min(count, Math.max(2000, Math.ceil(A_PIXEL * plot.w * plot.h))));
+export const drawnOf = ({ panel: { count }, plot }, all) =>
+  all <= ALL ? count : Math.min(count, Math.max(2000, Math.ceil(A_PIXEL * plot.w * plot.h)));
 
 /** @param {import('../layout/place.js').Placed[]} placed */
 export const pointsIn = (placed) => placed.reduce((sum, { panel }) => sum + panel.count, 0);
@@ -80,7 +86,14 @@ export function jobsOf(placed, budget) {
   for (const one of placed) {
     const { part, panel, strength } = one;
     if (strength <= 0.02) continue;
-    const job = jobs.get(part) ?? { layout: part.layout, base: part.base, firsts: [], counts: [], fulls: [], total: 0 };
+    const job = jobs.get(part) ?? {
+      layout: part.layout,
+      base: part.base,
+      firsts: [],
+      counts: [],
+      fulls: [],
+      total: 0,
+    };
     const count = Math.ceil(drawnOf(one, all) * share);
     job.firsts.push(panel.start);
     job.counts.push(count);

@@ -6,9 +6,15 @@
 /** @param {GL} gl @param {string} vertex @param {string} fragment @returns {Program} */
 export function program(gl, vertex, fragment) {
   const made = gl.createProgram();
-  for (const [kind, source] of /** @type {[number, string][]} */ ([[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]])) {
+  for (const [kind, source] of /** @type {[number, string][]} */ ([
+    [gl.VERTEX_SHADER, vertex],
+    [gl.FRAGMENT_SHADER, fragment],
+  ])) {
     const shader = /** @type {WebGLShader} */ (gl.createShader(kind));
-    gl.shaderSource(shader, `#version 300 es\nprecision highp float; precision highp int;\n${source}`);
+    gl.shaderSource(
+      shader,
+      `#version 300 es\nprecision highp float; precision highp int;\n${source}`,
+    );
     gl.compileShader(shader);
     gl.attachShader(made, shader);
   }
@@ -56,6 +62,12 @@ export function vertices(gl, attributes, divisor = 0) {
     return buffer;
   });
   gl.bindVertexArray(null);
-  return { array, free: () => { buffers.forEach((one) => gl.deleteBuffer(one)); gl.deleteVertexArray(array); } };
+  return {
+    array,
+    free: () => {
+      buffers.forEach((one) => gl.deleteBuffer(one));
+      gl.deleteVertexArray(array);
+    },
+  };
 }
 /** @typedef {ReturnType<typeof vertices>} Vertices */

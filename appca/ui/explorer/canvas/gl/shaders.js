@@ -29,7 +29,8 @@ vec4 clip(vec2 p) { return vec4(p.x / uView.x * 2. - 1., 1. - p.y / uView.y * 2.
 const vec4 NOWHERE = vec4(2., 2., 2., 1.);
 `;
 
-export const POINTS = [`${ROWS}
+export const POINTS = [
+  `${ROWS}
 uniform int uPass; uniform float uDpr; flat out vec4 vColour; flat out vec3 vShape;
 void main() {
   vec2 p = place(); vec3 c = colour(); float size = look.x; float a = strength;
@@ -40,7 +41,8 @@ void main() {
   size *= uDpr; vColour = vec4(c, a); vShape = vec3(size, size < 3.6 * uDpr ? 0. : mark, shape);
   gl_Position = a <= 0. || (uPass == 1 && on) || (uPass == 2 && !on) ? NOWHERE : clip(p);
   gl_PointSize = max(1., size);
-}`, `
+}`,
+  `
 flat in vec4 vColour; flat in vec3 vShape; out vec4 o;
 float dash(vec2 q) { float s = q.y / length(q), t = s * s; return s * (5. + t * (16. * t - 20.)); } // the sine of five times the angle
 float reach(vec2 q) { // from the middle, as far as the shape goes in that direction
@@ -57,9 +59,11 @@ void main() {
     if (vShape.y > 0.) { a *= .12 + .88 * smoothstep(r - 1.9, r - 1.1, d); if (vShape.y > 1.5 && dash(q) < -.1) a *= .15; }
   }
   o = vec4(vColour.rgb * a, a);
-}`];
+}`,
+];
 
-export const IMAGES = [`${ROWS}
+export const IMAGES = [
+  `${ROWS}
 layout(location=4) in uint aTile; uniform float uPx, uDpr; uniform vec4 uSheet; // tile height, width, cell, columns
 uniform float uPer; flat out vec3 vColour; flat out vec3 vInfo; flat out vec4 vPlot; out vec3 vUv; out vec2 vAt; out vec2 vPage;
 void main() {
@@ -71,7 +75,8 @@ void main() {
   vAt = (corner - .5) * half_ * 2.; vInfo = vec3(half_, on ? 1. : 0.); vPlot = uMode == 1 ? vec4(-1e6, -1e6, 1e6, 1e6) : plot;
   vec2 page = floor((p - half_) * uDpr + .5) / uDpr + corner * half_ * 2.; vPage = page;
   gl_Position = strength <= 0. ? NOWHERE : clip(page);
-}`, `
+}`,
+  `
 precision mediump sampler2DArray; uniform sampler2DArray uSheets; uniform vec3 uCard; uniform int uInk; uniform float uDpr, uHeavy;
 flat in vec3 vColour; flat in vec3 vInfo; flat in vec4 vPlot; in vec3 vUv; in vec2 vAt; in vec2 vPage; out vec4 o;
 void main() {
@@ -81,9 +86,11 @@ void main() {
   float frame = smoothstep(-1.4 - uHeavy, -.7 - uHeavy, far) * (vInfo.z > .5 ? .45 + .55 * step(.5, uHeavy) : .3);
   vec3 c = uInk == 1 ? mix(uCard, vColour, t.r) : uInk == 2 ? t.rrr : t.rgb; c = mix(c, vColour, frame);
   float a = inside * (vInfo.z > .5 ? (uInk == 1 ? .95 : 1.) : .35); o = vec4(c * a, a);
-}`];
+}`,
+];
 
-export const GROUNDS = [`
+export const GROUNDS = [
+  `
 layout(location=0) in vec4 aCard; layout(location=1) in vec4 aPlot; layout(location=2) in vec4 aLook; layout(location=3) in vec4 aInner;
 uniform vec2 uView; flat out vec4 vCard, vPlot, vLook;
 const int CORNERS[6] = int[](0, 1, 2, 2, 1, 3);
@@ -93,7 +100,8 @@ void main() { // what surrounds the inner part: above, below, left, right; and t
   vec4 quad = quads[gl_VertexID / 6]; int k = CORNERS[gl_VertexID % 6];
   vec2 p = mix(quad.xy, quad.zw, vec2(k & 1, k >> 1)); vCard = aCard; vPlot = aPlot; vLook = aLook;
   gl_Position = vec4(p.x / uView.x * 2. - 1., 1. - p.y / uView.y * 2., 0., 1.);
-}`, `
+}`,
+  `
 flat in vec4 vCard, vPlot, vLook; uniform vec2 uView, uPixel; uniform vec3 uFill, uLine, uAxis, uAccent; uniform float uDpr; out vec4 o;
 void main() { // vLook: zero's x and y, focus, strength
   vec2 at = vec2(0., uView.y) + vec2(1., -1.) * gl_FragCoord.xy * uPixel;
@@ -103,13 +111,17 @@ void main() { // vLook: zero's x and y, focus, strength
   vec2 zero = abs(at - vLook.xy); bool within = all(greaterThan(at, vPlot.xy)) && all(lessThan(at, vPlot.zw));
   vec3 c = within && min(zero.x, zero.y) < .55 ? uAxis : uFill; c = mix(c, vLook.z > .5 ? uAccent : uLine, edge);
   float a = inside * vLook.w; o = vec4(c * a, a);
-}`];
+}`,
+];
 
-export const BLIT = [`
+export const BLIT = [
+  `
 layout(location=0) in vec4 aCard; uniform vec4 uTo; uniform vec2 uView;
 void main() { // a card with the rims of points that stand at its edges
   float rim = min(3., .02 * aCard.z); vec2 p = mix(aCard.xy - rim, aCard.xy + aCard.zw + rim, vec2(gl_VertexID & 1, gl_VertexID >> 1));
   p = clamp(p, uTo.xy, uTo.xy + uTo.zw); gl_Position = vec4(p.x / uView.x * 2. - 1., 1. - p.y / uView.y * 2., 0., 1.);
-}`, `
+}`,
+  `
 uniform sampler2D uLayer; uniform vec4 uCarry; uniform float uStrength; out vec4 o; // by the pixel, which is exact at rest
-void main() { o = texture(uLayer, gl_FragCoord.xy * uCarry.xy + uCarry.zw) * uStrength; }`];
+void main() { o = texture(uLayer, gl_FragCoord.xy * uCarry.xy + uCarry.zw) * uStrength; }`,
+];

@@ -24,7 +24,14 @@ export class Sheets {
     this.texture = texture(gl, gl.TEXTURE_2D_ARRAY, gl.LINEAR);
     gl.texParameteri(gl.TEXTURE_2D_ARRAY, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
     const levels = 1 + Math.floor(Math.log2(meta.cell));
-    gl.texStorage3D(gl.TEXTURE_2D_ARRAY, levels, meta.tile[2] === 3 ? gl.RGBA8 : gl.R8, this.side, this.side, this.layers);
+    gl.texStorage3D(
+      gl.TEXTURE_2D_ARRAY,
+      levels,
+      meta.tile[2] === 3 ? gl.RGBA8 : gl.R8,
+      this.side,
+      this.side,
+      this.layers,
+    );
     this.reader = gl.createFramebuffer();
   }
 
@@ -40,12 +47,19 @@ export class Sheets {
   /** Fetch sheets that images now wanted are in, the most wanted first. @param {Map<number, number>} wanted sheet to how many images */
   ask(wanted) {
     this.clock += 1;
-    const order = [...wanted].sort((a, b) => b[1] - a[1]).slice(0, this.layers).map(([sheet]) => sheet);
+    const order = [...wanted]
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, this.layers)
+      .map(([sheet]) => sheet);
     const here = this.slots.filter(({ sheet }) => order.includes(sheet));
-    here.forEach((slot) => { slot.used = this.clock; });
+    here.forEach((slot) => {
+      slot.used = this.clock;
+    });
     for (const sheet of order) {
       if (this.loading >= AT_ONCE || this.slots.some((slot) => slot.sheet === sheet)) continue;
-      const slot = this.slots.filter((one) => one.ready || one.sheet < 0).sort((a, b) => a.used - b.used)[0];
+      const slot = this.slots
+        .filter((one) => one.ready || one.sheet < 0)
+        .sort((a, b) => a.used - b.used)[0];
       if (!slot || (slot.used === this.clock && slot.sheet >= 0)) return;
       Object.assign(slot, { sheet, ready: false, used: this.clock });
       this.load(slot, sheet);
@@ -57,13 +71,28 @@ export class Sheets {
     this.loading += 1;
     try {
       const blob = await this.get(sheet);
-      const bitmap = await createImageBitmap(blob, { premultiplyAlpha: 'none', colorSpaceConversion: 'none' });
+      const bitmap = await createImageBitmap(blob, {
+        premultiplyAlpha: 'none',
+        colorSpaceConversion: 'none',
+      });
       const { gl } = this.gpu;
       if (!gl.isContextLost() && slot.sheet === sheet) {
         gl.activeTexture(gl.TEXTURE4);
         gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.texture);
         const format = this.meta.tile[2] === 3 ? gl.RGBA : gl.RED;
-        gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, 0, 0, this.slots.indexOf(slot), bitmap.width, bitmap.height, 1, format, gl.UNSIGNED_BYTE, bitmap);
+        gl.texSubImage3D(
+          gl.TEXTURE_2D_ARRAY,
+          0,
+          0,
+          0,
+          this.slots.indexOf(slot),
+          bitmap.width,
+          bitmap.height,
+          1,
+          format,
+          gl.UNSIGNED_BYTE,
+          bitmap,
+        );
         gl.generateMipmap(gl.TEXTURE_2D_ARRAY);
         slot.ready = true;
       }
@@ -80,12 +109,31 @@ export class Sheets {
     const placed = this.place(tile);
     if (placed < 0) return null;
     const { gl } = this.gpu;
-    const { cell, columns, per_sheet: per, tile: [h, w] } = this.meta;
+    const {
+      cell,
+      columns,
+      per_sheet: per,
+      tile: [h, w],
+    } = this.meta;
     const at = placed % per;
     const bytes = new Uint8ClampedArray(w * h * 4);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.reader);
-    gl.framebufferTextureLayer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, this.texture, 0, Math.floor(placed / per));
-    gl.readPixels((at % columns) * cell + ((cell - w) >> 1), Math.floor(at / columns) * cell + ((cell - h) >> 1), w, h, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
+    gl.framebufferTextureLayer(
+      gl.FRAMEBUFFER,
+      gl.COLOR_ATTACHMENT0,
+      this.texture,
+      0,
+      Math.floor(placed / per),
+    );
+    gl.readPixels(
+      (at % columns) * cell + ((cell - w) >> 1),
+      Math.floor(at / columns) * cell + ((cell - h) >> 1),
+      w,
+      h,
+      gl.RGBA,
+      gl.UNSIGNED_BYTE,
+      bytes,
+    );
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     return bytes;
   }

@@ -23,7 +23,11 @@ export class Actions extends Moves {
     const { stage } = this;
     const start = performance.now();
     const hits = stage.rows.bytes();
-    markUnder(maskOf(path), stage.placed.filter((one) => one.view === view), hits);
+    markUnder(
+      maskOf(path),
+      stage.placed.filter((one) => one.view === view),
+      hits,
+    );
     stage.rows.apply(hits, how);
     stage.root.dataset.lassoMs = (performance.now() - start).toFixed(1);
     this.selected();
@@ -39,8 +43,13 @@ export class Actions extends Moves {
     if (one && axis !== undefined) this.turnAxis(one.view, axis);
     else if (picture !== undefined) this.toggleComponent(picture);
     else if (one && one.view.opened && !one.open) this.tour(one.view, one.panel.index);
-    else if (found) { stage.rows.applyList([found.row], how); this.selected(); }
-    else if (how === 'replace' && stage.rows.selected) { stage.rows.applyList([], 'replace'); this.selected(); }
+    else if (found) {
+      stage.rows.applyList([found.row], how);
+      this.selected();
+    } else if (how === 'replace' && stage.rows.selected) {
+      stage.rows.applyList([], 'replace');
+      this.selected();
+    }
   }
 
   /** Show the panel's next component on an axis of the opened panel. @param {View} view @param {number} axis */
@@ -52,14 +61,21 @@ export class Actions extends Moves {
     axes[axis] = others[(others.indexOf(axes[axis]) + 1) % others.length];
     setAxes(this.stage.scene, view.layout, panel, axes);
     view.open(panel.index);
-    this.say(`Component ${this.stage.meta.components[axes[axis]].number} on the ${axis ? 'vertical' : 'horizontal'} axis`);
+    this.say(
+      `Component ${this.stage.meta.components[axes[axis]].number} on the ${axis ? 'vertical' : 'horizontal'} axis`,
+    );
     this.after();
   }
 
   /** Show only panels with a component, or all again. @param {number} component */
   toggleComponent(component) {
     const { components = [], ...filter } = this.stage.options.filter ?? {};
-    this.filter({ ...filter, components: components.includes(component) ? components.filter((one) => one !== component) : [...components, component] });
+    this.filter({
+      ...filter,
+      components: components.includes(component)
+        ? components.filter((one) => one !== component)
+        : [...components, component],
+    });
   }
 
   /** The selection changed here: show it and tell the host. */
@@ -74,14 +90,17 @@ export class Actions extends Moves {
   /** Show only what a filter keeps. @param {import('../types.js').Filter} filter */
   filter(filter) {
     const { stage } = this;
-    const others = String(filter.components ?? '') !== String(stage.options.filter?.components ?? '');
+    const others =
+      String(filter.components ?? '') !== String(stage.options.filter?.components ?? '');
     stage.options.filter = filter;
     for (const view of stage.views) view.filter = filter;
     const { classes, certainty } = filter;
     const kept = classes?.length ? new Set(classes) : null;
     const { codes } = stage.rows;
     const { doubt } = stage.scene;
-    stage.rows.filter((row) => (!kept || kept.has(codes[row])) && (doubt[row] ?? 255) >= 255 * (certainty ?? 0));
+    stage.rows.filter(
+      (row) => (!kept || kept.has(codes[row])) && (doubt[row] ?? 255) >= 255 * (certainty ?? 0),
+    );
     stage.frame = '';
     this.after();
     if (others) this.reopen();
@@ -93,7 +112,8 @@ export class Actions extends Moves {
     for (const view of stage.views) {
       if (!view.layout.panels.some(({ other }) => other)) continue;
       const made = await makeView(stage, view.layout.name);
-      if (stage.views.includes(view) && made.layout.panels.length !== view.layout.panels.length) this.replace(view, made);
+      if (stage.views.includes(view) && made.layout.panels.length !== view.layout.panels.length)
+        this.replace(view, made);
     }
   }
 }
@@ -101,7 +121,11 @@ export class Actions extends Moves {
 /** The axis whose name is at a place of the opened panel, where more components could stand on it. @param {import('../layout/place.js').Placed} one @param {number} x @param {number} y */
 function axisAt({ open, panel, card, plot }, x, y) {
   if (!open || panel.components.length < 3) return undefined;
-  return y < plot.y && x < card.x + 160 ? 1 : y > plot.y + plot.h && x > card.x + card.w - 160 ? 0 : undefined;
+  return y < plot.y && x < card.x + 160
+    ? 1
+    : y > plot.y + plot.h && x > card.x + card.w - 160
+      ? 0
+      : undefined;
 }
 
 /** The component whose picture on the diagonal is at a place. @param {View} view @param {number} x @param {number} y */

@@ -16,17 +16,25 @@ export async function fly(stage, actions, target) {
     stage.options.sought = [`${target.sought}`, ...(stage.options.sought ?? [])].slice(0, 12);
     await actions.reopen();
     [view] = stage.views;
-    const panel = view.layout.panels.findIndex(({ components }) => `${components}` === `${target.sought}`);
+    const panel = view.layout.panels.findIndex(
+      ({ components }) => `${components}` === `${target.sought}`,
+    );
     if (panel >= 0) actions.open(view, panel);
     return;
   }
   if (target.code !== undefined) {
     const hits = stage.rows.codes;
-    stage.rows.applyList([...hits.keys()].filter((row) => hits[row] === target.code), 'replace');
+    stage.rows.applyList(
+      [...hits.keys()].filter((row) => hits[row] === target.code),
+      'replace',
+    );
     actions.selected();
     return;
   }
-  const index = typeof target.panel === 'string' ? view.layout.panels.findIndex(({ name }) => name === target.panel) : target.panel;
+  const index =
+    typeof target.panel === 'string'
+      ? view.layout.panels.findIndex(({ name }) => name === target.panel)
+      : target.panel;
   if (index !== undefined && index >= 0) {
     if (view.arrangement.kind !== 'map') actions.open(view, index);
     return;
@@ -40,7 +48,8 @@ export async function fly(stage, actions, target) {
   view.shift = 1;
   stage.tweens.stop('shift');
   const rect = view.parts[0].rects[panel.index];
-  const cam = layout.kind === 'map' ? { ...view.home, k: view.home.k * 8 } : fitting(rect, view.rect, 0.3);
+  const cam =
+    layout.kind === 'map' ? { ...view.home, k: view.home.k * 8 } : fitting(rect, view.rect, 0.3);
   const kept = view.cam;
   view.cam = cam; // where the row is seen from there
   stage.draw();

@@ -26,13 +26,23 @@ export class Gestures {
     /** @type {[number, number] | null} where the hand is */
     this.at = null;
     this.before = { bits: new Uint8Array(), change: 0, time: -TWICE }; // a click
-    const on = (/** @type {string} */ kind, /** @type {(event: any) => void} */ run, passive = true) => stage.hit.addEventListener(kind, run, { passive });
+    const on = (
+      /** @type {string} */ kind,
+      /** @type {(event: any) => void} */ run,
+      passive = true,
+    ) => stage.hit.addEventListener(kind, run, { passive });
     on('wheel', (event) => this.wheel(event), false);
     on('pointerdown', (event) => this.down(event));
     on('pointermove', (event) => this.move(event));
     on('pointerup', (event) => this.up(event));
-    on('pointercancel', (event) => { this.path = []; this.up(event); });
-    on('pointerleave', () => { this.at = null; actions.rest(null); });
+    on('pointercancel', (event) => {
+      this.path = [];
+      this.up(event);
+    });
+    on('pointerleave', () => {
+      this.at = null;
+      actions.rest(null);
+    });
     on('dblclick', (event) => this.twice(event));
   }
 
@@ -41,7 +51,10 @@ export class Gestures {
     const { stage, actions, before } = this;
     const one = panelAt(stage, ...this.place(event));
     if (!one) return;
-    if (before.change !== stage.rows.flagsChanged) { stage.rows.unpack(before.bits); actions.selected(); }
+    if (before.change !== stage.rows.flagsChanged) {
+      stage.rows.unpack(before.bits);
+      actions.selected();
+    }
     if (one.open) actions.close(one.view);
     else actions.open(one.view, one.panel.index, one.part);
   }
@@ -49,7 +62,8 @@ export class Gestures {
   /** @param {PointerEvent} event @param {import('../scene/rows.js').How} how */
   click(event, how) {
     const { rows } = this.stage;
-    if (event.timeStamp - this.before.time > TWICE) this.before = { bits: rows.packed, change: rows.flagsChanged, time: event.timeStamp };
+    if (event.timeStamp - this.before.time > TWICE)
+      this.before = { bits: rows.packed, change: rows.flagsChanged, time: event.timeStamp };
     this.actions.click(...this.place(event), how);
   }
 
@@ -61,7 +75,12 @@ export class Gestures {
 
   /** @param {WheelEvent} event */
   wheel(event) {
-    if (isCompact(this.stage.options) && !event.ctrlKey && document.activeElement !== this.stage.hit) return; // the page scrolls
+    if (
+      isCompact(this.stage.options) &&
+      !event.ctrlKey &&
+      document.activeElement !== this.stage.hit
+    )
+      return; // the page scrolls
     event.preventDefault();
     const [x, y] = this.place(event);
     const factor = Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0017));
@@ -78,11 +97,23 @@ export class Gestures {
     actions.rest(null);
     const view = stage.viewAt(x);
     stage.tweens.stop('fly');
-    if (pointers.size === 2) { this.path = []; this.drag = null; this.pinch = this.spread(); return; }
+    if (pointers.size === 2) {
+      this.path = [];
+      this.drag = null;
+      this.pinch = this.spread();
+      return;
+    }
     const mini = miniOf(stage, view)?.box;
-    const inMini = mini && x >= mini.x && y >= mini.y && x <= mini.x + mini.w && y <= mini.y + mini.h;
+    const inMini =
+      mini && x >= mini.x && y >= mini.y && x <= mini.x + mini.w && y <= mini.y + mini.h;
     const tool = stage.options.tool ?? 'pan';
-    const kind = inMini ? 'mini' : event.button === 0 && tool === 'pan' && (event.shiftKey || event.ctrlKey || event.metaKey) ? 'lasso' : event.button === 0 ? tool : 'pan';
+    const kind = inMini
+      ? 'mini'
+      : event.button === 0 && tool === 'pan' && (event.shiftKey || event.ctrlKey || event.metaKey)
+        ? 'lasso'
+        : event.button === 0
+          ? tool
+          : 'pan';
     this.drag = { x, y, view, cam: { ...view.cam }, kind, range: view.opened?.range, moved: false };
     this.path = kind === 'lasso' || kind === 'box' ? [[x, y]] : [];
     if (kind === 'mini') this.jump(x, y);
@@ -96,7 +127,7 @@ export class Gestures {
   /** @param {PointerEvent} event */
   move(event) {
     const { stage, pointers, drag } = this;
-    const [x, y] = this.at = this.place(event);
+    const [x, y] = (this.at = this.place(event));
     stage.active = stage.views.indexOf(stage.viewAt(x));
     if (pointers.size === 2 && pointers.has(event.pointerId)) {
       const before = [...pointers.values()];
@@ -104,16 +135,30 @@ export class Gestures {
       const now = [...pointers.values()];
       const [mx, my] = [(now[0][0] + now[1][0]) / 2, (now[0][1] + now[1][1]) / 2];
       const view = stage.viewAt(mx);
-      panView(stage, view, mx - (before[0][0] + before[1][0]) / 2, my - (before[0][1] + before[1][1]) / 2);
+      panView(
+        stage,
+        view,
+        mx - (before[0][0] + before[1][0]) / 2,
+        my - (before[0][1] + before[1][1]) / 2,
+      );
       zoomView(stage, view, mx, my, this.spread() / Math.max(1, this.pinch));
       this.pinch = this.spread();
       return;
     }
-    if (!drag) { this.actions.rest([x, y]); return; }
+    if (!drag) {
+      this.actions.rest([x, y]);
+      return;
+    }
     drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > CLICK;
     if (drag.kind === 'mini') this.jump(x, y);
     else if (drag.kind !== 'pan') {
-      if (drag.kind === 'box') this.path = [[drag.x, drag.y], [x, drag.y], [x, y], [drag.x, y]];
+      if (drag.kind === 'box')
+        this.path = [
+          [drag.x, drag.y],
+          [x, drag.y],
+          [x, y],
+          [drag.x, y],
+        ];
       else this.path.push([x, y]);
       stage.schedule();
     } else if (drag.moved) {
@@ -130,7 +175,11 @@ export class Gestures {
     this.drag = null;
     this.path = [];
     if (!drag) return;
-    const how = event.shiftKey ? 'add' : event.ctrlKey || event.metaKey || event.altKey ? 'subtract' : 'replace';
+    const how = event.shiftKey
+      ? 'add'
+      : event.ctrlKey || event.metaKey || event.altKey
+        ? 'subtract'
+        : 'replace';
     if (!drag.moved && event.type === 'pointerup' && drag.kind !== 'mini') this.click(event, how);
     else if (path.length > 2) actions.lasso(drag.view, path, how);
     stage.settleSoon();
@@ -141,7 +190,11 @@ export class Gestures {
     const view = this.drag?.view ?? this.stage.viewAt(x);
     const mini = miniOf(this.stage, view);
     if (!mini) return;
-    view.cam = { ...view.cam, x: mini.world.x + (x - mini.x) / mini.k, y: mini.world.y + (y - mini.y) / mini.k };
+    view.cam = {
+      ...view.cam,
+      x: mini.world.x + (x - mini.x) / mini.k,
+      y: mini.world.y + (y - mini.y) / mini.k,
+    };
     this.stage.moved();
   }
 }
@@ -150,12 +203,26 @@ export class Gestures {
 export function zoomView(stage, view, x, y, factor) {
   const one = view.opened && stage.placed.find((placed) => placed.view === view && placed.open);
   if (view.opened && one && !stage.tour) {
-    const { plot, range: [x0, x1, y0, y1], panel: { own } } = one;
+    const {
+      plot,
+      range: [x0, x1, y0, y1],
+      panel: { own },
+    } = one;
     const by = Math.max((own[1] - own[0]) / (x1 - x0) / 4000, Math.min(factor, 1e9)) ** -1;
-    const limited = (x1 - x0) * by > 3 * (own[1] - own[0]) || (x1 - x0) * by < (own[1] - own[0]) / 4000 ? 1 : by;
-    const [cx, cy] = [x0 + ((x - plot.x) / plot.w) * (x1 - x0), y1 - ((y - plot.y) / plot.h) * (y1 - y0)];
-    view.opened.range = [cx + (x0 - cx) * limited, cx + (x1 - cx) * limited, cy + (y0 - cy) * limited, cy + (y1 - cy) * limited];
-  } else if (!view.opened) view.cam = zoomed(view.cam, view.rect, x, y, factor, view.home.k * 0.5, view.home.k * 4000);
+    const limited =
+      (x1 - x0) * by > 3 * (own[1] - own[0]) || (x1 - x0) * by < (own[1] - own[0]) / 4000 ? 1 : by;
+    const [cx, cy] = [
+      x0 + ((x - plot.x) / plot.w) * (x1 - x0),
+      y1 - ((y - plot.y) / plot.h) * (y1 - y0),
+    ];
+    view.opened.range = [
+      cx + (x0 - cx) * limited,
+      cx + (x1 - cx) * limited,
+      cy + (y0 - cy) * limited,
+      cy + (y1 - cy) * limited,
+    ];
+  } else if (!view.opened)
+    view.cam = zoomed(view.cam, view.rect, x, y, factor, view.home.k * 0.5, view.home.k * 4000);
   stage.moved();
 }
 
@@ -169,10 +236,20 @@ export function panView(stage, view, dx, dy) {
     view.opened.range = [x0 + sx, x1 + sx, y0 + sy, y1 + sy];
   } else {
     const { x, y, w, h } = view.arrangement.world;
-    const hold = (/** @type {number} */ value, /** @type {number} */ low, /** @type {number} */ high) => Math.min(high, Math.max(low, value));
-    const tall = view.arrangement.kind === 'columns' ? Math.max(h, ...view.parts[0].rects.map((rect) => rect.y + rect.h)) : h;
-    view.cam = { ...view.cam, x: hold(view.cam.x - dx / view.cam.k, x, x + w), y: hold(view.cam.y - dy / view.cam.k, y, y + tall) };
+    const hold = (
+      /** @type {number} */ value,
+      /** @type {number} */ low,
+      /** @type {number} */ high,
+    ) => Math.min(high, Math.max(low, value));
+    const tall =
+      view.arrangement.kind === 'columns'
+        ? Math.max(h, ...view.parts[0].rects.map((rect) => rect.y + rect.h))
+        : h;
+    view.cam = {
+      ...view.cam,
+      x: hold(view.cam.x - dx / view.cam.k, x, x + w),
+      y: hold(view.cam.y - dy / view.cam.k, y, y + tall),
+    };
   }
   stage.moved();
 }
-

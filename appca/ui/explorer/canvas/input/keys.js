@@ -12,7 +12,10 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 export function neighbour(view, from, [dx, dy]) {
   const { rects } = view.parts[0];
   if (from < 0 || !rects[from]) return 0;
-  const middle = (/** @type {import('../types.js').Rect} */ { x, y, w, h }) => [x + w / 2, y + h / 2];
+  const middle = (/** @type {import('../types.js').Rect} */ { x, y, w, h }) => [
+    x + w / 2,
+    y + h / 2,
+  ];
   const [fx, fy] = middle(rects[from]);
   let best = from;
   let least = Infinity;
@@ -20,7 +23,10 @@ export function neighbour(view, from, [dx, dy]) {
     const [x, y] = middle(rect);
     const along = (x - fx) * dx + (y - fy) * dy;
     const cost = along + 3 * Math.abs((x - fx) * dy + (y - fy) * dx);
-    if (i !== from && along > 0.2 && cost < least) { least = cost; best = i; }
+    if (i !== from && along > 0.2 && cost < least) {
+      least = cost;
+      best = i;
+    }
   });
   return best;
 }
@@ -30,14 +36,37 @@ export function listenToKeys(stage, actions, parts) {
   const { hit } = stage;
   hit.tabIndex = 0;
   hit.setAttribute('role', 'application');
-  hit.addEventListener('focus', () => stage.views.forEach((view) => { view.focusShown = hit.matches(':focus-visible'); stage.schedule(); }));
-  hit.addEventListener('blur', () => stage.views.forEach((view) => { view.focusShown = false; stage.schedule(); }));
+  hit.addEventListener('focus', () =>
+    stage.views.forEach((view) => {
+      view.focusShown = hit.matches(':focus-visible');
+      stage.schedule();
+    }),
+  );
+  hit.addEventListener('blur', () =>
+    stage.views.forEach((view) => {
+      view.focusShown = false;
+      stage.schedule();
+    }),
+  );
   /** @type {Record<string, (view: View) => void>} */
   const plain = {
-    '+': (view) => actions.zoom(view, 1.4), '=': (view) => actions.zoom(view, 1.4), '-': (view) => actions.zoom(view, 1 / 1.4), 0: (view) => actions.home(view),
-    m: () => parts.choose('pan'), l: () => parts.choose('lasso'), b: () => parts.choose('box'), p: () => parts.strip(), t: () => parts.tour(), '/': () => parts.search(),
-    Enter: (view) => { if (view.focus >= 0) actions.open(view, view.focus); }, Escape: (view) => escape(stage, actions, view),
-    x: (view) => actions.turnAxis(view, 0), y: (view) => actions.turnAxis(view, 1), a: (view) => selectPanel(stage, actions, view),
+    '+': (view) => actions.zoom(view, 1.4),
+    '=': (view) => actions.zoom(view, 1.4),
+    '-': (view) => actions.zoom(view, 1 / 1.4),
+    0: (view) => actions.home(view),
+    m: () => parts.choose('pan'),
+    l: () => parts.choose('lasso'),
+    b: () => parts.choose('box'),
+    p: () => parts.strip(),
+    t: () => parts.tour(),
+    '/': () => parts.search(),
+    Enter: (view) => {
+      if (view.focus >= 0) actions.open(view, view.focus);
+    },
+    Escape: (view) => escape(stage, actions, view),
+    x: (view) => actions.turnAxis(view, 0),
+    y: (view) => actions.turnAxis(view, 1),
+    a: (view) => selectPanel(stage, actions, view),
   };
   searchFromAnywhere(stage, parts.search);
   hit.addEventListener('keydown', (event) => {
@@ -57,7 +86,11 @@ export function listenToKeys(stage, actions, parts) {
 function searchFromAnywhere(stage, search) {
   const listen = (/** @type {KeyboardEvent} */ event) => {
     if (stage.gone) document.removeEventListener('keydown', listen);
-    else if (event.key === '/' && document.activeElement === document.body && document.querySelector('.appca-explorer') === stage.root) {
+    else if (
+      event.key === '/' &&
+      document.activeElement === document.body &&
+      document.querySelector('.appca-explorer') === stage.root
+    ) {
       event.preventDefault();
       search();
     }
@@ -74,8 +107,15 @@ function step(stage, actions, view, direction) {
   else {
     const { name, count } = view.layout.panels[next];
     actions.say(`${name}, ${grouped(count)} rows`);
-    const placed = stage.placed.find((one) => one.view === view && !one.part.inset && one.panel.index === next);
-    const seen = placed && placed.card.x >= view.rect.x && placed.card.y >= view.rect.y && placed.card.x + placed.card.w <= view.rect.x + view.rect.w && placed.card.y + placed.card.h <= view.rect.y + view.rect.h;
+    const placed = stage.placed.find(
+      (one) => one.view === view && !one.part.inset && one.panel.index === next,
+    );
+    const seen =
+      placed &&
+      placed.card.x >= view.rect.x &&
+      placed.card.y >= view.rect.y &&
+      placed.card.x + placed.card.w <= view.rect.x + view.rect.w &&
+      placed.card.y + placed.card.h <= view.rect.y + view.rect.h;
     if (!seen) {
       const rect = view.parts[0].rects[next];
       actions.flyTo(view, { ...view.cam, x: rect.x + rect.w / 2, y: rect.y + rect.h / 2 });
@@ -86,16 +126,24 @@ function step(stage, actions, view, direction) {
 
 /** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {View} view */
 function escape(stage, actions, view) {
-  if (stage.tour) { actions.endTour(); actions.after(); }
-  else if (view.opened) actions.close(view);
+  if (stage.tour) {
+    actions.endTour();
+    actions.after();
+  } else if (view.opened) actions.close(view);
   else if (!view.atFit) actions.home(view);
-  else if (stage.rows.selected) { stage.rows.applyList([], 'replace'); actions.selected(); }
+  else if (stage.rows.selected) {
+    stage.rows.applyList([], 'replace');
+    actions.selected();
+  }
 }
 
 /** Select the rows of the panel in focus. @param {Stage} stage @param {import('./actions.js').Actions} actions @param {View} view */
 function selectPanel(stage, actions, view) {
   const panel = view.layout.panels[view.focus];
   if (!panel) return;
-  stage.rows.applyList(view.layout.rows.subarray(panel.start, panel.start + panel.count), 'replace');
+  stage.rows.applyList(
+    view.layout.rows.subarray(panel.start, panel.start + panel.count),
+    'replace',
+  );
   actions.selected();
 }

@@ -17,7 +17,8 @@ export function maskOf(path) {
   for (let i = 0, j = path.length - 1; i < path.length; j = i, i += 1) {
     const slope = (xs[j] - xs[i]) / (ys[j] - ys[i]);
     const last = Math.ceil(Math.max(ys[i], ys[j]) - y - 0.5);
-    for (let line = Math.ceil(Math.min(ys[i], ys[j]) - y - 0.5); line < last; line += 1) crossings[line].push(Math.round(xs[i] + (y + line + 0.5 - ys[i]) * slope - x));
+    for (let line = Math.ceil(Math.min(ys[i], ys[j]) - y - 0.5); line < last; line += 1)
+      crossings[line].push(Math.round(xs[i] + (y + line + 0.5 - ys[i]) * slope - x));
   }
   const mask = new Uint8Array(w * h);
   crossings.forEach((at, line) => {
@@ -31,24 +32,53 @@ export function maskOf(path) {
 /** Mark the rows whose points lie under the mask. @param {Mask} mask @param {Placed[]} placed @param {Uint8Array} hits one byte a row */
 export function markUnder(mask, placed, hits) {
   const [cx, cy] = [(mask.x + mask.w / 2) / FINE, (mask.y + mask.h / 2) / FINE];
-  const away = (/** @type {Placed} */ { plot }) => Math.hypot(plot.x + plot.w / 2 - cx, plot.y + plot.h / 2 - cy);
+  const away = (/** @type {Placed} */ { plot }) =>
+    Math.hypot(plot.x + plot.w / 2 - cx, plot.y + plot.h / 2 - cy);
   const shown = placed.filter(({ strength }) => strength >= 0.5).sort((a, b) => away(a) - away(b)); // the loop meets hits and misses before it is compiled, so that it is compiled once
   for (const one of shown) markIn(mask, one, hits);
 }
 
 /** @param {Mask} mask @param {Placed} placed @param {Uint8Array} hits */
-function markIn({ x, y, w, h, mask }, { part: { layout: { xy, rows } }, panel: { start, count }, plot, range }, hits) {
-  const [left, top, right, bottom] = [plot.x, plot.y, plot.x + plot.w, plot.y + plot.h].map((at, i) => at * FINE - (i % 2 ? y : x));
-  const [x0, y0, x1, y1] = [Math.max(0, left), Math.max(0, top), Math.min(w - 1, right), Math.min(h - 1, bottom)]; // beyond the plot nothing is drawn
+function markIn(
+  { x, y, w, h, mask },
+  {
+    part: {
+      layout: { xy, rows },
+    },
+    panel: { start, count },
+    plot,
+    range,
+  },
+  hits,
+) {
+  const [left, top, right, bottom] = [plot.x, plot.y, plot.x + plot.w, plot.y + plot.h].map(
+    (at, i) => at * FINE - (i % 2 ? y : x),
+  );
+  const [x0, y0, x1, y1] = [
+    Math.max(0, left),
+    Math.max(0, top),
+    Math.min(w - 1, right),
+    Math.min(h - 1, bottom),
+  ]; // beyond the plot nothing is drawn
   if (x0 > x1 || y0 > y1) return;
   const [kx, ky] = [(right - left) / (range[1] - range[0]), (bottom - top) / (range[3] - range[2])];
   const [ox, oy] = [left - range[0] * kx, bottom + range[2] * ky];
-  const [low, high, under, over] = [Math.ceil((x0 - ox) / kx), Math.floor((x1 - ox) / kx), Math.ceil((oy - y1) / ky), Math.floor((oy - y0) / ky)];
+  const [low, high, under, over] = [
+    Math.ceil((x0 - ox) / kx),
+    Math.floor((x1 - ox) / kx),
+    Math.ceil((oy - y1) / ky),
+    Math.floor((oy - y0) / ky),
+  ];
   const [kx1, ky1, ox1, oy1] = [kx, ky, ox, oy].map((one) => Math.round(one * 2 ** SHIFT));
   for (let at = 2 * start, end = at + 2 * count; at < end; at += 2) {
     const px = xy[at];
     if (px < low || px > high) continue;
     const py = xy[at + 1];
-    if (py >= under && py <= over && mask[((oy1 - py * ky1) >> SHIFT) * w + ((ox1 + px * kx1) >> SHIFT)]) hits[rows[at >> 1]] = 1;
+    if (
+      py >= under &&
+      py <= over &&
+      mask[((oy1 - py * ky1) >> SHIFT) * w + ((ox1 + px * kx1) >> SHIFT)]
+    )
+      hits[rows[at >> 1]] = 1;
   }
 }

@@ -26,7 +26,10 @@ export class Moves {
 
   /** @param {View} view @param {number} panel @param {import('../layout/arrange.js').Part} [part] */
   open(view, panel, part) {
-    if (part?.inset) { this.morph(view, part.layout.name); return; }
+    if (part?.inset) {
+      this.morph(view, part.layout.name);
+      return;
+    }
     if (view.layout.kind === 'map') return;
     this.shift(view, () => view.open(panel));
     const { name, count } = view.layout.panels[panel];
@@ -37,7 +40,9 @@ export class Moves {
   close(view) {
     if (!view.opened) return;
     this.endTour();
-    this.shift(view, () => { view.opened = null; });
+    this.shift(view, () => {
+      view.opened = null;
+    });
     this.say('All panels');
   }
 
@@ -48,7 +53,16 @@ export class Moves {
     stage.tweens.stop('shift');
     view.hold();
     change();
-    stage.tweens.start('shift', OPEN, (t) => { view.shift = ease(t); }, () => { view.from = null; });
+    stage.tweens.start(
+      'shift',
+      OPEN,
+      (t) => {
+        view.shift = ease(t);
+      },
+      () => {
+        view.from = null;
+      },
+    );
     this.after();
   }
 
@@ -64,8 +78,18 @@ export class Moves {
     stage.frame = '';
     stage.tweens.stop('tour');
     const from = tour.t;
-    if (t !== undefined) { tour.t = Math.min(1, Math.max(0, t)); stage.moved(); } else {
-      stage.tweens.start('tour', TURN * (1 - from), (share) => { tour.t = from + (1 - from) * sine(share); }, () => this.arrive(view, to));
+    if (t !== undefined) {
+      tour.t = Math.min(1, Math.max(0, t));
+      stage.moved();
+    } else {
+      stage.tweens.start(
+        'tour',
+        TURN * (1 - from),
+        (share) => {
+          tour.t = from + (1 - from) * sine(share);
+        },
+        () => this.arrive(view, to),
+      );
       stage.moved();
       this.say(`${tour.a.name} turns into ${tour.b.name}`);
     }
@@ -112,14 +136,26 @@ export class Moves {
     stage.morph?.free();
     const morph = old && new Morph(stage, made, old);
     stage.morph = morph;
-    stage.tweens.start('morph', MORPH, (t) => { if (morph) morph.t = ease(t); }, () => { stage.morph = null; morph?.free(); });
+    stage.tweens.start(
+      'morph',
+      MORPH,
+      (t) => {
+        if (morph) morph.t = ease(t);
+      },
+      () => {
+        stage.morph = null;
+        morph?.free();
+      },
+    );
     this.after();
   }
 
   /** Fly to a camera. @param {View} view @param {import('../layout/camera.js').Camera} cam */
   flyTo(view, cam) {
     const from = { ...view.cam };
-    this.stage.tweens.start('fly', OPEN, (t) => { view.cam = between(from, cam, ease(t)); });
+    this.stage.tweens.start('fly', OPEN, (t) => {
+      view.cam = between(from, cam, ease(t));
+    });
     this.stage.moved();
   }
 

@@ -9,7 +9,18 @@ import { HIDDEN } from '../scene/rows.js';
 
 /** The panel at a place, the last drawn first. @param {Stage} stage @param {number} x @param {number} y */
 export function panelAt(stage, x, y) {
-  return [...stage.placed].reverse().find(({ card, view: { rect }, strength }) => strength > 0.5 && x >= card.x && y >= card.y && x <= card.x + card.w && y <= card.y + card.h && x >= rect.x && x <= rect.x + rect.w);
+  return [...stage.placed]
+    .reverse()
+    .find(
+      ({ card, view: { rect }, strength }) =>
+        strength > 0.5 &&
+        x >= card.x &&
+        y >= card.y &&
+        x <= card.x + card.w &&
+        y <= card.y + card.h &&
+        x >= rect.x &&
+        x <= rect.x + rect.w,
+    );
 }
 
 /** @type {WeakMap<Panel, {key: string, grid: Grid}>} */
@@ -32,14 +43,26 @@ function gridOf(layout, panel) {
   for (let c = 0; c < side * side; c += 1) starts[c + 1] += starts[c];
   const next = starts.slice();
   const list = new Uint32Array(panel.count);
-  for (let j = 0; j < panel.count; j += 1) { list[next[cells[j]]] = panel.start + j; next[cells[j]] += 1; }
+  for (let j = 0; j < panel.count; j += 1) {
+    list[next[cells[j]]] = panel.start + j;
+    next[cells[j]] += 1;
+  }
   const grid = { side, starts, list };
   grids.set(panel, { key, grid });
   return grid;
 }
 
 /** @param {Panel} panel @param {number} side @returns {(axis: number, value: number) => number} */
-const cellIn = ({ own }, side) => (axis, value) => Math.min(side - 1, Math.max(0, Math.floor(((value - own[2 * axis]) / (own[2 * axis + 1] - own[2 * axis])) * side)));
+const cellIn =
+  ({ own }, side) =>
+  (axis, value) =>
+    Math.min(
+      side - 1,
+      Math.max(
+        0,
+        Math.floor(((value - own[2 * axis]) / (own[2 * axis + 1] - own[2 * axis])) * side),
+      ),
+    );
 
 /** The row nearest to a place of the page; an image counts as near when the hand is on it. @param {Stage} stage @param {number} x @param {number} y @param {number} [reach] px @returns {Found | null} */
 export function pick(stage, x, y, reach = 9) {
@@ -47,7 +70,12 @@ export function pick(stage, x, y, reach = 9) {
   if (!one || stage.morph || stage.tour) return null;
   const image = imageAt(stage, one, x, y);
   if (image) return image;
-  const { part: { layout }, panel, plot, range } = one;
+  const {
+    part: { layout },
+    panel,
+    plot,
+    range,
+  } = one;
   const grid = gridOf(layout, panel);
   const [ux, uy] = [(range[1] - range[0]) / plot.w, (range[3] - range[2]) / plot.h];
   const [vx, vy] = [range[0] + (x - plot.x) * ux, range[2] + (plot.y + plot.h - y) * uy];
@@ -76,8 +104,10 @@ function imageAt(stage, one, x, y) {
     wanted.panel.forEach((key, i) => {
       if (key !== one.part.base + one.panel.index) return;
       const ix = plot.x + ((wanted.raw[4 * i] - range[0]) / (range[1] - range[0])) * plot.w;
-      const iy = plot.y + plot.h - ((wanted.raw[4 * i + 1] - range[2]) / (range[3] - range[2])) * plot.h;
-      if (Math.max(Math.abs(ix - x), Math.abs(iy - y)) < px / 2) best = { row: wanted.row[i], x: ix, y: iy, one, index: -1 };
+      const iy =
+        plot.y + plot.h - ((wanted.raw[4 * i + 1] - range[2]) / (range[3] - range[2])) * plot.h;
+      if (Math.max(Math.abs(ix - x), Math.abs(iy - y)) < px / 2)
+        best = { row: wanted.row[i], x: ix, y: iy, one, index: -1 };
     });
   }
   return best;

@@ -20,10 +20,16 @@ export function arrange(layout, map, components, view) {
     const rects = [{ x: 0, y: 0, w: aspect, h: 1 }];
     return { ...plain, kind: 'map', parts: [{ ...part, rects }], world: rects[0] };
   }
-  if (view.w < 560 && layout.panels.length > 2 && layout.kind !== 'strips') return columns(layout, view);
+  if (view.w < 560 && layout.panels.length > 2 && layout.kind !== 'strips')
+    return columns(layout, view);
   if (layout.kind === 'triangle') return triangle(layout, map, components, view);
   if (layout.kind === 'strips') {
-    const rects = layout.panels.map((_, i) => ({ x: 0, y: i * 1.06, w: Math.max(3, aspect * layout.panels.length), h: 1 }));
+    const rects = layout.panels.map((_, i) => ({
+      x: 0,
+      y: i * 1.06,
+      w: Math.max(3, aspect * layout.panels.length),
+      h: 1,
+    }));
     return { ...plain, kind: 'strips', parts: [{ ...part, rects }], world: around(rects) };
   }
   const across = columnsFor(layout.panels.length, aspect);
@@ -36,9 +42,11 @@ export function arrange(layout, map, components, view) {
 
 /** Columns that make so many squares the largest. @param {number} panels @param {number} aspect of the view */
 function columnsFor(panels, aspect) {
-  const side = (/** @type {number} */ columns) => Math.min(aspect / columns, 1 / Math.ceil(panels / columns));
+  const side = (/** @type {number} */ columns) =>
+    Math.min(aspect / columns, 1 / Math.ceil(panels / columns));
   let best = 1;
-  for (let columns = 2; columns <= panels; columns += 1) if (side(columns) > side(best)) best = columns;
+  for (let columns = 2; columns <= panels; columns += 1)
+    if (side(columns) > side(best)) best = columns;
   return best;
 }
 
@@ -48,23 +56,42 @@ const NARROW = 210; // px of width below which only the legend is shown, above t
 
 /** Row a, column b; component pictures on the diagonal; title, legend and map in the empty half. @param {Layout} layout @param {Layout | null} map @param {number} count @param {Rect} view @returns {Arrangement} */
 function triangle(layout, map, count, view) {
-  const rects = layout.panels.map(({ cell: [column, row] = [0, 0], components }) => inCell(column, row, components.length > 1 ? 1 : 0.8));
+  const rects = layout.panels.map(({ cell: [column, row] = [0, 0], components }) =>
+    inCell(column, row, components.length > 1 ? 1 : 0.8),
+  );
   const tall = count + 0.25;
-  const extra = Math.min(0.75 * count, Math.max(0.1, (view.w / Math.max(1, view.h)) * tall - count));
+  const extra = Math.min(
+    0.75 * count,
+    Math.max(0.1, (view.w / Math.max(1, view.h)) * tall - count),
+  );
   const k = Math.min(view.h / tall, view.w / (count + extra)); // px a cell when all panels are shown
   const narrow = extra * k < NARROW;
   const least = narrow ? 0 : Math.min(count - 3, Math.ceil(WORDS / k));
   const top = Math.min(count - 2, Math.max(1, least, Math.ceil((count - extra) / 2)));
-  const diagonal = Array.from({ length: count }, (_, i) => ({ component: i, rect: inCell(i, i, 0.8) }));
+  const diagonal = Array.from({ length: count }, (_, i) => ({
+    component: i,
+    rect: inCell(i, i, 0.8),
+  }));
   const parts = [{ layout, base: 0, rects, inset: false }];
   if (map && count > 3) {
     const beside = (count - 0.8 - top) * k > TOOLS; // there is room for the tools between map and diagonal
-    const rect = { x: -extra + 0.06, y: top + 0.1, w: extra + top - 0.2, h: count - top - (beside ? 0 : 56 / k) };
+    const rect = {
+      x: -extra + 0.06,
+      y: top + 0.1,
+      w: extra + top - 0.2,
+      h: count - top - (beside ? 0 : 56 / k),
+    };
     parts.push({ layout: map, base: layout.panels.length, rects: [rect], inset: true });
   }
   const from = narrow ? Math.max(0, top - 1.9) : 0;
   const free = { x: -extra + 0.06, y: from + 0.06, w: extra + from - 0.1, h: top - from - 0.1 };
-  return { kind: 'triangle', parts, world: { x: -extra, y: 0, w: count + extra, h: tall }, diagonal, free };
+  return {
+    kind: 'triangle',
+    parts,
+    world: { x: -extra, y: 0, w: count + extra, h: tall },
+    diagonal,
+    free,
+  };
 }
 
 /** Two columns, the fullest first. @param {Layout} layout @param {Rect} view @returns {Arrangement} */
@@ -72,10 +99,18 @@ function columns(layout, view) {
   /** @type {Rect[]} */
   const rects = [];
   const order = layout.panels.map(({ count }, i) => [count, i]).sort((a, b) => b[0] - a[0]);
-  order.forEach(([, panel], i) => { rects[panel] = inCell(i % 2, Math.floor(i / 2), 1); });
+  order.forEach(([, panel], i) => {
+    rects[panel] = inCell(i % 2, Math.floor(i / 2), 1);
+  });
   const rows = Math.ceil(rects.length / 2);
   const h = Math.min(rows, (2 * view.h) / view.w);
-  return { kind: 'columns', parts: [{ layout, base: 0, rects, inset: false }], world: { x: 0, y: 0, w: 2, h }, diagonal: [], free: null };
+  return {
+    kind: 'columns',
+    parts: [{ layout, base: 0, rects, inset: false }],
+    world: { x: 0, y: 0, w: 2, h },
+    diagonal: [],
+    free: null,
+  };
 }
 
 /** @param {number} column @param {number} row @param {number} size @returns {Rect} */
@@ -88,5 +123,10 @@ function inCell(column, row, size) {
 export function around(rects) {
   const x = Math.min(...rects.map((one) => one.x));
   const y = Math.min(...rects.map((one) => one.y));
-  return { x, y, w: Math.max(...rects.map((one) => one.x + one.w)) - x, h: Math.max(...rects.map((one) => one.y + one.h)) - y };
+  return {
+    x,
+    y,
+    w: Math.max(...rects.map((one) => one.x + one.w)) - x,
+    h: Math.max(...rects.map((one) => one.y + one.h)) - y,
+  };
 }

@@ -6,8 +6,10 @@
 /** @param {Camera} cam @param {Rect} view @param {Rect} world @returns {Rect} */
 export function toPage(cam, view, world) {
   return {
-    x: (world.x - cam.x) * cam.k + view.x + view.w / 2, y: (world.y - cam.y) * cam.k + view.y + view.h / 2,
-    w: world.w * cam.k, h: world.h * cam.k,
+    x: (world.x - cam.x) * cam.k + view.x + view.w / 2,
+    y: (world.y - cam.y) * cam.k + view.y + view.h / 2,
+    w: world.w * cam.k,
+    h: world.h * cam.k,
   };
 }
 
@@ -40,6 +42,14 @@ export function between(a, b, t) {
 /** How a picture drawn from camera `a` lies in the view of camera `b`. @param {Camera} a @param {Camera} b @param {Rect} view @returns {Rect} */
 export function carried(a, b, view) {
   const scale = b.k / a.k;
-  const [cx, cy] = [view.x + view.w / 2 + (a.x - b.x) * b.k, view.y + view.h / 2 + (a.y - b.y) * b.k];
-  return { x: cx - (view.w / 2) * scale, y: cy - (view.h / 2) * scale, w: view.w * scale, h: view.h * scale };
+  const [cx, cy] = [
+    view.x + view.w / 2 + (a.x - b.x) * b.k,
+    view.y + view.h / 2 + (a.y - b.y) * b.k,
+  ];
+  return {
+    x: cx - (view.w / 2) * scale,
+    y: cy - (view.h / 2) * scale,
+    w: view.w * scale,
+    h: view.h * scale,
+  };
 }

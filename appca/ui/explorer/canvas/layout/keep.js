@@ -26,8 +26,12 @@ export function keepCells(old, layout) {
     for (let at = 0; at < columns * lines; at += 1) {
       const cell = /** @type {[number, number]} */ ([at % columns, Math.floor(at / columns)]);
       if (taken.has(`${cell}`)) continue;
-      const worth = sharedAround(taken, cell, panel) - 0.01 * Math.hypot(cell[0] - own[0], cell[1] - own[1]);
-      if (worth > best) { best = worth; panel.cell = cell; }
+      const worth =
+        sharedAround(taken, cell, panel) - 0.01 * Math.hypot(cell[0] - own[0], cell[1] - own[1]);
+      if (worth > best) {
+        best = worth;
+        panel.cell = cell;
+      }
     }
     taken.set(`${panel.cell}`, panel);
   }
@@ -36,7 +40,12 @@ export function keepCells(old, layout) {
 /** @param {Map<string, Panel>} taken @param {[number, number]} cell @param {Panel} panel */
 function sharedAround(taken, [column, line], { components }) {
   let shared = 0;
-  for (const [dx, dy] of [[-1, 0], [1, 0], [0, -1], [0, 1]]) {
+  for (const [dx, dy] of [
+    [-1, 0],
+    [1, 0],
+    [0, -1],
+    [0, 1],
+  ]) {
     const beside = taken.get(`${[column + dx, line + dy]}`);
     shared += beside ? beside.components.filter((one) => components.includes(one)).length : 0;
   }

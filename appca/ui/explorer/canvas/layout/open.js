@@ -10,12 +10,18 @@ export const axesOf = (panel) => panel.axes;
 export function neighbours(layout, index) {
   if (layout.kind === 'map') return [];
   const own = axesOf(layout.panels[index]);
-  const groups = own.map((stays, i) => ({ turns: own[1 - i], stays, panels: /** @type {number[]} */ ([]), x: 0 }));
+  const groups = own.map((stays, i) => ({
+    turns: own[1 - i],
+    stays,
+    panels: /** @type {number[]} */ ([]),
+    x: 0,
+  }));
   const others = layout.panels.filter((panel) => panel.index !== index && panel.count);
   for (const panel of others.sort((a, b) => b.count - a.count)) {
     const axes = axesOf(panel);
     const shared = own.filter((one) => axes.includes(one));
-    if (shared.length === 1) groups.find(({ stays }) => stays === shared[0])?.panels.push(panel.index);
+    if (shared.length === 1)
+      groups.find(({ stays }) => stays === shared[0])?.panels.push(panel.index);
   }
   return groups.filter(({ panels }) => panels.length).reverse();
 }
@@ -29,7 +35,12 @@ export function openRects(groups, index, view) {
   const roomy = view.h > 420 && groups.length > 0;
   /** @type {Map<number, Rect>} */
   const rects = new Map();
-  rects.set(index, { x: view.x + 16, y: view.y + top, w: view.w - 32, h: view.h - top - (roomy ? STRIP + 8 : 16) });
+  rects.set(index, {
+    x: view.x + 16,
+    y: view.y + top,
+    w: view.w - 32,
+    h: view.h - top - (roomy ? STRIP + 8 : 16),
+  });
   if (!roomy) return rects;
   const side = STRIP - 44;
   const gap = 12;

@@ -37,7 +37,10 @@ export function placeView(view) {
 function cameraTarget(view, part, panel) {
   const card = toPage(view.cam, view.rect, part.rects[panel.index]);
   const shown = view.shows(panel, part);
-  const range = part.layout.kind === 'map' ? squared(panel.range, plotOf(card, false, part.inset)) : panel.range;
+  const range =
+    part.layout.kind === 'map'
+      ? squared(panel.range, plotOf(card, false, part.inset))
+      : panel.range;
   return { card, range, strength: shown ? 1 : 0.06, open: false };
 }
 
@@ -58,14 +61,27 @@ function onTheWay(a, b, t) {
   }
   const mix = (/** @type {number} */ from, /** @type {number} */ to) => from + (to - from) * t;
   return {
-    card: { x: mix(a.card.x, b.card.x), y: mix(a.card.y, b.card.y), w: mix(a.card.w, b.card.w), h: mix(a.card.h, b.card.h) },
-    range: /** @type {Range} */ (a.range.map((value, i) => mix(value, b.range[i]))), strength: mix(a.strength, b.strength), open: b.open,
+    card: {
+      x: mix(a.card.x, b.card.x),
+      y: mix(a.card.y, b.card.y),
+      w: mix(a.card.w, b.card.w),
+      h: mix(a.card.h, b.card.h),
+    },
+    range: /** @type {Range} */ (a.range.map((value, i) => mix(value, b.range[i]))),
+    strength: mix(a.strength, b.strength),
+    open: b.open,
   };
 }
 
 /** @param {Rect} card @param {boolean} open with room for ticks @param {boolean} inset @returns {Rect} */
 export function plotOf(card, open, inset) {
-  if (open) return { x: card.x + 44, y: card.y + 36, w: Math.max(10, card.w - 60), h: Math.max(10, card.h - 64) };
+  if (open)
+    return {
+      x: card.x + 44,
+      y: card.y + 36,
+      w: Math.max(10, card.w - 60),
+      h: Math.max(10, card.h - 64),
+    };
   const top = inset ? 26 : header(card.h);
   const pad = Math.min(3, card.w * 0.02);
   return { x: card.x + pad, y: card.y + top, w: card.w - 2 * pad, h: card.h - top - pad };
@@ -87,19 +103,35 @@ export function tableOf(placed, panels, drawn) {
     const look = density(drawn(one, all), plot.w * plot.h);
     const kx = plot.w / (range[1] - range[0] || 1);
     const ky = plot.h / (range[3] - range[2] || 1);
-    table.set([
-      plot.x - range[0] * kx, plot.y + plot.h + range[2] * ky, kx, -ky,
-      plot.x, plot.y, plot.x + plot.w, plot.y + plot.h,
-      look.size, strength * look.alpha * (part.layout.kind === 'map' ? 0.85 : 1), 0, 0,
-    ], 12 * (part.base + panel.index));
+    table.set(
+      [
+        plot.x - range[0] * kx,
+        plot.y + plot.h + range[2] * ky,
+        kx,
+        -ky,
+        plot.x,
+        plot.y,
+        plot.x + plot.w,
+        plot.y + plot.h,
+        look.size,
+        strength * look.alpha * (part.layout.kind === 'map' ? 0.85 : 1),
+        0,
+        0,
+      ],
+      12 * (part.base + panel.index),
+    );
   }
   return table;
 }
 
 /** @param {Rect} a @param {Rect} b */
-export const touches = (a, b) => a.x < b.x + b.w && a.x + a.w > b.x && a.y < b.y + b.h && a.y + a.h > b.y;
+export const touches = (a, b) =>
+  a.x < b.x + b.w && a.x + a.w > b.x && a.y < b.y + b.h && a.y + a.h > b.y;
 
 /** Scores to the page. @param {Placed} one @param {number} x @param {number} y @returns {[number, number]} */
 export function pointToPage({ plot, range }, x, y) {
-  return [plot.x + ((x - range[0]) / (range[1] - range[0])) * plot.w, plot.y + plot.h - ((y - range[2]) / (range[3] - range[2])) * plot.h];
+  return [
+    plot.x + ((x - range[0]) / (range[1] - range[0])) * plot.w,
+    plot.y + plot.h - ((y - range[2]) / (range[3] - range[2])) * plot.h,
+  ];
 }

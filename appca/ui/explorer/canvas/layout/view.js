@@ -47,20 +47,35 @@ export class View {
 
   /** Where "all panels" is drawn: beside bars that stand over the view. A triangle of three and more has a corner for them. */
   get inner() {
-    const top = this.compact ? 8 : this.alone && this.layout.kind === 'triangle' && this.components > 2 && this.rect.w >= 560 ? 8 : 44;
-    return { x: this.rect.x + 8, y: this.rect.y + top, w: Math.max(1, this.rect.w - 16), h: Math.max(1, this.rect.h - top - 8) };
+    const top = this.compact
+      ? 8
+      : this.alone && this.layout.kind === 'triangle' && this.components > 2 && this.rect.w >= 560
+        ? 8
+        : 44;
+    return {
+      x: this.rect.x + 8,
+      y: this.rect.y + top,
+      w: Math.max(1, this.rect.w - 16),
+      h: Math.max(1, this.rect.h - top - 8),
+    };
   }
 
   /** The camera that shows all panels. */
   get home() {
     const { inner, rect } = this;
     const cam = fitting(this.arrangement.world, inner, this.arrangement.kind === 'map' ? 0 : 0.012);
-    return { ...cam, x: cam.x - (inner.x + inner.w / 2 - rect.x - rect.w / 2) / cam.k, y: cam.y - (inner.y + inner.h / 2 - rect.y - rect.h / 2) / cam.k };
+    return {
+      ...cam,
+      x: cam.x - (inner.x + inner.w / 2 - rect.x - rect.w / 2) / cam.k,
+      y: cam.y - (inner.y + inner.h / 2 - rect.y - rect.h / 2) / cam.k,
+    };
   }
 
   get atFit() {
     const { home, cam } = this;
-    return Math.abs(cam.k / home.k - 1) < 0.02 && Math.hypot(cam.x - home.x, cam.y - home.y) * cam.k < 12;
+    return (
+      Math.abs(cam.k / home.k - 1) < 0.02 && Math.hypot(cam.x - home.x, cam.y - home.y) * cam.k < 12
+    );
   }
 
   /** Keep where panels are now, to move them from there. */
@@ -80,6 +95,9 @@ export class View {
   shows(panel, part) {
     if (part.inset || this.layout.kind === 'map') return true;
     const { components, least } = this.filter;
-    return panel.count >= (least ?? 0) && (components ?? []).every((one) => panel.components.includes(one));
+    return (
+      panel.count >= (least ?? 0) &&
+      (components ?? []).every((one) => panel.components.includes(one))
+    );
   }
 }

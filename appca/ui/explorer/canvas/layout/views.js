@@ -13,7 +13,9 @@ const FIRST = 0.56; // of the width where there are two
 export async function makeView({ meta, scene, options }, name, before) {
   const whole = await scene.layout(name);
   if (before) keepCells(before, whole);
-  const layout = options.panels?.length ? some(whole, options.panels) : await withPanels(scene, whole, await openedOf(scene, whole, options));
+  const layout = options.panels?.length
+    ? some(whole, options.panels)
+    : await withPanels(scene, whole, await openedOf(scene, whole, options));
   const map = layout.kind === 'triangle' ? besideTriangle(meta, options) : undefined;
   const view = new View(layout, map ? await scene.layout(map) : null, meta.components.length);
   view.filter = options.filter ?? {};
@@ -28,14 +30,18 @@ function besideTriangle({ layouts }, { compact }) {
 }
 
 /** Buffers that views of some layouts need, of those that there are. @param {import('../types.js').Meta} meta @param {import('../types.js').Options} options @param {string[]} names */
-export const buffersOf = (meta, options, names) => [...names, besideTriangle(meta, options)].flatMap((name) => [`order.${name}`, `map.${name}`]);
+export const buffersOf = (meta, options, names) =>
+  [...names, besideTriangle(meta, options)].flatMap((name) => [`order.${name}`, `map.${name}`]);
 
 /** Gathered subspaces that a search or a filter has opened. @param {import('../scene/scene.js').Scene} scene @param {import('../scene/layouts.js').Layout} layout @param {import('../types.js').Options} options */
 async function openedOf(scene, layout, { sought = [], filter }) {
   if (!layout.panels.some(({ other }) => other)) return [];
   const gathered = await scene.gathered(layout.name);
   const kept = filter?.components?.length ? having(gathered, filter.components) : [];
-  return [...gathered.filter(({ components }) => sought.includes(`${components}`)), ...kept.filter(({ components }) => !sought.includes(`${components}`))];
+  return [
+    ...gathered.filter(({ components }) => sought.includes(`${components}`)),
+    ...kept.filter(({ components }) => !sought.includes(`${components}`)),
+  ];
 }
 
 /** Whether there is no title above the picture. @param {import('../types.js').Options} options */
@@ -46,8 +52,18 @@ export function share(stage) {
   const { width, height, views } = stage;
   const half = views.length > 1 ? Math.round(width * FIRST) : width;
   for (const view of views) view.alone = half === width;
-  views.forEach((view, i) => view.resize(i ? { x: half + 1, y: 0, w: width - half - 1, h: height } : { x: 0, y: 0, w: half, h: height }));
+  views.forEach((view, i) =>
+    view.resize(
+      i
+        ? { x: half + 1, y: 0, w: width - half - 1, h: height }
+        : { x: 0, y: 0, w: half, h: height },
+    ),
+  );
   let base = 0;
-  for (const view of views) for (const part of view.parts) { part.base = base; base += part.layout.panels.length; }
+  for (const view of views)
+    for (const part of view.parts) {
+      part.base = base;
+      base += part.layout.panels.length;
+    }
   stage.frame = '';
 }

@@ -5,8 +5,13 @@
 /** @param {number[]} from components of x and y @param {number[]} to @param {number} t 0 to 1 @returns {Frame} */
 export function frameAt(from, to, t) {
   const basis = [...new Set([...from, ...to])];
-  const unit = (/** @type {number} */ component) => [0, 1, 2, 3].map((i) => (basis[i] === component ? 1 : 0));
-  const turned = (/** @type {number} */ a, /** @type {number} */ b, /** @type {number} */ share) => {
+  const unit = (/** @type {number} */ component) =>
+    [0, 1, 2, 3].map((i) => (basis[i] === component ? 1 : 0));
+  const turned = (
+    /** @type {number} */ a,
+    /** @type {number} */ b,
+    /** @type {number} */ share,
+  ) => {
     if (a === b || share <= 0) return unit(a);
     if (share >= 1) return unit(b);
     const angle = (share * Math.PI) / 2;
@@ -14,8 +19,10 @@ export function frameAt(from, to, t) {
     return p.map((value, i) => Math.cos(angle) * value + Math.sin(angle) * q[i]);
   };
   const crossed = from[0] === to[1] ? -1 : from[1] === to[0] ? 1 : 0;
-  if (crossed && basis.length === 3 && t > 0 && t < 1) return { basis, ...around(unit(from[0]), unit(from[1]), crossed * t) };
-  if (basis.length === 4) return { basis, x: turned(from[0], to[0], 2 * t), y: turned(from[1], to[1], 2 * t - 1) };
+  if (crossed && basis.length === 3 && t > 0 && t < 1)
+    return { basis, ...around(unit(from[0]), unit(from[1]), crossed * t) };
+  if (basis.length === 4)
+    return { basis, x: turned(from[0], to[0], 2 * t), y: turned(from[1], to[1], 2 * t - 1) };
   return { basis, x: turned(from[0], to[0], t), y: turned(from[1], to[1], t) };
 }
 
@@ -25,7 +32,12 @@ function around(x, y, share) {
   const [c, s, n] = [Math.cos(angle), Math.sin(angle), 1 / Math.sqrt(3)];
   const turn = (/** @type {number[]} */ [a, b, d]) => {
     const along = (a + b + d) * n * n * (1 - c);
-    return [a * c + (d - b) * n * s + along, b * c + (a - d) * n * s + along, d * c + (b - a) * n * s + along, 0];
+    return [
+      a * c + (d - b) * n * s + along,
+      b * c + (a - d) * n * s + along,
+      d * c + (b - a) * n * s + along,
+      0,
+    ];
   };
   return { x: turn(x), y: turn(y) };
 }

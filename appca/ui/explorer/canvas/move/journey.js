@@ -17,13 +17,17 @@ export class Journey {
     this.seen = new Set();
     this.timer = 0;
     this.at = -1; // the panel it has reached
-    for (const kind of ['pointerdown', 'wheel', 'keydown']) stage.hit.addEventListener(kind, () => this.stop(), { passive: true });
+    for (const kind of ['pointerdown', 'wheel', 'keydown'])
+      stage.hit.addEventListener(kind, () => this.stop(), { passive: true });
     stage.settled.push(() => this.go());
   }
 
   /** Begin, or stop where it is. */
   async toggle() {
-    if (this.on) { this.stop(); return; }
+    if (this.on) {
+      this.stop();
+      return;
+    }
     const { stage, actions } = this;
     const own = Object.entries(stage.meta.layouts).find(([, { kind }]) => kind !== 'map');
     if (!own) return;
@@ -32,7 +36,12 @@ export class Journey {
     this.on = true;
     this.told(true);
     this.seen.clear();
-    this.at = view.opened?.panel ?? [...view.layout.panels].filter(({ axes }) => axes.length > 1).sort((a, b) => b.count - a.count)[0]?.index ?? 0;
+    this.at =
+      view.opened?.panel ??
+      [...view.layout.panels]
+        .filter(({ axes }) => axes.length > 1)
+        .sort((a, b) => b.count - a.count)[0]?.index ??
+      0;
     if (view.opened) stage.settleSoon();
     else actions.open(view, this.at);
   }
@@ -42,7 +51,10 @@ export class Journey {
     this.on = false;
     clearTimeout(this.timer);
     const { stage } = this;
-    if (stage.tour && stage.tweens.running.has('tour')) { stage.tweens.stop('tour'); stage.settleSoon(); }
+    if (stage.tour && stage.tweens.running.has('tour')) {
+      stage.tweens.stop('tour');
+      stage.settleSoon();
+    }
     this.told(false);
   }
 
@@ -51,10 +63,22 @@ export class Journey {
     clearTimeout(this.timer);
     const [view] = this.stage.views;
     if (!this.on || this.stage.morph) return;
-    if (view.opened?.panel !== this.at) { this.stop(); return; }
+    if (view.opened?.panel !== this.at) {
+      this.stop();
+      return;
+    }
     this.seen.add(this.at);
-    const next = neighbours(view.layout, this.at).flatMap(({ panels }) => panels).filter((one) => !this.seen.has(one)).sort((a, b) => view.layout.panels[b].count - view.layout.panels[a].count)[0];
-    if (next === undefined) { this.stop(); return; }
-    this.timer = setTimeout(() => { this.at = next; this.actions.tour(view, next); }, REST);
+    const next = neighbours(view.layout, this.at)
+      .flatMap(({ panels }) => panels)
+      .filter((one) => !this.seen.has(one))
+      .sort((a, b) => view.layout.panels[b].count - view.layout.panels[a].count)[0];
+    if (next === undefined) {
+      this.stop();
+      return;
+    }
+    this.timer = setTimeout(() => {
+      this.at = next;
+      this.actions.tour(view, next);
+    }, REST);
   }
 }

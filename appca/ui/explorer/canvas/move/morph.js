@@ -12,7 +12,16 @@ const MOST = 70000; // points that move
 /** Where the points of a view are now, also in the middle of another morph. @param {Stage} stage @param {View} view @returns {Places} */
 export function placesOf(stage, view) {
   const placed = placeView(view).filter(({ part }) => !part.inset);
-  const grounds = placed.map((one) => ({ card: one.card, plot: one.plot, zero: one.part.layout.kind === 'map' ? /** @type {[number, number]} */ ([-9, -9]) : pointToPage(one, 0, 0), focus: false, strength: one.strength }));
+  const grounds = placed.map((one) => ({
+    card: one.card,
+    plot: one.plot,
+    zero:
+      one.part.layout.kind === 'map'
+        ? /** @type {[number, number]} */ ([-9, -9])
+        : pointToPage(one, 0, 0),
+    focus: false,
+    strength: one.strength,
+  }));
   if (stage.morph?.view === view) return { ...stage.morph.now(), grounds };
   const total = placed.reduce((sum, { panel }) => sum + panel.count, 0);
   const rows = new Uint32Array(total);
@@ -27,7 +36,19 @@ export function placesOf(stage, view) {
 }
 
 /** Write where the first points of a panel are on the page. @param {import('../layout/place.js').Placed} one @param {number} count @param {Float32Array} into @param {number} at */
-function pagePlaces({ part: { layout: { xy } }, panel: { start }, plot, range }, count, into, at) {
+function pagePlaces(
+  {
+    part: {
+      layout: { xy },
+    },
+    panel: { start },
+    plot,
+    range,
+  },
+  count,
+  into,
+  at,
+) {
   const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
   const [left, bottom] = [plot.x - range[0] * kx, plot.y + plot.h + range[2] * ky];
   for (let i = start, to = 2 * at; i < start + count; i += 1, to += 2) {
@@ -43,7 +64,10 @@ function pagePlaces({ part: { layout: { xy } }, panel: { start }, plot, range },
 export function origins(rows, to, old, count) {
   const first = new Int32Array(count).fill(-1);
   const next = new Int32Array(rows.length);
-  for (let i = 0; i < rows.length; i += 1) { next[i] = first[rows[i]]; first[rows[i]] = i; }
+  for (let i = 0; i < rows.length; i += 1) {
+    next[i] = first[rows[i]];
+    first[rows[i]] = i;
+  }
   const from = new Float32Array(3 * rows.length);
   const best = new Float32Array(rows.length).fill(Infinity);
   for (let o = 0; o < old.rows.length; o += 1) {
@@ -82,7 +106,10 @@ export class Morph {
     const panels = new Uint16Array(count);
     let at = 0;
     for (const one of layers) {
-      const { part: { layout, base }, panel: { start, index } } = one;
+      const {
+        part: { layout, base },
+        panel: { start, index },
+      } = one;
       this.rows.set(layout.rows.subarray(start, start + one.count), at);
       raw.set(layout.xy.subarray(2 * start, 2 * (start + one.count)), 2 * at);
       panels.fill(base + index, at, at + one.count);
@@ -92,8 +119,10 @@ export class Morph {
     this.from = origins(this.rows, this.to, old, stage.rows.count);
     const { gl } = stage.gpu;
     this.made = vertices(gl, [
-      { at: 0, data: raw, size: 2, kind: gl.SHORT }, { at: 1, data: this.rows, size: 1, kind: gl.UNSIGNED_INT, whole: true },
-      { at: 2, data: panels, size: 1, kind: gl.UNSIGNED_SHORT, whole: true }, { at: 3, data: this.from, size: 3, kind: gl.FLOAT },
+      { at: 0, data: raw, size: 2, kind: gl.SHORT },
+      { at: 1, data: this.rows, size: 1, kind: gl.UNSIGNED_INT, whole: true },
+      { at: 2, data: panels, size: 1, kind: gl.UNSIGNED_SHORT, whole: true },
+      { at: 3, data: this.from, size: 3, kind: gl.FLOAT },
     ]);
   }
 
@@ -103,7 +132,9 @@ export class Morph {
 
   /** The cards of the old layout, fading. @param {View} view */
   fading(view) {
-    return view === this.view ? this.old.grounds.map((one) => ({ ...one, strength: one.strength * (1 - this.t) })) : [];
+    return view === this.view
+      ? this.old.grounds.map((one) => ({ ...one, strength: one.strength * (1 - this.t) }))
+      : [];
   }
 
   /** @returns {Pick<Places, 'rows' | 'xy'>} */
@@ -117,7 +148,14 @@ export class Morph {
 
   /** @param {Stage} stage @param {import('../gl/points.js').Look} look */
   draw(stage, look) {
-    drawPoints(stage.gpu, look, { array: this.made.array, mode: 1, t: this.t }, 0, [0], [this.rows.length]);
+    drawPoints(
+      stage.gpu,
+      look,
+      { array: this.made.array, mode: 1, t: this.t },
+      0,
+      [0],
+      [this.rows.length],
+    );
     stage.stats.points += this.rows.length;
   }
 }

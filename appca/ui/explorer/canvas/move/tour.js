@@ -23,7 +23,10 @@ export class Tour {
     const share = Math.min(1, MOST / (this.a.count + this.b.count));
     const bits = new Uint8Array(stage.rows.count); // 1 in a, 2 in b, 3 in both
     const found = [];
-    for (const [panel, bit] of /** @type {[typeof this.a, number][]} */ ([[this.a, 1], [this.b, 2]])) {
+    for (const [panel, bit] of /** @type {[typeof this.a, number][]} */ ([
+      [this.a, 1],
+      [this.b, 2],
+    ])) {
       for (let i = panel.start; i < panel.start + Math.ceil(panel.count * share); i += 1) {
         const row = view.layout.rows[i];
         if (!bits[row]) found.push(row);
@@ -34,7 +37,11 @@ export class Tour {
     this.members = Uint8Array.from(found, (row) => bits[row]);
     this.basis = frameAt(this.a.axes, this.b.axes, 0).basis;
     this.raw = new Int16Array(4 * this.rows.length);
-    this.rows.forEach((row, i) => this.basis.forEach((component, k) => { this.raw[4 * i + k] = stage.scene.score(row, component); }));
+    this.rows.forEach((row, i) =>
+      this.basis.forEach((component, k) => {
+        this.raw[4 * i + k] = stage.scene.score(row, component);
+      }),
+    );
     /** @type {Placed | null} */
     this.stagePanel = null;
     this.restore(stage);
@@ -47,29 +54,45 @@ export class Tour {
     const marks = new Float32Array(3 * this.rows.length);
     this.members.forEach((bits, i) => marks.set([bits & 1, bits >> 1], 3 * i));
     this.made = vertices(gl, [
-      { at: 0, data: this.raw, size: 4, kind: gl.SHORT }, { at: 1, data: this.rows, size: 1, kind: gl.UNSIGNED_INT, whole: true },
-      { at: 2, data: new Uint16Array(this.rows.length), size: 1, kind: gl.UNSIGNED_SHORT, whole: true }, { at: 3, data: marks, size: 3, kind: gl.FLOAT },
+      { at: 0, data: this.raw, size: 4, kind: gl.SHORT },
+      { at: 1, data: this.rows, size: 1, kind: gl.UNSIGNED_INT, whole: true },
+      {
+        at: 2,
+        data: new Uint16Array(this.rows.length),
+        size: 1,
+        kind: gl.UNSIGNED_SHORT,
+        whole: true,
+      },
+      { at: 3, data: marks, size: 3, kind: gl.FLOAT },
     ]);
   }
 
   /** Range at this moment: each panel's own at the ends, wide enough for both between. @returns {Range} */
-  get range() { return this.rangeAt(this.t); }
+  get range() {
+    return this.rangeAt(this.t);
+  }
 
   /** @param {number} t @returns {Range} */
   rangeAt(t) {
     const e = sine(t);
     const wide = Math.min(1, Math.min(t, 1 - t) * 6);
-    return /** @type {Range} */ (this.a.own.map((value, i) => {
-      const other = this.b.own[i];
-      const plain = value + (other - value) * e;
-      const both = i % 2 ? Math.max(value, other) : Math.min(value, other);
-      return plain + (both - plain) * wide;
-    }));
+    return /** @type {Range} */ (
+      this.a.own.map((value, i) => {
+        const other = this.b.own[i];
+        const plain = value + (other - value) * e;
+        const both = i % 2 ? Math.max(value, other) : Math.min(value, other);
+        return plain + (both - plain) * wide;
+      })
+    );
   }
 
-  get frame() { return frameAt(this.a.axes, this.b.axes, this.t); }
+  get frame() {
+    return frameAt(this.a.axes, this.b.axes, this.t);
+  }
   /** @returns {[number, number]} strength of rows of each panel */
-  get fade() { return [1 - Math.max(0, this.t - 0.6) / 0.4, Math.min(1, this.t / 0.4)]; }
+  get fade() {
+    return [1 - Math.max(0, this.t - 0.6) / 0.4, Math.min(1, this.t / 0.4)];
+  }
 
   /** The opened panel is drawn by the tour. @param {Placed} one */
   hides(one) {
@@ -83,7 +106,10 @@ export class Tour {
 
   /** @param {import('../types.js').Meta} meta */
   title(meta) {
-    return { name: `${this.a.name} → ${this.b.name}`, about: said(meta, this.a.axes, this.b.axes, this.t) };
+    return {
+      name: `${this.a.name} → ${this.b.name}`,
+      about: said(meta, this.a.axes, this.b.axes, this.t),
+    };
   }
 
   /** Write the stage's line of the panel table. @param {Stage} stage @param {Float32Array} table */
@@ -95,7 +121,23 @@ export class Tour {
     const range = this.range;
     const look = density(this.rows.length, plot.w * plot.h);
     const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
-    table.set([plot.x - range[0] * kx, plot.y + plot.h + range[2] * ky, kx, -ky, plot.x, plot.y, plot.x + plot.w, plot.y + plot.h, look.size, look.alpha * one.strength, 0, 0], table.length - 12);
+    table.set(
+      [
+        plot.x - range[0] * kx,
+        plot.y + plot.h + range[2] * ky,
+        kx,
+        -ky,
+        plot.x,
+        plot.y,
+        plot.x + plot.w,
+        plot.y + plot.h,
+        look.size,
+        look.alpha * one.strength,
+        0,
+        0,
+      ],
+      table.length - 12,
+    );
   }
 
   /** @param {Stage} stage @param {import('../gl/points.js').Look} look */
@@ -107,21 +149,49 @@ export class Tour {
     stage.stats.points += this.rows.length;
     const { plot } = this.stagePanel;
     const px = imageSize(Math.min(plot.w, plot.h), 300);
-    if (stage.sheets && this.images) stage.stats.images += drawImages(stage.gpu, stage.sheets, { ...this.images, panel: this.images.row.map(() => stage.panels - 1) }, look, px, stage.theme.panel, source);
+    if (stage.sheets && this.images)
+      stage.stats.images += drawImages(
+        stage.gpu,
+        stage.sheets,
+        { ...this.images, panel: this.images.row.map(() => stage.panels - 1) },
+        look,
+        px,
+        stage.theme.panel,
+        source,
+      );
   }
 
   /** Images of both panels that keep apart at both ends and half way. @private @param {Stage} stage */
   chooseImages(stage) {
-    const wanted = { raw: /** @type {number[]} */ ([]), row: /** @type {number[]} */ ([]), panel: /** @type {number[]} */ ([]), tile: /** @type {number[]} */ ([]), from: /** @type {number[]} */ ([]) };
+    const wanted = {
+      raw: /** @type {number[]} */ ([]),
+      row: /** @type {number[]} */ ([]),
+      panel: /** @type {number[]} */ ([]),
+      tile: /** @type {number[]} */ ([]),
+      from: /** @type {number[]} */ ([]),
+    };
     /** @type {number[][]} */
     const taken = [];
-    const stops = [0, 0.5, 1].map((t) => ({ own: this.rangeAt(t), frame: frameAt(this.a.axes, this.b.axes, t) }));
-    const dot = (/** @type {number[]} */ axis, /** @type {number} */ i) => axis.reduce((sum, value, k) => sum + value * this.raw[4 * i + k], 0);
+    const stops = [0, 0.5, 1].map((t) => ({
+      own: this.rangeAt(t),
+      frame: frameAt(this.a.axes, this.b.axes, t),
+    }));
+    const dot = (/** @type {number[]} */ axis, /** @type {number} */ i) =>
+      axis.reduce((sum, value, k) => sum + value * this.raw[4 * i + k], 0);
     const second = this.members.indexOf(2); // rows of a come first, each panel in its room order
-    const order = Array.from({ length: Math.min(3000, this.rows.length) }, (_, i) => (i % 2 && second > 0 ? second + (i >> 1) : i >> 1));
+    const order = Array.from({ length: Math.min(3000, this.rows.length) }, (_, i) =>
+      i % 2 && second > 0 ? second + (i >> 1) : i >> 1,
+    );
     for (const i of order.filter((one) => one < this.rows.length)) {
-      const at = stops.flatMap(({ own, frame }) => [(dot(frame.x, i) - own[0]) / (own[1] - own[0]), (dot(frame.y, i) - own[2]) / (own[3] - own[2])]);
-      const clear = taken.every((other) => [0, 2, 4].every((k) => Math.abs(other[k] - at[k]) > 0.05 || Math.abs(other[k + 1] - at[k + 1]) > 0.075));
+      const at = stops.flatMap(({ own, frame }) => [
+        (dot(frame.x, i) - own[0]) / (own[1] - own[0]),
+        (dot(frame.y, i) - own[2]) / (own[3] - own[2]),
+      ]);
+      const clear = taken.every((other) =>
+        [0, 2, 4].every(
+          (k) => Math.abs(other[k] - at[k]) > 0.05 || Math.abs(other[k + 1] - at[k + 1]) > 0.075,
+        ),
+      );
       if (!clear || taken.length >= IMAGES) continue;
       taken.push(at);
       const bits = this.members[i];

@@ -16,10 +16,16 @@ export function sentences(meta, kind) {
   const Many = capital(many);
   if (kind === 'map') return [`All ${many} on one map`, `Close ${many} are alike.`];
   const mixed = active === null || active >= components.length;
-  const uses = mixed ? `Each ${one} uses some of ${components.length} components` : `Each ${one} uses ${active} of ${components.length} components`;
+  const uses = mixed
+    ? `Each ${one} uses some of ${components.length} components`
+    : `Each ${one} uses ${active} of ${components.length} components`;
   const [a, b] = components.map(({ number }) => number);
-  if (kind === 'triangle' && (mixed || active > 2)) return [uses, `Panel {${a},${b}} holds the ${many} that use both ${a} and ${b}.`];
-  return [uses, `${Many} with the same ${mixed ? 'components' : active === 1 ? 'component' : NUMBERS[active] ?? active} share a panel.`];
+  if (kind === 'triangle' && (mixed || active > 2))
+    return [uses, `Panel {${a},${b}} holds the ${many} that use both ${a} and ${b}.`];
+  return [
+    uses,
+    `${Many} with the same ${mixed ? 'components' : active === 1 ? 'component' : (NUMBERS[active] ?? active)} share a panel.`,
+  ];
 }
 
 /** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {HTMLElement} tools @param {HTMLElement} more what opens beside them @param {(box: import('../types.js').Rect) => number} near strength of what stands over data near the hand */
@@ -41,13 +47,26 @@ export function buildBar(stage, actions, tools, more, near) {
 
   /** Once the picture stands. */
   const settle = () => {
-    const { views: [view], rows, colouring } = stage;
+    const {
+      views: [view],
+      rows,
+      colouring,
+    } = stage;
     const now = `${rows.codesChanged} ${rows.hidden} ${stage.colouringName} ${colouring?.limits} ${stage.dark}`;
-    if (now !== filled) { filled = now; fillLegend(stage, legend); }
+    if (now !== filled) {
+      filled = now;
+      fillLegend(stage, legend);
+    }
     const [first, second] = sentences(stage.meta, view.layout.kind);
     const drawn = stage.meta.layouts[view.layout.name].drawn;
-    const sample = drawn ? ` Drawn: a fair sample of ${grouped(drawn.rows)} of ${countOf(stage.meta, rows.count)}.` : '';
-    [title.textContent, under.textContent, key.textContent] = [first, second + sample, capital(colouring?.title ?? '')];
+    const sample = drawn
+      ? ` Drawn: a fair sample of ${grouped(drawn.rows)} of ${countOf(stage.meta, rows.count)}.`
+      : '';
+    [title.textContent, under.textContent, key.textContent] = [
+      first,
+      second + sample,
+      capital(colouring?.title ?? ''),
+    ];
     const panel = view.opened && view.layout.panels[view.opened.panel];
     back.hidden = name.hidden = about.hidden = !panel;
     heading.hidden = Boolean(panel);
@@ -60,43 +79,72 @@ export function buildBar(stage, actions, tools, more, near) {
     arrange();
   };
   const arrange = () => {
-    const { views: [view], width } = stage;
+    const {
+      views: [view],
+      width,
+    } = stage;
     const { free } = view.arrangement;
     const box = free && !view.opened ? toPage(view.home, view.rect, free) : null;
     const block = Boolean(box && box.h > 60 && box.w > 110 && width > 560);
     bar.classList.toggle('appca-block', block);
     bar.classList.toggle('appca-narrow', Boolean(box && box.h < 200));
     bar.classList.toggle('appca-slim', Boolean(box && box.w < 200 && box.h < 360)); // a column of ten classes would be cut off
-    bar.hidden = view.compact ? !view.opened : block ? !view.atFit || Boolean(stage.morph) : view.layout.kind === 'triangle' && !view.opened && width > 560 && !view.atFit;
-    bar.style.cssText = block && box ? `left:${box.x}px;top:${box.y + 4}px;width:${box.w}px;max-height:${box.h}px` : `width:${stage.width}px`; // also over a second view
+    bar.hidden = view.compact
+      ? !view.opened
+      : block
+        ? !view.atFit || Boolean(stage.morph)
+        : view.layout.kind === 'triangle' && !view.opened && width > 560 && !view.atFit;
+    bar.style.cssText =
+      block && box
+        ? `left:${box.x}px;top:${box.y + 4}px;width:${box.w}px;max-height:${box.h}px`
+        : `width:${stage.width}px`; // also over a second view
     rest.textContent = '';
-    for (let i = 0; i < 2; i += 1) { // twice, for these words take room as well
-      const shown = [...legend.children].filter((one) => block || /** @type {HTMLElement} */ (one).offsetTop < legend.offsetTop + legend.clientHeight);
+    for (let i = 0; i < 2; i += 1) {
+      // twice, for these words take room as well
+      const shown = [...legend.children].filter(
+        (one) =>
+          block ||
+          /** @type {HTMLElement} */ (one).offsetTop < legend.offsetTop + legend.clientHeight,
+      );
       const more = Number(legend.dataset.classes) - shown.length;
       if (more > 0) rest.textContent = `and ${more} more`;
     }
   };
   /** Tools stand in the bar, or beside the last picture of the diagonal. */
   const dock = () => {
-    const { views: [view] } = stage;
+    const {
+      views: [view],
+    } = stage;
     const block = bar.classList.contains('appca-block') && !bar.hidden;
     const last = view.arrangement.diagonal.at(-1);
     const right = block && last ? stage.width - toPage(view.cam, view.rect, last.rect).x + 12 : 8;
     const now = `${block} ${right} ${stage.width}`;
-    if (now !== docked) { // a size that is asked for makes the browser lay out the page
+    if (now !== docked) {
+      // a size that is asked for makes the browser lay out the page
       docked = now;
       tools.style.cssText = block ? `right:${right}px;bottom:12px` : `right:${right}px;top:3px`;
       tools.classList.toggle('appca-docked', !block);
       [w, h] = [tools.offsetWidth, tools.offsetHeight];
-      more.style.cssText = block ? `right:${right}px;bottom:${h + 20}px` : `right:${Math.max(8, right)}px;top:44px`;
+      more.style.cssText = block
+        ? `right:${right}px;bottom:${h + 20}px`
+        : `right:${Math.max(8, right)}px;top:44px`;
     }
-    tools.style.opacity = String(block ? near({ x: stage.width - right - w, y: stage.height - 12 - h, w, h }) : stage.root.classList.contains('appca-quiet') ? '' : 1);
+    tools.style.opacity = String(
+      block
+        ? near({ x: stage.width - right - w, y: stage.height - 12 - h, w, h })
+        : stage.root.classList.contains('appca-quiet')
+          ? ''
+          : 1,
+    );
   };
   stage.settled.push(settle);
-  actions.changed.push(() => { if (bar.classList.contains('appca-block')) bar.hidden = true; });
+  actions.changed.push(() => {
+    if (bar.classList.contains('appca-block')) bar.hidden = true;
+  });
   const follow = () => {
     if (!stage.views.length) return;
-    if (bar.classList.contains('appca-block')) bar.hidden = !stage.views[0].atFit || Boolean(stage.views[0].opened) || Boolean(stage.morph);
+    if (bar.classList.contains('appca-block'))
+      bar.hidden = !stage.views[0].atFit || Boolean(stage.views[0].opened) || Boolean(stage.morph);
     dock();
   };
   return { follow };

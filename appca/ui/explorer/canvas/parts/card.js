@@ -31,9 +31,15 @@ export function buildCard(stage, actions, labels) {
     card.hidden = true;
   };
   const show = (/** @type {number} */ x, /** @type {number} */ y) => {
-    if (stage.moving) { hide(); return; }
+    if (stage.moving) {
+      hide();
+      return;
+    }
     const found = pick(stage, x, y) ?? cellAt(stage, labels(), x, y);
-    if (!found) { hide(); return; }
+    if (!found) {
+      hide();
+      return;
+    }
     shown = found;
     if ('said' in found) fillMean(stage, found, picture, lines);
     else fill(stage, found.row, picture, lines);
@@ -73,15 +79,49 @@ function fill(stage, row, picture, lines) {
   const { scene, meta, rows, colouring, sheets } = stage;
   const word = meta.words?.row ?? 'row';
   const code = rows.codes[row];
-  const said = colouring?.kind === 'category' && code < colouring.names.length ? `${colouring.title ?? ''} ${colouring.names[code]}` : '';
-  const used = [...scene.components.subarray(row * scene.active, (row + 1) * scene.active)].filter((one) => one < meta.components.length);
-  const largest = [...used].sort((a, b) => Math.abs(scene.score(row, b)) - Math.abs(scene.score(row, a))).slice(0, 3);
-  const terms = largest.map((one) => `${signed(scene.score(row, one) * meta.score_unit)} × ${componentName(meta, one)}`);
-  const marks = [rows.flags[row] & DOUBTFUL ? `not certain (${Math.round((100 * scene.doubt[row]) / 255)}%)` : '', rows.flags[row] & OUTSIDE ? 'marked' : ''].filter(Boolean);
+  const said =
+    colouring?.kind === 'category' && code < colouring.names.length
+      ? `${colouring.title ?? ''} ${colouring.names[code]}`
+      : '';
+  const used = [...scene.components.subarray(row * scene.active, (row + 1) * scene.active)].filter(
+    (one) => one < meta.components.length,
+  );
+  const largest = [...used]
+    .sort((a, b) => Math.abs(scene.score(row, b)) - Math.abs(scene.score(row, a)))
+    .slice(0, 3);
+  const terms = largest.map(
+    (one) => `${signed(scene.score(row, one) * meta.score_unit)} × ${componentName(meta, one)}`,
+  );
+  const marks = [
+    rows.flags[row] & DOUBTFUL
+      ? `not certain (${Math.round((100 * scene.doubt[row]) / 255)}%)`
+      : '',
+    rows.flags[row] & OUTSIDE ? 'marked' : '',
+  ].filter(Boolean);
   lines.replaceChildren(
-    element('b', '', {}, `${word[0].toUpperCase()}${word.slice(1)} ${grouped(row)}`), element('span', 'appca-count', {}, ` ${said}`),
-    ...(meta.components.length ? [element('p', '', {}, used.length ? `average + ${terms.join(' + ')}${used.length > 3 ? ` and ${used.length - 3} more` : ''}`.replaceAll('+ −', '− ') : 'the average alone')] : []),
-    element('p', 'appca-count', {}, [...(used.length > 3 ? [`in ${setName(meta, used)}`] : []), ...marks].join(' · ')),
+    element('b', '', {}, `${word[0].toUpperCase()}${word.slice(1)} ${grouped(row)}`),
+    element('span', 'appca-count', {}, ` ${said}`),
+    ...(meta.components.length
+      ? [
+          element(
+            'p',
+            '',
+            {},
+            used.length
+              ? `average + ${terms.join(' + ')}${used.length > 3 ? ` and ${used.length - 3} more` : ''}`.replaceAll(
+                  '+ −',
+                  '− ',
+                )
+              : 'the average alone',
+          ),
+        ]
+      : []),
+    element(
+      'p',
+      'appca-count',
+      {},
+      [...(used.length > 3 ? [`in ${setName(meta, used)}`] : []), ...marks].join(' · '),
+    ),
   );
   const bytes = sheets?.read(scene.tile[row]);
   picture.hidden = !bytes;
@@ -94,7 +134,14 @@ async function describe(stage, row, lines, still) {
   if (!still()) return;
   if (id && lines.firstChild) lines.firstChild.textContent = id;
   const others = said.filter(({ title }) => title !== stage.colouring?.title).slice(0, 3);
-  lines.append(element('p', 'appca-count', {}, others.map(({ title, value }) => (title ? `${title} ${value}` : value)).join(' · ')));
+  lines.append(
+    element(
+      'p',
+      'appca-count',
+      {},
+      others.map(({ title, value }) => (title ? `${title} ${value}` : value)).join(' · '),
+    ),
+  );
 }
 
 /** Of the places around a point the one over the fewest data and words. @param {Stage} stage @param {{x: number, y: number, one: import('../layout/place.js').Placed}} found @param {import('../text/labels.js').Label[]} labels @returns {Rect} */
@@ -102,16 +149,45 @@ function emptiest(stage, { x, y, one }, labels) {
   const room = occupancyOf(stage);
   const bounds = one.open ? one.plot : one.view.rect;
   for (const { key, u, v, width } of labels) {
-    if (key === `${one.part.base + one.panel.index}`) room.cover({ x: one.plot.x + u * one.plot.w, y: one.plot.y + v * one.plot.h, w: width, h: 30 });
+    if (key === `${one.part.base + one.panel.index}`)
+      room.cover({
+        x: one.plot.x + u * one.plot.w,
+        y: one.plot.y + v * one.plot.h,
+        w: width,
+        h: 30,
+      });
   }
   const places = [];
   for (const far of [56, 100, 160, 240, 340]) {
-    for (const [sx, sy] of [[1, -1], [1, 1], [-1, 1], [-1, -1], [1, 0], [-1, 0]]) {
-      const at = { x: sx > 0 ? x + far : x - far - WIDE, y: sy > 0 ? y + far * 0.6 : sy < 0 ? y - far * 0.6 - HIGH : y - HIGH / 2, w: WIDE, h: HIGH };
-      const inside = at.x >= bounds.x + 6 && at.y >= bounds.y + 6 && at.x + WIDE <= bounds.x + bounds.w - 6 && at.y + HIGH <= bounds.y + bounds.h - 6;
+    for (const [sx, sy] of [
+      [1, -1],
+      [1, 1],
+      [-1, 1],
+      [-1, -1],
+      [1, 0],
+      [-1, 0],
+    ]) {
+      const at = {
+        x: sx > 0 ? x + far : x - far - WIDE,
+        y: sy > 0 ? y + far * 0.6 : sy < 0 ? y - far * 0.6 - HIGH : y - HIGH / 2,
+        w: WIDE,
+        h: HIGH,
+      };
+      const inside =
+        at.x >= bounds.x + 6 &&
+        at.y >= bounds.y + 6 &&
+        at.x + WIDE <= bounds.x + bounds.w - 6 &&
+        at.y + HIGH <= bounds.y + bounds.h - 6;
       if (inside) places.push({ at, cost: room.under(at) + far / 30 });
     }
   }
   places.sort((a, b) => a.cost - b.cost);
-  return places[0]?.at ?? { x: Math.max(6, Math.min(stage.width - WIDE - 6, x + 24)), y: Math.max(6, y - HIGH - 24), w: WIDE, h: HIGH };
+  return (
+    places[0]?.at ?? {
+      x: Math.max(6, Math.min(stage.width - WIDE - 6, x + 24)),
+      y: Math.max(6, y - HIGH - 24),
+      w: WIDE,
+      h: HIGH,
+    }
+  );
 }

@@ -11,18 +11,37 @@ export function element(tag, name, attributes = {}, ...children) {
 
 const ICONS = {
   pan: 'M8 12V5a1.4 1.4 0 0 1 2.8 0v5-7a1.4 1.4 0 0 1 2.8 0v7-5.5a1.4 1.4 0 0 1 2.8 0V12 8a1.4 1.4 0 0 1 2.6 0v7c0 4-2.5 6.500-6.300 6.500-3 0-4.600-1.400-6.100-4L4.300 13.200c-.9-1.700 1-2.900 2.200-1.600L8 13.200',
-  lasso: 'M7 18c-3-1-4.500-3.500-4.500-6.500C2.500 7 6.500 4 12 4s9.500 3 9.500 7-4 7-8.500 7c-2.500 0-4.500-.5-5-2s1-2.500 2.500-2 1.500 3-.5 6',
+  lasso:
+    'M7 18c-3-1-4.500-3.500-4.500-6.500C2.500 7 6.500 4 12 4s9.500 3 9.500 7-4 7-8.500 7c-2.500 0-4.500-.5-5-2s1-2.500 2.500-2 1.500 3-.5 6',
   box: 'M4 7V4h3M17 4h3v3M20 17v3h-3M7 20H4v-3M10.500 4h3M10.500 20h3M4 10.500v3M20 10.500v3',
-  minus: 'M5 12h14', plus: 'M5 12h14M12 5v14', fit: 'M4 9V5h4M16 5h4v4M20 15v4h-4M8 19H4v-4M9 10h6v4H9z',
-  play: 'M8 5.500v13l10.500-6.500z', pause: 'M8 5v14M16 5v14', back: 'M20 12H5M11 6l-6 6 6 6', tune: 'M4 7h9M19 7h1M4 17h1M11 17h9M13 4.500v5M5 14.500v5M16 4.500v5M8 14.500v5M13 7h3M5 17h3',
-  bookmark: 'M7 4h10v16l-5-4-5 4z', search: 'M10.500 17a6.500 6.500 0 1 0 0-13 6.500 6.500 0 0 0 0 13M15.500 15.500 20 20', close: 'M7 7l10 10M17 7 7 17',
+  minus: 'M5 12h14',
+  plus: 'M5 12h14M12 5v14',
+  fit: 'M4 9V5h4M16 5h4v4M20 15v4h-4M8 19H4v-4M9 10h6v4H9z',
+  play: 'M8 5.500v13l10.500-6.500z',
+  pause: 'M8 5v14M16 5v14',
+  back: 'M20 12H5M11 6l-6 6 6 6',
+  tune: 'M4 7h9M19 7h1M4 17h1M11 17h9M13 4.500v5M5 14.500v5M16 4.500v5M8 14.500v5M13 7h3M5 17h3',
+  bookmark: 'M7 4h10v16l-5-4-5 4z',
+  search: 'M10.500 17a6.500 6.500 0 1 0 0-13 6.500 6.500 0 0 0 0 13M15.500 15.500 20 20',
+  close: 'M7 7l10 10M17 7 7 17',
 };
 
 /** @param {keyof typeof ICONS} name */
 export function icon(name) {
   const made = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
-  for (const [key, value] of Object.entries({ viewBox: '0 0 24 24', width: '18', height: '18', fill: 'none', stroke: 'currentColor', 'stroke-width': '1.8', 'stroke-linecap': 'round', 'stroke-linejoin': 'round', 'aria-hidden': 'true' })) made.setAttribute(key, value);
+  for (const [key, value] of Object.entries({
+    viewBox: '0 0 24 24',
+    width: '18',
+    height: '18',
+    fill: 'none',
+    stroke: 'currentColor',
+    'stroke-width': '1.8',
+    'stroke-linecap': 'round',
+    'stroke-linejoin': 'round',
+    'aria-hidden': 'true',
+  }))
+    made.setAttribute(key, value);
   path.setAttribute('d', ICONS[name]);
   made.append(path);
   return made;
@@ -30,7 +49,12 @@ export function icon(name) {
 
 /** A button with an icon, its word as name and tooltip. @param {keyof typeof ICONS} name @param {string} word @param {() => void} run */
 export function iconButton(name, word, run) {
-  const made = element('button', 'appca-tool', { type: 'button', title: word, 'aria-label': word }, icon(name));
+  const made = element(
+    'button',
+    'appca-tool',
+    { type: 'button', title: word, 'aria-label': word },
+    icon(name),
+  );
   made.addEventListener('click', run);
   return made;
 }
@@ -39,7 +63,8 @@ export function iconButton(name, word, run) {
 export function paint(into, bytes, { tile: [h, w, channels], style }) {
   [into.width, into.height] = [w, h];
   for (let i = 0; i < bytes.length; i += 4) {
-    if (channels === 1) bytes[i] = bytes[i + 1] = bytes[i + 2] = style === 'ink' ? 255 - bytes[i] : bytes[i];
+    if (channels === 1)
+      bytes[i] = bytes[i + 1] = bytes[i + 2] = style === 'ink' ? 255 - bytes[i] : bytes[i];
     bytes[i + 3] = 255;
   }
   into.getContext('2d')?.putImageData(new ImageData(/** @type {any} */ (bytes), w, h), 0, 0);

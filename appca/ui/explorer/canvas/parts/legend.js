@@ -13,14 +13,18 @@ const SHOWN = 40; // classes at most
 export function classCounts(stage, without = HIDDEN) {
   const { codes, flags } = stage.rows;
   const counts = new Uint32Array(codesIn(codes));
-  for (let row = 0; row < codes.length; row += 1) if (!(flags[row] & without)) counts[codes[row]] += 1;
+  for (let row = 0; row < codes.length; row += 1)
+    if (!(flags[row] & without)) counts[codes[row]] += 1;
   return counts;
 }
 
 /** A square of two components' colours, with their pictures where they are largest. @param {import('../stage.js').Stage} stage @param {import('../types.js').Colouring} colouring @param {boolean} small for a bar */
 function planeKey(stage, { axes = [0, 0], table }, small) {
   const [x, y] = axes.map((one) => componentName(stage.meta, one));
-  const canvas = element('canvas', `appca-plane ${small ? 'appca-small' : 'appca-large'}`, { role: 'img', 'aria-label': `Colours of components ${x} and ${y}` });
+  const canvas = element('canvas', `appca-plane ${small ? 'appca-small' : 'appca-large'}`, {
+    role: 'img',
+    'aria-label': `Colours of components ${x} and ${y}`,
+  });
   const [key, side, left] = small ? [34, 26, 0] : [84, 26, 53];
   const [wide, high] = small ? [key + 132, key] : [left + key + side + 8, key + 18];
   [canvas.width, canvas.height] = [wide * 2, high * 2];
@@ -31,13 +35,34 @@ function planeKey(stage, { axes = [0, 0], table }, small) {
   const step = key / steps;
   table.forEach((colour, code) => {
     context.fillStyle = colour;
-    context.fillRect(left + (code % steps) * step, key - (Math.floor(code / steps) + 1) * step, step + 0.5, step + 0.5);
+    context.fillRect(
+      left + (code % steps) * step,
+      key - (Math.floor(code / steps) + 1) * step,
+      step + 0.5,
+      step + 0.5,
+    );
   });
   const look = { style: font(11.5), colour: stage.theme.soft };
-  const places = small ? [{ x: key + 8, y: 4 }, { x: key + 72, y: 4 }] : [{ x: left + key + 5, y: key - side }, { x: 0, y: 0 }];
+  const places = small
+    ? [
+        { x: key + 8, y: 4 },
+        { x: key + 72, y: 4 },
+      ]
+    : [
+        { x: left + key + 5, y: key - side },
+        { x: 0, y: 0 },
+      ];
   axes.forEach((one, i) => stage.pictures?.draw(one, { ...places[i], w: side, h: side }, context));
   if (small) {
-    axes.forEach((one, i) => write(context, `${stage.meta.components[one].number} ${i ? '↑' : '→'}`, places[i].x + side + 4, 11, look));
+    axes.forEach((one, i) =>
+      write(
+        context,
+        `${stage.meta.components[one].number} ${i ? '↑' : '→'}`,
+        places[i].x + side + 4,
+        11,
+        look,
+      ),
+    );
     return canvas;
   }
   const [across, up] = axes.map((one) => stage.meta.components[one].number);
@@ -59,26 +84,48 @@ export function fillLegend(stage, into) {
     const [low, high] = colouring.limits ?? [0, 1];
     const bar = element('span', 'appca-ramp');
     bar.style.background = `linear-gradient(to right, ${stops})`;
-    into.append(element('span', 'appca-count', {}, signed(low, 2)), bar, element('span', 'appca-count', {}, signed(high, 2)));
+    into.append(
+      element('span', 'appca-count', {}, signed(low, 2)),
+      bar,
+      element('span', 'appca-count', {}, signed(high, 2)),
+    );
     return;
   }
-  if (colouring.kind === 'plane') { into.append(planeKey(stage, colouring, false), planeKey(stage, colouring, true)); return; }
+  if (colouring.kind === 'plane') {
+    into.append(planeKey(stage, colouring, false), planeKey(stage, colouring, true));
+    return;
+  }
   const counts = classCounts(stage);
   let pinned = -1;
-  const alone = (/** @type {number} */ code) => { stage.only = code; stage.frame = ''; stage.settleSoon(); };
-  const codes = colouring.names.map((_, code) => code).filter((code) => counts[code]).slice(0, SHOWN);
+  const alone = (/** @type {number} */ code) => {
+    stage.only = code;
+    stage.frame = '';
+    stage.settleSoon();
+  };
+  const codes = colouring.names
+    .map((_, code) => code)
+    .filter((code) => counts[code])
+    .slice(0, SHOWN);
   for (const code of codes) {
     const dot = element('i', 'appca-dot');
     dot.style.background = cssOf(palette, code);
     dot.dataset.shape = colouring.shapes?.[code] ?? 'circle';
-    const item = element('button', 'appca-class', { type: 'button', 'aria-pressed': 'false', title: `Show ${colouring.names[code]} alone` }, dot, element('b', '', {}, colouring.names[code]), element('span', 'appca-count', {}, grouped(counts[code])));
+    const item = element(
+      'button',
+      'appca-class',
+      { type: 'button', 'aria-pressed': 'false', title: `Show ${colouring.names[code]} alone` },
+      dot,
+      element('b', '', {}, colouring.names[code]),
+      element('span', 'appca-count', {}, grouped(counts[code])),
+    );
     item.addEventListener('pointerenter', () => alone(code));
     item.addEventListener('pointerleave', () => alone(pinned));
     item.addEventListener('focus', () => alone(code));
     item.addEventListener('blur', () => alone(pinned));
     item.addEventListener('click', () => {
       pinned = pinned === code ? -1 : code;
-      for (const one of into.querySelectorAll('button')) one.setAttribute('aria-pressed', String(pinned >= 0 && one === item));
+      for (const one of into.querySelectorAll('button'))
+        one.setAttribute('aria-pressed', String(pinned >= 0 && one === item));
       alone(pinned);
     });
     into.append(item);

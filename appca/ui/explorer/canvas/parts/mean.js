@@ -13,13 +13,26 @@ export function cellAt(stage, labels, x, y) {
     const one = stage.placed.find(({ part, panel }) => `${part.base + panel.index}` === key);
     if (!one || cell === undefined) continue;
     const [left, top] = [one.plot.x + u * one.plot.w, one.plot.y + v * one.plot.h];
-    if (x >= left - 4 && x <= left + width + 4 && y >= top - 2 && y <= top + 34) return { x: left + width / 2, y: top + 16, one, row: -1, said: lines, cell };
+    if (x >= left - 4 && x <= left + width + 4 && y >= top - 2 && y <= top + 34)
+      return { x: left + width / 2, y: top + 16, one, row: -1, said: lines, cell };
   }
   return null;
 }
 
 /** @param {Stage} stage @param {CellFound} found @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
-export function fillMean({ sheets, scene }, { one: { part: { layout }, panel }, said, cell }, picture, lines) {
+export function fillMean(
+  { sheets, scene },
+  {
+    one: {
+      part: { layout },
+      panel,
+    },
+    said,
+    cell,
+  },
+  picture,
+  lines,
+) {
   let sum = new Float32Array(0);
   let count = 0;
   for (let i = panel.start; sheets && i < panel.start + panel.count && count < MOST; i += 1) {
@@ -27,10 +40,21 @@ export function fillMean({ sheets, scene }, { one: { part: { layout }, panel }, 
     const bytes = sheets.read(scene.tile[layout.rows[i]]);
     if (!bytes) continue;
     if (!count) sum = new Float32Array(bytes.length);
-    bytes.forEach((value, k) => { sum[k] += value; });
+    bytes.forEach((value, k) => {
+      sum[k] += value;
+    });
     count += 1;
   }
   picture.hidden = !count;
-  if (count && sheets) paint(picture, Uint8ClampedArray.from(sum, (value) => value / count), sheets.meta);
-  lines.replaceChildren(element('b', '', {}, said[0].text), element('p', '', {}, said[1]?.text ?? ''), element('p', 'appca-count', {}, count ? `mean of ${count}` : ''));
+  if (count && sheets)
+    paint(
+      picture,
+      Uint8ClampedArray.from(sum, (value) => value / count),
+      sheets.meta,
+    );
+  lines.replaceChildren(
+    element('b', '', {}, said[0].text),
+    element('p', '', {}, said[1]?.text ?? ''),
+    element('p', 'appca-count', {}, count ? `mean of ${count}` : ''),
+  );
 }

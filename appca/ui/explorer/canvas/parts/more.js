@@ -13,10 +13,15 @@ import { keepView, keptViews, storeViews } from './kept.js';
 export function saidOf({ meta, colouring }, { components, classes, least, certainty }) {
   const names = (classes ?? []).map((code) => colouring?.names[code] ?? '');
   return [
-    components?.length ? `with ${components.map((one) => meta.components[one].number).join(', ')}` : '',
+    components?.length
+      ? `with ${components.map((one) => meta.components[one].number).join(', ')}`
+      : '',
     names.length ? (names.length > 3 ? `${names.length} classes` : names.join(', ')) : '',
-    least ? `≥ ${grouped(least)} rows` : '', certainty ? `certain ≥ ${Math.round(100 * certainty)}%` : '',
-  ].filter(Boolean).join(' · ');
+    least ? `≥ ${grouped(least)} rows` : '',
+    certainty ? `certain ≥ ${Math.round(100 * certainty)}%` : '',
+  ]
+    .filter(Boolean)
+    .join(' · ');
 }
 
 /** @param {Stage} stage @param {import('../input/actions.js').Actions} actions @param {{update: (options: import('../types.js').Options) => void, strip: () => void, save: () => void, show: (state: import('../state.js').State) => void}} does */
@@ -26,33 +31,77 @@ export function buildMore(stage, actions, does) {
   stage.root.append(box);
   const chip = element('button', 'appca-chip', { type: 'button' });
   chip.hidden = true;
-  chip.addEventListener('click', () => { actions.filter({}); fill(); });
-  const button = iconButton('tune', 'Views and filters', () => { box.hidden = !box.hidden; button.setAttribute('aria-expanded', String(!box.hidden)); fill(); });
-  const close = () => { box.hidden = true; button.setAttribute('aria-expanded', 'false'); };
+  chip.addEventListener('click', () => {
+    actions.filter({});
+    fill();
+  });
+  const button = iconButton('tune', 'Views and filters', () => {
+    box.hidden = !box.hidden;
+    button.setAttribute('aria-expanded', String(!box.hidden));
+    fill();
+  });
+  const close = () => {
+    box.hidden = true;
+    button.setAttribute('aria-expanded', 'false');
+  };
   stage.hit.addEventListener('pointerdown', close);
-  box.addEventListener('keydown', (event) => { if (event.key === 'Escape') { close(); button.focus(); } });
-  const filter = (/** @type {Filter} */ change) => { actions.filter({ ...stage.options.filter, ...change }); fill(); };
+  box.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') {
+      close();
+      button.focus();
+    }
+  });
+  const filter = (/** @type {Filter} */ change) => {
+    actions.filter({ ...stage.options.filter, ...change });
+    fill();
+  };
 
   /** @param {string} title @param {...(HTMLElement | string)} children */
-  const group = (title, ...children) => element('div', 'appca-group', { role: 'group', 'aria-label': title }, element('b', '', {}, title), element('div', 'appca-options', {}, ...children));
+  const group = (title, ...children) =>
+    element(
+      'div',
+      'appca-group',
+      { role: 'group', 'aria-label': title },
+      element('b', '', {}, title),
+      element('div', 'appca-options', {}, ...children),
+    );
   /** @param {string | Node} text @param {boolean} on @param {() => void} run */
   const toggle = (text, on, run) => {
-    const made = element('button', 'appca-option', { type: 'button', 'aria-pressed': String(on) }, text);
-    made.addEventListener('click', () => { run(); fill(); });
+    const made = element(
+      'button',
+      'appca-option',
+      { type: 'button', 'aria-pressed': String(on) },
+      text,
+    );
+    made.addEventListener('click', () => {
+      run();
+      fill();
+    });
     return made;
   };
   /** @template T @param {T[] | undefined} list @param {T} one */
-  const flipped = (list, one) => (list?.includes(one) ? list.filter((other) => other !== one) : [...(list ?? []), one]);
+  const flipped = (list, one) =>
+    list?.includes(one) ? list.filter((other) => other !== one) : [...(list ?? []), one];
   /** @param {string} word @param {number} value @param {number} most @param {(value: number) => string} said @param {(value: number) => void} run */
   const slider = (word, value, most, said, run) => {
     const text = element('span', 'appca-count', {}, said(value));
-    const input = element('input', '', { type: 'range', min: '0', max: String(most), value: String(value), 'aria-label': word });
-    input.addEventListener('input', () => { text.textContent = said(Number(input.value)); });
+    const input = element('input', '', {
+      type: 'range',
+      min: '0',
+      max: String(most),
+      value: String(value),
+      'aria-label': word,
+    });
+    input.addEventListener('input', () => {
+      text.textContent = said(Number(input.value));
+    });
     input.addEventListener('change', () => run(Number(input.value)));
     return element('label', 'appca-slider', {}, word, input, text);
   };
 
-  const focusable = () => [.../** @type {NodeListOf<HTMLElement>} */ (box.querySelectorAll('button, input'))];
+  const focusable = () => [
+    .../** @type {NodeListOf<HTMLElement>} */ (box.querySelectorAll('button, input')),
+  ];
   const fill = () => {
     const { meta, options, colouring } = stage;
     const now = options.filter ?? {};
@@ -64,40 +113,143 @@ export function buildMore(stage, actions, does) {
     const layouts = Object.entries(meta.layouts);
     const beside = options.beside ?? '';
     const sized = (/** @type {number} */ step) => (step ? Math.round(2 ** (step / 1.6)) : 0);
-    const step = Array.from({ length: 21 }, (_, i) => i).find((i) => sized(i) >= (now.least ?? 0)) ?? 0;
+    const step =
+      Array.from({ length: 21 }, (_, i) => i).find((i) => sized(i) >= (now.least ?? 0)) ?? 0;
     const counts = colouring?.kind === 'category' ? classCounts(stage, 0) : []; // also of rows the filter hides
-    const classes = colouring?.kind === 'category' && colouring.names.length <= 40 ? colouring.names : [];
+    const classes =
+      colouring?.kind === 'category' && colouring.names.length <= 40 ? colouring.names : [];
     const groups = [];
-    if (layouts.length > 1) groups.push(group('Beside', toggle('None', !beside, () => does.update({ beside: '' })), ...layouts.map(([name, { title }]) => toggle(title, beside === name, () => does.update({ beside: name })))));
-    if (meta.components.length && meta.components.length <= 60) groups.push(group('Panels with', ...meta.components.map(({ number }, i) => toggle(String(number), Boolean(now.components?.includes(i)), () => filter({ components: flipped(now.components, i) })))));
+    if (layouts.length > 1)
+      groups.push(
+        group(
+          'Beside',
+          toggle('None', !beside, () => does.update({ beside: '' })),
+          ...layouts.map(([name, { title }]) =>
+            toggle(title, beside === name, () => does.update({ beside: name })),
+          ),
+        ),
+      );
+    if (meta.components.length && meta.components.length <= 60)
+      groups.push(
+        group(
+          'Panels with',
+          ...meta.components.map(({ number }, i) =>
+            toggle(String(number), Boolean(now.components?.includes(i)), () =>
+              filter({ components: flipped(now.components, i) }),
+            ),
+          ),
+        ),
+      );
     if (classes.length) {
-      groups.push(group(capital(colouring?.title ?? 'class'), ...classes.flatMap((name, code) => {
-        if (!counts[code]) return [];
-        const dot = element('i', 'appca-dot');
-        dot.style.background = cssOf(stage.palette, code);
-        return [toggle(element('span', '', {}, dot, name), Boolean(now.classes?.includes(code)), () => filter({ classes: flipped(now.classes, code) }))];
-      })));
+      groups.push(
+        group(
+          capital(colouring?.title ?? 'class'),
+          ...classes.flatMap((name, code) => {
+            if (!counts[code]) return [];
+            const dot = element('i', 'appca-dot');
+            dot.style.background = cssOf(stage.palette, code);
+            return [
+              toggle(element('span', '', {}, dot, name), Boolean(now.classes?.includes(code)), () =>
+                filter({ classes: flipped(now.classes, code) }),
+              ),
+            ];
+          }),
+        ),
+      );
     }
     if (meta.components.length) {
-      groups.push(element('div', 'appca-group', {}, slider('Rows of a panel', step, 20, (i) => (i ? `≥ ${grouped(sized(i))}` : 'any'), (i) => filter({ least: sized(i) })),
-        slider('Certainty', Math.round(100 * (now.certainty ?? 0)), 99, (i) => (i ? `≥ ${i}%` : 'any'), (i) => filter({ certainty: i / 100 }))));
+      groups.push(
+        element(
+          'div',
+          'appca-group',
+          {},
+          slider(
+            'Rows of a panel',
+            step,
+            20,
+            (i) => (i ? `≥ ${grouped(sized(i))}` : 'any'),
+            (i) => filter({ least: sized(i) }),
+          ),
+          slider(
+            'Certainty',
+            Math.round(100 * (now.certainty ?? 0)),
+            99,
+            (i) => (i ? `≥ ${i}%` : 'any'),
+            (i) => filter({ certainty: i / 100 }),
+          ),
+        ),
+      );
       const by = colouredBy(meta, stage.colouringName);
-      if (meta.components.length <= 60) groups.push(group('Colour by one component or two', ...meta.components.map(({ number }, i) => toggle(String(number), by.includes(i), () => does.update({ colouring: colouringBy(meta, flipped(by, i).slice(-2)) || before })))));
-      groups.push(group('Show', toggle('Ghosts of the selection', Boolean(options.ghosts), () => does.update({ ghosts: !options.ghosts }))));
+      if (meta.components.length <= 60)
+        groups.push(
+          group(
+            'Colour by one component or two',
+            ...meta.components.map(({ number }, i) =>
+              toggle(String(number), by.includes(i), () =>
+                does.update({ colouring: colouringBy(meta, flipped(by, i).slice(-2)) || before }),
+              ),
+            ),
+          ),
+        );
+      groups.push(
+        group(
+          'Show',
+          toggle('Ghosts of the selection', Boolean(options.ghosts), () =>
+            does.update({ ghosts: !options.ghosts }),
+          ),
+        ),
+      );
     }
-    const act = (/** @type {string} */ word, /** @type {() => void} */ run) => { const made = element('button', 'appca-option', { type: 'button' }, word); made.addEventListener('click', () => { close(); run(); }); return made; };
+    const act = (/** @type {string} */ word, /** @type {() => void} */ run) => {
+      const made = element('button', 'appca-option', { type: 'button' }, word);
+      made.addEventListener('click', () => {
+        close();
+        run();
+      });
+      return made;
+    };
     if (options.keep) {
       const kept = keptViews(stage);
-      groups.push(group('Kept views', ...kept.map(({ name, state }) => element('span', 'appca-kept', {}, act(name, () => does.show(state)), iconButton('close', `Forget ${name}`, () => { storeViews(stage, kept.filter((one) => one.name !== name)); fill(); }))),
-        toggle('Keep this view', false, () => keepView(stage))));
+      groups.push(
+        group(
+          'Kept views',
+          ...kept.map(({ name, state }) =>
+            element(
+              'span',
+              'appca-kept',
+              {},
+              act(name, () => does.show(state)),
+              iconButton('close', `Forget ${name}`, () => {
+                storeViews(
+                  stage,
+                  kept.filter((one) => one.name !== name),
+                );
+                fill();
+              }),
+            ),
+          ),
+          toggle('Keep this view', false, () => keepView(stage)),
+        ),
+      );
     }
-    groups.push(element('div', 'appca-options', {}, ...(meta.components.length ? [act('List of panels', does.strip)] : []), act('Save picture', does.save)));
+    groups.push(
+      element(
+        'div',
+        'appca-options',
+        {},
+        ...(meta.components.length ? [act('List of panels', does.strip)] : []),
+        act('Save picture', does.save),
+      ),
+    );
     const held = focusable().indexOf(/** @type {HTMLElement} */ (document.activeElement));
     box.replaceChildren(...groups);
     focusable()[held]?.focus({ preventScroll: true }); // what has the focus is drawn anew as well
   };
   let before = ''; // the colouring to go back to
   actions.changed.push(fill);
-  stage.settled.push(() => { if (!isComputed(stage.meta, stage.colouringName)) before = stage.colouringName; fill(); });
+  stage.settled.push(() => {
+    if (!isComputed(stage.meta, stage.colouringName)) before = stage.colouringName;
+    fill();
+  });
   return { button, chip, box };
 }

@@ -11,7 +11,9 @@ export function pictureOf(stage) {
   context.scale(stage.dpr, stage.dpr);
   context.textBaseline = 'middle';
   const root = stage.root.getBoundingClientRect();
-  for (const one of stage.root.querySelectorAll('.appca-bar :is(b, .appca-under, .appca-keytitle, .appca-count, .appca-dot)')) {
+  for (const one of stage.root.querySelectorAll(
+    '.appca-bar :is(b, .appca-under, .appca-keytitle, .appca-count, .appca-dot)',
+  )) {
     const box = one.getBoundingClientRect();
     const look = getComputedStyle(one);
     if (!box.width || one.closest('[hidden]')) continue;
@@ -27,7 +29,9 @@ export function pictureOf(stage) {
       context.fillText(one.textContent ?? '', x, y + box.height / 2, box.width);
     }
   }
-  return new Promise((done) => { made.toBlob(done); });
+  return new Promise((done) => {
+    made.toBlob(done);
+  });
 }
 
 /** @param {import('../stage.js').Stage} stage */

@@ -11,10 +11,19 @@ export function buildSpoken(stage, actions) {
   const live = element('div', 'appca-live appca-hidden', { 'aria-live': 'polite' });
   const caption = element('caption', '');
   const body = element('tbody', '');
-  const head = element('tr', '', {}, ...['Panel', 'Components', 'Rows', 'Share'].map((text) => element('th', '', { scope: 'col' }, text)));
+  const head = element(
+    'tr',
+    '',
+    {},
+    ...['Panel', 'Components', 'Rows', 'Share'].map((text) =>
+      element('th', '', { scope: 'col' }, text),
+    ),
+  );
   const table = element('table', 'appca-hidden', {}, caption, element('thead', '', {}, head), body);
   stage.root.append(live, table);
-  actions.say = (text) => { live.textContent = text; };
+  actions.say = (text) => {
+    live.textContent = text;
+  };
   /** @type {import('../scene/layouts.js').Layout | null} */
   let shown = null;
   let timer = 0;
@@ -24,9 +33,28 @@ export function buildSpoken(stage, actions) {
     shown = layout;
     const said = `${layout.title}: ${grouped(stage.rows.count)} rows in ${layout.panels.length} ${layout.panels.length === 1 ? 'panel' : 'panels'}`;
     caption.textContent = said;
-    stage.hit.setAttribute('aria-label', `${said}. Arrow keys move between panels, Enter opens one, Escape goes back, plus and minus zoom, A selects a panel's rows, slash searches.`);
+    stage.hit.setAttribute(
+      'aria-label',
+      `${said}. Arrow keys move between panels, Enter opens one, Escape goes back, plus and minus zoom, A selects a panel's rows, slash searches.`,
+    );
     const listed = [...layout.panels].sort((a, b) => b.count - a.count).slice(0, LISTED);
-    body.replaceChildren(...listed.map((panel) => element('tr', '', {}, ...[panel.name, panel.components.map((i) => stage.meta.components[i].name || stage.meta.components[i].number).join(', '), grouped(panel.count), `${((100 * panel.count) / stage.rows.count).toFixed(1)}%`].map((text) => element('td', '', {}, text)))));
+    body.replaceChildren(
+      ...listed.map((panel) =>
+        element(
+          'tr',
+          '',
+          {},
+          ...[
+            panel.name,
+            panel.components
+              .map((i) => stage.meta.components[i].name || stage.meta.components[i].number)
+              .join(', '),
+            grouped(panel.count),
+            `${((100 * panel.count) / stage.rows.count).toFixed(1)}%`,
+          ].map((text) => element('td', '', {}, text)),
+        ),
+      ),
+    );
   };
   stage.settled.push(() => {
     clearTimeout(timer);

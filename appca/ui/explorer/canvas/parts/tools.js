@@ -15,10 +15,25 @@ export function buildTools(stage, actions, tour, search, more) {
     buttons.forEach((one, i) => one.setAttribute('aria-pressed', String(modes[i] === mode)));
   };
   const play = iconButton('play', 'Tour of the fullest panels', tour);
-  const zooms = [iconButton('minus', 'Zoom out (−)', () => actions.zoom(view(), 1 / 1.5)), iconButton('plus', 'Zoom in (+)', () => actions.zoom(view(), 1.5))];
+  const zooms = [
+    iconButton('minus', 'Zoom out (−)', () => actions.zoom(view(), 1 / 1.5)),
+    iconButton('plus', 'Zoom in (+)', () => actions.zoom(view(), 1.5)),
+  ];
   for (const one of [buttons[2], ...zooms]) one.dataset.narrow = 'no'; // has no room on a phone
-  const bar = element('div', 'appca-tools', { role: 'toolbar', 'aria-label': 'Tools' }, more.chip, ...buttons, element('span', 'appca-gap'), ...zooms,
-    iconButton('fit', 'All panels (0)', () => actions.home(view())), element('span', 'appca-gap'), iconButton('search', 'Find a row, class or panel (/)', search), play, more.button);
+  const bar = element(
+    'div',
+    'appca-tools',
+    { role: 'toolbar', 'aria-label': 'Tools' },
+    more.chip,
+    ...buttons,
+    element('span', 'appca-gap'),
+    ...zooms,
+    iconButton('fit', 'All panels (0)', () => actions.home(view())),
+    element('span', 'appca-gap'),
+    iconButton('search', 'Find a row, class or panel (/)', search),
+    play,
+    more.button,
+  );
   stage.root.append(bar);
   choose(stage.options.tool ?? 'pan');
   /** The tour began or ended. @param {boolean} on */

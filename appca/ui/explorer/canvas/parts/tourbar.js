@@ -9,26 +9,57 @@ import { keepView } from './kept.js';
 /** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions */
 export function buildTourbar(stage, actions) {
   const words = element('b', '');
-  const play = element('button', 'appca-play', { type: 'button', 'aria-label': 'Play the turn (T)', title: 'Play the turn (T)' }, icon('play'));
-  const slider = element('input', '', { type: 'range', min: '0', max: '1', step: '0.005', value: '0', 'aria-label': 'Turn' });
-  const keep = iconButton('bookmark', 'Keep this view', () => { keepView(stage); actions.say('View kept'); });
+  const play = element(
+    'button',
+    'appca-play',
+    { type: 'button', 'aria-label': 'Play the turn (T)', title: 'Play the turn (T)' },
+    icon('play'),
+  );
+  const slider = element('input', '', {
+    type: 'range',
+    min: '0',
+    max: '1',
+    step: '0.005',
+    value: '0',
+    'aria-label': 'Turn',
+  });
+  const keep = iconButton('bookmark', 'Keep this view', () => {
+    keepView(stage);
+    actions.say('View kept');
+  });
   keep.hidden = !stage.options.keep;
-  const box = element('div', 'appca-tour', {}, element('div', '', {}, words, keep), element('div', '', {}, play, slider));
+  const box = element(
+    'div',
+    'appca-tour',
+    {},
+    element('div', '', {}, words, keep),
+    element('div', '', {}, play, slider),
+  );
   box.hidden = true;
   stage.root.append(box);
   let target = -1;
   const view = () => stage.views[0];
   const run = () => {
-    if (stage.tour && stage.tweens.running.has('tour')) { stage.tweens.stop('tour'); stage.settleSoon(); } else if (view().opened && target >= 0) actions.tour(view(), target);
+    if (stage.tour && stage.tweens.running.has('tour')) {
+      stage.tweens.stop('tour');
+      stage.settleSoon();
+    } else if (view().opened && target >= 0) actions.tour(view(), target);
   };
   play.addEventListener('click', run);
-  slider.addEventListener('input', () => { if (target >= 0) actions.tour(view(), target, Number(slider.value)); });
-  slider.addEventListener('change', () => { if (Number(slider.value) >= 1) actions.arrive(view(), target); });
+  slider.addEventListener('input', () => {
+    if (target >= 0) actions.tour(view(), target, Number(slider.value));
+  });
+  slider.addEventListener('change', () => {
+    if (Number(slider.value) >= 1) actions.arrive(view(), target);
+  });
   actions.changed.push(() => {
     const opened = view()?.opened;
     const first = opened?.groups[0]?.panels[0];
     box.hidden = !opened || first === undefined || opened.rects.size < 2 || stage.width < 560;
-    if (!opened || box.hidden) { target = -1; return; }
+    if (!opened || box.hidden) {
+      target = -1;
+      return;
+    }
     if (!opened.rects.has(target) || target === opened.panel) target = first ?? -1;
   });
   stage.overlays.push(() => {
@@ -40,12 +71,19 @@ export function buildTourbar(stage, actions) {
       const text = `Turn ${componentName(meta, turns)} into …`;
       const style = font(12.5, 600);
       write(context, text, x, rect.y + rect.h - STRIP + 9, { style, colour: theme.text });
-      write(context, `${meta.components[stays].number} stays`, x + widthOf(context, text, style) + 6, rect.y + rect.h - STRIP + 9, { style: font(12.5), colour: theme.soft });
+      write(
+        context,
+        `${meta.components[stays].number} stays`,
+        x + widthOf(context, text, style) + 6,
+        rect.y + rect.h - STRIP + 9,
+        { style: font(12.5), colour: theme.soft },
+      );
     }
     context.globalAlpha = 1;
     if (stage.tour) target = stage.tour.b.index;
     const at = stage.tour?.t ?? 0;
-    if (document.activeElement !== slider || stage.tweens.running.has('tour')) slider.value = String(at);
+    if (document.activeElement !== slider || stage.tweens.running.has('tour'))
+      slider.value = String(at);
     const name = layout.panels[target]?.name ?? '';
     if (words.textContent !== `Turn to ${name}`) words.textContent = `Turn to ${name}`;
   });

@@ -15,7 +15,8 @@ export function join(parts) {
 /** @param {Uint8Array} bytes */
 export function toBase64(bytes) {
   let text = '';
-  for (let i = 0; i < bytes.length; i += 32768) text += String.fromCharCode(...bytes.subarray(i, i + 32768));
+  for (let i = 0; i < bytes.length; i += 32768)
+    text += String.fromCharCode(...bytes.subarray(i, i + 32768));
   return btoa(text);
 }
 

@@ -42,7 +42,10 @@ function count(layout, panel, rows, range) {
   const cells = [0, 1, 2, 3].map((cell) => {
     const found = new Map();
     table.subarray(cell * size, (cell + 1) * size).forEach((many, code) => {
-      if (many) { found.set(code, many); classes.set(code, (classes.get(code) ?? 0) + many); }
+      if (many) {
+        found.set(code, many);
+        classes.set(code, (classes.get(code) ?? 0) + many);
+      }
     });
     return { count: [...found.values()].reduce((sum, many) => sum + many, 0), classes: found };
   });
@@ -57,7 +60,9 @@ export const ranked = (classes) => [...classes].sort((a, b) => b[1] - a[1]);
 
 /** "mostly 9s and 4s". @param {Cell} cell @param {string[]} names */
 export function mostly(cell, names) {
-  const said = ranked(cell.classes).filter(([code, many]) => code < names.length && many > 0.25 * cell.count).slice(0, 2);
+  const said = ranked(cell.classes)
+    .filter(([code, many]) => code < names.length && many > 0.25 * cell.count)
+    .slice(0, 2);
   return said.length ? `mostly ${said.map(([code]) => plural(names[code])).join(' and ')}` : '';
 }
 

@@ -9,10 +9,13 @@ export async function reader(scene, { kind, buffer, names = [] }) {
     const texts = await scene.texts(buffer);
     return (row) => String(texts[row] ?? '');
   }
-  const wide = scene.meta.buffers?.[buffer]?.[0] ?? (kind === 'number' ? 'f4' : names.length > 255 ? 'u2' : 'u1');
+  const wide =
+    scene.meta.buffers?.[buffer]?.[0] ??
+    (kind === 'number' ? 'f4' : names.length > 255 ? 'u2' : 'u1');
   const values = await scene.array(buffer, wide);
   if (kind === 'category') return (row) => names[values[row]] ?? '';
-  return (row) => (Number.isFinite(values[row]) ? Number(values[row].toPrecision(5)).toLocaleString('en') : '');
+  return (row) =>
+    Number.isFinite(values[row]) ? Number(values[row].toPrecision(5)).toLocaleString('en') : '';
 }
 
 /** @param {import('../stage.js').Stage} stage @param {number} row @returns {Promise<Said>} */
@@ -24,7 +27,9 @@ export async function saidOf({ scene, callbacks }, row) {
   }
   const ids = hover.ids ? await scene.texts(hover.ids) : null;
   const readers = await Promise.all(hover.lines.map((line) => reader(scene, line)));
-  const lines = hover.lines.map(({ title }, i) => ({ title, value: readers[i](row) })).filter(({ value }) => value);
+  const lines = hover.lines
+    .map(({ title }, i) => ({ title, value: readers[i](row) }))
+    .filter(({ value }) => value);
   return { id: ids ? String(ids[row]) : '', lines };
 }
 
@@ -33,7 +38,10 @@ export async function rowsWith(scene, query) {
   const { hover } = scene.meta;
   /** @type {{title: string, value: string, row: number}[]} */
   const found = [];
-  const lines = [...(hover?.ids ? [/** @type {Line} */ ({ title: 'Id', kind: 'text', buffer: hover.ids })] : []), ...(hover?.lines ?? [])];
+  const lines = [
+    ...(hover?.ids ? [/** @type {Line} */ ({ title: 'Id', kind: 'text', buffer: hover.ids })] : []),
+    ...(hover?.lines ?? []),
+  ];
   for (const line of lines) {
     const read = await reader(scene, line);
     let part = -1;

@@ -28,20 +28,41 @@ export function buildLayout(scene, name, order, map) {
   let start = 0;
   const panels = meta.panels.map((given, index) => {
     const made = {
-      index, name: map ? meta.title : setName(scene.meta, given.components), components: given.components, axes: given.axes,
-      start, count: given.count, cell: given.cell, size: given.size ?? 1, levels: given.levels,
-      range: /** @type {Range} */ ([-FULL, FULL, -FULL, FULL]), own: /** @type {Range} */ ([-FULL, FULL, -FULL, FULL]),
+      index,
+      name: map ? meta.title : setName(scene.meta, given.components),
+      components: given.components,
+      axes: given.axes,
+      start,
+      count: given.count,
+      cell: given.cell,
+      size: given.size ?? 1,
+      levels: given.levels,
+      range: /** @type {Range} */ ([-FULL, FULL, -FULL, FULL]),
+      own: /** @type {Range} */ ([-FULL, FULL, -FULL, FULL]),
     };
     start += given.count;
     return made;
   });
-  const layout = { name, kind: meta.kind, title: meta.title, panels, spacing: meta.spacing, rows, xy, revision: 0 };
+  const layout = {
+    name,
+    kind: meta.kind,
+    title: meta.title,
+    panels,
+    spacing: meta.spacing,
+    rows,
+    xy,
+    revision: 0,
+  };
   panels.forEach((panel, i) => {
     if (map) placeMap(rows, xy, map);
     else {
       if (!filled || panel.axes.length < 2) placeScores(scene, layout, panel);
-      const units = [0, 1].map((axis) => (panel.axes[axis] === undefined ? 1 / FULL : scene.meta.score_unit));
-      panel.range = /** @type {Range} */ (meta.panels[i].range.flatMap((limits, axis) => limits.map((value) => value / units[axis])));
+      const units = [0, 1].map((axis) =>
+        panel.axes[axis] === undefined ? 1 / FULL : scene.meta.score_unit,
+      );
+      panel.range = /** @type {Range} */ (
+        meta.panels[i].range.flatMap((limits, axis) => limits.map((value) => value / units[axis]))
+      );
       panel.own = extent(xy, panel);
     }
   });
@@ -64,7 +85,11 @@ function allRows(scene, meta, order, xy) {
   if (meta.kind === 'map') {
     for (let i = 0; i < order.length; i += 1) listed[order[i]] = 1;
     let [end] = ends;
-    for (let i = 0; i < scene.rows; i += 1) if (!listed[scene.priority[i]]) { rows[end] = scene.priority[i]; end += 1; }
+    for (let i = 0; i < scene.rows; i += 1)
+      if (!listed[scene.priority[i]]) {
+        rows[end] = scene.priority[i];
+        end += 1;
+      }
     return rows;
   }
   const drawn = scene.priority.subarray(0, meta.drawn?.rows ?? scene.rows);
@@ -76,16 +101,31 @@ function allRows(scene, meta, order, xy) {
 export function some(layout, names) {
   const found = names.flatMap((name) => layout.panels.filter((panel) => panel.name === name));
   if (layout.kind === 'map' || !found.length) return layout;
-  const panels = found.map((panel, index) => ({ ...panel, index, cell: undefined, size: 1, range: panel.own }));
+  const panels = found.map((panel, index) => ({
+    ...panel,
+    index,
+    cell: undefined,
+    size: 1,
+    range: panel.own,
+  }));
   return { ...layout, kind: layout.kind === 'strips' ? 'strips' : 'grid', panels };
 }
 
 /** Put each row after the listed ones of the panels of its pairs, with its two scores: what is known of it is read once. @param {Scene} scene @param {LayoutMeta} meta @param {Uint32Array} drawn @param {Uint32Array} rows @param {Int16Array} xy @param {number[]} ends */
-function fillPairs({ components, scores, active, tile, meta: { components: all } }, meta, drawn, rows, xy, ends) {
+function fillPairs(
+  { components, scores, active, tile, meta: { components: all } },
+  meta,
+  drawn,
+  rows,
+  xy,
+  ends,
+) {
   const none = components instanceof Uint16Array ? 65535 : 255;
   const n = all.length + 1; // the last stands for "no component"
   const panelOf = new Int32Array(n * n).fill(-1);
-  meta.panels.forEach(({ components: [a = n - 1, b = n - 1] }, i) => { panelOf[a * n + b] = i; });
+  meta.panels.forEach(({ components: [a = n - 1, b = n - 1] }, i) => {
+    panelOf[a * n + b] = i;
+  });
   const slots = Array.from({ length: active }, (_, i) => i);
   const firsts = Uint8Array.from(slots.flatMap((i) => slots.slice(i + 1).map(() => i)));
   const seconds = Uint8Array.from(slots.flatMap((i) => slots.slice(i + 1)));
@@ -96,8 +136,15 @@ function fillPairs({ components, scores, active, tile, meta: { components: all }
     if (b !== none) return panelOf[components[from + firsts[pair]] * n + b];
     return pair ? -1 : panelOf[(components[from] === none ? n - 1 : components[from]) * n + n - 1];
   };
-  const turned = Uint8Array.from(meta.panels, (panel) => (panel.axes[0] === panel.components[0] ? 0 : 1));
-  const place = (/** @type {number} */ at, /** @type {number} */ row, /** @type {number} */ panel, /** @type {number} */ pair) => {
+  const turned = Uint8Array.from(meta.panels, (panel) =>
+    panel.axes[0] === panel.components[0] ? 0 : 1,
+  );
+  const place = (
+    /** @type {number} */ at,
+    /** @type {number} */ row,
+    /** @type {number} */ panel,
+    /** @type {number} */ pair,
+  ) => {
     xy[2 * at + turned[panel]] = scores[row * active + firsts[pair]];
     xy[2 * at + 1 - turned[panel]] = scores[row * active + seconds[pair]];
   };
@@ -148,7 +195,7 @@ export function placeScores(scene, { rows, xy }, panel) {
 }
 
 /** Place of a row on an axis that says nothing: spread evenly and the same each time. @param {number} row @param {number} factor */
-const jitter = (row, factor) => ((Math.imul(row, factor) >>> 0) / 4294967296 * 1.6 - 0.8) * FULL;
+const jitter = (row, factor) => (((Math.imul(row, factor) >>> 0) / 4294967296) * 1.6 - 0.8) * FULL;
 /** The range of a panel's points with zero inside, padded; far outliers stay beyond its edge. @param {Int16Array} xy @param {Panel} panel @returns {Range} */
 export function extent(xy, panel) {
   const found = [0, 1].map((axis) => {
@@ -156,7 +203,8 @@ export function extent(xy, panel) {
     const sorted = new Int16Array(Math.ceil(panel.count / step));
     for (let i = 0; i < sorted.length; i += 1) sorted[i] = xy[2 * (panel.start + i * step) + axis];
     sorted.sort();
-    const at = (/** @type {number} */ share) => sorted[Math.round(share * (sorted.length - 1))] ?? 0;
+    const at = (/** @type {number} */ share) =>
+      sorted[Math.round(share * (sorted.length - 1))] ?? 0;
     const low = Math.min(0, Math.max(sorted[0] ?? 0, 1.6 * Math.min(0, at(0.005))));
     const high = Math.max(0, Math.min(sorted.at(-1) ?? 1, 1.6 * Math.max(0, at(0.995))));
     const pad = Math.max(1, high - low) * 0.06;

@@ -17,20 +17,31 @@ export async function gatheredOf(scene, name) {
   /** @type {Gathered[]} */
   const found = [];
   const same = (/** @type {number} */ a, /** @type {number} */ b) => {
-    for (let i = 0; i < active; i += 1) if (components[a * active + i] !== components[b * active + i]) return false;
+    for (let i = 0; i < active; i += 1)
+      if (components[a * active + i] !== components[b * active + i]) return false;
     return true;
   };
   for (let at = other.start; at < other.start + other.count; at += 1) {
     const last = found.at(-1);
-    if (last && same(order[at], order[last.start])) { last.count += 1; continue; }
+    if (last && same(order[at], order[last.start])) {
+      last.count += 1;
+      continue;
+    }
     const used = components.subarray(order[at] * active, (order[at] + 1) * active);
-    found.push({ components: [...used].filter((one) => one < meta.components.length), start: at, count: 1 });
+    found.push({
+      components: [...used].filter((one) => one < meta.components.length),
+      start: at,
+      count: 1,
+    });
   }
   return found;
 }
 
 /** Those that have all of some components. @param {Gathered[]} gathered @param {number[]} wanted */
-export const having = (gathered, wanted) => gathered.filter(({ components }) => wanted.every((one) => components.includes(one))).slice(0, MOST);
+export const having = (gathered, wanted) =>
+  gathered
+    .filter(({ components }) => wanted.every((one) => components.includes(one)))
+    .slice(0, MOST);
 
 /** Add the panel of all gathered rows, on the first map that there is. @param {Scene} scene @param {Layout} layout */
 export async function addOther(scene, layout) {
@@ -38,7 +49,10 @@ export async function addOther(scene, layout) {
   if (!other) return;
   const order = await scene.array(`order.${layout.name}`, 'u4');
   const map = Object.keys(scene.meta.layouts).find((one) => scene.meta.layouts[one].kind === 'map');
-  const tiles = Uint32Array.from(order.subarray(other.start, other.start + other.count), (/** @type {number} */ row) => scene.tile[row]).sort();
+  const tiles = Uint32Array.from(
+    order.subarray(other.start, other.start + other.count),
+    (/** @type {number} */ row) => scene.tile[row],
+  ).sort();
   const rows = tiles.map((tile) => scene.priority[tile]); // a prefix is a fair sample
   const panel = append(layout, [], rows, lastCell(layout));
   Object.assign(panel, { name: 'Other', other: true });
@@ -59,7 +73,10 @@ export async function withPanels(scene, layout, gathered) {
   const [, bottom] = extentOf(made);
   const [columns] = extentOf(made);
   gathered.forEach(({ components, start, count }, i) => {
-    const panel = append(made, components, order.subarray(start, start + count), [i % columns, bottom + Math.floor(i / columns)]);
+    const panel = append(made, components, order.subarray(start, start + count), [
+      i % columns,
+      bottom + Math.floor(i / columns),
+    ]);
     panel.name = setName(scene.meta, components);
     panel.axes = widest(scene, panel, made.rows);
     placeScores(scene, made, panel);
@@ -70,27 +87,48 @@ export async function withPanels(scene, layout, gathered) {
 
 /** The two components that vary most in a panel, the first on x. @param {Scene} scene @param {Panel} panel @param {Uint32Array} rows */
 function widest(scene, { components, start, count }, rows) {
-  const power = components.map((one) => rows.subarray(start, start + count).reduce((sum, row) => sum + scene.score(row, one) ** 2, 0));
-  return [...components.keys()].sort((a, b) => power[b] - power[a]).slice(0, 2).map((i) => components[i]);
+  const power = components.map((one) =>
+    rows.subarray(start, start + count).reduce((sum, row) => sum + scene.score(row, one) ** 2, 0),
+  );
+  return [...components.keys()]
+    .sort((a, b) => power[b] - power[a])
+    .slice(0, 2)
+    .map((i) => components[i]);
 }
 
 /** @param {Layout} layout @param {number[]} components @param {Uint32Array} rows @param {[number, number]} cell @returns {Panel} */
 function append(layout, components, rows, cell) {
   const start = layout.rows.length;
-  const [all, xy] = [new Uint32Array(start + rows.length), new Int16Array(2 * (start + rows.length))];
+  const [all, xy] = [
+    new Uint32Array(start + rows.length),
+    new Int16Array(2 * (start + rows.length)),
+  ];
   all.set(layout.rows);
   all.set(rows, start);
   xy.set(layout.xy);
   Object.assign(layout, { rows: all, xy });
   /** @type {import('../types.js').Range} */
   const range = [-32768, 32768, -32768, 32768];
-  const panel = { index: layout.panels.length, name: '', components, axes: [], start, count: rows.length, cell, size: 1, levels: [], range, own: range };
+  const panel = {
+    index: layout.panels.length,
+    name: '',
+    components,
+    axes: [],
+    start,
+    count: rows.length,
+    cell,
+    size: 1,
+    levels: [],
+    range,
+    own: range,
+  };
   layout.panels.push(panel);
   return panel;
 }
 
 /** Columns and rows of a grid. @param {Layout} layout */
-export const extentOf = ({ panels }) => [0, 1].map((axis) => 1 + Math.max(0, ...panels.map(({ cell }) => cell?.[axis] ?? 0)));
+export const extentOf = ({ panels }) =>
+  [0, 1].map((axis) => 1 + Math.max(0, ...panels.map(({ cell }) => cell?.[axis] ?? 0)));
 
 /** The last free cell of a grid, else the first of another row. @param {Layout} layout @returns {[number, number]} */
 function lastCell(layout) {

@@ -26,7 +26,8 @@ export class Rows {
   readMarks(scene) {
     const least = scene.meta.doubt_below;
     for (let row = 0; row < this.count; row += 1) {
-      const marks = ((scene.doubt[row] ?? 255) < least ? DOUBTFUL : 0) | (scene.outside[row] ? OUTSIDE : 0);
+      const marks =
+        ((scene.doubt[row] ?? 255) < least ? DOUBTFUL : 0) | (scene.outside[row] ? OUTSIDE : 0);
       this.flags[row] = (this.flags[row] & ~(DOUBTFUL | OUTSIDE)) | marks;
     }
     this.flagsChanged += 1;
@@ -44,13 +45,14 @@ export class Rows {
     const kept = how === 'replace' ? 0 : EACH;
     const without = how === 'subtract';
     let count = 0;
-    for (let i = 0; i < words.length; i += 1) { // four rows at a time
+    for (let i = 0; i < words.length; i += 1) {
+      // four rows at a time
       const word = words[i];
       const hit = marks[i] & ~(word >> 3); // not what is hidden
       const before = word & kept;
       const now = without ? before & ~hit : before | hit;
       words[i] = (word & ~EACH) | now;
-      bits[i >> 1] |= now % 254 << (i & 1 ? 4 : 0); // 256 counts as 2: a bit a byte
+      bits[i >> 1] |= (now % 254) << (i & 1 ? 4 : 0); // 256 counts as 2: a bit a byte
       count += now % 255; // 256 counts as 1: their number
     }
     this.packed = bits;

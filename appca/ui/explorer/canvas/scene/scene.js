@@ -5,7 +5,13 @@ import { addOther, gatheredOf } from './other.js';
 
 /** @typedef {import('../types.js').Input} Input */
 
-const KINDS = { f4: Float32Array, i2: Int16Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
+const KINDS = {
+  f4: Float32Array,
+  i2: Int16Array,
+  u1: Uint8Array,
+  u2: Uint16Array,
+  u4: Uint32Array,
+};
 
 export class Scene {
   /** @param {Input} input */
@@ -31,8 +37,14 @@ export class Scene {
     const wide = this.meta.components.length > 255;
     const get = (/** @type {string} */ name, /** @type {keyof typeof KINDS} */ kind) =>
       this.has(name) ? this.array(name, kind) : new KINDS[kind](0);
-    const wanted = Promise.all([get('components', wide ? 'u2' : 'u1'), get('scores', 'i2'), get('doubt', 'u1'), get('outside', 'u1')]);
-    for (const name of next) if (this.has(name) && this.meta.buffers?.[name]) this.array(name, this.meta.buffers[name][0]);
+    const wanted = Promise.all([
+      get('components', wide ? 'u2' : 'u1'),
+      get('scores', 'i2'),
+      get('doubt', 'u1'),
+      get('outside', 'u1'),
+    ]);
+    for (const name of next)
+      if (this.has(name) && this.meta.buffers?.[name]) this.array(name, this.meta.buffers[name][0]);
     this.priority = spreadOrder(this.rows); // while they are on their way
     for (let tile = 0; tile < this.rows; tile += 1) this.tile[this.priority[tile]] = tile;
     [this.components, this.scores, this.doubt, this.outside] = await wanted;
@@ -54,7 +66,9 @@ export class Scene {
 
   /** Texts of a hover buffer (a JSON list). @param {string} name @returns {Promise<string[]>} */
   texts(name) {
-    return this.once(name, async () => JSON.parse(new TextDecoder().decode(await this.input.buffers[name]())));
+    return this.once(name, async () =>
+      JSON.parse(new TextDecoder().decode(await this.input.buffers[name]())),
+    );
   }
 
   /** @param {string} name @returns {Promise<import('./layouts.js').Layout>} */
@@ -78,7 +92,11 @@ export class Scene {
   /** The sheet of the components' pictures, if there are any. @returns {Promise<ImageBitmap | null>} */
   pictures() {
     const { meta, sheets } = this.input;
-    return this.once('pictures', async () => (meta.component_pictures && sheets?.components ? createImageBitmap(await sheets.components()) : null));
+    return this.once('pictures', async () =>
+      meta.component_pictures && sheets?.components
+        ? createImageBitmap(await sheets.components())
+        : null,
+    );
   }
 
   /** @param {string} name @returns {Promise<Uint8Array | Uint16Array>} */

@@ -17,17 +17,29 @@ function ghostsOf(stage) {
   if (found?.key === stage.rows.flagsChanged) return found;
   const rows = [];
   const step = Math.max(1, Math.ceil(stage.rows.selected / MOST));
-  for (let row = 0, k = 0; row < stage.rows.count; row += 1) if (stage.rows.flags[row] & SELECTED && k++ % step === 0) rows.push(row);
-  const made = { key: stage.rows.flagsChanged, rows, scores: /** @type {Float32Array | null} */ (null) };
+  for (let row = 0, k = 0; row < stage.rows.count; row += 1)
+    if (stage.rows.flags[row] & SELECTED && k++ % step === 0) rows.push(row);
+  const made = {
+    key: stage.rows.flagsChanged,
+    rows,
+    scores: /** @type {Float32Array | null} */ (null),
+  };
   known.set(stage, made);
-  stage.callbacks.project?.(rows).then((scores) => { made.scores = scores; stage.settleSoon(); }, () => {}); // marks alone then
+  stage.callbacks.project?.(rows).then(
+    (scores) => {
+      made.scores = scores;
+      stage.settleSoon();
+    },
+    () => {},
+  ); // marks alone then
   return made;
 }
 
 /** Where ghosts stand: a row's place on the axes that it shares with a panel, and that of its projection. @param {import('../stage.js').Stage} stage */
 export function ghosts(stage) {
   const { rows, scene, placed, meta } = stage;
-  if (!stage.options.ghosts || !rows.selected || stage.moving || stage.morph || stage.tour) return [];
+  if (!stage.options.ghosts || !rows.selected || stage.moving || stage.morph || stage.tour)
+    return [];
   const found = [];
   const { rows: list, scores } = ghostsOf(stage);
   const { components, active } = scene;
@@ -39,14 +51,37 @@ export function ghosts(stage) {
     for (let i = 0; i < list.length; i += step) {
       const row = list[i];
       const used = components.subarray(row * active, (row + 1) * active);
-      if (part.layout.kind === 'triangle' ? used.includes(x) && used.includes(y) : panel.components.every((c) => used.includes(c))) continue;
+      if (
+        part.layout.kind === 'triangle'
+          ? used.includes(x) && used.includes(y)
+          : panel.components.every((c) => used.includes(c))
+      )
+        continue;
       const [onX, onY] = [used.includes(x), used.includes(y)];
       if (!onX && !onY && !scores) continue;
-      const [px, py] = pointToPage(one, onX ? scene.score(row, x) : range[0], onY ? scene.score(row, y) : range[2]);
+      const [px, py] = pointToPage(
+        one,
+        onX ? scene.score(row, x) : range[0],
+        onY ? scene.score(row, y) : range[2],
+      );
       const at = i * meta.components.length;
-      const ring = scores ? pointToPage(one, scores[at + x] / meta.score_unit, scores[at + y] / meta.score_unit) : null;
-      const inside = ring && ring[0] > plot.x && ring[0] < plot.x + plot.w && ring[1] > plot.y && ring[1] < plot.y + plot.h;
-      found.push({ plot, row, shared: onX || onY, x: onX && px > plot.x && px < plot.x + plot.w ? px : null, y: onY && py > plot.y && py < plot.y + plot.h ? py : null, ring: inside ? ring : null });
+      const ring = scores
+        ? pointToPage(one, scores[at + x] / meta.score_unit, scores[at + y] / meta.score_unit)
+        : null;
+      const inside =
+        ring &&
+        ring[0] > plot.x &&
+        ring[0] < plot.x + plot.w &&
+        ring[1] > plot.y &&
+        ring[1] < plot.y + plot.h;
+      found.push({
+        plot,
+        row,
+        shared: onX || onY,
+        x: onX && px > plot.x && px < plot.x + plot.w ? px : null,
+        y: onY && py > plot.y && py < plot.y + plot.h ? py : null,
+        ring: inside ? ring : null,
+      });
     }
   }
   return found;
@@ -61,9 +96,18 @@ export function drawGhosts(stage) {
     context.strokeStyle = cssOf(palette, rows.codes[row]);
     context.globalAlpha = shared ? 0.75 : 0.4;
     context.beginPath();
-    if (x !== null) { context.moveTo(x, plot.y + plot.h); context.lineTo(x, plot.y + plot.h - 5); }
-    if (y !== null) { context.moveTo(plot.x, y); context.lineTo(plot.x + 5, y); }
-    if (ring) { context.moveTo(ring[0] + radius, ring[1]); context.arc(ring[0], ring[1], radius, 0, 7); }
+    if (x !== null) {
+      context.moveTo(x, plot.y + plot.h);
+      context.lineTo(x, plot.y + plot.h - 5);
+    }
+    if (y !== null) {
+      context.moveTo(plot.x, y);
+      context.lineTo(plot.x + 5, y);
+    }
+    if (ring) {
+      context.moveTo(ring[0] + radius, ring[1]);
+      context.arc(ring[0], ring[1], radius, 0, 7);
+    }
     context.stroke();
   }
   context.globalAlpha = 1;
@@ -75,8 +119,13 @@ export function ringedRows(stage) {
   /** @type {{key: number, x: number, y: number}[]} */
   const found = [];
   if (!rows.selected || rows.selected > FEW) return found;
-  for (const { part: { layout, base }, panel } of placed) {
-    for (let i = panel.start; i < panel.start + panel.count; i += 1) if (rows.flags[layout.rows[i]] & SELECTED) found.push({ key: base + panel.index, x: layout.xy[2 * i], y: layout.xy[2 * i + 1] });
+  for (const {
+    part: { layout, base },
+    panel,
+  } of placed) {
+    for (let i = panel.start; i < panel.start + panel.count; i += 1)
+      if (rows.flags[layout.rows[i]] & SELECTED)
+        found.push({ key: base + panel.index, x: layout.xy[2 * i], y: layout.xy[2 * i + 1] });
   }
   return found;
 }

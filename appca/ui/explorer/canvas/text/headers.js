@@ -36,18 +36,41 @@ export class Pictures {
     into.fillStyle = theme.panel;
     into.fill();
     if (this.sheet && info) {
-      const { tile: [h, w], cell, columns } = info;
+      const {
+        tile: [h, w],
+        cell,
+        columns,
+      } = info;
       into.clip();
-      into.drawImage(this.sheet, (place % columns) * cell + ((cell - w) >> 1), Math.floor(place / columns) * cell + ((cell - h) >> 1), w, h, to.x, to.y, to.w, to.h);
+      into.drawImage(
+        this.sheet,
+        (place % columns) * cell + ((cell - w) >> 1),
+        Math.floor(place / columns) * cell + ((cell - h) >> 1),
+        w,
+        h,
+        to.x,
+        to.y,
+        to.w,
+        to.h,
+      );
     }
     into.strokeStyle = theme.line;
     into.lineWidth = 1;
     into.stroke();
     into.restore();
-    if (!this.sheet && into === this.stage.context) write(into, `${meta.components[component].number}`, to.x + to.w / 2, to.y + to.h / 2 - to.w * 0.19, { style: font(Math.max(10, to.w * 0.34), 600), colour: theme.soft, align: 'center' });
+    if (!this.sheet && into === this.stage.context)
+      write(
+        into,
+        `${meta.components[component].number}`,
+        to.x + to.w / 2,
+        to.y + to.h / 2 - to.w * 0.19,
+        { style: font(Math.max(10, to.w * 0.34), 600), colour: theme.soft, align: 'center' },
+      );
   }
 
-  get there() { return this.sheet !== null; }
+  get there() {
+    return this.sheet !== null;
+  }
 }
 
 /** @param {Stage} stage @param {Pictures} pictures */
@@ -59,18 +82,36 @@ export function drawHeaders(stage, pictures) {
     context.beginPath();
     context.rect(view.rect.x, view.rect.y, view.rect.w, view.rect.h);
     context.clip();
-    context.globalAlpha = (view.from && view.shift < 1 ? view.shift : 1) * (stage.morph?.view === view ? stage.morph.t : 1);
+    context.globalAlpha =
+      (view.from && view.shift < 1 ? view.shift : 1) *
+      (stage.morph?.view === view ? stage.morph.t : 1);
     for (const { component, rect } of view.arrangement.diagonal) {
       const at = toPage(view.cam, view.rect, rect);
       if (weights(stage, component, at)) continue;
       const side = Math.min(at.w * 0.78, 150);
       const cx = at.x + at.w / 2;
-      if (at.y + at.h > view.rect.y && at.y < view.rect.y + view.rect.h && cx > view.rect.x - at.w && cx < view.rect.x + view.rect.w + at.w) {
+      if (
+        at.y + at.h > view.rect.y &&
+        at.y < view.rect.y + view.rect.h &&
+        cx > view.rect.x - at.w &&
+        cx < view.rect.x + view.rect.w + at.w
+      ) {
         const text = componentName(meta, component);
         const style = font(Math.min(14, Math.max(10.5, at.w * 0.17)), 600);
-        const words = pictures.there || meta.components[component].name ? Math.min(14, at.w * 0.17) + 4 : 0;
-        pictures.draw(component, { x: cx - side / 2, y: at.y + (at.h - side - words) / 2, w: side, h: side });
-        if (words && at.w > 26) write(context, text, cx, at.y + (at.h - side - words) / 2 + side + 4, { style, colour: theme.text, align: 'center' });
+        const words =
+          pictures.there || meta.components[component].name ? Math.min(14, at.w * 0.17) + 4 : 0;
+        pictures.draw(component, {
+          x: cx - side / 2,
+          y: at.y + (at.h - side - words) / 2,
+          w: side,
+          h: side,
+        });
+        if (words && at.w > 26)
+          write(context, text, cx, at.y + (at.h - side - words) / 2 + side + 4, {
+            style,
+            colour: theme.text,
+            align: 'center',
+          });
       }
     }
     if (view.cam.k > view.home.k * 1.3) rulers(stage, view, pictures);
@@ -87,14 +128,20 @@ function weights({ context, meta, theme }, component, at) {
   const shown = columns.slice(0, Math.floor((at.h - 24) / LINE));
   if (w < 84 || shown.length < 2) return false;
   const [x, y] = [at.x + (at.w - w) / 2, at.y + (at.h - 24 - shown.length * LINE) / 2];
-  write(context, cut(context, componentName(meta, component), w, font(13, 600)), x, y, { style: font(13, 600), colour: theme.text });
+  write(context, cut(context, componentName(meta, component), w, font(13, 600)), x, y, {
+    style: font(13, 600),
+    colour: theme.text,
+  });
   shown.forEach(([name, weight], i) => {
     const top = y + 22 + i * LINE;
     context.fillStyle = weight < 0 ? theme.below : theme.above;
     context.beginPath();
     context.roundRect(x, top, Math.max(3, Math.abs(weight) * w), LINE - 3, 3);
     context.fill();
-    write(context, cut(context, name, w - 8, font(11)), x + 5, top + 2, { style: font(11), colour: theme.text });
+    write(context, cut(context, name, w - 8, font(11)), x + 5, top + 2, {
+      style: font(11),
+      colour: theme.text,
+    });
   });
   return true;
 }
@@ -104,7 +151,11 @@ const [TOP, LEFT, TOOLS] = [40, 58, 356]; // of the rulers, and what the tools t
 /** Zoomed in, pictures of columns and rows stand on rulers at the edges, where no data are. @param {Stage} stage @param {View} view @param {Pictures} pictures */
 function rulers(stage, view, pictures) {
   const { context, theme, meta } = stage;
-  const { rect, cam, arrangement: { diagonal } } = view;
+  const {
+    rect,
+    cam,
+    arrangement: { diagonal },
+  } = view;
   context.fillStyle = theme.ground;
   context.fillRect(rect.x, rect.y, rect.w, TOP);
   context.fillRect(rect.x, rect.y, LEFT, rect.h);
@@ -118,15 +169,29 @@ function rulers(stage, view, pictures) {
     const w = side + (pictures.there ? 6 + widthOf(context, text, style) : 0);
     if (component > 0 && cx - w / 2 > rect.x + LEFT && cx + w / 2 < rect.x + rect.w - TOOLS) {
       pictures.draw(component, { x: cx - w / 2, y: rect.y + 6, w: side, h: side });
-      if (pictures.there) write(context, text, cx - w / 2 + side + 6, rect.y + 14, { style, colour: theme.text });
+      if (pictures.there)
+        write(context, text, cx - w / 2 + side + 6, rect.y + 14, { style, colour: theme.text });
     }
     if (component < diagonal.length - 1 && cy > rect.y + TOP + 30) {
       const big = 36;
-      pictures.draw(component, { x: rect.x + (LEFT - big) / 2, y: cy - big / 2 - 8, w: big, h: big });
-      if (pictures.there) write(context, `${meta.components[component].number}`, rect.x + LEFT / 2, cy + big / 2 - 4, { style, colour: theme.text, align: 'center' });
+      pictures.draw(component, {
+        x: rect.x + (LEFT - big) / 2,
+        y: cy - big / 2 - 8,
+        w: big,
+        h: big,
+      });
+      if (pictures.there)
+        write(
+          context,
+          `${meta.components[component].number}`,
+          rect.x + LEFT / 2,
+          cy + big / 2 - 4,
+          { style, colour: theme.text, align: 'center' },
+        );
     }
   }
 }
 
 /** The middle of the part of a stretch that is in sight. @param {number} low @param {number} high @param {number} from @param {number} to */
-const middle = (low, high, from, to) => (high < from || low > to ? -1e4 : (Math.max(low, from) + Math.min(high, to)) / 2);
+const middle = (low, high, from, to) =>
+  high < from || low > to ? -1e4 : (Math.max(low, from) + Math.min(high, to)) / 2;

@@ -17,9 +17,16 @@ const LARGE = 250; // px of a plot that has words in it
 
 /** @param {Stage} stage @returns {Label[]} */
 export function placeLabels(stage) {
-  const large = stage.placed.filter((one) => Math.min(one.plot.w, one.plot.h) > LARGE && one.strength > 0.9 && !stage.tour?.hides(one));
+  const large = stage.placed.filter(
+    (one) =>
+      Math.min(one.plot.w, one.plot.h) > LARGE && one.strength > 0.9 && !stage.tour?.hides(one),
+  );
   const room = occupancyOf(stage, large);
-  return large.flatMap((one) => [...(one.part.layout.kind === 'map' || one.panel.other ? [] : signCells(stage, one, room)), ...clusters(stage, one, room), ...beyond(stage, one, room)]);
+  return large.flatMap((one) => [
+    ...(one.part.layout.kind === 'map' || one.panel.other ? [] : signCells(stage, one, room)),
+    ...clusters(stage, one, room),
+    ...beyond(stage, one, room),
+  ]);
 }
 
 /** @param {Placed} one */
@@ -37,8 +44,16 @@ function signCells(stage, one, room) {
     const [right, top] = [i % 2, i >> 1];
     const said = mostly(cell, names);
     const lines = [
-      { text: `${right ? '+' : '−'}${x} ${top ? '+' : '−'}${y}`, style: font(12.5, 600), colour: theme.text },
-      { text: `${countOf(meta, cell.count)}${said ? `, ${said}` : ''}`, style: font(11.5), colour: theme.soft },
+      {
+        text: `${right ? '+' : '−'}${x} ${top ? '+' : '−'}${y}`,
+        style: font(12.5, 600),
+        colour: theme.text,
+      },
+      {
+        text: `${countOf(meta, cell.count)}${said ? `, ${said}` : ''}`,
+        style: font(11.5),
+        colour: theme.soft,
+      },
     ];
     return corner(context, one, room, lines, right, top).map((made) => ({ ...made, cell: i }));
   });
@@ -50,12 +65,21 @@ function corner(context, one, room, lines, right, top) {
   const w = Math.max(...lines.map(({ text, style }) => widthOf(context, text, style)));
   const h = 32;
   const steps = [0, 1, 2, 3, 4, 5];
-  const places = steps.flatMap((down) => steps.map((in_) => ({
-    x: right ? plot.x + plot.w - w - 10 - in_ * 24 : plot.x + 10 + in_ * 24,
-    y: top ? plot.y + 8 + down * 16 : plot.y + plot.h - h - 8 - down * 16, w, h,
-  })));
+  const places = steps.flatMap((down) =>
+    steps.map((in_) => ({
+      x: right ? plot.x + plot.w - w - 10 - in_ * 24 : plot.x + 10 + in_ * 24,
+      y: top ? plot.y + 8 + down * 16 : plot.y + plot.h - h - 8 - down * 16,
+      w,
+      h,
+    })),
+  );
   const [zx, zy] = pointToPage(one, 0, 0);
-  const quadrant = { x: right ? Math.max(plot.x, zx) : plot.x, y: top ? plot.y : Math.max(plot.y, zy), w: right ? plot.x + plot.w - Math.max(plot.x, zx) : zx - plot.x, h: top ? zy - plot.y : plot.y + plot.h - zy };
+  const quadrant = {
+    x: right ? Math.max(plot.x, zx) : plot.x,
+    y: top ? plot.y : Math.max(plot.y, zy),
+    w: right ? plot.x + plot.w - Math.max(plot.x, zx) : zx - plot.x,
+    h: top ? zy - plot.y : plot.y + plot.h - zy,
+  };
   const found = room.take(places, quadrant);
   return found ? [label(one, found, lines, right ? 'right' : 'left')] : [];
 }
@@ -65,7 +89,10 @@ function clusters(stage, one, room) {
   const { context, rows, colouring, palette } = stage;
   if (colouring?.kind !== 'category') return [];
   const { classes } = countsOf(one.part.layout, one.panel, rows, one.range);
-  const many = ranked(classes).filter(([code, count]) => code < colouring.names.length && count > 0.04 * one.panel.count).slice(0, 14).map(([code]) => code);
+  const many = ranked(classes)
+    .filter(([code, count]) => code < colouring.names.length && count > 0.04 * one.panel.count)
+    .slice(0, 14)
+    .map(([code]) => code);
   const middles = densest(stage, one, many);
   return many.flatMap((code, i) => {
     const middle = middles[i];
@@ -78,22 +105,39 @@ function clusters(stage, one, room) {
     for (let far = 10; far < 110; far += 9) {
       for (let turn = 0; turn < 16; turn += 1) {
         const angle = (turn / 16) * 2 * Math.PI - Math.PI / 2;
-        places.push({ x: x + Math.cos(angle) * far - w / 2, y: y + Math.sin(angle) * far - 8, w, h: 15 });
+        places.push({
+          x: x + Math.cos(angle) * far - w / 2,
+          y: y + Math.sin(angle) * far - 8,
+          w,
+          h: 15,
+        });
       }
     }
     const found = room.take(places, one.plot);
-    return found ? [label(one, found, [{ text, style, colour: cssOf(palette, code) }], 'left')] : [];
+    return found
+      ? [label(one, found, [{ text, style, colour: cssOf(palette, code) }], 'left')]
+      : [];
   });
 }
 
 /** Where on the page each of some classes is densest: the middle of its points in the fullest square. @param {Stage} stage @param {Placed} one @param {number[]} wanted codes @returns {([number, number] | null)[]} null where no two are close */
 function densest({ rows: { codes, flags } }, one, wanted) {
-  const { part: { layout }, panel, plot, view: { rect } } = one;
+  const {
+    part: { layout },
+    panel,
+    plot,
+    view: { rect },
+  } = one;
   const [left, top] = [Math.max(plot.x, rect.x), Math.max(plot.y, rect.y)]; // of what is seen
-  const columns = Math.max(0, Math.ceil((Math.min(plot.x + plot.w, rect.x + rect.w) - left) / SQUARE));
+  const columns = Math.max(
+    0,
+    Math.ceil((Math.min(plot.x + plot.w, rect.x + rect.w) - left) / SQUARE),
+  );
   const lines = Math.max(0, Math.ceil((Math.min(plot.y + plot.h, rect.y + rect.h) - top) / SQUARE));
   const place = new Int32Array(codesIn(codes)).fill(-1);
-  wanted.forEach((code, i) => { place[code] = i * columns * lines; });
+  wanted.forEach((code, i) => {
+    place[code] = i * columns * lines;
+  });
   const counts = new Uint32Array(wanted.length * columns * lines);
   const sums = new Float64Array(2 * counts.length);
   const step = Math.max(1, Math.floor(panel.count / 20000));
@@ -123,12 +167,22 @@ function beyond(stage, one, room) {
   const style = font(11.5);
   return counts.flatMap((count, edge) => {
     if (!count) return [];
-    const text = [`← ${grouped(count)} more`, `${grouped(count)} more →`, `↓ ${grouped(count)} more`, `↑ ${grouped(count)} more`][edge];
+    const text = [
+      `← ${grouped(count)} more`,
+      `${grouped(count)} more →`,
+      `↓ ${grouped(count)} more`,
+      `↑ ${grouped(count)} more`,
+    ][edge];
     const w = widthOf(stage.context, text, style);
     const places = [];
     for (let share = 0.5; share < 0.95; share += 0.04) {
       for (const s of [share, 1 - share]) {
-        places.push({ x: edge < 2 ? (edge ? plot.x + plot.w - w - 4 : plot.x + 4) : plot.x + s * plot.w, y: edge < 2 ? plot.y + s * plot.h : edge === 2 ? plot.y + plot.h - 18 : plot.y + 3, w, h: 14 });
+        places.push({
+          x: edge < 2 ? (edge ? plot.x + plot.w - w - 4 : plot.x + 4) : plot.x + s * plot.w,
+          y: edge < 2 ? plot.y + s * plot.h : edge === 2 ? plot.y + plot.h - 18 : plot.y + 3,
+          w,
+          h: 14,
+        });
       }
     }
     const found = room.take(places, plot);
@@ -140,7 +194,16 @@ function beyond(stage, one, room) {
 function label(one, at, lines, align) {
   const { plot } = one;
   const { layout } = one.part;
-  return { key: keyOf(one), layout, revision: layout.revision, u: (at.x - plot.x) / plot.w, v: (at.y - plot.y) / plot.h, lines, align, width: at.w };
+  return {
+    key: keyOf(one),
+    layout,
+    revision: layout.revision,
+    u: (at.x - plot.x) / plot.w,
+    v: (at.y - plot.y) / plot.h,
+    lines,
+    align,
+    width: at.w,
+  };
 }
 
 /** @param {Stage} stage @param {Label[]} labels */
@@ -153,6 +216,13 @@ export function drawLabels(stage, labels) {
     if (one?.part.layout !== layout || layout.revision !== revision) continue; // words of what is gone
     if (one.strength < 0.9 || stage.tour?.hides(one)) continue;
     const x = one.plot.x + u * one.plot.w + (align === 'right' ? width : 0);
-    lines.forEach(({ text, style, colour }, i) => write(context, text, x, one.plot.y + v * one.plot.h + i * 17, { style, colour, halo: theme.panel, align }));
+    lines.forEach(({ text, style, colour }, i) =>
+      write(context, text, x, one.plot.y + v * one.plot.h + i * 17, {
+        style,
+        colour,
+        halo: theme.panel,
+        align,
+      }),
+    );
   }
 }

@@ -9,11 +9,23 @@ const SIDE = 104;
 
 /** Where the map stands and which part of the world it shows; null while all panels are in view. @param {Stage} stage @param {View} view */
 export function miniOf(stage, view) {
-  if (view.opened || view.arrangement.kind === 'map' || view.cam.k < view.home.k * 1.35 || stage.morph?.view === view) return null;
+  if (
+    view.opened ||
+    view.arrangement.kind === 'map' ||
+    view.cam.k < view.home.k * 1.35 ||
+    stage.morph?.view === view
+  )
+    return null;
   const world = around(view.parts.filter(({ inset }) => !inset).flatMap(({ rects }) => rects));
   const k = (SIDE - 12) / Math.max(world.w, world.h);
   const box = { x: view.rect.x + 12, y: view.rect.y + view.rect.h - SIDE - 12, w: SIDE, h: SIDE };
-  return { world, k, box, x: box.x + (SIDE - world.w * k) / 2, y: box.y + (SIDE - world.h * k) / 2 };
+  return {
+    world,
+    k,
+    box,
+    x: box.x + (SIDE - world.w * k) / 2,
+    y: box.y + (SIDE - world.h * k) / 2,
+  };
 }
 
 /** @param {Stage} stage @param {(box: Rect) => number} fade */
@@ -38,17 +50,36 @@ export function drawMini(stage, fade) {
     for (const panel of part.layout.panels) {
       const rect = part.rects[panel.index];
       context.globalAlpha = base * (0.15 + 0.65 * Math.sqrt(panel.count / most));
-      context.fillRect(mini.x + (rect.x - world.x) * k, mini.y + (rect.y - world.y) * k, Math.max(1, rect.w * k), Math.max(1, rect.h * k));
+      context.fillRect(
+        mini.x + (rect.x - world.x) * k,
+        mini.y + (rect.y - world.y) * k,
+        Math.max(1, rect.w * k),
+        Math.max(1, rect.h * k),
+      );
     }
     context.globalAlpha = base;
     const [x0, y0] = toWorld(view.cam, view.rect, view.rect.x, view.rect.y);
-    const [x1, y1] = toWorld(view.cam, view.rect, view.rect.x + view.rect.w, view.rect.y + view.rect.h);
-    const clamp = (/** @type {number} */ value, /** @type {number} */ low, /** @type {number} */ high) => Math.min(high, Math.max(low, value));
+    const [x1, y1] = toWorld(
+      view.cam,
+      view.rect,
+      view.rect.x + view.rect.w,
+      view.rect.y + view.rect.h,
+    );
+    const clamp = (
+      /** @type {number} */ value,
+      /** @type {number} */ low,
+      /** @type {number} */ high,
+    ) => Math.min(high, Math.max(low, value));
     const left = clamp(mini.x + (x0 - world.x) * k, box.x + 1, box.x + box.w - 4);
     const top = clamp(mini.y + (y0 - world.y) * k, box.y + 1, box.y + box.h - 4);
     context.strokeStyle = theme.text;
     context.lineWidth = 1.5;
-    context.strokeRect(left, top, clamp(mini.x + (x1 - world.x) * k, left + 3, box.x + box.w - 1) - left, clamp(mini.y + (y1 - world.y) * k, top + 3, box.y + box.h - 1) - top);
+    context.strokeRect(
+      left,
+      top,
+      clamp(mini.x + (x1 - world.x) * k, left + 3, box.x + box.w - 1) - left,
+      clamp(mini.y + (y1 - world.y) * k, top + 3, box.y + box.h - 1) - top,
+    );
     context.globalAlpha = 1;
   }
 }

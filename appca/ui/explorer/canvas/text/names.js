@@ -33,8 +33,19 @@ export function drawNames(stage) {
     const { card, panel, part, strength, open, view } = one;
     if (card.w < 44) continue;
     const tour = stage.tour?.hides(one) ? stage.tour.title(stage.meta) : null;
-    const size = open ? 15 : part.inset ? 13 : Math.min(13, Math.max(9, card.w * (panel.name.length > 6 ? 0.128 : 0.142), 0), Math.max(9, (1.55 * card.w) / panel.name.length));
-    const top = open ? card.y + 10 : card.y + Math.max(1.5, Math.min(7, (Math.min(28, Math.max(11, 0.165 * card.h)) - size) / 2));
+    const size = open
+      ? 15
+      : part.inset
+        ? 13
+        : Math.min(
+            13,
+            Math.max(9, card.w * (panel.name.length > 6 ? 0.128 : 0.142), 0),
+            Math.max(9, (1.55 * card.w) / panel.name.length),
+          );
+    const top = open
+      ? card.y + 10
+      : card.y +
+        Math.max(1.5, Math.min(7, (Math.min(28, Math.max(11, 0.165 * card.h)) - size) / 2));
     if (top < view.rect.y - 20) continue;
     context.globalAlpha = strength * (stage.morph?.view === view ? stage.morph.t : 1);
     const left = card.x + (open ? 14 : Math.min(10, card.w * 0.05));
@@ -47,13 +58,26 @@ export function drawNames(stage) {
     const many = rows.selected || rows.hidden ? selectedIn(stage, one) : null;
     const all = many && rows.hidden ? many.kept : panel.count;
     const picked = rows.selected && many?.count ? `${grouped(many.count)} of ` : '';
-    const text = tour ? tour.about : part.inset ? `${panel.name} of all rows` : picked && card.w > 120 ? picked + grouped(all) : grouped(picked && many ? many.count : all);
+    const text = tour
+      ? tour.about
+      : part.inset
+        ? `${panel.name} of all rows`
+        : picked && card.w > 120
+          ? picked + grouped(all)
+          : grouped(picked && many ? many.count : all);
     const plain = font(part.inset || open ? 12.5 : Math.min(12, size) - 0.5);
     const room = card.w - used - (left - card.x) * 2 - 3;
     if (widthOf(context, text, plain) > room) continue;
     const look = { style: plain, colour: picked && !part.inset ? theme.primary : theme.soft };
     if (part.inset || open) write(context, text, left + used + 8, top + (open ? 2.5 : 0.5), look);
-    else write(context, text, card.x + card.w - (left - card.x), top + (size - Math.min(12, size)) / 2, { ...look, align: 'right' });
+    else
+      write(
+        context,
+        text,
+        card.x + card.w - (left - card.x),
+        top + (size - Math.min(12, size)) / 2,
+        { ...look, align: 'right' },
+      );
   }
   context.globalAlpha = 1;
 }
@@ -67,17 +91,35 @@ export function drawAxes(stage) {
   const unit = meta.score_unit;
   const look = { style: font(11.5), colour: theme.faint };
   const across = ticks(range[0] * unit, range[1] * unit, plot.w / 90);
-  for (const value of across.found) write(context, signed(value, across.digits), plot.x + ((value / unit - range[0]) / (range[1] - range[0])) * plot.w, plot.y + plot.h + 8, { ...look, align: 'center' });
+  for (const value of across.found)
+    write(
+      context,
+      signed(value, across.digits),
+      plot.x + ((value / unit - range[0]) / (range[1] - range[0])) * plot.w,
+      plot.y + plot.h + 8,
+      { ...look, align: 'center' },
+    );
   const up = ticks(range[2] * unit, range[3] * unit, plot.h / 70);
-  for (const value of up.found) write(context, signed(value, up.digits), plot.x - 8, plot.y + plot.h - ((value / unit - range[2]) / (range[3] - range[2])) * plot.h - 6, { ...look, align: 'right' });
+  for (const value of up.found)
+    write(
+      context,
+      signed(value, up.digits),
+      plot.x - 8,
+      plot.y + plot.h - ((value / unit - range[2]) / (range[3] - range[2])) * plot.h - 6,
+      { ...look, align: 'right' },
+    );
   if (stage.tour) return;
   const bold = { style: font(12.5, 600), colour: theme.text };
   const more = panel.components.length > 2 ? ' ▾' : ''; // a click shows the next one
   axesOf(panel).forEach((component, i) => {
-    const text = i ? `↑ ${componentName(meta, component)}${more}` : `${componentName(meta, component)} →${more}`;
+    const text = i
+      ? `↑ ${componentName(meta, component)}${more}`
+      : `${componentName(meta, component)} →${more}`;
     const side = stage.pictures?.there ? 22 : 0;
     const wide = widthOf(context, text, bold.style) + side + 6;
-    const [left, top] = i ? [card.x + 12, card.y + 8] : [card.x + card.w - 14 - wide, plot.y + plot.h + 3];
+    const [left, top] = i
+      ? [card.x + 12, card.y + 8]
+      : [card.x + card.w - 14 - wide, plot.y + plot.h + 3];
     context.fillStyle = theme.panel;
     context.fillRect(left - 6, top, wide + 8, 22);
     if (side) stage.pictures?.draw(component, { x: left, y: top, w: side, h: side });

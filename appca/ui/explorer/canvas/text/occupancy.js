@@ -22,12 +22,14 @@ export class Occupancy {
   /** @param {number} x @param {number} y */
   add(x, y) {
     const [column, line] = [Math.floor(x / CELL), Math.floor(y / CELL)];
-    if (column >= 0 && line >= 0 && column < this.columns && line < this.lines) this.cells[line * this.columns + column] += 1;
+    if (column >= 0 && line >= 0 && column < this.columns && line < this.lines)
+      this.cells[line * this.columns + column] += 1;
   }
 
   /** @param {Rect} rect */
   cover(rect) {
-    for (let y = rect.y; y <= rect.y + rect.h; y += CELL) for (let x = rect.x; x <= rect.x + rect.w; x += CELL) this.add(x, y);
+    for (let y = rect.y; y <= rect.y + rect.h; y += CELL)
+      for (let x = rect.x; x <= rect.x + rect.w; x += CELL) this.add(x, y);
   }
 
   /** Points and images under a rectangle. @param {Rect} rect */
@@ -36,20 +38,34 @@ export class Occupancy {
     const right = Math.min(this.columns - 1, Math.floor((rect.x + rect.w) / CELL));
     const bottom = Math.min(this.lines - 1, Math.floor((rect.y + rect.h) / CELL));
     for (let line = Math.max(0, Math.floor(rect.y / CELL)); line <= bottom; line += 1) {
-      for (let column = Math.max(0, Math.floor(rect.x / CELL)); column <= right; column += 1) sum += this.cells[line * this.columns + column];
+      for (let column = Math.max(0, Math.floor(rect.x / CELL)); column <= right; column += 1)
+        sum += this.cells[line * this.columns + column];
     }
     return sum;
   }
 
   /** Whether words may stand here: no other words, no data. @param {Rect} rect @param {number} [gap] */
   free(rect, gap = 3) {
-    const clear = this.words.every((one) => one.x >= rect.x + rect.w + gap || one.x + one.w + gap <= rect.x || one.y >= rect.y + rect.h + gap || one.y + one.h + gap <= rect.y);
+    const clear = this.words.every(
+      (one) =>
+        one.x >= rect.x + rect.w + gap ||
+        one.x + one.w + gap <= rect.x ||
+        one.y >= rect.y + rect.h + gap ||
+        one.y + one.h + gap <= rect.y,
+    );
     return clear && this.under(rect) === 0;
   }
 
   /** Take the first of these places that is free. @param {Rect[]} places @param {Rect} inside @returns {Rect | null} */
   take(places, inside) {
-    const found = places.find((one) => one.x >= inside.x && one.y >= inside.y && one.x + one.w <= inside.x + inside.w && one.y + one.h <= inside.y + inside.h && this.free(one));
+    const found = places.find(
+      (one) =>
+        one.x >= inside.x &&
+        one.y >= inside.y &&
+        one.x + one.w <= inside.x + inside.w &&
+        one.y + one.h <= inside.y + inside.h &&
+        this.free(one),
+    );
     if (found) this.words.push(found);
     return found ?? null;
   }
@@ -59,12 +75,18 @@ export class Occupancy {
 export function occupancyOf(stage, placed = stage.placed) {
   const found = new Occupancy(stage.width, stage.height);
   const share = Math.min(1, SAMPLE / Math.max(1, pointsIn(placed)));
-  for (const { part: { layout }, panel, plot, range } of placed) {
+  for (const {
+    part: { layout },
+    panel,
+    plot,
+    range,
+  } of placed) {
     const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
     const end = panel.start + Math.ceil(panel.count * share);
     for (let i = panel.start; i < end; i += 1) {
       const [dx, dy] = [(layout.xy[2 * i] - range[0]) * kx, (layout.xy[2 * i + 1] - range[2]) * ky];
-      if (dx >= -1 && dy >= -1 && dx <= plot.w + 1 && dy <= plot.h + 1) found.add(plot.x + dx, plot.y + plot.h - dy);
+      if (dx >= -1 && dy >= -1 && dx <= plot.w + 1 && dy <= plot.h + 1)
+        found.add(plot.x + dx, plot.y + plot.h - dy);
     }
   }
   const by = new Map(placed.map((one) => [one.part.base + one.panel.index, one]));
@@ -72,8 +94,13 @@ export function occupancyOf(stage, placed = stage.placed) {
     wanted.panel.forEach((key, i) => {
       const one = by.get(key);
       if (!one) return;
-      const x = one.plot.x + ((wanted.raw[4 * i] - one.range[0]) / (one.range[1] - one.range[0])) * one.plot.w;
-      const y = one.plot.y + one.plot.h - ((wanted.raw[4 * i + 1] - one.range[2]) / (one.range[3] - one.range[2])) * one.plot.h;
+      const x =
+        one.plot.x +
+        ((wanted.raw[4 * i] - one.range[0]) / (one.range[1] - one.range[0])) * one.plot.w;
+      const y =
+        one.plot.y +
+        one.plot.h -
+        ((wanted.raw[4 * i + 1] - one.range[2]) / (one.range[3] - one.range[2])) * one.plot.h;
       found.cover({ x: x - px / 2, y: y - px / 2, w: px, h: px });
     });
   }
