@@ -1,4 +1,4 @@
-"""Count the lines of Python and JavaScript in app.py, pages and appca: ``python -m benchmarks.lines``.
+"""Count the lines of Python and JavaScript of the product: ``python -m benchmarks.lines``.
 
 Blank lines, comments and docstrings count. With a commit as argument, count that commit's files.
 """
@@ -19,9 +19,8 @@ def lines(commit: str) -> Counter[str]:
     total: Counter[str] = Counter()
     for name in names:
         if (language := COUNTED.get(PurePath(name).suffix)) is not None:
-            text = subprocess.run(
-                ["git", "show", f"{commit}:{name}"], capture_output=True, check=True
-            )
+            show = ["git", "show", f"{commit}:{name}"]
+            text = subprocess.run(show, capture_output=True, check=True)
             total[language] += text.stdout.count(b"\n")
     return total
 
