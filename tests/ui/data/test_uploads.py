@@ -1,14 +1,18 @@
 """Own files on the Data page: what can be chosen for each kind, and what is said of them."""
 
 import io
+import json
 
 import numpy as np
 import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from appca.ui.data.files.role_editor import found
 from tests.data.readers.arrays.test_idx import idx
 from tests.data.readers.images.test_images import encoded, noise
 from tests.ui.conftest import go, healthy, html, sentences
+
+HEIGHT = "Rows are images of height"
 
 
 def give(app, *files):
@@ -109,6 +113,58 @@ def test_the_role_of_a_column_is_taken_back_and_taken_up_again(start):
     assert [one for one in go(app, "data/this").button if one.label == "Use “d” as a label"]
     go(app, "explore").button(key="bar_redo").click().run()
     assert "40 rows × 3" in html(go(healthy(app), "data/this"))
+    assert not [one for one in app.button if one.key == "upload_use"]
+
+
+def as_edited(app, role, column):
+    """Choose a role in the editor of columns, as a browser sends it."""
+    table = app.dataframe[0]
+    cells = {"edited_rows": {str(list(table.value["column"]).index(column)): {"used as": role}}}
+    states = app._tree.get_widget_states()
+    states.widgets.append(WidgetState(id=table.proto.id, string_value=json.dumps(cells)))
+    app._run(states)
+    return healthy(app)
+
+
+def test_the_form_shows_the_roles_in_force_after_a_visit_of_another_page(start):
+    rows = "\n".join(
+        f"{i % 5 + 0.1},{i * i % 7 / 3:.2f},{i % 11 - 0.4},{i % 13 - 0.7}" for i in range(40)
+    )
+    app = go(give(start("data/open"), ("t.csv", f"a,b,c,d\n{rows}\n".encode())), "data/this")
+    as_edited(app, "ignored", "b").button(key="upload_use").click().run()
+    assert "40 rows × 3" in html(healthy(app))
+    go(app, "data/this")
+    assert list(healthy(app).dataframe[0].value["used as"]) == [
+        "feature",
+        "ignored",
+        "feature",
+        "feature",
+    ]
+    as_edited(app, "ignored", "c").button(key="upload_use").click().run()
+    assert "40 rows × 2" in html(healthy(app))
+
+
+def test_the_form_shows_the_image_shape_in_force_and_keeps_it_with_other_changes(start):
+    X = np.random.default_rng(0).normal(size=(20, 12))
+    X[3, 4] = np.nan
+    app = go(give(start("data/open"), ("x.npz", npz(b=X))), "data/this")
+    number(app, HEIGHT).set_value(3).run()
+    number(app, "and width").set_value(4).run()
+    app.button(key="upload_use").click().run()
+    assert "3 × 4 pixels" in html(go(healthy(app), "data/this"))
+    assert [number(app, label).value for label in (HEIGHT, "and width")] == [3, 4]
+    assert not [one for one in app.button if one.key == "upload_use"]
+    group(app, "Missing values").set_value("mean").run()
+    app.button(key="upload_use").click().run()
+    assert "3 × 4 pixels" in html(go(healthy(app), "data/this"))
+
+
+def test_the_form_shows_how_the_table_is_written_after_a_visit_of_another_page(start):
+    app = go(give(start("data/open"), ("t.csv", b"1,2\n3,4\n5,4\n7,7\n")), "data/this")
+    box(app, "First line").select(True).run()
+    app.button(key="upload_use").click().run()
+    assert "3 rows × 2" in html(healthy(app))
+    assert box(go(app, "data/this"), "First line").value is True
     assert not [one for one in app.button if one.key == "upload_use"]
 
 

@@ -84,8 +84,11 @@ def _editor(key: str, report: Report, names: list[str], changed: dict[str, str])
     import pandas as pd
 
     place = f"roles-{key}-{st.session_state.get(f'edition-{key}', 0)}-{hash(tuple(names))}"
-    # What the editor began with: it keeps changes of its own, and would lose them with other data.
-    base = st.session_state.setdefault(f"{place}-base", dict(changed))
+    # The roles with which the editor began: it keeps its own changes for as long as it is drawn,
+    # and would lose them with other data.
+    if place not in st.session_state:
+        st.session_state[f"{place}-base"] = dict(changed)
+    base = st.session_state[f"{place}-base"]
     now = report["roles"] | base
     gaps, why = report.get("missing", {}), report.get("left_out", {})
     table = pd.DataFrame(

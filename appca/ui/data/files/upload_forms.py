@@ -33,6 +33,7 @@ HEADERS = {None: "Find out", True: "Names of the columns", False: "Numbers"}
 CLASSES = {"auto": "Find out", "folder": "The folder", "name": "The file's name", "none": "Nothing"}
 MOST_SIDE = 4096
 Options = dict[str, Any]  # of a reader
+KEPT: Any = {"persist_state": "session"}  # the form shows what is in force on every visit
 _Choice = TypeVar("_Choice")
 Look = Callable[[Options], Report]  # reads the files with these options, and says what is there
 
@@ -82,11 +83,11 @@ def _arrays(key: str, look: Look) -> Options:
 
 def _mat(key: str, look: Look) -> Options:
     options = _which(key, look)
-    if st.toggle("Each column is one object", key=f"transpose-{key}"):
+    if st.toggle("Each column is one object", key=f"transpose-{key}", **KEPT):
         options["transpose"] = True
     options = _with_sides(key, look, **options)
     if "image_shape" in options and not st.toggle(
-        "Pixels go down the image first, as in MATLAB", value=True, key=f"by_column-{key}"
+        "Pixels go down the image first, as in MATLAB", value=True, key=f"by_column-{key}", **KEPT
     ):
         options["by_column"] = False
     return options
@@ -105,6 +106,7 @@ def _which(key: str, look: Look) -> Options:
         format_func=lambda name: f"{name} ({names[name]})",
         key=f"array-{key}",
         placeholder="choose one",
+        **KEPT,
     )
     return {} if chosen in (None, report.get("array")) else {"array": chosen}
 
@@ -126,9 +128,9 @@ def _images(key: str, look: Look) -> Options:
     h, w = _sides(key, 2, {"Bring all to height": "as they are", "and width": "as high"})
     options: Options = {"size": (h, w or h)} if h else {}
     left, right = st.columns(2)
-    if left.toggle("Keep colour", key=f"colour-{key}"):
+    if left.toggle("Keep colour", key=f"colour-{key}", **KEPT):
         options["colour"] = "keep"
-    if right.toggle("Skip files that are no images", key=f"broken-{key}"):
+    if right.toggle("Skip files that are no images", key=f"broken-{key}", **KEPT):
         options["broken"] = "skip"
     left, right = st.columns(2)
     with left:
@@ -139,6 +141,7 @@ def _images(key: str, look: Look) -> Options:
         key=f"pattern-{key}",
         placeholder="{class}__{n}.png",
         disabled=unnamed,
+        **KEPT,
         help="Each name in braces becomes a label; {n} stands for digits, * for anything. "
         "With a / the folders count, too: {class}/*",
     )
@@ -152,7 +155,9 @@ def _images(key: str, look: Look) -> Options:
 def _sides(key: str, least: int, boxes: dict[str, str]) -> list[int | None]:
     """Draw a box for height and one for width: label to what an empty one stands for."""
     return [
-        place.number_input(label, least, MOST_SIDE, None, key=f"{label}-{key}", placeholder=hint)
+        place.number_input(
+            label, least, MOST_SIDE, None, key=f"{label}-{key}", placeholder=hint, **KEPT
+        )
         for place, (label, hint) in zip(st.columns(2), boxes.items(), strict=True)
     ]
 
@@ -171,7 +176,8 @@ def _missing(key: str, report: Report) -> Options:
 
 
 def _choice(label: str, names: dict[_Choice, str], key: str) -> _Choice:
-    return st.selectbox(label, names, format_func=names.__getitem__, key=key)
+    chosen: _Choice = st.selectbox(label, names, format_func=names.__getitem__, key=key, **KEPT)
+    return chosen
 
 
 _FORMS = {
