@@ -49,7 +49,8 @@ def _read(options: argparse.Namespace, roles: dict[str, str], limits: ReadLimits
 
 
 def _dataset(options: argparse.Namespace, roles: dict[str, str], limits: ReadLimits) -> Dataset:
-    from appca.data.readers import kind_of, read_many
+    from appca.data.readers import BY_LIBRARIES, kind_of, read_many
+    from appca.data.readers.process import read_apart
 
     chosen = dict(options.option)
     given = {name: role for flag, role in _ROLES.items() for name in getattr(options, flag)}
@@ -70,7 +71,8 @@ def _dataset(options: argparse.Namespace, roles: dict[str, str], limits: ReadLim
     if options.missing is not None:
         chosen["missing"] = options.missing
     try:
-        return read_many(files, limits=limits, **chosen)
+        apart = {kind_of(*file) for file in files} & BY_LIBRARIES
+        return (read_apart if apart else read_many)(files, limits=limits, **chosen)
     except InputError as error:
         hint = _hint(error, options)
         if hint is None:

@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from appca.data.dataset import DTYPES, Dataset
-from appca.data.readers import read
+from appca.data.readers import BY_LIBRARIES, read
+from appca.data.readers.process import read_apart
 from appca.storage.errors import InputError
 from tests.data.fuzz_targets import LIMITS, TARGETS, mutant
 from tests.sentences import faults_of
@@ -63,7 +64,7 @@ def judged(target: str, data: bytes, options: dict) -> tuple[str, str]:
         if chosen.read is not None:
             dataset = chosen.read(data)
         else:
-            dataset = read(chosen.name, io.BytesIO(data), limits=LIMITS, **options)
+            dataset = _read(target, chosen.name, data, options)
     except InputError as error:
         chain, cause = [], error
         while cause is not None:
@@ -78,6 +79,13 @@ def judged(target: str, data: bytes, options: dict) -> tuple[str, str]:
         return "read", broken_invariant(dataset, finite=not chosen.trusted)
     except Exception:
         return "read", traceback.format_exc()
+
+
+def _read(target: str, name: str, data: bytes, options: dict) -> Dataset:
+    """Read as the app and the command line do: what a library may crash on, in a process apart."""
+    if target in BY_LIBRARIES:
+        return read_apart([(name, io.BytesIO(data))], limits=LIMITS, **options)
+    return read(name, io.BytesIO(data), limits=LIMITS, **options)
 
 
 def broken_invariant(dataset: Dataset, *, finite: bool) -> str:

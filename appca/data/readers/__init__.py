@@ -35,6 +35,7 @@ _HOMES = {
     ".nii.gz": "nifti",
 }
 SUFFIXES = tuple(_HOMES)
+BY_LIBRARIES = {"mat", "hdf5"}  # read by C code that a broken file can crash: see `process`
 _STARTS = {
     b"\x93NUM": "npy",
     b"PAR1": "parquet",

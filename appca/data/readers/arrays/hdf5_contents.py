@@ -6,7 +6,6 @@ or are packed by a filter that is not part of the library is left out, before it
 
 import math
 from collections.abc import Iterator
-from mmap import ACCESS_READ, mmap
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 _MOST_OBJECTS, _DEEPEST = 10_000, 16
 _FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}  # whose output is bounded
-_HEAP, _PART = b"GCOL\1\0\0\0", 16  # start of a heap of texts; bytes before each of its parts
 _PIECE = 64  # texts read at a time: each may be as long as the file
 
 
@@ -38,32 +36,10 @@ def opened(name: str, stream: BinaryIO) -> "h5py.File":
     """Open a file for reading."""
     import h5py
 
-    if not _heaps_end(stream):
-        raise damaged(name)
     try:
         return h5py.File(stream, "r")
     except Exception as error:  # the library fails in as many ways as there are fields
         raise damaged(name) from error
-
-
-def _heaps_end(stream: BinaryIO) -> bool:
-    """Tell whether the places of texts can be gone through.
-
-    The library goes round for ever in a heap that holds a free part of no length (HDF5 2.0).
-    """
-    with mmap(stream.fileno(), 0, access=ACCESS_READ) as data:
-        start = data.find(_HEAP)
-        while start >= 0:
-            at = start + len(_HEAP) + 8
-            end = start + int.from_bytes(data[at - 8 : at], "little")
-            while at + _PART <= min(end, len(data)):
-                number = int.from_bytes(data[at : at + 2], "little")
-                size = int.from_bytes(data[at + 8 : at + _PART], "little")
-                if not number and not size:
-                    return False
-                at += _PART + -(-size // 8) * 8 if number else size
-            start = data.find(_HEAP, start + 1)
-    return True
 
 
 def damaged(name: str) -> InputError:

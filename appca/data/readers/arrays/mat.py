@@ -3,8 +3,6 @@
 Those of version 7.3 are HDF5 files, in which the sides of every matrix stand in reverse.
 """
 
-import struct
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, NamedTuple
@@ -22,7 +20,6 @@ from appca.data.readers.arrays.choice import (
     choose,
     native,
 )
-from appca.data.readers.arrays.mat5 import HEADER, Variable, values, variables
 from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, plain_file
@@ -30,9 +27,11 @@ from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"  # the start of what follows the header in version 7.3
-_HEADER_OF_7_3 = 512
-_NUMBERS = {"double", "single", "logical"}
-_NUMBERS |= {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_HEADER, _HEADER_OF_7_3 = 128, 512
+_NUMBERS = {"double": "f8", "single": "f4", "logical": "?"}
+_NUMBERS |= {
+    f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
 
 
 class MatVariables(NamedTuple):
@@ -91,14 +90,11 @@ def _opened(
         with hdf5_contents.opened(name, stream) as file:
             yield _of_7_3(name, hdf5_contents.arrays(name, file, report), limits)
         return
-    if len(start) < HEADER or start[126:128] not in (b"IM", b"MI"):
+    if len(start) < _HEADER or start[126:128] not in (b"IM", b"MI"):
         msg = f"“{name}” is not a MAT file of version 5 or later; save it in MATLAB with '-v7'."
         raise InputError(msg)
-    inside = _contents(name, stream, limits)
-    yield MatVariables(
-        {key: ArrayInfo(one.shape, one.dtype) for key, one in inside.items()},
-        lambda key: _load(name, stream, inside[key], limits),
-    )
+    inside = _contents(name, stream)
+    yield MatVariables(inside, lambda key: _load(name, stream, key, inside[key].dtype))
 
 
 def _of_7_3(
@@ -115,26 +111,34 @@ def _of_7_3(
     )
 
 
-def _contents(name: str, stream: BinaryIO, limits: ReadLimits) -> dict[str, Variable]:
-    """List what can be read: numbers and texts."""
+def _contents(name: str, stream: BinaryIO) -> dict[str, ArrayInfo]:
+    """List the variables that are numbers or text, by the sizes that the file states."""
+    from scipy.io import whosmat
+
+    stream.seek(0)
     try:
-        listed = variables(stream, limits.n_bytes)
-    except OverflowError as error:
-        msg = (
-            f"“{name}” unpacks to more than {limits.most}; save it with '-v6', which does not "
-            "pack, or fewer variables or rows."
-        )
-        raise InputError(msg) from error
-    except (ValueError, struct.error, zlib.error) as error:
+        variables = whosmat(stream)
+    except Exception as error:  # SciPy fails in as many ways as there are fields
         raise _damaged(name) from error
-    return {key: one for key, one in listed.items() if one.plain and not key.startswith("__")}
+    arrays = {}
+    for key, shape, kind in variables:
+        if kind in _NUMBERS or kind == "char":
+            arrays[key] = ArrayInfo(shape, np.dtype(_NUMBERS.get(kind, "U1")))
+    return arrays
 
 
-def _load(name: str, stream: BinaryIO, variable: Variable, limits: ReadLimits) -> np.ndarray:
+def _load(name: str, stream: BinaryIO, key: str, dtype: np.dtype) -> np.ndarray:
+    from scipy.io import loadmat
+
+    stream.seek(0)
     try:
-        return values(stream, variable, limits.n_bytes)
-    except (ValueError, struct.error, zlib.error) as error:
+        values = np.asarray(loadmat(stream, variable_names=[key])[key])
+    except Exception as error:  # as above
         raise _damaged(name) from error
+    if values.dtype.kind == "c":
+        msg = f"“{shortened(key)}” in “{name}” holds complex numbers; save real ones."
+        raise InputError(msg)
+    return np.char.rstrip(values, " \0") if dtype.kind == "U" else values.astype(dtype)
 
 
 def _damaged(name: str) -> InputError:
