@@ -164,8 +164,10 @@ class FittedModel:
         return _model(arrays, preprocessing, arrays.get(CURVE, np.empty(0)))
 
     @classmethod
-    def from_estimator_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
-        """Rebuild a model without preprocessing of `estimator_arrays`; raises as `from_arrays`."""
+    def from_saved(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
+        """Rebuild a model that may have no preprocessing; raises as `from_arrays`."""
+        if any(name.startswith(PREPROCESSING) for name in arrays):
+            return cls.from_arrays(arrays)
         D = len(arrays["mean"])
         untouched = Fitted(1.0, np.zeros(D), np.ones(D), None)
         return _model(arrays, untouched, arrays.get(CURVE, np.empty(0)))

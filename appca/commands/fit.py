@@ -232,10 +232,8 @@ def _arrays(dataset: Dataset, config: RunConfig, result: FitResult) -> dict[str,
     rows of the fit lie.
     """
     found = {**result.fitted.to_arrays(), **writing.identity(dataset)}
-    found |= about_run(config, result.info)
+    found |= about_run(config, result.info, dataset.feature_names)
     found["data_type"] = np.array(str(dataset.X.dtype))
-    if dataset.feature_names is not None:
-        found["feature_names"] = np.array(dataset.feature_names, dtype="U")
     if dataset.image_shape is not None:
         found["image_shape"] = np.array(dataset.image_shape)
     return found

@@ -30,7 +30,7 @@ EXAMPLES = (
     "python -m appca project digits.npz digits --flag --level 0.999 --out rows.csv",
     "cat new.csv | python -m appca project digits.npz - --out - > new_rows.csv",
 )
-_ABOUT = ("data_type", "feature_names", "image_shape")
+_ABOUT = ("data_type", "image_shape")
 
 
 class RowsDescriber(NamedTuple):
@@ -149,7 +149,7 @@ def _fitted(text: str) -> RowsDescriber:
             "`python -m appca runs` lists those."
         )
         raise InputError(msg)
-    config, _, model = read_model(path.name, path)
+    config, _, model, names = read_model(path.name, path)
     with path.open("rb") as stream:
         packed = Packed(path.name, stream)
         more = {
@@ -157,7 +157,7 @@ def _fitted(text: str) -> RowsDescriber:
             for name in (*ROW_ARRAYS, *_ABOUT)
             if f"{name}.npy" in packed
         }
-    wanted = _wanted_by_file(more, len(model.preprocessing.offset))
+    wanted = _wanted_by_file(more, names, len(model.preprocessing.offset))
     whole = set(ROW_ARRAYS) <= set(more)
     fitted = model.with_rows(DescribedRows.from_arrays(more)) if whole else None
     return RowsDescriber(config, model, fitted, wanted)
@@ -170,9 +170,8 @@ def _wanted_by_run(config: RunConfig, model: FittedModel) -> Wanted:
         return Wanted(len(model.preprocessing.offset))
 
 
-def _wanted_by_file(more: dict[str, np.ndarray], n_features: int) -> Wanted:
+def _wanted_by_file(more: dict[str, np.ndarray], names: tuple[str, ...], n_features: int) -> Wanted:
     """Return what a file says of the rows; what does not fit together is taken for nothing."""
-    names = tuple(str(name) for name in more.get("feature_names", np.empty(0)).ravel())
     shape = tuple(int(side) for side in more.get("image_shape", np.empty(0, int)).ravel())
     is_shape = len(shape) in (2, 3) and min(shape) > 0 and math.prod(shape) == n_features
     kinds: dict[str, np.dtype] = {"uint8": np.dtype(np.uint8), "float32": np.dtype(np.float32)}

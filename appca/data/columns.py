@@ -70,7 +70,7 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
             f"fit {_pixels(wanted.image_shape)}; bring them to that size when they are read."
         )
         raise InputError(msg)
-    known, given = _own_names(wanted.names), _own_names(new.feature_names)
+    known, given = own_names(wanted.names), own_names(new.feature_names)
     images = wanted.image_shape is not None and wanted.image_shape == new.image_shape
     pixels = images and not set(known or ()) & set(given or ())  # in order, named in two ways
     if known is not None and given is not None and not pixels:
@@ -97,7 +97,7 @@ def roles_for(report: Mapping[str, Any], wanted: Wanted) -> dict[str, str]:
         Of the reader, with ``roles`` where it knows them.
     wanted : Wanted
     """
-    known = set(_own_names(wanted.names) or ())
+    known = set(own_names(wanted.names) or ())
     roles, kinds = report.get("roles"), report.get("kinds") or {}
     if roles is None:  # words among the numbers of a column kept the reader from guessing
         mixed = [name for name, kind in kinds.items() if kind == KINDS["mixed"]]
@@ -199,7 +199,7 @@ def _in_type(X: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
     return X.astype(dtype)
 
 
-def _own_names(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+def own_names(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """Names from the file; None where a reader has only numbered the columns."""
     if names is None or all(_NUMBERED.fullmatch(name) for name in names):
         return None

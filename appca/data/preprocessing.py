@@ -230,6 +230,12 @@ class Fitted(NamedTuple):
                 f"on; got shape {X.shape}."
             )
             raise InputError(msg)
+        if self.reduces and X.dtype.kind == "f" and np.isnan(X.min(initial=0.0)):
+            msg = (
+                f"The fit reduces rows of {X.shape[1]} features to {self.n_features} first, for "
+                "which they must be whole; fill in the missing cells or leave out their rows."
+            )
+            raise InputError(msg)
         dtype = np.float64 if X.dtype == np.float64 else np.float32
         out = np.empty((len(X), self.n_features), dtype)
         start = 0

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from appca.notebook.given import map_of, plain_preprocessing, rows_of, run_of, scene_of_rows
+from appca.notebook.given import map_of, rows_of, run_of, scene_of_rows
 from appca.plots.components.component_figure import component_figure
 from appca.plots.explore.scene.scene import Scene
 from appca.plots.explore.standing import StillFigure, draw
@@ -97,15 +97,11 @@ def plot_components(
     StillFigure
         A `matplotlib.figure.Figure`.
     """
-    estimator = getattr(model, "estimator", model)
-    before = getattr(model, "preprocessing", None)
-    if not hasattr(estimator, "components_"):
+    if not hasattr(model, "components_"):
         msg = f"Components are plotted of a fitted estimator; got {type(model).__name__}."
         raise InputError(msg)
-    W = np.asarray(estimator.components_)
-    before = plain_preprocessing(W.shape[1]) if before is None else before
-    patterns = before.directions(W.T).T
-    titles = [f"Component {k + 1}" for k in range(len(W))]
+    patterns = np.asarray(model.components_)
+    titles = [f"Component {k + 1}" for k in range(len(patterns))]
     feature_names = None if names is None else tuple(map(str, names))
     return component_figure(patterns, titles, image_shape, feature_names, dark=dark)
 

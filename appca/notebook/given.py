@@ -97,14 +97,10 @@ def run_of(model: Any, dataset: Dataset) -> FittedRun:
 
         rows = pd.DataFrame(rows, columns=list(dataset.feature_names))
     described = DescribedRows.from_description(model.describe(rows))
-    before = getattr(model, "preprocessing", None) or plain_preprocessing(dataset.n_features)
-    found = FittedModel.from_estimator(getattr(model, "estimator", model), before)
+    D = dataset.n_features
+    before = getattr(model, "preprocessing_", Fitted(1.0, np.zeros(D), np.ones(D), None))
+    found = FittedModel.from_estimator(getattr(model, "estimator_", model), before)
     return found.with_rows(described)
-
-
-def plain_preprocessing(n_features: int) -> Fitted:
-    """Return what leaves features as they are."""
-    return Fitted(1.0, np.zeros(n_features), np.ones(n_features), None)
 
 
 def scene_of_rows(rows: GivenRows, run: FittedRun, maps: Mapping[str, Map]) -> Scene:

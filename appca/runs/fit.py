@@ -243,14 +243,7 @@ def project(
     estimator = estimator_class(config.model)(**config.parameters)
     estimator.restore(model.estimator_arrays())
     hold_threads()
-    before = model.preprocessing
-    if before.reduces and X.dtype.kind == "f" and np.isnan(X).any():
-        msg = (
-            f"The fit reduces rows of {X.shape[1]} features to {before.n_features} first, for "
-            "which they must be whole; fill in the missing cells or leave out their rows."
-        )
-        raise InputError(msg)
-    Y = prepared(config, before, X)
+    Y = prepared(config, model.preprocessing, X)
     return DescribedRows.from_description(_describe(estimator, Y, config, callback))
 
 

@@ -9,17 +9,17 @@ of the rows too, is such a file.
 
 import io
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from msgspec import Struct
 
 from appca.analysis.fitted import FittedModel, belongs_to_model
-from appca.data.dataset import DTYPES
-from appca.data.preprocessing import Fitted
+from appca.data.columns import own_names
+from appca.data.preprocessing import Preprocessing
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
-from appca.runs.fit import prepared
 from appca.runs.run import RunInfo
 from appca.storage.errors import InputError
 from appca.storage.formats import TooNew, current, numbered
@@ -27,10 +27,7 @@ from appca.storage.packed import Packed, as_object, write
 from appca.storage.refusal import refusing
 from appca.storage.schema import Facts, fitted
 
-if TYPE_CHECKING:
-    from appca.models.base.estimator import Description
-
-RUN = "run"  # the text among the arrays
+RUN, NAMES = "run", "feature_names"  # among the arrays: a text, and the names of the columns
 
 
 class ModelFile(NamedTuple):
@@ -39,6 +36,7 @@ class ModelFile(NamedTuple):
     config: RunConfig
     info: dict[str, Any]  # as `RunInfo.to_dict` gives it; empty where the file has none
     model: FittedModel
+    names: tuple[str, ...] = ()  # of the features of the data, where the file has them
 
 
 class _About(Struct):
@@ -52,70 +50,7 @@ class _Saved(Struct):
     n_iter: int
     stop_reason: str
     features: list[str] = []
-
-
-class LoadedModel(NamedTuple):
-    """A fitted estimator with the preprocessing that goes before it; rows are in units of the data.
-
-    Parameters
-    ----------
-    estimator : one of the classes of `appca`
-        Fitted; without draws (`posterior_`), which stay with the run.
-    preprocessing : Fitted
-        Applied to rows before the estimator sees them.
-    config : RunConfig
-        All settings, and the digest of the data it was fitted to.
-    info : dict
-        Stop reason, iterations, log-likelihood and versions of that fit.
-    """
-
-    estimator: Any
-    preprocessing: Fitted
-    config: RunConfig
-    info: dict[str, Any]
-
-    def prepared(self, X: Any) -> np.ndarray:
-        """Bring rows (N, D) to what the estimator was fitted to, (N, D')."""
-        X = np.asarray(X)
-        X = X if X.dtype in DTYPES else X.astype(np.float64)
-        return prepared(self.config, self.preprocessing, X)
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Scores (N, K), zero where a component is not used; after sampling averages over draws."""
-        return np.asarray(self.estimator.transform(self.prepared(X)))
-
-    def inverse_transform(self, scores: Any) -> np.ndarray:
-        """Rows (N, D), in units of the data, that scores (N, K) stand for."""
-        return self.preprocessing.inverse_transform(self.estimator.inverse_transform(scores))
-
-    def allocate(self, X: Any) -> np.ndarray:
-        """Which components each row uses, (N, K) bool."""
-        return np.asarray(self.estimator.allocate(self.prepared(X)))
-
-    def inclusion_probabilities(self, X: Any) -> np.ndarray:
-        """How sure it is that a row uses a component, (N, K)."""
-        return np.asarray(self.estimator.inclusion_probabilities(self.prepared(X)))
-
-    def allocation_probability(self, X: Any) -> np.ndarray:
-        """How sure each row's set of components is, (N,)."""
-        return np.asarray(self.estimator.allocation_probability(self.prepared(X)))
-
-    def score_samples(self, X: Any) -> np.ndarray:
-        """Log-likelihood of each row after preprocessing, (N,) in nats."""
-        return np.asarray(self.estimator.score_samples(self.prepared(X)))
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood of the rows, in nats."""
-        return float(self.estimator.score(self.prepared(X), y))
-
-    def describe(self, X: Any) -> "Description":
-        """Say all of this of every row in one go; see `appca.models.base.estimator.Description`."""
-        described: Description = self.estimator.describe(self.prepared(X))
-        return described
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
-        """Draw rows (n_samples, D) from the model, in units of the data."""
-        return self.preprocessing.inverse_transform(self.estimator.sample(n_samples, random_state))
+    preprocessing: Facts | None = None
 
 
 def load_model(path: Path | str) -> Any:
@@ -128,12 +63,15 @@ def load_model(path: Path | str) -> Any:
 
     Returns
     -------
-    estimator or LoadedModel
-        Of a file that an estimator's `save` wrote, that estimator. Else a `LoadedModel`, with the
-        preprocessing that the app or the command put before.
+    estimator
+        The fitted scikit-learn estimator. Of a file that `save` wrote, an estimator of the same
+        class. Of a file of the command line or the app, an
+        `appca.models.base.preprocessed.Preprocessed`: its rows are in units of the data, and
+        ``estimator_`` is the model behind the preprocessing. ``config`` holds all settings and the
+        digest of the data, ``info`` how the fit went.
         ``transform``, ``allocate``, ``score_samples`` and the others give on any rows what the
-        model gave before it was saved, to the bit on the same machine. ``estimator`` is the fitted
-        scikit-learn estimator of `appca`, ``preprocessing`` what goes before it.
+        model gave before it was saved, to the bit on the same machine. Columns of a data frame
+        must have the names of the fit, in its order. Draws (``posterior_``) stay with the run.
 
     Raises
     ------
@@ -149,11 +87,30 @@ def load_model(path: Path | str) -> Any:
     saved = _saved(Path(path).name, path)
     if saved is not None:
         return saved
-    config, info, model = read_model(Path(path).name, path)
+    config, info, model, names = read_model(Path(path).name, path)
     n_iter = int(info.get("n_iter", len(model.log_likelihoods)))
     how = n_iter, str(info.get("stop_reason", ""))
     estimator = _restored(Path(path).name, config.model, config.parameters, model, how)
-    return LoadedModel(estimator, model.preprocessing, config, info)
+    loaded = _named(_behind(config.preprocessing, estimator, model), names)
+    loaded.config, loaded.info = config, info
+    return loaded
+
+
+def _behind(options: dict[str, Any], estimator: Any, model: FittedModel) -> Any:
+    """Return a fitted estimator that prepares its rows first."""
+    from appca.models.base.preprocessed import Preprocessed
+
+    whole = Preprocessed(estimator, Preprocessing.from_dict(options))
+    whole.estimator_, whole.preprocessing_ = estimator, model.preprocessing
+    whole.n_features_in_ = len(model.preprocessing.offset)
+    return whole
+
+
+def _named(estimator: Any, names: Sequence[str]) -> Any:
+    """Let an estimator check the names of columns; those of another number mean nothing."""
+    if len(names) == len(set(names)) == estimator.n_features_in_:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    return estimator
 
 
 def _restored(
@@ -187,28 +144,38 @@ def _saved(name: str, path: Path | str) -> Any:
             kind = kinds[facts.estimator]
             rules: Any = estimator_class(kind)
             refuse(rules._rules, rules(**facts.parameters).get_params(deep=False))
+            Preprocessing.from_dict(facts.preprocessing or {})
         except TooNew:
             raise
         except (KeyError, TypeError, ValueError) as error:
             msg = f"“{name}” does not say which estimator it holds; save the estimator again."
             raise InputError(msg) from error
-        model = _model_of(packed, name, facts.estimator)
-    found = _restored(name, kind, facts.parameters, model, (facts.n_iter, facts.stop_reason))
-    if facts.features:
-        found.feature_names_in_ = np.array(facts.features, dtype=object)
-    return found
+        model = _model_of(packed, name, facts.estimator, FittedModel.from_saved)
+    how = facts.n_iter, facts.stop_reason
+    estimator = _restored(name, kind, facts.parameters, model, how)
+    if facts.preprocessing is not None:
+        estimator = _behind(facts.preprocessing, estimator, model)
+    return _named(estimator, facts.features)
 
 
-def about_run(config: RunConfig, info: RunInfo) -> dict[str, np.ndarray]:
-    """Return the text that makes a model file of arrays, by its name among them."""
+def about_run(
+    config: RunConfig, info: RunInfo, names: Sequence[str] | None = None
+) -> dict[str, np.ndarray]:
+    """Return the text that makes a model file of arrays, and the names of features, by name."""
     facts = numbered({"config": config.to_dict(), "info": info.to_dict()})
-    return {RUN: np.array(json.dumps(facts, ensure_ascii=False))}
+    about = {RUN: np.array(json.dumps(facts, ensure_ascii=False))}
+    return about if names is None else about | {NAMES: np.array(names, dtype="U")}
 
 
-def model_bytes(config: RunConfig, model: FittedModel, info: RunInfo) -> bytes:
-    """Return a model file; of a run, what new rows do not depend on is left out."""
+def model_bytes(
+    config: RunConfig, model: FittedModel, info: RunInfo, names: Sequence[str] | None = None
+) -> bytes:
+    """Return a model file; of a run, what new rows do not depend on is left out.
+
+    `names` are those of the features of the data, if they have any.
+    """
     buffer = io.BytesIO()
-    kept = model.model_arrays() | about_run(config, info)
+    kept = model.model_arrays() | about_run(config, info, names)
     write(buffer, {}, {f"{name}.npy": value for name, value in kept.items()})
     return buffer.getvalue()
 
@@ -252,15 +219,22 @@ def _said(packed: Packed, name: str) -> tuple[RunConfig, dict[str, Any]]:
 
 def _read(packed: Packed, name: str) -> ModelFile:
     config, info = _said(packed, name)
-    return ModelFile(config, info, _model_of(packed, name, config.model, config))
+    model = _model_of(packed, name, config.model, FittedModel.from_arrays, config)
+    listed = packed.array(f"{NAMES}.npy").ravel() if f"{NAMES}.npy" in packed else ()
+    return ModelFile(config, info, model, own_names(tuple(map(str, listed))) or ())
 
 
-def _model_of(packed: Packed, name: str, kind: str, config: RunConfig | None = None) -> FittedModel:
-    """Read the arrays of a model; a file of `save` has no config, and no preprocessing."""
+def _model_of(
+    packed: Packed,
+    name: str,
+    kind: str,
+    read: Callable[[dict[str, np.ndarray]], FittedModel],
+    config: RunConfig | None = None,
+) -> FittedModel:
+    """Read the arrays of a model; a file of `save` has no config."""
     names = [member.removesuffix(".npy") for member in packed.names if member.endswith(".npy")]
     arrays = {key: packed.array(f"{key}.npy") for key in names if belongs_to_model(key)}
     try:
-        read = FittedModel.from_estimator_arrays if config is None else FittedModel.from_arrays
         model = read(arrays)
         fits = fits_together(model)
         fits = fits and (config is None or config.allows(len(model.components)))

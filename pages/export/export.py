@@ -21,6 +21,6 @@ if shown is not None:
     with others:
         export_files.components(dataset, shown)
         export_files.session_report(dataset, shown, rows, colour)
-        export_files.model(shown)
+        export_files.model(dataset, shown)
         session_file.save(dataset, shown)
     export.as_python(dataset, shown)

@@ -33,8 +33,11 @@ def test_fit_writes_what_the_page_would_compute(tmp_path, capsys):
 def test_the_file_of_a_fit_is_a_model_file(tmp_path):
     out = tmp_path / "wine.npz"
     assert main(["fit", "wine", "-K", "4", "--out", str(out)]) == 0
-    model, found = appca.load_model(out), arrays_of(out)
-    np.testing.assert_allclose(model.transform(load("wine").X), found["scores"], rtol=0, atol=1e-6)
+    model, found, wine = appca.load_model(out), arrays_of(out), load("wine")
+    table = pd.DataFrame(wine.X, columns=list(wine.feature_names))
+    np.testing.assert_allclose(model.transform(table), found["scores"], rtol=0, atol=1e-6)
+    with pytest.raises(ValueError, match="must be in the same order"):
+        model.score(table[table.columns[::-1]])
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

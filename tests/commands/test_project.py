@@ -71,7 +71,7 @@ def test_one_of_twenty_rows_of_the_fit_is_beyond_each_limit_at_95_percent(wine, 
 
 
 def test_a_file_with_the_model_alone_has_the_model_s_limits(wine, folder, capsys):
-    config, info, fitted = read_model("wine.npz", folder / "wine.npz")
+    config, info, fitted, _ = read_model("wine.npz", folder / "wine.npz")
     (folder / "model.npz").write_bytes(model_bytes(config, fitted, RunInfo.from_dict(info)))
     assert main(["project", "model.npz", "wine.csv", "--ignore", "grower", "--flag"]) == 0
     assert "rows drawn from the model" in capsys.readouterr().out

@@ -98,7 +98,7 @@ def open_run(name: str, data: bytes) -> Dataset:
 
 
 def open_model(data: bytes) -> Dataset:
-    config, _, fitted = read_model("model.npz", io.BytesIO(data))
+    config, _, fitted, _ = read_model("model.npz", io.BytesIO(data))
     try:
         with np.errstate(all="ignore"):  # numbers of any size may stand in a model
             found = project(config, fitted, work().dataset.X)

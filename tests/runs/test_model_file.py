@@ -3,15 +3,22 @@
 import io
 import json
 import zipfile
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 
 from appca import PPCA, AdaptivePPCA, load_model
 from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
-from appca.data.preprocessing import Preprocessing
+from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.sources.builtin import load
 from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import fit_run, prepared, project
@@ -58,10 +65,10 @@ def test_a_loaded_model_gives_the_bits_it_gave_before(digits, tmp_path, model, p
     path.write_bytes(model_bytes(config, result.fitted, result.info))
 
     after = load_model(path)
-    assert type(after.estimator) is type(before)
-    assert after.estimator.get_params() == before.get_params()
+    assert type(after.estimator_) is type(before)
+    assert after.estimator_.get_params() == before.get_params()
     assert after.config == config
-    assert after.estimator.stop_reason_ == before.stop_reason_
+    assert after.estimator_.stop_reason_ == before.stop_reason_
     new = load("digits").X[400:460]
     rows = prepared(config, fitted, new)
     for query in QUERIES:
@@ -73,6 +80,93 @@ def test_a_loaded_model_gives_the_bits_it_gave_before(digits, tmp_path, model, p
     np.testing.assert_allclose(
         after.score_samples(digits.X), result.fitted.log_likelihood_rows, rtol=1e-10
     )
+    np.testing.assert_allclose(
+        after.inverse_transform(scores, "map"), scores @ after.components_ + after.mean_, atol=1e-3
+    )
+    after.save(tmp_path / "again.npz")
+    again = load_model(tmp_path / "again.npz")
+    for query in QUERIES:
+        assert getattr(again, query)(new).tobytes() == getattr(after, query)(new).tobytes(), query
+
+
+def wine_file(path: Path, *, gaps: bool = False) -> Dataset:
+    """Write the model file that the page Export gives of a fit to the wine data."""
+    wine = load("wine")
+    missing = np.zeros(wine.X.shape, bool)
+    missing[::9, 3] = gaps
+    wine = replace(wine, missing=missing)
+    config = RunConfig(wine.digest, suggest(wine).to_dict(), "aPPCA", {"n_components": 3})
+    result = fit_run(wine, config)
+    path.write_bytes(model_bytes(config, result.fitted, result.info, wine.feature_names))
+    return wine
+
+
+def test_columns_in_another_order_are_refused_by_name(tmp_path):
+    wine = wine_file(tmp_path / "wine.npz")
+    model = load_model(tmp_path / "wine.npz")
+    table = pandas.DataFrame(wine.X, columns=list(wine.feature_names))
+    assert list(model.feature_names_in_) == list(wine.feature_names)
+    np.testing.assert_array_equal(model.transform(table), load_model_unnamed(model, wine.X))
+    with pytest.raises(ValueError, match="must be in the same order"):
+        model.score(table[table.columns[::-1]])
+    with pytest.raises(ValueError, match="unseen at fit time"):
+        model.transform(table.rename(columns={"ash": "dust"}))
+
+
+def load_model_unnamed(model, X: np.ndarray) -> np.ndarray:
+    """Return scores of rows without names, whose columns cannot be checked."""
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        return model.transform(X)
+
+
+def test_names_that_do_not_suit_the_features_are_left_out(tmp_path):
+    wine_file(tmp_path / "wine.npz")
+    content = (tmp_path / "wine.npz").read_bytes()
+    for names in (np.array(["a", "b"]), np.array(["a"] * 13), np.eye(2)):
+        (tmp_path / "odd.npz").write_bytes(altered(content, feature_names=names).read())
+        assert not hasattr(load_model(tmp_path / "odd.npz"), "feature_names_in_")
+
+
+def test_a_loaded_model_is_a_scikit_learn_estimator(tmp_path):
+    wine = wine_file(tmp_path / "wine.npz")
+    table = pandas.DataFrame(wine.X, columns=list(wine.feature_names))
+    model = load_model(tmp_path / "wine.npz")
+    scores = model.transform(table)
+    framed = clone(model).set_output(transform="pandas").fit_transform(table)
+    assert list(framed.columns) == [f"adaptiveppca{k}" for k in range(3)]
+    np.testing.assert_array_equal(framed.to_numpy(), scores)
+    chain = make_pipeline(model, KNeighborsClassifier()).fit(table, wine.labels["cultivar"])
+    assert chain.score(table, wine.labels["cultivar"]) > 0.8
+    search = GridSearchCV(model, {"estimator__n_components": [2, 3]}, cv=2).fit(table)
+    assert search.best_params_ == {"estimator__n_components": 3}
+    with pytest.raises(NotFittedError):
+        clone(model).transform(table)
+    assert not hasattr(clone(model), "components_")
+    np.testing.assert_array_equal(
+        model.predict(table), model.estimator_.predict(model.prepared(table))
+    )
+
+
+def test_a_loaded_model_imputes_in_units_of_the_data(tmp_path):
+    wine = wine_file(tmp_path / "wine.npz", gaps=True)
+    model = load_model(tmp_path / "wine.npz")
+    gappy = pandas.DataFrame(wine.with_gaps(), columns=list(wine.feature_names))
+    filled = model.impute(gappy)
+    run = fit_run(wine, model.config).fitted
+    np.testing.assert_allclose(filled[wine.missing], run.imputed, rtol=1e-12)
+    np.testing.assert_array_equal(filled[~wine.missing], wine.X[~wine.missing])
+    again = clone(model).fit(gappy)
+    np.testing.assert_array_equal(again.transform(gappy), model.transform(gappy))
+
+
+def test_a_reduction_needs_whole_rows_and_other_models_have_no_impute(digits, tmp_path):
+    config = config_of(digits, "aFA", n_components=3, n_active=1)
+    result = fit_run(digits, config)
+    (tmp_path / "m.npz").write_bytes(model_bytes(config, result.fitted, result.info))
+    model = load_model(tmp_path / "m.npz")
+    assert not hasattr(model, "impute")
+    with pytest.raises(InputError, match="for which they must be whole"):
+        model.transform(np.where(np.eye(64) > 0, np.nan, digits.X[:64]))
 
 
 @pytest.mark.parametrize(("model", "parameters"), MODELS)

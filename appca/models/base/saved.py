@@ -15,6 +15,7 @@ from appca.storage.formats import numbered
 
 ESTIMATOR = "estimator.json"  # the text that makes an NPZ file one of a saved estimator
 CURVE = "log_likelihoods"
+PREPROCESSING = "pre_"  # before the names of its arrays
 
 
 class Saved(BaseEstimator):  # type: ignore[misc]
@@ -65,18 +66,27 @@ class Saved(BaseEstimator):  # type: ignore[misc]
         The file is an NPZ without pickle. A callback, a generator given as `random_state` and
         `posterior_` stay behind.
         """
-        facts = {
-            "estimator": type(self).__name__,
-            "parameters": {k: _plain(v) for k, v in self.get_params(deep=False).items()},
-            "n_iter": int(self.n_iter_),
-            "stop_reason": self.stop_reason_,
-            "features": [str(name) for name in getattr(self, "feature_names_in_", ())],
-        }
-        arrays = self.fitted_arrays() | {CURVE: self.log_likelihoods_}
-        buffer = io.BytesIO()
-        members = {f"{name}.npy": value for name, value in arrays.items()}
-        packed.write(buffer, {ESTIMATOR: numbered(facts)}, members)
-        atomic.write(Path(path), buffer.getvalue(), private=False)
+        write(path, self)
+
+
+def write(path: Path | str, model: Saved, behind: Any = None) -> None:
+    """Write a fitted estimator into a file, and the preprocessing of a `Preprocessed` it has."""
+    facts = {
+        "estimator": type(model).__name__,
+        "parameters": {k: _plain(v) for k, v in model.get_params(deep=False).items()},
+        "n_iter": int(model.n_iter_),
+        "stop_reason": model.stop_reason_,
+        "features": [str(name) for name in getattr(behind or model, "feature_names_in_", ())],
+    }
+    arrays = model.fitted_arrays() | {CURVE: model.log_likelihoods_}
+    if behind is not None:
+        facts["preprocessing"] = behind.preprocessing.to_dict()
+        learned = behind.preprocessing_.arrays()
+        arrays |= {PREPROCESSING + name: value for name, value in learned.items()}
+    buffer = io.BytesIO()
+    members = {f"{name}.npy": value for name, value in arrays.items()}
+    packed.write(buffer, {ESTIMATOR: numbered(facts)}, members)
+    atomic.write(Path(path), buffer.getvalue(), private=False)
 
 
 def _plain(value: Any) -> Any:

@@ -69,11 +69,11 @@ def component_buttons(dataset: Dataset, shown: Shown) -> None:
             )
 
 
-def model(shown: Shown) -> None:
+def model(dataset: Dataset, shown: Shown) -> None:
     """Draw the model file, and the line that reads it."""
     name = f"model-{shown.config.id}.npz"
     st.subheader("Model", anchor=False, help=MODEL)
-    made = partial(model_bytes, shown.config, shown.fitted, shown.info)
+    made = partial(model_bytes, shown.config, shown.fitted, shown.info, dataset.feature_names)
     save_button("Save model", kept(shown, made), name, key="model")
     st.code(f'model = appca.load_model("{name}")', language="python", wrap_lines=True)
 
