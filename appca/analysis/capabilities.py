@@ -39,7 +39,7 @@ def supports(n_components: int, n_active: int | None) -> int:
 
 
 _ORTHONORMAL = Capabilities(uncompiled=20, incomplete=True, dask=True, incomplete_supports=1000)
-_SPARSE = Capabilities(beyond_features=True, exact_supports=2**12)
+_SPARSE = Capabilities(beyond_features=True, exact_supports=2**16)
 
 CAPABILITIES = {
     "aPPCA": _ORTHONORMAL,

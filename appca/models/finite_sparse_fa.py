@@ -27,7 +27,7 @@ class FiniteSparseFA(SparseFA):
     mean : {"learned", "sample", "zero"}
         The mean drawn with the rest, fixed at the sample mean, or at zero.
     n_paths : int
-        Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 12
+        Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 16
         factors; the error falls with its root.
     n_chains, burn_in, n_draws, thin : int
         Chains, sweeps thrown away, draws kept a chain, sweeps a draw.

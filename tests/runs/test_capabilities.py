@@ -82,10 +82,10 @@ def test_chunks_of_a_dask_array_are_gone_through_where_that_is_declared(model):
         ("NPPCA", 40, None),
         ("aFA", 5000, 1),
         ("aFA", 5001, 1),
-        ("isFA", 12, None),
-        ("isFA", 13, None),
-        ("fsFA", 12, None),
-        ("fsFA", 13, None),
+        ("isFA", 16, None),
+        ("isFA", 17, None),
+        ("fsFA", 16, None),
+        ("fsFA", 17, None),
     ],
 )
 def test_log_likelihoods_are_exact_up_to_as_many_supports_as_declared(model, k, n_active):

@@ -17,6 +17,8 @@ from appca.models.rows.steady_products import projected, times
 from appca.models.supports import enumeration, fixed_size_supports, given_supports, row_blocks
 from appca.models.supports.row_supports import CollapsedModel, Members, Seeds, SupportEstimate
 
+DRAW_SEEDS = 2**32  # between the seeds of a row in two draws
+
 
 class FactorQuery(NamedTuple):
     """Rows as the fitted W sees them."""
@@ -79,7 +81,8 @@ class FactorModel(PosteriorQueries, SupportModel):
         found = projected(Rows(X, self.mean_, np.empty(0), X.shape[1]), C.T)
         background = gaussian.background(found.squares, noise, X.shape[1])
         model = CollapsedModel(times(C, C.T) / noise, PRIOR)
-        return FactorQuery(found.products / noise, background, model, row_blocks.row_seeds(X))
+        seeds = row_blocks.row_seeds(X) + np.uint64(self._stream * DRAW_SEEDS)
+        return FactorQuery(found.products / noise, background, model, seeds)
 
     def _best(self, seen: FactorQuery) -> tuple[Members, Array]:
         return fixed_size_supports.best(seen.c, seen.model, self.n_active_, seen.seeds)

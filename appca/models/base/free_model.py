@@ -191,7 +191,7 @@ class FreeModel(PosteriorQueries, SupportModel):
         return free_supports.best(seen.question)
 
     def _summed(self, seen: FreeQuery) -> SupportEstimate:
-        return free_supports.summed(seen.question, self.n_paths)
+        return free_supports.summed(seen.question, self.n_paths, self._stream)
 
     def _means(self, seen: FreeQuery, supports: Array) -> Array:
         return free_supports.scores(seen.question, supports)

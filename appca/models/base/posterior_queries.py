@@ -52,6 +52,7 @@ class PosteriorQueries(SampledModel):
     """
 
     query_draws_: QueryDraws
+    _stream: int = 0  # of random numbers for importance paths: one a draw
 
     def _keep_query_draws(self) -> None:
         """Choose the draws that queries average over, after components were published."""
@@ -104,7 +105,8 @@ class PosteriorQueries(SampledModel):
         alone = self.published()
         alone.__dict__.pop("feature_names_in_", None)  # rows have been checked
         alone.whiten = False
-        for given in self.query_draws_.each():
+        for stream, given in enumerate(self.query_draws_.each()):
+            alone._stream = stream
             own = np.flatnonzero(given.places < K)
             yield OneDraw(alone._at(given), own, given.places[own])
 

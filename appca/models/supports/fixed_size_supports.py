@@ -102,7 +102,7 @@ def draw(
     """
     if enumeration.n_sets(c.shape[1], n_active) <= MOST_SETS:
         t = enumeration.table(model, n_active)
-        return given_supports.draw_supports(rng, c, [t], none=False)
+        return given_supports.draw_supports(rng, c, t)
     members = best(c, model, n_active, seeds)[0]
     rows = RowSupports(c, members, row_blocks.seeds(rng, len(c)))
     members = row_blocks.search(rows, np.ones(GIBBS_SWEEPS), model)[0]

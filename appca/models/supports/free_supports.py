@@ -2,20 +2,21 @@
 
 log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
 
-with independent pi_k for a new row. Up to `MOST_COLUMNS` columns all sets are summed,
-those of one size at a time; beyond, the best set comes from annealed searches and the sum from
-annealed importance sampling.
+with independent pi_k for a new row. Up to `MOST_COLUMNS` columns all sets are summed
+(`every_set_kernels`); beyond, the best set comes from annealed searches and the sum from annealed
+importance sampling.
 """
 
-from collections.abc import Iterator
+from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit, logsumexp, softmax
 
-from appca.models.supports import enumeration, given_supports
-from appca.models.supports.row_supports import CollapsedModel, SupportEstimate
+from appca.models.algebra.threads import in_order
+from appca.models.supports import given_supports, row_blocks
+from appca.models.supports.row_supports import CollapsedModel, Seeds, SupportEstimate
 
 if TYPE_CHECKING:
     from appca.models.supports.free_support_kernels import FreeSupportRows
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-MOST_COLUMNS = 12  # 4,096 sets
+MOST_COLUMNS = 16  # 65,536 sets, 0.5 ms a row
+ROWS_A_WALK = 64  # whose sums stay in the cache
 
 SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0])
 RESTARTS = 4
@@ -58,40 +60,70 @@ class Best(NamedTuple):
     value: Floats  # (n,) log p(y, z) - log p(y | nothing)
 
 
+class EverySet(NamedTuple):
+    """Sums over all sets of each row."""
+
+    log_sum: Floats  # (n,) log p(y) - log p(y | nothing)
+    inclusion: Floats  # (n, K)
+    H: Floats  # (n, K) E[x * z | y]
+    best: Best
+    drawn: Mask  # (n, K) a set from the posterior
+
+
+def every_set(q: Question, seeds: Seeds | None = None) -> EverySet:
+    """Sum over all 2^K sets; with seeds (n,), also draw one of them."""
+    n, K = q.c.shape
+    streams = np.zeros(n, np.uint64) if seeds is None else seeds
+    parts = [slice(start, start + ROWS_A_WALK) for start in range(0, n, ROWS_A_WALK)]
+    out = EverySet(
+        *(np.empty(n), np.empty((n, K)), np.empty((n, K))),
+        *(Best(np.empty((n, K), bool), np.empty(n)), np.empty((n, K), bool)),
+    )
+    deque(in_order(lambda part: _walk(q, streams, part, out), parts), maxlen=0)
+    return out
+
+
+def _walk(q: Question, streams: Seeds, part: slice, out: EverySet) -> None:
+    from appca.models.supports import every_set_kernels as kernels
+
+    rows = _sets(q._replace(c=q.c[part]))
+    (m, K), bits = rows.c.shape, np.arange(len(rows.A))
+    t = kernels.Tree(np.zeros((K + 1, K, K)), np.zeros((K + 1, K, m)), np.zeros((K + 1, m)))
+    t.s[0], t.r[0] = rows.A, rows.c.T
+    levels = np.zeros((K + 1, m)), np.zeros((K + 1, K, m)), np.zeros((K, m))
+    drawn = np.zeros(m, np.int64), np.zeros(m), np.zeros(m), streams[part, None].copy()
+    sums = kernels.SetSums(np.zeros(m), np.zeros(m, np.int64), *levels, *drawn)
+    kernels.walk(rows, t, np.zeros(K, np.int64), sums)
+    total = sums.total[0]
+    out.log_sum[part] = sums.top + np.log(total) + q.nothing
+    out.inclusion[part], out.H[part] = (sums.inclusion / total).T, (sums.means[0] / total).T
+    out.best.Z[part], out.best.value[part] = sums.best[:, None] >> bits & 1, sums.top + q.nothing
+    out.drawn[part] = sums.drawn[:, None] >> bits & 1
+
+
 def best(q: Question) -> Best:
     """Most probable set of each row; beyond `MOST_COLUMNS` the best of four annealed searches."""
     n, K = q.c.shape
-    Z, value = np.zeros((n, K), dtype=bool), np.zeros(n)
-    if K > MOST_COLUMNS:
-        from appca.models.supports import free_support_kernels as kernels
+    if K <= MOST_COLUMNS:
+        return every_set(q).best
+    from appca.models.supports import free_support_kernels as kernels
 
-        U = _uniforms((RESTARTS, len(SEARCH), K))
-        kernels.search(_sets(q), SEARCH, U, Z, value)
-        return Best(Z, value + q.nothing)
-    for t in _tables(q):
-        members, found = enumeration.best(t, q.c)
-        better = found > value
-        value[better] = found[better]
-        rows = np.flatnonzero(better)[:, None]
-        Z[better] = False
-        Z[rows, members[better]] = True
+    Z, value = np.zeros((n, K), dtype=bool), np.zeros(n)
+    kernels.search(_sets(q), SEARCH, _uniforms((RESTARTS, len(SEARCH), K), (0,)), Z, value)
     return Best(Z, value + q.nothing)
 
 
-def summed(q: Question, n_paths: int) -> SupportEstimate:
-    """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row."""
+def summed(q: Question, n_paths: int, stream: int = 0) -> SupportEstimate:
+    """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row.
+
+    The errors of estimates with different streams of random numbers are independent.
+    """
     n, K = q.c.shape
     if K > MOST_COLUMNS:
-        return _sampled(q, n_paths)
-    log_sums, inclusions = [np.zeros(n)], [np.zeros((n, K))]
-    for t in _tables(q):
-        found = enumeration.posterior(t, q.c)
-        log_sums.append(found.log_sum)
-        inclusions.append(found.inclusion)
-    by_size = np.stack(log_sums, axis=1)  # a row's in one line: added in one order, whatever n
-    inclusion = np.einsum("nl,nlk->nk", softmax(by_size, axis=1), np.stack(inclusions, axis=1))
-    log_sum = logsumexp(by_size, axis=1) + q.nothing
-    return SupportEstimate(log_sum, np.zeros(n), inclusion, f"exact, by enumeration of {2**K} sets")
+        return _sampled(q, n_paths, stream)
+    method = f"exact, by enumeration of {2**K} sets"
+    found = every_set(q)
+    return SupportEstimate(found.log_sum, np.zeros(n), found.inclusion, method)
 
 
 def scores(q: Question, Z: Mask) -> Floats:
@@ -105,15 +137,7 @@ def scores(q: Question, Z: Mask) -> Floats:
 
 def expected(q: Question) -> Floats:
     """E[x * z | y], (n, K), over all sets; of the best set beyond `MOST_COLUMNS`."""
-    if q.c.shape[1] > MOST_COLUMNS:
-        return scores(q, best(q).Z)
-    log_sums, H = [np.zeros(len(q.c))], [np.zeros(q.c.shape)]
-    for t in _tables(q):
-        found = enumeration.posterior(t, q.c)
-        log_sums.append(found.log_sum)
-        H.append(found.H)
-    share = softmax(np.stack(log_sums, axis=1), axis=1)
-    return np.asarray(np.einsum("nl,nlk->nk", share, np.stack(H, axis=1)))
+    return every_set(q).H if q.c.shape[1] <= MOST_COLUMNS else scores(q, best(q).Z)
 
 
 def log_shares(q: Question, Z: Mask) -> Floats:
@@ -130,43 +154,39 @@ def draw_scores(rng: np.random.Generator, q: Question, n_paths: int) -> Floats:
     if q.c.shape[1] > MOST_COLUMNS:
         Z = rng.random(q.c.shape) < summed(q, n_paths).inclusion
     else:
-        Z = given_supports.draw_supports(rng, q.c, list(_tables(q)), none=True)
+        Z = every_set(q, row_blocks.seeds(rng, len(q.c))).drawn
     return given_supports.draw_scores(rng, q.c, Z, CollapsedModel(q.G, 1.0 / q.tau2))
 
 
-def _tables(q: Question) -> Iterator[enumeration.SupportTable]:
-    """All sets of each size from one on, with their prior odds in the place of the determinant."""
-    for size in range(1, q.c.shape[1] + 1):
-        t = enumeration.table(CollapsedModel(q.G, 1.0 / q.tau2), size)
-        yield t._replace(half_log_det=t.half_log_det - q.odds[t.sets].sum(axis=1))
-
-
-def _sampled(q: Question, n_paths: int) -> SupportEstimate:
+def _sampled(q: Question, n_paths: int, stream: int) -> SupportEstimate:
     """Sum by annealed importance sampling, the base learned from a pilot run.
 
     Inclusion over the pilot paths is averaged half by their weights, which are poor, and half
     evenly; a defensive mixture of that and the prior is the base of the paths that count. The error
-    is that of a mean of weights, carried to its log (delta method).
+    is that of a mean of weights, carried to its log (delta method), and 1 / n_paths, as in
+    `fixed_size_supports`.
     """
     prior = np.broadcast_to(q.odds, q.c.shape)
-    log_weights, inclusion = _paths(q, prior, PILOT_SCHEDULE, max(n_paths // 2, 4))
+    log_weights, inclusion = _paths(q, prior, PILOT_SCHEDULE, max(n_paths // 2, 4), (stream, 0))
     learned = 0.5 * _weighted(log_weights, inclusion) + 0.5 * inclusion.mean(axis=1)
     base = logit((1.0 - DEFENSIVE_WEIGHT) * learned + DEFENSIVE_WEIGHT * q.weights)
-    log_weights, inclusion = _paths(q, base, SCHEDULE, n_paths)
+    log_weights, inclusion = _paths(q, base, SCHEDULE, n_paths, (stream, 1))
     log_sum = logsumexp(log_weights, axis=1) - np.log(n_paths)
     weights = np.exp(log_weights - log_sum[:, None])
-    error = weights.std(axis=1, ddof=1) / np.sqrt(n_paths)
+    error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
     method = f"annealed importance sampling, {n_paths} paths a row"
     estimated = _weighted(log_weights, inclusion)
     return SupportEstimate(log_sum + q.nothing, error, estimated, method)
 
 
-def _paths(q: Question, base: Floats, betas: Floats, n_paths: int) -> tuple[Floats, Floats]:
+def _paths(
+    q: Question, base: Floats, betas: Floats, n_paths: int, key: tuple[int, int]
+) -> tuple[Floats, Floats]:
     from appca.models.supports import free_support_kernels as kernels
 
     n, K = q.c.shape
     log_weights, inclusion = np.empty((n, n_paths)), np.empty((n, n_paths, K))
-    U = _uniforms((n_paths, len(betas), K))
+    U = _uniforms((n_paths, len(betas), K), key)
     kernels.importance(_sets(q), np.ascontiguousarray(base), betas, U, log_weights, inclusion)
     return log_weights, inclusion
 
@@ -182,6 +202,6 @@ def _sets(q: Question) -> "FreeSupportRows":
     return FreeSupportRows(A, np.ascontiguousarray(q.c), q.odds, q.tau2)
 
 
-def _uniforms(shape: tuple[int, ...]) -> Floats:
-    """Give the same numbers for every question."""
-    return np.random.default_rng(0).random(shape)
+def _uniforms(shape: tuple[int, ...], key: tuple[int, ...]) -> Floats:
+    """Give the same numbers to every row."""
+    return np.random.default_rng(key).random(shape)

@@ -1,4 +1,4 @@
-"""Scores of rows whose supports are given, of any sizes, and draws of supports from all of them.
+"""Scores of rows whose supports are given, of any sizes, and draws from all supports of one size.
 
     log p(y | z) = log p(y | nothing) + f(z),  f(z) = -1/2 log|tau2 M| + 1/2 c_z' inv(M) c_z
 
@@ -6,7 +6,7 @@ with c_z = c * z and M = I / tau2 + A * zz', which couples the columns in use on
 and c = W'(y - mu) / sigma2.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,24 +42,14 @@ def draw_scores(rng: np.random.Generator, c: Floats, Z: Mask, model: CollapsedMo
     return drawn
 
 
-def draw_supports(
-    rng: np.random.Generator, c: Floats, tables: Sequence[SupportTable], *, none: bool
-) -> Mask:
-    """Draw each row's support from all those of some tables and, if allowed, none, (n, K) bool.
-
-    The supports of a table share the term of its sizes' prior odds in the place of the determinant.
-    """
+def draw_supports(rng: np.random.Generator, c: Floats, t: SupportTable) -> Mask:
+    """Draw each row's support from all those of a table, (n, K) bool."""
     n, K = c.shape
-    sets = np.zeros((sum(len(t.sets) for t in tables) + none, K), dtype=bool)
-    first = int(none)
-    for t in tables:
-        sets[np.arange(first, first + len(t.sets))[:, None], t.sets] = True
-        first += len(t.sets)
-    drawn, size = np.empty((n, K), dtype=bool), max(1, 4 * BLOCK_FLOATS // (len(sets) * K))
+    sets = np.zeros((len(t.sets), K), dtype=bool)
+    np.put_along_axis(sets, t.sets, True, axis=1)
+    drawn, size = np.empty((n, K), dtype=bool), max(1, 4 * BLOCK_FLOATS // sets.size)
     for start in range(0, n, size):
-        own = c[start : start + size]
-        parts = [np.zeros((len(own), int(none))), *(_all_densities(own, t) for t in tables)]
-        f = np.concatenate(parts, axis=1)
+        f = _all_densities(c[start : start + size], t)
         drawn[start : start + size] = sets[np.argmax(f + rng.gumbel(size=f.shape), axis=1)]
     return drawn
 

@@ -51,8 +51,8 @@ def joined(parts, order=None):
     [
         (AdaptiveFactorAnalysis, 16, 7),  # 11,440 sets: by importance sampling
         (AdaptiveFactorAnalysis, 8, 3),  # 56 sets: exactly
-        (InfiniteSparseFA, 14, None),  # more than 12 columns: by importance sampling
-        (FiniteSparseFA, 13, None),
+        (InfiniteSparseFA, 18, None),  # more than 16 columns: by importance sampling
+        (FiniteSparseFA, 17, None),
         (InfiniteSparseFA, 9, None),  # 512 sets: exactly
         (NonparametricPPCA, 9, None),
     ],

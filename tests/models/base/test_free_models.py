@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appca import FiniteSparseFA, InfiniteSparseFA, NonparametricPPCA
-from appca.models.supports import independent_supports
+from appca.models.supports import free_supports, independent_supports
 from appca.models.supports.free_supports import MOST_COLUMNS, Question
 from tests.models import gibbs_oracles as oracle
 from tests.references import low_rank
@@ -214,14 +214,27 @@ def test_more_factors_than_can_be_enumerated_get_estimates_with_errors(model):
     assert np.isfinite(estimate.log_likelihood).all()
 
 
+def test_the_error_of_an_average_over_draws_is_honest(monkeypatch):
+    rng = np.random.default_rng(0)
+    W, Z = rng.normal(size=(20, 14)), rng.random((300, 14)) < 0.4
+    Y = (rng.normal(size=Z.shape) * Z) @ W.T + 0.3 * rng.normal(size=(300, 20))
+    fit = FiniteSparseFA(14, n_chains=1, burn_in=60, n_draws=60, random_state=0).fit(Y[:100])
+    exact = fit.estimate_score_samples(Y[100:])
+    assert exact.method == "exact, by enumeration of 16384 sets; average over 8 draws"
+    monkeypatch.setattr(free_supports, "MOST_COLUMNS", 12)
+    estimate = fit.estimate_score_samples(Y[100:])
+    z = (estimate.log_likelihood - exact.log_likelihood) / estimate.error
+    # 3.2 and 12 where all draws take the same random numbers
+    assert 0.3 < np.sqrt(np.mean(z**2)) < 1.5
+    assert np.abs(z).max() < 5
+
+
 def test_orthonormal_columns_decide_independently(seed):
     rng = np.random.default_rng(seed)
     noise, tau2 = 0.4, 1.7
     W = np.linalg.qr(rng.normal(size=(6, 4)))[0]
     Y, weights = rng.normal(size=(5, 6)) * 2, rng.uniform(0.1, 0.9, 4)
     q = Question(Y @ W / noise, np.eye(4) / noise, tau2, weights)
-    from appca.models.supports import free_supports
-
     by_column, by_set = independent_supports.summed(q), free_supports.summed(q, 4)
     np.testing.assert_allclose(by_column.log_sum, by_set.log_sum, atol=1e-9)
     np.testing.assert_allclose(by_column.inclusion, by_set.inclusion, atol=1e-9)
