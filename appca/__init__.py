@@ -1,6 +1,18 @@
 """Adaptive probabilistic PCA and its relatives, as scikit-learn estimators, and their files."""
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from appca.models.adaptive_fa import AdaptiveFactorAnalysis
+    from appca.models.adaptive_ppca import AdaptivePPCA
+    from appca.models.finite_sparse_fa import FiniteSparseFA
+    from appca.models.infinite_sparse_fa import InfiniteSparseFA
+    from appca.models.nonparametric_ppca import NonparametricPPCA
+    from appca.models.ppca import PPCA
+    from appca.notebook.figures import plot_components, plot_map, plot_subspaces
+    from appca.notebook.widget import explore
+    from appca.runs.model_file import load_model
 
 __all__ = [
     "PPCA",
@@ -32,15 +44,31 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    """Import a public name when it is first asked for, so that `import appca` costs nothing."""
-    if name not in _HOMES:
-        msg = f"module 'appca' has no attribute {name!r}; it has {', '.join(__all__)}."
-        raise AttributeError(msg)
-    home = _HOMES[name]
-    if not home.startswith("appca.notebook"):
-        return getattr(import_module(home), name)
-    from appca.storage.errors import naming_extra
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
-    with naming_extra():
-        return getattr(import_module(home), name)
+
+if not TYPE_CHECKING:  # else every name, also a misspelt one, would be there
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first asked for, so that `import appca` costs nothing.
+
+        What needs an extra is there without it, and says which when it is called.
+        """
+        if name not in _HOMES:
+            msg = f"module 'appca' has no attribute {name!r}; it has {', '.join(__all__)}."
+            raise AttributeError(msg)
+        from appca.storage.errors import MissingExtraError, naming_extra
+
+        try:
+            with naming_extra():
+                return getattr(import_module(_HOMES[name]), name)
+        except MissingExtraError as error:
+            return _refusing(error)
+
+
+def _refusing(error: Exception) -> object:
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    return refuse
