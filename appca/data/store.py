@@ -11,7 +11,7 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.storage import atomic, digests
 from appca.storage.errors import InputError
-from appca.storage.files import read_json, write_json
+from appca.storage.files import read_json, unless_changed, write_json
 from appca.storage.formats import FILES, TooNew, or_none
 from appca.storage.identity import is_digest
 from appca.storage.refusal import reason, storing
@@ -242,6 +242,7 @@ def _words(folder: Path) -> str:
     return f"The stored data set {folder.name[:12]}"
 
 
+@unless_changed("meta.json")
 def _summary(folder: Path) -> DatasetSummary:
     meta = _read_meta(folder)
     return DatasetSummary(

@@ -14,7 +14,7 @@ from appca.analysis.keywords import OfModel
 from appca.data.preprocessing import Preprocessing
 from appca.storage.errors import InputError
 from appca.storage.identity import plain
-from appca.storage.schema import Digest, Facts, FromOne, Text, fitted
+from appca.storage.schema import Digest, FromOne, Scalar, Settings, Text, fitted
 from appca.storage.wording import shortened
 
 if TYPE_CHECKING:
@@ -302,9 +302,9 @@ class RunConfig(OfModel):
     later: ClassVar[Mapping[str, object]] = {"imported": None}
 
     dataset: Annotated[str, Meta(max_length=64)]
-    preprocessing: Facts
+    preprocessing: Annotated[dict[Text, Scalar | Settings], Meta(max_length=100)]
     model: Text
-    parameters: Facts
+    parameters: Settings
     stopped_at: FromOne | None = None
     imported: Digest | None = None
 
@@ -400,4 +400,4 @@ class _Record(NamedTuple):
     """What must be known of recorded settings before the unknown ones are set aside."""
 
     model: Text
-    parameters: Facts
+    parameters: Settings

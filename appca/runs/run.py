@@ -1,7 +1,9 @@
 """What a fit gives: the fitted run, and facts about how it came to be."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta
 
 from appca.analysis.fitted import FittedRun
 from appca.storage.schema import Count, Finite, FromOne, NotNegative, Text, fitted
@@ -17,7 +19,7 @@ class RunInfo(NamedTuple):
     likelihood_error: NotNegative  # its standard error, nats; 0 where exact
     n_rows: FromOne
     n_features: Count  # after preprocessing
-    versions: dict[Text, Text]  # of the packages that the numbers depend on
+    versions: Annotated[dict[Text, Text], Meta(max_length=100)]  # of packages the numbers depend on
     seconds: NotNegative
     stopped_at: FromOne | None = None  # iterations, of all stages, after which a person stopped it
     n_missing: Count | None = None  # cells; None where none is

@@ -26,6 +26,8 @@ from msgspec import Meta, Struct
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups.selections import SavedSelection, SelectionStore, tidy
 from appca.data.dataset import Dataset, Provenance
+from appca.data.readers.process import work_apart
+from appca.data.readers.source import ReadLimits
 from appca.data.sources.builtin import SOURCES, load
 from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
@@ -38,7 +40,7 @@ from appca.runs.store import Run, RunStore
 from appca.storage.errors import InputError
 from appca.storage.formats import TooNew, or_none, refuse_newer
 from appca.storage.packed import Packed, write
-from appca.storage.schema import Digest, Facts, FromOne, Misfit, Text, fitted
+from appca.storage.schema import Digest, Facts, FromOne, Misfit, Text, fitted, weight
 from appca.storage.wording import shortened
 
 SUFFIX = ".appca"
@@ -47,6 +49,8 @@ CONTENTS, MISSING = "session.json", "data/missing.npy"
 _WIDE = ("scores", "active", "inclusion")  # have a value for each component, others one for a row
 Item = TypeVar("Item")
 MOST_RUNS, MOST_SELECTIONS = 1000, 10_000  # in a file
+MOST_SAID = 200_000  # values in the provenance, and eight more for each column
+TASK, NOW = "appca.runs.session:unpack_here", "selected.npy"
 
 
 class _AboutData(Struct):
@@ -169,6 +173,33 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
     return Unpacked(digest, tuple(ids), kept, selected, here.get(contents.opened or ""))
 
 
+def unpack_apart(name: str, file: Path, home: Path, scratch: Path) -> Unpacked:
+    """Unpack a session file as `unpack`, in another process, whose memory and time are bounded.
+
+    Raises InputError also when the file takes more of either than its size allows.
+    """
+    limits = ReadLimits(scratch=scratch)
+    return work_apart(TASK, _received, [(name, file)], limits=limits, home=str(home))
+
+
+def unpack_here(
+    files: Sequence[tuple[str, str]], place: Path, _limits: ReadLimits, home: str
+) -> dict[str, Any]:
+    """Unpack a session file for `unpack_apart`; the rows selected go into a file in `place`."""
+    ((name, path),) = files
+    with Path(path).open("rb") as stream:
+        result = unpack(name, stream, Path(home))
+    if result.selected is not None:
+        np.save(place / NOW, result.selected)
+    return result._replace(selected=None)._asdict()
+
+
+def _received(place: Path, facts: dict[str, Any]) -> Unpacked:
+    selected = np.load(place / NOW) if (place / NOW).exists() else None
+    runs, kept = tuple(facts["runs"]), tuple(facts["selections"])
+    return Unpacked(facts["dataset"], runs, kept, selected, facts["opened"])
+
+
 def _contents(packed: Packed) -> _Contents:
     """Read and check what the file says is in it."""
     name = shortened(packed.name)
@@ -234,6 +265,9 @@ def _about_run(run: Run) -> dict[str, Any]:
 
 def _read_data(packed: Packed, about: _AboutData, home: Path) -> Dataset:
     """Return the data set: from the file, from the store, or made anew; with the right digest."""
+    if weight(about.provenance) > MOST_SAID + 8 * len(about.feature_names or ()):
+        msg = f"it has more than {MOST_SAID:,} values for “provenance” of “dataset”"
+        raise _damaged(packed.name, Misfit(msg))
     came: Provenance = fitted(Provenance, about.provenance)
     if not about.included:
         return _data_at_hand(packed.name, about, came, home)

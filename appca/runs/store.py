@@ -20,7 +20,7 @@ from appca.runs.run import FitResult, RunInfo
 from appca.storage import atomic, lock
 from appca.storage.digests import Damaged, check_files, digests_of
 from appca.storage.errors import InputError
-from appca.storage.files import read_arrays, read_json, write_arrays, write_json
+from appca.storage.files import read_arrays, read_json, unless_changed, write_arrays, write_json
 from appca.storage.formats import FILES, TooNew, or_none
 from appca.storage.identity import ID_DIGITS, is_id
 from appca.storage.refusal import FULL, reason, refusing, storing
@@ -300,6 +300,7 @@ def is_passing(error: BaseException | None) -> bool:
     return isinstance(error, MemoryError)
 
 
+@unless_changed("config.json", ARRAYS)
 def _read(folder: Path) -> Run:
     meta = _read_meta(folder)
     config = RunConfig.from_record(meta["config"])

@@ -1,15 +1,43 @@
 """Single files of facts (JSON) or arrays (NPZ), with the number of their format, without pickle."""
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
 from appca.storage import atomic, digests, rights
 from appca.storage.formats import KEY, TooNew, current, numbered, refuse_newer
 from appca.storage.packed import as_object
+
+MOST_REMEMBERED = 1 << 14  # folders
+SETTLED_SECONDS = 2.0  # after which a change is seen by the time that the system notes of it
+Result = TypeVar("Result")
+
+
+def unless_changed(*names: str) -> Callable[[Callable[[Path], Result]], Callable[[Path], Result]]:
+    """Let a function of a folder read again only if one of the named files has changed since."""
+
+    def decorate(read: Callable[[Path], Result]) -> Callable[[Path], Result]:
+        @lru_cache(MOST_REMEMBERED)
+        def remembered(folder: Path, _states: tuple[object, ...]) -> Result:
+            return read(folder)
+
+        @wraps(read)
+        def ask(folder: Path) -> Result:
+            facts = [(folder / name).stat() for name in names]
+            if time.time() < max(fact.st_ctime for fact in facts) + SETTLED_SECONDS:
+                return read(folder)
+            return remembered(
+                folder, tuple((one.st_ino, one.st_ctime_ns, one.st_size) for one in facts)
+            )
+
+        return ask
+
+    return decorate
 
 
 def read_json(file: Path, what: str, kind: str = "") -> dict[str, Any]:

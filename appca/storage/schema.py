@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -24,6 +24,11 @@ FromOne = Annotated[int, Meta(ge=1, le=MOST)]
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Text = Annotated[str, Meta(max_length=1000)]
 Facts = Annotated[dict[Text, Any], Meta(max_length=10_000)]
+if TYPE_CHECKING:  # what a setting is depends on its name
+    Scalar = Any
+else:
+    Scalar = bool | int | Finite | Text | None
+Settings = Annotated[dict[Text, Scalar], Meta(max_length=100)]
 
 _TYPES = {
     "int": "a whole number",
@@ -59,6 +64,19 @@ def fitted(shape: Any, given: object, *, from_text: bool = False) -> Any:
         if isinstance(error.__cause__, InputError):
             raise error.__cause__ from None
         raise Misfit(_clause(str(error), given)) from error
+
+
+def weight(value: object) -> int:
+    """Return how many values are in a value of JSON; 16 characters of a text count as one, too."""
+    total, waiting = 0, [value]
+    while waiting:
+        part = waiting.pop()
+        total += 1 + (len(part) // 16 if isinstance(part, str) else 0)
+        if isinstance(part, dict):
+            waiting += [*part, *part.values()]
+        elif isinstance(part, list):
+            waiting += part
+    return total
 
 
 def _converted(shape: Any, given: object, from_text: bool) -> Any:

@@ -10,11 +10,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock, Semaphore, Timer
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,8 @@ _AT_ONCE = 4  # processes; more uploads wait
 _PREFIX = "reading-"
 REQUEST, OUTCOME = "request.json", "outcome.json"
 DONE = "done"  # the worker's answer when it can be used again
+READ = "appca.data.readers.worker:read"
+Result = TypeVar("Result")
 
 
 def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> Dataset:
@@ -49,6 +51,23 @@ def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> 
     The folder of temporary files in `limits` receives a copy of them, and the data set, whose
     numbers stay on the disk until they are used. Options must be JSON-able. Raises InputError also
     when the process takes more memory or time than the files may, or ends.
+    """
+    return work_apart(READ, _opened, files, limits=limits, **options)
+
+
+def work_apart(
+    task: str,
+    receive: Callable[[Path, dict[str, Any]], Result],
+    files: Files,
+    *,
+    limits: ReadLimits = LIMITS,
+    **options: Any,
+) -> Result:
+    """Let another process do something with files, and return what is received of the result.
+
+    `task` names a function, as "module:function". The process calls it with the files, a folder
+    that ends with the work, the limits and the options; it returns JSON-able facts, which `receive`
+    gets with the folder. Fails as `read_apart`.
     """
     title = f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
     size = total_bytes(files)
@@ -60,6 +79,7 @@ def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> 
     with _folder(title, limits) as place:
         paths = _lay_down(files, place, title, limits)
         request = {
+            "task": task,
             "files": paths,
             "options": options,
             "limits": limits._replace(scratch=str(place))._asdict(),
@@ -68,7 +88,10 @@ def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> 
         }
         (place / REQUEST).write_text(json.dumps(request), "utf-8")
         _ask(place, title, memory, seconds)
-        return _opened(place)
+        facts = json.loads((place / OUTCOME).read_text("utf-8"))
+        if "sentence" in facts:
+            raise InputError(facts["sentence"], facts["report"])
+        return receive(place, facts)
 
 
 def warm() -> None:
@@ -220,20 +243,15 @@ def _lay_down(files: Files, place: Path, title: str, limits: ReadLimits) -> list
     return found
 
 
-def _opened(place: Path) -> Dataset:
-    """Open the data set that was written into a folder, or raise what was found instead."""
-    found = json.loads((place / OUTCOME).read_text("utf-8"))
-    if "sentence" in found:
-        raise InputError(found["sentence"], found["report"])
-    about: dict[str, Any] = found["about"]
-    n_labels = len(found["labels"])
-    columns = [_array(place, f"label_{i}") for i in range(n_labels)]
+def _opened(place: Path, facts: dict[str, Any]) -> Dataset:
+    """Open the data set that was written into a folder."""
+    columns = [_array(place, f"label_{i}") for i in range(len(facts["labels"]))]
     return Dataset(
         X=_array(place, "X", mapped=True),
         ids=_array(place, "ids"),
-        labels=dict(zip(found["labels"], columns, strict=True)),
-        missing=_array(place, "missing", mapped=True) if found["gaps"] else None,
-        **about,
+        labels=dict(zip(facts["labels"], columns, strict=True)),
+        missing=_array(place, "missing", mapped=True) if facts["gaps"] else None,
+        **facts["about"],
     )
 
 

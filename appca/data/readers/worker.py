@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from appca.data.dataset import Dataset
 from appca.data.readers import read_many
 from appca.data.readers.process import DONE, OUTCOME, REQUEST, too_much
-from appca.data.readers.source import ReadLimits
+from appca.data.readers.source import Files, ReadLimits
 from appca.storage.errors import InputError
 from appca.storage.wording import counted, shortened
 
@@ -40,7 +39,7 @@ def main() -> None:
 
 
 def outcome(place: Path) -> bool:
-    """Read what a folder asks for and write the outcome there; return whether to go on."""
+    """Do what a folder asks for and write the outcome there; return whether to go on."""
     request = json.loads((place / REQUEST).read_text("utf-8"))
     files = [(str(name), str(path)) for name, path in request["files"]]
     title = f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
@@ -51,8 +50,9 @@ def outcome(place: Path) -> bool:
     fit = True
     with _bounded(request["memory"], request["seconds"]):
         try:
-            dataset = read_many(files, limits=ReadLimits(**request["limits"]), **options)
-            found = _written(dataset, place)
+            module, _, name = request["task"].partition(":")
+            task = getattr(importlib.import_module(module), name)
+            found = task(files, place, ReadLimits(**request["limits"]), **options)
         except InputError as error:
             fit = not _for_lack_of_memory(error)
             sentence = str(error) if fit else too_much(title, request["memory"])
@@ -86,8 +86,12 @@ def _limit(name: str, most: int | None) -> None:
         resource.setrlimit(kind, (hard if most is None else most, hard))
 
 
-def _written(dataset: Dataset, place: Path) -> dict[str, Any]:
-    """Write a data set for the server to map, and return what else there is to know of it."""
+def read(files: Files, place: Path, limits: ReadLimits, **options: Any) -> dict[str, Any]:
+    """Write the data set of files for the server to map; return what else there is to know of it.
+
+    The task `process.READ`.
+    """
+    dataset = read_many(files, limits=limits, **options)
     columns = {f"label_{i}": column for i, column in enumerate(dataset.labels.values())}
     gaps = {} if dataset.missing is None else {"missing": dataset.missing}
     for name, values in {"X": dataset.X, "ids": dataset.ids, **columns, **gaps}.items():
@@ -103,9 +107,11 @@ def _written(dataset: Dataset, place: Path) -> dict[str, Any]:
 
 
 def _for_lack_of_memory(error: BaseException | None) -> bool:
-    while error is not None:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:  # a cause may have been raised again
         if isinstance(error, MemoryError):
             return True
+        seen.add(id(error))
         error = error.__cause__ or error.__context__
     return False
 

@@ -8,8 +8,9 @@ import streamlit as st
 from appca.data.dataset import Dataset
 from appca.data.numbers import size
 from appca.runs.home import home
-from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack
+from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack_apart
 from appca.storage.wording import counted
+from appca.ui.data.files import dropping
 from appca.ui.parts.downloads import save_button, stem_of
 from appca.ui.session import selection, services, state
 from appca.ui.session.fitting import Shown
@@ -54,9 +55,7 @@ def save(dataset: Dataset, shown: Shown) -> None:
 def open_file(name: str, file: Path) -> None:
     """Open a session file and look at what was on screen when it was saved."""
     with st.spinner("Opening the session"):
-        with file.open("rb") as stream:
-            found = unpack(name, stream, home())
-        _look_at(found)
+        _look_at(unpack_apart(name, file, home(), dropping.scratch()))
 
 
 def _look_at(found: Unpacked) -> None:
