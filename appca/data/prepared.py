@@ -65,7 +65,7 @@ def is_at_hand(digest: str, options: Preprocessing, home: Path) -> bool:
 def _keep(digest: str, options: Preprocessing, home: Path, fitted: Fitted) -> None:
     file = _file(digest, options, home)
     try:
-        cache.write(file, **fitted.arrays())
+        cache.write(file, digest, **fitted.arrays())
         cache.prune(file.parent, "*.npz", MOST_BYTES, keep=file)
     except OSError:
         return  # a full disk costs another training, not this run

@@ -150,7 +150,7 @@ def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     found = described(run.config, run.fitted, rows["X"], report)
     context.check()
     file = new_data.file_of(home, key)
-    cache.write(file, **found.row_arrays())
+    cache.write(file, run.id, **found.row_arrays())
     new_data.rows_file(home, key).unlink(missing_ok=True)
     cache.prune(file.parent, "*.npz", new_data.MOST_BYTES, keep=file)
     return {"key": key}

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from appca.runs.store import RunStore
 from appca.storage.errors import InputError
 
 HARD_KILL_SECONDS = 1.3  # a worker that has not obeyed by then is killed: gone within 2 s
+_PAUSE = 0.02  # seconds between two looks whether a job is over
 LOOK_SECONDS = 3.0  # between two looks for windows that are gone
 _CANCELLED = "Cancelled; nothing was stored."
 _SHARED = (
@@ -190,6 +191,17 @@ class Jobs:
             except UNREADABLE:
                 return False
         return True
+
+    def end(self, about: Collection[str] = ("",)) -> None:
+        """End the jobs that mention any of these texts, whoever waits for them, and wait for it."""
+        with self._lock:
+            texts = {job: json.dumps(job.folder.job()) for job in self._open()}
+            doomed = [job for job, text in texts.items() if any(one in text for one in about)]
+            for job in doomed:
+                job.claims.clear()
+                self._stop(job)
+        while any(job in self._open() for job in doomed):
+            time.sleep(_PAUSE)
 
     def close(self) -> None:
         """End all workers; jobs that are not over have failed."""

@@ -30,14 +30,14 @@ def stored(home: Path, key: str) -> DescribedRows | None:
         return None
 
 
-def keep_rows(home: Path, key: str, X: np.ndarray) -> None:
-    """Put new rows where the job that describes them will find them.
+def keep_rows(home: Path, key: str, X: np.ndarray, run_id: str = "") -> None:
+    """Put new rows where the job that lets a run describe them will find them.
 
     Raises InputError when the disk refuses.
     """
     file = rows_file(home, key)
     with storing("The new rows", file.parent):
-        cache.write(file, X=X)
+        cache.write(file, run_id, X=X)
 
 
 def estimate_seconds(n_rows: int, n_features: int, config: RunConfig) -> float:

@@ -110,9 +110,8 @@ class EmbeddingStore:
     def save(self, config: EmbeddingConfig, embedding: Embedding) -> str:
         """Store an embedding and return its id."""
         facts = {"config": config.to_dict(), "info": embedding.info, "created": time.time()}
-        self._publish(
-            config.id, coordinates=embedding.coordinates, facts=np.array(json.dumps(facts))
-        )
+        text = np.array(json.dumps(facts))
+        self._publish(config.id, config.dataset, coordinates=embedding.coordinates, facts=text)
         return config.id
 
     def get(self, embedding_id: str) -> Embedding | None:
@@ -143,13 +142,13 @@ class EmbeddingStore:
         if kept is not None and set(Neighbours._fields) == set(kept):
             return Neighbours(**kept)
         found = nearest(X, k, lambda stage, share: report(stage, _NEIGHBOURS_END * share))
-        self._publish(name, **found._asdict())
+        self._publish(name, dataset.digest, **found._asdict())
         cache.prune(self.folder, NEIGHBOUR_FILES, MOST_BYTES, keep=self._file(name))
         return found
 
-    def _publish(self, name: str, **arrays: np.ndarray) -> None:
+    def _publish(self, name: str, of: str, **arrays: np.ndarray) -> None:
         with storing("The embedding", self.folder):
-            cache.write(self._file(name), **arrays)
+            cache.write(self._file(name), of, **arrays)
 
     def _file(self, name: str) -> Path:
         return self.folder / f"{name}.npz"

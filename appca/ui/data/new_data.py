@@ -141,7 +141,7 @@ def _wait_or_offer(shown: Shown, new: Dataset, key: str) -> None:
 
 
 def _start(shown: Shown, new: Dataset, key: str) -> None:
-    keep_rows(home(), key, np.asarray(new.with_gaps()))
+    keep_rows(home(), key, np.asarray(new.with_gaps()), shown.config.id)
     watching.allow(key)  # only now: what could not be kept waits for another press
     spec = {"key": key, "run": shown.config.id}
     watching.start("project", spec, watching.Watched("project", key))

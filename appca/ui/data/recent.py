@@ -1,5 +1,6 @@
 """Recent work: one card for what a person asked for, named or exported, and for each data set."""
 
+import json
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,6 +11,8 @@ import streamlit as st
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.data.thumbnail import thumbnail
+from appca.runs.erase import Deletion, erase, planned
+from appca.runs.home import home
 from appca.runs.store import Run
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
@@ -33,10 +36,10 @@ def page() -> None:
     found = works()
     if not found:
         st.info("What you open, name or export appears here.")
-        return
-    several = _several(found) if len(found) > 1 else False
+    several = _several(found) if found else False
     first = first_of_page(len(found), PAGE, "recent_page")
     cards(found[first : first + PAGE], several=several)
+    _all()
 
 
 def works() -> list[Run]:
@@ -102,7 +105,8 @@ def _several(runs: Sequence[Run]) -> bool:
             return False
         chosen = [run.id for run in runs if st.session_state.get(f"chosen-{run.id}")]
         with st.popover(f"Delete {len(chosen)}", disabled=not chosen, key="recent_delete"):
-            st.text(f"Delete {counted(len(chosen), 'work')}? This cannot be undone.")
+            st.text(f"Delete {counted(len(chosen), 'work')} for good, with data, maps, selections?")
+            st.text(_stays(_planned(chosen)) if chosen else "")
             st.button(
                 "Delete", key="recent_really", type="primary", on_click=_delete, args=[chosen]
             )
@@ -156,10 +160,37 @@ def _open(run: Run) -> bool:
     return True
 
 
+def _all() -> None:
+    """Draw what deletes everything."""
+    if services.datasets().list() or services.runs().list():
+        with st.popover("Delete all my data", type="tertiary", key="recent_delete_all"):
+            st.text("Delete all data, fits, maps, selections and uploads of this computer's appca?")
+            st.button("Delete everything", "recent_all_really", type="primary", on_click=_delete)
+
+
+def _planned(runs: Sequence[str]) -> Deletion:
+    jobs = services.jobs()
+    mine = {job.id for job in jobs.active(services.window())}
+    tasks = json.dumps([job.spec for job in jobs.active() if job.id not in mine])
+    return planned(home(), runs, tasks)
+
+
+def _stays(deletion: Deletion) -> str:
+    """Say which data stay, and why."""
+    users = ((name, counted(n, "other work") if n else "a job") for name, n in deletion.shared)
+    return " ".join(f"The data “{name}” stay: {user} needs them." for name, user in users)
+
+
 @guarded
-def _delete(runs: list[str]) -> None:
-    for run in runs:
-        services.runs().delete(run)
+def _delete(runs: Sequence[str] | None = None) -> None:
+    """Delete works, by default everything."""
+    deletion = None if runs is None else _planned(runs)
+    services.jobs().end([""] if deletion is None else deletion.data)
+    erase(home(), deletion)
+    if deletion is None or state.config().dataset in deletion.data:
+        state.open_first()
+    if deletion is not None and deletion.shared:
+        state.notify("info", _stays(deletion))
 
 
 @guarded

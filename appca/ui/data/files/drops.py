@@ -48,6 +48,10 @@ class DroppedFiles:
         self.files: list[tuple[str, Path]] = []
         self.n_bytes = 0
 
+    def became(self, digest: str) -> None:
+        """Note of which data set these are the files, so that they go with it."""
+        (self._folder / digest).touch(rights.FILE)
+
     def place(self, name: str) -> Path:
         """Return where the next file is to be written."""
         path = self._folder / str(len(self.files))

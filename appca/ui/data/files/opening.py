@@ -61,6 +61,7 @@ class Opened:
     def became(self, digest: str) -> None:
         """Keep what was chosen on the page for a data set, which an undo may bring back."""
         self.digest = digest
+        self.arrival.became(digest)
         self.choices[digest] = (
             self.options,
             {name: copy(st.session_state[name]) for name in self._names()},

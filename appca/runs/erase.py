@@ -1,0 +1,84 @@
+"""Deleting for good: all that a home holds of fits and of the data that nothing else needs."""
+
+from collections import Counter
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from appca.data.store import DatasetStore
+from appca.runs.check import FOLDERS
+from appca.runs.configuration import MODELS
+from appca.runs.home import in_memory, is_own
+from appca.runs.store import RunStore
+from appca.storage import atomic, cache
+from appca.storage.identity import digest_of
+from appca.storage.refusal import refusing
+
+_NAMED = {"datasets", "selections", "numbers"}  # whose entries are named after their data
+
+
+class Deletion(NamedTuple):
+    """What goes together with fits that are deleted, and what stays."""
+
+    runs: frozenset[str]  # ids
+    data: frozenset[str]  # digests
+    shared: tuple[tuple[str, int], ...]  # data sets that stay: name, other works that use them
+
+
+def planned(home: Path, run_ids: Collection[str], tasks: str = "") -> Deletion:
+    """Say what goes with fits: their data, unless another kept fit or one of the tasks uses them.
+
+    A file that was read several times is one work until a fit of it is kept, so its data sets go
+    together. `tasks` are the jobs of other windows, as text.
+    """
+    runs = RunStore(home).list()
+    chosen = {run.config.dataset for run in runs if run.id in run_ids}
+    others = Counter(run.config.dataset for run in runs if run.kept and run.id not in run_ids)
+    stored = DatasetStore(home).list()
+    names = {one.name for one in stored if one.source == "file" and one.digest in chosen}
+    again = {one.digest for one in stored if one.source == "file" and one.name in names}
+    used = {digest for digest in chosen | again if others[digest] or digest in tasks}
+    data = frozenset((chosen | again) - used)
+    gone = frozenset(run.id for run in runs if run.config.dataset in data)
+    shared = tuple((one.name, others[one.digest]) for one in stored if one.digest in used & chosen)
+    return Deletion(gone | frozenset(run_ids), data, shared)
+
+
+def erase(home: Path, deletion: Deletion | None = None) -> None:
+    """Delete fits and data with all that was made of them; without a deletion, everything.
+
+    Raises InputError when the disk refuses.
+    """
+    with refusing("Not everything could be deleted", "check the rights of the files"):
+        for run_id in deletion.runs if deletion else ():
+            RunStore(home).delete(run_id)
+        marks = set() if deletion is None else deletion.runs | deletion.data
+        marks |= {digest_of({"dataset": one, "model": model}) for one in marks for model in MODELS}
+        for name in FOLDERS:
+            for path in (home / name).glob("[!.]*"):
+                if deletion is None or _belongs(path, marks, by_name=name in _NAMED):
+                    atomic.discard(path)
+            atomic.sweep(home / name)
+        if deletion is None and is_own(in_memory(home)):
+            atomic.discard(in_memory(home))
+
+
+def _belongs(path: Path, marks: Collection[str], *, by_name: bool) -> bool:
+    """Whether an entry is named after one of the marks, or mentions it.
+
+    A cache that says nothing of what it was made of goes as well: it is made again.
+    """
+    text = path.name if by_name else _text(path)
+    return (not text and path.suffix == ".npz") or any(mark in text for mark in marks)
+
+
+def _text(path: Path) -> str:
+    """Return what says whose a file is; of a folder also the names in it."""
+    if path.is_dir():
+        inside = sorted(path.iterdir())
+        return " ".join([*(file.name for file in inside), path.name, *map(_text, inside)])
+    with suppress(OSError):
+        if path.suffix == ".json":
+            return path.read_text("utf-8", errors="replace")
+    return cache.made_of(path) if path.suffix == ".npz" else ""

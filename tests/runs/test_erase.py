@@ -1,0 +1,110 @@
+"""What is deleted is gone from the disk, and what other work needs stays."""
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from appca.data.dataset import Dataset
+from appca.data.store import DatasetStore
+from appca.runs.erase import Deletion, erase, planned
+from appca.runs.store import RunStore
+from tests.fixtures.contents import FIXTURES, contents
+
+FORMATS = sorted(path.name for path in FIXTURES.glob("home_format_*") if path.is_dir())
+
+
+@pytest.fixture(params=FORMATS)
+def stocked(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Return a home that holds one of everything."""
+    source = FIXTURES / request.param
+    return Path(shutil.copytree(source, tmp_path / "home", copy_function=shutil.copyfile))
+
+
+def traces(dataset: Dataset) -> list[bytes]:
+    """Return bytes that only this data set can have brought: its digest, its ids, its rows."""
+    rows = dataset.X[[3, dataset.n_rows // 2]]
+    ids = "\0".join(map(str, dataset.ids[:6])).encode()
+    wide = np.array(dataset.ids[:6]).tobytes()
+    as_read = [row.tobytes() for row in rows if row.any()]
+    return [dataset.digest.encode(), ids, wide, *as_read]
+
+
+def hits(home: Path, dataset: Dataset) -> list[Path]:
+    """Return the files, hidden ones too, that hold any of these bytes."""
+    files = [path for path in home.rglob("*") if path.is_file()]
+    return [file for file in files if any(one in file.read_bytes() for one in traces(dataset))]
+
+
+def all_runs(home: Path, digest: str) -> list[str]:
+    return [run.id for run in RunStore(home).list() if run.config.dataset == digest]
+
+
+def most_fitted(home: Path) -> str:
+    """Return the digest of the data set with most kept runs."""
+    kept = Counter(run.config.dataset for run in RunStore(home).list() if run.kept)
+    return kept.most_common(1)[0][0]
+
+
+def test_no_byte_of_deleted_data_is_left_and_all_other_data_stay(stocked):
+    store = DatasetStore(stocked)
+    for one in store.list():
+        dataset, before = store.get(one.digest), contents(stocked)
+        others = {other.digest for other in store.list()} - {one.digest}
+        assert len(hits(stocked, dataset)) > 2
+        wanted = planned(stocked, all_runs(stocked, one.digest))
+        assert wanted.data == {one.digest}
+        assert wanted.shared == ()
+        erase(stocked, wanted)
+        assert hits(stocked, dataset) == []
+        after = contents(stocked)
+        assert after["damaged"] == []
+        assert {key: before["data sets"][key] for key in others} == after["data sets"]
+        kept = {key: run for key, run in before["runs"].items() if key not in wanted.runs}
+        assert kept.keys() == after["runs"].keys()
+    assert RunStore(stocked).list() == []
+    left = {path.parent.name for path in stocked.rglob("registry.npz")}
+    assert left == set()
+
+
+def test_data_that_another_kept_fit_or_a_job_needs_stay(stocked):
+    name = most_fitted(stocked)
+    ids = all_runs(stocked, name)
+    kept = [one for one in ids if RunStore(stocked).get(one).kept]
+    assert len(kept) > 1
+    first = planned(stocked, kept[:1])
+    assert (first.runs, first.data) == ({kept[0]}, frozenset())
+    ((title, others),) = first.shared
+    assert (title, others) == (DatasetStore(stocked).get(name).name, len(kept) - 1)
+    erase(stocked, first)
+    assert not (stocked / "runs" / kept[0]).exists()
+    assert all_runs(stocked, name) == [one for one in ids if one != kept[0]]
+    assert DatasetStore(stocked).get(name)
+    ((_, n_works),) = planned(stocked, kept[1:], tasks=f'{{"dataset": "{name}"}}').shared
+    assert n_works == 0
+
+
+def test_a_damaged_run_of_the_data_goes_too(stocked):
+    store = RunStore(stocked)
+    ids = all_runs(stocked, most_fitted(stocked))
+    (store.folder / ids[0] / "arrays.npz").write_bytes(b"broken")
+    erase(stocked, planned(stocked, ids[1:]))
+    assert not (store.folder / ids[0]).exists()
+
+
+def test_everything_goes_at_once(stocked):
+    every = [DatasetStore(stocked).get(one.digest) for one in DatasetStore(stocked).list()]
+    (stocked / "uploads" / "drop-1").mkdir(parents=True)
+    (stocked / "uploads" / "drop-1" / "0").write_bytes(b"a,b\n1,2\n")
+    erase(stocked)
+    assert not any(hits(stocked, dataset) for dataset in every)
+    assert not [path for path in stocked.rglob("0") if path.is_file()]
+
+
+def test_a_deletion_of_nothing_leaves_all_that_says_whose_it_is(stocked):
+    before = contents(stocked)
+    erase(stocked, Deletion(frozenset(), frozenset(), ()))
+    after = contents(stocked)
+    assert all(after[kind] == before[kind] for kind in ("data sets", "runs", "journals"))
