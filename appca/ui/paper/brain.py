@@ -20,6 +20,7 @@ from appca.studies.study import Options
 from appca.ui.paper import results
 from appca.ui.paper.why import shown
 from appca.ui.parts import progress
+from appca.ui.parts.answers import answer
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
 from appca.ui.parts.text import markdown
@@ -51,15 +52,18 @@ def body() -> None:
     """Draw a result at once, and below it what separates another recording."""
     place = st.container()
     known = [options for _, options in results.known(STUDY.name)]
-    with st.expander("Another recording or other sizes", icon=":material/tune:"):
+    with st.expander("Another recording or other sizes", icon=":material/tune:", key="brain_other"):
         chosen = _recording(known)
         options = _settings(chosen, known)
         kept = results.stored(STUDY, options)
         if kept is None:
             _wait_or_offer(chosen, options)
-    kept = kept or results.newest(STUDY)
-    if kept is not None:
-        with place:
+    if kept is None and not chosen.is_own:
+        kept = results.newest(STUDY)
+    with place:
+        if kept is None:
+            answer(f"“{chosen.title}” is not separated yet", "Press Separate to see its numbers.")
+        else:
             shown(STUDY, kept, "maps", "courses")
             _cuts(kept)
 

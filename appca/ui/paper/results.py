@@ -30,8 +30,9 @@ SIZES = ("default", "quick", "full")
 
 
 def newest(study: Study) -> Stored | None:
-    """Return what was computed here with the options of a size, if newer than what ships."""
-    found = [stored(study, study.options(size)) for size in SIZES]
+    """Return what was computed here of the paper's data, if newer than what ships."""
+    sizes = (study.options(size) for size in SIZES)
+    found = [stored(study, options) for options in sizes if is_of_the_paper(study, options)]
     every = [one for one in (shipped().get(study.name), *found) if one is not None]
     return max(every, key=lambda one: one.created, default=None)
 
@@ -46,6 +47,12 @@ def stored(study: Study, options: Options) -> Stored | None:
 @by_key(40)
 def _read(name: str) -> Stored | None:
     return StudyStore(home()).get(name)
+
+
+def is_of_the_paper(study: Study, options: Options) -> bool:
+    """Whether a result is about the paper's data, so that its claims can be judged by it."""
+    usual = study.options()
+    return all(options.get(name) == usual.get(name) for name in ("data", "recording"))
 
 
 def verdict_of(kept: Stored) -> tuple[Level, str]:

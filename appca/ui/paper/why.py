@@ -24,8 +24,10 @@ MOST_ROWS = 200  # of a table on the page
 def why(study: Study, kept: Stored) -> None:
     """Open what stands behind a verdict."""
     st.subheader(study.title, anchor=False)
-    st.markdown(markdown(study.paper))
-    claims_table(kept.outcome)
+    judged = results.is_of_the_paper(study, kept.options)
+    if judged:
+        st.markdown(markdown(study.paper))
+    claims_table(kept.outcome, judged=judged)
     for name, figure in results.figures(study, kept).items():
         chart(figure, f"why_{study.name}_{name}")
     tables(study, kept)
@@ -33,9 +35,15 @@ def why(study: Study, kept: Stored) -> None:
 
 
 def shown(study: Study, kept: Stored, *names: str) -> None:
-    """Draw a result as a tab has it: verdict, figures of these names or the first, numbers, why."""
-    level, word = results.verdict_of(kept)
-    answer(f"{word}: {study.title.lower()}", "", level)
+    """Draw a result as a tab has it: figures of these names or the first, numbers, why.
+
+    Of the paper's data the verdict stands above them, of others what they are.
+    """
+    if results.is_of_the_paper(study, kept.options):
+        level, word = results.verdict_of(kept)
+        answer(f"{word}: {study.title.lower()}", "", level)
+    else:
+        answer(study.title, kept.outcome.text)
     drawn = results.figures(study, kept)
     for name in names or [next(iter(drawn))]:
         chart(drawn[name], f"{study.name}_{name}_{kept.id}")
@@ -44,15 +52,17 @@ def shown(study: Study, kept: Stored, *names: str) -> None:
         why(study, kept)
 
 
-def claims_table(outcome: Outcome) -> None:
-    """Draw what the paper claims and what came out here."""
+def claims_table(outcome: Outcome, *, judged: bool) -> None:
+    """Draw what was compared and measured, and `judged` by it what the paper claims."""
     if outcome.claims:
         titles = headings(outcome.claims)
+        if not judged:
+            titles = {"claim": "Question", "measured": titles["measured"]}
         lines = [[*titles.values()], ["---"] * len(titles)]
         for claim in outcome.claims:
             level, word = results.LEVELS[claim.holds]
             cells = [markdown(getattr(claim, name)) for name in titles if name != "holds"]
-            lines.append([*cells, f"{SIGNS[level]} **{word}**"])
+            lines.append([*cells, *([f"{SIGNS[level]} **{word}**"] if judged else [])])
         st.markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
     if outcome.text:
         st.markdown("\n\n".join(map(markdown, outcome.text.split("\n\n"))))

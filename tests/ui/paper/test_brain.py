@@ -16,7 +16,7 @@ from appca.runs.home import home
 from appca.studies.experiments.brain import STUDY
 from appca.studies.store import StudyStore
 from appca.ui.session import services
-from tests.ui.conftest import healthy
+from tests.ui.conftest import healthy, html
 from tests.ui.paper.test_paper import charts
 from tests.ui.session.test_background import ScriptedJobs
 
@@ -84,7 +84,10 @@ def with_events(app, text: str):
 def test_an_own_recording_with_events_is_separated(start, jobs):
     digest = own()
     app = start("paper/brain")
+    assert 'class="ca-answer ca-' in html(app)
     app.selectbox(key="brain_recording").select(digest).run()
+    assert 'class="ca-answer ca-' not in html(app)
+    assert charts(app) == 0, "what ships is of another recording"
     app = with_events(app, "onset\tduration\n99\t1\n")
     assert ["outside the recording" in box.value for box in app.error] == [True]
     app = with_events(app, "onset\tduration\n4\t6\n20\t6\n")
@@ -99,6 +102,15 @@ def test_an_own_recording_with_events_is_separated(start, jobs):
     assert result == {"study": jobs.keys[job]}
     jobs.end(job, "done", **result)
     assert charts(healthy(app.run())) == 3
+    assert "voxels over 20 volumes without cubic drift" in html(app)
+    assert 'class="ca-answer ca-' not in html(app)
+    kept = StudyStore(home()).get(result["study"])
+    assert f"<b>{kept.outcome.claims[0].value}</b>" in html(app)
+    app.button(key=f"why_{kept.id}").click().run()
+    (table,) = (text.value for text in app.markdown if text.value.startswith("| "))
+    assert table.splitlines()[0] == "| Question | Measured here |"
+    assert kept.outcome.claims[0].claim in table.replace("\\", "")
+    assert "Agrees" not in table
 
 
 def test_the_bundled_brain_has_its_own_name_only_once(start):

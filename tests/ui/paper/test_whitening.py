@@ -48,6 +48,8 @@ def test_the_open_data_are_classified_in_the_background_and_come_back(
     jobs.end(job, "done", study=computed(options, tmp_path))
     again.run()
     assert charts(healthy(again)) == before + 1
+    assert "Of 178 rows of" in html(again)
+    assert html(again).count('class="ca-answer ca-') == 1, "a verdict over the paper's digits only"
     assert "sizes above PCA of K" in html(again)
 
 
