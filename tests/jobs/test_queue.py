@@ -360,3 +360,16 @@ def test_the_job_file_holds_what_was_asked(jobs, tmp_path):
     job = jobs.submit("wait", gated(tmp_path, "a"), key="mine")
     told = json.loads((jobs.folder / job / "job.json").read_text())
     assert (told["kind"], told["spec"], told["key"]) == ("wait", gated(tmp_path, "a"), "mine")
+
+
+def test_all_jobs_about_something_end_before_it_is_deleted_whoever_waits(jobs, tmp_path):
+    spec = gated(tmp_path, "never") | {"dataset": "a" * 64}
+    doomed = [jobs.submit("wait", spec | {"of": one}, owner=one) for one in ("one", "two")]
+    other = jobs.submit("wait", gated(tmp_path, "later"))
+    runs(jobs, doomed[0])
+    runs(jobs, doomed[1])
+    jobs.end(["a" * 64])
+    assert [jobs.status(job).state for job in doomed] == ["cancelled"] * 2
+    assert [status.id for status in jobs.active()] == [other]
+    jobs.end()
+    assert jobs.active() == []
