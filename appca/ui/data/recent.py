@@ -10,8 +10,8 @@ import streamlit as st
 
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
+from appca.jobs.erase import Deletion, erase, planned
 from appca.plots.data.thumbnail import thumbnail
-from appca.runs.erase import Deletion, erase, planned
 from appca.runs.home import home
 from appca.runs.store import Run
 from appca.storage.errors import InputError

@@ -9,7 +9,7 @@ import pytest
 
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.runs.erase import Deletion, erase, planned
+from appca.jobs.erase import Deletion, erase, planned
 from appca.runs.store import RunStore
 from tests.fixtures.contents import FIXTURES, contents
 
