@@ -121,8 +121,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
         own random rotation of the principal components, so that chains that agree have found the
         same posterior from different places; or each from its own fit by EM from `init`.
     warm_start : bool
-        Start EM from the factors of the fit before, of the strongest where that had more, with the
-        directions that it explains least where it had fewer, instead of from `init`.
+        Start EM from the fit before instead of from `init`, as `AdaptivePPCA` does.
     noise_shape, noise_scale : float
         For "gibbs": the prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean
         variance of the features and density proportional to s^(-shape - 1) exp(-scale v / s).
@@ -141,7 +140,8 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
     Attributes
     ----------
     components_ : (K, D) columns of W, by explained variance, largest entry positive; they have
-        lengths, and angles between them.
+        lengths, and angles between them. After `partial_fit` or a warm start in the order and with
+        the signs they had.
     mean_ : (D,).
     noise_variance_ : float, sigma2.
     latent_variance_ : (K,) ones: W carries the scale.
@@ -187,6 +187,8 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
         **hyperparameters("loading_shape", "loading_scale"),
         **SAMPLING,
     }
+
+    _pairs: ClassVar[bool] = True
 
     n_components: int = 4
     n_active: int = 2
@@ -251,7 +253,14 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
 
     def _fit_em(self, done: FactorFit, rows: Rows) -> Self:
         second = np.diagonal(done.sums.second)
-        self._publish_factors(rows, done.state, second, done.members)
+        order = self._publish_factors(
+            rows, done.state, second, done.members, same_order=done.same_order
+        )
+        mean = done.sums.s / rows.mass * (self.mean == "learned")
+        H = done.sums.second - rows.mass * np.outer(mean, mean)
+        if self.loading_variance is not None:
+            H = H + done.state.noise / self.loading_variance * np.eye(len(H))
+        self._keep_sums(rows, done.state, done.sums._replace(B=H), order)
         self.log_likelihoods_: Array = np.array(done.log_likelihoods)
         self.n_iter_ = len(done.log_likelihoods)
         self.stop_reason_ = done.stop_reason
@@ -333,13 +342,15 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
 
     def _begins(self, rng: np.random.Generator, rows: Rows) -> list[tuple[str, InitialLoadings]]:
         """Name the starts."""
-        continued = self._continued(rng, rows) if self.warm_start else None
+        continued = self._continued(rng, rows)
         if continued is not None:
-            W, more = continued
+            (W, more), shift = continued, None
             if more is not None:  # on in L of K rows only, hence larger
                 size = np.sqrt(more.values * self.n_components / self.n_active)
                 W = np.hstack([W, more.V * size])
-            return [("warm", partial(given_start, W, self.noise_variance_, rows))]
+            elif W.shape[1] == len(self.components_):
+                shift = self._state_about(rows.origin).shift * (self.mean == "learned")
+            return [("warm", partial(given_start, W, self.noise_variance_, rows, shift=shift))]
         if isinstance(self.init, str):
             start = partial(named_start, self.init, self.n_components, self.n_active)
             return [(self.init, start)] * self.n_init
@@ -359,7 +370,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
             none = np.full((rows.n, self.n_active), -1, dtype=np.int64), None
             return expect_sets(rng, state, rows, settings, none, ANNEALED)[0]
 
-        return EMSteps(expected, partial(maximise, settings=settings))
+        return EMSteps(FactorStatistics, expected, partial(maximise, settings=settings))
 
     def _given_directions(self, rows: Rows) -> Array:
         W: Array = check_array(self.init, dtype=np.float64).T

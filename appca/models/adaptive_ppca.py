@@ -51,6 +51,7 @@ from appca.models.orthonormal.em import (
     expect,
     floor_of,
     maximise,
+    resumed,
     worth_compiling,
 )
 from appca.models.orthonormal.em_fit import SubspaceFit, fit_by_em, fit_in_closed_form
@@ -122,8 +123,10 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
     tol : float
         EM has converged when ten iterations improve by less than this, in nats per row.
     warm_start : bool
-        Start from the components of the fit before, of the strongest where that had more, with the
-        directions that it explains least where it had fewer, instead of from `init`.
+        Start from the fit before instead of from `init`: with as many components from all that was
+        fitted, so that on the same rows the likelihood does not fall, and components keep their
+        order and signs; with fewer components from the strongest; with more from those there are
+        and the directions that they explain least.
     accelerate : bool
         Momentum between EM iterations; the likelihood never falls either way.
     n_chains, burn_in, n_draws, thin : int
@@ -150,7 +153,8 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
 
     Attributes
     ----------
-    components_ : (K, D) orthonormal rows, by explained variance, largest entry positive.
+    components_ : (K, D) orthonormal rows, by explained variance, largest entry positive; after
+        `partial_fit` or a warm start in the order and with the signs they had.
     mean_ : (D,).
     noise_variance_ : float, sigma2.
     latent_variance_ : (K,) tau2_k.
@@ -261,9 +265,12 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
         rows = initial_imputation(X, zero_mean=self.mean == "zero")
         refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
-        found = fit_incomplete(rng, X, rows, self._start(rows.d), control)
+        warm = self._warm(rng, rows, control.settings)
+        start, mean = self._start(rows.d) if warm is None else warm, getattr(self, "mean_", None)
+        found = fit_incomplete(rng, X, rows, start, control, mean)
         self._forget_fit()
         self._publish_incomplete(X, found, self.n_active)
+        self._sums = self._predicted_sums(len(X))
         warn_of_end(found.stop_reason, self.max_iter)
         return self
 
@@ -304,14 +311,18 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
     def _fit_rows(self, rows: Observations) -> Self:
         refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
-        begin = partial(self._begin, rows=rows)
+        warm = self._warm(rng, rows, control.settings)
+        begin = partial(self._begin, rows=rows, warm=warm)
         self._forget_fit()
         if self.inference == "gibbs" and isinstance(rows, Rows):
             sampled = fit_by_gibbs(rng, rows, begin, control, self._plan())
             fit, rows, self.posterior_ = sampled
         else:
             fit = begin(rng, control)
-        self._publish(rows, fit.state, self.n_active, fit.second, fit.held)
+        L, held, same = self.n_active, fit.held, fit.same_order
+        order = self._publish(rows, fit.state, L, fit.second, held, same_order=same)
+        if fit.sums is not None:
+            self._keep_sums(rows, fit.state, fit.sums, order)
         if self.inference == "gibbs":
             self._keep_query_draws()
         else:
@@ -325,15 +336,28 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
         return subsets.top(inclusion, self.n_active_)
 
     def _begin(
-        self, rng: np.random.Generator, control: EMControl, rows: Observations
+        self,
+        rng: np.random.Generator,
+        control: EMControl,
+        rows: Observations,
+        warm: Array | SubspaceState | None,
     ) -> SubspaceFit:
         if self.n_active == self.n_components and isinstance(self.latent_variance, str):
             return fit_in_closed_form(rng, rows, control)
-        continued = self._continued(rng, rows) if self.warm_start else None
+        return fit_by_em(rng, rows, self._start(rows.d) if warm is None else warm, control)
+
+    def _warm(
+        self, rng: np.random.Generator, rows: Observations, settings: EMSettings
+    ) -> Array | SubspaceState | None:
+        """Return where a warm start begins: with as many components, all of the fit before."""
+        continued = self._continued(rng, rows)
         if continued is None:
-            return fit_by_em(rng, rows, self._start(rows.d), control)
+            return None
         W, more = continued
-        return fit_by_em(rng, rows, W if more is None else np.hstack([W, more.V]), control)
+        if more is not None:
+            return np.hstack([W, more.V])
+        fewer = W.shape[1] < len(self.components_)
+        return W if fewer else resumed(self._state_about(rows.origin), settings)
 
     def _state(self) -> SubspaceState:
         W = self.components_.T.astype(np.float64)
@@ -349,7 +373,7 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
             cross = float(total_of(rows) @ (state.W @ state.shift)) / state.noise
             return sums._replace(log_likelihood=sums.log_likelihood - cross)
 
-        return EMSteps(expected, partial(maximise, settings=settings))
+        return EMSteps(SubspaceStatistics, expected, partial(maximise, settings=settings))
 
     def _n_loadings(self) -> int:
         K, D = map(int, self.components_.shape)

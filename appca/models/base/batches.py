@@ -1,13 +1,16 @@
-"""Fits to batches: stepwise EM (Cappe & Moulines 2009), a step each on running averages of sums.
+"""Fits to batches: incremental EM (Neal & Hinton 1998) on the sums of all rows so far.
 
-    T <- (1 - g) T + g T_batch(theta),  g = (t + 2)^-0.7 at batch t;  theta <- M step on T
+    T <- (1 - g) T + g T_batch(theta),  g = rows of the batch / rows so far;  theta <- M step on T
 
-T holds the expected sufficient statistics a row, about the mean of the first batch. Rows need be
-seen only once, and what early batches said under poor parameters is forgotten.
+T holds the expected sufficient statistics per row. A fit hands over its own, so that a batch counts
+for as many rows as it has. Sums that early rows gave under poor parameters are not forgotten but
+made again: a uniform sample of the rows is kept, all of them while they are few. Whenever the rows
+have grown by a tenth, EM goes on over the sample, and its sums replace T where they fit the sample
+better than chance would.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -19,12 +22,14 @@ from appca.models.base.estimator import MAP, SampledModel
 from appca.models.rows.observations import Observations, Rows, about, centre_of
 from appca.models.rows.spectrum import Principal, principal
 
-FORGETTING, DELAY = 0.7, 2
 WARM_ROWS = 5000  # from which the first direction of a further component is taken
+# Rows kept, and bytes of them; a fit whose number of rows is unknown counts as so many.
+KEPT_ROWS, KEPT_ROWS_PER_COMPONENT, MOST_KEPT_BYTES = 2500, 400, 2**26
+GROWTH, MOST_ITERATIONS, LEAST_GAIN = 1.1, 50, 1e-3  # the gain in nats per row
 
 
 class Averages(NamedTuple):
-    """Running averages a row; rows are about `Stepwise.origin`."""
+    """Averages per row; rows are about `Stepwise.origin`."""
 
     mean: Array  # (D,) of y
     power: Any = 0.0  # of |y|^2
@@ -37,6 +42,19 @@ class Averages(NamedTuple):
     def squares(self) -> Array:
         """Averages (K,) of E[(x z)^2]."""
         return np.asarray(self.second if self.second.ndim == 1 else np.diagonal(self.second))
+
+    def mixed(self, other: Self, share: float) -> "Averages":
+        """Average of both, the other one counting for `share`."""
+        pairs = zip(self, other, strict=True)
+        return Averages(*((1.0 - share) * a + share * b for a, b in pairs))
+
+
+class FitSums(NamedTuple):
+    """What a fit tells the batches after it, in the order and signs of its components."""
+
+    origin: Array  # (D,) mean of the rows, or zero
+    averages: Averages  # with H (K, K) for A = W H: at a fixed point of EM, H is symmetric
+    mass: float
 
 
 class Whole(NamedTuple):
@@ -54,38 +72,86 @@ class EMSteps(NamedTuple):
     `Averages` has from A on, exact whether or not the rows sum to their origin.
     """
 
+    sums: Callable[..., Any]  # (log-likelihood, A, s, second, used) -> sums
     expect: Callable[[Rows, Any], Any]  # (rows, state) -> sums
     maximise: Callable[[Any, Any, Whole], Any]  # (sums, state, rows) -> state
 
 
+class KeptRows(NamedTuple):
+    """A uniform sample of the rows of all batches: those of the least random keys."""
+
+    X: Array  # (n, D)
+    weights: Array
+    keys: Array
+    seen: int = 0
+
+    @property
+    def all_seen(self) -> bool:
+        """Whether all rows that were seen are kept."""
+        return self.seen == len(self.X)
+
+    def joined(self, rows: Rows, most: int) -> "KeptRows":
+        """Add rows and keep at most `most`; the same stream gives the same sample."""
+        keys = np.random.default_rng(self.seen).random(rows.n)
+        new = rows.X, rows.weighted(np.ones(rows.n)), keys
+        X, w, keys = (np.concatenate(pair) for pair in zip(self[:3], new, strict=True))
+        least = np.sort(np.argsort(keys)[:most])
+        return KeptRows(X[least], w[least], keys[least], self.seen + rows.n)
+
+
 class Stepwise(NamedTuple):
-    """Where stepwise EM is."""
+    """Where EM on batches is."""
 
     origin: Array  # (D,)
     centred: bool  # whether the mean is other than zero
     state: Any  # its shift is about `middle`
-    averages: Averages
-    steps: int = 0
+    averages: Averages  # of all rows
+    fitted: Averages  # of the rows of the fit before, none of which are kept
+    kept: KeptRows
+    mass: float  # of all rows
+    fitted_mass: float
+    revised: float = 0.0  # mass when EM last went over the kept rows
 
     @property
     def middle(self) -> Array | None:
         """Mean of the rows so far, or None for zero."""
-        return self.origin + self.averages.mean if self.centred else None
+        if not self.centred:
+            return None
+        return (self.origin + self.averages.mean).astype(self.kept.X.dtype)
 
-    def next(self, rows: Rows, em: EMSteps) -> tuple[float, Self]:
-        """Mean log-likelihood of rows about `middle` before, and where a step on them leads."""
+    def next(self, rows: Rows, em: EMSteps, most: int) -> tuple[float, "Stepwise"]:
+        """Log-likelihood (total) of a batch before, and where learning from it leads."""
+        value, averages = self._expected(rows, em)
+        at = self._replace(mass=self.mass + rows.mass, kept=self.kept.joined(rows, most))
+        at = at._maximised(self.averages.mixed(averages, rows.mass / at.mass), em)
+        return value, at._revised(em) if at.mass >= GROWTH * at.revised else at
+
+    def _revised(self, em: EMSteps) -> "Stepwise":
+        """Go on with EM over the kept rows; keep the result where it is better than by chance."""
+        at, values, share = self, list[float](), 1.0 - self.fitted_mass / self.mass
+        for _ in range(MOST_ITERATIONS):
+            rows = about(self.kept.X, at.middle, self.kept.weights)
+            value, averages = at._expected(rows, em)
+            values.append(value)
+            at = at._maximised(self.fitted.mixed(averages, share), em)
+            if len(values) > 1 and value - values[-2] < LEAST_GAIN * rows.mass:
+                break
+        by_chance = 0 if self.kept.all_seen else self.state.W.size
+        better = values[-1] - values[0] >= by_chance
+        return (at if better else self)._replace(revised=self.mass)
+
+    def _expected(self, rows: Rows, em: EMSteps) -> tuple[float, Averages]:
+        """Log-likelihood (total) of rows about `middle` under the state, and their averages."""
         sums = em.expect(rows, self.state)
-        seen = averaged(rows, sums, self.origin)
-        g = (self.steps + DELAY) ** -FORGETTING if self.steps else 1.0
-        averages = Averages(
-            *((1.0 - g) * a + g * b for a, b in zip(self.averages, seen, strict=True))
-        )
+        return sums.log_likelihood, averaged(rows, sums, self.origin)
+
+    def _maximised(self, averages: Averages, em: EMSteps) -> "Stepwise":
         b = averages.mean * self.centred
-        parts = averages.A - np.outer(b, averages.s), averages.s, averages.second, averages.used
+        A = averages.A - np.outer(b, averages.s)
         size = Whole(float(averages.power - b @ b), len(b))
-        state = em.maximise(type(sums)(0.0, *parts), self.state, size)
-        value = sums.log_likelihood / rows.mass
-        return value, self._replace(state=state, averages=averages, steps=self.steps + 1)
+        sums = em.sums(0.0, A, averages.s, averages.second, averages.used)
+        state = em.maximise(sums, self.state, size)
+        return self._replace(state=state, averages=averages)
 
 
 def averaged(rows: Rows, sums: Any, origin: Array) -> Averages:
@@ -113,8 +179,11 @@ def _has_averages(model: Any) -> bool:
 class InBatches(SampledModel):
     """A model fitted by EM that can go on from its last fit, and learn batch by batch."""
 
+    _pairs: ClassVar[bool] = False  # whether sums hold E[(x z)(x z)'] instead of its diagonal
+
     inference: str
     mean: str
+    warm_start: bool
     n_components: int
     n_iter_: int
     stop_reason_: str
@@ -134,16 +203,56 @@ class InBatches(SampledModel):
 
     def _forget_fit(self) -> None:
         self._forget_draws()
-        self.__dict__.pop("_stepwise", None)
+        for name in ("_stepwise", "_sums"):
+            self.__dict__.pop(name, None)
+
+    def _keep_sums(self, rows: Any, state: Any, sums: Any, order: Array) -> None:
+        """Keep what `partial_fit` starts from: sums of a fit with H of `FitSums` for A."""
+        signs = np.sign(np.einsum("dk,kd->k", state.W[:, order], self.components_))
+        turn = np.eye(len(order))[:, order] * signs
+        _, H, s, second, used = sums
+        second = np.abs(turn.T) @ second if second.ndim == 1 else turn.T @ second @ turn
+        H, used = turn.T @ (H + H.T) @ turn / 2.0, used[order]
+        parts = (part / rows.mass for part in (rows.total, H, turn.T @ s, second, used))
+        origin = np.zeros(len(state.W)) if rows.origin is None else rows.origin
+        averages = Averages(np.zeros(len(state.W)), *parts)
+        self._sums = FitSums(origin.astype(np.float64), averages, rows.mass)
+
+    def _predicted_sums(self, mass: float) -> FitSums:
+        """Return the sums that the fitted model predicts for `mass` rows, at which it stays."""
+        W = self.components_.astype(np.float64)
+        second = self.explained_variance_ / np.square(W).sum(axis=1)
+        power = self.explained_variance_.sum() + W.shape[1] * self.noise_variance_
+        H, none, used = np.diag(second), np.zeros(len(W)), second / self.latent_variance_
+        averages = Averages(
+            np.zeros(W.shape[1]), power, H, none, H if self._pairs else second, used
+        )
+        return FitSums(self.mean_.astype(np.float64), averages, mass)
+
+    def _first_step(self) -> Stepwise:
+        """Start from the fit, all of its rows forgotten but for their sums."""
+        unknown = float(KEPT_ROWS_PER_COMPONENT * len(self.components_))  # of a restored model
+        fit: FitSums = self.__dict__.get("_sums") or self._predicted_sums(unknown)
+        origin, averages, mass = fit
+        averages = averages._replace(A=self.components_.T @ averages.A)
+        state = self._state_about(origin)
+        kept = KeptRows(np.empty((0, len(origin)), self.mean_.dtype), np.empty(0), np.empty(0))
+        at = Stepwise(origin, self.mean != "zero", state, averages, averages, kept, mass, mass)
+        return at._replace(revised=mass)
+
+    def _state_about(self, origin: Array | None) -> Any:
+        """Return what was fitted as a state with mean = origin - W shift."""
+        away = -self.mean_ if origin is None else origin - self.mean_
+        return self._state()._replace(shift=np.linalg.lstsq(self.components_.T, away)[0])
 
     def _continued(
         self, rng: np.random.Generator, rows: Observations
     ) -> tuple[Array, Principal | None] | None:
         """Give loadings (D, k) of the fit before, k at most K, and directions for those missing.
 
-        The directions are those it explains least. None where there is no fit of such rows.
+        The directions are those it explains least. None without `warm_start` or a fit of such rows.
         """
-        before: Array | None = getattr(self, "components_", None)
+        before: Array | None = getattr(self, "components_", None) if self.warm_start else None
         if before is None or before.shape[1] != rows.d:
             return None
         W, missing = before[: self.n_components].T, self.n_components - len(before)
@@ -155,12 +264,14 @@ class InBatches(SampledModel):
 
     @available_if(_has_averages)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one batch of rows (N, D) more, by stepwise EM, and return the estimator.
+        """Learn from one batch of rows (N, D) more, by incremental EM, and return the estimator.
 
-        The first batch is fitted as `fit` would, unless `fit` came before; it decides about the
-        start and should hold some hundred rows a component. No batch is kept. `log_likelihoods_`
-        has the total of each batch before it was learned from, and `scale_` is the root of
-        E[(x z)^2] over the rows that use a component.
+        The first batch is fitted as `fit` would, unless `fit` came before, which then counts for as
+        many rows as it had; a model from a file for 400 per component. Components keep their order
+        and signs. A uniform sample of the rows of all batches stays with the estimator (not in
+        files): 2,500, or 400 per component where that is more, and at most 64 MB.
+        `log_likelihoods_` has the total of each batch before it was learned from, and `scale_` is
+        the root of E[(x z)^2] over the rows that use a component.
         """
         del y
         begun = hasattr(self, "components_")
@@ -168,21 +279,22 @@ class InBatches(SampledModel):
             self.fit(X, sample_weight=sample_weight)
         X, weights = counted_rows(self._validated(X, reset=False), sample_weight)
         refuse_not_finite(X)
-        at: Stepwise | None = self.__dict__.get("_stepwise")
-        if at is None:
-            D = len(self.mean_)
-            origin = self.mean_.astype(np.float64)
-            at = Stepwise(origin, self.mean != "zero", self._state(), Averages(np.zeros(D)))
-        rows = about(X, None if at.middle is None else at.middle.astype(X.dtype), weights)
+        at: Stepwise = self.__dict__.get("_stepwise") or self._first_step()
+        K, D = self.components_.shape
+        most = max(KEPT_ROWS, KEPT_ROWS_PER_COMPONENT * K)
+        most = min(most, MOST_KEPT_BYTES // (D * X.itemsize))
+        rows = about(X, at.middle, weights)
+        if not begun:
+            self._stepwise = at._replace(fitted_mass=0.0, kept=at.kept.joined(rows, most))
+            return self
         with single_threaded_blas():
-            value, at = at.next(rows, self._steps(rows))
+            value, at = at.next(rows, self._steps(rows), most)
         squares = at.averages.squares
-        order = self._publish_state(rows._replace(origin=at.middle), at.state, squares)
-        power = squares[order] / np.maximum(at.averages.used[order], 1e-12)
+        self._publish_state(rows._replace(origin=at.middle), at.state, squares, same_order=True)
+        power = squares / np.maximum(at.averages.used, 1e-12)
         self.scale_ = np.where(power > 0.0, np.sqrt(power), 1.0)
         self._stepwise = at
-        if begun:
-            self.log_likelihoods_ = np.append(self.log_likelihoods_, value * rows.mass)
-            self.n_iter_ = len(self.log_likelihoods_)
-            self.stop_reason_ = "a step for each batch"
+        self.log_likelihoods_ = np.append(self.log_likelihoods_, value)
+        self.n_iter_ = len(self.log_likelihoods_)
+        self.stop_reason_ = "a step for each batch"
         return self

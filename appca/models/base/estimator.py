@@ -7,7 +7,7 @@ else. No name that scikit-learn keeps private is used.
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -165,8 +165,10 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
         n_active: int,
         second: Array,
         held: Coordinates | None = None,
-    ) -> Self:
-        """Set the fitted attributes; components by explained variance, largest entry positive.
+        *,
+        same_order: bool = False,
+    ) -> Array:
+        """Set the fitted attributes, as `_publish_state`; return the order of components.
 
         Parameters
         ----------
@@ -177,17 +179,21 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
             some: they spare a pass over all features.
         """
         self.n_active_ = n_active
-        self._publish_state(rows, state, second / rows.mass)
+        order = self._publish_state(rows, state, second / rows.mass, same_order=same_order)
         self.scale_ = self._active_scale(rows, held)
-        return self
+        return order
 
-    def _publish_state(self, rows: Observations, state: SubspaceState, second: Array) -> Array:
+    def _publish_state(
+        self, rows: Observations, state: SubspaceState, second: Array, *, same_order: bool = False
+    ) -> Array:
         """Set what needs no rows but their origin; give the order of components.
 
-        `second` (K,) is the mean over rows of E[(x z)^2].
+        It is by explained variance, with the largest entry of each positive, unless the state has
+        the same order and signs as a fit before. `second` (K,) is the mean over rows of
+        E[(x z)^2].
         """
-        order = np.argsort(-second, kind="stable")
-        W = upright(state.W[:, order])
+        order = np.arange(len(second)) if same_order else np.argsort(-second, kind="stable")
+        W = state.W if same_order else upright(state.W[:, order])
         origin = 0.0 if rows.origin is None else rows.origin
         dtype = rows.dtype
         self.components_ = np.ascontiguousarray(W.T, dtype=dtype)

@@ -44,8 +44,10 @@ class FactorModel(PosteriorQueries, SupportModel):
         state: FactorState,
         second: Array,
         members: Members | None,
-    ) -> None:
-        """Set the fitted attributes; by explained variance, largest entry positive.
+        *,
+        same_order: bool = False,
+    ) -> Array:
+        """Set the fitted attributes, as `_publish_state`; return the order of components.
 
         Parameters
         ----------
@@ -54,21 +56,22 @@ class FactorModel(PosteriorQueries, SupportModel):
         members : the training rows' sets, if they were given one.
         """
         self.n_active_ = self.n_active
-        order = self._publish_state(rows, state, second / rows.mass)
+        order = self._publish_state(rows, state, second / rows.mass, same_order=same_order)
         seen = self._seen(rows.X)
         sets = self._best(seen)[0] if members is None else np.argsort(order)[members]
         H = self._means(seen, sets)
         self.scale_ = fixed_size_supports.root_mean_square(H, sets, rows.weights)
+        return order
 
-    def _publish_state(self, rows: Observations, state: Any, second: Array) -> Array:
-        """Set what needs no rows but their origin; give the order of components.
-
-        `second` (K,) is the mean over rows of E[(x z)^2].
-        """
+    def _publish_state(
+        self, rows: Observations, state: Any, second: Array, *, same_order: bool = False
+    ) -> Array:
+        """Set what needs no rows but their origin, as `SubspaceModel`."""
         power = second * np.square(state.W).sum(axis=0)
-        order: Array = np.argsort(-power, kind="stable")
+        order = np.arange(len(power)) if same_order else np.argsort(-power, kind="stable")
+        W = state.W if same_order else upright(state.W[:, order])
         origin = 0.0 if rows.origin is None else rows.origin
-        self.components_ = np.ascontiguousarray(upright(state.W[:, order]).T, dtype=rows.dtype)
+        self.components_ = np.ascontiguousarray(W.T, dtype=rows.dtype)
         self.mean_ = (origin - state.W @ state.shift).astype(rows.dtype)
         self.noise_variance_ = float(state.noise)
         self.latent_variance_ = np.full(len(order), 1.0 / PRIOR)

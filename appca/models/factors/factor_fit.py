@@ -71,6 +71,7 @@ class FactorFit(NamedTuple):
     members: Members | None  # (N, L) the supports given to rows, if they were
     log_likelihoods: list[float]
     stop_reason: str
+    same_order: bool = False  # whether it went on from a fit, whose order and signs it has
 
 
 # (rng, rows to start on, their thin coordinates if they are some) -> first loadings
@@ -108,10 +109,11 @@ def given_start(
     _rng: np.random.Generator,
     work: Rows,
     space: Thin | None,
+    shift: Array | None = None,
 ) -> Start:
-    """Start from loadings W (D, K) in the features of `rows`, and a noise variance if known."""
+    """Start from loadings W (D, K) in the features of `rows`, and what else is known of a fit."""
     start = independent_components.given(work, W if space is None else lower(W, space, rows))
-    return start if noise is None else start._replace(noise=noise)
+    return start if noise is None else start._replace(noise=noise, shift=shift)
 
 
 def fit(
@@ -151,16 +153,20 @@ def fit_from(
     rng: np.random.Generator, start: Start, rows: Rows, control: FactorEMControl, stage: str
 ) -> FactorFit:
     """Fit from one start."""
-    K = start.W.shape[1]
-    control = control._replace(annealing=max(control.annealing, start.annealing))
-    state = FactorState(start.W, np.zeros(K), max(start.noise, control.settings.floor))
-    if control.exact:
+    same_order, stopped = start.shift is not None, False
+    shift = np.zeros(start.W.shape[1]) if start.shift is None else start.shift
+    annealing = 0 if same_order else max(control.annealing, start.annealing)
+    control = control._replace(annealing=annealing)
+    state = FactorState(start.W, shift, max(start.noise, control.settings.floor))
+    if not control.exact:
+        fitted = _classification_em(rng, state, rows, control, stage)
+        return fitted._replace(same_order=same_order)
+    if not same_order:
         state, stopped = _refined_on_samples(rng, state, rows, control)
-        if stopped:  # a single step, so that the fit is complete
-            short = control._replace(max_iter=1, callback=None)
-            return _exact_em(state, rows, short, stage)._replace(stop_reason=STOPPED)
-        return _exact_em(state, rows, control, stage)
-    return _classification_em(rng, state, rows, control, stage)
+    if stopped:  # a single step, so that the fit is complete
+        short = control._replace(max_iter=1, callback=None)
+        return _exact_em(state, rows, short, stage)._replace(stop_reason=STOPPED)
+    return _exact_em(state, rows, control, stage)._replace(same_order=same_order)
 
 
 def _refined_on_samples(

@@ -14,7 +14,7 @@ from appca.models.incomplete.missing_em import (
     impute,
 )
 from appca.models.incomplete.queries import IncompleteFit
-from appca.models.orthonormal.em import floor_of
+from appca.models.orthonormal.em import SubspaceState, floor_of
 from appca.models.orthonormal.em_fit import fit_by_em
 from appca.models.orthonormal.screening import EMControl
 from appca.models.orthonormal.starts import Candidate, closed_form
@@ -47,8 +47,9 @@ def fit_incomplete(
     rng: np.random.Generator,
     X: Array,
     rows: Rows,
-    start: Array | list[Candidate],
+    start: Array | SubspaceState | list[Candidate],
     control: EMControl,
+    mean: Array | None = None,
 ) -> IncompleteFit:
     """Fit to X (N, D) with NaN.
 
@@ -59,13 +60,21 @@ def fit_incomplete(
     Parameters
     ----------
     rows : the `initial_imputation` of X.
-    start, control : as in `em_fit.fit_by_em`.
+    start, control : as in `em_fit.fit_by_em`; from a whole state EM goes on at once.
+    mean : that goes with a whole state.
     """
     origin = np.zeros(X.shape[1], X.dtype) if rows.origin is None else rows.origin
     data, settings = split_incomplete(X, origin), control.settings
-    state = _principal_state(rng, rows, control)
     stopped = False
-    if settings.n_active < settings.n_components:
+    if isinstance(start, SubspaceState):
+        offset = np.zeros(X.shape[1])
+        if settings.learn_mean and mean is not None:
+            offset = mean.astype(np.float64) - origin
+        state = IncompleteState(start.W, offset, start.latent, start.noise)
+    elif settings.n_active == settings.n_components:
+        state = _principal_state(rng, rows, control)
+    else:
+        state = _principal_state(rng, rows, control)
         ppca = _fit_ppca(state, data, control)
         stopped = ppca.stop_reason == STOPPED
         short = control._replace(
@@ -81,7 +90,8 @@ def fit_incomplete(
     run = fit(state, data, settings, last)
     reason = STOPPED if stopped else run.stop_reason
     second = expect(run.state, data, settings)[0].second
-    return IncompleteFit(data, run.state, second, run.log_likelihoods, reason)
+    whole = isinstance(start, SubspaceState)
+    return IncompleteFit(data, run.state, second, run.log_likelihoods, reason, whole)
 
 
 def _principal_state(rng: np.random.Generator, rows: Rows, control: EMControl) -> IncompleteState:

@@ -23,6 +23,7 @@ class IncompleteFit(NamedTuple):
     second: Array  # (K,) sums over rows of E[(x z)^2]
     log_likelihoods: list[float]
     stop_reason: str
+    same_order: bool = False  # whether it went on from a fit, in its order and signs
 
 
 class MissingValues(SubspaceModel):
@@ -54,7 +55,7 @@ class MissingValues(SubspaceModel):
         plain = em.SubspaceState(state.W, np.zeros(len(state.latent)), state.latent, state.noise)
         full = np.where(np.isnan(X), mean, X)
         about = Rows(full, origin + state.offset, np.empty(0), X.shape[1], careful=True)
-        self._publish(about, plain, n_active, found.second)
+        self._publish(about, plain, n_active, found.second, same_order=found.same_order)
         self.scale_ = self._scale_incomplete(X)
         self.log_likelihoods_: Array = np.array(found.log_likelihoods)
         self.n_iter_ = len(found.log_likelihoods)

@@ -215,6 +215,15 @@ def update_latent(
     return np.maximum(tau2, settings.floor)
 
 
+def resumed(state: SubspaceState, settings: EMSettings) -> SubspaceState:
+    """Return the state of a fit as these settings have it, to go on with."""
+    shift, latent = state.shift * settings.learn_mean, state.latent
+    if settings.latent != "component":
+        common = latent.mean() if isinstance(settings.latent, str) else settings.latent
+        latent = np.full_like(latent, common)
+    return SubspaceState(state.W, shift, latent, max(state.noise, settings.floor))
+
+
 class EMMap:
     """EM steps over the same rows that remember their last sums: no pass is made twice."""
 
@@ -235,6 +244,11 @@ class EMMap:
         sums = expect(state, self.rows, self.settings)
         self.know(state, sums)
         return sums
+
+    def within(self, state: SubspaceState) -> SubspaceStatistics:
+        """Return the sums under `state` with W'A (K, K) for A, the same in all coordinates."""
+        sums = self.sums(state)
+        return sums._replace(A=state.W.T @ sums.A)
 
     def __call__(self, state: SubspaceState) -> tuple[float, SubspaceState]:
         """Log-likelihood of `state` and the state one EM iteration later, as `step`."""

@@ -11,7 +11,7 @@ import numpy as np
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import STOPPED, WINDOW, EMResult, iterate, plain, watcher
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, expect
+from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, SubspaceStatistics, expect
 from appca.models.orthonormal.last_climb import climb_all
 from appca.models.orthonormal.screening import EMControl, ScreenedStart, screen
 from appca.models.orthonormal.starts import Candidate, ascent, closed_form, first_state
@@ -29,6 +29,8 @@ class SubspaceFit(NamedTuple):
     log_likelihoods: list[float]  # after each iteration, total, nats
     stop_reason: str
     held: Coordinates | None = None  # of all rows, in the span of which the components are
+    sums: SubspaceStatistics | None = None  # of the rows under the state, with W'A (K, K) for A
+    same_order: bool = False  # whether EM went on from a whole state, in its order and signs
 
 
 def fit_in_closed_form(
@@ -42,13 +44,17 @@ def fit_in_closed_form(
     sums = expect(state, rows, settings)
     watcher(control.callback, "closed form", 1)(1, sums.log_likelihood)
     reason = "closed form, because n_active equals n_components"
-    return SubspaceFit(state, sums.second, [sums.log_likelihood], reason)
+    within = sums._replace(A=state.W.T @ sums.A)
+    return SubspaceFit(state, sums.second, [sums.log_likelihood], reason, None, within)
 
 
 def fit_by_em(
-    rng: np.random.Generator, rows: Observations, start: Array | list[Candidate], control: EMControl
+    rng: np.random.Generator,
+    rows: Observations,
+    start: Array | SubspaceState | list[Candidate],
+    control: EMControl,
 ) -> SubspaceFit:
-    """Run EM from given directions (D, K), or from the best of candidate starts.
+    """Run EM from directions (D, K), from a whole state, or from the best of candidate starts.
 
     With fewer rows than features all of it happens in the rows' own space, see `thin`.
     """
@@ -62,18 +68,26 @@ def fit_by_em(
         found = screen(rng, em_map, start, control._replace(settings=em_map.settings))
         em_map.settings = settings
     else:
-        W = polar(start if space is None else lower(start, space, rows))
-        found = ScreenedStart(EMResult(first_state(work, W, settings), np.nan, [], ""), WINDOW)
+        given = start if isinstance(start, SubspaceState) else None
+        W = np.asarray(start) if given is None else given.W
+        W = polar(W if space is None else lower(W, space, rows))
+        first = first_state(work, W, settings) if given is None else given._replace(W=W)
+        found = ScreenedStart(EMResult(first, np.nan, [], ""), WINDOW)
     stopped = found.run.stop_reason == STOPPED
     if found.held is not None and settings.update is polar and not stopped:
         halt = partial(_halt, floor=settings.floor)
-        run, second, held = climb_all(found.run.state, found.held, work, control, halt)
-        return SubspaceFit(run.state, second, run.log_likelihoods, run.stop_reason, held)
+        run, sums, held = climb_all(found.run.state, found.held, work, control, halt)
+        return SubspaceFit(run.state, sums.second, *_course(run), held, sums)
     run = _ascend(found, em_map, control)
-    state, second = run.state, em_map.sums(run.state).second
+    state, sums = run.state, em_map.within(run.state)
     if space is not None:
         state = state._replace(W=lift(state.W, space, rows))
-    return SubspaceFit(state, second, run.log_likelihoods, run.stop_reason)
+    whole = isinstance(start, SubspaceState)
+    return SubspaceFit(state, sums.second, *_course(run), None, sums, whole)
+
+
+def _course(run: EMResult[SubspaceState]) -> tuple[list[float], str]:
+    return run.log_likelihoods, run.stop_reason
 
 
 def _thin_space(rows: Observations, settings: EMSettings) -> Thin | None:

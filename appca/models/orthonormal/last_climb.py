@@ -17,7 +17,7 @@ import numpy as np
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import CONVERGED, WINDOW, EMResult, Watch, iterate, watcher
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal.em import EMMap, SubspaceState, expect
+from appca.models.orthonormal.em import EMMap, SubspaceState, SubspaceStatistics, expect
 from appca.models.orthonormal.screening import EMControl
 from appca.models.orthonormal.starts import ascent
 from appca.models.rows.observations import Observations, project, transposed_product
@@ -30,7 +30,7 @@ class Climbed(NamedTuple):
     """Where EM ended."""
 
     run: EMResult[SubspaceState]  # in the features of the data
-    second: Array  # (K,) sums over rows of E[(x z)^2]
+    sums: SubspaceStatistics  # with A as in `em_fit.SubspaceFit`
     held: Coordinates  # of all rows, in the span of which the components are
 
 
@@ -70,8 +70,8 @@ def climb_all(
         going_on = run.stop_reason.startswith(CONVERGED) and len(run.log_likelihoods) > 1
         if not going_on or len(values) == control.max_iter or held.rows.d == rows.d:
             break
-    second, W = em_map.sums(state).second, polar(held.basis @ state.W)
-    return Climbed(run._replace(state=state._replace(W=W), log_likelihoods=values), second, held)
+    sums, W = em_map.within(state), polar(held.basis @ state.W)
+    return Climbed(run._replace(state=state._replace(W=W), log_likelihoods=values), sums, held)
 
 
 def _later(watch: Watch, before: int, iteration: int, value: float) -> bool:

@@ -35,6 +35,7 @@ class Start(NamedTuple):
     W: Array  # (d, K)
     noise: float
     annealing: int = 0  # least number of passes with drawn sets that it wants
+    shift: Array | None = None  # (K,) of the mean, where EM goes on from a fit
 
 
 Named = Callable[[np.random.Generator, Rows, int, int], Start]  # (rng, rows, K, L)

@@ -42,7 +42,7 @@ def test_it_ends_where_no_step_over_all_features_gains(problem):
     sums = expect(state, rows, settings)
     assert found.run.stop_reason.startswith(CONVERGED)
     assert found.run.log_likelihood == pytest.approx(sums.log_likelihood, rel=1e-9)
-    np.testing.assert_allclose(found.second, sums.second, rtol=1e-8)
+    np.testing.assert_allclose(found.sums.second, sums.second, rtol=1e-8)
     np.testing.assert_allclose(state.W.T @ state.W, np.eye(4), atol=1e-12)
     after = EMMap(rows, settings)(EMMap(rows, settings)(state)[1])[0]
     assert 0.0 <= after - sums.log_likelihood < 1e-5 * rows.n
