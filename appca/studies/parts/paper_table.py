@@ -1,4 +1,4 @@
-"""Table 1 of the paper as printed: mean absolute reconstruction errors."""
+"""Table 1 of the paper as printed: reconstruction errors, by its caption mean absolute ones."""
 
 DESIGNS = ("sparse", "dense", "subspace", "balanced", "single")
 COLUMNS = tuple((design, K) for design in DESIGNS for K in (10, 20))
@@ -9,7 +9,8 @@ PRINTED: dict[str, tuple[float, ...]] = {
     "aFA Gibbs": (0.014, 0.019, 0.012, 0.019, 0.013, 0.021, 0.047, 0.056, 0.015, 0.019),
     "aFA EM": (0.011, 0.013, 0.011, 0.013, 0.012, 0.014, 0.034, 0.044, 0.012, 0.014),
 }
-# Ten times every other error of its column: .970 is probably a slip of the pen for .097.
+# Ten times every other error of its column, and as an absolute or a squared error out of all
+# proportion to what is measured here (`table1_claims`): .970 is probably a misprint of .097.
 READ_AS = {("isFA", "balanced", 20): 0.097}
 
 

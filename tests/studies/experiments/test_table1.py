@@ -102,6 +102,8 @@ OPTIMA = "EM converges to good local optima (balanced data)"
 GIBBS = "aFA by EM has a lower error than by Gibbs"
 SURPLUS = "isFA uses more factors than there are"
 PRINTED = "The errors are mean absolute errors"
+SQUARED = "Or they are mean squared errors"
+FIVE = ("fa_k", "fsfa", "isfa_k", "afa_gibbs", "afa")
 
 
 def _made_up(changes=None, K=10, designs=("balanced", "sparse")):
@@ -162,12 +164,24 @@ def test_the_lowest_error_is_counted_by_column(tiny, least, holds):
         (GIBBS, {("sparse", "afa_gibbs"): {"mse": 0.0099}}, "no"),
         (SURPLUS, {(d, "isfa_k"): {"n_used": 11} for d in ("balanced", "sparse")}, "yes"),
         (SURPLUS, {("sparse", "isfa_k"): {"n_used": 10.4}}, "no"),
+        (SQUARED, {}, "partly"),  # 0.01 is like the sparse numbers, and 0.07 like the balanced ones
+        (SQUARED, {("sparse", key): {"mse": 0.07} for key in FIVE}, "no"),
+        (SQUARED, {("balanced", key): {"mse": 0.07, "mae": 1.0} for key in FIVE}, "yes"),
         (PRINTED, {}, "no"),
         (PRINTED, {("sparse", "fa_k"): {"mae": 0.011}}, "yes"),  # so low an error can be reached
     ],
 )
 def test_claims_follow_the_numbers(tiny, claim, changes, holds):
     assert _claims(_made_up(changes), tiny)[claim].holds == holds
+
+
+def test_the_readings_of_the_table_are_counted_by_design(tiny):
+    assert _claims(_made_up(), tiny)[SQUARED].measured == (
+        "on balanced data 0 of 5 are within a factor of 2 of the squared errors here, 4 of the "
+        "absolute ones; on the other designs 4 of 5 are within a factor of 2 of the squared errors "
+        "here, 0 of the absolute ones"
+    )
+    assert _claims(_made_up(K=4), tiny)[SQUARED].holds == "not tested"
 
 
 def test_without_balanced_data_nothing_is_said_of_optima(tiny):
