@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parents[1]
 USAGE = (  # what is said of the command line, whatever the data are
     *("invalid choice", "invalid int", "must be of the form", "not allowed", "required", "; give "),
     *("is for", "are for", "name must end", "one file from", "by --out, or", "--level", "raise it"),
+    *("-K must", "-L must", "--seed must", "--pca must", "--divide must", "has the settings"),
+    "dimensions of the autoencoder must",
 )
 
 

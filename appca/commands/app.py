@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from appca.commands import parsing
-from appca.commands.opening import opened_with_gaps
+from appca.commands.opening import opened, with_gaps
 from appca.commands.terminal import say
 from appca.data.dataset import Dataset
 from appca.data.sources.folder import project_folder
@@ -163,7 +163,7 @@ def _place(options: argparse.Namespace) -> dict[str, str]:
             found = unpack(path.name, file, home())
         run = found.opened or next(iter(found.runs), None)
         return {"data": found.dataset} | ({"run": run} if run else {})
-    dataset = opened_with_gaps(options)
+    dataset = with_gaps(options, opened)
     if options.labels is not None:
         dataset = with_labels(dataset, options.labels)
     return {"data": DatasetStore(home()).put(dataset)}

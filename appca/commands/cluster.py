@@ -70,12 +70,14 @@ def run(options: argparse.Namespace, parameters: dict[str, Any]) -> dict[str, An
     with _workers(options.scheduler) as place:
         began = time.perf_counter()
         X = open_lazily(path)
-        config = RunConfig(_digest(path, X), Preprocessing().to_dict(), options.model, parameters)
+        before = Preprocessing().to_dict()
+        with parsing.in_flags():
+            config = RunConfig(_digest(path, X), before, options.model, parameters)
         kind, keywords = estimator_class(config.model), dict(config.parameters)
         keywords["callback"] = Meter(X.shape[0])
         say(f"{X.shape[0]} rows of {X.shape[1]} features, {place}")
         say_facts({"Preprocessing": "none", "Model": ", ".join([config.model, *config.sizes])})
-        with parsing.in_flags():
+        with parsing.in_flags(config.parameters):
             model = kind(**keywords).fit(X)
         mean = model.score(X)
         clear()

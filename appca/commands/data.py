@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from appca.commands import facts, parsing, writing
-from appca.commands.opening import opened_with_gaps
+from appca.commands.opening import opened, with_gaps
 from appca.commands.terminal import say, say_facts
 from appca.data.dataset import Dataset
 from appca.data.numbers import about
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if not options.data:
         return _sources()
     writing.check_place(options)
-    dataset = opened_with_gaps(options)
+    dataset = with_gaps(options, opened)
     repeated = duplicate_rows(dataset.X)
     columns = facts.columns_of(dataset)
     say(f"{dataset.name}: {dataset.n_rows:,} rows, {dataset.n_features:,} features")

@@ -1,5 +1,6 @@
 """What there is to say of a data set: as lines for people, and as fields for programs."""
 
+import shlex
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
     """
     report = dataset.provenance.get("report", {})
     lines = found.facts(report, dataset)
+    for name in list(report.get("likely_labels", {}))[:1]:
+        lines["Features that may be labels"] += f"; --label {shlex.quote(name)} makes it one"
     constant = _constant(dataset)
     named = [one if isinstance(one, str) else f"feature {one + 1}" for one in constant]
     listed = [] if dataset.image_shape else named

@@ -131,7 +131,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         before = _preprocessing(options, dataset)
         config = RunConfig(dataset.digest, before.to_dict(), options.model, _settings(options))
     begun = Announced(Meter(dataset.n_rows), lambda: _say_plan(options, dataset, config))
-    with parsing.in_flags():
+    with parsing.in_flags({*config.parameters, "pca"}):
         fitted = prepared(dataset, before, home(), show_share) if before.vae else None
         result = fit_run(dataset, config, begun, fitted)
     clear()

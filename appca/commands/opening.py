@@ -4,8 +4,9 @@ import argparse
 import io
 import os
 import shlex
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from appca.commands import parsing
 from appca.commands.parsing import PIPE, UsageError
@@ -16,6 +17,7 @@ from appca.data.sources.builtin import SOURCES, load
 from appca.storage.errors import InputError, UnknownNameError, listed, unknown
 from appca.storage.wording import shortened
 
+Opened = TypeVar("Opened")
 _ROLES = {"label": "label", "id": "id", "ignore": "ignored"}  # argument to role
 _TABLES = ("csv", "parquet")
 _ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
@@ -33,14 +35,16 @@ def opened_as(options: argparse.Namespace, wanted: Wanted) -> Matched:
     return read_as(lambda roles: _read(options, roles, ONE_IS_ENOUGH), wanted)
 
 
-def opened_with_gaps(options: argparse.Namespace) -> Dataset:
-    """Open DATA; missing cells stay missing unless something else was asked for."""
+def with_gaps(
+    options: argparse.Namespace, read: Callable[[argparse.Namespace], Opened], may: bool = True
+) -> Opened:
+    """Open DATA by `read`; missing cells stay so where they may, unless --missing is given."""
     try:
-        return opened(options)
+        return read(options)
     except InputError as error:
-        if options.missing is not None or not (error.report or {}).get("missing"):
+        if not may or options.missing is not None or not (error.report or {}).get("missing"):
             raise
-    return opened(argparse.Namespace(**(vars(options) | {"missing": "model"})))
+    return read(argparse.Namespace(**(vars(options) | {"missing": "model"})))
 
 
 def _read(options: argparse.Namespace, roles: dict[str, str], limits: ReadLimits) -> Dataset:
@@ -58,11 +62,16 @@ def _dataset(options: argparse.Namespace, roles: dict[str, str], limits: ReadLim
     if source is not None:
         return _built_in(source, options, chosen)
     files = _files(options)
-    if given and not (len(files) == 1 and kind_of(*files[0]) in (*_TABLES, None)):
+    kinds = {kind_of(*one) for one in files}
+    if kinds == {"idx"}:
+        beside = [name for name in options.label if Path(name).is_file()]
+        files = [*files, *((Path(name).name, Path(name)) for name in beside)]
+        given = {name: role for name, role in given.items() if name not in beside}
+    if given and not (len(files) == 1 and kinds <= {*_TABLES, None}):
         msg = (
             f"{_flags(options)} names a column of a table, and “{shortened(options.data[0])}” is "
-            "none; labels of images come from the names of folders and files, others from arrays "
-            "with one entry for each row."
+            "none; labels of images come from the names of folders and files, those of IDX from "
+            "a file, `--label FILE`, others from arrays with one entry for each row."
         )
         raise UsageError(msg)
     roles = roles | dict(chosen.get("roles") or {}) | given
@@ -85,9 +94,11 @@ def _hint(error: InputError, options: argparse.Namespace) -> str | None:
     """Return what to type, where a reader can only say what to choose."""
     if isinstance(error, UnknownNameError) and error.kind == "column" and PIPE not in options.data:
         return f"`python -m appca data {shlex.quote(options.data[0])} --columns` lists them"
-    if options.missing is None and (error.report or {}).get("missing"):
+    report = error.report or {}
+    if options.missing is None and report.get("missing"):
         return "here by --missing model, mean or drop"
-    return None
+    option = report.get("option")
+    return f"here for example by --option {shlex.quote(option)}" if option else None
 
 
 def _built_in(source: str, options: argparse.Namespace, chosen: dict[str, Any]) -> Dataset:

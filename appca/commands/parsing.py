@@ -4,7 +4,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn, TypeAlias
 
@@ -137,21 +137,27 @@ def value(text: str) -> object:
 
 
 @contextmanager
-def in_flags() -> Iterator[None]:
+def in_flags(settings: Collection[str] | None = None) -> Iterator[None]:
     """Let a refusal of a model speak of what was typed: -K, not n_components.
 
     Raises
     ------
+    UsageError
+        For a sentence about a setting: one that begins with the name of one of the `settings`, or
+        any sentence where these are not given.
     InputError
+        For other sentences, which are about the data.
     """
     try:
         yield
     except _WRONG as error:
         msg = f"A value is not of the kind that its setting takes ({error}); see --set and --help."
-        raise InputError(msg) from error
+        raise UsageError(msg) from error
     except ValueError as error:
         said = _NAMES.sub(lambda found: _FLAGS.get(found[0], found[0]), str(error))
-        raise InputError(re.sub(r"(-[KL])=", r"\1 ", said)) from error
+        usage = settings is None or str(error).partition(" ")[0] in settings
+        kind = UsageError if usage else InputError
+        raise kind(re.sub(r"(-[KL])=", r"\1 ", said)) from error
 
 
 @contextmanager

@@ -11,12 +11,12 @@ from appca.analysis.data.new_data import LEVEL, NewRowsVerdict, new_rows_table, 
 from appca.analysis.explore.outliers import distances
 from appca.analysis.fitted import ROW_ARRAYS, DescribedRows, FittedModel, FittedRun
 from appca.commands import parsing, writing
-from appca.commands.opening import opened_as
+from appca.commands.opening import opened_as, with_gaps
 from appca.commands.terminal import Meter, clear, say
 from appca.data.columns import Matched, Wanted, wanted_by
 from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import project
+from appca.runs.fit import fits_around_gaps, project
 from appca.runs.home import home
 from appca.runs.model_file import read_model
 from appca.runs.store import RunStore
@@ -51,7 +51,7 @@ def add(commands: parsing.Commands) -> None:
         "fitted", metavar="RUN", help="an .npz from `fit` or the app, or the id of a stored run"
     )
     parser.add_argument("data", nargs="+", metavar="DATA", help=parsing.DATA_HELP)
-    parsing.add_reading(parser)
+    parsing.add_reading(parser, missing="kept if the model takes them, else refuse")
     parser.add_argument(
         "--flag",
         action="store_true",
@@ -70,7 +70,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     """Describe the rows, say what was found, and write it."""
     _check(options)
     fitted = _fitted(options.fitted)
-    new = opened_as(options, fitted.wanted)
+    takes = fits_around_gaps(fitted.config) and not fitted.model.preprocessing.reduces
+    new = with_gaps(options, lambda how: opened_as(how, fitted.wanted), may=takes)
     _say_columns(new)
     dataset = new.dataset
     found = project(fitted.config, fitted.model, dataset.with_gaps(), Meter(dataset.n_rows))

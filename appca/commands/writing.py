@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,9 @@ def check_place(options: argparse.Namespace) -> None:
     Raises
     ------
     InputError
-        For a name of another kind, or a folder that is not there.
+        For a name of another kind, or a folder that is not there or cannot be written.
+    ModuleNotFoundError
+        Where the package that writes the kind is not installed.
     """
     path = options.out
     if options.format is not None and not parsing.is_piped(options):
@@ -55,6 +58,7 @@ def check_place(options: argparse.Namespace) -> None:
         if _kind(options) != ".csv" and sys.stdout.isatty():
             msg = f"{_kind(options)} is not for a terminal; write `--out - > FILE`, or name a file."
             raise parsing.UsageError(msg)
+        _check_packages(_kind(options))
         return
     if path.suffix not in KINDS:
         msg = f"The output's name must end in {', '.join(KINDS)}; got “{path.name}”."
@@ -65,6 +69,16 @@ def check_place(options: argparse.Namespace) -> None:
     if path.is_dir():
         msg = f"The output must be a file; “{path}” is a folder, so name a file in it."
         raise InputError(msg)
+    _check_packages(path.suffix)
+    with storing(f"“{path.name}”", path.parent, OTHER):
+        atomic.check_place(path)
+
+
+def _check_packages(kind: str) -> None:
+    """Raise ModuleNotFoundError where a table cannot be written for want of a package."""
+    for package in {".csv": ("pandas",), ".parquet": ("pandas", "pyarrow")}.get(kind, ()):
+        if find_spec(package) is None:
+            raise ModuleNotFoundError(name=package)
 
 
 def write(

@@ -129,7 +129,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
         The same for sigma2_W, where it is not fixed by `loading_variance`.
     random_state : int, Generator, RandomState or None
         For starts, draws, and `sample`. Queries about rows use no randomness but a row's own.
-    verbose : bool
+    verbose : bool or int
         Print a line an iteration.
     callback : callable or None
         Called with a `Progress` once an iteration. Raising StopIteration ends the fit and keeps
@@ -216,7 +216,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
     random_state: Any = None
     callback: Callback | None = None
     whiten: bool = False
-    verbose: bool = False
+    verbose: bool | int = False
     warm_start: bool = False
 
     def _n_loadings(self) -> int:

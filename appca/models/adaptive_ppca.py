@@ -143,7 +143,7 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
         The same for tau2, where it is not fixed by `latent_variance`.
     random_state : int, Generator, RandomState or None
         For random rotations, the sample of rows that starts are screened on, and `sample`.
-    verbose : bool
+    verbose : bool or int
         Print a line for each iteration.
     callback : callable or None
         Called with a `Progress` once an iteration. Raising StopIteration ends the fit and keeps
@@ -228,7 +228,7 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
     random_state: Any = None
     callback: Callback | None = None
     whiten: bool = False
-    verbose: bool = False
+    verbose: bool | int = False
     warm_start: bool = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

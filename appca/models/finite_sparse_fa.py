@@ -45,7 +45,7 @@ class FiniteSparseFA(SparseFA):
         `alpha` is "infer".
     random_state : int, Generator, RandomState or None
         For starts, draws and `sample`.
-    verbose : bool
+    verbose : bool or int
         Print a line an iteration.
     callback : callable or None
         Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and

@@ -56,7 +56,7 @@ class NonparametricPPCA(FreeModel):
         `alpha` is "infer".
     random_state : int, Generator, RandomState or None
         For starts, draws and `sample`.
-    verbose : bool
+    verbose : bool or int
         Print a line an iteration.
     callback : callable or None
         Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
@@ -123,7 +123,7 @@ class NonparametricPPCA(FreeModel):
     random_state: Any = None
     callback: Callback | None = None
     whiten: bool = False
-    verbose: bool = False
+    verbose: bool | int = False
 
     def _problem(
         self, rngs: list[np.random.Generator], rows: Rows, Y: Array | None = None

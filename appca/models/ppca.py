@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import Callback
+from appca.models.algebra.loop import Callback, spoken
 from appca.models.algebra.stiefel import polar
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.criteria import Criteria
@@ -18,7 +18,7 @@ from appca.models.base.data_checks import (
     refuse_weights,
 )
 from appca.models.base.estimator import generator
-from appca.models.base.parameters import CALLABLE, SEED, SWITCH, Rule, refuse, whole
+from appca.models.base.parameters import CALLABLE, SEED, SWITCH, VERBOSE, Rule, refuse, whole
 from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputation
 from appca.models.incomplete.queries import MissingValues
 from appca.models.orthonormal.em import EMSettings, floor_of
@@ -56,6 +56,8 @@ class PPCA(Criteria, OnDask, MissingValues):
         With missing entries called with a `Progress` once an iteration; in closed form, which
         has none, never. Raising StopIteration ends the fit and keeps what it has; any other
         exception propagates and leaves the estimator unfitted.
+    verbose : bool or int
+        Print a line for each iteration.
 
     Attributes
     ----------
@@ -81,6 +83,7 @@ class PPCA(Criteria, OnDask, MissingValues):
     _rules: ClassVar[dict[str, Rule]] = {
         "n_components": whole(1),
         "whiten": SWITCH,
+        "verbose": VERBOSE,
         "random_state": SEED,
         "callback": CALLABLE,
     }
@@ -90,6 +93,7 @@ class PPCA(Criteria, OnDask, MissingValues):
     whiten: bool = False
     random_state: Any = None
     callback: Callback | None = None
+    verbose: bool | int = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator.
@@ -135,7 +139,8 @@ class PPCA(Criteria, OnDask, MissingValues):
         rows, K = initial_imputation(X), self.n_components
         refuse_constant(rows)
         settings = EMSettings(K, K, "component", True, False, polar, floor_of(rows))
-        control = EMControl(settings, self.callback, MAX_ITER, TOL, True, len(X))
+        callback = spoken(self.callback, len(X)) if self.verbose else self.callback
+        control = EMControl(settings, callback, MAX_ITER, TOL, True, len(X))
         with single_threaded_blas():
             found = fit_incomplete(generator(self.random_state), X, rows, [], control)
             self._publish_incomplete(X, found, K)

@@ -38,6 +38,13 @@ def write(path: Path, content: bytes | str, *, durable: bool = True, private: bo
         file.write(content.encode() if isinstance(content, str) else content)
 
 
+def check_place(path: Path) -> None:
+    """Raise OSError where `write` could not make the file that is to stand there."""
+    path.exists()  # a name may be too long for a disk
+    with _claimed(path.parent, partial(Path.touch, exist_ok=False)):
+        pass
+
+
 @contextmanager
 def growing(
     path: Path,

@@ -152,13 +152,13 @@ def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, caps
 
 
 def test_json_of_a_refusal_is_empty_and_quiet_says_errors_only(capsys):
-    assert main(["fit", "wine", "-K", "99", "--json"]) == 1
+    assert main(["fit", "wine", "-K", "99", "--json"]) == 2
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err.count("\n") == 1
     assert main(["fit", "wine", *SMALL, "-q"]) == 0
     assert capsys.readouterr() == ("", "")
-    assert main(["fit", "wine", "-K", "99", "--quiet"]) == 1
+    assert main(["fit", "wine", "-K", "99", "--quiet"]) == 2
     assert "-K must be at most 13" in capsys.readouterr().err
     assert main(["fit", "wine", *SMALL, "-q", "--json"]) == 0
     told = capsys.readouterr()

@@ -87,7 +87,7 @@ class FreeModel(PosteriorQueries, SupportModel):
     random_state: Any
     callback: Callback | None
     whiten: bool
-    verbose: bool
+    verbose: bool | int
 
     _found: ClassVar[tuple[str, ...]] = (
         *(name for name in SupportModel._found if name != "n_active_"),

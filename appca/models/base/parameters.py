@@ -54,10 +54,14 @@ def _is_seed(x: Any) -> bool:
 POSITIVE = Rule(lambda x: _is_number(x) and x > 0, "a number above 0")
 NOT_NEGATIVE = Rule(lambda x: _is_number(x) and x >= 0, "a number of at least 0")
 SWITCH = Rule(lambda x: isinstance(x, (bool, np.bool_)), "True or False")
+VERBOSE = either(SWITCH, whole(0))
 SEED = Rule(_is_seed, "None, a whole number of at least 0, a Generator or a RandomState")
 CALLABLE = Rule(lambda x: x is None or callable(x), "None or a function of one argument")
 NONE = Rule(lambda x: x is None, "None")
-ARRAY = Rule(lambda x: isinstance(x, (np.ndarray, list, tuple)), "an array")
+ARRAY = Rule(
+    lambda x: isinstance(x, (np.ndarray, list, tuple)) and np.ndim(x[0] if len(x) else 0) == 1,
+    "an array of n_components by features",
+)
 
 OVERDISPERSED = "overdispersed"
 # Where the chains of a sampler start.
@@ -77,7 +81,7 @@ SAMPLING: dict[str, Rule] = {
     "thin": whole(1),
     "random_state": SEED,
     "callback": CALLABLE,
-    "verbose": SWITCH,
+    "verbose": VERBOSE,
     "whiten": SWITCH,
     **hyperparameters("noise_shape", "noise_scale"),
 }

@@ -59,7 +59,7 @@ class SparseFA(FreeModel):
     random_state: Any = None
     callback: Callback | None = None
     whiten: bool = False
-    verbose: bool = False
+    verbose: bool | int = False
 
     @property
     def _kind(self) -> Kind:

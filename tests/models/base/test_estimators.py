@@ -191,6 +191,17 @@ def test_rows_with_names_warn_of_nothing_when_a_fit_goes_on(X):
         assert model.bic(table) > model.aic(table)
 
 
+@pytest.mark.parametrize("verbose", [0, 1, 10])
+def test_verbose_is_also_a_whole_number(verbose, capsys):
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    X[::7, 2] = np.nan
+    for model in (AdaptivePPCA(2, 1, verbose=verbose), PPCA(2, verbose=verbose)):
+        model.fit(X)
+        assert bool(capsys.readouterr().out) == bool(verbose)
+    with pytest.raises(ValueError, match=r"verbose must be True or False or a whole number .* -1"):
+        PPCA(2, verbose=-1).fit(X)
+
+
 @pytest.mark.parametrize(
     "model",
     [

@@ -85,6 +85,7 @@ def choose(
             "at least 2 columns."
         )
         raise InputError(msg, report)
+    report["option"] = f"array={next(iter(possible))}"  # that would do
     msg = f"“{name}” holds several arrays, {_listed(possible)}; choose the one with the rows."
     raise InputError(msg, report)
 

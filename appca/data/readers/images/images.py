@@ -201,6 +201,7 @@ def _check_same_size(
 ) -> None:
     if first[1][:2] != other[1][:2]:
         sizes = " and ".join(f"“{label}” has {w} x {h}" for label, (h, w, *_) in (first, other))
+        report["option"] = f"size=[{first[1][0]},{first[1][1]}]"  # that would do
         msg = f"The images differ in size ({sizes}); choose a size to bring all of them to."
         raise InputError(msg, report)
 

@@ -17,6 +17,7 @@ from appca.data.readers.process import read_apart
 from appca.data.readers.source import ReadLimits
 from appca.runs.session import SUFFIX
 from appca.storage.errors import InputError
+from appca.storage.wording import shortened
 from appca.ui.data import session_file
 from appca.ui.data.files import dropping
 from appca.ui.data.files.drops import DroppedFiles
@@ -159,6 +160,9 @@ def assumed() -> None:
         horizontal=True, vertical_alignment="center", gap="small", key="assumed", width="stretch"
     ):
         st.markdown(markdown(opened.said), width="content")
+        for name in list(opened.read(opened.options).report.get("likely_labels", {}))[:1]:
+            if st.button(f"Use {markdown(f'“{shortened(name)}”')} as label", key="assumed_label"):
+                _use_as_label(opened, name)
         st.page_link(DATA, label="Change", query_params=THIS, width="content")
         st.button(
             "Close",
@@ -167,6 +171,19 @@ def assumed() -> None:
             key="assumed_close",
             on_click=_read_it,
         )
+
+
+def _use_as_label(opened: Opened, name: str) -> None:
+    """Read the files again with a feature as a label, and look at what they become."""
+    roles = opened.options.get("roles", {}) | {name: "label"}
+    options = opened.options | {"roles": roles}
+    found = opened.read(options)
+    if found.dataset is None:
+        state.notify("error", found.sentence)
+        return
+    opened.options = options
+    st.session_state.get(f"changed-{opened.key}", {}).update(roles)  # of the form, if it was drawn
+    use(opened, found.dataset)
 
 
 @guarded
