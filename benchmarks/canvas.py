@@ -17,8 +17,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from appca.plots.explore.scene import layouts
 from appca.plots.explore.scene.axes import of_components
 from appca.plots.explore.scene.scene import Scene
@@ -66,7 +64,7 @@ def packing(n: int, folder: Path) -> results.Row:
     """Measure a scene's size and what it takes to make it; leave it in the folder."""
     fitted, dataset = planted(n)
     scene = scene_from(fitted, dataset)
-    usage = usage_of(fitted, np.arange(len(fitted.components)), pictured=True)
+    usage = usage_of(fitted, pictured=True)
     parcels = Parcels(b"benchmark")
     found = {
         "first_view_bytes_a_row": first_view(scene) / n,

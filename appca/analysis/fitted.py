@@ -5,8 +5,8 @@ What each array is called on disk is known here and nowhere else.
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,10 +122,6 @@ class FittedModel:
         In nats, one an iteration.
     names : tuple of str
         That a person gave the components, empty strings where none was given; () is no names.
-    numbers : tuple of int
-        Under which people know the components; () counts them from 1.
-    signs : tuple of int
-        -1 where a component and its scores stand here turned round; () is as they were fitted.
     """
 
     components: np.ndarray
@@ -141,8 +137,6 @@ class FittedModel:
     draws: Mapping[str, np.ndarray] = field(default_factory=dict)
     log_likelihoods: np.ndarray = field(default_factory=lambda: np.empty(0))
     names: tuple[str, ...] = ()
-    numbers: tuple[int, ...] = ()
-    signs: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         _freeze(self)
@@ -225,6 +219,27 @@ class FittedRun(FittedModel, DescribedRows):
         found |= _with(POSTERIOR, self.posterior)
         found |= _with(PREPROCESSING, self.preprocessing.arrays())
         return found if self.imputed is None else found | {IMPUTED: self.imputed}
+
+    def arranged(
+        self, order: Sequence[int], signs: Sequence[int], names: tuple[str, ...] = ()
+    ) -> "FittedRun":
+        """Return the run with component ``order[j]`` in place j of all arrays, draws included.
+
+        Parameters
+        ----------
+        order : sequence of int, length K
+            A permutation of the components, counted from 0.
+        signs : sequence of int, length K
+            -1 turns the component that comes to this place, its scores and its draws round.
+        names : tuple of str, optional
+            Of the components in their new places.
+        """
+        from appca.models.base.order import arranged
+
+        if tuple(order) == tuple(range(len(order))) and -1 not in signs:
+            return replace(self, names=names)
+        moved = FittedRun.from_arrays(arranged(self.to_arrays(), order, signs))
+        return replace(moved, names=names)
 
     def digest(self) -> str:
         """Return the SHA-256 (64 hex digits) of all arrays with their names and types."""

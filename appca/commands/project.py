@@ -19,6 +19,7 @@ from appca.runs.configuration import RunConfig
 from appca.runs.fit import fits_around_gaps, project
 from appca.runs.home import home
 from appca.runs.model_file import read_model
+from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.store import RunStore
 from appca.storage.errors import InputError
 from appca.storage.packed import Packed
@@ -141,8 +142,8 @@ def _judged(fitted: RowsDescriber, found: DescribedRows, level: float) -> NewRow
 def _fitted(text: str) -> RowsDescriber:
     run = RunStore(home()).get(text)
     if run is not None:
-        wanted = _wanted_by_run(run.config, run.fitted)
-        return RowsDescriber(run.config, run.fitted, run.fitted, wanted)
+        shown = numbered(run.fitted, ComponentNumbers(home()).of_run(run))
+        return RowsDescriber(run.config, shown, shown, _wanted_by_run(run.config, shown))
     path = Path(text)
     if not path.is_file():
         msg = (

@@ -1,9 +1,8 @@
 """Names and signs that a person gave the components of a run: a small file in the run's folder."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from appca.runs.store import LABELS, Run
-from appca.storage import lock
 from appca.storage.files import read_json, write_json
 from appca.storage.refusal import reason, storing
 
@@ -41,21 +40,6 @@ def damage(run: Run) -> str | None:
     return None
 
 
-def rename(run: Run, component: int, name: str) -> Labels:
-    """Name a component, counted from 0; an empty name takes its own away."""
-    with lock.held(run.path):
-        old = labels(run)
-        return put(run, old._replace(names=_with(old.names, component, _tidy(name))))
-
-
-def flip(run: Run, component: int) -> Labels:
-    """Turn the sign of a component and of its scores round, counted from 0."""
-    with lock.held(run.path):
-        old = labels(run)
-        turned = _with(old.signs, component, -old.signs[component])
-        return put(run, old._replace(signs=turned))
-
-
 def put(run: Run, given: Labels) -> Labels:
     """Keep names and signs with a run. Raises InputError when the disk refuses."""
     remedy = "free some space, or fit again if it was deleted"
@@ -76,10 +60,6 @@ def _read(run: Run, k: int) -> Labels:
 
 def _words(run: Run) -> str:
     return f"The names of fit {run.id}"
-
-
-def _with(values: tuple[Any, ...], place: int, value: object) -> tuple[Any, ...]:
-    return (*values[:place], value, *values[place + 1 :])
 
 
 def _tidy(name: object) -> str:

@@ -1,17 +1,15 @@
-"""Numbers of components that stay: one registry a data set and model, kept in the home.
+"""Numbers of components on screen: 1 to K in every run, decided once and stored with the run.
 
-When a run is first shown, its components are matched (Hungarian) to those that the registry knows:
-at |cos| `ROUGHLY` or more a component keeps number, sign and name, whatever K, L, seed or settings
-the run has; a new one gets the least number that is free. What was decided is stored with the run,
-so that every window, export and script gives the same. The registry never changes the direction
-that it knows a number by: K = 6, 7, 6 leads back to the numbers of the first 6. Numbers that only a
-preview has shown go to its fit, at any |cos|, so that the picture keeps its places.
+When a run is first shown, its components are matched (Hungarian) to those of the fit on screen: at
+|cos| `ROUGHLY` or more one keeps its number, if that is at most K. The others take the free
+numbers, by explained variance. Signs and names belong to directions: a registry for each data set
+and model, kept in the home, gives them back to any run that has the direction. It never changes a
+direction that it has. `numbered` brings a run into this order for all that shows or saves it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
-from itertools import count, islice
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +18,7 @@ import numpy as np
 from appca.analysis.components.alignment import ROUGHLY
 from appca.analysis.fitted import FittedModel, FittedRun
 from appca.runs.configuration import RunConfig
-from appca.runs.labels import NAME_LENGTH, labels
+from appca.runs.labels import NAME_LENGTH, Labels, labels, put
 from appca.runs.store import Run
 from appca.storage import lock, rights
 from appca.storage.files import read_json, read_numbered, write_json, write_numbered
@@ -29,46 +27,54 @@ from appca.storage.identity import digest_of
 from appca.storage.refusal import storing
 
 FILE = "numbers.json"  # in the folder of a run
-PREVIEWS = 8  # whose components keep the numbers they were shown with until they are fitted
-_STORED = ""  # instead of the id of a preview
 
 
 class Numbering(NamedTuple):
-    """How people see the components of a run, in the order of the run."""
+    """How people see the components of a run: of components 1, 2, ... K."""
 
-    numbers: tuple[int, ...]  # (K,) from 1, all different
+    order: tuple[int, ...]  # (K,) the row, from 0, that the estimator gave it
     signs: tuple[int, ...]  # (K,) 1 as fitted, -1 turned round
     names: tuple[str, ...]  # (K,) empty where nobody gave one
 
     @property
     def key(self) -> str:
-        """Name the numbering in a cache; empty where components are counted and nothing else."""
-        counted = (tuple(range(1, len(self.numbers) + 1)), (1,) * len(self.numbers))
-        plain = self[:2] == counted and not any(self.names)
+        """Name the numbering in a cache; empty where the run is shown as it was fitted."""
+        plain = self.as_fitted and not any(self.names)
         return "" if plain else digest_of([*map(list, self)])
 
+    @property
+    def as_fitted(self) -> bool:
+        """Whether rows and signs are those of the estimator."""
+        return self.order == tuple(range(len(self.order))) and -1 not in self.signs
 
-class _Known(NamedTuple):
-    """The components that a registry knows."""
+
+class _Stored(NamedTuple):
+    """What is stored of a run, in the order of the estimator."""
+
+    numbers: tuple[int, ...]  # (K,) of the directions in the registry, all different
+    signs: tuple[int, ...]  # (K,) before the registry turns any
+    names: tuple[str, ...]  # (K,) of this run alone
+    places: tuple[int, ...]  # (K,) the numbers on screen: 1 to K
+
+
+class _Registry(NamedTuple):
+    """The directions of a data set and model that were shown before."""
 
     numbers: np.ndarray  # (M,) int64
     directions: np.ndarray  # (M, D) float32, of length one in data units, as first seen
     turned: np.ndarray  # (M,) bool: a person turned it round since
     names: np.ndarray  # (M,) str
-    preview: np.ndarray  # (M,) str: id of the settings whose preview it is from, or _STORED
 
     def place_of(self, number: int) -> int | None:
-        """Return where a number stands, None where it does not."""
-        found = np.flatnonzero(self.numbers == number)
-        return int(found[0]) if len(found) else None
+        """Return where a number is listed, None where it is not."""
+        places = np.flatnonzero(self.numbers == number)
+        return int(places[0]) if len(places) else None
 
-    def some(self, places: np.ndarray) -> "_Known":
-        """Return some of them."""
-        return _Known(*(one[places] for one in self))
-
-    def followed_by(self, others: "_Known") -> "_Known":
-        """Return these and others."""
-        return _Known(*(np.concatenate(two) for two in zip(self, others, strict=True)))
+    def followed_by(self, numbers: np.ndarray, directions: np.ndarray) -> "_Registry":
+        """Return these directions and, after them, new ones."""
+        n = len(numbers)
+        new = (numbers, directions.astype(np.float32), np.zeros(n, bool), np.array([""] * n, str))
+        return _Registry(*(np.concatenate(both) for both in zip(self, new, strict=True)))
 
 
 class ComponentNumbers:
@@ -77,32 +83,38 @@ class ComponentNumbers:
     def __init__(self, home: Path) -> None:
         self._folder = Path(home) / "numbers"
 
-    def of_run(self, run: Run) -> Numbering:
+    def of_run(self, run: Run, screen: np.ndarray | None = None) -> Numbering:
         """Return the numbering of a stored run, decided now if it was never shown before.
 
-        On a disk that refuses, it is decided anew the next time.
+        `screen` (K', D) are the `directions` of the fit on screen, if any. On a disk that refuses,
+        it is decided again the next time.
         """
-        stored, known = _stored(run), self._read(run.config, len(run.fitted.preprocessing.offset))
-        if stored is None or not set(stored.numbers) <= set(known.numbers.tolist()):
+        stored = _stored(run)
+        registry = self._read(run.config, len(run.fitted.preprocessing.offset))
+        if stored is None or not set(stored.numbers) <= set(registry.numbers.tolist()):
             with self._held(run.config):  # another window may just have decided
-                stored, known = self._decided(run)
-        return _as_shown(stored, known)
+                stored, registry = self._decided(run, screen)
+        return _as_shown(stored, registry)
 
-    def of_preview(self, config: RunConfig, fitted: FittedModel) -> Numbering:
-        """Return the numbering of a preview, which the fit of the same settings will continue."""
-        with self._held(config):
-            found = _directions(fitted)
-            known = _without_old_previews(self._read(config, found.shape[1]))
-            numbering, known, changed = _matched(found, known, config.id)
-            if changed:
-                self._keep(config, known)
-        return _as_shown(numbering, known)
-
-    def expected(self, config: RunConfig, fitted: FittedModel) -> Numbering:
+    def expected(
+        self, config: RunConfig, fitted: FittedModel, screen: np.ndarray | None = None
+    ) -> Numbering:
         """Return the numbering that a fit would get as a run; nothing is decided by looking."""
-        found = _directions(fitted)
-        known = self._read(config, found.shape[1])
-        return _as_shown(_matched(found, known, config.id, final=True)[0], known)
+        rows = directions(fitted)
+        registry = self._read(config, rows.shape[1])
+        return _as_shown(*_matched(rows, fitted.explained_variance, registry, screen))
+
+    def adopt(self, run: Run, numbering: Numbering) -> None:
+        """Store the numbering that a run had where it came from, unless it has one here."""
+        with self._held(run.config):
+            if _stored(run) is not None:
+                return
+            stored, registry = self._decided(run, None)
+            places = np.argsort(numbering.order)
+            turned = [bool(registry.turned[registry.place_of(n) or 0]) for n in stored.numbers]
+            signs = np.array(numbering.signs)[places] * np.where(turned, -1, 1)
+            names = tuple(numbering.names[place] for place in places)
+            _store(run, _Stored(stored.numbers, tuple(signs.tolist()), names, _from_one(places)))
 
     def rename(self, run: Run, component: int, name: str) -> Numbering:
         """Name a component, counted from 0, in all runs that have it; an empty name is none.
@@ -120,57 +132,61 @@ class ComponentNumbers:
 
     def _change(self, run: Run, component: int, name: str | None = None) -> Numbering:
         with storing(f"The names of fit {run.id}", self._folder), self._held(run.config):
-            stored, known = self._decided(run)
-            place = known.place_of(stored.numbers[component])
+            stored, registry = self._decided(run, None)
+            row = stored.places.index(component + 1)
+            place = registry.place_of(stored.numbers[row])
             if place is None:  # the registry could not be written to
-                return _as_shown(stored, known)
+                return _as_shown(stored, registry)
             if name is None:
-                known.turned[place] ^= True
+                registry.turned[place] ^= True
             else:
-                texts = known.names.tolist()
+                texts = registry.names.tolist()
                 texts[place] = name
-                known = known._replace(names=np.array(texts, dtype=str))
-                own = list(stored.names)
-                own[component] = ""
-                stored = stored._replace(names=tuple(own))
+                registry = registry._replace(names=np.array(texts, dtype=str))
+                names = (*stored.names[:row], "", *stored.names[row + 1 :])
+                stored = stored._replace(names=names)
                 _store(run, stored)
-            self._write(run.config, known)
-        return _as_shown(stored, known)
+            self._write(run.config, registry)
+        shown = _as_shown(stored, registry)
+        rows = np.argsort(shown.order)
+        names, signs = (tuple(values[row] for row in rows) for values in (shown.names, shown.signs))
+        put(run, Labels(names, signs))  # keeps the run in the store
+        return shown
 
-    def _decided(self, run: Run) -> tuple[Numbering, _Known]:
-        """Return what is stored of a run, without what the registry says, and the registry."""
-        stored, found = _stored(run), _directions(run.fitted)
-        known = self._read(run.config, found.shape[1])
-        if stored is not None:  # the registry was lost: the run still knows
-            lost = [k for k, n in enumerate(stored.numbers) if known.place_of(n) is None]
+    def _decided(self, run: Run, screen: np.ndarray | None) -> tuple[_Stored, _Registry]:
+        """Return what is stored of a run, decided now where nothing is, and the registry."""
+        stored, rows = _stored(run), directions(run.fitted)
+        registry = self._read(run.config, rows.shape[1])
+        if stored is not None:  # the registry may be lost: the run still knows
+            lost = [k for k, n in enumerate(stored.numbers) if registry.place_of(n) is None]
             if lost:
-                signs = np.array(stored.signs)[lost, None]
-                numbers = np.array(stored.numbers)[lost]
-                known = known.followed_by(_entries(numbers, found[lost] * signs, _STORED))
-                self._keep(run.config, known)
-            return stored, known
-        old = set(known.numbers[known.preview == _STORED].tolist())
-        decided, known, _ = _matched(found, known, run.config.id, final=True)
-        mine = known.preview != run.config.id  # its fit has taken what it needs of its preview
-        decided, known = _with_given(decided, known.some(np.flatnonzero(mine)), run, old)
-        self._keep(run.config, known)
+                signs, numbers = np.array(stored.signs)[lost, None], np.array(stored.numbers)[lost]
+                registry = registry.followed_by(numbers, rows[lost] * signs)
+                self._keep(run.config, registry)
+            return stored, registry
+        old = set(registry.numbers.tolist())
+        stored, registry = _matched(rows, run.fitted.explained_variance, registry, screen)
+        stored, registry = _with_labels(stored, registry, run, old)
+        self._keep(run.config, registry)
         with suppress(OSError):
-            _store(run, decided)
-        return decided, known
+            _store(run, stored)
+        return stored, registry
 
-    def _keep(self, config: RunConfig, known: _Known) -> None:
+    def _keep(self, config: RunConfig, registry: _Registry) -> None:
         with suppress(OSError):
-            self._write(config, known)
+            self._write(config, registry)
 
-    def _write(self, config: RunConfig, known: _Known) -> None:
-        write_numbered(self._file(config), known._asdict(), "The numbers of components")
+    def _write(self, config: RunConfig, registry: _Registry) -> None:
+        write_numbered(self._file(config), registry._asdict(), "The numbers of components")
 
-    def _read(self, config: RunConfig, n_features: int) -> _Known:
-        file = self._file(config)
-        found = or_none(lambda: _Known(**read_numbered(file, "The numbers of components")))
-        if found is not None and found.directions.shape == (len(found.numbers), n_features):
-            return found
-        return _entries(np.empty(0, np.int64), np.empty((0, n_features)), _STORED)
+    def _read(self, config: RunConfig, n_features: int) -> _Registry:
+        registry = or_none(lambda: _registry_in(self._file(config)))
+        if registry is not None and registry.directions.shape == (
+            len(registry.numbers),
+            n_features,
+        ):
+            return registry
+        return _nothing(n_features)
 
     def _file(self, config: RunConfig) -> Path:
         name = digest_of({"dataset": config.dataset, "model": config.model})
@@ -185,144 +201,147 @@ class ComponentNumbers:
             yield
 
 
+@lru_cache(maxsize=4)  # pages run again and again on the same large arrays
 def numbered(fitted: FittedRun, numbering: Numbering) -> FittedRun:
-    """Return a run as people see it: components and scores turned, with names and numbers.
-
-    The draws of a sampled run stay as they are: they are brought to the components' signs wherever
-    they are shown.
-    """
-    found = replace(fitted, **numbering._asdict())
-    if -1 not in numbering.signs:
-        return found
-    signs = np.array(numbering.signs, dtype=np.float32)
-    turned = fitted.components * signs[:, None]
-    return replace(found, components=turned, scores=fitted.scores * signs)
+    """Return a run as people see it: component j in row j, turned, with its name."""
+    return fitted.arranged(*numbering)
 
 
 def numbered_after(fitted: FittedRun, before: FittedRun | None) -> FittedRun:
     """Return a run whose components keep the numbers and signs of those they are like in another.
 
-    Without another they are counted from 1.
+    Without another they are ordered by explained variance.
     """
-    found = _directions(fitted)
-    old = np.empty((0, found.shape[1])) if before is None else _directions(before)
-    numbers = np.array([] if before is None else before.numbers, np.int64)
-    decided, _, _ = _matched(found, _entries(numbers, old, _STORED), "another")
-    return numbered(fitted, decided)
+    rows = directions(fitted)
+    screen = None if before is None else directions(before)
+    empty = _nothing(rows.shape[1])
+    return numbered(fitted, _as_shown(*_matched(rows, fitted.explained_variance, empty, screen)))
 
 
-def _matched(
-    found: np.ndarray, known: _Known, config: str, *, final: bool = False
-) -> tuple[Numbering, _Known, bool]:
-    """Match the directions (K, D) of a preview, or of the `final` fit, to those that are known.
-
-    Returns
-    -------
-    The numbering, what is known now, and whether that has changed.
-    """
-    cosine = found @ known.directions.T
-    own, theirs = _pairs(np.abs(cosine), ROUGHLY)
-    if final:
-        rest = np.setdiff1d(np.arange(len(found)), own)
-        shown = np.setdiff1d(np.flatnonzero(known.preview == config), theirs)
-        more, others = _pairs(np.abs(cosine[np.ix_(rest, shown)]), 0.0)
-        own, theirs = np.append(own, rest[more]), np.append(theirs, shown[others])
-    numbers, signs = np.zeros(len(found), np.int64), np.ones(len(found), np.int64)
-    numbers[own] = known.numbers[theirs]
-    signs[own] = np.where(cosine[own, theirs] < 0, -1, 1)
-    begun = (known.preview[theirs] != _STORED) & (final | (known.preview[theirs] != config))
-    source = _STORED if final else config
-    previews = known.preview.tolist()
-    for place in theirs[begun].tolist():  # from now on it belongs to what shows it last
-        previews[place] = source
-    if final:
-        known.directions[theirs[begun]] = (found * signs[:, None])[own[begun]]
-    new = np.flatnonzero(numbers == 0)
-    taken = set(known.numbers.tolist())
-    free = (number for number in count(1) if number not in taken)
-    numbers[new] = list(islice(free, len(new)))
-    known = known._replace(preview=np.array(previews, dtype=str))
-    known = known.some(np.argsort(known.preview == config, kind="stable"))  # the newest last
-    known = known.followed_by(_entries(numbers[new], found[new], source))
-    numbering = Numbering(tuple(numbers.tolist()), tuple(signs.tolist()), ("",) * len(found))
-    return numbering, known, bool(len(new) or begun.any())
-
-
-def _pairs(likeness: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return which go together so that they are most alike, at least so much."""
-    from scipy.optimize import linear_sum_assignment
-
-    worth = np.where(likeness >= least, likeness, -1.0)
-    own, theirs = linear_sum_assignment(-worth)
-    alike = worth[own, theirs] >= 0
-    return own[alike], theirs[alike]
-
-
-def _entries(numbers: np.ndarray, directions: np.ndarray, source: str) -> _Known:
-    n = len(numbers)
-    names, sources = np.array([""] * n, dtype=str), np.array([source] * n, dtype=str)
-    return _Known(numbers, directions.astype(np.float32), np.zeros(n, bool), names, sources)
-
-
-def _with_given(
-    decided: Numbering, known: _Known, run: Run, old: set[int]
-) -> tuple[Numbering, _Known]:
-    """Take over the names and signs that a person gave a run before there were registries.
-
-    A new component gets both; one that was known gets the name if it has none. A name that clashes
-    stays with its run alone, as do all that came in a file.
-    """
-    given, names, own = labels(run), known.names.tolist(), []
-    foreign = run.config.imported is not None
-    for number, name, sign in zip(decided.numbers, *given, strict=True):
-        place = known.place_of(number)
-        assert place is not None  # all that were decided are known
-        names[place] = names[place] or ("" if foreign else name)
-        known.turned[place] |= number not in old and sign == -1
-        own.append(name if names[place] != name else "")
-    known = known._replace(names=np.array(names, dtype=str))
-    return decided._replace(names=tuple(own)), known
-
-
-def _as_shown(stored: Numbering, known: _Known) -> Numbering:
-    """Add what the registry says now to what is stored of a run."""
-    places = [known.place_of(number) for number in stored.numbers]
-    turned = [place is not None and bool(known.turned[place]) for place in places]
-    signs = (-s if turn else s for s, turn in zip(stored.signs, turned, strict=True))
-    names = (
-        own or ("" if place is None else str(known.names[place]))
-        for own, place in zip(stored.names, places, strict=True)
-    )
-    return Numbering(stored.numbers, tuple(signs), tuple(names))
-
-
-def _without_old_previews(known: _Known) -> _Known:
-    """Forget the components of all previews but the last few."""
-    sources = list(dict.fromkeys(one for one in known.preview.tolist() if one != _STORED))
-    old = sources[: max(0, len(sources) - PREVIEWS + 1)]
-    return known.some(np.flatnonzero(~np.isin(known.preview, old)))
-
-
-def _directions(fitted: FittedModel) -> np.ndarray:
+def directions(fitted: FittedModel) -> np.ndarray:
     """Return the components (K, D) in data units, at length one."""
     in_data = fitted.preprocessing.directions(fitted.components.T.astype(np.float64)).T
     lengths = np.linalg.norm(in_data, axis=1, keepdims=True)
     return np.asarray(in_data / np.where(lengths > 0, lengths, 1.0))
 
 
-def _stored(run: Run) -> Numbering | None:
-    """Return the numbering in a run's folder; None where there is none, or a damaged one."""
+def likeness(rows: np.ndarray, screen: np.ndarray | None) -> dict[int, tuple[int, int]]:
+    """Return which of the directions (K, D) are on screen (K', D): row to (its row there, sign)."""
+    if screen is None or screen.shape[1] != rows.shape[1]:
+        return {}
+    cosine = rows @ screen.T
+    return {
+        int(k): (int(there), -1 if cosine[k, there] < 0 else 1)
+        for k, there in zip(*_pairs(np.abs(cosine), ROUGHLY), strict=True)
+    }
+
+
+def _matched(
+    rows: np.ndarray, power: np.ndarray, registry: _Registry, screen: np.ndarray | None
+) -> tuple[_Stored, _Registry]:
+    """Give directions (K, D) of this explained variance (K,) places; new ones are registered."""
+    K = len(rows)
+    cosine = rows @ registry.directions.T
+    own, theirs = _pairs(np.abs(cosine), ROUGHLY)
+    on_screen = likeness(rows, screen)
+    signs = np.array([on_screen.get(k, (0, 1))[1] for k in range(K)], np.int64)
+    signs[own] = np.where(cosine[own, theirs] < 0, -1, 1)
+    numbers = np.zeros(K, np.int64)
+    numbers[own] = registry.numbers[theirs]
+    new = np.flatnonzero(numbers == 0)
+    numbers[new] = registry.numbers.max(initial=0) + 1 + np.arange(len(new))
+    places = _places(power, {k: there for k, (there, _) in on_screen.items()})
+    registry = registry.followed_by(numbers[new], rows[new] * signs[new, None])
+    stored = _Stored(tuple(numbers.tolist()), tuple(signs.tolist()), ("",) * K, _from_one(places))
+    return stored, registry
+
+
+def _places(power: np.ndarray, before: dict[int, int]) -> list[int]:
+    """Return the place (K,) of each component, counted from 0: that of before if there is one."""
+    K = len(power)
+    kept = {k: place for k, place in before.items() if place < K}
+    free = iter(sorted(set(range(K)) - set(kept.values())))
+    falling = np.argsort(-power, kind="stable").tolist()
+    rest = sorted((k for k in falling if k not in kept), key=lambda k: before.get(k, np.inf))
+    places = kept | {k: next(free) for k in rest}
+    return [places[k] for k in range(K)]
+
+
+def _from_one(places: Sequence[int] | np.ndarray) -> tuple[int, ...]:
+    return tuple(int(place) + 1 for place in places)
+
+
+def _pairs(values: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return which go together so that they are most alike, at least so much."""
+    from scipy.optimize import linear_sum_assignment
+
+    worth = np.where(values >= least, values, -1.0)
+    own, theirs = linear_sum_assignment(-worth)
+    alike = worth[own, theirs] >= 0
+    return own[alike], theirs[alike]
+
+
+def _nothing(n_features: int) -> _Registry:
+    none = np.empty(0, np.int64)
+    return _Registry(none, np.empty((0, n_features)), none.astype(bool), none.astype(str))
+
+
+def _registry_in(file: Path) -> _Registry:
+    arrays = read_numbered(file, "The numbers of components")
+    return _Registry(*(arrays[name] for name in _Registry._fields))
+
+
+def _with_labels(
+    stored: _Stored, registry: _Registry, run: Run, old: set[int]
+) -> tuple[_Stored, _Registry]:
+    """Take over the names and signs that a person gave a run before there were registries.
+
+    A new component gets both; one that was registered gets the name if it has none. A name that
+    clashes stays with its run alone, as do all that came in a file.
+    """
+    names, kept = registry.names.tolist(), []
+    foreign = run.config.imported is not None
+    for number, name, sign in zip(stored.numbers, *labels(run), strict=True):
+        place = registry.place_of(number)
+        assert place is not None  # all that were matched are registered
+        names[place] = names[place] or ("" if foreign else name)
+        registry.turned[place] |= number not in old and sign == -1
+        kept.append(name if names[place] != name else "")
+    return stored._replace(names=tuple(kept)), registry._replace(names=np.array(names, dtype=str))
+
+
+def _as_shown(stored: _Stored, registry: _Registry) -> Numbering:
+    """Add what the registry says now to what is stored of a run."""
+    order = tuple(int(row) for row in np.argsort(stored.places))
+    signs, names = [], []
+    for row in order:
+        place = registry.place_of(stored.numbers[row])
+        turned = place is not None and bool(registry.turned[place])
+        signs.append(-stored.signs[row] if turned else stored.signs[row])
+        names.append(stored.names[row] or ("" if place is None else str(registry.names[place])))
+    return Numbering(order, tuple(signs), tuple(names))
+
+
+def _stored(run: Run) -> _Stored | None:
+    """Return what a run's folder has; None where there is nothing, or something damaged.
+
+    A run that was numbered with gaps, when numbers were those of the registry, keeps that order.
+    """
     try:
         kept = read_json(run.path / FILE, f"The numbers of fit {run.id}", "numbers")
         numbers = tuple(int(number) for number in kept["numbers"])
         signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
         names = tuple(str(name)[:NAME_LENGTH] for name in kept["names"])
+        ranks = np.argsort(np.argsort(numbers)) + 1
+        places = tuple(int(place) for place in kept.get("places", ranks))
     except Exception:  # a damaged file fails in as many ways as there are types
         return None
-    whole = len(set(numbers)) == len(signs) == len(names) == len(run.fitted.components)
-    return Numbering(numbers, signs, names) if whole and min(numbers, default=1) > 0 else None
+    K = len(run.fitted.components)
+    whole = len(set(numbers)) == len(signs) == len(names) == K and min(numbers, default=1) > 0
+    whole &= sorted(places) == list(range(1, K + 1))
+    return _Stored(numbers, signs, names, places) if whole else None
 
 
-def _store(run: Run, numbering: Numbering) -> None:
+def _store(run: Run, stored: _Stored) -> None:
     with lock.held(run.path):
-        write_json(run.path / FILE, numbering._asdict(), f"The numbers of fit {run.id}")
+        write_json(run.path / FILE, stored._asdict(), f"The numbers of fit {run.id}")

@@ -12,7 +12,7 @@ from appca.jobs.folder import JobFolder
 from appca.jobs.worker import work
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
-from appca.runs.labels import labels, rename
+from appca.runs.labels import Labels, labels, put
 from appca.runs.store import MOST_HELD, RunStore
 from appca.storage.errors import InputError
 from tests.faults.test_writing import fill
@@ -60,7 +60,7 @@ def test_moves_of_the_slider_are_shown_from_memory_and_stored_once_there_is_room
     assert [run.is_held for run in held] == [True, True]
 
     looked_at = store.get(next(run.id for run in held if run.config.k == 6))
-    rename(looked_at, 0, "slope")
+    put(looked_at, Labels(("slope", *[""] * 5), (1,) * 6))
     assert labels(looked_at).names[0] == "slope"
     healthy(go(app, "export"))
 
@@ -104,7 +104,8 @@ def test_memory_holds_the_newest_runs_only_and_they_can_be_renamed_and_deleted(d
     assert {run.id for run in store.list()} == {run.id for run in runs[2:]}
     last = runs[-1]
     assert store.rename(last.id, "mine").name == "mine"
-    rename(last, 0, "slope")
+    K = len(last.fitted.components)
+    put(last, Labels(("slope", *[""] * (K - 1)), (1,) * K))
     assert store.settle(last).is_held, "there is still no room"
     store.delete(last.id)
     assert store.get(last.id) is None

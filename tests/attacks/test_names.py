@@ -15,7 +15,7 @@ from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
-from appca.runs.labels import rename
+from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
 from tests.ui.conftest import go, healthy, start  # noqa: F401
 
@@ -122,7 +122,7 @@ def hostile_home(part: Dataset) -> str:
         config = RunConfig(data.digest, {"scale": "feature"}, "aPPCA", sizes)
         run = RunStore(home()).save(config, fit_run(data, config), title)
     for k, name in enumerate((HOSTILE[1], HOSTILE[3][:40], HOSTILE[7])):
-        rename(run, k, name)
+        ComponentNumbers(home()).rename(run, k, name)
     SelectionStore(home()).save(data.digest, HOSTILE[0], np.arange(n) < 20)
     return run.id
 

@@ -110,7 +110,7 @@ def test_a_new_scene_keeps_selection_and_moves_points_to_its_panels(page):
     page.evaluate("load('six').then(canvas.update)")
     said = settle(page)
     assert (said["panels"], said["selected"]) == ("15", "3")
-    assert page.evaluate("canvas.stage.views[0].layout.panels.at(-1).name") == "{5,9}"
+    assert page.evaluate("canvas.stage.views[0].layout.panels.at(-1).name") == "{5,6}"
     page.evaluate("load('two').then(canvas.update)")
     assert settle(page)["panels"] == "10"
 

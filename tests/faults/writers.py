@@ -82,7 +82,8 @@ def _run(home: Path) -> int | None:
 def _label(home: Path, version: int) -> None:
     store = RunStore(home)
     run = store.get(RUN.id) or store.save(RUN, result())
-    labels.rename(run, 0, f"{version}")
+    K = len(run.fitted.components)
+    labels.put(run, labels.Labels((f"{version}", *[""] * (K - 1)), (1,) * K))
 
 
 def _labels(home: Path) -> int | None:

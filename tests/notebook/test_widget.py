@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 import appca
+from appca.runs.numbering import directions, likeness
 
 pytest.importorskip("anywidget", reason="the extra notebook brings it")
 X = np.asarray(load_wine().data / load_wine().data.std(axis=0))
@@ -41,12 +42,11 @@ def test_a_selection_is_rows_or_a_mask_and_is_told_once(model):
 def test_components_that_are_alike_keep_their_numbers(model):
     widget = appca.explore(model, X, labels=pd.Series(y, name="kind"))
     assert next(iter(widget._scene["meta"]["colourings"])) == "label:kind"
-    before, numbers = widget.run.components, widget.run.numbers
+    before = widget.run
     widget.model = fitted(5)
-    after = widget.run
-    for number, direction in zip(numbers, before, strict=True):
-        if number in after.numbers:
-            assert after.components[after.numbers.index(number)] @ direction > 0.6
+    pairs = likeness(directions(before), directions(widget.run))
+    assert pairs
+    assert all(pair == (k, 1) for k, pair in pairs.items())
     widget.model = model
     assert len(widget._scene["buffers"]["components"]) == 2 * len(X)
     known = widget.run

@@ -7,7 +7,7 @@ from appca.data.sources.builtin import load
 from appca.runs import labels
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run, project
-from appca.runs.numbering import Numbering, numbered
+from appca.runs.numbering import ComponentNumbers, Numbering, numbered
 from appca.runs.store import RunStore
 from appca.storage.errors import InputError
 
@@ -23,18 +23,13 @@ def run(tmp_path):
 def test_a_run_nobody_labelled_has_no_names_and_the_signs_of_the_fit(run):
     found = labels.labels(run)
     assert found == labels.Labels(("", "", ""), (1, 1, 1))
-    seen = numbered(run.fitted, Numbering((1, 2, 3), found.signs, found.names))
+    seen = numbered(run.fitted, Numbering((0, 1, 2), found.signs, found.names))
     assert seen.scores is run.fitted.scores
 
 
 def test_names_and_signs_come_back_from_the_disk(run):
-    labels.rename(run, 1, "  strong \n  colour ")
-    labels.flip(run, 2)
-    labels.flip(run, 0)
-    labels.flip(run, 0)
-    found = labels.labels(run)
-    assert found == labels.Labels(("", "strong colour", ""), (1, 1, -1))
-    assert labels.rename(run, 1, "").names == ("", "", "")
+    labels.put(run, labels.Labels(("", "  strong \n  colour ", ""), (1, 1, -1)))
+    assert labels.labels(run) == labels.Labels(("", "strong colour", ""), (1, 1, -1))
     assert sorted(path.name for path in run.path.iterdir()) == [
         "arrays.npz",
         "config.json",
@@ -44,8 +39,7 @@ def test_names_and_signs_come_back_from_the_disk(run):
 
 def test_turning_a_component_turns_its_scores_and_keeps_every_reconstruction(run):
     before = run.fitted
-    given = labels.flip(run, 1)
-    after = numbered(before, Numbering((1, 2, 3), given.signs, given.names))
+    after = numbered(before, Numbering((0, 1, 2), (1, -1, 1), ("", "", "")))
     np.testing.assert_array_equal(after.components[1], -before.components[1])
     np.testing.assert_array_equal(after.scores[:, [0, 2]], before.scores[:, [0, 2]])
     assert np.abs(after.scores[:, 1] - before.scores[:, 1]).max() > 1
@@ -60,7 +54,6 @@ def test_turning_a_component_turns_its_scores_and_keeps_every_reconstruction(run
 def test_a_damaged_or_foreign_file_counts_as_no_labels(run, text):
     (run.path / labels.FILE).write_text(text, encoding="utf-8")
     assert labels.labels(run) == labels.Labels(("", "", ""), (1, 1, 1))
-    assert labels.rename(run, 0, "a").names == ("a", "", "")
 
 
 def test_a_name_for_a_run_that_is_gone_is_refused_in_a_sentence(run, tmp_path):
@@ -69,5 +62,5 @@ def test_a_name_for_a_run_that_is_gone_is_refused_in_a_sentence(run, tmp_path):
     kept = run.path / "arrays.npz"
     RunStore(tmp_path).delete(run.id)
     with pytest.raises(InputError, match="cannot be read"):
-        labels.rename(run, 0, "a")
+        ComponentNumbers(tmp_path).rename(run, 0, "a")
     assert not kept.exists()

@@ -14,7 +14,8 @@ from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
-from appca.runs.labels import flip, labels, rename
+from appca.runs.labels import labels
+from appca.runs.numbering import ComponentNumbers
 from appca.runs.session import CONTENTS, Session, pack, unpack
 from appca.runs.store import Run, RunStore
 from appca.storage.errors import InputError
@@ -37,8 +38,8 @@ def home(dataset, tmp_path_factory) -> Path:
     for i, parameters in enumerate(PARAMETERS):
         config = RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", parameters)
         run = RunStore(folder).save(config, fit_run(dataset, config), "my run" if i else None)
-        rename(run, 1, "slant =1+1")
-        flip(run, 2)
+        ComponentNumbers(folder).rename(run, 1, "slant =1+1")
+        ComponentNumbers(folder).flip(run, 2)
     return folder
 
 
@@ -116,7 +117,7 @@ def test_packing_what_was_unpacked_gives_the_same_file(session, content, tmp_pat
 def test_what_is_there_already_stays(content, session, tmp_path):
     first = unpack("my.appca", io.BytesIO(content), tmp_path)
     run = RunStore(tmp_path).rename(first.runs[0], "mine")
-    rename(run, 1, "width")
+    ComponentNumbers(tmp_path).rename(run, 1, "width")
     other = np.arange(80) == 70
     SelectionStore(tmp_path).save(first.dataset, "few", other)
     second = unpack("my.appca", io.BytesIO(content), tmp_path)

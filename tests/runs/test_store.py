@@ -96,8 +96,9 @@ def test_saving_a_run_again_keeps_its_arrays_and_makes_it_the_newest(store):
 def test_a_run_of_the_sliders_that_somebody_worked_on_stays(store, monkeypatch):
     monkeypatch.setattr(store_module, "LIVE_RUNS_KEPT", 3)
     named, turned, plain = (store.save(seeded(i), result_of(i), origin="live") for i in range(3))
-    labels.rename(named, 1, "slant")
-    labels.flip(turned, 0)
+    K = len(named.fitted.components)
+    labels.put(named, labels.Labels(("", "slant", *[""] * (K - 2)), (1,) * K))
+    labels.put(turned, labels.Labels(("",) * K, (-1, *[1] * (K - 1))))
     for seed in range(3, 7):
         store.save(seeded(seed), result_of(seed), origin="live")
     assert labels.labels(store.get(named.id)).names[1] == "slant"
@@ -199,7 +200,8 @@ def test_bytes_that_rot_inside_the_file_are_noticed_when_they_are_read_and_are_r
 
 def test_names_that_were_given_outlive_damaged_arrays(store):
     run = store.save(CONFIG, result_of(), name="hours of work")
-    labels.rename(run, 0, "left stroke")
+    K = len(run.fitted.components)
+    labels.put(run, labels.Labels(("left stroke", *[""] * (K - 1)), (1,) * K))
     (run.path / "arrays.npz").write_bytes(b"x" * (run.path / "arrays.npz").stat().st_size)
     store.drop_arrays(run.id)
     assert store.get(run.id) is None

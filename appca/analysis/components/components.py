@@ -19,18 +19,13 @@ def own_name(model: FittedModel, k: int) -> str:
     return model.names[k] if model.names else ""
 
 
-def number_of(model: FittedModel, k: int) -> int:
-    """Return the number under which people know component k, counted from 0."""
-    return model.numbers[k] if model.numbers else k + 1
-
-
 def name_of(model: FittedModel, k: int) -> str:
     """Return what component k, counted from 0, is called: "component 3" or "3 · slant".
 
     The number stays, because subspaces and sign cells are named by numbers.
     """
-    own, number = own_name(model, k), number_of(model, k)
-    return f"{number} · {own}" if own else f"component {number}"
+    own = own_name(model, k)
+    return f"{k + 1} · {own}" if own else f"component {k + 1}"
 
 
 def in_data_space(model: FittedModel) -> np.ndarray:

@@ -89,17 +89,8 @@ def opens_in_pair_view(active: np.ndarray) -> bool:
     return bool(active.sum(axis=1).max() > 2 and coverage(active) < 0.5)
 
 
-def title(components: tuple[int, ...], numbers: tuple[int, ...] = ()) -> str:
-    """Name of a subspace for people: "{1,3}"; "none" without any component.
-
-    Parameters
-    ----------
-    components : tuple of int
-        Counted from 0.
-    numbers : tuple of int
-        Under which people know the components; () counts them from 1.
-    """
+def title(components: tuple[int, ...]) -> str:
+    """Name of a subspace of components, counted from 0, for people: "{1,3}"; "none" of none."""
     if not components:
         return "none"
-    known = sorted(numbers[k] if numbers else k + 1 for k in components)
-    return "{" + ",".join(map(str, known)) + "}"
+    return "{" + ",".join(str(k + 1) for k in sorted(components)) + "}"

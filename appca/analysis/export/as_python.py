@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from keyword import iskeyword
 from pathlib import PurePath
-from textwrap import fill
 from typing import Any, NamedTuple
 
 from appca.data.dataset import Dataset
@@ -28,7 +27,7 @@ class Recipe(NamedTuple):
     threads: int  # of BLAS
     log_likelihood: float  # of the run, nats
     imported: bool = False  # it came in a file: nobody here knows that these settings make it
-    numbers: tuple[int, ...] = ()  # of the components in the app; () counts from 1
+    order: tuple[int, ...] = ()  # the row, from 0, that each component has after the fit; () as is
     signs: tuple[int, ...] = ()  # -1 where the app shows a component turned round; () turns none
 
 
@@ -64,10 +63,6 @@ def _heading(dataset: Dataset, recipe: Recipe) -> str:
         if not recipe.imported
         else "# It came in a session file; fitted anew by its settings, the numbers may be others."
     )
-    known = ", ".join(map(str, recipe.numbers))
-    if recipe.numbers and recipe.numbers != tuple(range(1, len(recipe.numbers) + 1)):
-        known = f"The app calls its components {known}, in this order."
-        same += "\n" + fill(known, WIDTH, initial_indent="# ", subsequent_indent="# ")
     return f"# Fit {recipe.run}: {recipe.title}, of {name}.\n{same}"
 
 
@@ -219,15 +214,22 @@ def _described(recipe: Recipe) -> str:
 
 
 def _arrays(recipe: Recipe) -> str:
-    signs = ", ".join(map(str, recipe.signs))
-    turned = (
-        f"signs = np.array([{signs}], np.float32)  # as the app shows the components\n"
-        "components, scores = components * signs[:, None], scores * signs\n"
+    order = list(recipe.order)
+    plain = order == sorted(order) and -1 not in recipe.signs
+    shown = (
+        f"order = {order}  # as the app shows the components\n"
+        f"signs = np.array({list(recipe.signs)}, np.float32)\n"
+        "model.reorder(order, signs)\n"
+        "found = found._replace(\n"
+        "    scores=found.scores[:, order] * signs + 0.0,  # no -0.0\n"
+        "    active=found.active[:, order],\n"
+        "    inclusion=found.inclusion[:, order],\n"
+        ")\n"
     )
     return (
+        f"{'' if plain else shown}"
         "components, mean = model.components_, model.mean_\n"
         "scores, active = found.scores.astype(np.float32), found.active\n"
-        f"{turned if -1 in recipe.signs else ''}"
         f"print(found.log_likelihood.sum(), 'nats; the fit had {recipe.log_likelihood!r}')"
     )
 

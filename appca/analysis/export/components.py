@@ -34,10 +34,8 @@ def component_table(
     import pandas as pd
 
     table: dict[str, object] = {FEATURE: feature_names(dataset), MEAN: patterns.mean}
-    names = headings(fitted, columns)
-    for k in np.argsort(fitted.numbers) if fitted.numbers else range(len(names)):
-        name = names[k]
-        table[f"{name} (component)" if name in (FEATURE, MEAN) else name] = patterns.components[k]
+    for name, weights in zip(headings(fitted, columns), patterns.components, strict=True):
+        table[f"{name} (component)" if name in (FEATURE, MEAN) else name] = weights
     return pd.DataFrame(table)
 
 

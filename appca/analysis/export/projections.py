@@ -52,11 +52,10 @@ def projection_table(
     Returns
     -------
     DataFrame
-        Columns `id`, the labels, `subspace`, `component_1` and so on by the numbers that the run
-        has, or their names (scores, zero where the component is not used), if wanted `inclusion_1`
-        and so on (probability that the row uses the component), `membership` (probability of the
-        row's set of components), `reconstruction_error` (mean square a feature) and
-        `log_likelihood` (nats). Components stand in the order of their numbers.
+        Columns `id`, the labels, `subspace`, `component_1` and so on, or their names (scores, zero
+        where the component is not used), if wanted `inclusion_1` and so on (probability that the
+        row uses the component), `membership` (probability of the row's set of components),
+        `reconstruction_error` (mean square a feature) and `log_likelihood` (nats).
     """
     import pandas as pd
 
@@ -72,21 +71,15 @@ def projection_table(
 
 def headings(found: DescribedRows, columns: Columns = USUAL) -> list[str]:
     """Return the heading of each component's column; two of one name get their numbers, too."""
-    known = _numbers(found)
-    usual, k = [f"component_{number}" for number in known], len(known)
+    k = found.scores.shape[1]
+    usual = [f"component_{i + 1}" for i in range(k)]
     if not columns.named or not isinstance(found, FittedRun):
         return usual
     own = [own_name(found, i) for i in range(k)]
-    taken = {*_OTHERS, *usual, *(f"inclusion_{number}" for number in known)}
+    taken = {*_OTHERS, *usual, *(f"inclusion_{i + 1}" for i in range(k))}
     plain = [bool(own[i]) and own.count(own[i]) == 1 and own[i] not in taken for i in range(k)]
     numbered = [f"{own[i]} ({usual[i]})" if own[i] else usual[i] for i in range(k)]
     return [own[i] if plain[i] else numbered[i] for i in range(k)]
-
-
-def _numbers(found: DescribedRows) -> tuple[int, ...]:
-    """Return the numbers under which people know the components, in the order of the scores."""
-    own = found.numbers if isinstance(found, FittedRun) else ()
-    return own or tuple(range(1, found.scores.shape[1] + 1))
 
 
 def csv_bytes(table: "pd.DataFrame") -> bytes:
@@ -163,15 +156,14 @@ def neutral(text: object) -> str:
 def _results(found: DescribedRows, rows: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
     scores = found.scores[rows]
     sure = found.inclusion[rows] if columns.inclusion else np.empty((len(rows), 0))
-    names, known = np.empty(len(rows), dtype=object), _numbers(found)
-    heads, order = headings(found, columns), np.argsort(known)
+    names = np.empty(len(rows), dtype=object)
     if len(rows):
         for subspace in ranked(found.active[rows]):
-            names[subspace.rows] = title(subspace.components, known)
+            names[subspace.rows] = title(subspace.components)
     return {
         "subspace": names,
-        **{heads[k]: scores[:, k] for k in order},
-        **{f"inclusion_{known[k]}": sure[:, k] for k in order if columns.inclusion},
+        **dict(zip(headings(found, columns), scores.T, strict=True)),
+        **{f"inclusion_{k + 1}": one for k, one in enumerate(sure.T)},
         "membership": found.membership[rows],
         "reconstruction_error": found.error[rows],
         "log_likelihood": found.log_likelihood_rows[rows],

@@ -205,7 +205,7 @@ def _uses(fitted: FittedRun, mask: np.ndarray) -> Iterator[GroupDifference]:
     for k in range(active.shape[1]):
         if not active[:, k].all():
             yield _share("use", f"use of {name_of(fitted, k)}", active[:, k], mask)
-    subspaces = subspace_column(active, fitted.numbers)
+    subspaces = subspace_column(active)
     names = subspaces.names or ()
     if len(names) > 1:
         for code, name in enumerate(names[:MOST_CLASSES]):  # the fullest come first

@@ -68,7 +68,7 @@ def column_of(dataset: Dataset, fitted: FittedRun, key: str) -> RowValues:
     if kind == "label":
         return label_column(rest, dataset.labels[rest])
     if kind == "subspace":
-        return subspace_column(fitted.active, fitted.numbers)
+        return subspace_column(fitted.active)
     if kind == "score":
         k = int(rest)
         scores = np.where(fitted.active[:, k], fitted.scores[:, k], np.nan)
@@ -111,13 +111,13 @@ def label_column(name: str, values: np.ndarray) -> RowValues:
     return RowValues(name, values)
 
 
-def subspace_column(active: np.ndarray, numbers: tuple[int, ...] = ()) -> RowValues:
+def subspace_column(active: np.ndarray) -> RowValues:
     """Return which subspace each row lies in, the fullest first."""
     groups = ranked(active)
     codes = np.empty(len(active), dtype=np.int64)
     for number, group in enumerate(groups):
         codes[group.rows] = number
-    return RowValues("subspace", codes, tuple(title(group.components, numbers) for group in groups))
+    return RowValues("subspace", codes, tuple(title(group.components) for group in groups))
 
 
 def matching(column: RowValues, relation: str, value: float | Sequence[str]) -> np.ndarray:

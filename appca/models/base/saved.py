@@ -2,6 +2,7 @@
 
 import copy
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -10,7 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from appca.models.algebra.gaussian import Array
+from appca.models.base.order import POSTERIOR, arranged
 from appca.storage import atomic, packed
+from appca.storage.errors import InputError
 from appca.storage.formats import numbered
 
 ESTIMATOR = "estimator.json"  # the text that makes an NPZ file one of a saved estimator
@@ -58,6 +61,42 @@ class Saved(BaseEstimator):  # type: ignore[misc]
             value = arrays[name[:-1]]
             setattr(self, name, value.item() if value.ndim == 0 else value)
         self.n_features_in_ = self.components_.shape[1]
+        return self
+
+    def reorder(self, order: Sequence[int], signs: Sequence[int] | None = None) -> Self:
+        """Put the components into another order and turn some of them round; return the estimator.
+
+        Queries about rows answer in the new order. What the model says of a row stays the same.
+
+        Parameters
+        ----------
+        order : sequence of int, length K
+            Component ``order[j]``, counted from 0, becomes row j of `components_`.
+        signs : sequence of int, length K, optional
+            -1 turns the component that becomes row j round, and with it its scores.
+
+        Raises
+        ------
+        InputError
+            When `order` is no permutation of 0 to K - 1, or `signs` has anything but K times 1
+            or -1.
+        """
+        K = len(self.fitted_arrays()["components"])
+        places = [int(row) for row in order]
+        turned = [1] * K if signs is None else [int(sign) for sign in signs]
+        if sorted(places) != list(range(K)) or len(turned) != K or not set(turned) <= {1, -1}:
+            msg = (
+                f"order must have each number from 0 to {K - 1} once, and signs {K} times 1 or -1; "
+                f"got {places!r:.60} and {turned!r:.60}."
+            )
+            raise InputError(msg)
+        draws = getattr(self, "posterior_", None)
+        self.restore(arranged(self.fitted_arrays(), places, turned))
+        if draws is not None:
+            every = {POSTERIOR + name: values for name, values in draws.items()}
+            moved = arranged(every, places, turned)
+            self.posterior_ = {name.removeprefix(POSTERIOR): a for name, a in moved.items()}
+        self.__dict__.pop("_stepwise", None)
         return self
 
     def save(self, path: Path | str) -> None:

@@ -75,12 +75,10 @@ def popularity_bars(
     shares: np.ndarray,
     components: Sequence[str],
     even: float | None = None,
-    numbers: Sequence[int] = (),
 ) -> go.Figure:
     """Draw the share (K,) of the rows that use each component, the most popular first.
 
-    `even`, the share if all were equally popular, is a dashed line; components are counted from 1
-    without `numbers`.
+    `even`, the share if all were equally popular, is a dashed line.
     """
     order = np.argsort(-shares, kind="stable")
     figure = go.Figure(
@@ -105,24 +103,22 @@ def popularity_bars(
         xaxis={
             "title": "component, most popular first",
             "showgrid": False,
-            **_ticks([numbers[k] if numbers else k + 1 for k in order.tolist()]),
+            **_ticks((order + 1).tolist()),
         },
         yaxis={"title": "share of the rows", "tickformat": ".0%", "rangemode": "tozero"},
     )
 
 
 def popularity_map(
-    shares: np.ndarray, names: Sequence[str], numbers: Sequence[int], components: Sequence[str]
+    shares: np.ndarray, names: Sequence[str], components: Sequence[str]
 ) -> go.Figure:
-    """Draw the share (C, K) of each class's rows that use each component as a heat map.
-
-    `numbers` and `components`, their names, are in the order drawn.
-    """
+    """Draw the share (C, K) of each class's rows that use each component as a heat map."""
+    numbers = range(1, len(components) + 1)
     height = float(np.clip(TALLEST / len(names), NARROWEST, LINE)) * len(names)
     figure = go.Figure(
         go.Heatmap(
             z=shares,
-            x=np.arange(1, len(numbers) + 1),
+            x=list(numbers),
             y=np.arange(len(names)),
             zmin=0,
             zmax=1,

@@ -8,8 +8,6 @@ from appca.analysis.components.components import in_data_space
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
-from appca.runs.home import home
-from appca.runs.numbering import ComponentNumbers, numbered
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 from appca.ui.check import compare_choice
@@ -20,7 +18,7 @@ from appca.ui.parts.answers import answer, numbers
 from appca.ui.parts.selection_tools import select_button
 from appca.ui.parts.text import markdown
 from appca.ui.session.caching import by_key
-from appca.ui.session.fitting import Shown
+from appca.ui.session.fitting import Shown, of_run
 
 HEIGHT = 460  # pixels of a picture
 
@@ -34,9 +32,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
             answer("What would you like to compare with?")
         return
     try:
-        numbering = ComponentNumbers(home()).of_run(other)
-        fitted = numbered(other.fitted, numbering)
-        second = Shown(other.config, fitted, other.info, other, numbering.key)
+        second = of_run(other)
     except InputError as error:
         st.error(markdown(str(error)))
         return

@@ -7,7 +7,6 @@ from appca.analysis.components.components import (
     common,
     extremes,
     name_of,
-    number_of,
     own_name,
     patterns,
 )
@@ -40,19 +39,19 @@ def body(dataset: Dataset, shown: Shown) -> None:
     if damage:
         st.warning(markdown(damage))
     fitted = shown.fitted
-    order = np.argsort([number_of(fitted, k) for k in range(len(fitted.components))]).tolist()
+    total = len(fitted.components)
     shares = kept(f"shares-{shown.key}", lambda: variance_shares(fitted))
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(
-            f"**{counted(len(order), 'component')} explain{'s' if len(order) == 1 else ''} "
+            f"**{counted(total, 'component')} explain{'s' if total == 1 else ''} "
             f"{percent(float(shares.sum()))} of the variance.** Click a name to change it, or an "
             "end to select its rows.",
             width="content",
         )
         with st.popover("Save", icon=":material/download:", key="save-components"):
             component_buttons(dataset, shown)
-    first = first_of_page(len(order), PAGE, f"components-{shown.config.id}")
-    cards = "".join(_card(dataset, shown, k) for k in order[first : first + PAGE])
+    first = first_of_page(total, PAGE, f"components-{shown.config.id}")
+    cards = "".join(_card(dataset, shown, k) for k in range(first, min(first + PAGE, total)))
     acts.acting(
         tag("div", cards, "ca-gallery"),
         "gallery",
@@ -66,7 +65,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
 
 def _card(dataset: Dataset, shown: Shown, k: int) -> str:
     fitted = shown.fitted
-    number, title = number_of(fitted, k), name_of(fitted, k)
+    number, title = k + 1, name_of(fitted, k)
     shares = kept(f"shares-{shown.key}", lambda: variance_shares(fitted))
     meant = kept(f"meant-{shown.key}", lambda: goes_with(dataset, fitted.scores))[k]
     numbers = tag("b", percent(shares[k], 1)) + " of variance"

@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.components import sharing
-from appca.analysis.components.components import name_of, number_of
+from appca.analysis.components.components import name_of
 from appca.analysis.components.sharing import Sharing
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
@@ -25,10 +25,8 @@ def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the answer in a sentence and the share of each class that uses each component."""
     fitted = shown.fitted
     classes = class_choice.choose(dataset, "sharing")
-    order = np.argsort([number_of(fitted, k) for k in range(len(fitted.components))])
-    numbers = [number_of(fitted, k) for k in order.tolist()]
-    named = [name_of(fitted, k) for k in order.tolist()]
-    active = fitted.active[:, order]
+    active = fitted.active
+    named = [name_of(fitted, k) for k in range(active.shape[1])]
     if classes is None:
         used = sharing.popularity(active)
         most = int(used.argmax())
@@ -36,12 +34,12 @@ def body(dataset: Dataset, shown: Shown) -> None:
             f"**{markdown(named[most].capitalize())} is used most: by {percent(used[most])} of "
             "rows.** With a column of classes this shows what they share."
         )
-        chart(popularity_bars(used, named, numbers=numbers), "sharing_bars")
+        chart(popularity_bars(used, named), "sharing_bars")
         return
     shares = sharing.popularity_by_class(active, classes.codes, len(classes.names))
     found = sharing.sharing(active, classes.codes, len(classes.names))
     st.markdown(sentence(shown, found, shares, named, classes))
-    chart(popularity_map(shares, classes.names, numbers, named), "sharing_map")
+    chart(popularity_map(shares, classes.names, named), "sharing_map")
     st.caption("Colour: the share of each class that uses the component.")
 
 

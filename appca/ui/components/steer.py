@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import in_data_space, number_of, own_name
+from appca.analysis.components.components import in_data_space, own_name
 from appca.analysis.components.steering import Steering, fullest_pair, steering
 from appca.data.dataset import Dataset
 from appca.plots.components.components import component_image, data_uri
@@ -47,35 +47,33 @@ def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
     """Return what the browser needs of a fit, whatever row is started from."""
     fitted = shown.fitted
     found = steering(fitted, None if dataset.image_shape else MOST_COLUMNS)
-    order = np.argsort([number_of(fitted, k) for k in range(len(fitted.components))])
     drawn = _pictures(dataset, shown)
     parts = [
         {
-            "number": number_of(fitted, k),
+            "number": k + 1,
             "name": own_name(fitted, k),
             "picture": drawn[k] if drawn else None,
             "reach": float(found.reach[k]),
         }
-        for k in order.tolist()
+        for k in range(len(fitted.components))
     ]
     return {
         "parts": parts,
         "average": _packed(found.average),
-        "patterns": _packed(found.patterns[order]),
+        "patterns": _packed(found.patterns),
         "image": _image(dataset),
         "columns": [] if dataset.image_shape else _columns(dataset, found),
-        "pair": [int(np.flatnonzero(order == k)[0]) for k in fullest_pair(fitted.active)],
-        "cloud": _cloud(dataset, shown, order),
+        "pair": list(map(int, fullest_pair(fitted.active))),
+        "cloud": _cloud(dataset, shown),
     }
 
 
 def _start(dataset: Dataset, shown: Shown, row: int | None) -> dict[str, Any]:
     fitted = shown.fitted
-    order = np.argsort([number_of(fitted, k) for k in range(len(fitted.components))])
     if row is None:
-        start = [0.0] * len(order)
+        start = [0.0] * len(fitted.components)
         return {"id": f"{shown.key} average", "start": start, "from": "the average", "given": None}
-    start = np.where(fitted.active[row], fitted.scores[row], 0.0)[order].tolist()
+    start = np.where(fitted.active[row], fitted.scores[row], 0.0).tolist()
     given = pictures.strip(dataset, np.array([row])) if dataset.image_shape else None
     name = str(dataset.ids[row])
     return {"id": f"{shown.key} {row}", "start": start, "from": name, "given": given}
@@ -118,10 +116,10 @@ def _pictures(dataset: Dataset, shown: Shown) -> list[str]:
     ]
 
 
-def _cloud(dataset: Dataset, shown: Shown, order: np.ndarray) -> dict[str, Any]:
+def _cloud(dataset: Dataset, shown: Shown) -> dict[str, Any]:
     """Return the scores of a fair sample of rows, zero where a component is not used."""
     rows = np.random.default_rng(0).permutation(dataset.n_rows)[:MOST_DOTS]
-    scores = np.where(shown.fitted.active[rows], shown.fitted.scores[rows], 0.0)[:, order]
+    scores = np.where(shown.fitted.active[rows], shown.fitted.scores[rows], 0.0)
     found = dataset.class_column
     codes = np.zeros(len(rows), np.uint8)
     colours = [NEUTRAL]

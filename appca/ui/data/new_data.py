@@ -13,7 +13,7 @@ from appca.data.dataset import Dataset
 from appca.runs.fit import project
 from appca.runs.home import home
 from appca.runs.new_data import is_quick, keep_rows, key_of, stored
-from appca.runs.numbering import ComponentNumbers, numbered
+from appca.runs.numbering import numbered
 from appca.storage.wording import counted
 from appca.ui.data import new_data_intake, new_data_pictures
 from appca.ui.explore import point, row_table
@@ -68,8 +68,8 @@ def described(shown: Shown, new: Dataset) -> DescribedData | None:
     if found is None:
         _wait_or_offer(shown, new, key)
         return None
-    known = ComponentNumbers(home()).of_run(run)
-    return DescribedData(new, numbered(run.fitted.with_rows(found), known), f"{key}-{known.key}")
+    seen = numbered(run.fitted.with_rows(found), shown.numbering)
+    return DescribedData(new, seen, f"{key}-{shown.numbering.key}")
 
 
 def verdict_of(shown: Shown, seen: DescribedData) -> NewRowsVerdict:

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import number_of, own_name, patterns
+from appca.analysis.components.components import own_name, patterns
 from appca.analysis.explore.projection import explained_share, variance_shares
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
@@ -26,16 +26,15 @@ PAGE = 20  # components at a time
 
 
 def listing(dataset: Dataset, shown: Shown) -> None:
-    """Draw the list, in the order of the numbers."""
+    """Draw the list."""
     fitted = shown.fitted
     total = len(fitted.components)
     whole = percent(explained_share(fitted), 1)
     st.caption(f"{counted(total, 'component')}, {whole} of the variance")
-    order = sorted(range(total), key=lambda k: number_of(fitted, k))
     first = first_of_page(total, PAGE, f"drawer-components-{state.config().id}")
     cards = _cards(shown.key, dataset, fitted)
     with st.container(key="drawer_components"):
-        for k in order[first : first + PAGE]:
+        for k in range(first, min(first + PAGE, total)):
             _component(dataset, shown, k, *cards[k])
     vae.note(shown)
 
@@ -50,7 +49,7 @@ def pictures(dataset: Dataset, fitted: FittedRun) -> list[tuple[str, str]]:
         picture = ""
         if dataset.image_shape is not None:
             source = data_uri(component_image(pattern, dataset.image_shape))
-            picture = tag("img", "", src=source, alt=f"Component {number_of(fitted, k)}")
+            picture = tag("img", "", src=source, alt=f"Component {k + 1}")
         bar = tag("div", tag("div", "", style=f"width:{share / largest:.0%}"), "ca-track")
         weights = "" if picture else loadings(pattern, dataset.feature_names)
         line = tag("div", bar + tag("span", percent(share, 1)), "ca-bar-share")
@@ -62,7 +61,7 @@ _cards = by_key(32)(pictures)
 
 
 def _component(dataset: Dataset, shown: Shown, k: int, picture: str, bars: str) -> None:
-    number, users = number_of(shown.fitted, k), shown.fitted.active[:, k]
+    number, users = k + 1, shown.fitted.active[:, k]
     with st.container(key=f"drawer-component-{k}", horizontal=True, gap="small"):
         if picture:
             ground = "ca-inverted" if st.context.theme.type == "dark" else ""

@@ -16,7 +16,7 @@ from appca.ui.frame import status
 from appca.ui.parts import progress
 from appca.ui.parts.preview_note import preview_note
 from appca.ui.session import ahead, fitting, state
-from appca.ui.session.fitting import Shown
+from appca.ui.session.fitting import Screen, Shown
 
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
 STYLE = Path(__file__).with_name("explore.css")
@@ -50,7 +50,9 @@ def _draw() -> None:
             *(dataset, scene, there, colouring),
             height=HEIGHT,
             on_layout=partial(bar.show_view, shown.config.n_active),
-            near=None if moved else partial(_near, steps, dataset, colouring, embedding),
+            near=None
+            if moved
+            else partial(_near, steps, fitting.screen(), dataset, colouring, embedding),
         )
     if there != layout:
         with st.container(key="map_offer"):
@@ -72,10 +74,14 @@ def _note(shown: Shown, moved: RunConfig | None) -> None:
 
 
 def _near(
-    steps: Mapping[str, RunConfig], dataset: Dataset, colouring: str, embedding: Embedding | None
+    steps: Mapping[str, RunConfig],
+    near: Screen | None,
+    dataset: Dataset,
+    colouring: str,
+    embedding: Embedding | None,
 ) -> dict[str, PageScene]:
     """Return the scenes of those of the steps whose fits are at hand."""
-    found = {step: fitting.at_hand(one) for step, one in steps.items()}
+    found = {step: fitting.at_hand(one, near) for step, one in steps.items()}
     return {
         step: scene_of(dataset, one, colouring, embedding)
         for step, one in found.items()

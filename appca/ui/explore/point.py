@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import name_of, number_of
+from appca.analysis.components.components import name_of
 from appca.analysis.explore.point import (
     NearRows,
     RowParts,
@@ -84,7 +84,7 @@ def _heading(dataset: Dataset, shown: Shown, row: int) -> None:
     sure = float(fitted.membership[row])
     picture = _picture(dataset, row, 84)
     lines = tag("div", words(f"Row {dataset.ids[row]}"), "ca-name")
-    lines += tag("div", words(f"{label}in panel {title(used, fitted.numbers)}"))
+    lines += tag("div", words(f"{label}in panel {title(used)}"))
     verdict = "? Doubtful" if sure < DOUBTFUL else "✓ Certain" if sure >= CERTAIN else "Likely"
     css = "ca-doubt" if sure < DOUBTFUL else "ca-sure"
     lines += tag("span", f"{verdict}: {percent(sure)}", css)
@@ -111,7 +111,7 @@ def _sum(dataset: Dataset, fitted: FittedRun, found: RowParts, *, dark: bool) ->
         picture = component_image(np.sign(score) * term, shape, limit, dark=is_dark())
         pieces += [
             tag("span", f"{minus(format(score, '+.1f'))} ×"),
-            _figure(picture, str(number_of(fitted, k))),
+            _figure(picture, str(k + 1)),
         ]
     pieces += [tag("span", "="), _figure(grey[1], "rebuilt")]
     return tag("div", "".join(pieces), "ca-built")
@@ -152,7 +152,7 @@ def _others(dataset: Dataset, shown: Shown, row: int) -> None:
         if found is None or found.n_sets == 1:
             return ""
         pairs = zip(found.sets, found.probability.tolist(), strict=True)
-        return ", ".join(f"{title(S, fitted.numbers)} {percent(p)}" for S, p in pairs)
+        return ", ".join(f"{title(S)} {percent(p)}" for S, p in pairs)
 
     said = kept(f"sets-{shown.key}-{row}", of_row)
     if said:

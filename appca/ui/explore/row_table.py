@@ -75,9 +75,7 @@ def table_of(
     for name, values in list(dataset.labels.items())[:1]:
         columns[name if name not in columns else f"{name} (label)"] = values[rows]
     columns["T² / limit"], columns["Q / limit"] = said.ratios[rows].round(2).T
-    columns["subspace"] = [
-        title(tuple(np.flatnonzero(fitted.active[row])), fitted.numbers) for row in rows
-    ]
+    columns["subspace"] = [title(tuple(np.flatnonzero(fitted.active[row]))) for row in rows]
     columns["membership"] = fitted.membership[rows].round(3)
     columns["residual"] = [float(f"{value:.3g}") for value in fitted.error[rows]]
     columns["log-likelihood"] = fitted.log_likelihood_rows[rows].round(2)

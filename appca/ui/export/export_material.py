@@ -42,6 +42,6 @@ def recipe(shown: Shown) -> Recipe:
         threads=threads(),
         log_likelihood=shown.info.log_likelihood,
         imported=config.imported is not None,
-        numbers=shown.fitted.numbers,
-        signs=shown.fitted.signs,
+        order=shown.numbering.order,
+        signs=shown.numbering.signs,
     )

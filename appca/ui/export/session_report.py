@@ -103,7 +103,7 @@ def _subspaces(material: Material) -> str:
 def _line(material: Material, one: Subspace) -> list[object]:
     fitted, classes = material.shown.fitted, material.dataset.class_column
     line: list[object] = [
-        title(one.components, fitted.numbers),
+        title(one.components),
         f"{len(one.rows):,}",
         percent(len(one.rows) / material.dataset.n_rows),
         percent(fitted.membership[one.rows].mean(dtype=float), 1),

@@ -89,7 +89,7 @@ def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]
     """Return the fullest panels and the classes: key to label and rows."""
     fitted = shown.fitted
     found = {
-        f"panel {one.components}": (title(one.components, fitted.numbers), one.rows)
+        f"panel {one.components}": (title(one.components), one.rows)
         for one in ranked(fitted.active)[:PANELS]
     }
     for classes in class_choice.every(dataset):

@@ -94,7 +94,7 @@ def _panel(dataset: Dataset, shown: Shown, found: FoundGroups, group: SimilarRow
         colouring,
         key="similar_panel",
         height=PANEL_HEIGHT,
-        options={"panels": [title(group.components, shown.fitted.numbers)]},
+        options={"panels": [title(group.components)]},
     )
 
 
@@ -134,7 +134,7 @@ def _card(
     chosen: np.ndarray,
 ) -> str:
     group = found.groups[place]
-    name = title(group.components, shown.fitted.numbers)
+    name = title(group.components)
     head = tag("b", words(f"{'Both of ' if found.by_pair else ''}{name}"))
     head += tag("span", counted(len(group.rows), "row"), "ca-quiet")
     if classes is not None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import streamlit as st
 
 from appca.analysis.fitted import FittedRun
@@ -13,7 +14,7 @@ from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import estimate_seconds, fit_run, waits_for_compiler
 from appca.runs.home import home
-from appca.runs.numbering import ComponentNumbers, Numbering, numbered
+from appca.runs.numbering import ComponentNumbers, Numbering, directions, likeness, numbered
 from appca.runs.preview import on_ground, prepare, preview, width
 from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, is_passing
@@ -45,7 +46,7 @@ class Shown(NamedTuple):
     fitted: FittedRun
     info: RunInfo
     run: Run | None  # None for a preview, and for a fit made ahead
-    labels: str = ""  # tells numbers, signs and names of the components from others
+    numbering: Numbering = Numbering((), (), ())  # already in `fitted`
     is_whole: bool = False  # a fit made ahead: its numbers are those of the run to come
 
     @property
@@ -56,8 +57,18 @@ class Shown(NamedTuple):
     @property
     def key(self) -> str:
         """Name these numbers in a cache."""
-        marks = ("preview" if self.is_preview else "", self.labels)
+        marks = ("preview" if self.is_preview else "", self.numbering.key)
         return "-".join([self.config.id, *filter(None, marks)])
+
+
+class Screen(NamedTuple):
+    """The fit on screen, to which the components of the next one are matched."""
+
+    dataset: str
+    config: str  # its id
+    key: str
+    directions: np.ndarray  # (K, D)
+    came: tuple[str, ...]  # (K,) "was 5" or "new" where a component was not there before
 
 
 def shown() -> Shown | None:
@@ -92,7 +103,7 @@ def stored() -> Shown | None:
         return _without_import()
     try:
         run = services.runs().settle(run)
-        return _as_known(run.config, run.fitted, run.info, run)
+        return _on_screen(run)
     except InputError as error:
         if is_passing(error.__cause__):
             raise
@@ -116,7 +127,7 @@ def drawn_before() -> Shown | None:
     run = services.runs().get(st.session_state.get(KEYS.drawn) or "")
     if run is None or run.config.dataset != config().dataset:
         return None
-    return _as_known(run.config, run.fitted, run.info, run)
+    return _on_screen(run)
 
 
 def finished() -> Shown | None:
@@ -153,7 +164,7 @@ def _live() -> Shown | None:
     if result is None:
         return None
     run = services.runs().save(now, result, origin="live", hold=True)
-    return _as_known(now, result.fitted, result.info, run)
+    return _on_screen(run)
 
 
 def _fitted_here(wanted: RunConfig) -> FitResult | None:
@@ -171,12 +182,12 @@ def while_moving(wanted: RunConfig) -> Shown | None:
     configuration on screen; None where there is none.
     """
     for near in _on_the_way(wanted):
-        found = at_hand(near)
+        found = at_hand(near, screen())
         if found is None and near == wanted and seconds(near) < INSTANT_SECONDS:
             ahead.keep(near.id, _fitted_here(near))
-            found = at_hand(near)
+            found = at_hand(near, screen())
         if found is not None:
-            return found
+            return _put_on_screen(found)
     return None
 
 
@@ -197,19 +208,18 @@ def neighbours() -> dict[str, RunConfig]:
     }
 
 
-def at_hand(wanted: RunConfig) -> Shown | None:
-    """Return a fit that was made before or ahead; any thread may ask."""
+def at_hand(wanted: RunConfig, near: Screen | None) -> Shown | None:
+    """Return a fit that was made before or ahead, numbered after `near`; any thread may ask."""
+    before = None if near is None else near.directions
     run = services.runs().get(wanted.id)
     if run is not None:
-        return _numbered(
-            run.config, run.fitted, run.info, run, ComponentNumbers(home()).of_run(run)
-        )
+        return of_run(run, before)
     result = ahead.found(wanted.id)
     if result is None:
         return None
-    numbering = ComponentNumbers(home()).expected(wanted, result.fitted)
-    found = _numbered(wanted, result.fitted, result.info, None, numbering)
-    return found._replace(is_whole=True)
+    numbering = ComponentNumbers(home()).expected(wanted, result.fitted, before)
+    fitted = numbered(result.fitted, numbering)
+    return Shown(wanted, fitted, result.info, None, numbering, is_whole=True)
 
 
 def make_ahead(near: Iterable[RunConfig]) -> None:
@@ -281,22 +291,54 @@ def _preview(now: RunConfig) -> Shown | None:
     if now.preprocessing.get("vae") and _prepared(now) is None:
         return None
     result = _short_fit(now.id, now)
-    return _as_known(now, result.fitted, result.info, None)
+    numbering = _of_preview(f"{home()} {now.id}", now, result.fitted, _before())
+    return _put_on_screen(
+        Shown(now, numbered(result.fitted, numbering), result.info, None, numbering)
+    )
 
 
-def _as_known(wanted: RunConfig, fitted: FittedRun, info: RunInfo, run: Run | None) -> Shown:
-    """Give the components the numbers, signs and names under which people know them."""
-    known = ComponentNumbers(home())
-    if run is not None:
-        st.session_state[KEYS.drawn] = run.id
-    numbering = known.of_preview(wanted, fitted) if run is None else known.of_run(run)
-    return _numbered(wanted, fitted, info, run, numbering)
+@by_key(48)  # decided once for all windows; the fit is then matched to it
+def _of_preview(wanted: RunConfig, fitted: FittedRun, before: np.ndarray | None) -> Numbering:
+    return ComponentNumbers(home()).expected(wanted, fitted, before)
 
 
-def _numbered(
-    wanted: RunConfig, fitted: FittedRun, info: RunInfo, run: Run | None, numbering: Numbering
-) -> Shown:
-    return Shown(wanted, numbered(fitted, numbering), info, run, numbering.key)
+def of_run(run: Run, before: np.ndarray | None = None) -> Shown:
+    """Return a stored run with its numbers, signs and names, decided now if it has none."""
+    numbering = ComponentNumbers(home()).of_run(run, before)
+    return Shown(run.config, numbered(run.fitted, numbering), run.info, run, numbering)
+
+
+def screen() -> Screen | None:
+    """Return the fit of the present data that was drawn last."""
+    last: Screen | None = st.session_state.get(KEYS.screen)
+    return last if last is not None and last.dataset == config().dataset else None
+
+
+def _before() -> np.ndarray | None:
+    last = screen() if KEYS.config in st.session_state else None
+    return None if last is None else last.directions
+
+
+def _on_screen(run: Run) -> Shown:
+    st.session_state[KEYS.drawn] = run.id
+    return _put_on_screen(of_run(run, _before()))
+
+
+def _put_on_screen(found: Shown) -> Shown:
+    """Remember a fit as the one on screen, and what its components were in the one before."""
+    last = st.session_state.get(KEYS.screen)
+    if last is None or last.key != found.key:
+        rows, same = directions(found.fitted), last is not None and last.config == found.config.id
+        came = [""] * len(rows)
+        if last is not None and last.dataset == found.config.dataset:
+            pairs = likeness(rows, last.directions)
+            for k in range(len(rows)):
+                old = pairs[k][0] if k in pairs else -1
+                kept = last.came[k] if same and k < len(last.came) else ""
+                came[k] = "new" if old < 0 else f"was {old + 1}" if old != k else kept
+        new = Screen(found.config.dataset, found.config.id, found.key, rows, tuple(came))
+        st.session_state[KEYS.screen] = new
+    return found
 
 
 @by_key(12)

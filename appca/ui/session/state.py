@@ -44,6 +44,7 @@ class Keys(NamedTuple):
     marked: str = "marked"  # what a run says of new rows, by its key -> those marked in the picture
     turn: str = "turn"  # the lock of the callback that runs
     drawn: str = "drawn"  # id of the run found last
+    screen: str = "screen"  # the fit drawn last, to which the next is matched
     sizes: str = "sizes"  # the widgets of K and L
 
 

@@ -34,12 +34,13 @@ np.savez(
 )
 """
 
-SHOWN = {"aFA": Numbering((3, 1, 2, 7), (1, -1, -1, 1), ("", "", "", ""))}
+AS_FITTED = Numbering((), (), ())
+SHOWN = {"aFA": Numbering((3, 0, 2, 1), (1, -1, -1, 1), ("", "", "", ""))}
 
 NO_RUN = FitResult(fitted_run(np.ones((1, 1), dtype=bool)), info_of())
 
 
-def recipe_of(config: RunConfig, result: FitResult) -> Recipe:
+def recipe_of(config: RunConfig, result: FitResult, shown=AS_FITTED) -> Recipe:
     spec = MODELS[config.model]
     return Recipe(
         run=config.id,
@@ -51,8 +52,8 @@ def recipe_of(config: RunConfig, result: FitResult) -> Recipe:
         compiled=spec.can.compiled,
         threads=threads(),
         log_likelihood=result.info.log_likelihood,
-        numbers=result.fitted.numbers,
-        signs=result.fitted.signs,
+        order=shown.order,
+        signs=shown.signs,
     )
 
 
@@ -122,7 +123,10 @@ def results():
 @pytest.fixture(scope="module")
 def made(results, tmp_path_factory):
     """What the script of every run makes and prints; one start of Python for all."""
-    texts = [script(data, recipe_of(config, result)) for data, config, result in results.values()]
+    texts = [
+        script(data, recipe_of(config, result, *filter(None, [SHOWN.get(name)])))
+        for name, (data, config, result) in results.items()
+    ]
     return dict(zip(results, executed(texts, tmp_path_factory.mktemp("scripts")), strict=True))
 
 

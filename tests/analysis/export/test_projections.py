@@ -53,16 +53,18 @@ def run_of(n_rows: int = 30, seed: int = 0) -> FittedRun:
     )
 
 
-def test_components_have_the_numbers_under_which_people_know_them():
+def test_component_j_is_row_j_of_the_run_on_screen():
     fitted = run_of()
-    renumbered = replace(fitted, numbers=(7, 2, 5))
+    arranged = fitted.arranged((2, 0, 1), (1, -1, 1))
     columns = Columns(inclusion=True)
-    plain, table = (projection_table(dataset(), one, None, columns) for one in (fitted, renumbered))
+    plain, table = (projection_table(dataset(), one, None, columns) for one in (fitted, arranged))
     kept = [name for name in table if name.startswith(("component_", "inclusion_"))]
-    assert kept == [f"{what}_{n}" for what in ("component", "inclusion") for n in (2, 5, 7)]
-    for k, number in enumerate((7, 2, 5), 1):
-        assert (table[f"component_{number}"] == plain[f"component_{k}"]).all()
-    assert set(table["subspace"]) == {"{2,7}", "{5,7}", "{2,5}"}
+    assert kept == [f"{what}_{n}" for what in ("component", "inclusion") for n in (1, 2, 3)]
+    for number, (k, sign) in enumerate(((3, 1), (1, -1), (2, 1)), 1):
+        assert (table[f"component_{number}"] == sign * plain[f"component_{k}"]).all()
+        assert (table[f"inclusion_{number}"] == plain[f"inclusion_{k}"]).all()
+    assert set(table["subspace"]) == {"{1,2}", "{1,3}", "{2,3}"}
+    assert not np.signbit(table["component_2"][table["component_2"] == 0]).any(), "no -0.0"
 
 
 def test_each_line_holds_what_belongs_to_its_row(seed):

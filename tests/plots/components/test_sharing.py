@@ -68,11 +68,11 @@ def test_bars_fall_and_remember_their_components():
 
 def test_the_map_bears_the_numbers_of_the_components():
     shares = np.array([[0.1, 0.8], [0.3, 1.0]])
-    figure = popularity_map(shares, ["a", "b"], [2, 7], ["two", "seven"])
+    figure = popularity_map(shares, ["a", "b"], ["two", "seven"])
     np.testing.assert_array_equal(figure.data[0].z, shares)
     assert figure.data[0].customdata[0].tolist() == ["two", "seven"]
     assert list(figure.data[0].text[1]) == ["30.0% of class b", "100% of class b"]
-    assert list(figure.layout.xaxis.ticktext) == ["2", "7"]
+    assert list(figure.layout.xaxis.ticktext) == ["1", "2"]
 
 
 @pytest.mark.parametrize("colour", [False, True])

@@ -20,17 +20,15 @@ class ComponentSheet(NamedTuple):
     png: bytes
 
 
-def component_pictures(
-    fitted: FittedRun, dataset: Dataset, order: np.ndarray
-) -> ComponentSheet | None:
-    """Draw the components in an order, first as on white, then as in the dark.
+def component_pictures(fitted: FittedRun, dataset: Dataset) -> ComponentSheet | None:
+    """Draw the components, first as on white, then as in the dark.
 
     None where they are no images.
     """
     shape = dataset.image_shape
-    if shape is None or not len(order):
+    if shape is None or not len(fitted.components):
         return None
-    values = np.stack([pixels_of(one, shape) for one in in_data_space(fitted)[order]])
+    values = np.stack([pixels_of(one, shape) for one in in_data_space(fitted)])
     limit = np.abs(values).max(axis=(1, 2), keepdims=True)
     values = values / np.where(limit > 0, limit, 1.0)
     tile = tile_of(shape)

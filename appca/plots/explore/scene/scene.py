@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.components.components import number_of, own_name
+from appca.analysis.components.components import own_name
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots import palette
@@ -61,13 +61,11 @@ def scene_of(
     lines : sequence of RowText
         Of the hover card.
     """
-    numbers = fitted.numbers or range(1, len(fitted.components) + 1)
-    order = np.argsort(numbers, kind="stable")
-    usage = usage_of(fitted, order, pictured=dataset.image_shape is not None)
+    usage = usage_of(fitted, pictured=dataset.image_shape is not None)
     given = (colourings or {}, maps or {}, lines)
     with ThreadPoolExecutor(1) as beside:  # each half takes a second where there are a million rows
         rows = beside.submit(_of_rows, dataset, usage, given)
-        made = _of_run(fitted, dataset, usage, order, outside)
+        made = _of_run(fitted, dataset, usage, outside)
     of_rows = rows.result()
     layouts = made.meta["layouts"] | of_rows.meta["layouts"]
     buffers = made.buffers | of_rows.buffers
@@ -76,13 +74,7 @@ def scene_of(
     return Scene(meta, buffers, of_rows.sheets, made.component_sheet)
 
 
-def _of_run(
-    fitted: FittedRun,
-    dataset: Dataset,
-    usage: Usage,
-    order: np.ndarray,
-    outside: np.ndarray | None,
-) -> Scene:
+def _of_run(fitted: FittedRun, dataset: Dataset, usage: Usage, outside: np.ndarray | None) -> Scene:
     """Return what is known of the components, and the panels in which the rows stand."""
     found = layouts_of(usage, of_components(usage))
     doubt = np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)
@@ -90,12 +82,12 @@ def _of_run(
     buffers |= {"components": usage.slots, "scores": usage.scores, "doubt": doubt}
     if outside is not None and outside.any():
         buffers["outside"] = outside.astype(np.uint8)
-    drawn = pictures.component_pictures(fitted, dataset, order)
+    drawn = pictures.component_pictures(fitted, dataset)
     columns = pictures.strongest_columns(fitted, dataset)
     meta = {
         "components": [
-            {"number": number_of(fitted, k), "name": own_name(fitted, k), "columns": columns[k]}
-            for k in order.tolist()
+            {"number": k + 1, "name": own_name(fitted, k), "columns": strongest}
+            for k, strongest in enumerate(columns)
         ],
         "n_active": fitted.n_active,
         "first": first_of(found),

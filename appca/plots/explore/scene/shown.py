@@ -27,7 +27,7 @@ def scene_shown(
     ----------
     dataset : Dataset
     fitted : FittedRun
-        Turned, numbered and named already, see `numbering.numbered`.
+        In the order on screen, turned and named, see `numbering.numbered`.
     maps : mapping of str to Map, optional
         "pca" and, where there is one, "umap".
     outside : ndarray of bool, shape (N,), optional
@@ -55,9 +55,8 @@ def lines_of(dataset: Dataset, fitted: FittedRun) -> list[RowText]:
 
 def projected(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
     """Project rows on all components, (n, K), also on those they do not use."""
-    order = np.argsort(fitted.numbers or range(len(fitted.components)), kind="stable")
     centred = fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean
-    found: np.ndarray = centred @ fitted.components[order].T
+    found: np.ndarray = centred @ fitted.components.T
     return found
 
 

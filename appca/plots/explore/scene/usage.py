@@ -1,4 +1,4 @@
-"""Which components each row uses and how much, in the order of the components' numbers."""
+"""Which components each row uses and how much."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ _ROOM_ABOVE = 4.0  # times the 99.9th percentile: beyond it a score is an outlie
 
 
 class Usage(NamedTuple):
-    """A run as the canvas takes it; components count in the order of their numbers."""
+    """A run as the canvas takes it."""
 
     slots: np.ndarray  # (N, L) uint8 or uint16: components of a row, ascending; filled up
     scores: np.ndarray  # (N, L) int16 in units of `unit`; 0 where filled up
@@ -28,18 +28,15 @@ class Usage(NamedTuple):
         return int(self.slots.shape[1])
 
 
-def usage_of(fitted: FittedRun, order: np.ndarray, *, pictured: bool) -> Usage:
-    """Sort a run by rising number of its components; `order` (K,) has their places.
-
-    `pictured` says whether the rows are images.
-    """
-    active, dense = fitted.active[:, order], fitted.scores[:, order]
+def usage_of(fitted: FittedRun, *, pictured: bool) -> Usage:
+    """List the components of each row; `pictured` says whether the rows are images."""
+    active, dense = fitted.active, fitted.scores
     rows, components = np.nonzero(active)
     counts = active.sum(axis=1)
     starts = np.cumsum(counts) - counts
     places = np.arange(len(rows)) - np.repeat(starts, counts)
     shape = (len(active), int(counts.max(initial=0)))
-    dtype = np.uint8 if len(order) < 256 else np.uint16
+    dtype = np.uint8 if active.shape[1] < 256 else np.uint16
     slots = np.full(shape, np.iinfo(dtype).max, dtype)
     slots[rows, places] = components
     values = dense[rows, components]

@@ -2,7 +2,6 @@
 
 import io
 import json
-from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -90,12 +89,12 @@ def _with(fitted, scores):
     return fitted_run(fitted.active, scores=scores, n_active=fitted.n_active)
 
 
-def test_components_stand_in_the_order_of_their_numbers():
-    fitted = replace(run_of([2], K=3), numbers=(4, 1, 2), names=("slant", "", ""))
+def test_components_are_numbered_as_they_come():
+    fitted = run_of([2], K=3).arranged((1, 2, 0), (1, 1, 1), ("", "", "slant"))
     scene = scene_of(fitted, table())
     shown = scene.meta["components"]
-    assert [(one["number"], one["name"]) for one in shown] == [(1, ""), (2, ""), (4, "slant")]
-    in_order = fitted.active[:, [1, 2, 0]]
+    assert [(one["number"], one["name"]) for one in shown] == [(1, ""), (2, ""), (3, "slant")]
+    in_order = run_of([2], K=3).active[:, [1, 2, 0]]
     assert supports(scene) == [tuple(np.flatnonzero(one)) for one in in_order]
 
 
