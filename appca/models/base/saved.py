@@ -96,7 +96,8 @@ class Saved(BaseEstimator):  # type: ignore[misc]
             every = {POSTERIOR + name: values for name, values in draws.items()}
             moved = arranged(every, places, turned)
             self.posterior_ = {name.removeprefix(POSTERIOR): a for name, a in moved.items()}
-        self.__dict__.pop("_stepwise", None)
+        for name in ("_stepwise", "_sums"):  # `partial_fit` goes on as with a model from a file
+            self.__dict__.pop(name, None)
         return self
 
     def save(self, path: Path | str) -> None:
