@@ -39,8 +39,8 @@ from appca.models.orthonormal.em import EMSettings
 from appca.models.rows.incomplete_rows import IncompleteBlock, IncompleteData
 
 NOT_SUMMED = (
-    f", with more than {missing_supports.MOST_SETS:,} supports: incomplete rows count with the "
-    "best support found for them, not with all"
+    f", with more than {missing_supports.MOST_SETS:,} supports: incomplete rows count with their "
+    "best support and its exchanges of one component, not with all"
 )
 
 
@@ -125,7 +125,7 @@ def project(
 def log_densities(
     found: IncompletePosterior, squares: Array, n_observed: Array, at: EStepParameters
 ) -> Array:
-    """Log p(y_O) of every row of a block; with supports not summed, of the row and its support.
+    """Log p(y_O) of every row of a block; a lower bound where few are summed.
 
     log p(y_O) = -|O|/2 log(2 pi sigma2) - |(y - mu)_O|^2 / (2 sigma2) + log sum_S exp f(S)
                  - log C(K, L)
@@ -135,15 +135,6 @@ def log_densities(
     return density - gaussian.log_binomial(at.W.shape[1], at.n_active)
 
 
-def support_posterior(
-    projections: IncompleteProjections, at: EStepParameters, members: Array | None = None
-) -> IncompletePosterior:
-    """Sum over all supports where that is possible, else take the best one found."""
-    if missing_supports.is_exact(at.W.shape[1], at.n_active):
-        return missing_supports.posterior(projections, at.n_active)
-    return missing_supports.map_support(projections, at.n_active, members)
-
-
 def impute(X: Array, data: IncompleteData, at: EStepParameters) -> Array:
     """Copy of X (N, D) with the posterior mean of every missing entry in its place.
 
@@ -151,7 +142,7 @@ def impute(X: Array, data: IncompleteData, at: EStepParameters) -> Array:
     """
     full, mean = X.copy(), data.origin + at.offset
     for block in data.blocks:
-        H = support_posterior(project(block, at)[0], at).H * np.sqrt(at.latent)
+        H = missing_supports.posterior(project(block, at)[0], at.n_active).H * np.sqrt(at.latent)
         expected = (H @ at.W.T + mean).astype(X.dtype)
         observed = X[block.rows]
         full[block.rows] = np.where(np.isnan(observed), expected, observed)
@@ -220,7 +211,7 @@ def _expect_block(
     """
     block, members = work
     projections, squares, n_observed = project(block, at)
-    found = support_posterior(projections, at, members)
+    found = missing_supports.posterior(projections, at.n_active, members)
     mean, tau = at.offset, np.sqrt(at.latent)
     i, j = np.triu_indices(len(tau))
     H, S = found.H * tau, found.second * (tau[i] * tau[j])  # h_n (n, K), pairs of S_n (n, P)
@@ -310,8 +301,9 @@ def fit(
 ) -> EMResult[IncompleteState]:
     """EM from `start`; the log-likelihood is that of all observed entries and never falls.
 
-    With too many supports to sum, it is that of the observed entries together with the best support
-    found for each incomplete row, which never falls either, and the stop reason says so.
+    With too many supports to sum, it is a lower bound, of the observed entries together with the
+    supports around the best of each incomplete row. That never falls either, and the stop reason
+    says so.
     """
     advance = partial(step, data=data, settings=settings)
     path = plain(advance, start)

@@ -11,9 +11,8 @@ the collapsed posterior of adaptive factor analysis (`slot_kernels`) holds with 
     Lam_S = I + A_SS,    v_S = E[u | S, y_O] = inv(Lam_S) c_S,
     E[u u' | S, y_O] = inv(Lam_S) + v_S v_S'.
 
-Up to `MOST_SETS` supports all are summed (`support_sums`). Beyond, each row is given wholly
-to the best support that single replacements find (classification EM), and whatever is built on that
-says so.
+Up to `MOST_SETS` supports all are summed (`support_sums`). Beyond, a row has its best support and
+all its exchanges (`support_exchanges`), a lower bound, and whatever is built on that says so.
 """
 
 import math
@@ -22,17 +21,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appca.models.incomplete import support_sums
+from appca.models.incomplete import support_exchanges, support_sums
 from appca.models.incomplete.support_sums import IncompletePosterior
-from appca.models.supports import row_blocks
-from appca.models.supports.row_supports import CollapsedModel, RowSupports
 
 Floats = NDArray[np.float64]
 Members = NDArray[np.int64]
 
-MOST_SETS = 1000
-MODE = np.array([math.inf])
-SEED = 0  # the kernels want seeds; a search for modes draws the order of the slots only
+MOST_SETS = 5000
 
 
 class IncompleteProjections(NamedTuple):
@@ -47,11 +42,15 @@ def is_exact(n_components: int, n_active: int) -> bool:
     return math.comb(n_components, n_active) <= MOST_SETS
 
 
-def posterior(projections: IncompleteProjections, n_active: int) -> IncompletePosterior:
-    """Sum over all supports of every row."""
+def posterior(
+    projections: IncompleteProjections, n_active: int, members: Members | None = None
+) -> IncompletePosterior:
+    """Sum over all supports of every row, or over those around its best, sought from `members`."""
     A, c = projections
     i, j = np.triu_indices(c.shape[1])
-    return support_sums.summed(A + (i == j), c, n_active)
+    if is_exact(c.shape[1], n_active):
+        return support_sums.summed(A + (i == j), c, n_active)
+    return support_exchanges.summed(A + (i == j), c, n_active, members)
 
 
 def scores(projections: IncompleteProjections, members: Members) -> Floats:
@@ -69,31 +68,3 @@ def scores(projections: IncompleteProjections, members: Members) -> Floats:
 def compile_ahead() -> None:
     """Compile the sum over supports, once a machine, so that no fit waits for it."""
     posterior(IncompleteProjections(np.zeros((1, 3)), np.zeros((1, 2))), 1)
-
-
-def map_support(
-    projections: IncompleteProjections, n_active: int, members: Members | None
-) -> IncompletePosterior:
-    """Search for the MAP support of every row from `members` (n, L), or greedily; never lowers f.
-
-    The posterior given the support found, which has all probability.
-    """
-    n, K = projections.c.shape
-    upper = np.triu_indices(K)
-    start = np.full((n, n_active), -1, dtype=np.int64) if members is None else members
-    found, H = np.empty((n, n_active), dtype=np.int64), np.empty((n, K))
-    second, value = np.empty((n, len(upper[0]))), np.empty(n)
-    seed = np.full(1, SEED, dtype=np.uint64)
-    for row in range(n):
-        A = np.zeros((K, K))
-        A[upper] = projections.A[min(row, len(projections.A) - 1)]
-        A = A + np.triu(A, 1).T
-        one = RowSupports(projections.c[row : row + 1], start[row : row + 1], seed)
-        chosen, moments = row_blocks.search(
-            one, MODE, CollapsedModel(A, 1.0), keep=members is not None
-        )
-        found[row] = np.sort(chosen[0])
-        H[row], second[row], value[row] = moments.H[0], moments.second[upper], moments.value[0]
-    active = np.zeros((n, K))
-    np.put_along_axis(active, found, 1.0, axis=1)
-    return IncompletePosterior(value, active, H, second, found, np.ones(n))

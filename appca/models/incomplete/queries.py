@@ -12,7 +12,9 @@ from appca.models.orthonormal import em
 from appca.models.rows.incomplete_rows import IncompleteData, is_incomplete, split_incomplete
 from appca.models.rows.observations import Rows
 
-MAP_ONLY = "best set only where entries are missing: a lower bound"
+NEAR_BEST = (
+    "best support and its exchanges of one component where entries are missing: a lower bound"
+)
 
 
 class IncompleteFit(NamedTuple):
@@ -31,8 +33,9 @@ class MissingValues(SubspaceModel):
 
     Whatever is said of a row with missing entries is said given its observed ones; a row without
     any gets the prior, and so adds nothing to a likelihood. Rows without NaN are answered as if
-    there were no others. Sums over supports are exact up to 1,000; beyond, incomplete rows
-    are given wholly to the best support found: their log-likelihood is then a lower bound.
+    there were no others. Sums over supports are exact up to 5,000; beyond, the
+    sums of incomplete rows are over the best support and its exchanges of one component: their
+    log-likelihood is then a lower bound, which the method of `describe` and `stop_reason_` say.
     """
 
     @staticmethod
@@ -138,7 +141,7 @@ class MissingValues(SubspaceModel):
         return self._described_incomplete(incomplete).membership
 
     def score_samples(self, X: Any) -> Array:
-        """Log-likelihood of every row's observed entries, (N,) in nats; exact up to 1,000 sets."""
+        """Log-likelihood of every row's observed entries, (N,) in nats; exact up to 5,000 supports."""
         incomplete = self._incomplete(X)
         if incomplete is None:
             return super().score_samples(X)
@@ -182,7 +185,7 @@ class MissingValues(SubspaceModel):
                 column[data.complete_rows] = values
         for block in data.blocks:
             projections, squares, n_observed = missing_em.project(block, at)
-            found = missing_em.support_posterior(projections, at)
+            found = missing_supports.posterior(projections, at.n_active)
             H = missing_supports.scores(projections, found.members) * np.sqrt(at.latent)
             is_active = np.zeros_like(H, dtype=bool)
             np.put_along_axis(is_active, found.members, True, axis=1)
@@ -194,7 +197,7 @@ class MissingValues(SubspaceModel):
             told = H, is_active, found.inclusion, found.probability, error, value
             for column, values in zip(columns, told, strict=True):
                 column[block.rows] = values
-        method = "exact" if missing_supports.is_exact(K, self.n_active_) else MAP_ONLY
+        method = "exact" if missing_supports.is_exact(K, self.n_active_) else NEAR_BEST
         return Description(*columns, np.zeros(n), method)  # type: ignore[call-arg]
 
     def __sklearn_tags__(self) -> Any:
