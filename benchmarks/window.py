@@ -8,6 +8,7 @@ windows than a machine could draw.
 import asyncio
 import contextlib
 import json
+import re
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -20,6 +21,7 @@ __all__ = ["Window"]
 
 SECONDS = 180.0  # for what never happens
 _UNKEYED = "None"  # ends the ids of widgets without a key
+_NUMBER = re.compile(r"-\d+$")  # at the end of the key of a widget that takes another's place
 
 
 class Window:
@@ -39,7 +41,8 @@ class Window:
     address : dict of str
         The query parameters now.
     widgets : dict of str
-        Ids of the widgets on the page by their keys.
+        Ids of the widgets on the page by their keys, and by what stands before the number that a
+        key may end with: the slider of K is ``k-0`` or a later one, and ``k``.
     texts : list of str
         What the page says in boxes and paragraphs since its last run began.
     faults : list of str
@@ -200,7 +203,8 @@ class Window:
         id = getattr(found, "id", "")
         key = id.split("-", 2)[-1] if id.startswith("$$") else ""
         if key and key != _UNKEYED:
-            self._drawn[key] = self.widgets[key] = id
+            for name in (key, _NUMBER.sub("", key)):
+                self._drawn[name] = self.widgets[name] = id
             if kind == "slider" and found.set_value:
                 self._states[id] = _slider(id, *found.value)
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 import time
+from collections import Counter
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +12,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.visitors import serving, visited
+from appca.data.store import DatasetStore
+from appca.runs.configuration import RunConfig, defaults
+from appca.runs.fit import fit_run
+from appca.runs.store import RunStore
+from benchmarks.visitors import Served, serving, visited
 from benchmarks.window import Window
 
 pytestmark = pytest.mark.slow
@@ -35,43 +40,54 @@ def listed(window: Window) -> set[str]:
     return {key.removeprefix("cancel-") for key in names}
 
 
-async def act(rng: random.Random, window: Window) -> None:
-    """Do something that a person may do, and wait until the page has been drawn."""
+async def act(rng: random.Random, window: Window) -> str:
+    """Do something that a person may do, wait until the page has been drawn, and say what it was.
+
+    A page without sliders is a fault: the widgets are there under every key they may have.
+    """
     runs = window.runs
     kind = rng.choice(["slider", "slider", "slider", "fit", "cancel", "look"])
-    if kind == "slider" and {"k", "l"} <= window.widgets.keys():
+    if kind == "slider":
         await window.move(*rng.choice([("k", rng.randint(2, 8)), ("l", rng.randint(1, 3))]))
     elif kind == "fit" and "refine" in window.widgets:
         await window.press("refine")
     elif kind == "cancel" and listed(window):
         await window.press(f"cancel-{rng.choice(sorted(listed(window)))}")
     else:
+        kind = "look"
         await window.send()
     await window.until(lambda: window.runs > runs)
+    return kind
 
 
-async def two_windows(rng: random.Random, url: str, digest: str, home: Path) -> int:
-    """Let two windows act at random; return how many jobs the one at rest had meanwhile."""
-    watched = 0
-    async with (
-        Window(url, data=digest, k="4", l="2") as ann,
-        Window(url, data=digest, k="6", l="2") as bob,
-    ):
+def long_fit(server: Served) -> str:
+    """Store a fit of so many starts that every other K and L is fitted by a job; return its id."""
+    dataset = DatasetStore(server.home).get(server.digest)
+    config = RunConfig(server.digest, {}, "aPPCA", defaults("aPPCA") | {"n_init": 20})
+    return RunStore(server.home).save(config, fit_run(dataset, config), origin="fit").id
+
+
+async def two_windows(rng: random.Random, url: str, run: str, home: Path) -> Counter[str]:
+    """Let two windows act at random; count what they did, and the jobs that the other had then."""
+    counts: Counter[str] = Counter()
+    async with Window(url, run=run) as ann, Window(url, run=run) as bob:
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             one, other = rng.sample([ann, bob], 2)
             for _ in range(rng.randint(1, 4)):
                 settings = {key: other.address[key] for key in ("data", "run", "k", "l")}
                 jobs = jobs_of(other)
-                watched += len(jobs)
-                await act(rng, one)
+                before = dict(one.address)
+                kind = await act(rng, one)
+                moved = any(before[key] != one.address[key] for key in ("k", "l"))
+                counts.update({kind: 1, "moved": moved, "jobs": len(jobs)})
                 ended = states(home, jobs)
                 assert not {"cancelled", "failed"} & set(ended.values()), ended
                 assert settings.items() <= other.address.items()
                 assert not listed(one) & (jobs_of(other) - jobs_of(one)), "only one's own"
             await asyncio.sleep(rng.uniform(0.0, 2.0))
         assert ann.faults == bob.faults == []
-    return watched
+    return counts
 
 
 def apart(what: Coroutine) -> Any:
@@ -82,8 +98,10 @@ def apart(what: Coroutine) -> Any:
 
 def test_two_windows_at_random_neither_end_nor_change_what_is_the_others(seed):
     with serving() as server:
-        watched = apart(two_windows(random.Random(seed), server.url, server.digest, server.home))
-    assert watched > 10, "there was something to end"
+        counts = apart(two_windows(random.Random(seed), server.url, long_fit(server), server.home))
+    assert counts["jobs"] > 10, "there was something to end"
+    assert min(counts[kind] for kind in ("fit", "cancel", "look")) > 0, counts
+    assert counts["moved"] > counts["slider"] / 2 > 0, "some moves are to where the slider is"
 
 
 def test_twenty_visitors_meet_no_error_and_the_memory_stays_flat():
