@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import json
 import re
+import uuid
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -16,6 +17,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
+
+from appca.ui.server.visitor import COOKIE
 
 __all__ = ["Window"]
 
@@ -33,6 +36,8 @@ class Window:
         As ``http://127.0.0.1:8501``.
     page : str
         Path of a page, empty for the first one.
+    visitor : str
+        Name of the browser, 32 hexadecimal digits; by default one of its own.
     **address : str
         Query parameters.
 
@@ -51,8 +56,9 @@ class Window:
         Names of what the canvas of Explore shows, empty until a run of the page has drawn it.
     """
 
-    def __init__(self, server: str, page: str = "", **address: str) -> None:
+    def __init__(self, server: str, page: str = "", visitor: str = "", **address: str) -> None:
         self.server, self.page, self.address = server, page, address
+        self.visitor = visitor or uuid.uuid4().hex
         self.session = ""
         self.widgets: dict[str, str] = {}
         self.texts: list[str] = []
@@ -74,7 +80,10 @@ class Window:
     async def __aenter__(self) -> "Window":
         """Open the page, and wait until it has been drawn."""
         url = self.server.replace("http", "ws", 1) + "/_stcore/stream"
-        self._socket = await connect(url, subprotocols=["streamlit"], max_size=None)
+        cookie = {"Cookie": f"{COOKIE}={self.visitor}"}
+        self._socket = await connect(
+            url, subprotocols=["streamlit"], max_size=None, additional_headers=cookie
+        )
         self._reader = asyncio.create_task(self._read())
         await self.send()
         await self.until(lambda: self.runs > 0)

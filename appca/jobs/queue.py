@@ -15,7 +15,7 @@ from appca.jobs.process import COMMAND, WorkerProcess
 from appca.jobs.records import GONE, UNREADABLE, JobRecords, state_of
 from appca.jobs.turns.job import Job
 from appca.jobs.turns.limits import Limits, too_large
-from appca.jobs.turns.needs import needs_of
+from appca.jobs.turns.needs import SHORT_SECONDS, Needs, needs_of
 from appca.jobs.turns.order import following
 from appca.runs.store import RunStore
 from appca.storage.errors import InputError
@@ -76,7 +76,7 @@ class Jobs:
         self._queue: deque[Job] = deque()
         self._workers: list[_Worker] = []
         self._started = 0
-        self._served: dict[str, int] = {}  # owner -> which of all begun jobs was the last of his
+        self._served: dict[str, int] = {}  # person -> which of all begun jobs was the last of his
         self._looking = False
         self._closed = False
         self.records.clean(set())
@@ -123,7 +123,7 @@ class Jobs:
                 raise InputError(GONE)
             job = self._same(key)
             if job is None:
-                self.limits.check(owner, needs, list(self._queue))
+                self._admit(owner, needs)
                 self.records.clean({one.folder.id for one in self._open()})
                 job = Job(self.records.create(kind, spec, key), key, needs)
                 self._queue.append(job)
@@ -135,6 +135,13 @@ class Jobs:
                 self._look_later()
             self._hold(job, begins)
         return job.folder.id
+
+    def _admit(self, owner: str, needs: Needs) -> None:
+        """Make a place in the queue; jobs whose windows are all closed hold none."""
+        here = [job for job in self._queue if job.is_awaited(self.is_open)]
+        self.limits.check(owner, needs, here)
+        if len(self._queue) >= self.limits.waiting:
+            self._stop(next(job for job in reversed(self._queue) if job not in here))
 
     def inherit(self, job_id: str, owner: str) -> bool:
         """Wait for a job that the address of a window names, in place of one that is gone.
@@ -272,18 +279,18 @@ class Jobs:
             while not self._closed and (job := self._next()) is not None:
                 self._queue.remove(job)
                 turn = 1 + max(self._served.values(), default=0)
-                self._served |= dict.fromkeys(job.claims, turn)
+                self._served |= dict.fromkeys(job.people, turn)
                 idle = (worker for worker in self._workers if worker.job is None)
                 self._hand(job, next(idle, None))
-            open_owners = {owner for job in self._open() for owner in job.claims}
-            self._served = {one: turn for one, turn in self._served.items() if one in open_owners}
+            people = {name for job in self._open() for name in job.people}
+            self._served = {name: turn for name, turn in self._served.items() if name in people}
 
     def _next(self) -> Job | None:
         """Return the job to begin now; one that fits into no memory at all has failed."""
         now = time.monotonic()
         running = [worker.job for worker in self._workers if worker.job is not None]
         while waiting := [job for job in self._queue if job.begins <= now]:
-            job = following(waiting, running, self._served, self.limit, self._fits)
+            job = following(waiting, running, self._served, self.limit, self._fits, self.is_open)
             if job is not None or running or not self.limit:
                 return job
             job = min(waiting, key=lambda one: one.needs.memory)
@@ -307,7 +314,9 @@ class Jobs:
             reason = error.strerror or str(error)
             self.records.end(job.folder, "failed", f"No worker process could be started: {reason}.")
             return
-        job.attempts += 1
+        job.attempts, job.began = job.attempts + 1, time.monotonic()
+        if job.needs.is_short:
+            _later(SHORT_SECONDS, self._dispatch)  # others need not wait for it if it is long
         worker.job = job
         worker.send(str(job.folder.path))
 

@@ -106,17 +106,16 @@ def flooded(jobs: Jobs, windows: int) -> tuple[int, str]:
 
 
 def test_floods_are_refused_and_leave_a_place_for_others(queue):
-    jobs = queue(waiting=12, waiting_per_window=5)
+    jobs = queue(waiting=12, waiting_per_visitor=5)
     accepted, told = flooded(jobs, windows=1)
     assert accepted == 7, "two run"
     assert told == (
-        "5 jobs of this window are waiting, as many as may; cancel one, or wait until one has "
-        "begun."
+        "5 jobs of yours are waiting, as many as may; cancel one, or wait until one has begun."
     )
     jobs.submit("wait", {"i": "mine"}, owner="somebody else")
     accepted, told = flooded(jobs, windows=300)
     assert told == (
-        "12 jobs of all windows are waiting, as many as may; start this one again when some are "
+        "12 jobs of all visitors are waiting, as many as may; start this one again when some are "
         "over."
     )
     assert len(jobs.active()) == 14

@@ -1,9 +1,10 @@
 """A job that is not over, and the windows that wait for it."""
 
+import time
 from collections.abc import Callable
 
 from appca.jobs.folder import JobFolder
-from appca.jobs.turns.needs import Needs
+from appca.jobs.turns.needs import SHORT_SECONDS, Needs
 
 
 class Job:
@@ -30,11 +31,27 @@ class Job:
         self.cancelled = False
         self.attempts = 0
         self.begins = 0.0  # not before this time of the monotonic clock
+        self.began: float | None = None  # on that clock
 
     @property
     def is_asked(self) -> bool:
         """Whether a person has asked for it."""
         return any(self.claims.values())
+
+    @property
+    def people(self) -> set[str]:
+        """Who waits for it, in however many windows."""
+        return {person(owner) for owner in self.claims}
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it will be over soon; one that has taken longer is taken for a long one."""
+        in_time = self.began is None or time.monotonic() - self.began < SHORT_SECONDS
+        return self.needs.is_short and in_time
+
+    def is_awaited(self, is_open: Callable[[str], bool]) -> bool:
+        """Whether a window that waits for it is open."""
+        return any(map(is_open, self.claims))
 
     def claim(self, owner: str, asked: bool) -> None:
         """Let a window wait for it; what it has asked for stays asked for."""
@@ -53,3 +70,8 @@ class Job:
             del self.claims[one]
         self.missed = gone
         return not self.claims
+
+
+def person(owner: str) -> str:
+    """Return whose window an owner is: the last word of its name."""
+    return owner.rpartition(" ")[2]

@@ -1,7 +1,7 @@
 """How many jobs may wait, and how much memory there is for those that run.
 
-``APPCA_JOBS`` is the number of jobs that may wait in all, ``APPCA_JOBS_PER_WINDOW`` that of one
-window, ``APPCA_MEMORY`` the memory that jobs may take together, as ``8GB``; by default what the
+``APPCA_JOBS`` is the number of jobs that may wait in all, ``APPCA_JOBS_PER_VISITOR`` that of one
+person, ``APPCA_MEMORY`` the memory that jobs may take together, as ``8GB``; by default what the
 machine, or the container, has left.
 """
 
@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from appca.jobs.turns.job import Job
+from appca.jobs.turns.job import Job, person
 from appca.jobs.turns.needs import Needs
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
 
-WAITING, WAITING_PER_WINDOW = 100, 20
+WAITING, WAITING_PER_VISITOR = 100, 20
 _SIZE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?(MB|GB)")
 _BYTES = {"MB": 10**6, "GB": 10**9}
 _GROUP = Path("/sys/fs/cgroup")
@@ -27,7 +27,7 @@ class Limits(NamedTuple):
     """Bounds of the queue."""
 
     waiting: int = WAITING
-    waiting_per_window: int = WAITING_PER_WINDOW
+    waiting_per_visitor: int = WAITING_PER_VISITOR
     memory: int | None = None  # bytes for all jobs; None: what is there
 
     @classmethod
@@ -35,23 +35,23 @@ class Limits(NamedTuple):
         """Read the bounds that somebody has set."""
         return cls(
             number("APPCA_JOBS", WAITING),
-            number("APPCA_JOBS_PER_WINDOW", WAITING_PER_WINDOW),
+            number("APPCA_JOBS_PER_VISITOR", WAITING_PER_VISITOR),
             size("APPCA_MEMORY", None),
         )
 
     def check(self, owner: str, needs: Needs, waiting: Sequence[Job]) -> None:
-        """Raise InputError when one more job of a window is too many, or can never run."""
-        own = sum(owner in job.claims for job in waiting)
-        if own >= self.waiting_per_window:
+        """Raise InputError when one more job of a person is too many, or can never run."""
+        n = sum(person(owner) in job.people for job in waiting)
+        if n >= self.waiting_per_visitor:
             msg = (
-                f"{counted(own, 'job')} of this window {'is' if own == 1 else 'are'} waiting, as "
-                "many as may; cancel one, or wait until one has begun."
+                f"{counted(n, 'job')} of yours {'is' if n == 1 else 'are'} waiting, as many as "
+                "may; cancel one, or wait until one has begun."
             )
             raise InputError(msg)
         if len(waiting) >= self.waiting:
             n = len(waiting)
             msg = (
-                f"{counted(n, 'job')} of all windows {'is' if n == 1 else 'are'} waiting, as many "
+                f"{counted(n, 'job')} of all visitors {'is' if n == 1 else 'are'} waiting, as many "
                 "as may; start this one again when some are over."
             )
             raise InputError(msg)

@@ -1,10 +1,11 @@
-"""Which waiting job is next: windows take turns, and short jobs have a worker beside the others."""
+"""Which waiting job is next: people take turns, and short jobs have a worker beside the others."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from appca.jobs.turns.job import Job
 
 BESIDE = 1  # workers for short jobs alone, beside those for all
+OVERDUE = 1  # more, for short jobs behind such that turn out to be long
 
 
 def following(
@@ -13,11 +14,13 @@ def following(
     served: Mapping[str, int],
     workers: int,
     fits: Callable[[Job], bool],
+    is_open: Callable[[str], bool] = lambda _: True,
 ) -> Job | None:
     """Return the job to begin now, if any.
 
-    The window comes first that has the fewest jobs running, then the one that was served longest
-    ago; of its jobs the oldest that a person has asked for. While all `workers` are busy, or the
+    Jobs come first that an open window waits for. Of these, the person comes first who has the
+    fewest jobs running, then the one who was served longest ago; of his jobs those that he has
+    asked for, short ones before long ones, then the oldest. While all `workers` are busy, or the
     next job must wait for memory, only short jobs begin.
 
     Parameters
@@ -26,21 +29,29 @@ def following(
         Whose time has come, oldest first.
     running : sequence of Job
     served : mapping of str to int
-        When a window last had a job begun, as a number that rises; missing: never.
+        When a person last had a job begun, as a number that rises; missing: never.
     workers : int
         That take any job.
     fits : callable
         Whether there is memory for a job.
+    is_open : callable
+        Whether the window of an owner is open.
     """
-    fair = sorted(waiting, key=lambda job: (_turn(job, running, served), not job.is_asked))
+
+    def place(job: Job) -> tuple[bool, tuple[int, int], bool, bool]:
+        turn = _turn(job, running, served)
+        return not job.is_awaited(is_open), turn, not job.is_asked, not job.is_short
+
+    fair = sorted(waiting, key=place)
     if fair and len(running) < workers and fits(fair[0]):
         return fair[0]
-    if len(running) >= workers + min(workers, BESIDE):
+    overdue = sum(job.needs.is_short and not job.is_short for job in running)
+    if len(running) >= workers + min(workers, BESIDE + min(overdue, OVERDUE)):
         return None
-    return next((job for job in fair if job.needs.is_short and fits(job)), None)
+    return next((job for job in fair if job.is_short and fits(job)), None)
 
 
 def _turn(job: Job, running: Sequence[Job], served: Mapping[str, int]) -> tuple[int, int]:
     return min(
-        (sum(owner in one.claims for one in running), served.get(owner, 0)) for owner in job.claims
+        (sum(name in other.people for other in running), served.get(name, 0)) for name in job.people
     )

@@ -18,6 +18,7 @@ from appca.jobs.queue import Jobs
 from appca.runs.home import home
 from appca.runs.store import RunStore
 from appca.storage.identity import is_digest
+from appca.ui.server import visitor
 
 _WINDOW = "window"  # in `st.session_state`
 
@@ -63,13 +64,27 @@ def jobs() -> Jobs:
 
 
 def window() -> str:
-    """Return the name of this window of a browser, by which jobs know who waits for them."""
+    """Return the name of this window of a browser, by which jobs know who waits for them.
+
+    Its last word names the person, see `appca.jobs.turns.job.person`.
+    """
     token = st.session_state.get(_WINDOW)
     if token is None:
         context = get_script_run_ctx()
         session = context.session_id if context is not None else ""
-        token = st.session_state[_WINDOW] = f"{session} {uuid.uuid4().hex}"
+        token = st.session_state[_WINDOW] = f"{session} {uuid.uuid4().hex} {_person()}"
     return str(token)
+
+
+def cookie(name: str) -> str:
+    """Return a cookie that the browser sent when it opened this window; empty without."""
+    value = st.context.cookies.get(name)
+    return value if isinstance(value, str) else ""  # a mock in AppTest since Python 3.12
+
+
+def _person() -> str:
+    """Name the person at this window by the browser, else by the address of the machine."""
+    return visitor.named(cookie(visitor.COOKIE)) or f"at-{st.context.ip_address}"
 
 
 def is_open(name: str) -> bool:

@@ -261,5 +261,5 @@ def last_address() -> dict[str, str]:
     and another person's browser does not. What it names is looked up like an address, and may be
     gone.
     """
-    text = unquote(st.context.cookies.get(LAST_COOKIE, "")[:LONGEST_COOKIE])
+    text = unquote(services.cookie(LAST_COOKIE)[:LONGEST_COOKIE])
     return {name: value for name, value in parse_qsl(text) if name in LAST_NAMES}

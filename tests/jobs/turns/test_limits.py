@@ -19,26 +19,58 @@ IDLE = (sys.executable, "-c", "import sys; sys.stdin.read()")
 
 
 def test_300_jobs_are_not_accepted(tmp_path):
-    jobs = Jobs(tmp_path, command=IDLE, limits=Limits(waiting=7, waiting_per_window=4))
+    jobs = Jobs(tmp_path, command=IDLE, limits=Limits(waiting=7, waiting_per_visitor=4))
     try:
         for i in range(6):  # two of them run
             jobs.submit("wait", {"i": i}, owner="ann")
         with pytest.raises(InputError) as own:
             jobs.submit("wait", {"i": 6}, owner="ann")
         assert str(own.value) == (
-            "4 jobs of this window are waiting, as many as may; cancel one, or wait until one has "
-            "begun."
+            "4 jobs of yours are waiting, as many as may; cancel one, or wait until one has begun."
         )
         for i in range(3):
             jobs.submit("wait", {"i": 10 + i}, owner="bob")
         with pytest.raises(InputError) as all_:
             jobs.submit("wait", {"i": 20}, owner="cy")
         assert str(all_.value) == (
-            "7 jobs of all windows are waiting, as many as may; start this one again when some "
+            "7 jobs of all visitors are waiting, as many as may; start this one again when some "
             "are over."
         )
         assert jobs.submit("wait", {"i": 5}, owner="cy"), "what waits already may be joined"
         assert len(jobs.active()) == 9, "what was accepted goes on"
+    finally:
+        jobs.close()
+
+
+def test_one_person_does_not_fill_the_queue_from_six_windows(tmp_path):
+    jobs = Jobs(tmp_path, command=IDLE, limits=Limits(waiting=10, waiting_per_visitor=4))
+    try:
+        for i in range(6):  # two of them run
+            jobs.submit("wait", {"i": i}, owner=f"window-{i} ann")
+        with pytest.raises(InputError, match=r"^4 jobs of yours are waiting, as many as may;"):
+            jobs.submit("wait", {"i": 6}, owner="window-6 ann")
+        jobs.submit("wait", {"i": 7}, owner="window-7 bob")
+    finally:
+        jobs.close()
+
+
+def test_the_work_of_closed_windows_holds_no_place_in_the_queue(tmp_path):
+    closed: set[str] = set()
+    jobs = Jobs(
+        tmp_path,
+        command=IDLE,
+        is_open=lambda owner: owner not in closed,
+        limits=Limits(waiting=4, waiting_per_visitor=4),
+    )
+    try:
+        ids = [jobs.submit("wait", {"i": i}, owner=f"window-{i} ann") for i in range(6)]
+        with pytest.raises(InputError, match="4 jobs of all visitors are waiting"):
+            jobs.submit("wait", {"i": 6}, owner="window-6 bob")
+        closed.update(f"window-{i} ann" for i in range(3, 6))
+        kept = jobs.submit("wait", {"i": 6}, owner="window-6 ann")
+        assert jobs.status(ids[5]).state == "cancelled", "the newest of a closed window"
+        states = {jobs.status(job).state for job in [*ids[:5], kept]}
+        assert states == {"queued"}, "all else waits on, also for windows that were closed"
     finally:
         jobs.close()
 
@@ -117,8 +149,8 @@ def test_what_a_fit_takes_is_known_before_it_begins(tmp_path):
 def test_memory_is_read_from_the_environment(monkeypatch, text, bytes_):
     monkeypatch.setenv("APPCA_MEMORY", text)
     monkeypatch.setenv("APPCA_JOBS", "3")
-    monkeypatch.setenv("APPCA_JOBS_PER_WINDOW", "none")
-    assert Limits.from_environment() == (3, limits.WAITING_PER_WINDOW, bytes_)
+    monkeypatch.setenv("APPCA_JOBS_PER_VISITOR", "none")
+    assert Limits.from_environment() == (3, limits.WAITING_PER_VISITOR, bytes_)
 
 
 def test_memory_is_what_the_machine_or_its_container_has(monkeypatch, tmp_path):

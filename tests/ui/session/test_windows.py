@@ -1,5 +1,6 @@
 """Two windows at once: neither ends nor changes anything of the other's."""
 
+import itertools
 import random
 import sys
 from collections.abc import Iterator
@@ -18,8 +19,10 @@ IDLE = (sys.executable, "-c", "import sys; sys.stdin.read()")  # a worker that n
 @pytest.fixture
 def jobs(tmp_path: Path, monkeypatch) -> Iterator[Jobs]:
     """Jobs as on large data: every fit is one, and none comes to its end."""
-    jobs = Jobs(tmp_path, command=IDLE, limits=Limits(waiting_per_window=6))
+    jobs = Jobs(tmp_path, command=IDLE, limits=Limits(waiting_per_visitor=6))
     monkeypatch.setattr(services, "jobs", lambda: jobs)
+    people = itertools.count()
+    monkeypatch.setattr(services, "_person", lambda: str(next(people)))
     monkeypatch.setattr(fitting, "LIVE_SECONDS", -1.0)
     yield jobs
     jobs.close()
@@ -89,19 +92,18 @@ def test_a_full_queue_is_one_sentence(start, jobs):
         if ann.error:
             break
     assert sentences(ann) == [
-        "6 jobs of this window are waiting, as many as may; cancel one, or wait until one has "
-        "begun."
+        "6 jobs of yours are waiting, as many as may; cancel one, or wait until one has begun."
     ]
     bob = healthy(start(k="3"))
     assert len(listed(bob)) == 1, "another window has its own turn"
 
 
 def test_a_preview_that_may_not_be_refined_says_so_only_when_asked(start, jobs):
-    jobs.limits = Limits(waiting_per_window=0)
+    jobs.limits = Limits(waiting_per_visitor=0)
     ann = healthy(start())
     assert listed(ann) == set()
     ann.button(key="refine").click().run()
-    assert ["of this window are waiting" in said for said in sentences(ann)] == [True]
+    assert ["of yours are waiting" in said for said in sentences(ann)] == [True]
 
 
 def act(rng: random.Random, app) -> None:
