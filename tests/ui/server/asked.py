@@ -15,9 +15,10 @@ class Answer(NamedTuple):
     headers: Headers
 
 
-def asked(app: ASGIApp, path: str, method: str = "GET") -> Answer:
+def asked(app: ASGIApp, path: str, method: str = "GET", **headers: str) -> Answer:
     """Return what an application answers."""
-    scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": []}
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": raw}
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:

@@ -7,35 +7,35 @@ import pytest
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from appca.ui.server import visitor
 from appca.ui.session import services
+from tests.ui.server.asked import asked
 
-PAGE, ASSET = {"accept": "text/html,*/*"}, {"accept": "*/*"}
+PAGE = "text/html,*/*"
 
 
-@pytest.fixture
-def browser() -> TestClient:
+def told(path: str = "/", **headers: str) -> str:
+    """Return the cookie that a browser is told."""
     routes = [Route("/{any:path}", lambda _: PlainTextResponse("a page"))]
-    return TestClient(Starlette(routes=routes, middleware=visitor.middleware()))
+    app = Starlette(routes=routes, middleware=visitor.middleware())
+    return asked(app, path, **headers).headers.get("set-cookie", "")
 
 
-def test_a_browser_is_named_with_its_first_page_and_keeps_the_name(browser):
-    assert "set-cookie" not in browser.get("/static/a.js", headers=ASSET).headers
-    told = browser.get("/", headers=PAGE).headers["set-cookie"]
-    assert "HttpOnly" in told
-    assert "SameSite=Lax" in told
-    name = browser.cookies[visitor.COOKIE]
+def test_a_browser_is_named_with_its_first_page_and_keeps_the_name():
+    assert told("/static/a.js", accept="*/*") == ""
+    cookie, _, rights = told(accept=PAGE).partition("; ")
+    assert {"HttpOnly", "SameSite=Lax", "Path=/"} <= set(rights.split("; "))
+    name = cookie.removeprefix(f"{visitor.COOKIE}=")
     assert visitor.named(name) == name
-    assert "set-cookie" not in browser.get("/data", headers=PAGE).headers
+    assert told("/data", accept=PAGE, cookie=f"a=b; {cookie}") == ""
+    assert told(accept=PAGE) != told(accept=PAGE), "another browser has another name"
 
 
 @pytest.mark.parametrize("given", ["", "ann", "A" * 32, "a" * 33, "a" * 31 + " "])
-def test_a_name_that_was_not_made_here_is_replaced(browser, given):
+def test_a_name_that_was_not_made_here_is_replaced(given):
     assert visitor.named(given) == ""
-    headers = PAGE | {"cookie": f"{visitor.COOKIE}={given}"}
-    assert visitor.COOKIE in browser.get("/", headers=headers).headers["set-cookie"]
+    assert told(accept=PAGE, cookie=f"{visitor.COOKIE}={given}")
 
 
 def _context(monkeypatch, cookie: object, address: str | None) -> None:
