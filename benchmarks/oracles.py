@@ -30,7 +30,7 @@ from benchmarks import results
 
 SETS = {  # data: (options of the source, rows, K, L)
     "wine": ({}, 178, 4, 2),
-    "iris": ({}, 150, 3, 2),
+    "wine, many": ({}, 178, 6, 2),
     "breast_cancer": ({}, 569, 6, 2),
     "digits, 300 rows": ({}, 300, 6, 3),
     "digits, 600 rows": ({}, 600, 8, 3),

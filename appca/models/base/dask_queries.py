@@ -55,7 +55,7 @@ class OnDask(SubspaceModel):
         return super().allocation_probability(X)
 
     def score_samples(self, X: Any) -> Any:
-        """Log-likelihood of each row's observed entries, (N,) in nats; exact up to 5,000 supports."""
+        """Log-likelihood of each row's observed entries, (N,) in nats; exact up to 5,000 sets."""
         return self._by_chunks_of("score_samples", X) if is_dask(X) else super().score_samples(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

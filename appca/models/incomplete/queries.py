@@ -141,7 +141,7 @@ class MissingValues(SubspaceModel):
         return self._described_incomplete(incomplete).membership
 
     def score_samples(self, X: Any) -> Array:
-        """Log-likelihood of each row's observed entries, (N,) in nats; exact up to 5,000 supports."""
+        """Log-likelihood of each row's observed entries, (N,) in nats; exact up to 5,000 sets."""
         incomplete = self._incomplete(X)
         if incomplete is None:
             return super().score_samples(X)
