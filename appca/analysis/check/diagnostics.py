@@ -133,7 +133,7 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
     most : int
         Components there may be, where their number is learned.
     """
-    from appca.models.sampling.chains import on_highest_peak
+    from appca.models.sampling.chains import levels
 
     found = []
     numbers = posterior.get("n_components")
@@ -146,12 +146,12 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
         )
     density = posterior.get("log_posterior")
     if density is not None:
-        lower = np.flatnonzero(~on_highest_peak(np.asarray(density))) + 1
-        if len(lower):
-            which = " and ".join(map(str, lower))
-            who = f"Chain {which} stays" if len(lower) == 1 else f"Chains {which} stay"
-            why = f"{who} on a lower peak of the posterior; averages leave that out."
-            found.append(Check("doubtful", "A lower peak", why))
+        told = levels(np.asarray(density))
+        n, counted = len(told.counts), int(told.counts.sum())
+        if counted < n:
+            found.append(Check("doubtful", f"{counted} of {n} chains count", told.why))
+        elif n > 1:
+            found.append(Check("good", f"All {n} chains count", told.why))
     return found
 
 

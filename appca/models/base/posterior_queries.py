@@ -1,6 +1,7 @@
 """Queries after sampling: averages over draws of the posterior where one draw stood before."""
 
 import copy
+import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
@@ -43,7 +44,7 @@ class PosteriorQueries(SampledModel):
     """A sampled model whose queries average over draws; put it before the class that answers.
 
     After sampling `query_draws_` holds the draws that are averaged over: evenly chosen from the
-    chains near the highest peak (`on_highest_peak`), at most 100, fewer where a row has more than
+    chains that count (`chain_levels_`), at most 100, fewer where a row has more than
     256 supports (8 from 3,200 supports on) and where their components would take more than 32 MB;
     its `chain` and `draw` say which. They were brought into the order and signs of the published
     components. Averages need memory for two arrays (N, K), whatever the number of draws.
@@ -55,7 +56,12 @@ class PosteriorQueries(SampledModel):
     _stream: int = 0  # of random numbers for importance paths: one a draw
 
     def _keep_query_draws(self) -> None:
-        """Choose the draws that queries average over, after components were published."""
+        """Choose the draws that queries average over, after components were published.
+
+        Warns where chains stay on lower peaks.
+        """
+        if not self.chain_levels_.counts.all():
+            warnings.warn(self.chain_levels_.why, stacklevel=4)
         self.query_draws_ = choose(self.posterior_, self.components_, self._most_query_draws())
 
     def _most_query_draws(self) -> int:

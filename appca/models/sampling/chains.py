@@ -4,6 +4,7 @@ All chains advance together, one sweep at a time, so that a run stopped early ha
 chain and nothing but shorter traces.
 """
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from appca.models.algebra.loop import STOPPED, Callback, Progress, watcher
 from appca.storage.errors import naming_extra
@@ -56,19 +58,57 @@ class Measures(NamedTuple):
     number: int = 0
 
 
-LOWER_PEAK = 3.0  # standard deviations of the log-posterior over the draws of the highest chain
+LEAST_GAP = 3.0  # nats: a peak that is e^3 times as high hides the other
+BEYOND_ERROR = 0.999  # probability that Monte Carlo error of a mean makes no such gap
+LEAST_DRAWS = 4  # of a chain, to say how far off its mean is
 
 
-def on_highest_peak(log_posterior: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Say which chains are near the highest peak that any of them found, (chain,) bool.
+class ChainLevels(NamedTuple):
+    """Which chains averages count, by their mean log-posteriors, and why."""
 
-    The others have a mean log-posterior (chain, draw) more than three standard deviations below
-    that of the highest chain. Chains that do not leave their peaks do not visit them as often as
-    the posterior would, so such a chain counts for nothing in averages.
+    mean: NDArray[np.float64]  # (chain,) nats
+    allowed: NDArray[np.float64]  # (chain,) nats below the highest chain that it may be
+    counts: NDArray[np.bool_]  # (chain,)
+
+    @property
+    def why(self) -> str:
+        """A sentence for people."""
+        n, lower = len(self.mean), np.flatnonzero(~self.counts)
+        gap = self.mean.max() - self.mean
+        if not len(lower):
+            return (
+                f"Averages use all {n} chains: their mean log-posteriors are at most "
+                f"{gap.max():.1f} nats apart, of which Monte Carlo error explains up to "
+                f"{self.allowed.max():.1f}."
+            )
+        names = ", ".join(map(str, lower + 1))
+        return (
+            f"Averages use {n - len(lower)} of {n} chains: "
+            f"{'chain' if len(lower) == 1 else 'chains'} {names} had mean log-posteriors at least "
+            f"{gap[lower].min():.0f} nats below the highest, and Monte Carlo error explains "
+            f"{self.allowed[lower].max():.1f} at most."
+        )
+
+
+def levels(log_posterior: NDArray[np.float64]) -> ChainLevels:
+    """Compare the levels of chains, log_posterior (chain, draw), with their Monte Carlo errors.
+
+    Chains that do not leave their peaks do not visit them as often as the posterior would, so a
+    chain on a lower peak counts for nothing in averages. Its mean log-posterior is further below
+    that of the highest chain than the errors of both means explain, by Student's t over batches of
+    about the root of the number of draws, and more than 3 nats. Of fewer than 4 draws the error is
+    not known, and 3 nats decide.
     """
-    means = log_posterior.mean(axis=1)
-    highest = int(means.argmax())
-    return np.asarray(means >= means[highest] - LOWER_PEAK * log_posterior[highest].std())
+    n_chains, n = log_posterior.shape
+    mean, variance, freedom = log_posterior.mean(axis=1), np.zeros(n_chains), 1
+    if n >= LEAST_DRAWS:
+        size = math.isqrt(n)
+        batches = n // size
+        parts = log_posterior[:, n - size * batches :].reshape(n_chains, batches, size)
+        variance, freedom = parts.mean(axis=2).var(axis=1, ddof=1) / batches, batches - 1
+    error = np.sqrt(variance + variance[mean.argmax()])
+    allowed = np.maximum(LEAST_GAP, stdtrit(freedom, BEYOND_ERROR) * error)
+    return ChainLevels(mean, allowed, mean >= mean.max() - allowed)
 
 
 class Sampler(NamedTuple, Generic[S]):
@@ -121,7 +161,7 @@ class DrawStore(Generic[S]):
         Which of two densities in different dimensions is larger depends on the unit of the data. Of
         two numbers as frequent the smaller one counts. Chains on a lower peak have no say.
         """
-        good = on_highest_peak(self.draws["log_posterior"][:, : self.kept])
+        good = levels(self.draws["log_posterior"][:, : self.kept]).counts
         frequent: Counter[int] = Counter()
         for (chain, number), count in self.counts.items():
             frequent[number] += count * int(good[chain])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appca.models.sampling.chains import Draws, on_highest_peak
+from appca.models.sampling.chains import Draws, levels
 
 Floats = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def match(first: ArrayLike, second: ArrayLike) -> Pairing:
 
 
 def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
-    """Choose evenly among the draws of the chains on the highest peak, and align them.
+    """Choose evenly among the draws of the chains that count (`levels`), and align them.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
     most : draws; fewer where their components would take more than 32 MB.
     """
     W, K = posterior["components"], len(published)
-    good = np.flatnonzero(on_highest_peak(posterior["log_posterior"]))
+    good = np.flatnonzero(levels(posterior["log_posterior"]).counts)
     total, each = len(good) * W.shape[1], W[0, 0].nbytes
     n = max(1, min(most, total, MOST_BYTES // each))
     chosen = np.linspace(0, total - 1, n).round().astype(np.intp)

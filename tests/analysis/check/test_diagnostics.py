@@ -97,9 +97,12 @@ def test_a_bound_and_a_chain_on_a_lower_peak_are_found(seed):
     numbers = np.full((3, 50), 6)
     bound, lower = of_draws({"n_components": numbers, "log_posterior": density}, 6)
     assert (bound.level, bound.label) == ("doubtful", "All 6 used")
-    assert lower.why.startswith("Chain 2 stays on a lower peak")
-    (found,) = of_draws({"n_components": numbers, "log_posterior": density[::2]}, 7)
+    assert (lower.level, lower.label) == ("doubtful", "2 of 3 chains count")
+    assert lower.why.startswith("Averages use 2 of 3 chains: chain 2 had")
+    found, every = of_draws({"n_components": numbers, "log_posterior": density[::2]}, 7)
     assert (found.level, found.label) == ("good", "K found")
+    assert (every.level, every.label) == ("good", "All 2 chains count")
+    assert len(of_draws({"n_components": numbers, "log_posterior": density[:1]}, 7)) == 1
 
 
 def test_unsure_choices_and_repeated_rows_are_told():
