@@ -30,7 +30,7 @@ from appca.models.rows.observations import Block, Observations, Rows, over_block
 from appca.models.rows.spectrum import Coordinates
 from appca.models.rows.steady_products import mean_squares
 from appca.models.rows.streams import NO_ROWS, Blocks, checked
-from appca.models.sampling.chains import ChainLevels, Draws, levels, to_arviz
+from appca.models.sampling.chains import Draws, to_arviz
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -435,12 +435,6 @@ class SampledModel(SubspaceModel):
     """A model that can keep draws of its posterior."""
 
     posterior_: Draws
-
-    @property
-    def chain_levels_(self) -> ChainLevels:
-        """Mean log-posterior of each chain, whether averages count it, and why; after sampling."""
-        check_is_fitted(self, "posterior_")
-        return levels(self.posterior_["log_posterior"])
 
     def _forget_draws(self) -> None:
         """Drop the draws of an earlier fit: this one may not sample."""

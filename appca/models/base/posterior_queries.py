@@ -17,6 +17,7 @@ from appca.models.base.estimator import (
     generator,
     refuse_support,
 )
+from appca.models.sampling.chains import ChainLevels, levels
 from appca.models.sampling.query_draws import (
     ParameterDraw,
     QueryDraws,
@@ -54,6 +55,12 @@ class PosteriorQueries(SampledModel):
 
     query_draws_: QueryDraws
     _stream: int = 0  # of random numbers for importance paths: one a draw
+
+    @property
+    def chain_levels_(self) -> ChainLevels:
+        """Mean log-posterior of each chain, whether averages count it, and why; after sampling."""
+        check_is_fitted(self, "posterior_")
+        return levels(self.posterior_["log_posterior"])
 
     def _keep_query_draws(self) -> None:
         """Choose the draws that queries average over, after components were published.
