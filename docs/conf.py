@@ -5,11 +5,13 @@ import shutil
 import tomllib
 from pathlib import Path
 
+import appca
+
 ROOT = Path(__file__).resolve().parents[1]
 _project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 project = _project["name"]
-version = release = _project["version"]
+version = release = appca.__version__
 author = "the appca developers"
 project_copyright = "the appca developers"
 extensions = [
@@ -44,6 +46,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
+    "github_url": _project["urls"].get("Repository", ""),
     "secondary_sidebar_items": ["page-toc"],
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import appca
 from appca.data.sources.folder import project_folder
 from appca.storage.errors import EXTRAS, MissingExtraError, naming_extra
 
@@ -21,6 +22,25 @@ def test_requirements_are_the_core_and_all_that_the_app_can_use():
     wanted = PROJECT["project"]["dependencies"] + [one for key in OF_THE_APP for one in extras[key]]
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     assert sorted(line.partition(" #")[0].strip() for line in lines if line) == sorted(wanted)
+
+
+def test_version_and_repository_are_the_same_everywhere():
+    """The version comes from `appca/__init__.py`, the address from `[project.urls]`."""
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert PROJECT["tool"]["hatch"]["version"]["path"] == "appca/__init__.py"
+    assert f"\nversion: {appca.__version__}\n" in citation
+    recipe = (ROOT / "recipe" / "recipe.yaml").read_text()
+    assert f'\n  version: "{appca.__version__}"\n' in recipe
+    address = PROJECT["project"].get("urls", {}).get("Repository")
+    stated = re.findall(r"^repository-code: (.*)$", citation, re.MULTILINE)
+    assert stated == ([address] if address else [])
+
+
+def test_the_conda_recipe_asks_for_what_the_wheel_asks_for():
+    recipe = (ROOT / "recipe" / "recipe.yaml").read_text()
+    run = recipe.split("  run:\n")[1].split("\n\n")[0]
+    stated = {line.strip(" -").replace(" ", "") for line in run.splitlines()}
+    assert stated == {"python>=3.11", *PROJECT["project"]["dependencies"]}
 
 
 def test_every_package_of_an_extra_is_named_by_one_that_brings_it():
