@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from appca.models.nonparametric_ppca import NonparametricPPCA
     from appca.models.ppca import PPCA
     from appca.notebook.figures import plot_components, plot_map, plot_subspaces
+    from appca.notebook.page import save_html
     from appca.notebook.widget import explore
     from appca.runs.model_file import load_model
 
@@ -26,6 +27,7 @@ __all__ = [
     "plot_components",
     "plot_map",
     "plot_subspaces",
+    "save_html",
 ]
 __version__ = "0.1.0"
 
@@ -40,6 +42,7 @@ _HOMES = {
     "plot_components": "appca.notebook.figures",
     "plot_map": "appca.notebook.figures",
     "plot_subspaces": "appca.notebook.figures",
+    "save_html": "appca.notebook.page",
     "load_model": "appca.runs.model_file",
 }
 

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "jobs": {"storage", "models", "data", "analysis", "studies", "runs"},
     "ui": {"storage", "models", "data", "analysis", "plots", "studies", "runs", "jobs"},
     "notebook": {"storage", "data", "analysis", "plots", "runs", "ui"},  # of ui, what is bundled
-    "commands": {"storage", "models", "data", "analysis", "plots", "studies", "runs"},
+    "commands": {"storage", "models", "data", "analysis", "plots", "studies", "runs", "notebook"},
     "cli": {"storage", "data", "commands"},
     "__main__": {"storage", "cli"},
     "pages": {"storage", "models", "data", "analysis", "plots", "studies", "runs", "jobs", "ui"},

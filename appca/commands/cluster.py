@@ -37,6 +37,7 @@ THREADS = "threads"  # in the place of an address
 ONLY_LAZILY = ".zarr"
 NEEDLESS = {  # arguments that need all rows at hand, or the app's own store
     "store": "--store",
+    "html": "--html",
     "label": "--label",
     "id": "--id",
     "ignore": "--ignore",
@@ -108,6 +109,7 @@ def run(options: argparse.Namespace, parameters: dict[str, Any]) -> dict[str, An
         "log_likelihood_per_row": mean,
         "run": None,
         "written": None if options.out is None else str(options.out),
+        "html": None,
     }
 
 

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,11 @@ def add(commands: parsing.Commands) -> None:
     _add_model(parser)
     _add_preprocessing(parser)
     writing.add_out(parser, ".npz", "; `project` reads the .npz")
+    parser.add_argument(
+        "--html",
+        type=Path,
+        help="where the picture goes, as one .html for any browser (default: nowhere)",
+    )
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",
@@ -152,6 +158,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         lambda: projection_table(dataset, result.fitted),
         lambda: _arrays(dataset, config, result),
     )
+    page = _write_page(options.html, dataset, result)
     return {
         "data": facts.fields_of(dataset),
         "preprocessing": before.to_dict(),
@@ -163,7 +170,19 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "log_likelihood_per_row": mean,
         "run": run_id,
         "written": written,
+        "html": page,
     }
+
+
+def _write_page(path: Path | None, dataset: Dataset, result: FitResult) -> str | None:
+    if path is None:
+        return None
+    from appca.notebook.given import GivenRows
+    from appca.notebook.page import write_page
+
+    write_page(path, GivenRows(dataset, None), result.fitted, {}, dataset.name)
+    say(f"wrote {path}, {path.stat().st_size} bytes")
+    return str(path)
 
 
 class Announced:

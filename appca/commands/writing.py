@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,8 @@ from appca.storage.refusal import OTHER, storing
 if TYPE_CHECKING:
     import pandas as pd
 
-KINDS = (".csv", ".parquet", ".npz")
+KINDS, PAGE = (".csv", ".parquet", ".npz"), ".html"
+PACKAGES = {".csv": ("pandas",), ".parquet": ("pandas", "pyarrow"), PAGE: ("PIL",)}
 OUT_HELP = (
     "where the result goes: a file whose name ends in .csv, .parquet or .npz, or - for standard "
     "output"
@@ -49,6 +50,8 @@ def check_place(options: argparse.Namespace) -> None:
         Where the package that writes the kind is not installed.
     """
     path = options.out
+    if getattr(options, "html", None) is not None:
+        check_file(options.html, [PAGE])
     if options.format is not None and not parsing.is_piped(options):
         msg = "--format is for --out -, standard output; a file's kind is the end of its name."
         raise parsing.UsageError(msg)
@@ -60,8 +63,13 @@ def check_place(options: argparse.Namespace) -> None:
             raise parsing.UsageError(msg)
         _check_packages(_kind(options))
         return
-    if path.suffix not in KINDS:
-        msg = f"The output's name must end in {', '.join(KINDS)}; got “{path.name}”."
+    check_file(path, KINDS)
+
+
+def check_file(path: Path, kinds: Sequence[str]) -> None:
+    """Refuse a file of another kind, or one that cannot be written; see `check_place`."""
+    if path.suffix not in kinds:
+        msg = f"The output's name must end in {', '.join(kinds)}; got “{path.name}”."
         raise parsing.UsageError(msg)
     if not path.parent.is_dir():
         msg = f"The folder of the output must exist; there is no “{path.parent}”."
@@ -75,8 +83,8 @@ def check_place(options: argparse.Namespace) -> None:
 
 
 def _check_packages(kind: str) -> None:
-    """Raise ModuleNotFoundError where a table cannot be written for want of a package."""
-    for package in {".csv": ("pandas",), ".parquet": ("pandas", "pyarrow")}.get(kind, ()):
+    """Raise ModuleNotFoundError where a file cannot be written for want of a package."""
+    for package in PACKAGES.get(kind, ()):
         if find_spec(package) is None:
             raise ModuleNotFoundError(name=package)
 
