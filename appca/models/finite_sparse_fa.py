@@ -58,6 +58,7 @@ class FiniteSparseFA(SparseFA):
     components_ : (K, D) columns of W used in the draw of largest posterior density, by explained
         variance, largest entry positive; they have lengths, and angles between them.
     n_components_ : int.
+    n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
     weights_ : (K,) probability that a new row uses a factor.
     mean_ : (D,).
     noise_variance_ : float, sigma2.

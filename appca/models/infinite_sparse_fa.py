@@ -61,6 +61,7 @@ class InfiniteSparseFA(SparseFA):
         largest posterior density among the draws with the most frequent number of factors:
         densities of draws that differ in it depend on the unit of the data.
     n_components_ : int, the most frequent number of factors.
+    n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
     weights_ : (K,) probability that a new row uses a factor.
     mean_ : (D,).
     noise_variance_ : float, sigma2.

@@ -69,6 +69,7 @@ class NonparametricPPCA(FreeModel):
     components_ : (K, D) orthonormal rows used in the draw of largest posterior density, by
         explained variance, largest entry positive.
     n_components_ : int, K.
+    n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
     weights_ : (K,) probability that a new row uses a component.
     mean_ : (D,).
     noise_variance_ : float, sigma2.

@@ -138,9 +138,10 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
     found = []
     numbers = posterior.get("n_components")
     if numbers is not None:
+        used = most_frequent(numbers_in_use(posterior))
         full = bool((np.asarray(numbers) == most).all())
         why = f"Every draw uses all {most} components there may be; allow more and fit again."
-        room = f"Draws use fewer than the {most} components there may be."
+        room = f"{used} components are used by at least 5% of rows, in most draws."
         found.append(
             Check("doubtful", f"All {most} used", why) if full else Check("good", "K found", room)
         )
@@ -153,6 +154,18 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
         elif n > 1:
             found.append(Check("good", f"All {n} chains count", told.why))
     return found
+
+
+def numbers_in_use(posterior: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
+    """Count the components (chain, draw) that at least 5% of rows use."""
+    from appca.models.sampling.invariants import in_use
+
+    return in_use(posterior["occupancy"], posterior["Z_mean"].shape[1])
+
+
+def most_frequent(numbers: NDArray[np.integer[Any]]) -> int:
+    """Return the number that occurs most often."""
+    return int(np.bincount(numbers.ravel()).argmax())
 
 
 def of_chains(

@@ -5,7 +5,6 @@ import warnings
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from appca.models.algebra.gaussian import Array, background
 from appca.models.algebra.loop import Callback, spoken
@@ -29,6 +28,7 @@ from appca.models.rows.steady_products import projected, times
 from appca.models.sampling.chains import Sampler, Schedule, generators, sample
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.sampling.feature_priors import LEAST_WEIGHT
+from appca.models.sampling.invariants import IN_USE, in_use
 from appca.models.sampling.query_draws import number_band
 from appca.models.supports import free_supports
 from appca.models.supports.free_supports import Best, Question
@@ -43,6 +43,7 @@ RULES: dict[str, Rule] = {
 }
 
 MORE_LIKELY = 0.5  # inclusion probability
+CHEAPER = 8.0  # is a support in the walk through all of them than elsewhere
 
 
 class Draw(NamedTuple):
@@ -196,10 +197,26 @@ class FreeModel(PosteriorQueries, SupportModel):
     def _means(self, seen: FreeQuery, supports: Array) -> Array:
         return free_supports.scores(seen.question, supports)
 
-    def n_components_band(self, level: float = 0.9) -> tuple[int, int]:
-        """Credible band of the number of components, from all draws: smallest and largest."""
-        check_is_fitted(self, "posterior_")
-        return number_band(self.posterior_["n_components"], level)
+    @property
+    def n_components_in_use_(self) -> int:
+        """Components that at least 5% of rows use, in most of the draws; after sampling.
+
+        Draws also have components that a handful of rows use, which come and go:
+        `n_components_band` tells both numbers' posteriors.
+        """
+        return int(np.bincount(self._numbers(IN_USE).ravel()).argmax())
+
+    def n_components_band(self, level: float = 0.9, share: float = 0.0) -> tuple[int, int]:
+        """Credible band of the number of components: smallest and largest, over all draws.
+
+        Counted are those that at least a `share` of the rows use; by default those of any row.
+        """
+        return number_band(self._numbers(share), level)
+
+    def _numbers(self, share: float) -> Array:
+        """Numbers of components (chain, draw) of the chains that count."""
+        counts, draws = self.chain_levels_.counts, self.posterior_
+        return in_use(draws["occupancy"], draws["Z_mean"].shape[1], share)[counts]
 
     def _expected(self, seen: FreeQuery) -> Array:
         return free_supports.expected(seen.question)
@@ -214,7 +231,7 @@ class FreeModel(PosteriorQueries, SupportModel):
         return np.asarray(inclusion > MORE_LIKELY)
 
     def _supports_of_a_row(self) -> float:
-        return 2.0 ** len(self.components_)
+        return 2.0 ** len(self.components_) / CHEAPER
 
     def _drawn_supports(self, rng: np.random.Generator, n_samples: int) -> Array:
         return rng.random((n_samples, len(self.components_))) < self.weights_

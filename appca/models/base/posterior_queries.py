@@ -21,7 +21,7 @@ from appca.models.sampling.chains import ChainLevels, levels
 from appca.models.sampling.query_draws import (
     ParameterDraw,
     QueryDraws,
-    band_ends,
+    band,
     choose,
     component_bands,
 )
@@ -30,7 +30,7 @@ PREFIX = "draws_"  # of the names of arrays
 MOST_DRAWS, LEAST_DRAWS = 100, 8  # that queries average over
 CHEAP_SUPPORTS = 256  # up to so many, all of `MOST_DRAWS` are asked
 DRAWS_A_SHARE = 4  # by which the importance paths of a draw are fewer than those of one model
-BAND_ROWS = 500  # whose scores are drawn together
+BAND_ROWS, LEAST_SCORES = 500, 40  # rows, and scores of each, that are drawn together
 
 
 class OneDraw(NamedTuple):
@@ -44,11 +44,11 @@ class OneDraw(NamedTuple):
 class PosteriorQueries(SampledModel):
     """A sampled model whose queries average over draws; put it before the class that answers.
 
-    After sampling `query_draws_` holds the draws that are averaged over: evenly chosen from the
-    chains that count (`chain_levels_`), at most 100, fewer where a row has more than
-    256 supports (8 from 3,200 supports on) and where their components would take more than 32 MB;
-    its `chain` and `draw` say which. They were brought into the order and signs of the published
-    components. Averages need memory for two arrays (N, K), whatever the number of draws.
+    After sampling `query_draws_` holds the draws that are averaged over: at most 100, evenly chosen
+    from the chains that count (`chain_levels_`), fewer where their components would take more than
+    32 MB; its `chain` and `draw` say which. Queries about rows with more than 256 supports take
+    some of them, 8 from 3,200 supports on. They were brought into the order and signs of the
+    published components. Averages need memory for two arrays (N, K), whatever the number of draws.
 
     `published` gives the model of the published draw alone, which answers as a fit by EM does.
     """
@@ -69,11 +69,13 @@ class PosteriorQueries(SampledModel):
         """
         if not self.chain_levels_.counts.all():
             warnings.warn(self.chain_levels_.why, stacklevel=4)
-        self.query_draws_ = choose(self.posterior_, self.components_, self._most_query_draws())
+        self.query_draws_ = choose(self.posterior_, self.components_, MOST_DRAWS)
 
-    def _most_query_draws(self) -> int:
-        each = self._supports_of_a_row()
-        return max(LEAST_DRAWS, min(MOST_DRAWS, int(MOST_DRAWS * CHEAP_SUPPORTS / each)))
+    @property
+    def _row_draws(self) -> QueryDraws:
+        """The draws that queries about rows average over."""
+        most = int(MOST_DRAWS * CHEAP_SUPPORTS / self._supports_of_a_row())
+        return self.query_draws_.thinned(max(LEAST_DRAWS, most))
 
     def _supports_of_a_row(self) -> float:
         """Terms of the sums over supports, which decide what a draw costs; 1 if there is no sum."""
@@ -118,7 +120,7 @@ class PosteriorQueries(SampledModel):
         alone = self.published()
         alone.__dict__.pop("feature_names_in_", None)  # rows have been checked
         alone.whiten = False
-        for stream, given in enumerate(self.query_draws_.each()):
+        for stream, given in enumerate(self._row_draws.each()):
             alone._stream = stream
             own = np.flatnonzero(given.places < K)
             yield OneDraw(alone._at(given), own, given.places[own])
@@ -139,7 +141,7 @@ class PosteriorQueries(SampledModel):
         """Average p(y_n) and p(z_n | y_n) over the draws; X has been checked."""
         n, K = len(X), len(self.components_)
         total, variance = np.full(n, -np.inf), np.full(n, -np.inf)
-        inclusion, method, number = np.zeros((n, K)), "", len(self.query_draws_.chain)
+        inclusion, method, number = np.zeros((n, K)), "", len(self._row_draws.chain)
         for one in self._each_draw():
             found = one.model._summary(X)
             method = found.method
@@ -181,7 +183,7 @@ class PosteriorQueries(SampledModel):
         total = np.zeros((len(X), len(self.components_)))
         for one in self._each_draw():
             total[:, one.published] += one.model._expected_scores(X)[:, one.own]
-        total /= len(self.query_draws_.chain)
+        total /= len(self._row_draws.chain)
         return (total / self.scale_ if self.whiten else total).astype(X.dtype, copy=False)
 
     def inverse_transform(self, X: Any, support: str = "auto") -> Array:
@@ -193,7 +195,7 @@ class PosteriorQueries(SampledModel):
         if support == MAP or not self._has_draws():
             return super().inverse_transform(X, support)
         refuse_support(support)
-        K, draws = len(self.components_), self.query_draws_
+        K, draws = len(self.components_), self._row_draws
         alone = self.published()
         alone.components_ = draws.components[:, :K].mean(axis=0, dtype=np.float64)
         alone.mean_ = draws.mean.mean(axis=0, dtype=np.float64)
@@ -230,7 +232,7 @@ class PosteriorQueries(SampledModel):
             lacking = np.delete(chosen, one.published, axis=1).any(axis=1)
             share = one.model._support_probability(X, Z)
             total += np.where(lacking, 0.0, share)
-        return total / len(self.query_draws_.chain)
+        return total / len(self._row_draws.chain)
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood log p(y_n) of every row, (N,) in nats.
@@ -269,21 +271,23 @@ class PosteriorQueries(SampledModel):
     def score_bands(self, X: Any, level: float = 0.9) -> Array:
         """Credible bands (2, N, K) of the scores x * z of rows: lower and upper ends.
 
-        A support and scores are drawn for every row at each of `query_draws_`, and the ends are
-        quantiles over these. A component that a row surely does not use has a band of zeros.
+        Supports and scores are drawn for every row at each of `query_draws_`, or of some where rows
+        have many supports, at least 40 in all, and the ends are quantiles over these. A component
+        that a row surely does not use has a band of zeros.
         """
         check_is_fitted(self, "query_draws_")
         X = self._whole(X)
-        K, S = len(self.components_), len(self.query_draws_.chain)
+        K = len(self.components_)
         rng = generator(0)  # the same rows have the same bands
         bands = np.zeros((2, len(X), K))
         models = list(self._each_draw())
+        models *= -(-LEAST_SCORES // len(models))
         for start in range(0, len(X), BAND_ROWS):
             rows = X[start : start + BAND_ROWS]
-            drawn = np.zeros((S, len(rows), K))
+            drawn = np.zeros((len(models), len(rows), K))
             for s, one in enumerate(models):
                 drawn[s][:, one.published] = one.model._drawn_scores(rng, rows)[:, one.own]
-            bands[:, start : start + len(rows)] = np.quantile(drawn, band_ends(level), axis=0)
+            bands[:, start : start + len(rows)] = band(drawn, level)
         return bands / self.scale_ if self.whiten else bands
 
     def _likely(self, inclusion: Array) -> Array:

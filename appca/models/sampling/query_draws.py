@@ -39,6 +39,12 @@ class QueryDraws(NamedTuple):
     latent_variance: Floats  # (S, K')
     weights: Floats | None  # (S, K'), zero where a draw has no component
 
+    def thinned(self, most: int) -> "QueryDraws":
+        """Choose at most so many, evenly."""
+        S = len(self.chain)
+        kept = np.linspace(0, S - 1, min(S, most)).round().astype(np.intp)
+        return QueryDraws(*(None if a is None else a[kept] for a in self))  # type: ignore[arg-type]
+
     def each(self) -> Iterator[ParameterDraw]:
         """Give the draws one by one."""
         for s in range(len(self.chain)):
@@ -127,8 +133,19 @@ def component_bands(draws: QueryDraws, published: Floats, level: float) -> Float
         has = slice(None) if draws.weights is None else draws.weights[:, k] > 0.0
         some = draws.components[has, k]
         some = some if len(some) else published[[k]]
-        bands[:, k] = np.quantile(some.astype(np.float64), band_ends(level), axis=0)
+        bands[:, k] = band(some.astype(np.float64), level)
     return bands
+
+
+def band(draws: Floats, level: float) -> Floats:
+    """Give the ends (2, ...) of the middle `level` of draws (S, ...).
+
+    The k-th smallest of S draws has a share k / (S + 1) of the distribution below it on average
+    (Weibull), so that another draw lies between the ends with probability `level`; NumPy's usual
+    quantiles are too near to the middle. Fewer than (1 + level) / (1 - level) draws cannot reach
+    so far: their band goes from the smallest to the largest.
+    """
+    return np.asarray(np.quantile(draws, band_ends(level), axis=0, method="weibull"))
 
 
 def number_band(numbers: ArrayLike, level: float) -> tuple[int, int]:

@@ -6,6 +6,8 @@ import streamlit as st
 from appca.analysis.check.diagnostics import (
     Check,
     climb_of,
+    most_frequent,
+    numbers_in_use,
     of_climb,
     of_rows,
     worst,
@@ -83,8 +85,13 @@ def _curve(shown: Shown) -> None:
 
 def _numbers(shown: Shown) -> list[Number]:
     doubtful = float(np.mean(shown.fitted.membership < plots.DOUBT))
-    info = shown.info
+    info, posterior = shown.info, shown.fitted.posterior
+    used: list[Number] = []
+    if "n_components" in posterior:
+        often = most_frequent(numbers_in_use(posterior))
+        used = [(f"{often}", "components used by 5% of rows or more")]
     return [
+        *used,
         (f"{info.log_likelihood / info.n_rows:.2f}".replace("-", "−"), "nats per row"),
         (percent(doubtful), "of rows unsure"),
         (duration(info.seconds), f"for {info.n_iter:,} iterations"),

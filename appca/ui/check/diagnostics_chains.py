@@ -1,5 +1,6 @@
 """What the page Diagnostics shows of sampled chains: traces, the table, the file."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,8 @@ from appca.analysis.check.diagnostics import (
     diagnose,
     failures,
     invariants,
+    most_frequent,
+    numbers_in_use,
     of_chains,
     of_draws,
     starts_apart,
@@ -48,9 +51,8 @@ def folds(shown: Shown) -> None:
     """Draw traces, what is known of the number of components and the table, folded."""
     with st.expander("Traces", icon=":material/show_chart:"):
         choose_trace(shown)
-        draws = shown.fitted.posterior.get("n_components")
-        if draws is not None:
-            st.caption(number_words(draws, shown.config.k))
+        if "n_components" in shown.fitted.posterior:
+            st.caption(number_words(shown.fitted.posterior, shown.config.k))
     with st.expander("Each quantity", icon=":material/table:"):
         table(shown)
         download(shown)
@@ -79,17 +81,23 @@ def choose_trace(shown: Shown) -> None:
     chart(diagnostics.traces(found[name], capital(name), burn_in + thin, thin), "chains_trace")
 
 
-def number_words(draws: np.ndarray, most: int) -> str:
-    """Say which numbers of components the draws hold, where at most so many were allowed."""
+def number_words(posterior: Mapping[str, np.ndarray], most: int) -> str:
+    """Say how many components the draws use, where at most so many were allowed."""
+    used, _ = _often(numbers_in_use(posterior))
+    every, high = _often(posterior["n_components"])
+    bound = " That is the most allowed: allow more, and look again." if high >= most else ""
+    return (
+        f"Components used by at least 5% of rows: {used}. Also counting those that "
+        f"fewer rows use: {every}.{bound}"
+    )
+
+
+def _often(draws: np.ndarray) -> tuple[str, int]:
     from appca.models.sampling.query_draws import number_band
 
     low, high = number_band(draws, 0.95)
-    values, counts = np.unique(draws, return_counts=True)
-    likeliest = f"Most often {int(values[counts.argmax()])}"
-    bound = " That is the most allowed: allow more, and look again." if high >= most else ""
-    if low == high:
-        return f"{likeliest}; hardly ever another number.{bound}"
-    return f"{likeliest}; between {low} and {high} in 95% of the draws.{bound}"
+    often = f"most often {most_frequent(draws)}"
+    return often + f", between {low} and {high} in 95% of the draws" * (low < high), high
 
 
 def checks(shown: Shown) -> list[Check]:

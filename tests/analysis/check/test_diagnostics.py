@@ -95,14 +95,17 @@ def test_a_bound_and_a_chain_on_a_lower_peak_are_found(seed):
     rng = np.random.default_rng(seed)
     density = rng.normal(size=(3, 50)) - np.array([[0.0], [40.0], [1.0]])
     numbers = np.full((3, 50), 6)
-    bound, lower = of_draws({"n_components": numbers, "log_posterior": density}, 6)
+    rare = {"occupancy": np.tile([30, 20, 5, 4, 1, 1], (3, 50, 1)), "Z_mean": np.zeros((3, 100, 6))}
+    drawn = {"n_components": numbers, "log_posterior": density} | rare
+    bound, lower = of_draws(drawn, 6)
     assert (bound.level, bound.label) == ("doubtful", "All 6 used")
     assert (lower.level, lower.label) == ("doubtful", "2 of 3 chains count")
     assert lower.why.startswith("Averages use 2 of 3 chains: chain 2 had")
-    found, every = of_draws({"n_components": numbers, "log_posterior": density[::2]}, 7)
+    found, every = of_draws(drawn | {"log_posterior": density[::2]}, 7)
+    assert found.why == "3 components are used by at least 5% of rows, in most draws."
     assert (found.level, found.label) == ("good", "K found")
     assert (every.level, every.label) == ("good", "All 2 chains count")
-    assert len(of_draws({"n_components": numbers, "log_posterior": density[:1]}, 7)) == 1
+    assert len(of_draws(drawn | {"log_posterior": density[:1]}, 7)) == 1
 
 
 def test_unsure_choices_and_repeated_rows_are_told():

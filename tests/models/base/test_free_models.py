@@ -220,7 +220,7 @@ def test_the_error_of_an_average_over_draws_is_honest(monkeypatch):
     Y = (rng.normal(size=Z.shape) * Z) @ W.T + 0.3 * rng.normal(size=(300, 20))
     fit = FiniteSparseFA(14, n_chains=1, burn_in=60, n_draws=60, random_state=0).fit(Y[:100])
     exact = fit.estimate_score_samples(Y[100:])
-    assert exact.method == "exact, by enumeration of 16384 sets; average over 8 draws"
+    assert exact.method == "exact, by enumeration of 16384 sets; average over 12 draws"
     monkeypatch.setattr(free_supports, "MOST_COLUMNS", 12)
     estimate = fit.estimate_score_samples(Y[100:])
     z = (estimate.log_likelihood - exact.log_likelihood) / estimate.error

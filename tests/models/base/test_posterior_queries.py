@@ -257,6 +257,46 @@ def test_bands_cover_what_was_planted():
     assert 0.80 <= both <= 0.97
 
 
+@pytest.mark.parametrize("n_draws", [25, 100])
+def test_a_band_of_components_holds_another_draw_as_often_as_it_says(n_draws, seed):
+    draws = np.random.default_rng(seed).standard_exponential((n_draws + 1, 1, 20_000))
+    kept = query_draws.QueryDraws(
+        *np.zeros((2, n_draws), int),
+        *(draws[1:], np.zeros((n_draws, 1)), np.ones(n_draws), np.ones((n_draws, 1)), None),
+    )
+    low, high = query_draws.component_bands(kept, draws[0], 0.9)
+    inside = ((low <= draws[0]) & (draws[0] <= high)).mean()
+    assert inside == pytest.approx(0.9, abs=0.01)  # NumPy's usual quantiles: 0.83 and 0.88
+
+
+def test_bands_of_components_take_more_draws_than_sums_over_many_supports():
+    Y = planted(60, D, K, L, seed=3).X
+    model = FiniteSparseFA(14, n_chains=1, burn_in=2, n_draws=60, random_state=0).fit(Y)
+    assert len(model.query_draws_.chain) == 60
+    few = model.query_draws_.thinned(8)
+    np.testing.assert_array_equal(few.draw[[0, -1]], model.query_draws_.draw[[0, -1]])
+    assert few.components.shape[0] == len(few.weights) == 8
+    assert int(model.score_samples(Y[:2]).shape[0]) == 2
+    again = FiniteSparseFA(14).restore(model.fitted_arrays())
+    np.testing.assert_array_equal(again.component_bands(), model.component_bands())
+    np.testing.assert_array_equal(again.score_samples(Y[:3]), model.score_samples(Y[:3]))
+
+
+def test_components_that_a_few_rows_use_do_not_count_as_in_use():
+    rng = np.random.default_rng(0)
+    W = 3 * np.linalg.qr(rng.normal(size=(8, 3)))[0]
+    Z = rng.random((300, 3)) < 0.5
+    Y = (rng.normal(size=Z.shape) * Z) @ W.T + 0.3 * rng.normal(size=(300, 8))
+    Y[::100] += 6 * rng.normal(size=(3, 8))  # three odd rows
+    model = InfiniteSparseFA(10, n_chains=2, burn_in=100, n_draws=100, random_state=0).fit(Y)
+    draws = model.posterior_
+    counts = model.chain_levels_.counts
+    wanted = (draws["occupancy"][counts] >= 15).sum(axis=2)
+    assert model.n_components_in_use_ == np.bincount(wanted.ravel()).argmax() == 3
+    assert model.n_components_band(share=0.05)[1] < model.n_components_band()[1]
+    assert model.n_components_band() == number_band(draws["n_components"][counts], 0.9)
+
+
 def test_the_band_of_the_number_of_components():
     numbers = np.repeat([3, 4, 5, 9], [4, 60, 32, 4])
     assert number_band(numbers, 0.9) == (4, 5)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from appca.analysis.check.diagnostics import diagnose, failures, of_chains, worst
+from appca.analysis.check.diagnostics import diagnose, failures, numbers_in_use, of_chains, worst
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.data.sources.designs import draw_synthetic
@@ -160,20 +160,31 @@ def test_a_model_that_learns_the_number_of_components_shows_it(show, table):
     config, result = fitted(table, "isFA", max_components=5, **SHORT)
     app = show(config, result)
     assert level(app) in ("good", "doubtful", "bad")
-    numbers = result.fitted.posterior["n_components"]
-    assert any(diagnostics_chains.number_words(numbers, 5) == text.value for text in app.caption)
+    posterior = result.fitted.posterior
+    assert any(diagnostics_chains.number_words(posterior, 5) == text.value for text in app.caption)
+    often = int(np.bincount(numbers_in_use(posterior).ravel()).argmax())
+    assert "components used by 5% of rows or more" in html(app)
+    assert often <= result.fitted.posterior["n_components"].max()
     assert html(app).count("|cos|") == len(result.fitted.components)
 
 
 def test_the_number_of_components_in_words():
-    draws = np.array([[5] * 4 + [6] * 90 + [7] * 6])
-    assert diagnostics_chains.number_words(draws, 9) == (
-        "Most often 6; between 5 and 7 in 95% of the draws."
+    occupancy = np.tile([90, 40, 15, 14, 3, 1, 0], (1, 100, 1))  # of 300 rows
+    posterior = {
+        "n_components": np.array([[5] * 4 + [6] * 90 + [7] * 6]),
+        "occupancy": occupancy,
+        "Z_mean": np.zeros((1, 300, 7)),
+    }
+    assert diagnostics_chains.number_words(posterior, 9) == (
+        "Components used by at least 5% of rows: most often 3. Also counting those that fewer rows "
+        "use: most often 6, between 5 and 7 in 95% of the draws."
     )
-    always = np.full((2, 10), 4)
-    said = "Most often 4; hardly ever another number."
-    assert diagnostics_chains.number_words(always, 5) == said
-    assert diagnostics_chains.number_words(always, 4).startswith(f"{said} That is the most allowed")
+    always = posterior | {"n_components": np.full((1, 100), 4)}
+    said = diagnostics_chains.number_words(always, 5)
+    assert said.endswith("use: most often 4.")
+    assert diagnostics_chains.number_words(always, 4) == (
+        f"{said} That is the most allowed: allow more, and look again."
+    )
 
 
 def test_names_of_features_are_shown_literally_and_pictures_named(sampled, table):
