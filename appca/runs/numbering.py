@@ -18,6 +18,7 @@ import numpy as np
 from appca.analysis.components.alignment import ROUGHLY
 from appca.analysis.fitted import FittedModel, FittedRun
 from appca.runs.configuration import RunConfig
+from appca.runs.labels import FILE as LABELS
 from appca.runs.labels import NAME_LENGTH, Labels, labels, put
 from appca.runs.store import Run
 from appca.storage import lock, rights
@@ -105,16 +106,21 @@ class ComponentNumbers:
         return _as_shown(*_matched(rows, fitted.explained_variance, registry, screen))
 
     def adopt(self, run: Run, numbering: Numbering) -> None:
-        """Store the numbering that a run had where it came from, unless it has one here."""
-        with self._held(run.config):
-            if _stored(run) is not None:
-                return
-            stored, registry = self._decided(run, None)
-            places = np.argsort(numbering.order)
-            turned = [bool(registry.turned[registry.place_of(n) or 0]) for n in stored.numbers]
-            signs = np.array(numbering.signs)[places] * np.where(turned, -1, 1)
-            names = tuple(numbering.names[place] for place in places)
-            _store(run, _Stored(stored.numbers, tuple(signs.tolist()), names, _from_one(places)))
+        """Store the numbering that a run had where it came from, unless it has one here.
+
+        Raises InputError when the disk refuses.
+        """
+        if _stored(run) is not None or (run.path / LABELS).exists():
+            return
+        places = np.argsort(numbering.order).tolist()
+        names, signs = (tuple(values[j] for j in places) for values in numbering[:0:-1])
+        if any(names) or -1 in signs:
+            put(run, Labels(names, signs))
+        with storing(f"The names of fit {run.id}", self._folder), self._held(run.config):
+            stored, registry = self._decided(run, None, Labels(names, signs))
+            turned = [registry.turned[registry.place_of(number)] for number in stored.numbers]
+            own = tuple(-s if turn else s for s, turn in zip(signs, turned, strict=True))
+            _store(run, stored._replace(signs=own, places=_from_one(places)))
 
     def rename(self, run: Run, component: int, name: str) -> Numbering:
         """Name a component, counted from 0, in all runs that have it; an empty name is none.
@@ -153,7 +159,9 @@ class ComponentNumbers:
         put(run, Labels(names, signs))  # keeps the run in the store
         return shown
 
-    def _decided(self, run: Run, screen: np.ndarray | None) -> tuple[_Stored, _Registry]:
+    def _decided(
+        self, run: Run, screen: np.ndarray | None, given: Labels | None = None
+    ) -> tuple[_Stored, _Registry]:
         """Return what is stored of a run, decided now where nothing is, and the registry."""
         stored, rows = _stored(run), directions(run.fitted)
         registry = self._read(run.config, rows.shape[1])
@@ -166,7 +174,7 @@ class ComponentNumbers:
             return stored, registry
         old = set(registry.numbers.tolist())
         stored, registry = _matched(rows, run.fitted.explained_variance, registry, screen)
-        stored, registry = _with_labels(stored, registry, run, old)
+        stored, registry = _with_labels(stored, registry, run, old, given or labels(run))
         self._keep(run.config, registry)
         with suppress(OSError):
             _store(run, stored)
@@ -292,16 +300,16 @@ def _registry_in(file: Path) -> _Registry:
 
 
 def _with_labels(
-    stored: _Stored, registry: _Registry, run: Run, old: set[int]
+    stored: _Stored, registry: _Registry, run: Run, old: set[int], given: Labels
 ) -> tuple[_Stored, _Registry]:
-    """Take over the names and signs that a person gave a run before there were registries.
+    """Take over the names and signs that came with a run, or are older than registries.
 
     A new component gets both; one that was registered gets the name if it has none. A name that
     clashes stays with its run alone, as do all that came in a file.
     """
     names, kept = registry.names.tolist(), []
     foreign = run.config.imported is not None
-    for number, name, sign in zip(stored.numbers, *labels(run), strict=True):
+    for number, name, sign in zip(stored.numbers, *given, strict=True):
         place = registry.place_of(number)
         assert place is not None  # all that were matched are registered
         names[place] = names[place] or ("" if foreign else name)

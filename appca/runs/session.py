@@ -32,15 +32,15 @@ from appca.data.sources.builtin import SOURCES, load
 from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import versions
-from appca.runs.labels import FILE as LABELS_FILE
-from appca.runs.labels import Labels, labels, put
+from appca.runs.home import home as usual_home
 from appca.runs.model_file import fits_together
+from appca.runs.numbering import ComponentNumbers, Numbering, numbered
 from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, RunStore
 from appca.storage.errors import InputError
 from appca.storage.formats import TooNew, or_none, refuse_newer
 from appca.storage.packed import Packed, write
-from appca.storage.schema import Digest, Facts, FromOne, Misfit, Text, fitted, weight
+from appca.storage.schema import Count, Digest, Facts, FromOne, Misfit, Text, fitted, weight
 from appca.storage.wording import shortened
 
 SUFFIX = ".appca"
@@ -64,8 +64,12 @@ class _AboutData(Struct):
 
 
 class _Given(Struct):
+    """Of components 1, 2, ... K; files without `rows` have them as the estimator does."""
+
     names: list[Text]
-    signs: list[Literal[1, -1]]
+    signs: list[Literal[1, -1]]  # to be applied yet
+    rows: list[Count] | None = None  # that the estimator gave them
+    turned: list[Literal[1, -1]] | None = None  # what was applied to the arrays
 
 
 class _AboutRun(Struct):
@@ -104,8 +108,10 @@ class Unpacked(NamedTuple):
     opened: str | None
 
 
-def pack(session: Session, *, with_data: bool = True) -> bytes:
-    """Return a session file.
+def pack(session: Session, home: Path | None = None, *, with_data: bool = True) -> bytes:
+    """Return a session file, with the components of all runs in the order on screen.
+
+    `home` is that of the runs, by default the user's.
 
     Without the data, who opens the file must have the data set, or be able to make it from where it
     came. Raises InputError when a run is of other data, or its arrays cannot be read.
@@ -116,10 +122,11 @@ def pack(session: Session, *, with_data: bool = True) -> bytes:
         msg = f"Fit {strange[0]} is not of “{dataset.name}”; pack fits with their own data."
         raise InputError(msg)
     members = _data_arrays(dataset) if with_data else {}
-    for i, run in enumerate(session.runs):
-        members |= {
-            f"runs/{i}/{name}.npy": values for name, values in run.fitted.to_arrays().items()
-        }
+    known = ComponentNumbers(usual_home() if home is None else home)
+    numberings = [known.of_run(run) for run in session.runs]
+    for i, (run, numbering) in enumerate(zip(session.runs, numberings, strict=True)):
+        arrays = numbered(run.fitted, numbering).to_arrays()
+        members |= {f"runs/{i}/{name}.npy": values for name, values in arrays.items()}
     members |= {f"selections/{i}.npy": kept.mask for i, kept in enumerate(session.selections)}
     if session.selected is not None and session.selected.any():
         members["selections/selected.npy"] = session.selected
@@ -129,7 +136,7 @@ def pack(session: Session, *, with_data: bool = True) -> bytes:
         "version": VERSION,
         "versions": versions(),
         "dataset": _about_data(dataset) | {"included": with_data},
-        "runs": [_about_run(run) for run in session.runs],
+        "runs": list(map(_about_run, session.runs, numberings)),
         "selections": [kept.name for kept in session.selections],
         # the id of a fit, for nothing in a file says whether a run was imported
         "opened": opened and opened.config.of_import(None).id,
@@ -167,7 +174,7 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
         raise _damaged(name, error) from error
     places = [_place(RunStore(home), one) for one in runs]
     digest = _keep_data(DatasetStore(home), dataset)
-    ids = [_keep(RunStore(home), config, one) for config, one in zip(places, runs, strict=True)]
+    ids = [_keep(home, config, one) for config, one in zip(places, runs, strict=True)]
     kept = _keep_selections(SelectionStore(home), dataset, contents.selections, masks)
     here = {one.config.of_import(None).id: at for one, at in zip(runs, ids, strict=True)}
     return Unpacked(digest, tuple(ids), kept, selected, here.get(contents.opened or ""))
@@ -233,7 +240,8 @@ class _RunParts(NamedTuple):
     config: RunConfig
     result: FitResult
     name: str | None
-    given: _Given
+    numbering: Numbering
+    digest: str  # of the arrays in the file
 
 
 def _data_arrays(dataset: Dataset) -> dict[str, np.ndarray]:
@@ -253,13 +261,13 @@ def _about_data(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _about_run(run: Run) -> dict[str, Any]:
-    given = labels(run)
+def _about_run(run: Run, numbering: Numbering) -> dict[str, Any]:
+    order, signs, names = numbering
     return {
         "config": run.config.of_import(None).to_dict(),
         "info": run.info.to_dict(),
         "name": run.given,
-        "components": {"names": given.names, "signs": given.signs},
+        "components": {"names": names, "signs": [1] * len(order), "rows": order, "turned": signs},
     }
 
 
@@ -319,7 +327,23 @@ def _read_run(packed: Packed, number: int, about: _AboutRun, dataset: Dataset) -
         raise InputError(msg) from error
     found = FittedRun.from_arrays(packed.arrays(f"runs/{number}/"))
     _check(config, found, info, dataset)
-    return _RunParts(config, FitResult(found, info), about.name, about.components)
+    numbering, raw = _numbering(about.components, len(found.components)), found
+    if about.components.rows is not None:  # as the estimator had it, by which a fit is known
+        back = np.argsort(numbering.order)
+        raw = found.arranged(back.tolist(), np.array(numbering.signs)[back].tolist())
+    return _RunParts(config, FitResult(raw, info), about.name, numbering, found.digest())
+
+
+def _numbering(given: _Given, K: int) -> Numbering:
+    """Read how the components were shown; names and signs of another number are left out."""
+    if given.rows is None:
+        whole = len(given.names) == len(given.signs) == K
+        names, signs = (given.names, given.signs) if whole else ([""] * K, [1] * K)
+        return Numbering(tuple(range(K)), tuple(signs), tuple(names))
+    if sorted(given.rows) != list(range(K)) or not len(given.turned or ()) == len(given.names) == K:
+        msg = "the numbers of components are not those of a run"
+        raise ValueError(msg)
+    return Numbering(tuple(given.rows), tuple(given.turned or ()), tuple(given.names))
 
 
 def _check(config: RunConfig, fitted: FittedRun, info: RunInfo, dataset: Dataset) -> None:
@@ -345,9 +369,11 @@ def _mask(packed: Packed, member: str, dataset: Dataset) -> np.ndarray:
 
 def _place(store: RunStore, one: _RunParts) -> RunConfig:
     """Return the settings under which a run is stored: those of a fit if this is the fit here."""
-    digest, fit = one.result.fitted.digest(), one.config.of_import(None)
+    fit = one.config.of_import(None)
     own = store.get(fit.id)
-    return fit if own is not None and _digest(own) == digest else fit.of_import(digest)
+    if own is not None and _digest(own, one) == one.digest:
+        return fit
+    return fit.of_import(one.result.fitted.digest())
 
 
 def _keep_data(store: DatasetStore, dataset: Dataset) -> str:
@@ -356,21 +382,20 @@ def _keep_data(store: DatasetStore, dataset: Dataset) -> str:
     return store.put(dataset) if here is None else here.digest
 
 
-def _keep(store: RunStore, config: RunConfig, one: _RunParts) -> str:
+def _keep(home: Path, config: RunConfig, one: _RunParts) -> str:
+    store = RunStore(home)
     known = store.get(config.id)
     run = store.save(config, one.result, one.name if known is None or not known.named else None)
-    given = Labels(tuple(one.given.names), tuple(one.given.signs))
-    whole = len(given.names) == len(given.signs) == len(run.fitted.components)
-    said = any(given.names) or -1 in given.signs
-    if said and whole and not (run.path / LABELS_FILE).exists():
-        put(run, given)
+    ComponentNumbers(home).adopt(run, one.numbering)
     return run.id
 
 
-def _digest(run: Run) -> str | None:
-    """Return the digest of a run's arrays; None where they are damaged."""
+def _digest(run: Run, one: _RunParts) -> str | None:
+    """Return the digest of a run's arrays in the order of a file; None where they are damaged."""
+    order, signs, _ = one.numbering
+    raw = one.digest == one.result.fitted.digest()  # a file from before
     try:
-        return run.fitted.digest()
+        return (run.fitted if raw else run.fitted.arranged(order, signs)).digest()
     except InputError:
         return None
 

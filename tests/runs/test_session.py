@@ -14,8 +14,7 @@ from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
-from appca.runs.labels import labels
-from appca.runs.numbering import ComponentNumbers
+from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.session import CONTENTS, Session, pack, unpack
 from appca.runs.store import Run, RunStore
 from appca.storage.errors import InputError
@@ -57,17 +56,19 @@ def session(dataset, home) -> Session:
 
 
 @pytest.fixture(scope="module")
-def content(session) -> bytes:
-    return pack(session)
+def content(session, home) -> bytes:
+    return pack(session, home)
 
 
 def everything_of(run: Run) -> dict:
-    arrays = {name: (v.dtype, v.shape, v.tobytes()) for name, v in run.fitted.to_arrays().items()}
+    shown = ComponentNumbers(run.path.parents[1]).of_run(run)
+    seen = numbered(run.fitted, shown).to_arrays()
+    arrays = {name: (v.dtype, v.shape, v.tobytes()) for name, v in seen.items()}
     return {
         "config": run.config.of_import(None),
         "info": run.info,
         "name": run.given,
-        "labels": labels(run),
+        "shown": shown,
         "arrays": arrays,
     }
 
@@ -104,14 +105,14 @@ def test_missing_cells_stay_missing(dataset, tmp_path):
     np.testing.assert_array_equal(got.with_gaps(), holed.with_gaps())
 
 
-def test_packing_what_was_unpacked_gives_the_same_file(session, content, tmp_path):
+def test_packing_what_was_unpacked_gives_the_same_file(session, home, content, tmp_path):
     found = unpack("my.appca", io.BytesIO(content), tmp_path)
     runs = [RunStore(tmp_path).get(one) for one in found.runs]
     selections = SelectionStore(tmp_path).list(found.dataset, 80)
     again = Session(
         DatasetStore(tmp_path).get(found.dataset), runs, selections, found.selected, found.opened
     )
-    assert pack(again) == content == pack(session)
+    assert pack(again, tmp_path) == content == pack(session, home)
 
 
 def test_what_is_there_already_stays(content, session, tmp_path):
@@ -123,7 +124,7 @@ def test_what_is_there_already_stays(content, session, tmp_path):
     second = unpack("my.appca", io.BytesIO(content), tmp_path)
     assert second.runs == first.runs
     run = RunStore(tmp_path).get(first.runs[0])
-    assert (run.given, labels(run).names[1]) == ("mine", "width")
+    assert (run.given, ComponentNumbers(tmp_path).of_run(run).names[1]) == ("mine", "width")
     assert second.selections == ("few (2)", "odd")
     kept = {saved.name: saved.mask for saved in SelectionStore(tmp_path).list(first.dataset, 80)}
     np.testing.assert_array_equal(kept["few"], other)
@@ -235,7 +236,7 @@ def test_names_in_the_file_lead_nowhere(content, tmp_path):
     assert found.selections == ("../../few", "odd")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
-    assert {path.name for path in inside.iterdir()} == {"datasets", "runs", "selections"}
+    assert {path.name for path in inside.iterdir()} == {"datasets", "numbers", "runs", "selections"}
 
 
 def test_any_flipped_bit_gives_the_same_session_or_a_refusal(content, tmp_path, seed):
