@@ -2,10 +2,12 @@
 
 A session file (``NAME.appca``) is a zip of
 
-    session.json              what is in it: the data set, the runs with their settings, names
+    session.json              what is in it: the data set, the runs with their settings, names,
+                              and what the page shows of it
     data/matrix.npy ids.npy label_<i>.npy missing.npy      the data set, unless it was left out
     runs/<i>/<array>.npy      the arrays of each run
     selections/<i>.npy        (N,) bool, the rows of each selection
+    maps/<i>.npy              (N, 2 or 3) float32, the coordinates of each map
 
 There is no pickle in it, and no name in it becomes a path. It is read and checked as a whole before
 anything is stored. Nobody can tell by its arrays whether a run was fitted by its settings, so one
@@ -14,7 +16,7 @@ never takes the place of a fit.
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -23,6 +25,8 @@ from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeVar
 import numpy as np
 from msgspec import Meta, Struct
 
+from appca.analysis.explore import session_maps
+from appca.analysis.explore.session_maps import AboutMap, KeptMap
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups.selections import SavedSelection, SelectionStore, tidy
 from appca.data.dataset import Dataset, Provenance
@@ -86,6 +90,8 @@ class _Contents(Struct):
     runs: Annotated[list[_AboutRun], Meta(max_length=MOST_RUNS)]
     selections: Annotated[list[Text], Meta(max_length=MOST_SELECTIONS)]
     opened: Text | None = None
+    look: dict[Text, Text | float] = {}
+    maps: Annotated[list[AboutMap], Meta(max_length=MOST_RUNS)] = []
 
 
 class Session(NamedTuple):
@@ -96,6 +102,8 @@ class Session(NamedTuple):
     selections: Sequence[SavedSelection] = ()
     selected: np.ndarray | None = None  # (N,) bool, the rows selected now
     opened: str | None = None  # id of the run on screen
+    look: Mapping[str, str | float] = {}  # colours, view and settings of the map, as the page has
+    maps: Sequence[KeptMap] = ()  # of its rows
 
 
 class Unpacked(NamedTuple):
@@ -106,6 +114,7 @@ class Unpacked(NamedTuple):
     selections: tuple[str, ...]  # names
     selected: np.ndarray | None
     opened: str | None
+    look: Mapping[str, str | float]
 
 
 def pack(session: Session, home: Path | None = None, *, with_data: bool = True) -> bytes:
@@ -130,7 +139,9 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
     members |= {f"selections/{i}.npy": kept.mask for i, kept in enumerate(session.selections)}
     if session.selected is not None and session.selected.any():
         members["selections/selected.npy"] = session.selected
-    opened = next((run for run in session.runs if run.id == session.opened), None)
+    members |= {f"maps/{i}.npy": one.coordinates for i, (_, one) in enumerate(session.maps)}
+    # the id of a fit, for nothing in a file says whether a run was imported
+    ids = {run.id: run.config.of_import(None).id for run in session.runs}
     contents = {
         "format": FORMAT,
         "version": VERSION,
@@ -138,8 +149,9 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
         "dataset": _about_data(dataset) | {"included": with_data},
         "runs": list(map(_about_run, session.runs, numberings)),
         "selections": [kept.name for kept in session.selections],
-        # the id of a fit, for nothing in a file says whether a run was imported
-        "opened": opened and opened.config.of_import(None).id,
+        "opened": ids.get(session.opened or ""),
+        "look": dict(session.look),
+        "maps": session_maps.about(session_maps.of_runs(session.maps, ids)),
     }
     buffer = io.BytesIO()
     write(buffer, {CONTENTS: contents}, members)
@@ -168,6 +180,7 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
         ]
         now = "selections/selected.npy"
         selected = _mask(packed, now, dataset) if now in packed else None
+        maps = [session_maps.read(packed, i, one, dataset) for i, one in enumerate(contents.maps)]
     except InputError:
         raise
     except Exception as error:  # arrays of other kinds than they should be fail in many ways
@@ -177,7 +190,9 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
     ids = [_keep(home, config, one) for config, one in zip(places, runs, strict=True)]
     kept = _keep_selections(SelectionStore(home), dataset, contents.selections, masks)
     here = {one.config.of_import(None).id: at for one, at in zip(runs, ids, strict=True)}
-    return Unpacked(digest, tuple(ids), kept, selected, here.get(contents.opened or ""))
+    session_maps.keep(session_maps.of_runs(maps, here), home)
+    opened = here.get(contents.opened or "")
+    return Unpacked(digest, tuple(ids), kept, selected, opened, contents.look)
 
 
 def unpack_apart(name: str, file: Path, home: Path, scratch: Path) -> Unpacked:
@@ -204,7 +219,7 @@ def unpack_here(
 def _received(place: Path, facts: dict[str, Any]) -> Unpacked:
     selected = np.load(place / NOW) if (place / NOW).exists() else None
     runs, kept = tuple(facts["runs"]), tuple(facts["selections"])
-    return Unpacked(facts["dataset"], runs, kept, selected, facts["opened"])
+    return Unpacked(facts["dataset"], runs, kept, selected, facts["opened"], facts["look"])
 
 
 def _contents(packed: Packed) -> _Contents:
@@ -241,7 +256,6 @@ class _RunParts(NamedTuple):
     result: FitResult
     name: str | None
     numbering: Numbering
-    digest: str  # of the arrays in the file
 
 
 def _data_arrays(dataset: Dataset) -> dict[str, np.ndarray]:
@@ -331,7 +345,7 @@ def _read_run(packed: Packed, number: int, about: _AboutRun, dataset: Dataset) -
     if about.components.rows is not None:  # as the estimator had it, by which a fit is known
         back = np.argsort(numbering.order)
         raw = found.arranged(back.tolist(), np.array(numbering.signs)[back].tolist())
-    return _RunParts(config, FitResult(raw, info), about.name, numbering, found.digest())
+    return _RunParts(config, FitResult(raw, info), about.name, numbering)
 
 
 def _numbering(given: _Given, K: int) -> Numbering:
@@ -371,7 +385,7 @@ def _place(store: RunStore, one: _RunParts) -> RunConfig:
     """Return the settings under which a run is stored: those of a fit if this is the fit here."""
     fit = one.config.of_import(None)
     own = store.get(fit.id)
-    if own is not None and _digest(own, one) == one.digest:
+    if own is not None and _has(own, one.result.fitted.to_arrays()):
         return fit
     return fit.of_import(one.result.fitted.digest())
 
@@ -390,14 +404,16 @@ def _keep(home: Path, config: RunConfig, one: _RunParts) -> str:
     return run.id
 
 
-def _digest(run: Run, one: _RunParts) -> str | None:
-    """Return the digest of a run's arrays in the order of a file; None where they are damaged."""
-    order, signs, _ = one.numbering
-    raw = one.digest == one.result.fitted.digest()  # a file from before
+def _has(run: Run, arrays: dict[str, np.ndarray]) -> bool:
+    """Whether a run has these arrays; 0.0 equals -0.0, which no order on screen keeps."""
     try:
-        return (run.fitted if raw else run.fitted.arranged(order, signs)).digest()
-    except InputError:
-        return None
+        own = run.fitted.to_arrays()
+    except InputError:  # they are damaged
+        return False
+    return own.keys() == arrays.keys() and all(
+        values.dtype == arrays[name].dtype and np.array_equal(values, arrays[name])
+        for name, values in own.items()
+    )
 
 
 def _keep_selections(

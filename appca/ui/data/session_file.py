@@ -1,23 +1,31 @@
 """A session as a file: saved on the page Export, opened where files are, here or elsewhere."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.data.numbers import size
+from appca.plots.explore.scene.colours import colour_choices
+from appca.runs.configuration import RunConfig
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack_apart
 from appca.storage.wording import counted
 from appca.ui.data.files import dropping
+from appca.ui.explore import bar, umap
+from appca.ui.explorer import canvas
+from appca.ui.parts import controls
 from appca.ui.parts.downloads import save_button, stem_of
 from appca.ui.session import selection, services, state
 from appca.ui.session.fitting import Shown
+from appca.ui.session.state import KEYS
 
 SESSION = (
-    "One file with the data, the chosen fits, names and signs of components and selections. Drop "
-    "it on any page, here or on another machine."
+    "One file with the data, the chosen fits, numbers, names and signs of components, selections, "
+    "colours and the map. Drop it on any page, here or on another machine."
 )
 
 
@@ -41,11 +49,22 @@ def save(dataset: Dataset, shown: Shown) -> None:
         persist_state="session",
         help="Without them the file is small, and whoever opens it must have the same data set.",
     )
+    here = st.session_state
     named, selected = selection.named(dataset), selection.get(dataset)
-    session = Session(dataset, [runs[one] for one in chosen], named, selected, shown.config.id)
+    map_of, laid_out = umap.config_of(dataset, shown), umap.at_hand(dataset, shown)
+    session = Session(
+        dataset,
+        [runs[one] for one in chosen],
+        named,
+        selected,
+        shown.config.id,
+        {name: st.session_state[key] for name, key in _keys(shown.config).items() if key in here}
+        | here.get(KEYS.umap, {}),
+        [(map_of, laid_out)] if map_of is not None and laid_out is not None else [],
+    )
     save_button(
         "Save session",
-        partial(pack, session, with_data=with_data),
+        partial(pack, session, home(), with_data=with_data),
         f"{stem_of(dataset.name)}{SUFFIX}",
         "application/zip",
         key="session",
@@ -65,8 +84,33 @@ def _look_at(found: Unpacked) -> None:
     if run is not None:
         state.open_config(run.config)
     dataset = state.current_dataset()
+    _look_like(found.look, dataset, state.config())
     if found.selected is not None:
         selection.put(dataset, found.selected)
     kept = f" and {counted(len(found.selections), 'kept selection')}" if found.selections else ""
     runs = counted(len(found.runs), "fit")
     state.notify("success", f"“{dataset.name}” is open, with {runs}{kept}.")
+
+
+def _keys(config: RunConfig) -> dict[str, str]:
+    """Return the keys of the widgets that say how the fit is drawn."""
+    colour, feature = controls.keys(config.dataset)
+    return {"colour": colour, "feature": feature, "view": bar.view_key(config.n_active)}
+
+
+def _look_like(look: Mapping[str, Any], dataset: Dataset, config: RunConfig) -> None:
+    """Draw the fit as where the file was saved; what this data set cannot have is left out."""
+    allowed = {
+        "colour": [*colour_choices(dataset), controls.FEATURE],
+        "feature": range(dataset.n_features + 1),
+        "view": canvas.TITLES,
+        "start": umap.STARTS,
+        "n_neighbors": range(2, umap.MOST_NEIGHBOURS + 1),
+    }
+    sound = {name: look[name] for name in allowed if look.get(name) in allowed[name]}
+    distance = look.get("min_dist")
+    if isinstance(distance, int | float) and 0 <= distance <= 1:
+        sound["min_dist"] = float(distance)
+    keys = _keys(config)
+    st.session_state.update({key: sound.pop(name) for name, key in keys.items() if name in sound})
+    st.session_state[KEYS.umap] = sound

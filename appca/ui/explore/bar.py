@@ -30,7 +30,7 @@ def bar(dataset: Dataset) -> tuple[str, st.delta_generator.DeltaGenerator]:
 def views(dataset: Dataset, there: dict[str, str], active: int | None) -> str:
     """Draw the choice of the view, among them the map that may have to be laid out first."""
     names = {key: title for key, title in there.items() if key != "umap"} | {"umap": "Map"}
-    chosen = one_of("View", names, key=_view_key(active), label_visibility="collapsed")
+    chosen = one_of("View", names, key=view_key(active), label_visibility="collapsed")
     if chosen == "umap":
         with st.popover("", icon=":material/tune:", key="bar_map", help="Settings of the map"):
             umap.settings(dataset)
@@ -39,10 +39,11 @@ def views(dataset: Dataset, there: dict[str, str], active: int | None) -> str:
 
 def show_view(active: int | None, name: str) -> None:
     """Press the button of the view that the picture has opened itself."""
-    st.session_state[_view_key(active)] = name
+    st.session_state[view_key(active)] = name
 
 
-def _view_key(active: int | None) -> str:
+def view_key(active: int | None) -> str:
+    """Return the key of the choice of the view of fits whose rows use so many components."""
     return f"view-{active}"
 
 

@@ -26,7 +26,7 @@ def colouring(dataset: Dataset) -> str:
     one = "column" if dataset.image_shape is None else "pixel"
     choices = colour_choices(dataset) | {FEATURE: f"{one}…"}
     names = {key: capital(name) for key, name in choices.items()}
-    key = f"colour-{dataset.digest[:8]}"
+    key, _ = keys(dataset.digest)
     help_text = (
         "Residual: how far a row lies from its reconstruction. Membership: how sure the model "
         "is of the row's subspace. Likelihood: how probable the whole row is. "
@@ -44,18 +44,23 @@ def colouring(dataset: Dataset) -> str:
     return _feature(dataset, one.capitalize()) if chosen == FEATURE else chosen
 
 
+def keys(digest: str) -> tuple[str, str]:
+    """Return the keys of the choices of the colouring and of its feature, for a data set."""
+    return f"colour-{digest[:8]}", f"{FEATURE}-{digest[:8]}"
+
+
 def colour_name(dataset: Dataset) -> str:
     """Return the name of the colouring that was chosen last."""
-    choices, tail = colour_choices(dataset), dataset.digest[:8]
-    chosen = st.session_state.get(f"colour-{tail}") or next(iter(choices))
+    choices, (colour, feature) = colour_choices(dataset), keys(dataset.digest)
+    chosen = st.session_state.get(colour) or next(iter(choices))
     if chosen == FEATURE:
-        return feature_name(dataset, st.session_state.get(f"{FEATURE}-{tail}", _middle(dataset)))
+        return feature_name(dataset, st.session_state.get(feature, _middle(dataset)))
     return capital(choices.get(chosen, ""))
 
 
 def _feature(dataset: Dataset, label: str) -> str:
     """Draw the choice of one feature, by name or, of very many, by number; return its key."""
-    own: dict[str, Any] = {"key": f"feature-{dataset.digest[:8]}", "persist_state": "session"}
+    own: dict[str, Any] = {"key": keys(dataset.digest)[1], "persist_state": "session"}
     total, first = dataset.n_features, _middle(dataset)
     if total > MOST_LISTED:
         text = (

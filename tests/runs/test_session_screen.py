@@ -1,0 +1,152 @@
+"""Work saved after many steps looks the same in another home: scenes and files, to the bit."""
+
+import io
+
+import numpy as np
+import pytest
+
+from appca.analysis.components.components import in_data_space
+from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.analysis.export.components import Patterns, component_npz
+from appca.analysis.export.parquet import explorer_parquet, own_axes
+from appca.analysis.export.projections import Columns, csv_bytes, projection_table
+from appca.analysis.groups.selections import SavedSelection, SelectionStore
+from appca.data.dataset import Dataset
+from appca.data.sources.builtin import load
+from appca.data.store import DatasetStore
+from appca.plots.explore.scene.scene import Map
+from appca.plots.explore.scene.shown import plane, scene_shown
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import fit_run
+from appca.runs.model_file import model_bytes, read_model
+from appca.runs.numbering import ComponentNumbers, directions, numbered
+from appca.runs.session import Session, pack, unpack
+from appca.runs.store import RunStore
+from appca.storage.errors import InputError
+from tests.runs.test_session import altered, set_to
+
+SIZES = ((6, 2), (4, 2), (7, 2), (5, 3), (6, 2), (3, 1), (7, 2))
+DRAWN = {"inference": "gibbs", "n_chains": 2, "burn_in": 3, "n_draws": 4}
+LOOK = {"colour": "residual", "view": "umap", "n_neighbors": 9}
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    part = load("digits").take(np.arange(120))
+    return Dataset("Mine", part.X, part.ids, part.labels, part.image_shape, None, {"source": "x"})
+
+
+def settings(dataset, K, L, **more) -> RunConfig:
+    sizes = {"n_components": K, "n_active": L, "n_init": 1, "random_state": 0, **more}
+    return RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", sizes)
+
+
+@pytest.fixture(scope="module")
+def home(dataset, tmp_path_factory):
+    """K and L went to and fro, components were named and turned, and a posterior was sampled."""
+    folder = tmp_path_factory.mktemp("here")
+    DatasetStore(folder).put(dataset)
+    numbers, screen = ComponentNumbers(folder), None
+    configs = [settings(dataset, K, L) for K, L in SIZES]
+    for step, config in enumerate([*configs, settings(dataset, 5, 2, **DRAWN)]):
+        run = RunStore(folder).get(config.id)
+        run = run or RunStore(folder).save(config, fit_run(dataset, config))
+        numbers.of_run(run, screen)
+        if step in (0, 2, 7):
+            numbers.rename(run, step % 5, f"stroke {step}")
+            numbers.flip(run, 1)
+        screen = directions(numbered(run.fitted, numbers.of_run(run)))
+    SelectionStore(folder).save(dataset.digest, "few", np.arange(120) < 5)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def content(home, dataset) -> bytes:
+    runs = sorted(RunStore(home).list(), key=lambda run: run.config.id)
+    started = EmbeddingConfig(dataset.digest, {"divide": 16.0}, 9, start="appca", run=runs[0].id)
+    places = np.random.default_rng(0).normal(size=(120, 2)).astype(np.float32)
+    kept = (started, Embedding(places, {"seconds": 1.0, "n_rows": 120}))
+    few = np.arange(120) < 5
+    named = [SavedSelection("few", few, 0.0)]
+    return pack(Session(dataset, runs, named, few, runs[0].id, LOOK, [kept]), home)
+
+
+def files_of(home, run, dataset) -> dict[str, bytes]:
+    """What a page draws of a run, and what it saves."""
+    numbering = ComponentNumbers(home).of_run(run)
+    fitted = numbered(run.fitted, numbering)
+    first = {"pca": Map("PCA", plane(fitted.scores[:, :2]))}
+    scene = scene_shown(dataset, fitted, first)
+    patterns = Patterns(in_data_space(fitted), fitted.mean)
+    columns = Columns(named=True, inclusion=True)
+    found = {f"scene {name}": values.tobytes() for name, values in scene.buffers.items()}
+    return found | {
+        "header": repr(scene.meta).encode(),
+        "components": scene.component_sheet,
+        "csv": csv_bytes(projection_table(dataset, fitted, None, columns)),
+        "parquet": explorer_parquet(dataset, fitted, own_axes(fitted), None, columns),
+        "npz": component_npz(dataset, fitted, patterns, columns),
+        "model": model_bytes(run.config.of_import(None), fitted, run.info),
+        "numbering": repr(numbering).encode(),
+        **{f"draws {name}": values.tobytes() for name, values in fitted.posterior.items()},
+    }
+
+
+def test_work_after_many_steps_looks_the_same_in_another_home(home, dataset, content, tmp_path):
+    runs = sorted(RunStore(home).list(), key=lambda run: run.config.id)
+    numberings = [ComponentNumbers(home).of_run(run) for run in runs]
+    assert any(not one.as_fitted for one in numberings), "else there is nothing to carry"
+    assert len({one.key for one in numberings}) > 3
+    found = unpack("work.appca", io.BytesIO(content), tmp_path)
+    for there, run in zip(found.runs, runs, strict=True):
+        seen = RunStore(tmp_path).get(there)
+        ours, theirs = files_of(home, run, dataset), files_of(tmp_path, seen, dataset)
+        assert sorted(theirs) == sorted(ours)
+        assert [name for name in ours if ours[name] != theirs[name]] == []
+    assert found.look == LOOK
+    started = EmbeddingConfig(
+        *(dataset.digest, {"divide": 16.0}, 9), start="appca", run=found.runs[0]
+    )
+    laid_out = EmbeddingStore(tmp_path).get(started.id)
+    assert laid_out is not None, "the map starts from the fit as it is called here"
+    assert laid_out.coordinates.shape == (120, 2)
+
+
+def test_what_comes_back_is_known_and_keeps_its_numbers(home, content, tmp_path):
+    runs = sorted(RunStore(home).list(), key=lambda run: run.config.id)
+    there = unpack("work.appca", io.BytesIO(content), tmp_path)
+    moved = [RunStore(tmp_path).get(one) for one in there.runs]
+    for run in moved:
+        ComponentNumbers(tmp_path).flip(run, 0)
+    dataset = DatasetStore(tmp_path).get(there.dataset)
+    back = unpack("b.appca", io.BytesIO(pack(Session(dataset, moved), tmp_path)), home)
+    assert back.runs == tuple(run.id for run in runs), "no copy of a fit that is here"
+
+
+def test_row_j_of_every_file_is_component_j_with_the_sign_on_screen(home, dataset):
+    run = next(one for one in RunStore(home).list() if "gibbs" in one.config.parameters.values())
+    numbering = ComponentNumbers(home).of_run(run)
+    order, signs = list(numbering.order), np.array(numbering.signs)
+    assert -1 in signs
+    raw, shown = run.fitted, numbered(run.fitted, numbering)
+    np.testing.assert_array_equal(shown.components, raw.components[order] * signs[:, None])
+    drawn = raw.posterior["components"]
+    np.testing.assert_array_equal(
+        shown.posterior["components"], drawn[:, :, order] * signs[:, None]
+    )
+    file = io.BytesIO(model_bytes(run.config, shown, run.info))
+    model = read_model("model.npz", file).model
+    assert model.components.tobytes() == shown.components.tobytes()
+    table = projection_table(dataset, shown)
+    for j in range(len(order)):
+        np.testing.assert_array_equal(table[f"component_{j + 1}"], shown.scores[:, j])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("rows", [0, 0, 1]), ("turned", [1]), ("rows", [7]), ("turned", [2, 1, 1])]
+)
+def test_forged_numbers_are_refused(content, tmp_path, name, value):
+    bad = altered(content, set_to("runs", 0, "components", name, value=value))
+    with pytest.raises(InputError, match="is damaged"):
+        unpack("bad.appca", bad, tmp_path)
+    assert list(tmp_path.iterdir()) == []
