@@ -47,7 +47,7 @@ def test_every_package_of_an_extra_is_named_by_one_that_brings_it():
     extras = PROJECT["project"]["optional-dependencies"]
     brought = {
         key: {re.split(r"[\[><]", one)[0] for one in extras[key]}
-        for key in (*OF_THE_APP, "dask", "notebook")
+        for key in (*OF_THE_APP, "dask", "notebook", "tables")
     }
     called = {"PIL": "pillow", "umap": "umap-learn"}
     named = {called.get(package, package): extra for package, extra in EXTRAS.items()}
@@ -100,4 +100,4 @@ def test_estimators_need_none_of_the_extras(tmp_path):
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
-    assert "pip install 'appca[app]'" in done.stderr
+    assert "pip install 'appca[tables]'" in done.stderr

@@ -10,9 +10,10 @@ from appca.storage.wording import shortened
 # for a MemoryError, wherever a person reads of it
 TOO_MUCH = "This needs more memory than there is; take fewer rows or fewer features."
 _NEAR, _LISTED = 3, 6  # names that a refusal offers
-_APP = ("h5py", "pandas", "plotly", "pooch", "pyarrow", "pymanopt", "streamlit", "umap")
+_APP = ("h5py", "plotly", "pooch", "pymanopt", "streamlit", "umap")
 EXTRAS = {  # package, as it is imported, to the extra of `pip install` that brings it
     **dict.fromkeys(_APP, "app"),
+    **dict.fromkeys(("pandas", "pyarrow"), "tables"),
     **dict.fromkeys(("jax", "optax"), "vae"),
     "arviz": "mcmc",
     **dict.fromkeys(("nibabel", "nilearn"), "brain"),

@@ -1,7 +1,7 @@
 """Text tables: CSV, TSV and the like, gzipped or not."""
 
 import io
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from appca.data.dataset import Dataset
 from appca.data.readers.reader import Reader
@@ -59,8 +59,11 @@ def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS
 def _parse(name: str, text: bytes, dialect: Dialect) -> "pd.DataFrame":
     import pandas as pd
 
+    # pandas 2 rounds the last bit otherwise; pandas 3 deprecates the argument
+    is_old = int(pd.__version__.partition(".")[0]) < 3
+    exact: dict[str, Any] = {"float_precision": "round_trip"} if is_old else {}
     try:
-        return pd.read_csv(
+        frame: pd.DataFrame = pd.read_csv(
             io.BytesIO(text),
             sep=r"\s+" if dialect.separator == BLANK else dialect.separator,
             decimal=dialect.decimal,
@@ -72,7 +75,9 @@ def _parse(name: str, text: bytes, dialect: Dialect) -> "pd.DataFrame":
             skipinitialspace=True,
             na_values=_GAPS,
             low_memory=False,
+            **exact,
         )
+        return frame
     except (ValueError, OverflowError) as error:
         reason = shortened(str(error).removeprefix("Error tokenizing data. C error: "), 120)
         msg = f"“{name}” cannot be read as a table ({reason}); check its lines and quotation marks."
