@@ -1,19 +1,18 @@
 """Files and folders that come and go in one step, so that a killed process leaves nothing half.
 
-What is being written is a draft beside its place, locked as long as its owner is alive (see
-`lock`): others remove a draft once its lock is free.
+What is being written is a draft beside its place, locked as long as its owner is alive: others
+remove a draft once its lock is free.
 """
 
 import errno
 import os
 import re
 import shutil
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,10 +20,8 @@ from appca.storage import lock, rights
 
 _DRAFT = re.compile(r"\.(?:([0-9a-f]+|job)-)?[0-9a-f]{32}(?:-.+)?")  # "job" and pids: format 1
 ASIDE = ".before"  # no point in front: `sweep` must never take it for a draft
-HEARTBEAT = 60.0  # seconds after which the owner of a draft touches it again
-_STALE_SECONDS = 86_400  # a draft that nobody has touched for a day belongs to no living process
+_STALE_SECONDS = 86_400  # a draft that is older belongs to no living process
 _TRIES = 10
-_own: set[Path] = set()  # drafts of this process
 
 
 def write(path: Path, content: bytes | str, *, durable: bool = True, private: bool = True) -> None:
@@ -175,53 +172,23 @@ def forget(folder: Path, prefix: str) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove the drafts in a folder whose owners are gone.
+    """Remove the drafts in a folder whose owners have ended.
 
-    An owner under this kernel is gone when nobody holds the draft's lock. Any other one touches its
-    draft every minute while it lives, so it is gone when nobody has done so for a day, by the clock
-    of the volume. A draft is named by a point and 32 hex digits, perhaps with the machine (see
-    `lock.machine`) before them or a file's name behind them; what else lies there is somebody's
-    own.
+    Where files cannot be locked, a draft that is older than a day is removed. The name of a draft
+    is a point and 32 hex digits, perhaps with eight more before them (formats 1 and 2) or a file's
+    name behind them; any other file stays.
     """
     for draft in folder.glob(".*"):
-        known = _DRAFT.fullmatch(draft.name)
-        if known is None:
+        if not _DRAFT.fullmatch(draft.name):
             continue
-        with suppress(OSError), lock.opened(draft) as file:  # its owner may just have moved it
-            free = lock.take(file)
-            mine = known[1] == lock.machine()
-            if (free and mine) or (free is not False and _is_stale(draft)):
+        with suppress(OSError):
+            free = lock.is_free(draft)
+            if free or (free is None and time.time() - draft.lstat().st_mtime > _STALE_SECONDS):
                 remove(draft)
 
 
-def _is_stale(draft: Path) -> bool:
-    """Whether nobody has touched a draft for a day; the volume is asked what time it is."""
-    touched = draft.lstat().st_mtime
-    if time.time() - touched < _STALE_SECONDS:
-        return False
-    clock = _new_name(draft.parent)
-    try:
-        clock.touch(rights.FILE, exist_ok=False)
-        return clock.stat().st_mtime - touched > _STALE_SECONDS
-    finally:
-        remove(clock)
-
-
-@cache
-def _start_beating() -> None:
-    threading.Thread(target=_beat, daemon=True).start()
-
-
-def _beat() -> None:
-    while True:
-        time.sleep(HEARTBEAT)
-        for draft in tuple(_own):
-            with suppress(OSError):
-                os.utime(draft)
-
-
 def _new_name(folder: Path, ending: str = "") -> Path:
-    return folder / f".{lock.machine()}-{uuid.uuid4().hex}{ending}"
+    return folder / f".{uuid.uuid4().hex}{ending}"
 
 
 @contextmanager
@@ -231,14 +198,11 @@ def _claimed(folder: Path, make: Callable[[Path], object], ending: str = "") -> 
         draft = _new_name(folder, ending)
         try:
             make(draft)
-            # Before the lock is taken, `sweep` may take the draft for one whose owner is gone.
+            # Before the lock is taken, `sweep` may take the draft for one whose owner has ended.
             with lock.opened(draft) as file:
-                if lock.take(file) is not False and draft.exists():
-                    _own.add(draft)
-                    _start_beating()
+                if (file is None or lock.take(file) is not False) and draft.exists():
                     yield draft
                     return
         finally:
-            _own.discard(draft)
             remove(draft)
     raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))

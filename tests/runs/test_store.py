@@ -15,7 +15,7 @@ from appca.runs import store as store_module
 from appca.runs.configuration import RunConfig
 from appca.runs.run import FitResult
 from appca.runs.store import RunStore
-from appca.storage import atomic, lock
+from appca.storage import atomic
 from appca.storage.errors import InputError
 from tests.fitted_runs import differing, fitted_run, info_of
 from tests.forged import forge
@@ -233,14 +233,14 @@ def test_live_runs_beyond_the_newest_are_pruned_unless_named_or_asked_for(store,
     assert store.renew(live[0].id) is None
 
 
-def test_drafts_of_a_dead_worker_are_swept_and_those_of_the_living_are_not(store):
+def test_old_drafts_are_swept_and_those_of_the_living_are_not(store):
     store.save(CONFIG, result_of())
-    dead, ancient = store.folder / f".{lock.machine()}-{'a' * 32}", store.folder / f".{'c' * 32}"
-    for draft in (dead, ancient):
+    long_ago = time.time() - 2 * 86_400
+    for name in (f".{'a' * 8}-{'a' * 32}", f".{'c' * 32}"):  # as format 2 named them, and today
+        draft = store.folder / name
         draft.mkdir()
         (draft / "arrays.npz").write_bytes(b"half")
-    long_ago = time.time() - 2 * 86_400
-    os.utime(ancient, (long_ago, long_ago))
+        os.utime(draft, (long_ago, long_ago))
     with atomic.draft_folder(store.folder) as alive:
         store.sweep()
         assert files(store.folder) == {CONFIG.id, alive.name}
