@@ -15,7 +15,7 @@ from appca.runs.check import StoredFinding, findings
 from appca.runs.configuration import RunConfig
 from appca.runs.store import remedy, title
 from appca.storage.errors import InputError
-from appca.storage.files import read_arrays
+from appca.storage.files import marks, read_arrays
 from appca.storage.packed import as_object
 from appca.storage.wording import counted, shortened
 from appca.studies.catalogue import STUDIES
@@ -77,6 +77,8 @@ def checked(home: Path) -> Iterator[Line]:
                 found.append(StoredFinding(file, str(error.__cause__ or error)))
     for finding in found:
         what, remedy = _words(finding.file, home)
+        if not finding.file.exists():
+            remedy = remedy.removeprefix("delete the file, then ")
         yield Line(what, finding.file.relative_to(home).as_posix(), finding.why, remedy)
 
 
@@ -132,7 +134,8 @@ def _run(folder: Path, file: Path) -> tuple[str, str]:
 
 def _selection(file: Path) -> str:
     try:
-        return f"selection “{shortened(read_arrays(file)['name'])}”"
+        name = marks(file.parent).get(file.name) or read_arrays(file)["name"]
+        return f"selection “{shortened(name)}”"
     except Exception:  # as above
         return f"a selection of the data set {file.parent.name[:12]}"
 

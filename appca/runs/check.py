@@ -4,13 +4,13 @@ What format 1 stored has no digests: of it only what cannot be read is known to 
 """
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from appca.storage import digests
-from appca.storage.files import number_of, read_json
+from appca.storage.files import marks, number_of, read_json
 from appca.storage.formats import FILES, TooNew
 from appca.storage.refusal import reason
 
@@ -26,6 +26,7 @@ _DESCRIBED = {
     "jobs": ("job.json", "job"),
 }
 _SINGLE = ("selections", "embeddings", "projections", "autoencoders", "quality", "numbers")
+_BESIDE = {"journal": (JOURNAL,), "job": ("status.json",)}  # kind -> files beside a description
 FOLDERS = (*_DESCRIBED, *_SINGLE, "uploads")
 
 
@@ -84,9 +85,18 @@ def _in_folder(folder: Path, description: str, kind: str) -> Iterator[StoredFind
                 return  # nothing is known of the others
             continue
         yield from _of_description(file, facts, known)
+        is_over = facts.get("ended") and digests.is_sealed(file, file.read_bytes())
+        yield from _lost(folder, ["sealed.json"] if is_over else [])
+    yield from _lost(folder, [*_BESIDE.get(kind, ()), *marks(folder)])
     for file in entries:
         if file.name not in known and file.suffix in {".npz", ".txt"}:
             yield from _alone(file)
+
+
+def _lost(folder: Path, needed: Iterable[str]) -> Iterator[StoredFinding]:
+    for name in needed:
+        if not (folder / name).is_file():
+            yield StoredFinding(folder / name, f"{name} is missing")
 
 
 def _of_description(file: Path, facts: dict[str, Any], known: set[str]) -> Iterator[StoredFinding]:
@@ -110,9 +120,10 @@ def _alone(file: Path) -> Iterator[StoredFinding]:
     """Look at a file that no description lists."""
     try:
         if file.name == JOURNAL:
-            n_damaged = digests.lines_in(file.read_bytes())[1]
-            if n_damaged:
-                yield StoredFinding(file, f"{file.name} has damaged lines ({n_damaged})")
+            lines, n_damaged = digests.lines_in(file.read_bytes())
+            if n_damaged or not lines:
+                why = f"has damaged lines ({n_damaged})" if n_damaged else "is empty"
+                yield StoredFinding(file, f"{file.name} {why}")
         elif file.suffix == ".npz" and not digests.is_sealed_zip(file):
             with zipfile.ZipFile(file) as archive:
                 if archive.testzip() is not None or number_of(file) > 1:

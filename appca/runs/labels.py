@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from appca.runs.store import LABELS, Run
-from appca.storage.files import read_json, write_json
+from appca.storage.files import mark, read_json, write_json
 from appca.storage.refusal import reason, storing
 
 FILE = LABELS
@@ -45,6 +45,7 @@ def put(run: Run, given: Labels) -> Labels:
     remedy = "free some space, or fit again if it was deleted"
     with storing(_words(run), run.path.parent, remedy):
         write_json(run.path / FILE, given._asdict(), _words(run))  # see `Run.kept`
+        mark(run.path / FILE)
     return given
 
 

@@ -15,6 +15,7 @@ from appca.storage.packed import as_object
 
 MOST_REMEMBERED = 1 << 14  # folders
 SETTLED_SECONDS = 2.0  # after which a change is seen by the time that the system notes of it
+MARK = ".kept"
 Result = TypeVar("Result")
 
 
@@ -102,6 +103,23 @@ def write_numbered(file: Path, arrays: Mapping[str, np.ndarray], what: str) -> N
     with atomic.growing(file) as stream:
         write_arrays(stream, numbered(arrays))
         digests.seal(stream)
+
+
+def mark(file: Path, text: str = "") -> None:
+    """Note beside a person's file that it is stored, so that `appca check` notices its loss."""
+    atomic.write(file.with_name(f".{file.name}{MARK}"), text)
+
+
+def marks(folder: Path) -> dict[str, str]:
+    """Return the names of the files that are marked in a folder, with the texts of the marks."""
+    marked = sorted(folder.glob(f".*{MARK}"))
+    return {file.name[1:].removesuffix(MARK): file.read_text("utf-8", "replace") for file in marked}
+
+
+def unmark(file: Path) -> None:
+    """Delete a file with its mark; one that is gone already is no error. May raise OSError."""
+    file.with_name(f".{file.name}{MARK}").unlink(missing_ok=True)
+    file.unlink(missing_ok=True)
 
 
 def _refuse_unsealed(file: Path, number: int, has_seal: bool) -> None:

@@ -10,18 +10,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from appca.analysis.check.journal import JournalStore
 from appca.analysis.groups.selections import SelectionStore
 from appca.cli import main
 from appca.commands.check import checked
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.jobs.folder import JobFolder
+from appca.runs import labels
 from appca.runs.session import unpack
 from appca.runs.store import RunStore
 from appca.storage.errors import InputError
+from appca.storage.files import read_arrays
 from tests.fixtures.contents import FIXTURES
 
 FLIPS, AT_ONCE = 200, 10
+CACHES = {"autoencoders", "embeddings", "projections", "quality"}  # made again when needed
 
 
 @pytest.fixture
@@ -64,6 +68,70 @@ def test_a_flipped_bit_is_found_wherever_it_is(home):
         for place in places:
             flip(*place)
     assert list(checked(home)) == []
+
+
+def test_an_emptied_and_a_deleted_file_is_named_wherever_it_is(home):
+    keep_person_files(home)
+    files = [file for file in sorted(home.rglob("[!.]*")) if file.is_file()]
+    files = [file for file in files if file.stat().st_size and file.parent != home]
+    kinds = {file.relative_to(home).parts[0] for file in files}
+    assert kinds > CACHES
+    assert list(checked(home)) == []
+    for file in files:
+        name, content = str(file.relative_to(home)), file.read_bytes()
+        file.write_bytes(b"")
+        assert name in {line.file for line in checked(home)}, f"{name}, emptied"
+        file.unlink()
+        told = {line.file: line for line in checked(home)}
+        if file.relative_to(home).parts[0] not in CACHES:
+            assert name in told, f"{name}, deleted"
+            assert "delete the file" not in told[name].remedy
+        file.write_bytes(content)
+    assert list(checked(home)) == []
+
+
+def keep_person_files(home: Path) -> None:
+    """Store what a person made as the present version does, with a note beside it."""
+    run = RunStore(home).get(next(home.glob("runs/*/labels.json")).parent.name)
+    labels.put(run, labels.labels(run))
+    for digest, name in [
+        (file.parent.name, str(read_arrays(file)["name"])) for file in home.glob("selections/*/*")
+    ]:
+        kept = SelectionStore(home)
+        n_rows = DatasetStore(home).get(digest).n_rows
+        (saved,) = [one for one in kept.list(digest, n_rows) if one.name == name]
+        kept.save(digest, name, saved.mask)
+
+
+def test_what_a_person_deletes_in_the_app_is_no_damage(home):
+    keep_person_files(home)
+    digest = next(home.glob("selections/*")).name
+    kept, n_rows = SelectionStore(home), DatasetStore(home).get(digest).n_rows
+    first, *_ = kept.list(digest, n_rows)
+    kept.rename(digest, first.name, "another name", n_rows)
+    assert list(checked(home)) == []
+    next(file for file in home.glob(f"selections/{digest}/*.npz")).unlink()
+    (line,) = checked(home)
+    assert line.what.startswith("selection “"), "it is still known by its name"
+    assert line.remedy == "select the rows and save them again"
+    for name in ("another name", *(one.name for one in kept.list(digest, n_rows))):
+        kept.delete(digest, name)
+    for mark in home.glob(f"selections/{digest}/.*"):
+        kept.delete(digest, mark.read_text())
+    assert list(checked(home)) == []
+
+
+def test_a_journal_without_a_record_is_sound_and_goes_on(home):
+    store = JournalStore(home, "grids")
+    store.begin("0" * 12, {"of": 1})
+    assert store.records("0" * 12) == []
+    assert list(checked(home)) == []
+    store.append("0" * 12, ["a", 1.5])
+    store.begin("0" * 12, {"of": 1})
+    assert store.records("0" * 12) == [["a", 1.5]]
+    (store.folder / ("0" * 12) / "records.txt").write_bytes(b"")
+    (line,) = checked(home)
+    assert line.problem == "records.txt is empty"
 
 
 def folders(among: dict[Path, list[Path]], rng: random.Random) -> list[Path]:

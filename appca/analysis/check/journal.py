@@ -17,6 +17,7 @@ from appca.storage.identity import ID_DIGITS, is_id
 from appca.storage.refusal import storing
 
 RECORDS = "records.txt"
+_BEGUN = "null"  # the first line: so a file that was emptied is told from one without records
 Record = list[Any]  # numbers, texts and None
 
 
@@ -48,7 +49,7 @@ class JournalStore:
             with open(file, "ab+", opener=rights.opener) as there:
                 there.seek(0)
                 content = there.read()
-            whole = b"".join(map(line_of, lines_in(content)[0]))
+            whole = b"".join(map(line_of, lines_in(content)[0])) or line_of(_BEGUN)
             if whole != content:
                 atomic.write(file, whole)
 
@@ -70,7 +71,7 @@ class JournalStore:
             content = (self._checked(name) / RECORDS).read_bytes()
         except (OSError, ValueError):
             return []
-        return [json.loads(text) for text in lines_in(content)[0]]
+        return [json.loads(text) for text in lines_in(content)[0] if text != _BEGUN]
 
     def config(self, name: str) -> dict[str, Any] | None:
         """Return what a journal is about, or None when it cannot be read."""

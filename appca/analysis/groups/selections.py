@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.storage.errors import InputError
-from appca.storage.files import read_numbered, write_numbered
+from appca.storage.files import mark, read_numbered, unmark, write_numbered
 from appca.storage.identity import ID_DIGITS, is_digest, sha256
 from appca.storage.refusal import reason, storing
 
@@ -95,6 +95,7 @@ class SelectionStore:
         }
         with storing("The selection", file.parent):
             write_numbered(file, arrays, f"The selection “{name}”")
+            mark(file, name)
         return name
 
     def list(self, digest: str, n_rows: int) -> list[SavedSelection]:
@@ -130,7 +131,7 @@ class SelectionStore:
 
     def delete(self, digest: str, name: str) -> None:
         """Forget a selection; one that is not there is no error."""
-        self._file(digest, tidy(name)).unlink(missing_ok=True)
+        unmark(self._file(digest, tidy(name)))
 
     def _of(self, digest: str) -> Path:
         if not is_digest(digest):

@@ -204,8 +204,8 @@ def test_damaged_numbers_are_measured_again(dataset, store):
     before = numbers(stored(store, config))
     file = store.folder / config.id / "records.txt"
     lines = file.read_bytes().splitlines(keepends=True)
-    lines[3] = lines[3].replace(b"[", b"[[")
-    lines[5] = b"\x00\xff" + lines[5]
+    lines[4] = lines[4].replace(b"[", b"[[")  # the first line says that it was begun
+    lines[6] = b"\x00\xff" + lines[6]
     file.write_bytes(b"".join(lines)[:-7])
     assert len(stored(store, config)) == len(before) - 3
     asked = []
