@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 
 from appca import __version__
-from benchmarks import app_readings, document, missing, planted, readings, results, table
+from benchmarks import (
+    app_readings,
+    document,
+    estimated,
+    estimated_reading,
+    missing,
+    planted,
+    readings,
+    results,
+    table,
+)
 from benchmarks.document import PAGE, SECTIONS
 from benchmarks.numbers import columns, number
 from benchmarks.shapes import LARGE
@@ -37,6 +47,37 @@ def test_a_changed_number_is_seen(tmp_path):
         i for i, lines in enumerate(zip(changed, kept, strict=True)) if len({*lines}) > 1
     )
     assert changed[different].startswith("| 1,000 | 50 | 10 | 5 | 3 | 0.5 |")
+
+
+def test_estimated_likelihoods_are_read_by_model():
+    case = {"K": 14, "L": None, "D": 8, "noise": 0.1, "paths": 4, "rows": 400, "off": 0.2}
+    case |= {"stated": 0.1, "worst": 2.5}
+    rows = [
+        {**case, "model": "fsFA", "z": 0.6, "beyond_3": 0.0},
+        {**case, "model": "fsFA, averaged over draws", "z": 1.21, "beyond_3": 0.0125},
+        {**case, "model": "aFA", "L": 7, "z": 12.3, "beyond_3": 0.155},
+    ]
+    line = estimated_reading.lines(rows)[1]
+    assert (line["error, nats"], line["stated"], line["L"]) == ("0.2", "0.1", "")
+    assert line["rows beyond 3"] == "1.2%"
+    assert estimated_reading.reading(rows) == [
+        "fsFA: errors are 0.6 to 1.2 times as large as stated, and at most 1.2% of rows are off by "
+        "more than three stated errors.",
+        "aFA: errors are 12 to 12 times as large as stated, and at most 15.5% of rows are off by "
+        "more than three stated errors.",
+    ]
+
+
+def test_the_calibration_of_honest_errors_is_one():
+    rng = np.random.default_rng(0)
+    error = rng.uniform(0.1, 2.0, 100_000)
+    told = estimated.calibration(error * rng.normal(size=len(error)), error)
+    assert told["z"] == pytest.approx(1.0, abs=0.01)
+    assert told["beyond_3"] == pytest.approx(0.0027, abs=0.001)
+    assert told["off"] == pytest.approx(told["stated"], rel=0.02)
+    small = estimated.sparse(5, 4, 0.5, 30)
+    assert [row["paths"] for row in small] == list(estimated.PATHS)
+    assert small[-1]["off"] < 0.2
 
 
 def test_every_file_of_results_has_its_section():
