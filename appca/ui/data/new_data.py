@@ -1,14 +1,13 @@
 """The tab New rows: what the fit says of new rows, which do not fit, one of them, and files."""
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import streamlit as st
 
 from appca.analysis.data.new_data import NewRowsVerdict, new_rows_table, verdict
 from appca.analysis.explore.outliers import LEVELS, distances
-from appca.analysis.fitted import DescribedRows, FittedRun
+from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
 from appca.runs.fit import project
 from appca.runs.home import home
@@ -16,6 +15,7 @@ from appca.runs.new_data import is_quick, keep_rows, key_of, stored
 from appca.runs.numbering import numbered
 from appca.storage.wording import counted
 from appca.ui.data import new_data_intake, new_data_pictures
+from appca.ui.data.new_data_pictures import DescribedData
 from appca.ui.explore import point, row_table
 from appca.ui.parts import progress
 from appca.ui.parts.downloads import table_buttons
@@ -29,14 +29,6 @@ MANY = 0.5  # share of rows beyond a limit from which something else is wrong th
 _live = by_key(8)(project)
 _distances = by_key(8)(distances)
 GAPS = "Q of a row with missing cells uses the cells it has."
-
-
-class DescribedData(NamedTuple):
-    """New rows and what the run says of them."""
-
-    dataset: Dataset
-    fitted: FittedRun  # a run's, with the new rows in the place of its own
-    key: str  # names these numbers in a cache
 
 
 def page(dataset: Dataset) -> None:

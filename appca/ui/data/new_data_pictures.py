@@ -1,6 +1,6 @@
 """New rows among those of the fit, on one canvas."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -18,15 +18,20 @@ from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 
-if TYPE_CHECKING:
-    from appca.ui.data.new_data import DescribedData
-
 MOST_OLD, MOST_NEW = 3000, 5000  # rows drawn of the data, and new ones
 SEED = 11  # of the sample of the data: the same each time
 KINDS = ("new, fits", "new, does not fit")
 OLD = -1  # no class: grey, and not in the legend
 COLOURING = "new"
 HEIGHT = 560  # pixels
+
+
+class DescribedData(NamedTuple):
+    """New rows and what the run says of them."""
+
+    dataset: Dataset
+    fitted: FittedRun  # a run's, with the new rows in the place of its own
+    key: str  # names these numbers in a cache
 
 
 class OldAndNewRows(NamedTuple):
@@ -38,7 +43,7 @@ class OldAndNewRows(NamedTuple):
 
 
 def draw(
-    dataset: Dataset, shown: Shown, seen: "DescribedData", said: NewRowsVerdict
+    dataset: Dataset, shown: Shown, seen: DescribedData, said: NewRowsVerdict
 ) -> np.ndarray | None:
     """Draw the canvas; return the new rows that are selected in it, None when there are none."""
     drawn = np.sort(said.order[:MOST_NEW])

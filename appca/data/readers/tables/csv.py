@@ -7,7 +7,7 @@ from appca.data.dataset import Dataset
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, check_matrix, file_bytes
 from appca.data.readers.tables.dialect import BLANK, Dialect, as_text, check_rectangle, guess
-from appca.data.readers.tables.frame import ImageShape, build, check_columns
+from appca.data.readers.tables.frame import ImageShape, TableOptions, build, check_columns
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
@@ -53,7 +53,8 @@ def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS
         "decimal": dialect.decimal,
         "header": dialect.header,
     }
-    return build(name, frame, named, options, report, limits)
+    common = TableOptions(options.roles, options.missing, options.image_shape)
+    return build(name, frame, named, common, report, limits)
 
 
 def _parse(name: str, text: bytes, dialect: Dialect) -> "pd.DataFrame":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -32,9 +32,6 @@ from appca.storage.wording import counted, shortened
 if TYPE_CHECKING:
     import pandas as pd
 
-    from appca.data.readers.tables.csv import CsvOptions
-    from appca.data.readers.tables.parquet import ParquetOptions
-
 ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey are images
 _LONGEST_LABEL = 500  # characters; a column with longer texts is a label only if chosen as one
 _BLOCK_VALUES, _MOST_AT_ONCE = 1 << 20, 1000  # values and columns that are looked at together
@@ -50,11 +47,19 @@ KINDS = {
 }
 
 
+class TableOptions(NamedTuple):
+    """What the readers of tables have in common; see `CsvOptions`."""
+
+    roles: dict[str, str] | None
+    missing: str
+    image_shape: ImageShape
+
+
 def build(
     name: str,
     frame: "pd.DataFrame",
     named: list[bool],
-    options: "CsvOptions | ParquetOptions",
+    options: TableOptions,
     report: FileReport,
     limits: ReadLimits,
 ) -> Dataset:
@@ -68,7 +73,7 @@ def build(
         Its columns have different names.
     named : list of bool
         Whether the column's name is in the file.
-    options : CsvOptions or ParquetOptions
+    options : TableOptions
     report : dict
         Receives rows, columns, the kinds of columns that are no numbers, roles, features that may
         be labels (see `likely_labels`) and what the intake notes.

@@ -10,7 +10,7 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, check_matrix, plain_file
-from appca.data.readers.tables.frame import ImageShape, build, check_columns
+from appca.data.readers.tables.frame import ImageShape, TableOptions, build, check_columns
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
@@ -45,7 +45,8 @@ def read(name: str, file: File, options: ParquetOptions, limits: ReadLimits = LI
     with plain_file(name, file, limits) as stream:
         table = _table(name, stream, limits)
     frame = _frame(name, table, limits)
-    return build(name, frame, [True] * len(frame.columns), options, {}, limits)
+    common = TableOptions(options.roles, options.missing, options.image_shape)
+    return build(name, frame, [True] * len(frame.columns), common, {}, limits)
 
 
 def _table(name: str, stream: BinaryIO, limits: ReadLimits) -> "pa.Table":
