@@ -23,6 +23,7 @@ MODEL_FOLDERS = (
     "orthonormal",
     "factors",
     "base",
+    "variants",
     "incomplete",
 )
 

@@ -103,7 +103,8 @@ class FittedModel:
     components : ndarray, shape (K, D')
         D' is the number of features after preprocessing.
     mean : ndarray, shape (D',)
-    noise_variance : float
+    noise_variance : float, or ndarray of shape (D',)
+        Of all features, or of each; 0 of a constant one.
     latent_variance : ndarray, shape (K,)
     explained_variance : ndarray, shape (K,)
     scale : ndarray, shape (K,)
@@ -114,6 +115,10 @@ class FittedModel:
         Where rows differ in that: the share of rows that use a component.
     alpha : float, optional
         Where rows differ in that: the mass parameter of the IBP.
+    size_probabilities : ndarray, shape (K + 1,), optional
+        Of 0 to K components a row, where they are learned.
+    row_scale_values, row_scale_probabilities : ndarray, shape (J,), optional
+        Scales that a row may have, and their probabilities, where they are learned.
     preprocessing : Fitted
     draws : mapping of str to ndarray
         Of a sampled fit: the S draws that queries average over, as
@@ -126,13 +131,16 @@ class FittedModel:
 
     components: np.ndarray
     mean: np.ndarray
-    noise_variance: float
+    noise_variance: float | np.ndarray
     latent_variance: np.ndarray
     explained_variance: np.ndarray
     scale: np.ndarray
     n_active: int | None = None
     weights: np.ndarray | None = None
     alpha: float | None = None
+    size_probabilities: np.ndarray | None = None
+    row_scale_values: np.ndarray | None = None
+    row_scale_probabilities: np.ndarray | None = None
     preprocessing: Fitted
     draws: Mapping[str, np.ndarray] = field(default_factory=dict)
     log_likelihoods: np.ndarray = field(default_factory=lambda: np.empty(0))
@@ -169,10 +177,12 @@ class FittedModel:
     def estimator_arrays(self) -> dict[str, np.ndarray]:
         """Return what an estimator's `restore` takes."""
         found = {name: np.asarray(getattr(self, name)) for name in _EVERY_MODEL}
-        if self.n_active is not None:
-            found["n_active"] = np.asarray(self.n_active)
+        if self.n_active is not None or self.size_probabilities is not None:
+            found["n_active"] = np.asarray(self.n_active or len(self.components))
         if self.weights is not None:
             found |= {"n_components": np.asarray(len(self.components)), "weights": self.weights}
+        learned = {name: getattr(self, name) for name in _OF_VARIANTS}
+        found |= {name: value for name, value in learned.items() if value is not None}
         found |= _with(DRAWS, self.draws)
         return found if self.alpha is None else found | {"alpha": np.asarray(self.alpha)}
 
@@ -258,12 +268,14 @@ _EVERY_MODEL = (
     "explained_variance",
     "scale",
 )
+_OF_VARIANTS = ("size_probabilities", "row_scale_values", "row_scale_probabilities")
 ROW_ARRAYS = tuple(one.name for one in fields(DescribedRows))[:-1]  # the last is not always there
 
 
 def belongs_to_model(name: str) -> bool:
     """Whether an array of this name is one of those of a model file."""
-    known = (*_EVERY_MODEL, "n_active", "n_components", "weights", "alpha", CURVE)
+    sizes = ("n_active", "n_components", "weights", "alpha")
+    known = (*_EVERY_MODEL, *sizes, *_OF_VARIANTS, CURVE)
     return name in known or name.startswith((PREPROCESSING, DRAWS))
 
 
@@ -277,13 +289,16 @@ def _model(
     return FittedModel(
         components=arrays["components"],
         mean=arrays["mean"],
-        noise_variance=float(_number(arrays["noise_variance"])),
+        noise_variance=_number_or_each(arrays["noise_variance"]),
         latent_variance=arrays["latent_variance"],
         explained_variance=arrays["explained_variance"],
         scale=arrays["scale"],
-        n_active=int(_number(arrays["n_active"])) if "n_active" in arrays else None,
+        n_active=_fixed_size(arrays),
         weights=arrays.get("weights"),
         alpha=float(_number(arrays["alpha"])) if "alpha" in arrays else None,
+        size_probabilities=arrays.get("size_probabilities"),
+        row_scale_values=arrays.get("row_scale_values"),
+        row_scale_probabilities=arrays.get("row_scale_probabilities"),
         preprocessing=preprocessing,
         draws=draws,
         log_likelihoods=curve,
@@ -315,6 +330,16 @@ def _number(value: np.ndarray) -> Any:
         msg = f"there is an array of shape {value.shape} where a number belongs"
         raise ValueError(msg)
     return value.item()
+
+
+def _fixed_size(arrays: Mapping[str, np.ndarray]) -> int | None:
+    if "n_active" not in arrays or "size_probabilities" in arrays:
+        return None
+    return int(_number(arrays["n_active"]))
+
+
+def _number_or_each(value: np.ndarray) -> float | np.ndarray:
+    return value if value.ndim == 1 else float(_number(value))
 
 
 def _with(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -17,8 +17,9 @@ _SCORES: dict[str, object] = {"latent_shape": 1.0, "latent_scale": 0.01}
 _LOADINGS: dict[str, object] = {"loading_shape": 1.0, "loading_scale": 0.01}
 _MASS: dict[str, object] = {"alpha_shape": 1.0, "alpha_rate": 1.0}
 _STARTS: dict[str, object] = {"chain_starts": "init"}
+_EXTENSIONS: dict[str, object] = {"noise": "shared", "row_scale": "none"}
 LATER: dict[str, dict[str, object]] = {
-    "aPPCA": _WEAK | _SCORES | _STARTS,
+    "aPPCA": _WEAK | _SCORES | _STARTS | _EXTENSIONS,
     "aFA": _WEAK | _LOADINGS | _STARTS,
     "NPPCA": _WEAK | _SCORES | _MASS,
     "isFA": _WEAK | _LOADINGS | _MASS | _STARTS,

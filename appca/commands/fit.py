@@ -78,8 +78,16 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         help=f"components, or the most there may be (default: {components})",
     )
     group.add_argument(
-        "-L", "--active", type=int, help=f"components a row uses (default: {active})"
+        *("-L", "--active"),
+        type=parsing.size,
+        metavar="L",
+        help=f"components a row uses, or “learned”: any number, by aPPCA (default: {active})",
     )
+    choices = MODELS["aPPCA"].choices
+    text = "noise variance of aPPCA: one for all features, or one for each (default: shared)"
+    group.add_argument("--noise", choices=choices["noise"], help=text)
+    text = "whether rows of aPPCA have a scale each, learned (default: none)"
+    group.add_argument("--row-scale", choices=choices["row_scale"], help=text)
     group.add_argument("--seed", type=int, help="random seed (default: 0)")
     text = "a further setting of the model, such as n_init=5 (default: the model's own)"
     parsing.add_settings(group, "--set", text)
@@ -239,6 +247,8 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     named = {
         bound: options.components,
         "n_active": options.active,
+        "noise": options.noise,
+        "row_scale": options.row_scale,
         "random_state": options.seed,
     }
     return {name: value for name, value in named.items() if value is not None} | dict(options.set)

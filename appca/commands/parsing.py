@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import NoReturn, TypeAlias
 
 from appca.data.readers.intake import MISSING_CHOICES
+from appca.runs.configuration import LEARNED
 from appca.storage.errors import InputError
 from appca.storage.wording import shortened
 
@@ -117,6 +118,17 @@ def add_settings(parser: "argparse._ActionsContainer", flag: str, text: str) -> 
     parser.add_argument(
         flag, action="append", default=[], type=pair, metavar="NAME=VALUE", help=text
     )
+
+
+def size(text: str) -> int | str:
+    """Read a number of components that a row uses, or “learned”."""
+    if text == LEARNED:
+        return text
+    try:
+        return int(text)
+    except ValueError as error:
+        msg = f"“{text}” must be a whole number or “{LEARNED}”"
+        raise argparse.ArgumentTypeError(msg) from error
 
 
 def pair(text: str) -> tuple[str, object]:

@@ -13,13 +13,11 @@ from appca.models.algebra import stiefel
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback, spoken
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.base.batches import EMSteps, InBatches, total_of
-from appca.models.base.criteria import Criteria
+from appca.models.base.batches import EMSteps, total_of
 from appca.models.base.dask_queries import OnDask
 from appca.models.base.data_checks import (
     counted_rows,
     refuse_constant,
-    refuse_sizes,
     refuse_weights,
     warn_of_end,
 )
@@ -64,6 +62,11 @@ from appca.models.rows.observations import Observations, Rows, about, centre_of
 from appca.models.rows.streams import Blocks, Mapped, is_large_map, spooled, stream
 from appca.models.sampling.chains import Schedule
 from appca.models.sampling.conditionals import InverseGamma
+from appca.models.variants.em import (
+    PAPER,
+)
+from appca.models.variants.model import LEARNED, VariantModel
+from appca.models.variants.queries import VariantQueries
 
 __all__ = ["AdaptivePPCA"]
 
@@ -76,7 +79,9 @@ INFERENCES = ("em", "gibbs", "hard")
 
 
 @dataclass(eq=False, repr=False)
-class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues, SampledModel):
+class AdaptivePPCA(
+    VariantModel, OnDask, PosteriorQueries, MissingValues, VariantQueries, SampledModel
+):
     """Adaptive probabilistic PCA (aPPCA).
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
@@ -88,8 +93,15 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
     ----------
     n_components : int
         Number K of components in all, at most min(N - 1, D).
-    n_active : int
-        Number L of components that a row uses, at most K.
+    n_active : int or "learned"
+        Number L of components that a row uses, at most K. "learned": any number from 0 to K, with
+        the probability of each learned; supports of one size are equally probable.
+    noise : {"shared", "feature"}
+        One noise variance for all features (the paper), or one for each, psi_d, as in factor
+        analysis: then W' Psi^-1 W = I, and the fit does not depend on the features' units.
+    row_scale : {"none", "learned"}
+        "learned" lets row n have sigma2 u_n and tau2 u_n in the place of sigma2 and tau2, with
+        u_n one of six values from 0.3 to 3.5 whose probabilities are learned.
     inference : {"em", "gibbs", "hard"}
         "em" maximises the likelihood of the rows. "gibbs" samples the posterior, starting from EM.
         "hard" gives each row wholly to its best support (classification EM; with vanishing noise
@@ -154,12 +166,18 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
     Attributes
     ----------
     components_ : (K, D) orthonormal rows, by explained variance, largest entry positive; after
-        `partial_fit` or a warm start in the order and with the signs they had.
+        `partial_fit` or a warm start in the order and with the signs they had. With
+        noise="feature" they are W' in the unit of the data, with W' Psi^-1 W = I; order and signs
+        are then by the mean of E[(x z)^2] and the entries of Psi^(-1/2) W, free of units.
     mean_ : (D,).
-    noise_variance_ : float, sigma2.
-    latent_variance_ : (K,) tau2_k.
-    explained_variance_ : (K,) mean over rows of E[(x z)^2].
+    noise_variance_ : float, sigma2; with noise="feature" (D,) psi_d, 0 for a constant feature.
+    latent_variance_ : (K,) tau2_k; with noise="feature" relative to the noise.
+    explained_variance_ : (K,) mean over rows of E[(x z)^2], times the squared length of the
+        component.
     scale_ : (K,) root mean square of the training scores when active.
+    n_active_ : int, L; K where sizes are learned.
+    size_probabilities_ : (K + 1,) of 0 to K components a row, with n_active="learned".
+    row_scale_values_, row_scale_probabilities_ : (6,), with row_scale="learned".
     log_likelihoods_ : (n_iter_,) total log-likelihood after each iteration, nats; with
         inference="hard" that of the rows and their best supports together.
     n_iter_ : int, EM iterations over all rows after the screening of starts.
@@ -186,7 +204,9 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
 
     _rules: ClassVar[dict[str, Rule]] = {
         "n_components": whole(1),
-        "n_active": whole(1),
+        "n_active": either(whole(1), one_of(LEARNED)),
+        "noise": one_of("shared", "feature"),
+        "row_scale": one_of("none", LEARNED),
         "inference": one_of(*INFERENCES),
         "init": either(one_of(*starts.NAMED), ARRAY),
         "latent_variance": either(one_of("shared", "component"), POSITIVE),
@@ -204,8 +224,10 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
     }
 
     n_components: int = 4
-    n_active: int = 2
+    n_active: int | Literal["learned"] = 2
     _: KW_ONLY
+    noise: Literal["shared", "feature"] = "shared"
+    row_scale: Literal["none", "learned"] = "none"
     inference: str = "em"
     init: Any = "auto"
     latent_variance: Literal["shared", "component"] | float = "shared"
@@ -269,7 +291,7 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
         start, mean = self._start(rows.d) if warm is None else warm, getattr(self, "mean_", None)
         found = fit_incomplete(rng, X, rows, start, control, mean)
         self._forget_fit()
-        self._publish_incomplete(X, found, self.n_active)
+        self._publish_incomplete(X, found, self._first_size())
         self._sums = self._predicted_sums(len(X))
         warn_of_end(found.stop_reason, self.max_iter)
         return self
@@ -311,6 +333,8 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
     def _fit_rows(self, rows: Observations) -> Self:
         refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
+        if self._variant != PAPER:
+            return self._fit_variant(rng, rows, control)
         warm = self._warm(rng, rows, control.settings)
         begin = partial(self._begin, rows=rows, warm=warm)
         self._forget_fit()
@@ -319,7 +343,7 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
             fit, rows, self.posterior_ = sampled
         else:
             fit = begin(rng, control)
-        L, held, same = self.n_active, fit.held, fit.same_order
+        L, held, same = self._first_size(), fit.held, fit.same_order
         order = self._publish(rows, fit.state, L, fit.second, held, same_order=same)
         if fit.sums is not None:
             self._keep_sums(rows, fit.state, fit.sums, order)
@@ -327,10 +351,7 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
             self._keep_query_draws()
         else:
             warn_of_end(fit.stop_reason, self.max_iter)
-        self.log_likelihoods_: Array = np.array(fit.log_likelihoods)
-        self.n_iter_ = len(fit.log_likelihoods)
-        self.stop_reason_ = fit.stop_reason
-        return self
+        return self._ended(fit.log_likelihoods, fit.stop_reason)
 
     def _likely(self, inclusion: Array) -> Array:
         return subsets.top(inclusion, self.n_active_)
@@ -356,8 +377,8 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
         W, more = continued
         if more is not None:
             return np.hstack([W, more.V])
-        fewer = W.shape[1] < len(self.components_)
-        return W if fewer else resumed(self._state_about(rows.origin), settings)
+        other = W.shape[1] < len(self.components_) or self._is_variant()
+        return W if other else resumed(self._state_about(rows.origin), settings)
 
     def _state(self) -> SubspaceState:
         W = self.components_.T.astype(np.float64)
@@ -375,17 +396,6 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
 
         return EMSteps(SubspaceStatistics, expected, partial(maximise, settings=settings))
 
-    def _n_loadings(self) -> int:
-        K, D = map(int, self.components_.shape)
-        if self.n_active_ == K and self.latent_variance == "shared":
-            return K * (D - K)  # no more than the span is identified
-        return super()._n_loadings()
-
-    def _n_variances(self) -> int:
-        if self.latent_variance == "component":
-            return 1 + len(self.components_)
-        return 2 if self.latent_variance == "shared" else 1
-
     def _plan(self) -> Plan:
         return Plan(
             Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin),
@@ -402,13 +412,14 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
         weighted = isinstance(rows, Rows) and rows.weights is not None
         settings = EMSettings(
             n_components=self.n_components,
-            n_active=self.n_active,
+            n_active=self._first_size(),
             latent=latent if isinstance(latent, str) else float(latent),
             learn_mean=self.mean == "learned",
             hard=self.inference == "hard",
             update=W_UPDATES.get(self.w_update, stiefel.polar),
             floor=floor_of(rows),
-            compiled=not weighted and worth_compiling(rows.n, self.n_components, self.n_active),
+            compiled=not weighted
+            and worth_compiling(rows.n, self.n_components, self._first_size()),
         )
         callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
         return EMControl(settings, callback, self.max_iter, self.tol, self.accelerate, rows.mass)
@@ -426,25 +437,3 @@ class AdaptivePPCA(InBatches, Criteria, OnDask, PosteriorQueries, MissingValues,
             )
             raise ValueError(msg)
         return given.T
-
-    def _refuse_conflicts(self, shape: tuple[int, int]) -> None:
-        """Raise ValueError for parameters that exclude one another or do not suit the data."""
-        refuse_sizes(self.n_components, *shape)
-        if self.n_active > self.n_components:
-            msg = (
-                f"n_active must be at most n_components={self.n_components}; got {self.n_active}: "
-                "lower n_active or raise n_components."
-            )
-            raise ValueError(msg)
-        if self.w_update == "sample" and self.inference != "gibbs":
-            msg = (
-                f"w_update must not be 'sample' with inference={self.inference!r}, which maximises"
-                ": leave w_update at 'auto', or set inference='gibbs'."
-            )
-            raise ValueError(msg)
-        if not isinstance(self.init, str) and self.n_init > 1:
-            msg = (
-                f"n_init must be 1 when init is an array; got {self.n_init}: "
-                "name a start to have random ones beside it."
-            )
-            raise ValueError(msg)

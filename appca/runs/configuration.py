@@ -43,6 +43,7 @@ class ModelSpec(NamedTuple):
     can: Capabilities
 
 
+LEARNED = "learned"
 MEANS = ("learned", "sample", "zero")
 _SPARSE = {
     "alpha": "infer",
@@ -70,6 +71,8 @@ MODELS: dict[str, ModelSpec] = {
         {
             "n_components": 4,
             "n_active": 2,
+            "noise": "shared",
+            "row_scale": "none",
             "inference": "em",
             "init": "auto",
             "latent_variance": "shared",
@@ -82,6 +85,9 @@ MODELS: dict[str, ModelSpec] = {
             "random_state": 0,
         },
         choices={
+            "n_active": (LEARNED,),
+            "noise": ("shared", "feature"),
+            "row_scale": ("none", LEARNED),
             "inference": ("em", "gibbs", "hard"),
             "init": ("auto", "quartimax", "annealed", "ica", "pca", "random"),
             "latent_variance": ("shared", "component"),
@@ -237,12 +243,14 @@ def suited(model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
     def suits(name: str, value: object) -> bool:
         names = spec.choices.get(name)
+        if name == "n_active" and names is None:
+            return value != LEARNED
         return names is None or not isinstance(value, str) or value in names
 
     given = {name: value for name, value in parameters.items() if suits(name, value)}
     known = defaults(model, given.get("inference", spec.parameters.get("inference")))
     found = known | {name: value for name, value in given.items() if name in known}
-    if "n_active" in found:
+    if found.get("n_active", LEARNED) != LEARNED:
         found["n_active"] = min(found["n_active"], found["n_components"])
     return found
 
@@ -263,7 +271,7 @@ def _refuse_values(model: str, parameters: Mapping[str, Any]) -> None:
     except ValueError as error:
         raise InputError(str(error)) from error
     K, L = parameters.get("n_components"), parameters.get("n_active")
-    if K is not None and L is not None and L > K:
+    if isinstance(K, int) and isinstance(L, int) and L > K:
         msg = (
             f"n_active must be at most n_components={K}; got {L}: "
             "lower n_active or raise n_components."
@@ -339,21 +347,45 @@ class RunConfig(OfModel):
     @property
     def n_active(self) -> int | None:
         """How many components a row uses; None where rows differ in that."""
-        if self.name_of_k == "max_components":
+        if self.name_of_k == "max_components" or self.parameters.get("n_active") == LEARNED:
             return None
         return int(self.parameters.get("n_active", self.k))
+
+    @property
+    def chosen_size(self) -> int | None:
+        """How many components a row uses, where that is a setting and a number."""
+        return self.n_active if "n_active" in self.parameters else None
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether the model gives up assumptions of the paper's."""
+        usual = {"noise": "shared", "row_scale": "none"}
+        changed = any(self.parameters.get(name, value) != value for name, value in usual.items())
+        return changed or self.parameters.get("n_active") == LEARNED
 
     @property
     def sizes(self) -> list[str]:
         """The number of components, and how many a row uses where that is a setting, in words."""
         if self.n_active is None:
-            return [f"K up to {self.k}"]
+            learned = "n_active" in self.parameters
+            active = [f"K = {self.k}", "L learned"] if learned else [f"K up to {self.k}"]
+            return [*active, *self._extensions]
         active = [f"L = {self.n_active}"] if "n_active" in self.parameters else []
-        return [f"K = {self.k}", *active]
+        return [f"K = {self.k}", *active, *self._extensions]
+
+    @property
+    def _extensions(self) -> list[str]:
+        """Extensions of the paper's model beside sizes, in words."""
+        words = {"noise": "noise per feature", "row_scale": "row scales"}
+        usual = defaults(self.model)
+        return [
+            text for name, text in words.items() if self.parameters.get(name) != usual.get(name)
+        ]
 
     def allows(self, n_components: int) -> bool:
         """Whether a fit by these settings can have found so many components."""
-        return n_components == self.k or (n_components < self.k and self.n_active is None)
+        bound = self.name_of_k == "max_components"
+        return n_components == self.k or (n_components < self.k and bound)
 
     @property
     def is_sampled(self) -> bool:

@@ -39,6 +39,7 @@ _PATHS = 8.0e-7  # seconds a row, a component, a slot and a path
 # Of an incomplete row and a pass: seconds, a pair of components, a set of them, a slot of one set.
 _AROUND, _PAIRS, _SETS, _SEARCHED, _AROUND_PASSES = 2.0e-6, 5.0e-8, 2.0e-8, 1.1e-6, 25
 _RACE_PASSES, _RACE_ROWS, _RACE_COLUMNS = 90, 5000, 64
+_EXTENDED_PASSES, _LAST_EXTENDED = 200, 40
 _SAMPLED, _LAST_PASSES = 2500, 1  # rows from which a sample is climbed first; passes left to do
 
 
@@ -96,7 +97,8 @@ def fit_run(
 
 def fits_around_gaps(config: RunConfig) -> bool:
     """Whether the model integrates missing cells out instead of reading placeholders."""
-    return MODELS[config.model].can.incomplete and config.parameters.get("inference", "em") == "em"
+    by_em = config.parameters.get("inference", "em") == "em"
+    return MODELS[config.model].can.incomplete and by_em and not config.is_extended
 
 
 def refuse_unknown(config: RunConfig) -> None:
@@ -174,6 +176,11 @@ def _estimate(n_rows: int, n_features: int, config: RunConfig) -> float:
     if config.model == "aFA":
         return once + _estimate_factors(n_rows, n_features, config)
     parameters, K, L = config.parameters, config.k, config.n_active or config.k
+    if config.is_extended:
+        scales = 2 if parameters["row_scale"] == "none" else 6
+        a_row = K * (_SUBSETS * (L + 4) * scales + n_features * _PRODUCTS * (2 + scales))
+        first = min(n_rows, max(_RACE_ROWS, 100 * K))
+        return once + (_EXTENDED_PASSES * first + _LAST_EXTENDED * n_rows) * a_row
     if L == K:
         return once  # closed form
 

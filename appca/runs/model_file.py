@@ -257,7 +257,8 @@ def fits_together(model: FittedModel) -> bool:
     K, D = model.components.shape
     return (
         model.mean.shape == (D,)
-        and model.noise_variance > 0
+        and _is_noise(model.noise_variance, D)
+        and _are_probabilities(model, K)
         and (model.n_active is None or 1 <= model.n_active <= K)
         and model.latent_variance.shape == model.scale.shape == (K,)
         and model.explained_variance.shape == (K,)
@@ -265,3 +266,24 @@ def fits_together(model: FittedModel) -> bool:
         and before.n_features == D
         and all(np.isfinite(value).all() for value in model.model_arrays().values())
     )
+
+
+def _is_noise(noise: float | np.ndarray, n_features: int) -> bool:
+    """Whether it may be the noise variance of all features, or of each, 0 of constant ones."""
+    each = np.atleast_1d(noise)
+    return each.shape in {(1,), (n_features,)} and bool((each >= 0).all() and (each > 0).any())
+
+
+def _are_probabilities(model: FittedModel, n_components: int) -> bool:
+    """Whether what a variant has learned of sizes and scales has the right shapes and signs."""
+    sizes, scales, p = (
+        np.atleast_1d(1.0 if value is None else value)
+        for value in (
+            model.size_probabilities,
+            model.row_scale_values,
+            model.row_scale_probabilities,
+        )
+    )
+    fits = model.size_probabilities is None or sizes.shape == (n_components + 1,)
+    fits = fits and sizes.ndim == 1 and scales.ndim == 1 and scales.shape == p.shape
+    return bool(fits and all((value > 0).all() for value in (sizes, scales, p)))

@@ -90,6 +90,7 @@ def on_ground(dataset: Dataset, config: RunConfig) -> bool:
     """Whether previews of this kind can share a `Ground`: adaptive PPCA of whole rows."""
     return (
         config.model == "aPPCA"
+        and not config.is_extended
         and dataset.missing is None
         and config.parameters["mean"] != "zero"  # the coordinates are about the mean
         and config.parameters["w_update"] != "pymanopt"

@@ -111,3 +111,23 @@ def test_a_stored_run_is_where_the_app_looks_for_it(tmp_path, appca_home, capsys
     assert "Wine" in line
     assert main(["project", run.id, "wine", "--out", str(out)]) == 0
     assert len(pd.read_csv(out)) == 178
+
+
+def test_extensions_have_flags_and_reach_the_file(tmp_path, capsys):
+    out = tmp_path / "wine.npz"
+    flags = ["--noise", "feature", "--row-scale", "learned", "-L", "learned"]
+    assert main(["fit", "wine", "-K", "3", *flags, "--out", str(out)]) == 0
+    assert "L learned, noise per feature, row scales" in capsys.readouterr().out
+    wine, model = load("wine"), appca.load_model(out)
+    extended = {"noise": "feature", "row_scale": "learned", "n_active": "learned"}
+    assert extended.items() <= model.config.parameters.items()
+    expected = fit_run(wine, model.config)
+    table = pd.DataFrame(wine.X, columns=list(wine.feature_names))
+    np.testing.assert_allclose(
+        model.score_samples(table), expected.fitted.log_likelihood_rows, rtol=1e-9
+    )
+    assert model.estimator.size_probabilities_.shape == (4,)
+    assert model.estimator.noise_variance_.shape == (wine.n_features,)
+    with pytest.raises(SystemExit, match="2"):
+        main(["fit", "wine", "-L", "some"])
+    assert "must be a whole number or “learned”" in capsys.readouterr().err

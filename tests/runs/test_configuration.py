@@ -155,3 +155,37 @@ def test_a_config_says_how_many_components_there_are(model, sizes, active):
     config = RunConfig("a", {}, model, {})
     assert config.sizes == sizes
     assert config.n_active == active
+
+
+def extended(**settings):
+    return replace(BASE, parameters={"n_components": 4, "n_active": 2} | settings)
+
+
+def test_extensions_at_their_default_stay_out_of_the_id():
+    plain, said = extended(), extended(noise="shared", row_scale="none")
+    assert plain.id == said.id
+    assert not {"noise", "row_scale"} & set(plain.to_dict()["parameters"])
+    assert not plain.is_extended
+
+
+@pytest.mark.parametrize(
+    "settings", [{"noise": "feature"}, {"row_scale": "learned"}, {"n_active": "learned"}]
+)
+def test_extensions_are_recorded(settings):
+    changed = extended(**settings)
+    assert changed.id != extended().id
+    assert changed.is_extended
+    again = RunConfig.from_record(changed.to_dict())
+    assert (again.id, again.parameters) == (changed.id, changed.parameters)
+    assert suited("PPCA", changed.parameters)["n_components"] == 4
+    assert suited("aFA", changed.parameters)["n_active"] == 2
+
+
+def test_learned_sizes_are_said_in_words():
+    learned = extended(n_active="learned")
+    assert learned.sizes == ["K = 4", "L learned"]
+    both = extended(noise="feature", row_scale="learned")
+    assert both.sizes == ["K = 4", "L = 2", "noise per feature", "row scales"]
+    assert (learned.n_active, learned.chosen_size, extended().chosen_size) == (None, None, 2)
+    assert learned.allows(4)
+    assert not learned.allows(3)

@@ -73,7 +73,8 @@ def later(monkeypatch):
             parameters=MODELS["aPPCA"].parameters | {"sharpness": default},
         )
         monkeypatch.setitem(config_module.MODELS, "aPPCA", spec)
-        monkeypatch.setattr(keywords, "LATER", {"aPPCA": {"sharpness": 0.0}} if named else {})
+        known = dict(keywords.LATER["aPPCA"]) | ({"sharpness": 0.0} if named else {})
+        monkeypatch.setattr(keywords, "LATER", {"aPPCA": known})
 
     return step
 

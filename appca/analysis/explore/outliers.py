@@ -43,19 +43,23 @@ class DistanceLimits(NamedTuple):
 def distances(fitted: FittedRun) -> Distances:
     """Return T2 and Q of every row of a run.
 
+    Where each feature has its own noise, T2 is in noise units and Q is 0, with no degree of
+    freedom: a run does not keep what each feature of a row lacks.
+
     Parameters
     ----------
     fitted : FittedRun
         Its rows are those of the fit, or others that the model describes.
     """
     active, m = fitted.active, fitted.scores.astype(np.float64)
-    noise = fitted.noise_variance
+    by_feature = np.ndim(fitted.noise_variance) > 0
+    noise = 1.0 if by_feature else fitted.noise_variance
     tau2 = np.maximum(fitted.latent_variance, np.finfo(float).tiny)
     W = fitted.components.astype(np.float64)
-    gram, u = np.asarray(W @ W.T), m * (noise / tau2)
+    gram, u = np.eye(len(W)) if by_feature else np.asarray(W @ W.T), m * (noise / tau2)
     orthonormal = np.abs(gram - np.eye(len(gram))).max() < _ORTHONORMAL
     v, inside = (u, active.sum(axis=1)) if orthonormal else _solved(gram, active, u)
-    n_features = fitted.components.shape[1]
+    n_features = 0 if by_feature else fitted.components.shape[1]
     t2 = np.einsum("nk,nk->n", m + v, m / tau2)
     squares = fitted.error.astype(np.float64) * n_features - np.einsum("nk,nk->n", v, u)
     q = np.maximum(squares, 0.0) / noise

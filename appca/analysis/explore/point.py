@@ -90,17 +90,17 @@ def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternativ
     count, sets = _sets(model)
     if count > ENUMERATED:
         return None
-    noise = model.noise_variance
     tau2 = np.maximum(model.latent_variance, np.finfo(float).tiny)
+    noise = np.broadcast_to(model.noise_variance, len(y))
     left = y - model.mean.astype(np.float64)
-    if np.isnan(left).any():
-        W, left = W[:, ~np.isnan(left)], left[~np.isnan(left)]
-    c = W @ left / noise
+    seen = ~np.isnan(left) & (noise > 0.0)
+    scale = 1.0 / np.sqrt(noise[seen])
+    W, left = W[:, seen] * scale, left[seen] * scale
     members: list[tuple[int, ...]] = []
     value: list[np.ndarray] = []
     for same_size in sets:
         members += [tuple(S) for S in same_size.tolist()]
-        value.append(_log_evidence(W @ W.T / noise, tau2, c, same_size) + _prior(model, same_size))
+        value.append(_over_scales(model, W, left, tau2, same_size) + _prior(model, same_size))
     joined = np.concatenate(value)
     weight = np.exp(joined - joined.max())
     probability = weight / weight.sum()
@@ -172,8 +172,27 @@ def _log_evidence(A: np.ndarray, tau2: np.ndarray, c: np.ndarray, sets: np.ndarr
     return values
 
 
+def _over_scales(
+    model: FittedModel, W: np.ndarray, left: np.ndarray, tau2: np.ndarray, sets: np.ndarray
+) -> np.ndarray:
+    """Log evidence of sets up to a constant, summed over the scales that a row may have."""
+    if model.row_scale_values is None or model.row_scale_probabilities is None:
+        return _log_evidence(W @ W.T, tau2, W @ left, sets)
+    joint = [
+        _log_evidence(W @ W.T / u, u * tau2, W @ left / u, sets)
+        - 0.5 * (len(left) * np.log(u) + left @ left / u)
+        + np.log(p)
+        for u, p in zip(model.row_scale_values, model.row_scale_probabilities, strict=True)
+    ]
+    return np.asarray(np.logaddexp.reduce(joint, axis=0))
+
+
 def _prior(model: FittedModel, sets: np.ndarray) -> np.ndarray:
     """Log prior of sets up to a constant: uniform, or independent components."""
+    if model.size_probabilities is not None:
+        K, size = len(model.components), sets.shape[1]
+        share = model.size_probabilities[size] / math.comb(K, size)
+        return np.full(len(sets), np.log(share))
     if model.weights is None:
         return np.zeros(len(sets))
     weights = np.clip(model.weights.astype(np.float64), 1e-300, 1 - 1e-16)

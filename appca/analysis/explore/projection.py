@@ -114,7 +114,11 @@ def _parts(fitted: FittedRun) -> _Parts:
     scores = fitted.scores.astype(np.float64)
     W = fitted.components.astype(np.float64)
     latent = np.maximum(fitted.latent_variance, np.finfo(float).tiny)
-    squares, gram, ratio = scores.T @ scores, W @ W.T, fitted.noise_variance / latent
+    squares, gram = scores.T @ scores, W @ W.T
+    # W'r is s times this; of unlike features only as if each had the mean noise.
+    ratio = fitted.noise_variance / latent
+    if np.ndim(fitted.noise_variance):
+        ratio = np.diagonal(gram) / latent
     left = float(fitted.error.sum(dtype=np.float64)) * W.shape[1]
     explained = float(np.sum(squares * gram) + 2 * np.diagonal(squares) @ ratio)
     return _Parts(squares, gram, ratio, left, explained)

@@ -173,6 +173,12 @@ def _has_averages(model: Any) -> bool:
     if model.inference == "gibbs":
         msg = "partial_fit goes on with EM, but inference is 'gibbs': change inference."
         raise AttributeError(msg)
+    if any(getattr(model, "_variant", ())):
+        msg = (
+            "partial_fit takes noise='shared', row_scale='none' and a number as n_active: set "
+            "these, or pass all rows to fit or fit_blocks."
+        )
+        raise AttributeError(msg)
     return True
 
 

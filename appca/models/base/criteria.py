@@ -17,7 +17,7 @@ class Criteria:
 
     components_: Array
     latent_variance_: Array
-    noise_variance_: float
+    noise_variance_: Any
     explained_variance_: Array
     n_active_: int
 
@@ -26,8 +26,15 @@ class Criteria:
 
         Panels are numbered as `itertools.combinations(range(K), L)` lists them, whatever the data.
         """
-        active = self.allocate(X)  # type: ignore[attr-defined]
+        check_is_fitted(self)
         K, L = len(self.components_), self.n_active_
+        if hasattr(self, "size_probabilities_"):
+            msg = (
+                "predict numbers the panels of exactly L components, but n_active is 'learned' and "
+                "rows use any number: use allocate, which says the components themselves."
+            )
+            raise ValueError(msg)
+        active = self.allocate(X)  # type: ignore[attr-defined]
         if math.comb(K, L) > LARGEST_NUMBER:
             msg = (
                 f"predict numbers at most 2^63 panels, but {L} of {K} components make more: "
@@ -42,22 +49,36 @@ class Criteria:
         return np.asarray(np.where(active, 0, skipped).sum(axis=1), np.int64)
 
     def get_covariance(self) -> Array:
-        """Covariance (D, D) of rows under the model: L/K W T W' + sigma2 I."""
+        """Covariance (D, D) of rows under the model: E[u] (E|z|/K W T W' + Psi).
+
+        |z| is L unless sizes are learned, u is 1 unless rows have their own scale, and Psi is
+        sigma2 I unless each feature has its own noise.
+        """
         check_is_fitted(self)
         W = self.components_.astype(np.float64)
-        share = self.n_active_ / len(W)
-        C: Array = share * (W.T * self.latent_variance_) @ W
+        C: Array = self._share() * (W.T * self.latent_variance_) @ W
         C.flat[:: len(C) + 1] += self.noise_variance_
-        return C
+        return C * self._mean_scale()
+
+    def _share(self) -> float:
+        """Return the expected share of the components that a row uses."""
+        K = len(self.components_)
+        sizes = getattr(self, "size_probabilities_", None)
+        return float((self.n_active_ if sizes is None else np.arange(K + 1) @ sizes) / K)
+
+    def _mean_scale(self) -> float:
+        """Return the expected scale of a row."""
+        p = getattr(self, "row_scale_probabilities_", None)
+        return 1.0 if p is None else float(p @ self.row_scale_values_)  # type: ignore[attr-defined]
 
     @property
     def explained_variance_ratio_(self) -> Array:
         """Explained variance (K,) over the total variance that the model gives a row."""
         check_is_fitted(self)
         W = self.components_.astype(np.float64)
-        share = self.n_active_ / len(W)
-        total = share * np.sum(self.latent_variance_ * np.square(W).sum(axis=1))
-        ratio: Array = self.explained_variance_ / (total + W.shape[1] * self.noise_variance_)
+        total = self._share() * np.sum(self.latent_variance_ * np.square(W).sum(axis=1))
+        noise = W.shape[1] * float(np.mean(self.noise_variance_))
+        ratio: Array = self.explained_variance_ / (self._mean_scale() * (total + noise))
         return ratio
 
     def _n_loadings(self) -> int:

@@ -14,6 +14,7 @@ from appca.models.base.estimator import Description, SubspaceModel
 from appca.models.rows.dask_rows import by_chunks, computed, is_dask, matrix, plain, sent_once
 
 DESCRIBED_AT_ONCE = 8  # chunks
+ONE_A_ROW = ("score_samples", "allocation_probability", "row_scales")  # questions with one number
 
 
 class OnDask(SubspaceModel):
@@ -116,7 +117,7 @@ class OnDask(SubspaceModel):
         kinds = {"transform": floating, "allocate": np.dtype(bool)}
         dtype = kinds.get(question, np.dtype(np.float64))
         asked = partial(_answered, question=question, n_components=K, dtype=dtype, how=how)
-        if question in ("score_samples", "allocation_probability"):
+        if question in ONE_A_ROW:
             meta = np.empty(0, dtype)
             return X.map_blocks(asked, model=shared, dtype=dtype, drop_axis=1, meta=meta)
         chunks, meta = (X.chunks[0], (K,)), np.empty((0, 0), dtype)
@@ -141,7 +142,7 @@ def _answered(
     """Ask a model about the rows of a chunk, of which there may be none."""
     rows = np.asarray(chunk)
     if len(rows) == 0:
-        single = question in ("score_samples", "allocation_probability")
+        single = question in ONE_A_ROW
         return np.empty(0 if single else (0, n_components), dtype)
     with single_threaded_blas():
         answer: Array = getattr(model, question)(rows, **how)

@@ -25,6 +25,28 @@ def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
         raise ValueError(msg)
 
 
+def refuse_few_features(n_components: int, scales: Array) -> None:
+    """Raise ValueError where fewer features vary, those of scale above 0, than components."""
+    varying = int((scales > 0.0).sum())
+    if n_components > varying:
+        msg = (
+            f"n_components must be at most {varying}, because {varying} of the {len(scales)} "
+            f"features of X vary; got {n_components}: ask for fewer components."
+        )
+        raise ValueError(msg)
+
+
+def warn_of_constant(scales: Array) -> None:
+    """Warn of features that the likelihood leaves out: those of scale 0."""
+    n = int((scales == 0.0).sum())
+    if n:
+        msg = (
+            f"{n} of the {len(scales)} features of X are constant, and noise='feature' leaves them "
+            "out of the likelihood: drop these columns to be rid of this warning."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=5)
+
+
 def row_weights(given: Any, n_rows: int) -> Array:
     """Weights (N,) of rows as they were given, or ones.
 

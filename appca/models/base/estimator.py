@@ -229,11 +229,25 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
 
     def _by_blocks(self, X: Any, answer: Callable[[Array, Array], Array]) -> Array:
         """Join answer(centred rows (n, D), their projections (n, K)) over blocks of rows of X."""
+        return np.concatenate(self._each_block(X, answer))
+
+    def _each_block(self, X: Any, answer: Callable[[Array, Array], Any]) -> list[Any]:
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         rows = Rows(X, self.mean_.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
-        W = self.components_.T
-        return np.concatenate(list(over_blocks(lambda b: answer(b.X, b.times(W)), rows)))
+        W = self._directions()
+        return list(over_blocks(lambda b: answer(b.X, b.times(W)), rows))
+
+    def _directions(self) -> Array:
+        """Return what rows about the mean are projected on, (D, K)."""
+        return self.components_.T
+
+    def _support(self, _B: Array, P: Array) -> Array:
+        """Most probable support (n, K) bool of centred rows B (n, D), of projections P (n, K)."""
+        return self._top(P)
+
+    def _inclusion(self, _B: Array, P: Array) -> Array:
+        return subsets.inclusion(self._logits(P), self.n_active_)[1]
 
     def transform(self, X: Any, support: str = "auto") -> Array:
         """Posterior mean scores (N, K) of each row's most probable L components, zero elsewhere.
@@ -246,10 +260,10 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
             H = self._expected_scores(X)
             return H / self.scale_.astype(H.dtype) if self.whiten else H
 
-        def scores(_B: Array, P: Array) -> Array:
+        def scores(B: Array, P: Array) -> Array:
             factor = self._shrinkage() / (self.scale_ if self.whiten else 1.0)
-            gated: Array = np.where(self._top(P), P * factor.astype(P.dtype), P.dtype.type(0.0))
-            return gated
+            gated = np.where(self._support(B, P), P * factor.astype(P.dtype), P.dtype.type(0.0))
+            return np.asarray(gated)
 
         return self._by_blocks(X, scores)
 
@@ -257,9 +271,9 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
         """E[x * z | y], (N, K), over all supports."""
         shrink = self._shrinkage()
 
-        def scores(_B: Array, P: Array) -> Array:
-            r = subsets.inclusion(self._logits(P), self.n_active_)[1]
-            return np.asarray(r * (P * shrink)).astype(P.dtype, copy=False)
+        def scores(B: Array, P: Array) -> Array:
+            expected = self._inclusion(B, P) * (P * shrink)
+            return np.asarray(expected).astype(P.dtype, copy=False)
 
         return self._by_blocks(X, scores)
 
@@ -282,13 +296,11 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
     def allocate(self, X: Any, support: str = "auto") -> Array:
         """Each row's most probable L components, (N, K) bool."""
         refuse_support(support)  # the L of largest posterior inclusion are the MAP support
-        return self._by_blocks(X, lambda _B, P: self._top(P))
+        return self._by_blocks(X, self._support)
 
     def inclusion_probabilities(self, X: Any) -> Array:
         """Probability p(z_nk = 1 | y_n) that a row uses a component, (N, K); rows sum to L."""
-        return self._by_blocks(
-            X, lambda _B, P: subsets.inclusion(self._logits(P), self.n_active_)[1]
-        )
+        return self._by_blocks(X, self._inclusion)
 
     def allocation_probability(self, X: Any) -> Array:
         """Posterior probability (N,) of the support that `allocate` chose; below 0.5: doubtful."""
@@ -346,18 +358,9 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
 
     def describe(self, X: Any) -> Description:
         """Say of every row what `transform`, `allocate` and the others say, in one go."""
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        rows = Rows(X, self.mean_.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
-        W = self.components_.T
-        parts = over_blocks(lambda b: self._described(b.X, b.times(W)), rows)
-        scores, active, inclusion, membership, error, log_likelihood = (
-            np.concatenate(column) for column in zip(*parts, strict=True)
-        )
-        exact = np.zeros(len(X))
-        return Description(
-            scores, active, inclusion, membership, error, log_likelihood, exact, "exact"
-        )
+        parts = self._each_block(X, self._described)
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        return Description._make([*columns, np.zeros(len(columns[0])), "exact"])
 
     def _described(self, B: Array, P: Array) -> tuple[Array, ...]:
         """Describe centred rows B (n, D) with projections P (n, K)."""

@@ -11,6 +11,7 @@ from appca.models.incomplete import missing_em, missing_supports
 from appca.models.orthonormal import em
 from appca.models.rows.incomplete_rows import IncompleteData, is_incomplete, split_incomplete
 from appca.models.rows.observations import Rows
+from appca.models.variants.em import PAPER
 
 NEAR_BEST = (
     "best support and its exchanges of one component where entries are missing: a lower bound"
@@ -92,6 +93,12 @@ class MissingValues(SubspaceModel):
             msg = (
                 f"X has missing entries (NaN), which need inference='em'; got {inference!r}: "
                 "change that, or fill in or leave out those cells."
+            )
+            raise ValueError(msg)
+        if getattr(self, "_variant", PAPER) != PAPER:
+            msg = (
+                "X has missing entries (NaN), which need noise='shared', row_scale='none' and a "
+                "number as n_active: set these, or fill in or leave out those cells."
             )
             raise ValueError(msg)
 

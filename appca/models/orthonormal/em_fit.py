@@ -4,7 +4,7 @@ Other ways of inference take the same rows and settings and stand beside this mo
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -75,8 +75,8 @@ def fit_by_em(
         found = ScreenedStart(EMResult(first, np.nan, [], ""), WINDOW)
     stopped = found.run.stop_reason == STOPPED
     if found.held is not None and settings.update is polar and not stopped:
-        halt = partial(_halt, floor=settings.floor)
-        run, sums, held = climb_all(found.run.state, found.held, work, control, halt)
+        at_floor = partial(halt, floor=settings.floor)
+        run, sums, held = climb_all(found.run.state, found.held, work, control, at_floor)
         return SubspaceFit(run.state, sums.second, *_course(run), held, sums)
     run = _ascend(found, em_map, control)
     state, sums = run.state, em_map.within(run.state)
@@ -113,11 +113,20 @@ def _ascend(found: ScreenedStart, em_map: EMMap, control: EMControl) -> EMResult
         max_iter=control.max_iter,
         window=found.window,
         watch=watcher(control.callback, "fit", control.max_iter),
-        halt=partial(_halt, floor=settings.floor),
+        halt=partial(halt, floor=settings.floor),
     )
 
 
-def _halt(state: SubspaceState, floor: float) -> str | None:
+class HasNoise(Protocol):
+    """A state of EM."""
+
+    @property
+    def noise(self) -> float:
+        """Noise variance."""
+
+
+def halt(state: HasNoise, floor: float) -> str | None:
+    """Say that EM must end because the noise variance has reached its floor."""
     if state.noise > floor:
         return None
     return "the noise variance reached its floor, 1e-8 of the mean feature variance"

@@ -22,6 +22,7 @@ from appca.models.algebra.loop import (
     WINDOW,
     Callback,
     EMResult,
+    S,
     iterate,
     watcher,
 )
@@ -91,13 +92,13 @@ class EMControl(NamedTuple):
     def run(
         self,
         stage: str,
-        path: Iterator[tuple[float, SubspaceState]],
+        path: Iterator[tuple[float, S]],
         rows: Observations,
         iterations: int,
         tol: float,
         *,
         window: int = WINDOW,
-    ) -> EMResult[SubspaceState]:
+    ) -> EMResult[S]:
         """Follow a path for at most so many iterations; `tol` in nats per row over ten of them."""
         limit, n = min(iterations, self.max_iter), rows.mass
         watch = watcher(self.callback, stage, limit, self.mass / n)
@@ -182,24 +183,30 @@ def draw_screening_sample(
     samples are taken about their own.
     """
     n, d, K = rows.n, rows.d, settings.n_components
-    fitting = max(MAX_SAMPLE_BYTES // (d * rows.dtype.itemsize), MIN_SAMPLE_ROWS)
-    size = max(SAMPLE_ROWS_PER_COMPONENT * K, MIN_SAMPLE_ROWS)
-    size = min(size, MAX_SAMPLE_ROWS, fitting, n)
+    size = sample_size(rows, K)
     each = COORDINATES_PER_COMPONENT // (1 if size == n else 2)
     q = min(max(each * K, MIN_COORDINATES), size, d)
-    sample: Observations = rows
-    if size < n:
-        which = np.sort(rng.choice(n, size, replace=False))
-        weights = (
-            rows.weights[which] if isinstance(rows, Rows) and rows.weights is not None else None
-        )
-        X = rows.take(which)
-        origin = centre_of(X, weights) if settings.learn_mean else rows.origin
-        sample = about(X, origin, weights)._replace(n_features=rows.n_features)
+    sample = some_rows(rng, rows, size, learn_mean=settings.learn_mean) if size < n else rows
     in_thin_coordinates = rows.n_features != d  # principal ones already
     basis = np.eye(d, q) if in_thin_coordinates else sketched(rng, sample, q)
     few = q if size == n else min(SAMPLE_COORDINATES_PER_COMPONENT * K, q)
     return Coordinates(_coordinates(rng, sample, basis[:, :few], size), basis)
+
+
+def sample_size(rows: Observations, n_components: int) -> int:
+    """Count the rows that starts are screened on."""
+    fitting = max(MAX_SAMPLE_BYTES // (rows.d * rows.dtype.itemsize), MIN_SAMPLE_ROWS)
+    size = max(SAMPLE_ROWS_PER_COMPONENT * n_components, MIN_SAMPLE_ROWS)
+    return min(size, MAX_SAMPLE_ROWS, fitting, rows.n)
+
+
+def some_rows(rng: np.random.Generator, rows: Observations, size: int, *, learn_mean: bool) -> Rows:
+    """Draw rows in all features, about their own mean where that is learned."""
+    which = np.sort(rng.choice(rows.n, size, replace=False))
+    weights = rows.weights[which] if isinstance(rows, Rows) and rows.weights is not None else None
+    X = rows.take(which)
+    origin = centre_of(X, weights) if learn_mean else rows.origin
+    return about(X, origin, weights)._replace(n_features=rows.n_features)
 
 
 def _coordinates(rng: np.random.Generator, rows: Observations, basis: Array, most: int) -> Rows:

@@ -200,7 +200,7 @@ def fit_facts(shown: Shown) -> dict[str, str]:
         "Explained": f"{percent(explained_share(fitted), 1)} of the variance",
         "Doubtful rows": percent(float(np.mean(fitted.membership < DOUBTFUL)), 1),
         "Ended": f"{ending(shown)} in {duration(info.seconds)}",
-        "Noise variance": f"{fitted.noise_variance:.4g}",
+        "Noise variance": f"{np.mean(fitted.noise_variance):.4g}",
         "Factor variance": spread,
         **_learned(fitted),
         **_estimated(info),

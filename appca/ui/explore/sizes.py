@@ -27,7 +27,7 @@ def k_and_l(dataset: Dataset) -> None:
     now = state.config()
     # A run of the command line may allow more components than the data have features.
     most = max(state.most_components(now, dataset), now.k)
-    active = now.parameters.get("n_active")
+    active = now.chosen_size
     hint = meaning(dataset, now.k, active)
     with st.container(
         key="bar_sizes", horizontal=True, vertical_alignment="center", gap="small", width="content"

@@ -199,7 +199,7 @@ def neighbours() -> dict[str, RunConfig]:
     now = config()
     if services.dataset(now.dataset).n_rows * now.k > MOST_AHEAD:
         return {}
-    sizes = {"k": (now.name_of_k, now.k), "l": ("n_active", now.parameters.get("n_active"))}
+    sizes = {"k": (now.name_of_k, now.k), "l": ("n_active", now.chosen_size)}
     return {
         f"{slider} {value + by}": with_parameters(**{name: value + by})
         for slider, (name, value) in sizes.items()
@@ -247,15 +247,15 @@ def _is_worth_it(wanted: RunConfig) -> bool:
 def _on_the_way(wanted: RunConfig) -> Iterator[RunConfig]:
     """Go from a configuration back to the one on screen, one K and L at a time."""
     now = config()
-    k, active = wanted.k, wanted.parameters.get("n_active")
+    k, active = wanted.k, wanted.chosen_size
     yield wanted
-    while k != now.k or active != now.parameters.get("n_active"):
+    while k != now.k or active != now.chosen_size:
         k -= (k > now.k) - (k < now.k)
         if active is not None:
-            own = now.parameters["n_active"]
+            own = now.chosen_size or active
             active -= (active > own) - (active < own)
         sizes = {now.name_of_k: k} | ({} if active is None else {"n_active": active})
-        if (k, active) != (now.k, now.parameters.get("n_active")):
+        if (k, active) != (now.k, now.chosen_size):
             yield with_parameters(**sizes)
 
 

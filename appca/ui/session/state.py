@@ -177,7 +177,7 @@ def with_parameters(**changes: object) -> RunConfig:
     """
     old = config()
     wanted = {**old.parameters, **changes}
-    if "n_active" in changes:
+    if isinstance(changes.get("n_active"), int):
         wanted["n_components"] = max(wanted["n_components"], wanted["n_active"])
     changed = old.to_be_fitted(parameters=suited(old.model, wanted))
     return fitting_limits(changed, current_dataset())
@@ -232,7 +232,7 @@ def address(**more: str | None) -> dict[str, str]:
         "data": now.dataset,
         "run": now.id,
         "k": str(now.k),
-        "l": str(now.parameters["n_active"]) if "n_active" in now.parameters else None,
+        "l": None if now.chosen_size is None else str(now.chosen_size),
         "job": st.session_state.get(KEYS.job),
         **more,
     }

@@ -137,3 +137,17 @@ def test_rows_without_components_or_without_rest_are_never_flagged_for_it():
     assert share[0, 0] == 0
     assert share[1, 1] == 0
     assert (share[[0, 1], [1, 0]] > 1).all()
+
+
+def test_with_noise_per_feature_t2_is_in_noise_units_and_q_says_nothing(seed):
+    rng = np.random.default_rng(seed)
+    V, psi = orthonormal(rng), rng.uniform(0.2, 3.0, D)
+    active, Y = drawn(rng, V, 30)
+    plain = run_of(V, active, Y, noise=1.0)
+    W = V * np.sqrt(psi)
+    rows = {"scores": plain.scores, "error": plain.error}
+    run = fitted_run(active, **rows, components=W, noise_variance=psi, latent_variance=TAU2)
+    found = distances(run)
+    np.testing.assert_allclose(found.t2, distances(plain).t2, rtol=1e-6)
+    assert not found.outside.any()
+    assert np.isinf(limits_of_the_model(found, 0.99).q).all()

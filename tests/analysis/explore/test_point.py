@@ -68,6 +68,10 @@ def test_probabilities_of_sets_are_those_of_dense_normal_densities(seed):
     ("model", "parameters"),
     [
         ("aPPCA", {"latent_variance": "component"}),
+        ("aPPCA", {"noise": "feature"}),
+        ("aPPCA", {"row_scale": "learned"}),
+        ("aPPCA", {"noise": "feature", "row_scale": "learned"}),
+        ("aPPCA", {"noise": "feature", "n_active": "learned"}),
         ("PPCA", {"n_components": 3}),
         ("aFA", {"n_components": 4}),
         ("NPPCA", {"max_components": 4, **SHORT}),

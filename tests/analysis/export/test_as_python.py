@@ -98,8 +98,10 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 STOPPED = {"random_state": 3}
+EXTENDED = {"noise": "feature", "row_scale": "learned", "n_active": "learned"}
 RUNS = {
     "aPPCA": ("digits", DIVIDED, "aPPCA", {"n_components": 4, "n_active": 2}, None),
+    "extended": ("wine", SCALED, "aPPCA", EXTENDED, None),
     "aFA": ("wine", SCALED, "aFA", {"n_components": 4, "n_active": 2}, None),
     "isFA": ("wine", SCALED, "isFA", {"max_components": 4, **SHORT}, None),
     # 6,435 sets, which are sampled, of rows that are reduced

@@ -1,0 +1,311 @@
+"""Exact EM for aPPCA with a noise of each feature, a scale of each row, and learned sizes.
+
+    y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, u_n tau2_k),  e_n ~ N(0, u_n Psi),  W' Psi^-1 W = I
+
+Psi is sigma2 I, or diag(psi_d); u_n is 1, or one of a grid with learned weights; and z_n is uniform
+over the supports of L components, or of each size with learned probabilities. Rows multiplied by
+s_d = psi_d^(-1/2) follow the model with orthonormal V = Psi^(-1/2) W and noise variance 1, so that
+all variants have the E step of `row_mixture` and the W step of `em`.
+
+The mean is carried as mu = origin + offset - V shift / s.
+"""
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.models.algebra import gaussian
+from appca.models.algebra.gaussian import Array
+from appca.models.algebra.stiefel import polar
+from appca.models.orthonormal.acceleration import MAX_MOMENTUM_LOG_CHANGE as MOST_CHANGE
+from appca.models.orthonormal.em import NOISE_FLOOR, EMSettings, floor_of
+from appca.models.rows.observations import Block, Observations, tiles
+from appca.models.variants.row_mixture import RowModel, weigh
+
+GRID = np.geomspace(0.3, 3.5, 6)  # scales of rows
+LEAST_PROBABILITY = 1e-10  # of a scale or a size
+PSI_FLOOR = 1e-2  # of the variance of a feature: below it a component is that feature
+CONSTANT = 8.0  # a deviation of so many roundings of the mean is none
+W_STEPS = 3  # of V and s in turns within an M step, on the same sums
+
+
+class Variant(NamedTuple):
+    """Which assumptions of the paper's model are given up."""
+
+    by_feature: bool  # noise="feature"
+    row_scales: bool  # row_scale="learned"
+    learn_sizes: bool  # n_active="learned"
+
+
+PAPER = Variant(by_feature=False, row_scales=False, learn_sizes=False)
+
+
+class VariantSettings(NamedTuple):
+    """What stays fixed over the iterations."""
+
+    em: EMSettings  # of the paper's model; n_active is L, or where learned sizes start
+    variant: Variant
+    power: Array  # (d,) sums over rows of (y - origin)_d^2
+    most: Array  # (d,) largest s_d: 0 of a constant feature; 1 with one noise for all
+
+    @property
+    def grid(self) -> Array:
+        """Scales (J,) that a row may have."""
+        return GRID if self.variant.row_scales else np.ones(1)
+
+    @property
+    def unit(self) -> Array:
+        """Inverse deviations (d,) of features, 0 for constant ones; 1 with one noise for all."""
+        return self.most * math.sqrt(PSI_FLOOR) if self.variant.by_feature else self.most
+
+
+def settings_for(em: EMSettings, variant: Variant, rows: Observations) -> VariantSettings:
+    """Return the settings of EM on these rows."""
+    power = feature_powers(rows)
+    most = largest_scales(rows, power) if variant.by_feature else np.ones(rows.d)
+    return VariantSettings(em._replace(floor=floor_of(rows)), variant, power, most)
+
+
+class VariantState(NamedTuple):
+    """Everything an EM step reads and writes."""
+
+    V: Array  # (d, K) orthonormal columns
+    shift: Array  # (K,)
+    offset: Array  # (d,)
+    latent: Array  # (K,) tau2_k
+    noise: float  # sigma2; 1 with a noise of each feature
+    scale: Array  # (d,) s_d, 0 for a constant feature; 1 with one noise for all
+    weights: Array  # (J,) probabilities of the scales of rows
+    sizes: Array  # (K + 1,) probabilities of the sizes; not read where L is fixed
+
+    @property
+    def inverse_scale(self) -> Array:
+        """Noise deviations (d,) of features in units of sigma, 0 for constant ones."""
+        return np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0.0)
+
+    @property
+    def displacement(self) -> Array:
+        """Mean less the origin of the rows, (d,)."""
+        return np.asarray(self.offset - self.inverse_scale * (self.V @ self.shift))
+
+    def row_model(self, settings: VariantSettings) -> RowModel:
+        """Return what decides about a row under this state."""
+        counted = self.scale > 0.0
+        return RowModel(
+            self.noise,
+            self.latent,
+            int(counted.sum()),
+            float(np.log(self.scale[counted]).sum()),
+            self.sizes if settings.variant.learn_sizes else settings.em.n_active,
+            settings.grid,
+            self.weights,
+        )
+
+
+class VariantStatistics(NamedTuple):
+    """Expected sufficient statistics of one pass over the rows; u is the scale of a row."""
+
+    log_likelihood: float  # total, nats
+    A: Array  # (d, K) sum of E[(y - origin) s' / u]
+    s: Array  # (K,) sum of E[s / u]
+    second: Array  # (K,) sum of E[(x z)^2 / u]
+    used: Array  # (K,) sum of inclusion probabilities
+    inverse: Array  # () sum of E[1 / u]
+    first: Array  # (d,) sum of E[1 / u] (y - origin)
+    power: Array  # (d,) sum of E[1 / u] (y - origin)_d^2
+    scales: Array  # (J,) sum of the posterior probabilities of scales
+    sizes: Array  # (K + 1,) of sizes
+
+
+def expect(state: VariantState, rows: Observations, settings: VariantSettings) -> VariantStatistics:
+    """E step: posterior sums under `state` and its exact log-likelihood."""
+    (d, K), J = state.V.shape, len(settings.grid)
+    k, many = np.zeros(K), np.zeros(d)
+    start = VariantStatistics(
+        0.0, np.zeros((d, K)), k, k, k, np.zeros(()), many, many, np.zeros(J), np.zeros(K + 1)
+    )
+    sums = rows.summed(partial(_expect_block, state=state, settings=settings), start)
+    m = state.displacement
+    if settings.variant.row_scales:  # about the mean so far
+        return sums._replace(power=sums.power + 2.0 * m * sums.first - sums.inverse * m**2)
+    around = settings.power + rows.mass * m**2  # rows sum to their origin wherever m is not 0
+    outside = float(np.square(state.scale) @ around) / (2.0 * state.noise)
+    return sums._replace(log_likelihood=sums.log_likelihood - outside, power=settings.power)
+
+
+def _expect_block(
+    block: Block, state: VariantState, settings: VariantSettings
+) -> VariantStatistics:
+    """Add up one block; without row scales what all rows have in common comes later."""
+    m, model = state.displacement, state.row_model(settings)
+    directions = state.scale[:, None] * state.V
+    P = block.times(directions).astype(np.float64, copy=False) - m @ directions
+    squares = np.zeros(len(P))
+    if settings.variant.row_scales:
+        squares = squared_distances(block, m, np.square(state.scale))
+    row = weigh(P, squares, model)
+    shrink, v = gaussian.posterior(state.noise, state.latent)
+    P *= shrink
+    S = block.weighted(row.by_scale * P)
+    used, scales = block.weighted(row.inclusion).sum(axis=0), block.weighted(row.scales)
+    first = power = np.zeros(len(m))
+    inverse = scales @ (1.0 / settings.grid)
+    A = block.transposed_times(np.column_stack([S, inverse]) if settings.variant.row_scales else S)
+    if settings.variant.row_scales:
+        A, first, power = A[:, :-1], A[:, -1], _powers(block, m, inverse)
+    sizes = np.zeros(len(used) + 1) if row.sizes is None else block.weighted(row.sizes).sum(axis=0)
+    return VariantStatistics(
+        float(block.weighted(row.log_density).sum()),
+        A,
+        S.sum(axis=0),
+        np.einsum("nk,nk->k", S, P) + used * v,
+        used,
+        inverse.sum(),
+        first,
+        power,
+        scales.sum(axis=0),
+        sizes,
+    )
+
+
+def squared_distances(block: Block, m: Array, weights: Array) -> Array:
+    """Weighted squares (n,) of rows about origin + m: sum over features of w_d (y - o - m)_d^2."""
+    out, X = np.empty(len(block.X)), block.X
+    weights = weights.astype(X.dtype)
+    for part, B in tiles(X, _centre(block, m)):
+        out[part] = np.square(B) @ weights
+    return out
+
+
+def _powers(block: Block, m: Array, weights: Array) -> Array:
+    """Squares of features about origin + m, summed over rows with weights (n,): (d,)."""
+    X, out = block.X, np.zeros(block.X.shape[1])
+    weights = weights.astype(X.dtype)
+    for part, B in tiles(X, _centre(block, m)):
+        out += weights[part] @ np.square(B, out=B)
+    return out
+
+
+def _centre(block: Block, m: Array) -> Array:
+    centre: Array = m if block.origin is None else block.origin + m
+    return centre.astype(block.X.dtype)
+
+
+def feature_powers(rows: Observations) -> Array:
+    """Sum (y - origin)_d^2 over rows, (d,)."""
+    none = np.zeros(rows.d)
+    return rows.summed(lambda block: _powers(block, none, _ones(block)), none)
+
+
+def _ones(block: Block) -> Array:
+    return np.ones(len(block.X)) if block.weights is None else block.weights
+
+
+def maximise(
+    sums: VariantStatistics, state: VariantState, rows: Observations, settings: VariantSettings
+) -> VariantState:
+    """M step, in closed form given the sums; see docs/mathematics.md 1.11.
+
+    V and s are improved in turns, each given the other; all else is joint.
+    """
+    em, n, weight = settings.em, rows.mass, float(sums.inverse)
+    offset, shift = np.zeros_like(state.offset), np.zeros_like(sums.s)
+    if em.learn_mean:
+        offset, shift = sums.first / weight, sums.s / weight
+    A = sums.A - np.outer(offset, sums.s)
+    power = sums.power - weight * np.square(offset)
+    V, scale, noise = state.V, state.scale, state.noise
+    for _ in range(W_STEPS if settings.variant.by_feature else 1):
+        V = em.update(scale[:, None] * A, V)
+        if settings.variant.by_feature:
+            scale = _scales(np.sum(V * A, axis=1), power, n, settings.most)
+    if not settings.variant.by_feature:
+        residual = power.sum() - 2.0 * np.sum(V * A) - weight * (shift @ shift)
+        noise = max(float(residual + sums.second.sum()) / (n * rows.n_features), em.floor)
+    return VariantState(
+        V,
+        shift,
+        offset,
+        _latent(sums, state, settings),
+        noise,
+        scale,
+        _probabilities(sums.scales),
+        _probabilities(sums.sizes) if settings.variant.learn_sizes else state.sizes,
+    )
+
+
+def _scales(c: Array, power: Array, n: float, most: Array) -> Array:
+    """Maximise n log s - s^2 power / 2 + s c over s (d,) up to bounds."""
+    p = np.maximum(power, np.finfo(np.float64).tiny)
+    return np.asarray(np.minimum((c + np.sqrt(c**2 + 4.0 * n * p)) / (2.0 * p), most))
+
+
+def largest_scales(rows: Observations, power: Array) -> Array:
+    """Bounds (d,) of s: a share of each feature's variance is noise; 0 for constant features."""
+    variance, eps = power / rows.mass, float(np.finfo(rows.dtype).eps)
+    origin = np.zeros(rows.d) if rows.origin is None else rows.origin
+    varies = variance > np.square(CONSTANT * eps * origin.astype(np.float64))
+    most = np.zeros(rows.d)
+    np.divide(1.0, np.sqrt(PSI_FLOOR * variance), out=most, where=varies)
+    return most
+
+
+def _latent(sums: VariantStatistics, state: VariantState, settings: VariantSettings) -> Array:
+    if settings.em.latent == "shared":
+        tau2 = np.full_like(state.latent, sums.second.sum() / max(sums.used.sum(), 1e-300))
+    elif settings.em.latent == "component":
+        some = sums.used > 1e-9 * sums.used.sum()
+        tau2 = np.where(some, sums.second / np.where(some, sums.used, 1.0), state.latent)
+    else:
+        return state.latent
+    return np.maximum(tau2, _floor(settings))
+
+
+def _floor(settings: VariantSettings) -> float:
+    """Least variance allowed, relative to the noise where each feature has its own."""
+    return NOISE_FLOOR if settings.variant.by_feature else settings.em.floor
+
+
+def _probabilities(counts: Array) -> Array:
+    p = np.maximum(counts / counts.sum(), LEAST_PROBABILITY)
+    return np.asarray(p / p.sum())
+
+
+def step(
+    state: VariantState, rows: Observations, settings: VariantSettings
+) -> tuple[float, VariantState]:
+    """Log-likelihood of `state` (total, nats) and the state one EM iteration later; pure."""
+    sums = expect(state, rows, settings)
+    if not math.isfinite(sums.log_likelihood):
+        return -math.inf, state
+    return sums.log_likelihood, maximise(sums, state, rows, settings)
+
+
+def extend(
+    before: VariantState, now: VariantState, beta: float, settings: VariantSettings
+) -> VariantState:
+    """Take a momentum step: now + beta (now - before), in logs where numbers are positive."""
+    floor = _floor(settings)
+
+    def ahead(first: Array, last: Array) -> Array:
+        return np.asarray(last + beta * (last - first))
+
+    def in_logs(first: Any, last: Any) -> Array:
+        first, last = np.asarray(first), np.asarray(last)
+        some = (first > 0.0) & (last > 0.0)
+        change = beta * np.log(np.where(some, last, 1.0) / np.where(some, first, 1.0))
+        return np.asarray(last * np.exp(np.clip(change, -MOST_CHANGE, MOST_CHANGE)))
+
+    fixed = not isinstance(settings.em.latent, str)
+    return VariantState(
+        polar(ahead(before.V, now.V), now.V),
+        ahead(before.shift, now.shift),
+        ahead(before.offset, now.offset),
+        now.latent if fixed else np.maximum(in_logs(before.latent, now.latent), floor),
+        max(float(in_logs(before.noise, now.noise)), floor),
+        np.minimum(in_logs(before.scale, now.scale), settings.most),
+        _probabilities(in_logs(before.weights, now.weights)),
+        _probabilities(in_logs(before.sizes, now.sizes)),
+    )

@@ -1,0 +1,176 @@
+"""Fit the variants of aPPCA: the paper's model gives a start, from which exact EM goes on."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.models.algebra.gaussian import Array
+from appca.models.algebra.loop import (
+    STOPPED,
+    WINDOW,
+    Callback,
+    EMResult,
+    Progress,
+    iterate,
+    nesterov,
+    plain,
+    watcher,
+)
+from appca.models.orthonormal.em import EMSettings, floor_of
+from appca.models.orthonormal.em_fit import fit_by_em, fit_in_closed_form, halt
+from appca.models.orthonormal.screening import (
+    REFINEMENT_ITERATIONS,
+    ROUGH_TOL,
+    EMControl,
+    sample_size,
+    some_rows,
+)
+from appca.models.orthonormal.starts import Candidate
+from appca.models.rows.observations import Observations, Rows, about
+from appca.models.variants import em as variants
+from appca.models.variants.em import VariantSettings, VariantState, settings_for
+
+FIRST_TOL = 1e-2  # nats a row over ten iterations, of the fit that only gives a start
+
+
+class VariantFit(NamedTuple):
+    """A fitted state in the features of the data, and how it was reached."""
+
+    state: VariantState
+    settings: VariantSettings
+    log_likelihoods: list[float]  # after each iteration, total, nats
+    stop_reason: str
+
+
+def fit_variant(
+    rng: np.random.Generator,
+    rows: Observations,
+    start: Array | list[Candidate] | VariantState,
+    control: EMControl,
+    settings: VariantSettings,
+) -> VariantFit:
+    """Fit by EM, from a state or from where directions or the best of candidates lead.
+
+    Many rows, and those that are not in memory, are climbed by a sample first.
+    """
+    stopped, window = False, WINDOW
+    if isinstance(start, VariantState):
+        start = start._replace(scale=_scale_from(start.scale, settings))
+    else:
+        sample = _sample(rng, rows, settings.em)
+        at = settings if sample is rows else settings_for(settings.em, settings.variant, sample)
+        start, stopped = _first_state(rng, sample, start, control, at)
+        if sample.n < rows.n and not stopped:
+            window = 1
+            start, stopped = _climb_sample(start, sample, control, at)
+        start = _on_all_rows(start, sample, rows, settings)
+    if stopped:  # a single step, so that the fit is complete
+        run = _climb(start, rows, control._replace(max_iter=1, callback=None), settings, window)
+        run = run._replace(stop_reason=STOPPED)
+    else:
+        run = _climb(start, rows, control, settings, window)
+    return VariantFit(run.state, settings, run.log_likelihoods, run.stop_reason)
+
+
+def _sample(rng: np.random.Generator, rows: Observations, em: EMSettings) -> Rows:
+    size = sample_size(rows, em.n_components)
+    if size == rows.n and isinstance(rows, Rows):
+        return rows
+    return some_rows(rng, rows, size, learn_mean=em.learn_mean)
+
+
+def _first_state(
+    rng: np.random.Generator,
+    rows: Rows,
+    start: Array | list[Candidate],
+    control: EMControl,
+    settings: VariantSettings,
+) -> tuple[VariantState, bool]:
+    """Fit the paper's model, to features of unit variance where each has its own noise."""
+    unit, by_feature = settings.unit, settings.variant.by_feature
+    varies = unit > 0.0
+    if by_feature:
+        c = unit[varies].astype(rows.dtype)
+        origin = None if rows.origin is None else rows.origin[varies] * c
+        start = start if isinstance(start, list) else start[varies] * c[:, None]
+        rows = about(rows.X[:, varies] * c, origin, rows.weights)
+    em = settings.em._replace(floor=floor_of(rows))
+    tol = max(FIRST_TOL, control.tol)
+    heard = None if control.callback is None else partial(_of_start, callback=control.callback)
+    first = control._replace(settings=em, tol=tol, mass=rows.mass, callback=heard)
+    if em.n_active == em.n_components and isinstance(em.latent, str):
+        fit = fit_in_closed_form(rng, rows, first)
+    else:
+        fit = fit_by_em(rng, rows, start, first)
+    W, shift, latent, noise = fit.state
+    V = np.zeros((len(unit), W.shape[1]))
+    V[varies] = W
+    by, K, J = noise if by_feature else 1.0, len(latent), len(settings.grid)
+    state = VariantState(
+        V,
+        shift / np.sqrt(by),
+        np.zeros(len(unit)),
+        latent / by,
+        noise / by,
+        np.minimum(unit / np.sqrt(by), settings.most),
+        np.full(J, 1.0 / J),
+        np.full(K + 1, 1.0 / (K + 1)),
+    )
+    return state, fit.stop_reason == STOPPED
+
+
+def _of_start(progress: Progress, callback: Callback) -> None:
+    callback(progress._replace(stage=f"start: {progress.stage}"))
+
+
+def _climb_sample(
+    start: VariantState, sample: Rows, control: EMControl, settings: VariantSettings
+) -> tuple[VariantState, bool]:
+    path = _path(start, sample, settings, accelerate=True)
+    stage = f"refinement on {sample.n:,} rows"
+    run = control.run(stage, path, sample, REFINEMENT_ITERATIONS, ROUGH_TOL)
+    return run.state, run.stop_reason == STOPPED
+
+
+def _on_all_rows(
+    state: VariantState, sample: Rows, rows: Observations, settings: VariantSettings
+) -> VariantState:
+    """Take a state about the origin of a sample to that of all rows."""
+    away = np.zeros(rows.d)
+    if rows.origin is not None and sample.origin is not None:
+        away = sample.origin.astype(np.float64) - rows.origin
+    return state._replace(offset=state.offset + away, scale=_scale_from(state.scale, settings))
+
+
+def _scale_from(scale: Array, settings: VariantSettings) -> Array:
+    """Scales (d,) of other rows; where they had a constant feature, all its variance is noise."""
+    return np.asarray(np.minimum(np.where(scale > 0.0, scale, settings.unit), settings.most))
+
+
+def _path(
+    start: VariantState, rows: Observations, settings: VariantSettings, *, accelerate: bool
+) -> Iterator[tuple[float, VariantState]]:
+    advance = partial(variants.step, rows=rows, settings=settings)
+    if not accelerate:
+        return plain(advance, start)
+    return nesterov(advance, start, partial(variants.extend, settings=settings))
+
+
+def _climb(
+    start: VariantState,
+    rows: Observations,
+    control: EMControl,
+    settings: VariantSettings,
+    window: int,
+) -> EMResult[VariantState]:
+    each = WINDOW if window == 1 else 1  # after a climb on a sample one iteration stands for ten
+    return iterate(
+        _path(start, rows, settings, accelerate=control.accelerate),
+        tol=each * control.tol * rows.mass,
+        max_iter=control.max_iter,
+        window=window,
+        watch=watcher(control.callback, "fit", control.max_iter),
+        halt=partial(halt, floor=0.0 if settings.variant.by_feature else settings.em.floor),
+    )

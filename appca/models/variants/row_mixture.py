@@ -1,0 +1,135 @@
+"""What a row says of its scale, its number of components and its support.
+
+    p(y) = sum_j omega_j sum_S p(S) p(y | S, noise u_j sigma2, factor variances u_j tau2_k)
+
+Scales u_j are those of a grid, and p(S) is uniform over the supports of L components, or over those
+of each size. All sums are exact: one over supports for every scale, see `subsets` and
+`subset_sizes`, of which those are left out that add less than rounding.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.models.algebra import gaussian
+from appca.models.algebra.gaussian import Array
+from appca.models.polynomials import subset_sizes, subsets
+
+NEGLIGIBLE = 45.0  # nats below the likeliest scale of a row: less than rounding of its likelihood
+
+
+class RowModel(NamedTuple):
+    """What decides about a row, given its projections and its squared distance from the mean.
+
+    Both are in noise units: rows are multiplied by `scale` (D,) of their features first.
+    """
+
+    noise: float  # sigma2; 1 where each feature has its own noise
+    latent: Array  # (K,) tau2_k
+    n_features: int  # that the likelihood counts
+    log_scale: float  # sum of the logs of what features are multiplied by
+    sizes: int | Array  # L, or probabilities (K + 1,) of 0 to K components
+    grid: Array  # (J,) scales of rows
+    weights: Array  # (J,) their probabilities
+
+
+class Weighed(NamedTuple):
+    """Posterior of rows."""
+
+    log_density: Array  # (N,) nats
+    scales: Array  # (N, J) posterior probabilities
+    inclusion: Array  # (N, K)
+    by_scale: Array  # (N, K) E[z u^moment], by default E[z / u]
+    sizes: Array | None  # (N, K + 1) posterior probabilities, where sizes are learned
+
+
+def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> Weighed:
+    """Sum over scales and supports, for projections P (N, K) and squared distances (N,)."""
+    power = np.square(P, dtype=np.float64) * _slope(model)
+    offset = 0.5 * np.log1p(model.latent / model.noise)
+    J = len(model.grid)
+    if J == 1:
+        log_sum, r, sizes = _over_supports(power - offset, model.sizes)
+        density = log_sum + _background(squares, model)[:, 0]
+        return Weighed(density, np.ones((len(P), 1)), r, r, sizes)
+    rows, at = np.nonzero(_promising(power, offset, squares, model))
+    u = model.grid[at]
+    log_sum, r, sizes = _over_supports(power[rows] / u[:, None] - offset, model.sizes)
+    joint = np.full((len(P), J), -np.inf)
+    joint[rows, at] = log_sum + _background(squares, model)[rows, at] + np.log(model.weights[at])
+    density = np.logaddexp.reduce(joint, axis=1)
+    scales = np.exp(joint - density[:, None])
+    share, first = scales[rows, at][:, None], np.searchsorted(rows, np.arange(len(P)))
+    shared = share * r
+    summed = np.add.reduceat(np.hstack([shared, shared * u[:, None] ** moment]), first)
+    sizes = None if sizes is None else np.add.reduceat(share * sizes, first)
+    K = P.shape[1]
+    return Weighed(density, scales, summed[:, :K], summed[:, K:], sizes)
+
+
+def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
+    """Support (N, K) bool of the most probable scale and support together."""
+    best, chosen = np.full(len(P), -np.inf), np.zeros(P.shape, dtype=bool)
+    around = _background(squares, model) + np.log(model.weights)
+    for j, u in enumerate(model.grid):
+        a = gaussian.logits(P, u * model.noise, u * model.latent)
+        if isinstance(model.sizes, int):
+            active = subsets.top(a, model.sizes)
+            value = a.sum(axis=1, where=active)
+        else:
+            active, value = subset_sizes.best(a, model.sizes)
+        better = value + around[:, j] > best
+        chosen[better] = active[better]
+        best = np.maximum(best, value + around[:, j])
+    return chosen
+
+
+def support_density(P: Array, squares: Array, chosen: Array, model: RowModel) -> Array:
+    """Log density (N,) of rows together with supports (N, K) bool."""
+    joint = _background(squares, model) + np.log(model.weights)
+    for j, u in enumerate(model.grid):
+        a = gaussian.logits(P, u * model.noise, u * model.latent)
+        if isinstance(model.sizes, int):
+            of_support = a.sum(axis=1, where=chosen)
+            of_support -= gaussian.log_binomial(a.shape[1], model.sizes)
+        else:
+            of_support = subset_sizes.log_weight(a, chosen, model.sizes)
+        joint[:, j] += of_support
+    density: Array = np.logaddexp.reduce(joint, axis=1)
+    return density
+
+
+def _slope(model: RowModel) -> Array:
+    return gaussian.posterior(model.noise, model.latent)[0] / (2.0 * model.noise)
+
+
+def _background(squares: Array, model: RowModel) -> Array:
+    """Log density (N, J) of rows that no component explains, for each scale."""
+    columns = [gaussian.background(squares, u * model.noise, model.n_features) for u in model.grid]
+    return np.column_stack(columns) + model.log_scale
+
+
+def _over_supports(a: Array, sizes: int | Array) -> tuple[Array, Array, Array | None]:
+    if not isinstance(sizes, int):
+        return subset_sizes.inclusion(a, sizes)
+    log_e, r = subsets.inclusion(a, sizes)
+    return log_e - gaussian.log_binomial(a.shape[1], sizes), r, None
+
+
+def _promising(power: Array, offset: Array, squares: Array, model: RowModel) -> Array:
+    """Whether (N, J) a scale may add to the density of a row more than rounding.
+
+    The sum over supports is at most what its largest term would give all supports, and at least
+    that term's share.
+    """
+    L, K, u = model.sizes, len(offset), model.grid
+    if isinstance(L, int):
+        ordered, costs = np.partition(power, K - L, axis=1), np.sort(offset)
+        most = ordered[:, K - L :].sum(axis=1)[:, None] / u - costs[:L].sum()
+        gap = gaussian.log_binomial(K, L) + costs[K - L :].sum() - costs[:L].sum()
+    else:
+        gains = [np.maximum(power / scale - offset, 0.0).sum(axis=1) for scale in u]
+        most = np.column_stack(gains)
+        gap = -float((np.log(L) - subset_sizes.log_counts(K)).min())
+    most += _background(squares, model) + np.log(model.weights)
+    return np.asarray(~(most < most.max(axis=1, keepdims=True) - gap - NEGLIGIBLE))
