@@ -179,8 +179,9 @@ SECTIONS = (
         "Estimated likelihoods and their stated errors",
         "Annealed importance sampling against the sum over all supports, at parameters that the "
         "rows were drawn from and, in the last lines, averaged over draws of a fit. The library "
-        "itself sums all supports up to K = 16 in sparse factor analysis (fsFA) and up to 5,000 of "
-        "them in adaptive factor analysis (aFA); 16 paths are its default, 4 a draw in averages.",
+        "itself sums all supports up to K = 16 in sparse factor analysis (fsFA), and up to 12,870 "
+        "of them, any L at K = 16, in adaptive factor analysis (aFA); 16 paths are its default, 4 "
+        "a draw in averages.",
         "python -m benchmarks.estimated",
         estimated_reading.lines,
         estimated_reading.reading,

@@ -22,7 +22,7 @@ from benchmarks import results
 
 EVERY = 20  # columns whose sets are all summed here
 SPARSE = ((14, 20, 0.3), (14, 8, 0.1), (18, 20, 0.3), (18, 20, 0.1), (20, 30, 0.3))  # K, D, noise
-ADAPTIVE = ((16, 7, 20, 0.3), (16, 7, 10, 0.1))  # K, L, D, noise
+ADAPTIVE = ((18, 7, 20, 0.3), (18, 7, 10, 0.1))  # K, L, D, noise
 FITTED = (14, 18)  # K
 PATHS = (4, 16, 64)
 

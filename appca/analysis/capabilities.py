@@ -45,7 +45,7 @@ CAPABILITIES = {
     "aPPCA": _ORTHONORMAL,
     "PPCA": _ORTHONORMAL,
     "NPPCA": Capabilities(),
-    "aFA": Capabilities(beyond_features=True, exact_supports=ENUMERATED),
+    "aFA": Capabilities(beyond_features=True, exact_supports=12_870),
     "isFA": _SPARSE,
     "fsFA": _SPARSE,
 }

@@ -113,7 +113,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
         share of the N L slots: what follows are ever fewer exchanges between nearly equal ones.
     n_paths : int
         Importance paths a row for `score_samples` and `inclusion_probabilities` where there are
-        more than 5,000 sets; the error falls with its root.
+        more than 12,870 sets; the error falls with its root.
     n_chains, burn_in, n_draws, thin : int
         For "gibbs": chains, sweeps thrown away, draws kept a chain, sweeps a draw.
     chain_starts : {"overdispersed", "init"}

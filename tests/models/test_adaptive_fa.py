@@ -462,7 +462,7 @@ def test_refusals_say_what_was_given_and_what_to_do(words):
 
 def test_exact_sums_over_too_many_sets_are_refused():
     Y = np.random.default_rng(0).standard_normal((40, 30))
-    with pytest.raises(ValueError, match=r"allocation must be 'auto' or 'best' above 5000 sets"):
+    with pytest.raises(ValueError, match=r"allocation must be 'auto' or 'best' above 12870 sets"):
         AdaptiveFactorAnalysis(20, 10, allocation="exact").fit(Y)
 
 

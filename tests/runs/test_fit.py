@@ -55,7 +55,7 @@ MODELS = [
     ("aPPCA", {"n_components": 5, "n_active": 2, "inference": "gibbs", **SHORT}),
     ("PPCA", {"n_components": 3}),
     ("aFA", {"n_components": 5, "n_active": 2}),
-    ("aFA", {"n_components": 16, "n_active": 7, "n_paths": 4}),
+    ("aFA", {"n_components": 17, "n_active": 8, "n_paths": 4}),
     ("aFA", {"n_components": 5, "n_active": 2, "inference": "gibbs", **SHORT}),
     ("NPPCA", FREE),
     ("isFA", FREE),

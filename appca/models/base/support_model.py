@@ -27,7 +27,7 @@ class RowEstimate(NamedTuple):
 class SupportModel(SampledModel):
     """Queries that sum over the supports of a row, or estimate the sum.
 
-    Where the supports are few, all of them are summed over: up to 5,000 in adaptive factor
+    Where the supports are few, all of them are summed over: up to 12,870 in adaptive factor
     analysis, up to 16 factors in sparse factor analysis, any number in nonparametric PPCA. Beyond,
     a row's support is the best of a few annealed searches, and sums are estimated by annealed
     importance sampling with `n_paths` paths a row: unbiased for p(y_n), hence on average a little

@@ -49,7 +49,7 @@ def joined(parts, order=None):
 @pytest.mark.parametrize(
     ("kind", "k", "n_active"),
     [
-        (AdaptiveFactorAnalysis, 16, 7),  # 11,440 sets: by importance sampling
+        (AdaptiveFactorAnalysis, 17, 8),  # 24,310 sets: by importance sampling
         (AdaptiveFactorAnalysis, 8, 3),  # 56 sets: exactly
         (InfiniteSparseFA, 18, None),  # more than 16 columns: by importance sampling
         (FiniteSparseFA, 17, None),

@@ -172,3 +172,14 @@ def test_estimates_are_functions_of_the_row(seed, sampled):
     few = fixed_size_supports.summed(c[some], model, 5, row_blocks.row_seeds(Y[some]), 4)
     np.testing.assert_array_equal(few.log_sum, whole.log_sum[some])
     np.testing.assert_array_equal(few.inclusion, whole.inclusion[some])
+
+
+def test_sums_above_twelve_factors_are_exact(seed):
+    """Where 16 paths are off by 12 times the error they state: little noise, few features."""
+    Y, W, _, mu = drawn(seed, 4, 10, 16, 7, noise=0.1)
+    c, model = seen(Y, W, mu, 0.01)
+    found = fixed_size_supports.summed(c, model, 7, row_blocks.row_seeds(Y), 16)
+    assert found.method == "exact, by enumeration of 11440 sets"
+    f = em_adaptive_fa.log_joint(Y, W, mu, 0.01, 7) + np.log(11440)
+    log_sum = np.logaddexp.reduce(f, axis=1) - base(Y, mu, 0.01)
+    np.testing.assert_allclose(found.log_sum, log_sum, rtol=1e-8)
