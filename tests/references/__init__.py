@@ -7,7 +7,7 @@ X and Z are (N, K).
 | page | algorithm | docs/mathematics.md |
 |---|---|---|
 | `em_orthonormal` | EM and classification EM of aPPCA | 1.1, 1.2, 1.5 |
-| `em_variants` | EM of aPPCA with noise per feature, row scales, learned sizes | 1.11 |
+| `em_variants` | EM of aPPCA with noise per feature, row scales, learned sizes | 1.12 |
 | `em_incomplete` | EM of aPPCA around missing entries | 1.8 |
 | `gibbs_adaptive_ppca` | Gibbs sweep of aPPCA | 1.3, 1.4 |
 | `gibbs_nonparametric_ppca` | Gibbs sweep of nonparametric PPCA | 2 |

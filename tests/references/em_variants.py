@@ -10,7 +10,7 @@ are alike have u = (1), and rows of exactly L components have rho_L = 1.
 The densities here are those of dense covariances, one for each support and scale; that W is
 orthonormal in noise units is used in the M step alone.
 
-See docs/mathematics.md 1.11.
+See docs/mathematics.md 1.12.
 """
 
 from itertools import product

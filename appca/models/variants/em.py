@@ -206,7 +206,7 @@ def _ones(block: Block) -> Array:
 def maximise(
     sums: VariantStatistics, state: VariantState, rows: Observations, settings: VariantSettings
 ) -> VariantState:
-    """M step, in closed form given the sums; see docs/mathematics.md 1.11.
+    """M step, in closed form given the sums; see docs/mathematics.md 1.12.
 
     V and s are improved in turns, each given the other; all else is joint.
     """
