@@ -20,13 +20,15 @@ from appca.plots.explore.scene import colours
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
+from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
+from appca.ui.explorer import canvas
 from appca.ui.export.run_figures import Material, figures
 from appca.ui.export.session_report import report
 from appca.ui.parts import downloads
 from appca.ui.session import names
 from appca.ui.session.fitting import Shown
-from tests.ui.conftest import address, go, healthy
+from tests.ui.conftest import address, go, healthy, slider
 from tests.ui.data.test_uploads import give
 
 EVIL = '<script src="https://example.org/x.js">'
@@ -131,6 +133,52 @@ def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_
     other = RunStore(tmp_path / "other").get(opened)
     assert other.name == f"{run.name} (imported)"
     assert other.fitted.scores.tobytes() == run.fitted.scores.tobytes()
+
+
+SAVED = ("projection-csv", "projection-parquet", "projection-npz", "components-csv", "explorer")
+
+
+def test_work_of_ten_steps_opens_elsewhere_with_the_same_canvas_and_files(
+    start, made, tmp_path, monkeypatch
+):
+    told: dict = {}
+    monkeypatch.setattr(canvas, "_canvas", lambda key, data, **_: told.update({key: data}))
+    app = start("explore")
+    for size, value in (("k", 6), ("k", 5), ("k", 7), ("l", 3), ("l", 2), ("k", 5), ("k", 6)):
+        slider(app, size).set_value(value).run()
+    run = RunStore(home()).get(address(app)["run"])
+    healthy(app.text_input(key=f"name-{run.id}-2").set_value("slant").run())
+    healthy(app.button(key="flip-0").click().run())
+    colour = f"colour-{run.config.dataset[:8]}"
+    app.selectbox(key=colour).set_value("residual").run()
+    app.button(key="users-1").click().run()
+    go(app, "explore")
+    seen = canvas_of(told)
+    healthy(go(app, "export"))
+    app.selectbox(key=colour).set_value("residual").run()  # AppTest forgets it with the page
+    content = file(made, "session")
+    ours = {key: file(made, key) for key in SAVED}
+    numbering = ComponentNumbers(home()).of_run(run)
+
+    monkeypatch.setenv("APPCA_HOME", str(tmp_path / "other"))
+    told.clear()
+    fresh = start("data/open")
+    give(fresh, (made["session"][1], content))
+    healthy(go(fresh, "explore"))
+    assert canvas_of(told) == seen
+    assert seen["options"]["colouring"] == "residual"
+    opened = RunStore(tmp_path / "other").get(address(fresh)["run"])
+    assert ComponentNumbers(tmp_path / "other").of_run(opened) == numbering
+    assert numbering.names[1] == "slant"
+    healthy(go(fresh, "export"))
+    assert [key for key in SAVED if file(made, key) != ours[key]] == []
+
+
+def canvas_of(told: dict) -> dict:
+    """What the page tells its canvas: names of buffers are made of what is in them."""
+    data = told["canvas"]
+    shown = {name: data["scene"][name] for name in ("meta", "buffers", "sheets", "components")}
+    return {"scene": shown, **{name: data[name] for name in ("options", "selected", "height")}}
 
 
 def test_what_is_no_session_is_refused_in_a_box(start):
