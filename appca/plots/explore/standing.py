@@ -22,6 +22,7 @@ from PIL import Image
 from appca.data.numbers import number
 from appca.plots.explore.scene.axes import jitter
 from appca.plots.explore.scene.scene import Scene
+from appca.storage.wording import shortened
 
 THEMES = {  # tokens of the canvas's theme.js
     False: {"ground": "#f4f6f9", "panel": "#ffffff", "line": "#d5dce5", "text": "#1c2733"}
@@ -36,6 +37,7 @@ MARGIN, GAP, HEAD, SIDEBAR = 0.2, 0.1, 0.28, 1.7  # inches; HEAD above a panel f
 WIDE, COLUMNS, MOST_PANELS = 10.5, 6, 30
 STRIP = (8.0, 0.9)
 MAP_SIDE = 6.5
+LETTERS_AN_INCH = 14.0  # of a title
 TILE, ROOM = 0.19, 1.5  # inches of an image on a panel; its distance to others in its own sides
 LARGEST = 12_000  # points beyond which they are pixels in an SVG, too
 
@@ -168,8 +170,7 @@ def _panel(drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any]) ->
     else:
         axes.axhline(0, color=theme["line"], linewidth=0.6, zorder=0)
         axes.axvline(0, color=theme["line"], linewidth=0.6, zorder=0)
-        numbers = [meta["components"][k]["number"] for k in panel["components"]]
-        name = f"{{{','.join(map(str, numbers))}}}"
+        name = _named(drawing, [meta["components"][k] for k in panel["components"]])
     doubtful = (
         drawing.scene.buffers.get("doubt", np.full(meta["rows"], 255))[rows] < meta["doubt_below"]
     )
@@ -191,6 +192,16 @@ def _panel(drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any]) ->
     if drawing.side[0] > 0.9 or layout_is_map:
         count = f"{panel.get('total', panel['count']):,}"
         axes.set_title(count, loc="right", color=theme["soft"], **above)
+
+
+def _named(drawing: _Drawing, components: list[dict[str, Any]]) -> str:
+    """Return the title of a panel: the names of its components, as far as they fit, and numbers."""
+    numbers = f"{{{','.join(str(one['number']) for one in components)}}}"
+    if not any(one["name"] for one in components):
+        return numbers
+    names = " × ".join(one["name"] or str(one["number"]) for one in components)
+    letters = int(drawing.side[0] * LETTERS_AN_INCH) - len(numbers) - 6  # of the count
+    return f"{shortened(names, max(letters, 2))} {numbers}"
 
 
 def _rows_of(scene: Scene, layout: str, panel: dict[str, Any]) -> np.ndarray:

@@ -53,6 +53,19 @@ def test_every_row_stands_where_its_scores_say_in_its_own_colour(n_active, layou
         assert [to_hex(one) for one in colours] == [CATEGORICAL[digit] for digit in digits]
 
 
+def test_named_components_name_their_panels_beside_the_numbers():
+    dataset, fitted, _ = scene_of(2)
+    named = fitted.arranged(range(5), [1] * 5, ("Fullness", "", "Shoe", "", ""))
+    figure = standing.draw(scene_shown(dataset, named), "subspaces", "label:digit")
+    titles = {axes.get_title(loc="left") for axes in figure.axes}
+    assert {"Fullness × Shoe {1,3}", "Fullness × 2 {1,2}", "{2,4}"} <= titles
+    long = fitted.arranged(range(5), [1] * 5, ("a name of forty letters, which is too long",) * 5)
+    figure = standing.draw(scene_shown(dataset, long), "subspaces", "label:digit")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert any(title.startswith("a name") and title.endswith("… {1,3}") for title in titles)
+    assert max(map(len, titles)) < 40
+
+
 def test_panels_share_the_scales_of_their_row_and_column_and_lie_apart():
     _, _, scene = scene_of(2)
     figure = standing.draw(scene, "subspaces", "residual", dark=True)

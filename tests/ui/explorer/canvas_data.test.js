@@ -11,7 +11,7 @@ import {
 } from '../../../appca/ui/explorer/canvas/scene/recolour.js';
 import { setAxes, some } from '../../../appca/ui/explorer/canvas/scene/layouts.js';
 import { withPanels } from '../../../appca/ui/explorer/canvas/scene/other.js';
-import { ticks } from '../../../appca/ui/explorer/canvas/scene/names.js';
+import { panelTitle, ticks } from '../../../appca/ui/explorer/canvas/scene/names.js';
 import { DOUBTFUL, Rows } from '../../../appca/ui/explorer/canvas/scene/rows.js';
 import { Scene, spreadOrder } from '../../../appca/ui/explorer/canvas/scene/scene.js';
 import { find, setOf } from '../../../appca/ui/explorer/canvas/parts/search.js';
@@ -404,4 +404,13 @@ test('some panels alone are a grid of those, in the order given', async () => {
       ['{1,2}', 1],
     ],
   );
+});
+
+test('named components name their panels, and the numbers stay beside them', () => {
+  const meta = { components: ['Fullness', '', 'Shoe'].map((name, i) => ({ number: i + 1, name })) };
+  const title = (name, components) => panelTitle(meta, { name, components });
+  assert.equal(title('{1,3}', [0, 2]), 'Fullness × Shoe {1,3}');
+  assert.equal(title('{1,2}', [0, 1]), 'Fullness × 2 {1,2}');
+  assert.equal(title('{2}', [1]), '{2}');
+  assert.equal(title('PCA', []), 'PCA');
 });

@@ -1,7 +1,7 @@
 /** What the picture is: title and legend in the free half of a triangle, else in a bar above, with the way back. */
 
 import { toPage } from '../layout/camera.js';
-import { capital, countOf, grouped } from '../scene/names.js';
+import { capital, countOf, grouped, panelTitle } from '../scene/names.js';
 import { element, icon } from './dom.js';
 import { fillLegend } from './legend.js';
 import { selectedIn } from '../text/names.js';
@@ -72,7 +72,7 @@ export function buildBar(stage, actions, tools, more, near) {
     heading.hidden = Boolean(panel);
     if (panel) {
       const full = Math.max(...view.layout.panels.map(({ count }) => count));
-      name.textContent = panel.name;
+      name.textContent = panelTitle(stage.meta, panel);
       const picked = rows.selected ? selectedIn(stage, { part: view.parts[0], panel }).count : 0;
       about.textContent = `${picked ? `${grouped(picked)} of ` : ''}${countOf(stage.meta, panel.count)}, ${Math.round((100 * panel.count) / rows.count)}%${panel.count === full ? ': the fullest panel' : ''}`;
     }

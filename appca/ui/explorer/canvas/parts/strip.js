@@ -1,7 +1,7 @@
 /** Panels as a list, the fullest first: components, count and mix of classes. */
 
 import { countsOf, ranked } from '../scene/counts.js';
-import { grouped } from '../scene/names.js';
+import { grouped, panelTitle } from '../scene/names.js';
 import { cssOf } from '../theme.js';
 import { element } from './dom.js';
 
@@ -58,8 +58,8 @@ export function buildStrip(stage, actions) {
           {
             role: 'option',
             id: `${stage.id}-item-${i}`,
-            'aria-label': `${panel.name}, ${grouped(panel.count)} rows`,
-            title: `${panel.name} ${grouped(panel.count)}`,
+            'aria-label': `${panelTitle(stage.meta, panel)}, ${grouped(panel.count)} rows`,
+            title: `${panelTitle(stage.meta, panel)} ${grouped(panel.count)}`,
           },
           element('span', 'appca-count', {}, grouped(panel.count)),
           bar,

@@ -5,6 +5,13 @@ export function setName(meta, components) {
   return `{${components.map((index) => meta.components[index].number).join(',')}}`;
 }
 
+/** What a panel is called: by the names of its components where there are any, with the numbers. @param {import('../types.js').Meta} meta @param {{name: string, components: number[]}} panel */
+export function panelTitle(meta, { name, components }) {
+  const of = components.map((index) => meta.components[index]);
+  if (name !== setName(meta, components) || !of.some((one) => one.name)) return name;
+  return `${of.map((one) => one.name || one.number).join(' × ')} ${name}`;
+}
+
 /** Number and, when it has one, name of a component. @param {import('../types.js').Meta} meta @param {number} index */
 export function componentName(meta, index) {
   const { number, name } = meta.components[index];

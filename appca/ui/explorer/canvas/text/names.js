@@ -1,7 +1,7 @@
 /** Name and count of each panel in the strip above its plot; ticks and axis names of the opened one. */
 
 import { HIDDEN, SELECTED } from '../scene/rows.js';
-import { componentName, grouped, signed, ticks } from '../scene/names.js';
+import { componentName, grouped, panelTitle, signed, ticks } from '../scene/names.js';
 import { axesOf } from '../layout/open.js';
 import { font, widthOf, write } from './write.js';
 
@@ -51,7 +51,9 @@ export function drawNames(stage) {
     const left = card.x + (open ? 14 : Math.min(10, card.w * 0.05));
     const style = font(size, 600);
     if (open && !tour) continue; // the bar above says it
-    const title = tour?.name ?? (part.inset ? 'Map' : panel.name);
+    const named = panelTitle(stage.meta, panel);
+    const fits = widthOf(context, named, style) < card.w - 4 - 2 * (left - card.x);
+    const title = tour?.name ?? (part.inset ? 'Map' : fits ? named : panel.name);
     const used = widthOf(context, title, style);
     if (used > card.w - 4) continue; // no room for words
     write(context, title, left, top, { style, colour: theme.text });
