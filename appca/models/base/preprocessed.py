@@ -1,5 +1,6 @@
 """A model and the preprocessing of its rows, as one scikit-learn estimator."""
 
+from functools import wraps
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,15 +11,22 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from appca.models.algebra.gaussian import Array
-from appca.models.base.estimator import Description
+from appca.models.base.criteria import Criteria
+from appca.models.base.estimator import SubspaceModel
 from appca.models.base.saved import write
 from appca.models.base.support_model import SupportModel
 from appca.models.rows.steady_products import times
 
 
-def _has(name: str) -> Any:
-    """Offer a method only where the model behind the preprocessing has it."""
-    return available_if(lambda self: hasattr(self.estimator, name))
+def _asked(inner: Any) -> Any:
+    """Return a query about rows in units of the data, available where the model has it."""
+    name = inner.__name__
+
+    def query(self: "Preprocessed", X: Any, *more: Any, **how: Any) -> Any:
+        rows = self.prepared(X)
+        return getattr(self.estimator_, name)(rows, *more, **how)
+
+    return available_if(lambda self: hasattr(self.estimator, name))(wraps(inner)(query))
 
 
 class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -78,13 +86,16 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         rows: Array = self.preprocessing_.transform(X, *([times] if steady else []))
         return rows
 
-    def _asked(self, query: str, X: Any, *more: Any) -> Any:
-        rows = self.prepared(X)
-        return getattr(self.estimator_, query)(rows, *more)
-
     def transform(self, X: Any, support: str = "auto") -> Array:
         """Scores (N, K), zero where a component is not used; after sampling averages over draws."""
-        return np.asarray(self._asked("transform", X, support))
+        rows = self.prepared(X)
+        return np.asarray(self.estimator_.transform(rows, support))
+
+    allocate, predict = _asked(SubspaceModel.allocate), _asked(Criteria.predict)
+    inclusion_probabilities = _asked(SubspaceModel.inclusion_probabilities)
+    allocation_probability = _asked(SubspaceModel.allocation_probability)
+    score_samples, score = _asked(SubspaceModel.score_samples), _asked(SubspaceModel.score)
+    describe = _asked(SubspaceModel.describe)
 
     def inverse_transform(self, X: Any, support: str = "auto") -> Array:
         """Return the rows (N, D) that scores (N, K) stand for."""
@@ -92,41 +103,11 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         rows = self.estimator_.inverse_transform(X, support)
         return np.asarray(self.preprocessing_.inverse_transform(rows))
 
-    def allocate(self, X: Any, support: str = "auto") -> Array:
-        """Which components each row uses, (N, K) bool."""
-        return np.asarray(self._asked("allocate", X, support))
-
-    @_has("predict")  # type: ignore[untyped-decorator]
-    def predict(self, X: Any) -> Array:
-        """Return the number (N,) of the panel of each row."""
-        return np.asarray(self._asked("predict", X))
-
-    def inclusion_probabilities(self, X: Any) -> Array:
-        """Probability (N, K) that a row uses a component."""
-        return np.asarray(self._asked("inclusion_probabilities", X))
-
-    def allocation_probability(self, X: Any) -> Array:
-        """Posterior probability (N,) of the support that `allocate` chose; below 0.5: doubtful."""
-        return np.asarray(self._asked("allocation_probability", X))
-
-    def score_samples(self, X: Any) -> Array:
-        """Log-likelihood of each row after preprocessing, (N,) in nats."""
-        return np.asarray(self._asked("score_samples", X))
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log-likelihood of the rows after preprocessing, in nats."""
-        return float(self._asked("score", X, y, sample_weight))
-
-    def describe(self, X: Any) -> Description:
-        """Say all of this of every row in one go."""
-        described: Description = self._asked("describe", X)
-        return described
-
-    @_has("impute")  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(self.estimator, "impute"))  # type: ignore[untyped-decorator]
     def impute(self, X: Any) -> Array:
         """Copy of X (N, D) with the posterior mean of each missing entry (NaN) in its place."""
-        rows = self._asked("impute", X)
-        filled = self.preprocessing_.inverse_transform(rows)
+        rows = self.prepared(X)
+        filled = self.preprocessing_.inverse_transform(self.estimator_.impute(rows))
         X = self._checked(X, reset=False)
         return np.asarray(np.where(np.isnan(X), filled, X))
 
