@@ -3,7 +3,7 @@
 import streamlit as st
 
 from appca.ui.frame import cold_start
-from appca.ui.server import late_routes, old_addresses, preload, token, visitor, warm_up
+from appca.ui.server import late_routes, old_addresses, token, visitor, warm_up
 
 PAGES = {  # the first one opens at the bare address
     "explore": ("Explore", "explore"),
@@ -34,10 +34,10 @@ if __name__ == "__main__":  # for every visitor
     frame.around_page(page.run)
 else:  # once, imported by `streamlit run` before it serves
     cold_start.prepare()
-    token.ask_nobody()
+    token.check_address()
     app = st.App(
         __file__,
         routes=[*late_routes.routes(), *old_addresses.routes()],
-        middleware=[*token.middleware(), *visitor.middleware(), *preload.middleware()],
+        middleware=[*token.middleware(), *visitor.middleware()],
         lifespan=warm_up.while_serving,
     )

@@ -1,6 +1,7 @@
 """``appca``, ``appca DATA``: open the app in the browser, on data that need no upload."""
 
 import argparse
+import html
 import os
 import secrets
 import signal
@@ -21,14 +22,17 @@ import numpy as np
 
 from appca.commands import parsing
 from appca.commands.opening import opened, with_gaps
+from appca.commands.serving import link
 from appca.commands.terminal import say
 from appca.data.dataset import Dataset
 from appca.data.sources.folder import project_folder
 from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, unpack
+from appca.storage import atomic
 from appca.storage.children import python_path
 from appca.storage.errors import EXTRAS, InputError, MissingExtraError
+from appca.storage.serving import doors
 from appca.storage.wording import shortened
 
 NAME = "open"
@@ -39,9 +43,8 @@ EXAMPLES = (
     "appca X.npy --labels y.npy",
     "appca work.appca",
 )
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 START_SECONDS, ENDED = 60.0, 143
-TOKEN = "APPCA_TOKEN"  # names the variable; `appca.ui.server.token` asks for what it holds
+PAGE = "open.html"  # in the home
 OPENS = "APPCA_OPENS"  # lets `appca.ui.server.warm_up` wait for a line that names the data
 _POLL = 0.05  # seconds
 
@@ -62,9 +65,11 @@ def add(commands: parsing.Commands) -> None:
     )
     parsing.add_reading(parser, missing="model")
     group = parser.add_argument_group("how to serve it")
-    group.add_argument("--port", type=int, default=8501, help="of this machine (default: 8501)")
     group.add_argument(
-        "--address", default=LOOPBACK[0], help="to listen at (default: this machine only)"
+        "--port", type=int, default=link.PORT, help=f"of this machine (default: {link.PORT})"
+    )
+    group.add_argument(
+        "--address", default="127.0.0.1", help="to listen at (default: this machine only)"
     )
     group.add_argument(
         "--behind-proxy",
@@ -88,34 +93,56 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     try:
         place = _place(options)
         _tell(server, "" if "run" in place else place.get("data", ""))
-        url = f"http://{options.address}:{options.port}"
-        _wait(server, url)
-        url += "/?" + urlencode(place | ({"token": token} if token else {}))
-        say(f"appca is open at {url.removesuffix('/?')} (Ctrl-C ends it)")
+        served = link.OpenApp(_url(options), token)
+        _wait(server, served.url)
+        served.note(options.port)
+        address = served.link(urlencode(place))
+        say(f"appca is open at {address} (Ctrl-C ends it)")
         sys.stdout.flush()
         if not options.no_browser:
-            webbrowser.open(url)
+            _show(served.link(urlencode(place)))
         server.wait()
     finally:
+        _forget(options.port)
         server.terminate()
         with suppress(OSError, subprocess.TimeoutExpired):
             if server.stdin is not None:
                 server.stdin.close()
             server.wait(10)
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
-    return {"address": url}
+    return {"address": address}
+
+
+def _url(options: argparse.Namespace) -> str:
+    base = os.environ.get("STREAMLIT_SERVER_BASE_URL_PATH", "").strip("/")
+    host = f"[{options.address}]" if ":" in options.address else options.address
+    return f"http://{host}:{options.port}" + (f"/{base}" if base else "")
+
+
+def _show(address: str) -> None:
+    """Open the browser by a file that leads to the address.
+
+    All users see the command line of a browser, and only this one may read the file.
+    """
+    text = f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">'
+    atomic.write(home() / PAGE, text)
+    webbrowser.open((home() / PAGE).as_uri())
+
+
+def _forget(port: int) -> None:
+    with suppress(OSError):
+        link.forget(port)
+        (home() / PAGE).unlink(missing_ok=True)
 
 
 def _check(options: argparse.Namespace) -> None:
     if find_spec("streamlit") is None:
         msg = f"The app needs streamlit; `pip install 'appca[{EXTRAS['streamlit']}]'` brings it."
         raise MissingExtraError(msg)
-    if options.address not in LOOPBACK and not options.behind_proxy:
-        msg = (
-            f"--address {shortened(options.address)} lets others in, and appca has no accounts; "
-            "put a proxy with a login before it and add --behind-proxy."
-        )
-        raise parsing.UsageError(msg)
+    hosts = doors.listed(os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", ""))
+    guarded = options.behind_proxy or not options.no_token
+    if sentence := doors.refusal(shortened(options.address), hosts, guarded=guarded):
+        raise parsing.UsageError(sentence)
     if options.labels is not None and not options.data:
         msg = "--labels is for DATA; name them, too."
         raise parsing.UsageError(msg)
@@ -128,7 +155,9 @@ def _started(options: argparse.Namespace, token: str) -> "subprocess.Popen[bytes
         command += [f"--server.{name}", str(value)]
     return subprocess.Popen(
         command,
-        env=os.environ | {"PYTHONPATH": python_path(), TOKEN: token, OPENS: "1"},
+        env=os.environ
+        | {"PYTHONPATH": python_path(), doors.TOKEN: token, OPENS: "1"}
+        | ({doors.PROXY: "1"} if options.behind_proxy else {}),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,  # its own address, without the token
     )

@@ -95,6 +95,9 @@ FOREIGN = {
     "no address at all": "a\tb",
     "half of an address": "http://[::1",
     "an address of the network": "http://192.168.0.7:8501",
+    "another program of this machine": "http://127.0.0.1:3000",
+    "another program, by name": "http://localhost:3000",
+    "the proxy, unencrypted": "http://proxy.example",
     "the proxy's neighbour": "https://proxy.example.evil.example",
 }
 

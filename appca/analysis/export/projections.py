@@ -1,6 +1,7 @@
 """A run's projections as tables: CSV, Parquet and NPZ with the same rows and the same numbers."""
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
 
     from appca.data.dataset import Dataset
 
-# A spreadsheet runs a cell that starts so as a formula (OWASP, "CSV injection").
+# A spreadsheet runs a cell that starts so as a formula (OWASP, "CSV injection"); the separator it
+# reads by, and the blanks it drops, are the user's.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_ENDS = r",;|\t\r\n"
+_FORMULA = re.compile(rf"(?:^|(?<=[{_ENDS}]))(?=[\s\"\ufeff]*([=+\-@＝＋－＠][^{_ENDS}]*))")
 
 
 class Columns(NamedTuple):
@@ -149,8 +153,9 @@ def npz_of(arrays: Mapping[str, np.ndarray]) -> bytes:
 def neutral(text: object) -> str:
     """Text that a spreadsheet will show rather than run; a plain number such as -1 is harmless."""
     plain = str(text)
-    risky = plain.startswith(FORMULA_STARTS) and not _is_number(plain)
-    return f"'{plain}" if risky else plain
+    safe = _FORMULA.sub(lambda at: "" if _is_number(at[1]) else "'", plain)
+    risky = plain.startswith(FORMULA_STARTS) and safe[0] != "'" and not _is_number(plain)
+    return f"'{safe}" if risky else safe
 
 
 def _results(found: DescribedRows, rows: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:

@@ -4,20 +4,20 @@ import re
 from pathlib import Path
 
 import streamlit as st
-from starlette.datastructures import MutableHeaders
-from starlette.middleware import Middleware
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from appca.ui.server.base import base
 
 WIDGETS = ("BidiComponent", "Html", "Slider", "NumberInput", "ButtonGroup", "Button", "TextInput")
 SCRIPTS = Path(st.__file__).parent / "static" / "static" / "js"
+MOST = 3000  # characters: by default nginx takes 4 kB of headers
 _IMPORTED = re.compile(r"""(?:from|import)\s*["']\./([\w.-]+\.js)["']""")
 
 
-def middleware() -> list[Middleware]:
-    """Return what names the code to the browser."""
-    return [Middleware(Preload, names=needed())]
+def links() -> str:
+    """Return the header that names the code to the browser, as much as nginx lets through."""
+    at = f"{base()}/static/js"
+    named = ", ".join(f"<{at}/{name}>; rel=modulepreload" for name in needed())
+    return named if len(named) <= MOST else named[:MOST].rpartition(", ")[0]
 
 
 def needed() -> list[str]:
@@ -25,29 +25,8 @@ def needed() -> list[str]:
     asked = [file.name for name in WIDGETS for file in SCRIPTS.glob(f"{name}.*.js")]
     found: dict[str, None] = {}
     while asked:
-        name = asked.pop()
+        name = asked.pop(0)  # the widgets, and then what they import
         if name not in found:
             found[name] = None
             asked += _IMPORTED.findall((SCRIPTS / name).read_text(encoding="utf-8"))
     return list(found)
-
-
-class Preload:
-    """Adds links to modules to each page that is sent."""
-
-    def __init__(self, app: ASGIApp, names: list[str]) -> None:
-        self.app = app
-        at = f"{base()}/static/js"
-        self.links = ", ".join(f"<{at}/{name}>; rel=modulepreload" for name in names)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on, with the links where the answer is a page."""
-
-        async def passed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                if headers.get("content-type", "").startswith("text/html"):
-                    headers.append("link", self.links)
-            await send(message)
-
-        await self.app(scope, receive, passed if scope["type"] == "http" else send)

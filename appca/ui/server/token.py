@@ -1,93 +1,148 @@
-"""Who may connect: a key in the address, and other sites, by HTTP or by websocket.
+"""Who may connect: a token in the address, pages of other sites, and what may frame a page.
 
-``appca`` opens an address with a token, which is exchanged for a cookie at the first visit. Without
+``appca`` opens a link whose token works once and is exchanged for a cookie, another secret. Without
 the variable, as under plain ``streamlit run app.py``, everybody who reaches the server is let in.
 """
 
-import hmac
 import os
+import sys
+from collections.abc import Container, Sequence
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, urlencode
+from typing import TypeAlias
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import streamlit as st
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse, RedirectResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
-from streamlit import net_util
 
-VARIABLE = "APPCA_TOKEN"
-OPEN = ("/_stcore/health",)  # says only that the server is there
+from appca.storage.serving import doors
+from appca.ui.server import preload
+from appca.ui.server.base import base
+
+ORIGINS, FRAMES = "APPCA_ORIGINS", "APPCA_FRAME_ANCESTORS"
+OPEN = "/_stcore/health"  # says only that the server is there
 DAYS = 30
-LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+Place: TypeAlias = tuple[str, str, int]
+_PORTS = {"http": 80, "https": 443}
+_SAFE = ("GET", "HEAD", "OPTIONS")
 _REFUSAL = (
-    "This address needs its token: open the whole address that `appca` printed, "
-    "with ?token= at its end.\n"
+    "This address needs a token: open the whole link that `appca` printed, with ?token= at its "
+    "end. A link opens once; `appca link` prints another.\n"
 )
 
 
-def ask_nobody() -> None:
-    """Tell Streamlit this machine's address, before it asks others for it.
-
-    When a page of another site knocks, Streamlit 1.67 compares its name with the address that a
-    machine on the Internet sees of this one, and every visitor waits until that has answered. Here
-    such a name counts only as one of `server.corsAllowedOrigins`.
-    """
-    if st.get_option("server.address") in LOOPBACK:
-        net_util._internal_ip = "127.0.0.1"
-    net_util._external_ip = net_util.get_internal_ip()  # sends nothing: it looks at a route
+def check_address() -> None:
+    """End the process where strangers could come in by the address it is to listen at."""
+    guarded = bool(os.environ.get(doors.TOKEN) or os.environ.get(doors.PROXY))
+    hosts = st.get_option("server.allowedHosts") or ()
+    sentence = doors.refusal(st.get_option("server.address"), hosts, guarded=guarded)
+    if sentence:
+        sys.exit(sentence)
 
 
 def middleware() -> list[Middleware]:
-    """Return the guard, where the variable asks for one."""
-    token = os.environ.get(VARIABLE, "")
-    return [Middleware(Guard, token=token)] if token else []
+    """Return the guard, as the variables want it."""
+    told = st.get_option("server.corsAllowedOrigins") or ()
+    named = (*doors.listed(os.environ.get(ORIGINS, "")), *told)
+    origins = set(filter(None, map(place, named)))
+    frames = doors.listed(os.environ.get(FRAMES, ""))
+    token = os.environ.get(doors.TOKEN, "")
+    return [Middleware(Guard, token=token, origins=origins, frames=frames)]
+
+
+def place(origin: str) -> Place | None:
+    """Return scheme, host and port of an origin; None where it is none of the web."""
+    try:
+        parts = urlsplit(origin.lower())
+        port = parts.port or _PORTS[parts.scheme]
+    except (ValueError, KeyError):
+        return None
+    plain = origin.lower() == f"{parts.scheme}://{parts.netloc}" and "@" not in parts.netloc
+    return (parts.scheme, parts.hostname, port) if plain and parts.hostname else None
 
 
 class Guard:
-    """Lets requests pass that carry the token, or the cookie for which it was exchanged."""
+    """Lets requests pass that come from pages of this server, and carry its token if it has one."""
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self.app = app
-        self.token = token
+    def __init__(
+        self, app: ASGIApp, token: str, origins: Container[Place] = (), frames: Sequence[str] = ()
+    ) -> None:
+        self.app, self.token, self.origins = app, token, origins
+        self._cookie = doors.cookie(token)
+        self._used: set[str] = set()
+        self._policy = " ".join(["frame-ancestors 'self'", *frames])
+        self._links = preload.links()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, exchange, or refuse."""
-        if scope["type"] == "lifespan" or scope["path"] in OPEN or self._has_cookie(scope):
-            await self.app(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await WebSocketClose(1008, "token")(scope, receive, send)
-        else:
-            await self._exchanged(scope)(scope, receive, send)
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.append("content-security-policy", self._policy)
+                if headers.get("content-type", "").startswith("text/html"):
+                    headers.append("link", self._links)
+            await send(message)
+
+        kind = scope["type"]
+        answer = None if kind == "lifespan" else self._answer(scope)
+        await (answer or self.app)(scope, receive, marked if kind == "http" else send)
+
+    def _answer(self, scope: Scope) -> ASGIApp | None:
+        """Return what answers in place of the server; None where the request may pass."""
+        socket = scope["type"] == "websocket"
+        headers = Headers(scope=scope)
+        if socket or scope["method"] not in _SAFE:
+            host, origins = headers.get("host", ""), headers.getlist("origin")
+            if not all(self._is_own(origin, host) for origin in origins):
+                text = "A page of another site asks; APPCA_ORIGINS names those that may.\n"
+                return WebSocketClose(1008) if socket else PlainTextResponse(text, 403)
+            # Streamlit and the routes would compare it again, with less that they are told
+            scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"origin"]
+        if not self.token or scope["path"] == base() + OPEN or self._has_cookie(scope, headers):
+            return None
+        return WebSocketClose(1008, "token") if socket else self._exchanged(scope, headers)
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        came = place(origin)
+        return came is not None and (came in self.origins or came == place(f"{came[0]}://{host}"))
 
     def _name(self, scope: Scope) -> str:
         """Name the cookie: cookies are of a host, whatever the port."""
         return f"appca-{(scope.get('server') or ('', 0))[1]}"
 
-    def _has_cookie(self, scope: Scope) -> bool:
+    def _has_cookie(self, scope: Scope, headers: Headers) -> bool:
         try:
-            cookies = SimpleCookie(Headers(scope=scope).get("cookie", ""))
+            kept = SimpleCookie(headers.get("cookie", "")).get(self._name(scope))
         except CookieError:
             return False
-        found = cookies.get(self._name(scope))
-        return found is not None and self._is_token(found.value)
+        return kept is not None and doors.same(kept.value, self._cookie)
 
-    def _is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode(), self.token.encode())
+    def _takes(self, token: str) -> bool:
+        """Whether a token lets a browser in: the server's own always does, that of a link once."""
+        if token in self._used or not doors.is_link(self.token, token):
+            return doors.same(token, self.token)
+        self._used.add(token)
+        return True
 
-    def _exchanged(self, scope: Scope) -> RedirectResponse | PlainTextResponse:
-        given = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if not any(name == "token" and self._is_token(value) for name, value in given):
+    def _exchanged(self, scope: Scope, headers: Headers) -> RedirectResponse | PlainTextResponse:
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        tokens = [value for name, value in query if name == "token"]
+        if scope["method"] != "GET" or not any(map(self._takes, tokens)):
             return PlainTextResponse(_REFUSAL, status_code=403)
-        rest = urlencode([pair for pair in given if pair[0] != "token"])
+        rest = urlencode([pair for pair in query if pair[0] != "token"])
         # A path of two slashes would name another host.
         path = "/" + scope["path"].lstrip("/\\")
         answer = RedirectResponse(f"{path}?{rest}" if rest else path, status_code=303)
         answer.set_cookie(
             self._name(scope),
-            self.token,
+            self._cookie,
             max_age=DAYS * 86400,
+            path=base() or "/",
+            secure="https" in (scope.get("scheme"), headers.get("x-forwarded-proto")),
             httponly=True,
             samesite="lax",
         )

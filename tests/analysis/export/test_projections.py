@@ -116,7 +116,28 @@ def test_no_text_leaves_as_a_formula(text):
     assert cells[heading][1] == "harmless"
 
 
-@pytest.mark.parametrize("text", ["-1", "+2.5", "a=b", "plain", "1e-3"])
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("a;=1+1", "a;'=1+1"),
+        ("a\t@SUM(A1)", "a\t'@SUM(A1)"),
+        ("a|-2+3, b", "a|'-2+3, b"),
+        (" =1+1", "' =1+1"),
+        ("\u00a0=1+1", "'\u00a0=1+1"),
+        ("＝1+1", "'＝1+1"),
+        ("－2＋3", "'－2＋3"),
+        ("＠SUM(A1)", "'＠SUM(A1)"),
+        ('x;"=1+1', "x;'\"=1+1"),
+        ("=1", "'=1"),
+        ("a\n=1+1;+2+2", "a\n'=1+1;'+2+2"),
+    ],
+)
+def test_no_text_leaves_as_a_formula_for_other_separators_and_signs(text, safe):
+    assert neutral(text) == safe
+    assert neutral(safe) == safe
+
+
+@pytest.mark.parametrize("text", ["-1", "+2.5", "a=b", "plain", "1e-3", "x; -1.5", "a, b = c", ""])
 def test_numbers_and_plain_words_are_left_alone(text):
     assert neutral(text) == text
 

@@ -6,33 +6,45 @@ from typing import Any
 
 import pytest
 
-from appca.ui.server import token
+from appca.storage.serving import doors
 from appca.ui.server.token import Guard
 
-KEY = "a-token"
+KEY = "a-secret"
+COOKIE = f"appca-8501={doors.cookie(KEY)}"
 
 
 async def inside(scope: dict, _receive: object, send: Any) -> None:
     await send({"type": "passed"})
 
 
-def asked(path: str = "/", query: str = "", cookie: str = "", kind: str = "http") -> list[dict]:
+def asked(
+    path: str = "/",
+    query: str = "",
+    cookie: str = "",
+    kind: str = "http",
+    guard: Guard | None = None,
+    **more: str,
+) -> list[dict]:
     """Return what the guard sends in answer to a request."""
     sent: list[dict] = []
     scope = {
         "type": kind,
         "path": path,
         "query_string": query.encode(),
-        "headers": [(b"cookie", cookie.encode())] if cookie else [],
+        "headers": [
+            (name.encode(), value.encode())
+            for name, value in {"cookie": cookie, **more}.items()
+            if value
+        ],
         "server": ("127.0.0.1", 8501),
-        "method": "GET",
+        "method": more.pop("method", "GET"),
     }
 
     async def send(message: dict) -> None:
         sent.append(message)
 
     with ThreadPoolExecutor(1) as apart:  # a browser test before leaves its event loop here
-        apart.submit(asyncio.run, Guard(inside, KEY)(scope, None, send)).result()
+        apart.submit(asyncio.run, (guard or Guard(inside, KEY))(scope, None, send)).result()
     return sent
 
 
@@ -40,22 +52,44 @@ def headers(sent: list[dict]) -> dict[str, str]:
     return {name.decode(): value.decode() for name, value in sent[0]["headers"]}
 
 
-def test_a_token_is_exchanged_for_a_cookie_that_opens_all():
-    sent = asked(query=f"data=abc&token={KEY}&k=3")
+def test_a_link_is_exchanged_once_for_a_cookie_that_opens_all():
+    guard, link = Guard(inside, KEY), doors.new_link(KEY)
+    assert asked(query=f"token={link}", guard=guard, method="HEAD")[0]["status"] == 403
+    sent = asked(query=f"data=abc&token={link}&k=3", guard=guard)
     assert sent[0]["status"] == 303
     assert headers(sent)["location"] == "/?data=abc&k=3"
     cookie = headers(sent)["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=lax" in cookie
+    assert "Secure" not in cookie
+    assert link not in cookie
+    assert KEY not in cookie
     name = cookie.partition(";")[0]
     for kind in ("http", "websocket"):
         assert asked("/_stcore/stream", cookie=name, kind=kind) == [{"type": "passed"}]
+    assert asked(query=f"token={link}", guard=guard)[0]["status"] == 403
+    assert asked(query=f"token={doors.new_link(KEY)}", guard=guard)[0]["status"] == 303
+    assert asked(query=f"token={name.partition('=')[2]}", guard=guard)[0]["status"] == 403
+
+
+def test_a_secret_that_was_set_by_hand_opens_again_and_again():
+    guard = Guard(inside, KEY)
+    for _ in range(2):
+        sent = asked(query=f"token={KEY}", guard=guard)
+        assert sent[0]["status"] == 303
+        assert KEY not in headers(sent)["set-cookie"]
+
+
+def test_the_cookie_of_a_connection_with_tls_stays_there():
+    more = {"x-forwarded-proto": "https"}
+    assert "Secure" in headers(asked(query=f"token={KEY}", **more))["set-cookie"]
 
 
 @pytest.mark.parametrize(
     ("query", "cookie"),
-    [("", ""), ("token=", ""), ("token=a-toke", ""), (f"TOKEN={KEY}", ""), ("", "appca-8501=x"),
-     ("", f"appca-8502={KEY}"), ("", f"other={KEY}"), ("token=%FF", "")],
+    [("", ""), ("token=", ""), ("token=a-secre", ""), ("token=.", ""), (f"TOKEN={KEY}", ""),
+     ("", "appca-8501=x"),
+     ("", COOKIE.replace("8501", "8502")), ("", f"appca-8501={KEY}"), ("token=%FF", "")],
 )  # fmt: skip
 def test_nobody_else_is_let_in(query, cookie):
     assert asked(query=query, cookie=cookie)[0]["status"] == 403
@@ -67,8 +101,7 @@ def test_a_path_cannot_lead_to_another_host():
     assert headers(asked("//evil.example", f"token={KEY}"))["location"] == "/evil.example"
 
 
-def test_the_server_s_health_and_its_lifespan_pass(monkeypatch):
+def test_the_server_s_health_and_its_lifespan_pass():
     assert asked("/_stcore/health") == [{"type": "passed"}]
     assert asked("", kind="lifespan") == [{"type": "passed"}]
-    monkeypatch.delenv(token.VARIABLE, raising=False)
-    assert token.middleware() == []
+    assert asked("/", guard=Guard(inside, "")) == [{"type": "passed"}]

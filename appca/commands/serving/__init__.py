@@ -1,0 +1,1 @@
+"""What is said of an app that is open."""

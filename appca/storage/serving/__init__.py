@@ -1,0 +1,1 @@
+"""Who may reach a server; nothing here serves."""
