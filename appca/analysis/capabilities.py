@@ -19,7 +19,7 @@ class Capabilities(NamedTuple):
     # Most supports that log-likelihoods are summed over, estimates beyond; None: sums are exact
     # for any number.
     exact_supports: int | None = None
-    incomplete_supports: int = 0  # the same of rows with missing cells; beyond, the best one found
+    incomplete_supports: int = 0  # the same of rows with missing cells; beyond, a lower bound
 
     @property
     def compiled(self) -> bool:
@@ -38,7 +38,7 @@ def supports(n_components: int, n_active: int | None) -> int:
     return 2**n_components if n_active is None else math.comb(n_components, n_active)
 
 
-_ORTHONORMAL = Capabilities(uncompiled=20, incomplete=True, dask=True, incomplete_supports=1000)
+_ORTHONORMAL = Capabilities(uncompiled=20, incomplete=True, dask=True, incomplete_supports=5000)
 _SPARSE = Capabilities(beyond_features=True, exact_supports=2**16)
 
 CAPABILITIES = {

@@ -97,7 +97,7 @@ def test_log_likelihoods_are_exact_up_to_as_many_supports_as_declared(model, k, 
         assert supports(k, active) == most or supports(k - 1, active) == most
 
 
-@pytest.mark.parametrize("k", [45, 46])  # 990 pairs, and 1,035
+@pytest.mark.parametrize("k", [100, 101])  # 4,950 pairs, and 5,050
 def test_supports_of_incomplete_rows_are_summed_up_to_as_many_as_declared(k):
     most = CAPABILITIES["aPPCA"].incomplete_supports
     assert most == missing_supports.MOST_SETS
