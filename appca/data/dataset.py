@@ -144,6 +144,11 @@ class Dataset:
         """Names of the D columns: their own, else “feature 1” and so on."""
         return self.feature_names or NumberedNames("feature", self.n_features)
 
+    @property
+    def is_recording(self) -> bool:
+        """Whether the features are one quantity over time, as in a brain recording."""
+        return "repetition" in self.provenance
+
     @cached_property
     def n_missing(self) -> int:
         """Number of missing cells."""

@@ -85,6 +85,46 @@ def test_the_keys_reach_open_step_and_leave_a_panel(page):
     assert page.locator(".appca-live").text_content() == "All panels"
 
 
+def test_escape_ends_a_tour_and_a_large_panel_wherever_the_focus_is(page):
+    page.evaluate("canvas.actions.open(canvas.stage.views[0], 0)")
+    settle(page)
+    page.get_by_role("button", name="Play the turn (T)").click()
+    page.wait_for_function("canvas.stage.tour")
+    page.keyboard.press("Escape")
+    assert not page.evaluate("Boolean(canvas.stage.tour)")
+    assert settle(page)["view"] == "subspaces {1,2}"
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Escape")
+    assert settle(page)["view"] == "subspaces"
+    page.get_by_role("button", name="Tour of the fullest panels").click()
+    page.wait_for_function("canvas.stage.tour")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Tour of the fullest panels").wait_for()
+    page.keyboard.press("Escape")
+    assert settle(page)["view"] == "subspaces"
+
+
+def test_escape_closes_the_search_before_the_panel_below_it(page):
+    page.evaluate("canvas.actions.open(canvas.stage.views[0], 0)")
+    settle(page)
+    page.evaluate("document.activeElement.blur()")
+    for left in ("subspaces {1,2}", "subspaces"):
+        if left != "subspaces":
+            page.keyboard.press("/")
+            page.wait_for_selector(".appca-search:not([hidden])")
+        page.keyboard.press("Escape")
+        assert settle(page)["view"] == left
+
+
+def test_keys_work_after_a_click_on_all_panels(page):
+    page.evaluate("canvas.actions.open(canvas.stage.views[0], 0)")
+    settle(page)
+    page.get_by_role("button", name="All panels", exact=True).click()
+    assert settle(page)["view"] == "subspaces"
+    page.keyboard.press("Enter")
+    assert settle(page)["view"].startswith("subspaces {")
+
+
 def test_a_double_click_opens_and_closes_a_panel_and_leaves_the_selection(page):
     page.evaluate("canvas.select([1, 2, 3])")
     x, y, w, h = (page.evaluate("canvas.stage.placed[2].plot")[key] for key in "xywh")

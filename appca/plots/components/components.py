@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from appca.data.dataset import Dataset
+
+COURSE = (64, 96)  # height and width of a course over time, in pixels
 NEGATIVE, ZERO, POSITIVE = LIGHT = (47, 111, 179), (250, 250, 250), (200, 60, 40)
 DARK = (106, 169, 233), (22, 29, 39), (242, 133, 123)  # where zero is the panel's own ground
 
@@ -48,6 +51,27 @@ def component_image(
 ) -> np.ndarray:
     """One component (D,) as a diverging image (h, w, 3); see `diverging`."""
     return diverging(pixels_of(component, image_shape), limit, dark=dark)
+
+
+def course_image(component: np.ndarray, *, dark: bool = False) -> np.ndarray:
+    """Return a component (T,) of a recording as a line over time, uint8 (h, w, 3), around zero."""
+    height, width = COURSE
+    limit = float(np.abs(component).max(initial=0)) or 1.0
+    places = np.linspace(0, len(component) - 1, width)
+    y = (0.5 - 0.45 * np.interp(places, np.arange(len(component)), component) / limit) * height
+    before = np.concatenate([y[:1], y[:-1]])
+    rows = np.arange(height)[:, None]
+    off = np.maximum(np.minimum(y, before) - rows, rows - np.maximum(y, before))
+    ink = np.clip(1.5 - np.maximum(off, 0.0), 0.0, 1.0)
+    ink[height // 2] = np.maximum(ink[height // 2], 0.25)
+    return diverging(-ink, 1.0, dark=dark)
+
+
+def picture_of(component: np.ndarray, dataset: Dataset, *, dark: bool = False) -> np.ndarray | None:
+    """Return a component (D,) as its data are: an image or a course over time; None of a table."""
+    if dataset.image_shape is not None:
+        return component_image(component, dataset.image_shape, dark=dark)
+    return course_image(component, dark=dark) if dataset.is_recording else None
 
 
 def ranked_loadings(

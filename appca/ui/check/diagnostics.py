@@ -13,7 +13,7 @@ from appca.analysis.check.diagnostics import (
     worst,
 )
 from appca.data.dataset import Dataset
-from appca.data.numbers import duration, percent
+from appca.data.numbers import duration, fixed, percent
 from appca.data.readers.intake import duplicate_rows
 from appca.plots.check import diagnostics as plots
 from appca.plots.curves import likelihood
@@ -92,7 +92,7 @@ def _numbers(shown: Shown) -> list[Number]:
         used = [(f"{often}", "components used by 5% of rows or more")]
     return [
         *used,
-        (f"{info.log_likelihood / info.n_rows:.2f}".replace("-", "−"), "nats per row"),
+        (fixed(info.log_likelihood / info.n_rows), "nats per row"),
         (percent(doubtful), "of rows unsure"),
         (duration(info.seconds), f"for {info.n_iter:,} iterations"),
     ]

@@ -14,7 +14,7 @@ from appca.analysis.components.meaning import goes_with
 from appca.analysis.explore.projection import variance_shares
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent, signed
-from appca.plots.components.components import component_image, data_uri
+from appca.plots.components.components import data_uri, picture_of
 from appca.runs import labels
 from appca.storage.wording import counted, shortened
 from appca.ui.cards import acts, pictures
@@ -95,9 +95,9 @@ def _name(shown: Shown, k: int, number: int, title: str) -> str:
 def _pattern(dataset: Dataset, shown: Shown, k: int) -> str:
     every = kept(f"patterns-{shown.key}", lambda: patterns(shown.fitted, dataset.image_shape))
     pattern = every[k]
-    if dataset.image_shape is None:
+    picture = picture_of(pattern, dataset, dark=pictures.is_dark())
+    if picture is None:
         return loadings(pattern, dataset.feature_names)
-    picture = component_image(pattern, dataset.image_shape, dark=pictures.is_dark())
     return tag("img", "", src=data_uri(picture), alt=name_of(shown.fitted, k))
 
 

@@ -93,7 +93,7 @@ def _card(run: Run, several: bool) -> None:
             args=[run.id],
         )
     if several:
-        label, key = f"Choose {markdown(name)}", f"chosen-{run.id}"
+        label, key = f"Choose {name}", f"chosen-{run.id}"  # heard, never drawn
         st.checkbox(label, key=key, label_visibility="collapsed")
 
 

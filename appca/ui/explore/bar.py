@@ -30,11 +30,14 @@ def bar(dataset: Dataset) -> tuple[str, st.delta_generator.DeltaGenerator]:
 def views(dataset: Dataset, there: dict[str, str], active: int | None) -> str:
     """Draw the choice of the view, among them the map that may have to be laid out first."""
     names = {key: title for key, title in there.items() if key != "umap"} | {"umap": "Map"}
-    chosen = one_of("View", names, key=view_key(active), label_visibility="collapsed")
-    if chosen == "umap":
-        with st.popover("", icon=":material/tune:", key="bar_map", help="Settings of the map"):
-            umap.settings(dataset)
-    return chosen
+    key = view_key(active)
+    with st.container(
+        width="content"
+    ):  # to the left: no button of a view moves when one is pressed
+        if st.session_state.get(key) == "umap":
+            with st.popover("", icon=":material/tune:", key="bar_map", help="Settings of the map"):
+                umap.settings(dataset)
+    return one_of("View", names, key=key, label_visibility="collapsed")
 
 
 def show_view(active: int | None, name: str) -> None:

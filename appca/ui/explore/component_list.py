@@ -8,7 +8,7 @@ from appca.analysis.explore.projection import explained_share, variance_shares
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
-from appca.plots.components.components import component_image, data_uri
+from appca.plots.components.components import data_uri, picture_of
 from appca.runs.labels import NAME_LENGTH
 from appca.runs.store import Run
 from appca.storage.wording import counted
@@ -46,10 +46,8 @@ def pictures(dataset: Dataset, fitted: FittedRun) -> list[tuple[str, str]]:
     every = patterns(fitted, dataset.image_shape)
     found = []
     for k, (pattern, share) in enumerate(zip(every, shares, strict=True)):
-        picture = ""
-        if dataset.image_shape is not None:
-            source = data_uri(component_image(pattern, dataset.image_shape))
-            picture = tag("img", "", src=source, alt=f"Component {k + 1}")
+        drawn, alt = picture_of(pattern, dataset), f"Component {k + 1}"
+        picture = "" if drawn is None else tag("img", "", src=data_uri(drawn), alt=alt)
         bar = tag("div", tag("div", "", style=f"width:{share / largest:.0%}"), "ca-track")
         weights = "" if picture else loadings(pattern, dataset.feature_names)
         line = tag("div", bar + tag("span", percent(share, 1)), "ca-bar-share")

@@ -18,7 +18,7 @@ from appca.analysis.explore.point import (
 from appca.analysis.explore.subspaces import title
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.data.numbers import minus, number, percent
+from appca.data.numbers import fixed, minus, number, percent
 from appca.plots.components.components import component_image, data_uri, pixels_of
 from appca.ui.cards import pictures
 from appca.ui.cards.pictures import is_dark
@@ -56,8 +56,9 @@ def equation(fitted: FittedRun, found: RowParts) -> str:
     """Return the row as a sum in words: "average + 3.1 × component 2 − 1.9 × component 5"."""
     text = "average"
     for k, score in zip(found.components, found.scores, strict=True):
-        sign = "−" if score < 0 else "+"
-        text += f" {sign} **{abs(score):.1f}** × {markdown(name_of(fitted, k))}"
+        size = fixed(score, 1)
+        sign = "−" if size.startswith("−") else "+"
+        text += f" {sign} **{size.lstrip('−')}** × {markdown(name_of(fitted, k))}"
     return text
 
 
@@ -83,7 +84,10 @@ def _heading(dataset: Dataset, shown: Shown, row: int) -> None:
     label = f"{next(iter(dataset.labels))} {classes[0][classes[1][row]]}, " if classes else ""
     sure = float(fitted.membership[row])
     picture = _picture(dataset, row, 84)
-    lines = tag("div", words(f"Row {dataset.ids[row]}"), "ca-name")
+    name = str(dataset.ids[row])
+    lines = tag(
+        "div", words(name if name.casefold().startswith("row") else f"Row {name}"), "ca-name"
+    )
     lines += tag("div", words(f"{label}in panel {title(used)}"))
     verdict = "? Doubtful" if sure < DOUBTFUL else "✓ Certain" if sure >= CERTAIN else "Likely"
     css = "ca-doubt" if sure < DOUBTFUL else "ca-sure"

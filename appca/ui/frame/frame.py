@@ -64,8 +64,9 @@ def _prepare() -> None:
     for refusal in upload_limit.refusals():
         state.notify("error", refusal)
     for notice in state.take_notices():
-        box = {"error": st.error, "info": st.info, "success": st.success}[notice.kind]
-        box(markdown(notice.text))
+        say: dict[str, Callable[[str], object]]
+        say = {"error": st.error, "info": st.info, "success": st.toast}  # the last goes by itself
+        say[notice.kind](markdown(notice.text))
     opening.assumed()
 
 

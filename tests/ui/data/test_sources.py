@@ -36,9 +36,9 @@ def test_each_dropped_file_is_answered_for(start, monkeypatch):
         "“damaged-2.gz” is damaged.",
         "“other.gz” is no file of MNIST or COIL-20 by name.",
     ]
-    assert [box.value.startswith("“labels") for box in app.success] == [True]
+    assert [box.value.startswith("“labels") for box in app.toast] == [True]
     app.run()
-    assert [*app.error, *app.success] == [], "said once"
+    assert [*app.error, *app.toast] == [], "said once"
 
 
 def test_all_choices_of_a_source_are_there_when_one_comes_back(start, jobs):

@@ -1,5 +1,7 @@
 """The pages Components and Point: patterns, names and signs, one row, and rows that stand out."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,8 @@ from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
 from appca.ui.explore import point_choice
+from appca.ui.explore.point import equation
+from tests.fitted_runs import fitted_run
 from tests.ui.conftest import address, go, healthy, html
 from tests.ui.parts.test_pages import good_table, select, table_of, upload
 
@@ -124,6 +128,20 @@ def test_a_sampled_run_of_any_number_of_components_has_both_pages(start):
     healthy(app)
     go(app, "explore")
     assert any("How probable" in caption.value for caption in point(app).caption)
+
+
+def test_an_id_that_says_row_is_not_called_a_row_again(start):
+    rng = np.random.default_rng(2)
+    ids = np.array([f"row-{i}" for i in range(40)])
+    dataset = Dataset("t", rng.standard_normal((40, 5)).astype(np.float32), ids)
+    page = html(point(start(data=DatasetStore(home()).put(dataset), row="row-17")))
+    assert '<div class="ca-name">row-17</div>' in page
+
+
+def test_a_score_that_is_rounded_to_zero_has_no_sign():
+    fitted = fitted_run(np.ones((1, 2), dtype=bool))
+    text = equation(fitted, SimpleNamespace(components=(0, 1), scores=(-0.04, -0.06)))
+    assert text == "average + **0.0** × component 1 − **0.1** × component 2"
 
 
 def test_stepping_without_a_selection_goes_row_by_row():

@@ -11,7 +11,7 @@ import {
 } from '../../../appca/ui/explorer/canvas/scene/recolour.js';
 import { setAxes, some } from '../../../appca/ui/explorer/canvas/scene/layouts.js';
 import { withPanels } from '../../../appca/ui/explorer/canvas/scene/other.js';
-import { panelTitle, ticks } from '../../../appca/ui/explorer/canvas/scene/names.js';
+import { signed, panelTitle, ticks } from '../../../appca/ui/explorer/canvas/scene/names.js';
 import { DOUBTFUL, Rows } from '../../../appca/ui/explorer/canvas/scene/rows.js';
 import { Scene, spreadOrder } from '../../../appca/ui/explorer/canvas/scene/scene.js';
 import { find, setOf } from '../../../appca/ui/explorer/canvas/parts/search.js';
@@ -261,6 +261,14 @@ test('sign cells and points beyond an edge are counted once', () => {
   assert.deepEqual(beyond, [10, 10, 0, 0]);
   assert.equal(mostly(cells[0], ['0', '1', '2', '3', '4']), 'mostly 1s');
   assert.equal(mostly(cells[1], ['no', 'cat', 'c', 'd', 'dog']), 'mostly dog');
+});
+
+test('a number that is rounded to zero has no sign', () => {
+  assert.deepEqual(
+    [-0.04, 0.04, -0.06, -12].map((value) => signed(value)),
+    ['0.0', '0.0', '−0.1', '−12.0'],
+  );
+  assert.equal(signed(-0.2, 0), '0');
 });
 
 test('ticks are round and inside', () => {

@@ -126,7 +126,7 @@ def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_
     fresh = start("data/open")
     give(fresh, (made["session"][1], content.getvalue()))
     assert "is open, with 1 fit and 1 kept selection" in " ".join(
-        one.value.replace("\\", "") for one in healthy(fresh).success
+        one.value.replace("\\", "") for one in healthy(fresh).toast
     )
     opened = address(fresh)["run"]
     healthy(go(fresh, "explore"))

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.components.components import in_data_space, in_units_of_the_fit
+from appca.analysis.components.components import in_units_of_the_fit, patterns
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.plots.components.components import diverging, pixels_of, ranked_loadings
+from appca.plots.components.components import COURSE, picture_of, ranked_loadings
 from appca.plots.explore.scene.sheets import cell_of, on_sheet, png_of
 from appca.plots.explore.sprites import SHEET_SIDE, resized, tile_of
 
@@ -23,16 +23,15 @@ class ComponentSheet(NamedTuple):
 def component_pictures(fitted: FittedRun, dataset: Dataset) -> ComponentSheet | None:
     """Draw the components, first as on white, then as in the dark.
 
-    None where they are no images.
+    Those of a recording are courses over time. None of a table.
     """
-    shape = dataset.image_shape
+    shape = COURSE if dataset.is_recording else dataset.image_shape
     if shape is None or not len(fitted.components):
         return None
-    values = np.stack([pixels_of(one, shape) for one in in_data_space(fitted)])
-    limit = np.abs(values).max(axis=(1, 2), keepdims=True)
-    values = values / np.where(limit > 0, limit, 1.0)
+    every = patterns(fitted, dataset.image_shape)
+    drawn = [picture_of(one, dataset, dark=on) for on in (False, True) for one in every]
     tile = tile_of(shape)
-    both = resized(np.concatenate([diverging(values, 1.0, dark=on) for on in (False, True)]), tile)
+    both = resized(np.stack([one for one in drawn if one is not None]), tile)
     cell = cell_of(max(tile))
     seams = [((cell - side) // 2, -(-(cell - side) // 2)) for side in tile]
     cells = np.pad(both, [(0, 0), *seams, (0, 0)], mode="edge")  # no dark rim when enlarged
@@ -50,9 +49,9 @@ def component_pictures(fitted: FittedRun, dataset: Dataset) -> ComponentSheet | 
 def strongest_columns(fitted: FittedRun, dataset: Dataset) -> list[list[tuple[str, float]]]:
     """Return of each component the columns of a table that weigh most, from -1 to 1.
 
-    None of images.
+    None of images and recordings.
     """
-    if dataset.image_shape is not None:
+    if dataset.image_shape is not None or dataset.is_recording:
         return [[] for _ in fitted.components]
     return [
         [

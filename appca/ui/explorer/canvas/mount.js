@@ -101,6 +101,7 @@ export function mount(element, input, callbacks = {}) {
     strip: strip.toggle,
     tour: tourbar.run,
     search: search.open,
+    halt: () => journey.stop(),
   });
 
   stage.overlays.unshift(

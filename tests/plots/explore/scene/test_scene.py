@@ -10,6 +10,7 @@ from PIL import Image
 
 from appca.analysis.explore.room import spread_order
 from appca.data.dataset import Dataset
+from appca.plots.components.components import COURSE, course_image
 from appca.plots.explore.scene import groups, layouts
 from appca.plots.explore.scene.scene import Map, scene_of
 from appca.plots.explore.scene.sheets import sheets_of
@@ -211,6 +212,23 @@ def test_component_pictures_are_drawn_light_and_dark():
     assert sheet.mode == "RGB"
     assert sheet.width == header["columns"] * header["cell"]
     assert scene_of(run_of([2]), table()).component_sheet is None
+
+
+def test_components_of_a_recording_are_courses_over_time():
+    times = np.linspace(0, 6, 48)
+    names = tuple(f"{2.5 * i:g} s" for i in range(48))
+    X = np.random.default_rng(6).random((N, 48))
+    facts = {"repetition": 2.5}
+    dataset = Dataset("t", X, np.arange(N).astype(str), {}, None, names, facts)
+    W = np.linalg.qr(np.stack([np.sin(times + k) + k * times for k in range(6)]).T)[0].T
+    scene = scene_of(run_of([2], components=W, **_features(48)), dataset)
+    header = scene.meta["component_pictures"]
+    assert (header["tile"], header["per_sheet"]) == ([*COURSE, 3], 12)
+    assert not any(one["columns"] for one in scene.meta["components"])
+    drawn = course_image(W[0])
+    darkest = drawn.sum(axis=2).argmin(axis=0)  # the line's height in each column of pixels
+    course = np.interp(np.linspace(0, 47, COURSE[1]), range(48), W[0])
+    assert np.corrcoef(darkest, course)[0, 1] < -0.99
 
 
 def _features(d):

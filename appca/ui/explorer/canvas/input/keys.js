@@ -5,6 +5,8 @@ import { panView } from './gestures.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
 
+const OPEN =
+  '[role="dialog"]:not([hidden]), [data-baseweb="popover"], .appca-search:not([hidden]), textarea:focus, [contenteditable="true"]:focus';
 /** @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
@@ -31,7 +33,7 @@ export function neighbour(view, from, [dx, dy]) {
   return best;
 }
 
-/** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{choose: (tool: 'pan' | 'lasso' | 'box') => void, strip: () => void, tour: () => void, search: () => void}} parts */
+/** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{choose: (tool: 'pan' | 'lasso' | 'box') => void, strip: () => void, tour: () => void, search: () => void, halt: () => void}} parts */
 export function listenToKeys(stage, actions, parts) {
   const { hit } = stage;
   hit.tabIndex = 0;
@@ -68,7 +70,7 @@ export function listenToKeys(stage, actions, parts) {
     y: (view) => actions.turnAxis(view, 1),
     a: (view) => selectPanel(stage, actions, view),
   };
-  searchFromAnywhere(stage, parts.search);
+  listenAnywhere(stage, actions, parts);
   hit.addEventListener('keydown', (event) => {
     if (event.altKey || event.metaKey || (event.ctrlKey && event.key !== 'a')) return;
     const view = stage.views[0];
@@ -82,11 +84,17 @@ export function listenToKeys(stage, actions, parts) {
   });
 }
 
-/** "/" searches from anywhere on a page, in its first picture, where nothing has the focus. @param {Stage} stage @param {() => void} search */
-function searchFromAnywhere(stage, search) {
+/** Escape ends a tour or a large panel wherever the focus is, unless something that is open or written in takes it; "/" searches from anywhere on a page, in its first picture, where nothing has the focus. @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{search: () => void, halt: () => void}} parts */
+function listenAnywhere(stage, actions, { search, halt }) {
   const listen = (/** @type {KeyboardEvent} */ event) => {
+    const view = stage.views.find((one) => one.opened);
     if (stage.gone) document.removeEventListener('keydown', listen);
-    else if (
+    else if (event.defaultPrevented) return;
+    else if (event.key === 'Escape' && (stage.tour || view)) {
+      if (document.querySelector(OPEN)) return;
+      halt();
+      escape(stage, actions, view ?? stage.views[0]);
+    } else if (
       event.key === '/' &&
       document.activeElement === document.body &&
       document.querySelector('.appca-explorer') === stage.root

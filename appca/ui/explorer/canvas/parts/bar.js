@@ -34,7 +34,10 @@ export function buildBar(stage, actions, tools, more, near) {
   const under = element('span', 'appca-under');
   const heading = element('div', 'appca-heading', {}, title, under);
   const back = element('button', 'appca-back', { type: 'button' }, icon('back'), 'All panels');
-  back.addEventListener('click', () => actions.close(stage.views[0]));
+  back.addEventListener('click', () => {
+    actions.close(stage.views[0]);
+    stage.hit.focus({ preventScroll: true }); // this button goes
+  });
   const name = element('b', '');
   const about = element('span', 'appca-count');
   const legend = element('div', 'appca-legend', { role: 'group', 'aria-label': 'Classes' });

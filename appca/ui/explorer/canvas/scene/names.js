@@ -24,8 +24,12 @@ export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 /** A whole number as "12,345". @param {number} count */
 export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 
-/** A score with a true minus. @param {number} value @param {number} [digits] */
-export const signed = (value, digits = 1) => value.toFixed(digits).replace('-', '−');
+/** A score with a true minus, which a rounded zero has not. @param {number} value @param {number} [digits] */
+export const signed = (value, digits = 1) =>
+  value
+    .toFixed(digits)
+    .replace(/^-(?=[0.]*$)/, '')
+    .replace('-', '−');
 
 /** @param {import('../types.js').Meta} meta @param {number} count */
 export function countOf(meta, count) {
