@@ -6,7 +6,7 @@ import { panView } from './gestures.js';
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
 
 const OPEN =
-  '[role="dialog"]:not([hidden]), [data-baseweb="popover"], .appca-search:not([hidden]), textarea:focus, [contenteditable="true"]:focus';
+  '[role="dialog"]:not([hidden]), [data-baseweb="popover"], .appca-search:not([hidden]), .appca-strip:focus-within, textarea:focus, [contenteditable="true"]:focus';
 /** @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
@@ -88,10 +88,10 @@ export function listenToKeys(stage, actions, parts) {
 function listenAnywhere(stage, actions, { search, halt }) {
   const listen = (/** @type {KeyboardEvent} */ event) => {
     const view = stage.views.find((one) => one.opened);
-    if (stage.gone) document.removeEventListener('keydown', listen);
-    else if (event.defaultPrevented) return;
+    if (stage.gone) document.removeEventListener('keydown', listen, true);
     else if (event.key === 'Escape' && (stage.tour || view)) {
       if (document.querySelector(OPEN)) return;
+      event.stopPropagation();
       halt();
       escape(stage, actions, view ?? stage.views[0]);
     } else if (
@@ -103,7 +103,7 @@ function listenAnywhere(stage, actions, { search, halt }) {
       search();
     }
   };
-  document.addEventListener('keydown', listen);
+  document.addEventListener('keydown', listen, true); // what is open is still open then
 }
 
 /** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {View} view @param {[number, number]} direction */
