@@ -31,9 +31,7 @@ def views(dataset: Dataset, there: dict[str, str], active: int | None) -> str:
     """Draw the choice of the view, among them the map that may have to be laid out first."""
     names = {key: title for key, title in there.items() if key != "umap"} | {"umap": "Map"}
     key = view_key(active)
-    with st.container(
-        width="content"
-    ):  # to the left: no button of a view moves when one is pressed
+    with st.container(width="content"):  # to the left, so that no view moves when it is chosen
         if st.session_state.get(key) == "umap":
             with st.popover("", icon=":material/tune:", key="bar_map", help="Settings of the map"):
                 umap.settings(dataset)
