@@ -290,7 +290,7 @@ def _component(drawing: _Drawing, axes: Axes, k: int, *, dark: bool) -> None:
         sheet = np.asarray(Image.open(io.BytesIO(png)))
         axes.imshow(_cell(sheet, header, k + (len(meta["components"]) if dark else 0)))
         below = -0.04
-    words = component["name"] or str(component["number"])
+    words = f"{component['number']} {component['name']}".rstrip()
     axes.text(0.5, below, words, ha="center", va="top", weight="bold", transform=axes.transAxes)
 
 

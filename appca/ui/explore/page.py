@@ -45,10 +45,12 @@ def _draw() -> None:
     with views:
         layout = bar.views(dataset, canvas.views(scene), shown.config.n_active)
     there = layout if layout in canvas.views(scene) else scene.meta["first"]
+    came = fitting.came(shown)
     with st.container(key="explore_canvas"):
         canvas.draw(
             *(dataset, scene, there, colouring),
             height=HEIGHT,
+            options={"came": came} if came else None,
             on_layout=partial(bar.show_view, shown.config.n_active),
             near=None
             if moved

@@ -314,6 +314,12 @@ def screen() -> Screen | None:
     return last if last is not None and last.dataset == config().dataset else None
 
 
+def came(found: Shown) -> tuple[str, ...]:
+    """Return of each component on screen "was 5" or "new", or ""; () where none has changed."""
+    last = screen()
+    return last.came if last is not None and last.key == found.key and any(last.came) else ()
+
+
 def _before() -> np.ndarray | None:
     last = screen() if KEYS.config in st.session_state else None
     return None if last is None else last.directions

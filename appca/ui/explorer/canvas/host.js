@@ -64,7 +64,8 @@ function begun(parent) {
   host.step = (event) => {
     const near = host.around[/** @type {CustomEvent<string>} */ (event).detail];
     if (!near || !host.last) return;
-    host.next = { ...host.last, scene: { ...near.address, key: host.key } };
+    const options = { ...host.last.options, came: undefined }; // of the scene before
+    host.next = { ...host.last, options, scene: { ...near.address, key: host.key } };
     if (!host.busy) catchUp(host);
   };
   document.addEventListener('appca-size', host.step);
@@ -98,6 +99,7 @@ async function follow(host, data) {
   const options = {
     panels: undefined,
     compact: undefined,
+    came: undefined,
     ...data.options,
     theme: isDark(host.parent) ? /** @type {const} */ ('dark') : /** @type {const} */ ('light'),
   };

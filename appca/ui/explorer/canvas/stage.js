@@ -115,6 +115,7 @@ export class Stage {
   /** @type {{name: string, colouring: import('./types.js').Colouring} | null} a colouring made here */
   computed = null;
   frame = ''; // what the images were chosen for
+  cameUntil = 0; // chips say till then what components were before
 
   resize() {
     const { clientWidth, clientHeight } = this.root;

@@ -54,6 +54,7 @@
  * @property {'pan' | 'lasso' | 'box'} [tool] @property {number} [dpr]
  * @property {string[]} [panels] names of the only panels to show, without maps @property {boolean} [compact] without title, legend and tools
  * @property {string[]} [sought] components, as "0,3,4", of gathered subspaces that have a panel
+ * @property {string[]} [came] by component "was 5" or "new" where it was not in the picture before
  * @property {string} [keep] under which the browser keeps views; without it there is no button for it
  *
  * @typedef {object} Filter

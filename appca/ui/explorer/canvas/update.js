@@ -6,12 +6,18 @@ import { Scene } from './scene/scene.js';
 
 /** @typedef {import('./stage.js').Stage} Stage */
 
+const CAME = 3000; // ms for which a chip says what a component was before
+
 /** @typedef {Partial<import('./types.js').Input> & {scene?: Scene}} Next another scene, which may be open already, and options */
 
 /** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {import('./text/headers.js').Pictures} pictures @param {Next} next */
 export async function update(stage, actions, pictures, { options = {}, ...input }) {
   const before = { ...stage.options };
   Object.assign(stage.options, options);
+  if (String(stage.options.came ?? '') !== String(before.came ?? '')) {
+    stage.cameUntil = performance.now() + CAME;
+    setTimeout(() => stage.settleSoon(), CAME + 50);
+  }
   const scene =
     input.scene ??
     (input.meta &&

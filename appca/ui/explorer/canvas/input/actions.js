@@ -52,6 +52,12 @@ export class Actions extends Moves {
     }
   }
 
+  /** What the component at a place was in the picture before. @param {number} x @param {number} y */
+  cameAt(x, y) {
+    const picture = componentAt(this.stage.viewAt(x), x, y);
+    return (picture !== undefined && this.stage.options.came?.[picture]) || '';
+  }
+
   /** Show the panel's next component on an axis of the opened panel. @param {View} view @param {number} axis */
   turnAxis(view, axis) {
     const panel = view.opened && view.layout.panels[view.opened.panel];

@@ -146,6 +146,8 @@ export class Gestures {
       return;
     }
     if (!drag) {
+      const came = this.actions.cameAt(x, y);
+      if (stage.hit.title !== came) stage.hit.title = came;
       this.actions.rest([x, y]);
       return;
     }

@@ -87,7 +87,10 @@ export function drawHeaders(stage, pictures) {
       (stage.morph?.view === view ? stage.morph.t : 1);
     for (const { component, rect } of view.arrangement.diagonal) {
       const at = toPage(view.cam, view.rect, rect);
-      if (weights(stage, component, at)) continue;
+      if (weights(stage, component, at)) {
+        chip(stage, component, at.x + at.w, at.y);
+        continue;
+      }
       const side = Math.min(at.w * 0.78, 150);
       const cx = at.x + at.w / 2;
       if (
@@ -106,6 +109,7 @@ export function drawHeaders(stage, pictures) {
           w: side,
           h: side,
         });
+        chip(stage, component, cx + side / 2, at.y + (at.h - side - words) / 2);
         if (words && at.w > 26)
           write(context, text, cx, at.y + (at.h - side - words) / 2 + side + 4, {
             style,
@@ -117,6 +121,25 @@ export function drawHeaders(stage, pictures) {
     if (view.cam.k > view.home.k * 1.3) rulers(stage, view, pictures);
     context.restore();
   }
+}
+
+/** For a while a dashed chip says what a component was before. @param {Stage} stage @param {number} component @param {number} right @param {number} top */
+function chip({ context, theme, options, cameUntil }, component, right, top) {
+  const text = options.came?.[component];
+  if (!text || performance.now() > cameUntil) return;
+  const style = font(11, 600);
+  const w = widthOf(context, text, style) + 12;
+  context.save();
+  context.setLineDash([3, 2]);
+  context.fillStyle = theme.panel;
+  context.strokeStyle = theme.primary;
+  context.lineWidth = 1;
+  context.beginPath();
+  context.roundRect(right - w, top, w, 18, 9);
+  context.fill();
+  context.stroke();
+  context.restore();
+  write(context, text, right - w / 2, top + 3, { style, colour: theme.text, align: 'center' });
 }
 
 const LINE = 17; // px of a column's name

@@ -1,0 +1,31 @@
+"""What components were in the fit before: two windows on one run, and chips in the picture."""
+
+from appca.runs.home import home
+from appca.runs.numbering import ComponentNumbers, directions
+from appca.runs.store import RunStore
+from appca.ui.explorer import canvas
+from tests.ui.conftest import address, go, healthy, slider
+
+
+def test_chips_say_what_a_component_was_and_two_windows_show_one_numbering(start, monkeypatch):
+    told: dict = {}
+    monkeypatch.setattr(canvas, "_canvas", lambda key, data, **_: told.update({key: data}))
+    app = start("explore")
+    assert "came" not in told["canvas"]["options"], "there was nothing before"
+    slider(app, "k").set_value(7).run()
+    run = RunStore(home()).get(address(healthy(app))["run"])
+    numbering = ComponentNumbers(home()).of_run(run)
+    came = told["canvas"]["options"]["came"]
+    assert len(came) == 7
+    assert came.count("new") >= 3
+    assert all(text in ("", "new") for text in came[:4])
+    assert sorted(numbering.order) == list(range(7))
+    scene = told["canvas"]["scene"]["meta"]
+    healthy(go(app, "explore"))
+    assert told["canvas"]["options"]["came"] == came, "until the next fit"
+
+    other = start("explore", k="6")  # another window, with another fit on its screen
+    slider(other, "k").set_value(7).run()
+    assert address(healthy(other))["run"] == run.id
+    assert ComponentNumbers(home()).of_run(run, directions(run.fitted)[::-1]) == numbering
+    assert told["canvas"]["scene"]["meta"] == scene
