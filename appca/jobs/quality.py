@@ -166,7 +166,7 @@ def measured(
         classes=classes,
         report=lambda share: report(stage, 0.5 + share / 2),
     )
-    line |= {"note": made.note, "seconds": round(made.seconds, 3)} | _held_out(made, split.test)
+    line |= {"note": made.note, "seconds": round(made.seconds, 3)} | held_out(made, split.test)
     for name in ("trustworthiness", "continuity", "kept", "accuracy"):
         value = getattr(near, name)
         line[name] = None if value is None else list(value)
@@ -241,7 +241,7 @@ def _classes(dataset: "Dataset") -> np.ndarray | None:
     return np.asarray(found[1])
 
 
-def _held_out(made: "RivalProjection", test: np.ndarray) -> dict[str, Any]:
+def held_out(made: "RivalProjection", test: np.ndarray) -> dict[str, Any]:
     """Averages over the rows held out."""
     found = {}
     if made.log_likelihood is not None and np.isfinite(made.log_likelihood).all():

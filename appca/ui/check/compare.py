@@ -7,14 +7,14 @@ from appca.analysis.check.compare import Matching, Moves, matched, moves
 from appca.analysis.components.components import in_data_space
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.data.numbers import percent
+from appca.data.numbers import fixed, percent
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
-from appca.ui.check import compare_choice
+from appca.ui.check import compare_choice, loss
 from appca.ui.explorer import canvas
 from appca.ui.explorer.scenes import scene_of
 from appca.ui.parts import controls
-from appca.ui.parts.answers import answer, numbers
+from appca.ui.parts.answers import numbers
 from appca.ui.parts.selection_tools import select_button
 from appca.ui.parts.text import markdown
 from appca.ui.session.caching import by_key
@@ -24,12 +24,11 @@ HEIGHT = 460  # pixels of a picture
 
 
 def body(dataset: Dataset, shown: Shown) -> None:
-    """Draw the answer, both pictures, three numbers, and what else can be compared."""
-    place = st.container()
+    """Draw what is lost or gained, then another fit beside this one."""
+    loss.draw(dataset, shown)
     other = compare_choice.choose(shown)
     if other is None:
-        with place:
-            answer("What would you like to compare with?")
+        st.caption("What would you like to compare with?")
         return
     try:
         second = of_run(other)
@@ -37,31 +36,20 @@ def body(dataset: Dataset, shown: Shown) -> None:
         st.error(markdown(str(error)))
         return
     found, moved = _compared(f"{shown.key} {second.key}", dataset, shown.fitted, second.fitted)
-    with place:
-        _answer(shown, second, found, moved)
     own = ", ".join(shown.config.sizes) if shown.run is None else compare_choice.named(shown.run)
     _pictures(dataset, [(f"This fit: {own}", shown), (compare_choice.named(other), second)])
-    same = 1 - float(moved.moved.mean())
-    told = [
-        (percent(same), "of rows use the same components"),
-        (percent(moved.overlap), "of a row's components shared"),
-        (f"{moved.rand:.2f}", "adjusted Rand index, 1 is the same"),
-    ]
+    most = max(len(shown.fitted.components), len(second.fitted.components))
+    told = [(f"{len(found.pairs)} of {most}", "components are the same")]
+    have_supports = not (shown.fitted.active.all() or second.fitted.active.all())
+    if have_supports:
+        told.append((percent(moved.overlap), "of a row's components shared"))
+        told.append((fixed(moved.rand), "adjusted Rand index, 1 is the same"))
     st.html(numbers(told))
-    if moved.moved.any():
+    if second.config.preprocessing != shown.config.preprocessing:
+        st.caption("The two fits saw the data through different preprocessing.")
+    if have_supports and moved.moved.any():
         label = f"Select the {counted(int(moved.moved.sum()), 'row')} that differ"
         select_button(label, dataset, moved.moved, "moved_select")
-
-
-def _answer(shown: Shown, other: Shown, found: Matching, moved: Moves) -> None:
-    most = max(len(shown.fitted.components), len(other.fitted.components))
-    title = f"{len(found.pairs)} of {counted(most, 'component')} are the same"
-    text = f"{percent(1 - float(moved.moved.mean()))} of rows use the same ones in both fits."
-    if not found.pairs:
-        text = "The two fits have no component in common."
-    elif other.config.preprocessing != shown.config.preprocessing:
-        text += " The fits saw the data through different preprocessing."
-    answer(title, text)
 
 
 def _pictures(dataset: Dataset, both: list[tuple[str, Shown]]) -> None:

@@ -47,7 +47,7 @@ def _others(shown: Shown, made: dict[str, RunConfig]) -> dict[str, Run]:
     found = (run for run in services.runs().list() if run.config.dataset == digest)
     runs = {run.id: run for run in found if run.id != own}
     first = next(iter(made.values()), None)
-    if not runs and first is not None and _is_quick(first, _dataset(first)):
+    if not runs and first is not None and is_quick(first, _dataset(first)):
         made_here = fit_run(_dataset(first), first)
         runs[first.id] = services.runs().save(first, made_here, origin="live")
     return runs
@@ -101,7 +101,7 @@ def _vary(config: RunConfig) -> None:
     if services.runs().get(config.id) is not None:
         return
     dataset = _dataset(config)
-    if _is_quick(config, dataset):
+    if is_quick(config, dataset):
         services.runs().save(config, fit_run(dataset, config))
         return
     watching.allow(config.id)
@@ -109,7 +109,8 @@ def _vary(config: RunConfig) -> None:
     watching.start("fit", spec, watching.Watched("compare", config.id))
 
 
-def _is_quick(config: RunConfig, dataset: Dataset) -> bool:
+def is_quick(config: RunConfig, dataset: Dataset) -> bool:
+    """Whether the page may fit it itself."""
     seconds = estimate_seconds(dataset.n_rows, dataset.n_features, config)
     return (
         config.k <= MODELS[config.model].can.uncompiled

@@ -29,9 +29,7 @@ WHY = (
 
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the answer, or how long it takes; all methods and measures are folded."""
-    k, active = sizes(shown)
-    rows = MANY if dataset.n_rows > MANY else None
-    config = QualityConfig(shown.config.to_dict(), k, active, rows)
+    config = config_of(dataset, shown)
     told = "Methods that have been measured are kept when you cancel."
     if progress.follow(config.id, "quality_cancel", told, lambda: _so_far(config)):
         return
@@ -43,6 +41,12 @@ def body(dataset: Dataset, shown: Shown) -> None:
     if found is None:
         chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
     gaps_note(dataset, "All methods here, this model among them,")
+
+
+def config_of(dataset: Dataset, shown: Shown) -> QualityConfig:
+    """Return what is compared of a fit, on a sample of very many rows."""
+    rows = MANY if dataset.n_rows > MANY else None
+    return QualityConfig(shown.config.to_dict(), *sizes(shown), rows)
 
 
 def _stored(config: QualityConfig) -> MethodComparison | None:
@@ -80,11 +84,15 @@ def _shown(found: MethodComparison) -> None:
 
 
 def _offer(dataset: Dataset, config: QualityConfig, found: MethodComparison | None) -> None:
-    rows = config.rows or dataset.n_rows
     if found is None:
         text = "The panels beside PCA, UMAP and other methods."
         answer("How many near rows stay near?", text)
+    start_button(dataset, config, "Measure" if found is None else "Go on")
+
+
+def start_button(dataset: Dataset, config: QualityConfig, label: str) -> None:
+    """Draw the button that measures all methods, with the time it takes."""
+    rows = config.rows or dataset.n_rows
     takes = about(START + SECONDS_A_ROW_AND_FEATURE * rows * dataset.n_features)
-    label = f"Measure, {takes}" if found is None else f"Go on, {takes}"
     spec = {"key": config.id, "config": config.to_dict()}
-    computation.button(label, "quality_start", "quality", config.id, spec)
+    computation.button(f"{label}, {takes}", "quality_start", "quality", config.id, spec)
