@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pytest
 
+from appca import load_model
 from appca.analysis.components.components import in_data_space
 from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.analysis.export.components import Patterns, component_npz
@@ -140,6 +141,30 @@ def test_row_j_of_every_file_is_component_j_with_the_sign_on_screen(home, datase
     table = projection_table(dataset, shown)
     for j in range(len(order)):
         np.testing.assert_array_equal(table[f"component_{j + 1}"], shown.scores[:, j])
+
+
+def test_a_loaded_model_answers_in_the_order_on_screen_and_learns_in_it(home, dataset, tmp_path):
+    runs = [run for run in RunStore(home).list() if "gibbs" not in run.config.parameters.values()]
+    numberings = [(run, ComponentNumbers(home).of_run(run)) for run in runs]
+    run, numbering = next(
+        pair for pair in numberings if pair[1].order != tuple(sorted(pair[1].order))
+    )
+    shown = numbered(run.fitted, numbering)
+    (tmp_path / "model.npz").write_bytes(model_bytes(run.config, shown, run.info))
+    (tmp_path / "raw.npz").write_bytes(model_bytes(run.config, run.fitted, run.info))
+    model, raw = load_model(tmp_path / "model.npz"), load_model(tmp_path / "raw.npz")
+    assert model.estimator_.components_.tobytes() == shown.components.tobytes()
+    order, signs = list(numbering.order), np.array(numbering.signs)
+    np.testing.assert_allclose(
+        model.transform(dataset.X), raw.transform(dataset.X)[:, order] * signs, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        model.score_samples(dataset.X), raw.score_samples(dataset.X), rtol=1e-12
+    )
+    learner, before = model.estimator_, shown.components.astype(np.float64)
+    learner.partial_fit(dataset.X[:60] / 16.0)
+    cosines = (learner.components_ * before).sum(axis=1)
+    assert (cosines > 0.8 * np.square(before).sum(axis=1)).all(), "each row as before, sign too"
 
 
 @pytest.mark.parametrize(
