@@ -21,6 +21,7 @@ from appca.models.algebra.loop import (
 from appca.models.orthonormal.em import EMSettings, floor_of
 from appca.models.orthonormal.em_fit import fit_by_em, fit_in_closed_form, halt
 from appca.models.orthonormal.screening import (
+    LARGER_SAMPLE,
     REFINEMENT_ITERATIONS,
     ROUGH_TOL,
     EMControl,
@@ -65,7 +66,14 @@ def fit_variant(
         if sample.n < rows.n and not stopped:
             window = 1
             start, stopped = _climb_sample(start, sample, control, at)
-        start = _on_all_rows(start, sample, rows, settings)
+            size = LARGER_SAMPLE * sample.n
+            if size * LARGER_SAMPLE <= rows.n and not stopped:
+                larger = some_rows(rng, rows, size, learn_mean=settings.em.learn_mean)
+                at = settings_for(settings.em, settings.variant, larger)
+                start = _on_other_rows(start, sample, larger, at)
+                start, stopped = _climb_sample(start, larger, control, at)
+                sample = larger
+        start = _on_other_rows(start, sample, rows, settings)
     if stopped:  # a single step, so that the fit is complete
         run = _climb(start, rows, control._replace(max_iter=1, callback=None), settings, window)
         run = run._replace(stop_reason=STOPPED)
@@ -134,10 +142,10 @@ def _climb_sample(
     return run.state, run.stop_reason == STOPPED
 
 
-def _on_all_rows(
+def _on_other_rows(
     state: VariantState, sample: Rows, rows: Observations, settings: VariantSettings
 ) -> VariantState:
-    """Take a state about the origin of a sample to that of all rows."""
+    """Take a state about the origin of a sample to that of other rows."""
     away = np.zeros(rows.d)
     if rows.origin is not None and sample.origin is not None:
         away = sample.origin.astype(np.float64) - rows.origin

@@ -52,19 +52,22 @@ def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> We
         log_sum, r, sizes = _over_supports(power - offset, model.sizes)
         density = log_sum + _background(squares, model)[:, 0]
         return Weighed(density, np.ones((len(P), 1)), r, r, sizes)
-    rows, at = np.nonzero(_promising(power, offset, squares, model))
+    around = _background(squares, model) + np.log(model.weights)
+    rows, at = np.nonzero(_promising(power, offset, around, model))
     u = model.grid[at]
     log_sum, r, sizes = _over_supports(power[rows] / u[:, None] - offset, model.sizes)
     joint = np.full((len(P), J), -np.inf)
-    joint[rows, at] = log_sum + _background(squares, model)[rows, at] + np.log(model.weights[at])
-    density = np.logaddexp.reduce(joint, axis=1)
-    scales = np.exp(joint - density[:, None])
+    joint[rows, at] = log_sum + around[rows, at]
+    peak = joint.max(axis=1)
+    scales = np.exp(joint - peak[:, None])
+    total = scales.sum(axis=1)
+    scales /= total[:, None]
     share, first = scales[rows, at][:, None], np.searchsorted(rows, np.arange(len(P)))
     shared = share * r
-    summed = np.add.reduceat(np.hstack([shared, shared * u[:, None] ** moment]), first)
+    inclusion = np.add.reduceat(shared, first)
+    by_scale = np.add.reduceat(shared * (u**moment)[:, None], first)
     sizes = None if sizes is None else np.add.reduceat(share * sizes, first)
-    K = P.shape[1]
-    return Weighed(density, scales, summed[:, :K], summed[:, K:], sizes)
+    return Weighed(peak + np.log(total), scales, inclusion, by_scale, sizes)
 
 
 def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
@@ -116,7 +119,7 @@ def _over_supports(a: Array, sizes: int | Array) -> tuple[Array, Array, Array | 
     return log_e - gaussian.log_binomial(a.shape[1], sizes), r, None
 
 
-def _promising(power: Array, offset: Array, squares: Array, model: RowModel) -> Array:
+def _promising(power: Array, offset: Array, around: Array, model: RowModel) -> Array:
     """Whether (N, J) a scale may add to the density of a row more than rounding.
 
     The sum over supports is at most what its largest term would give all supports, and at least
@@ -131,5 +134,5 @@ def _promising(power: Array, offset: Array, squares: Array, model: RowModel) -> 
         gains = [np.maximum(power / scale - offset, 0.0).sum(axis=1) for scale in u]
         most = np.column_stack(gains)
         gap = -float((np.log(L) - subset_sizes.log_counts(K)).min())
-    most += _background(squares, model) + np.log(model.weights)
+    most += around
     return np.asarray(~(most < most.max(axis=1, keepdims=True) - gap - NEGLIGIBLE))
