@@ -10,6 +10,7 @@ from sklearn.decomposition import FactorAnalysis
 from sklearn.exceptions import ConvergenceWarning
 
 from appca import AdaptivePPCA, load_model
+from appca.models.orthonormal import screening
 from tests.models.synthetic import planted
 from tests.references import em_variants
 from tests.references.em_variants import Parameters
@@ -300,6 +301,27 @@ def test_blocks_give_what_memory_gives(settings):
     blocks = AdaptivePPCA(K, random_state=0, **settings).fit_blocks([X[:300], X[300:]])
     assert blocks.score(X) == pytest.approx(inside.score(X), abs=2e-3)
     np.testing.assert_array_less(0.99, (blocks.allocate(X) == inside.allocate(X)).mean())
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+@pytest.mark.parametrize("settings", EXTENDED, ids=str)
+def test_samples_lead_to_the_fit_of_all_rows(settings, in_blocks, monkeypatch):
+    """Also where a feature varies in rows alone that no sample has."""
+    rare = np.zeros(1200)
+    rare[[3, 700]] = 1.0, -2.0
+    X = np.column_stack([rows_of(8, n=1200), rare])
+    whole = fitted(X, **settings).score(X)
+    monkeypatch.setattr(screening, "MIN_SAMPLE_ROWS", 100)
+    monkeypatch.setattr(screening, "SAMPLE_ROWS_PER_COMPONENT", 20)
+    stages = set()
+    model = AdaptivePPCA(
+        K, random_state=0, callback=lambda at: stages.add(at.stage), tol=1e-5, **settings
+    )
+    model.fit_blocks([X[:500], X[500:]]) if in_blocks else model.fit(X)
+    assert {"refinement on 100 rows", "refinement on 300 rows", "fit"} <= stages
+    assert model.score(X) > whole - 0.5  # samples may lead to another maximum
+    assert model.log_likelihoods_[-1] == pytest.approx(model.score(X) * 1200, rel=1e-9)
+    assert (np.diff(model.log_likelihoods_) >= -1e-6).all()
 
 
 @pytest.mark.parametrize("settings", EXTENDED, ids=str)
