@@ -269,3 +269,15 @@ def test_names_of_files_hold_letters_digits_and_strokes_only():
     assert downloads.stem_of("../My <data>: 8 x 8") == "My-data-8-x-8"
     assert downloads.stem_of("…") == "data"
     assert len(downloads.stem_of("é" * 99)) == 40
+
+
+def test_the_model_file_of_a_table_checks_the_names_of_its_columns(start, made, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(40, 4)), columns=list("abcd"))
+    app = give(start("data/open"), ("t.csv", table.to_csv(index=False).encode()))
+    healthy(go(app, "export"))
+    (tmp_path / "model.npz").write_bytes(file(made, "model"))
+    model = load_model(tmp_path / "model.npz")
+    assert list(model.feature_names_in_) == list("abcd")
+    with pytest.raises(ValueError, match="must be in the same order"):
+        model.transform(table[list("dcba")])
