@@ -68,6 +68,9 @@ from appca.models.supports.fixed_size_supports import ANNEALED, MOST_SETS, SETS_
 
 __all__ = ["AdaptiveFactorAnalysis"]
 
+# Rows times supports times L^2, of all random starts together: about a second.
+SCREENING_COST, RANDOM_STARTS = 10_000_000, 24
+
 
 @dataclass(eq=False, repr=False)
 class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
@@ -86,10 +89,12 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
         Number L of factors that a row uses, at most K.
     inference : {"em", "gibbs"}
         "gibbs" samples the posterior, starting from EM.
-    init : {"ica", "pca", "dictionary", "random"} or array (K, D)
-        Start of W: independent components (the default; from it EM finds the factors that PCA, the
-        paper's start, does not), principal components, rows of the data, random, or as given.
-        Where K exceeds min(N - 1, D), "ica" stands for "dictionary".
+    init : {"auto", "ica", "pca", "dictionary", "random"} or array (K, D)
+        Start of W: independent components (from them EM finds the factors that PCA, the paper's
+        start, does not), principal components, rows of the data, random, or an array. Where K
+        exceeds min(N - 1, D), "ica" stands for "dictionary". "auto" is "ica"; where sums over all
+        supports are cheap it screens "ica", "pca" and up to 24 random starts, by turns a rotation
+        of the principal components and random loadings, on at most 2,500 rows, or 400 per factor.
     allocation : {"auto", "exact", "best"}
         What the E step does about supports. "exact" sums over all of them and EM maximises the
         likelihood; "best" gives each row to its best one (classification EM) and maximises
@@ -172,7 +177,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
         "n_components": whole(1),
         "n_active": whole(1),
         "inference": one_of("em", "gibbs"),
-        "init": either(one_of(*NAMED), ARRAY),
+        "init": either(one_of("auto", *NAMED), ARRAY),
         "allocation": one_of("auto", "exact", "best"),
         "loading_variance": either(NONE, POSITIVE),
         "n_init": whole(1),
@@ -194,7 +199,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
     n_active: int = 2
     _: KW_ONLY
     inference: str = "em"
-    init: Any = "ica"
+    init: Any = "auto"
     allocation: str = "auto"
     loading_variance: float | None = None
     n_init: int = 1
@@ -338,6 +343,8 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
             tol=self.tol,
             least_change=self.least_change,
             callback=spoken(self.callback, rows.mass) if self.verbose else self.callback,
+            screened_rows=sample_size(self.n_components)
+            * (isinstance(self.init, str) and self.init == "auto"),
         )
 
     def _begins(self, rng: np.random.Generator, rows: Rows) -> list[tuple[str, InitialLoadings]]:
@@ -352,9 +359,22 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
                 shift = self._state_about(rows.origin).shift * (self.mean == "learned")
             return [("warm", partial(given_start, W, self.noise_variance_, rows, shift=shift))]
         if isinstance(self.init, str):
-            start = partial(named_start, self.init, self.n_components, self.n_active)
-            return [(self.init, start)] * self.n_init
+            name = "ica" if self.init == "auto" else self.init
+            start = partial(named_start, name, self.n_components, self.n_active)
+            others = self._random_starts(rows) if self.init == "auto" else []
+            return [(name, start)] * self.n_init + others
         return [("given", partial(given_start, self._given_directions(rows), None, rows))]
+
+    def _random_starts(self, rows: Rows) -> list[tuple[str, InitialLoadings]]:
+        """Name starts beside independent components, as many as cost little."""
+        K, L = self.n_components, self.n_active
+        cost = min(rows.n, sample_size(K)) * enumeration.n_sets(K, L) * L * L
+        most = min(RANDOM_STARTS, SCREENING_COST // cost)
+        if not most or not self._control(rows).exact or K == L:
+            return []
+        turned = ("random rotation", partial(turned_start, K, L))
+        pca, random = ((name, partial(named_start, name, K, L)) for name in ("pca", "random"))
+        return [pca, *([turned, random] * RANDOM_STARTS)[:most]]
 
     def _state(self) -> FactorState:
         W = self.components_.T.astype(np.float64)

@@ -107,7 +107,7 @@ MODELS: dict[str, ModelSpec] = {
             "n_components": 4,
             "n_active": 2,
             "inference": "em",
-            "init": "ica",
+            "init": "auto",
             "allocation": "auto",
             "loading_variance": None,
             "n_init": 1,
@@ -121,7 +121,7 @@ MODELS: dict[str, ModelSpec] = {
         },
         choices={
             "inference": ("em", "gibbs"),
-            "init": ("ica", "pca", "dictionary", "random"),
+            "init": ("auto", "ica", "pca", "dictionary", "random"),
             "allocation": ("auto", "exact", "best"),
             "mean": MEANS,
             **_STARTS_CHOICES,

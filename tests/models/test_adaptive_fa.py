@@ -344,7 +344,7 @@ def test_chains_refuse_weights(seed):
 
 def test_a_warm_start_goes_on_from_the_factors_there_are(seed):
     Y = balanced(seed, 6, 2, N=400, D=12)[0] + 2.0
-    model = AdaptiveFactorAnalysis(5, 2, random_state=seed).fit(Y)
+    model = AdaptiveFactorAnalysis(5, 2, init="ica", random_state=seed).fit(Y)
     first, last, iterations = *model.log_likelihoods_[[0, -1]], model.n_iter_
     again = model.set_params(warm_start=True).fit(Y)
     # The mean alone begins anew, at that of the rows.
@@ -446,7 +446,9 @@ REFUSALS = {
         "n_components": 2,
         "init": np.eye(3, 4),
     },
-    "init must be 'ica', 'pca', 'dictionary' or 'random' or an array; got 'svd'": {"init": "svd"},
+    "init must be 'auto', 'ica', 'pca', 'dictionary' or 'random' or an array; got 'svd'": {
+        "init": "svd"
+    },
     "allocation must be 'auto', 'exact' or 'best'; got 'soft'": {"allocation": "soft"},
     "loading_variance must be None or a number above 0; got 0": {"loading_variance": 0},
     "n_paths must be a whole number of at least 2; got 1": {"n_paths": 1},
@@ -508,7 +510,7 @@ def test_digits_share_most_factors_with_their_own_kind(odd_digits, seed):
 def test_many_rows_are_settled_on_a_sample_and_end_where_all_of_them_lead(seed, monkeypatch):
     Y, *_ = balanced(seed, 5, 2, N=8000, D=12)
     stages = []
-    watched = AdaptiveFactorAnalysis(5, 2, random_state=0, callback=stages.append)
+    watched = AdaptiveFactorAnalysis(5, 2, init="ica", random_state=0, callback=stages.append)
     sampled = watched.fit(Y + 3.0)
     names = list(dict.fromkeys(p.stage for p in stages))
     assert names == ["refinement on 2,500 rows", "fit"]
@@ -516,7 +518,7 @@ def test_many_rows_are_settled_on_a_sample_and_end_where_all_of_them_lead(seed, 
     assert levels[1] == sampled.log_likelihoods_[-1]
     assert levels[0] < levels[1]
     monkeypatch.setattr(factor_fit, "SAMPLE_ROWS", len(Y))
-    plain = AdaptiveFactorAnalysis(5, 2, random_state=0).fit(Y + 3.0)
+    plain = AdaptiveFactorAnalysis(5, 2, init="ica", random_state=0).fit(Y + 3.0)
     assert sampled.log_likelihoods_[-1] == pytest.approx(plain.log_likelihoods_[-1], abs=8.0)
     ends = sampled.components_, plain.components_
     a, b = (C / np.linalg.norm(C, axis=1, keepdims=True) for C in ends)
@@ -530,7 +532,7 @@ def test_a_stop_while_settling_leaves_a_complete_fit(seed):
         assert progress.stage == "refinement on 2,500 rows"
         raise StopIteration
 
-    model = AdaptiveFactorAnalysis(5, 2, callback=stop, random_state=seed).fit(Y)
+    model = AdaptiveFactorAnalysis(5, 2, init="ica", callback=stop, random_state=seed).fit(Y)
     assert model.stop_reason_ == "stopped by the callback"
     assert model.n_iter_ == 1
     assert np.isfinite(model.transform(Y)).all()
@@ -538,6 +540,7 @@ def test_a_stop_while_settling_leaves_a_complete_fit(seed):
 
 def chains_of_factors(**given):
     sizes = {"n_chains": 3, "burn_in": 4, "n_draws": 5, "max_iter": 20, "chain_starts": "init"}
+    sizes["init"] = "ica"
     return AdaptiveFactorAnalysis(5, 2, inference="gibbs", **(sizes | given))
 
 

@@ -134,7 +134,7 @@ def test_settings_of_sampling_are_recorded_only_where_something_is_sampled():
 def test_another_model_takes_over_the_settings_that_mean_something_to_it():
     old = RunConfig("a", {}, "aPPCA", {"n_components": 7, "init": "quartimax", "n_init": 3})
     taken = suited("aFA", old.parameters)
-    assert (taken["n_components"], taken["init"], taken["n_init"]) == (7, "ica", 3)
+    assert (taken["n_components"], taken["init"], taken["n_init"]) == (7, "auto", 3)
     assert "latent_variance" not in taken
     fixed = suited("NPPCA", {"latent_variance": 1.0})
     assert fixed["latent_variance"] == 1.0

@@ -169,9 +169,9 @@ def test_every_start_climbs_to_its_end_and_the_highest_goes_on(rng, seed):
     chosen = settings(rows, 6, 3)
     seen = []
     found = searched(rng, rows, chosen, seen, starts.candidates("auto", 2, 6))
-    names = ["quartimax", "annealed PCA", "PCA", "annealed quartimax", *["random rotation"] * 6]
-    stages = [f"screening {i} of 10: {name}" for i, name in enumerate(names, start=1)]
-    assert list(dict.fromkeys(p.stage for p in seen))[:10] == stages
+    names = ["quartimax", "annealed PCA", "PCA", "annealed quartimax", *["random rotation"] * 31]
+    stages = [f"screening {i} of 35: {name}" for i, name in enumerate(names, start=1)]
+    assert list(dict.fromkeys(p.stage for p in seen))[:35] == stages
     ends = {p.stage: p.log_likelihood for p in seen}
     assert found.run.log_likelihood >= max(ends[stage] for stage in stages)
 
@@ -189,11 +189,12 @@ def test_the_first_start_goes_on_beside_the_best_of_the_sample(seed):
 @pytest.mark.parametrize("dear", [False, True])
 def test_spare_starts_are_left_out_where_climbs_are_dear(dear, rng, seed, monkeypatch):
     monkeypatch.setattr(screening, "MOST_SUMS", 0 if dear else 10**9)
+    monkeypatch.setattr(screening, "FEW_SUMS", 0 if dear else 10**9)
     rows = rows_of(planted(300, 10, 4, 2, seed=seed).X)
     seen = []
     searched(rng, rows, settings(rows, 4, 2), seen, starts.candidates("auto", 2, 4))
     tried = [stage for stage in dict.fromkeys(p.stage for p in seen) if "random" in stage]
-    assert len(tried) == (1 if dear else 1 + starts.SPARE_STARTS)
+    assert len(tried) == (1 if dear else 1 + starts.SPARE_STARTS + starts.EXTRA_STARTS)
     longest = max(p.max_iter for p in seen if "screening" in p.stage)
     assert longest == (starts.ANNEALED_ITERATIONS if dear else screening.REFINEMENT_ITERATIONS)
 
