@@ -446,9 +446,8 @@ REFUSALS = {
         "n_components": 2,
         "init": np.eye(3, 4),
     },
-    "init must be 'auto', 'ica', 'pca', 'dictionary' or 'random' or an array; got 'svd'": {
-        "init": "svd"
-    },
+    "init must be 'auto', 'ica', 'pca', 'dictionary' or 'random' or an array of n_components by "
+    "features; got 'svd'": {"init": "svd"},
     "allocation must be 'auto', 'exact' or 'best'; got 'soft'": {"allocation": "soft"},
     "loading_variance must be None or a number above 0; got 0": {"loading_variance": 0},
     "n_paths must be a whole number of at least 2; got 1": {"n_paths": 1},

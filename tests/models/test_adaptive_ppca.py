@@ -315,8 +315,8 @@ REFUSALS = {
     ),
     "an unknown start": (
         {"init": "best"},
-        "init must be 'auto', 'quartimax', 'annealed', 'pca', 'ica' or 'random' or an array; "
-        "got 'best'.",
+        "init must be 'auto', 'quartimax', 'annealed', 'pca', 'ica' or 'random' or an array "
+        "of n_components by features; got 'best'.",
     ),
     "a variance of zero": (
         {"latent_variance": 0.0},
