@@ -11,7 +11,7 @@ ends.
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,6 @@ MAX_SAMPLE_BYTES = 2**28  # of a sample in all features
 
 
 Runs = list[EMResult[SubspaceState]]
-S = TypeVar("S")
 
 
 class ScreenedStart(NamedTuple):
