@@ -233,7 +233,7 @@ def test_sizes_that_cannot_be_are_refused_or_brought_into_range(given, address, 
         appca.AdaptivePPCA(**given).fit(load("wine").X)
     assert faults_of(str(caught.value), value) == ""
     settings = [part for key, one in given.items() for part in ("--set", f"{key}={one}")]
-    assert main(["fit", "wine", *settings]) == 1
+    assert main(["fit", "wine", *settings]) == 2
     told = capsys.readouterr().err
     assert told.count("\n") == 1
     assert faults_of(told.removeprefix("appca: ").strip(), value) == ""

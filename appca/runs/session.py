@@ -217,7 +217,7 @@ def unpack_here(
 
 
 def _received(place: Path, facts: dict[str, Any]) -> Unpacked:
-    selected = np.load(place / NOW) if (place / NOW).exists() else None
+    selected = np.load(place / NOW, allow_pickle=False) if (place / NOW).exists() else None
     runs, kept = tuple(facts["runs"]), tuple(facts["selections"])
     return Unpacked(facts["dataset"], runs, kept, selected, facts["opened"], facts["look"])
 

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -106,8 +107,12 @@ def write_numbered(file: Path, arrays: Mapping[str, np.ndarray], what: str) -> N
 
 
 def mark(file: Path, text: str = "") -> None:
-    """Note beside a person's file that it is stored, so that `appca check` notices its loss."""
-    atomic.write(file.with_name(f".{file.name}{MARK}"), text)
+    """Note beside a person's file that it is stored, so that `appca check` notices its loss.
+
+    Where the disk refuses, the file is stored without a mark.
+    """
+    with suppress(OSError):
+        atomic.write(file.with_name(f".{file.name}{MARK}"), text)
 
 
 def marks(folder: Path) -> dict[str, str]:

@@ -59,16 +59,22 @@ ATTACKS = {
         ("data", "t.csv", "--option", "image_shape=[[]]"), "is not of the kind that the option"
     ),
     "a number of starts of 24 digits": Attack(
-        ("fit", "wine", "--set", "n_init=99999999999999999999999"), "n_init must be a finite number"
+        ("fit", "wine", "--set", "n_init=99999999999999999999999"),
+        "n_init must be a finite number",
+        USAGE,
     ),
     "a seed that steers the terminal": Attack(
-        ("fit", "wine", "--set", 'random_state="\\u001b[31m"'), "--seed must be a whole number"
+        ("fit", "wine", "--set", 'random_state="\\u001b[31m"'),
+        "--seed must be a whole number",
+        USAGE,
     ),
     "K of 24 digits": Attack(
-        ("fit", "wine", "-K", "99999999999999999999999"), "-K must be a finite number, a text or"
+        ("fit", "wine", "-K", "99999999999999999999999"),
+        "-K must be a finite number, a text or",
+        USAGE,
     ),
     "a scale that is no number": Attack(
-        ("fit", "wine", "--divide", "nan"), "--divide must be a positive number; got nan"
+        ("fit", "wine", "--divide", "nan"), "--divide must be a positive number; got nan", USAGE
     ),
     "nothing piped in": Attack(("fit", "-"), "is empty", REFUSED, lambda: b""),
     "bytes that are nothing": Attack(

@@ -180,7 +180,8 @@ BAD = {
     ),
     "L nothing": (
         parameter("n_active", None),
-        f"{RUN}n_active {WHOLE} 1 and at most 100,000; got None{AGAIN}",
+        f"{RUN}n_active must be 'learned' or a whole number of at least 1 and at most 100,000; "
+        f"got None{AGAIN}",
     ),
     "passes a text": (parameter("max_iter", "x"), f"{RUN}max_iter {WHOLE} 1; got 'x'{AGAIN}"),
     "seed negative": (parameter("random_state", -1), f"{RUN}random_state {WHOLE} 0; got -1{AGAIN}"),
@@ -190,8 +191,8 @@ BAD = {
     ),
     "start code": (
         parameter("init", EVIL),
-        f"{RUN}init must be 'auto', 'quartimax', 'annealed', 'ica', 'pca' or 'random' or an array; "
-        f"got {EVIL!r}{AGAIN}",
+        f"{RUN}init must be 'auto', 'quartimax', 'annealed', 'ica', 'pca' or 'random' or an array "
+        f"of n_components by features; got {EVIL!r}{AGAIN}",
     ),
     "parameters a list": (
         config("parameters", [1]),

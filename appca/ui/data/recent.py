@@ -177,8 +177,10 @@ def _planned(runs: Sequence[str]) -> Deletion:
 
 def _stays(deletion: Deletion) -> str:
     """Say which data stay, and why."""
-    users = ((name, counted(n, "other work") if n else "a job") for name, n in deletion.shared)
-    return " ".join(f"The data “{name}” stay: {user} needs them." for name, user in users)
+    needed = [
+        (name, counted(n, "other work") if n else "unfinished work") for name, n in deletion.shared
+    ]
+    return " ".join(f"The data “{name}” stay: {user} needs them." for name, user in needed)
 
 
 @guarded
