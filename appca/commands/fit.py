@@ -150,10 +150,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         result = fit_run(dataset, config, begun, fitted)
     clear()
     begun.announce()
-    info, mean = result.info, result.info.log_likelihood / result.info.n_rows
-    say(f"{info.stop_reason}; {info.n_iter} iterations, {info.seconds} s")
-    unit = "" if before.in_words() == "none" else ", of the values after preprocessing"
-    say(f"log-likelihood {mean:.6g} nats per row{unit}")
+    outcome = _say_outcome(result, before)
     run_id = None
     if options.store:
         DatasetStore(home()).put(dataset)
@@ -172,13 +169,31 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "preprocessing": before.to_dict(),
         "model": config.model,
         "parameters": config.parameters,
+        **outcome,
+        "run": run_id,
+        "written": written,
+        "html": page,
+    }
+
+
+def _say_outcome(result: FitResult, before: Preprocessing) -> dict[str, Any]:
+    """Say how the fit went and how sure it is of its rows; return the same as facts."""
+    from appca.analysis.components.components import DOUBTFUL, rarely_used
+
+    info, rows = result.info, result.fitted
+    mean = info.log_likelihood / info.n_rows
+    say(f"{info.stop_reason}; {info.n_iter} iterations, {info.seconds} s")
+    unit = "" if before.in_words() == "none" else ", of the values after preprocessing"
+    say(f"log-likelihood {mean:.6g} nats per row{unit}")
+    doubtful = int(np.sum(rows.membership < DOUBTFUL))
+    say(f"{doubtful:,} of {info.n_rows:,} rows are doubtful: no support is more probable than 1/2")
+    return {
         "stop_reason": info.stop_reason,
         "iterations": info.n_iter,
         "seconds": info.seconds,
         "log_likelihood_per_row": mean,
-        "run": run_id,
-        "written": written,
-        "html": page,
+        "doubtful_rows": doubtful,
+        "rarely_used_components": rarely_used(rows),
     }
 
 

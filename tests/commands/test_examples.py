@@ -15,7 +15,7 @@ from appca.studies.command import paper
 from appca.studies.shipped import ShippedResults
 from tests.commands.conftest import arrays_of, asked_for
 
-SERVERS = 1  # the first command serves the app until it is ended: see test_app
+SERVERS = 2  # the first commands are of servers, which run until they are ended: see test_app
 NAMES = ("data", "fit", "project", "runs", "check", "paper", "bench")
 
 

@@ -27,7 +27,10 @@ def test_fit_writes_what_the_page_would_compute(tmp_path, capsys):
         assert found[name].tobytes() == values.tobytes(), name
     np.testing.assert_array_equal(found["ids"], wine.ids)
     assert RunConfig.from_dict(json.loads(str(found["run"]))["config"]) == config
-    assert "nats per row" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "nats per row" in told
+    doubtful = int((found["membership"] < 0.5).sum())
+    assert f"{doubtful} of 178 rows are doubtful" in told
 
 
 def test_the_file_of_a_fit_is_a_model_file(tmp_path):

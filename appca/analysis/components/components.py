@@ -6,6 +6,9 @@ import numpy as np
 
 from appca.analysis.fitted import DescribedRows, FittedModel
 
+DOUBTFUL = 0.5  # probability of a support below which its row is doubtful
+RARELY = 1e-3  # share of rows; a component that fewer use says little
+
 
 class Extremes(NamedTuple):
     """The rows at the two ends of a component, the most extreme first."""
@@ -59,6 +62,11 @@ def extremes(rows: DescribedRows, k: int, n: int) -> Extremes:
     at_low = min(n, len(order) // 2)
     at_high = min(n, len(order) - at_low)
     return Extremes(order[:at_low], order[::-1][:at_high])
+
+
+def rarely_used(fitted: DescribedRows) -> list[int]:
+    """Return the numbers of the components that under 0.1% of rows use."""
+    return (np.flatnonzero(fitted.active.mean(axis=0) < RARELY) + 1).tolist()
 
 
 def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str, float]]:

@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.base.data_checks import counted_rows, refuse_not_finite
+from appca.models.base.data_checks import counted_rows, refuse_not_finite, warn_of_unused
 from appca.models.base.estimator import MAP, SampledModel
 from appca.models.rows.observations import Observations, Rows, about, centre_of
 from appca.models.rows.spectrum import Principal, principal
@@ -223,6 +223,7 @@ class InBatches(SampledModel):
         origin = np.zeros(len(state.W)) if rows.origin is None else rows.origin
         averages = Averages(np.zeros(len(state.W)), *parts)
         self._sums = FitSums(origin.astype(np.float64), averages, rows.mass)
+        warn_of_unused(averages.used)
 
     def _predicted_sums(self, mass: float) -> FitSums:
         """Return the sums that the fitted model predicts for `mass` rows, at which it stays."""

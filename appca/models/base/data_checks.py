@@ -12,6 +12,7 @@ from appca.models.algebra.gaussian import Array
 from appca.models.rows.observations import Block, Observations
 
 ROUNDING = 1e-13  # variances below this share of the largest are none
+RARELY = 1e-3  # share of rows; a component that fewer use says little
 
 
 def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
@@ -147,6 +148,17 @@ def warn_of_end(reason: str, max_iter: int) -> None:
             "n_components or n_active, or look for repeated rows."
         )
         warnings.warn(msg, ConvergenceWarning, stacklevel=5)
+
+
+def warn_of_unused(share: Array) -> None:
+    """Warn where components are used by fewer than `RARELY` of the rows; share is (K,)."""
+    rare = [str(k + 1) for k in np.flatnonzero(share < RARELY)]
+    if rare:
+        msg = (
+            f"Components that under 0.1% of rows use: {', '.join(rare)} of {len(share)}. "
+            "Lower n_components, or try another random_state."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=5)
 
 
 def warn_of_rank(total: Array, second: Array, mass: float, n_features: int, eps: float) -> None:

@@ -9,6 +9,7 @@ from appca.analysis.components.components import (
     name_of,
     own_name,
     patterns,
+    rarely_used,
 )
 from appca.analysis.components.meaning import goes_with
 from appca.analysis.explore.projection import variance_shares
@@ -39,6 +40,11 @@ def body(dataset: Dataset, shown: Shown) -> None:
     if damage:
         st.warning(markdown(damage))
     fitted = shown.fitted
+    if rare := rarely_used(fitted):
+        st.warning(
+            f"Under 0.1% of rows use {'component' if len(rare) == 1 else 'components'} "
+            f"{', '.join(map(str, rare))}. Lower K, or try another seed."
+        )
     total = len(fitted.components)
     shares = kept(f"shares-{shown.key}", lambda: variance_shares(fitted))
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
+from appca.analysis.components.components import DOUBTFUL
 from appca.analysis.explore.projection import explained_share
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
@@ -22,7 +23,6 @@ from appca.ui.session import fitting, state
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 
-DOUBTFUL = 0.5
 FIXED = "fixed"  # the latent variance is a number of the person's
 
 

@@ -4,12 +4,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from appca.analysis.components.components import common, extremes, name_of, own_name
+from appca.analysis.components.components import (
+    common,
+    extremes,
+    name_of,
+    own_name,
+    rarely_used,
+)
 from tests.fitted_runs import fitted_run
 
 ACTIVE = np.array([[1, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 0]], dtype=bool)
 SCORES = np.where(ACTIVE, [[3, 1, 9], [-2, 9, 1], [0.5, 2, 9], [9, 3, 2], [-7, 9, 9]], 0.0)
 RUN = fitted_run(ACTIVE, scores=SCORES)
+
+
+def test_components_that_hardly_any_row_uses_are_named_by_their_numbers():
+    active = np.zeros((2001, 3), dtype=bool)
+    active[:, 0] = active[:2, 1] = active[:3, 2] = True
+    assert rarely_used(fitted_run(active)) == [2]
 
 
 def test_the_ends_hold_users_only_the_most_extreme_first():

@@ -77,3 +77,16 @@ def test_fits_whose_supports_are_too_many_to_sum_cheaply_start_as_before():
     for model in (auto, ica):
         model.fit(X)
     np.testing.assert_array_equal(auto.components_, ica.components_)
+
+
+@pytest.mark.parametrize("kind", [AdaptivePPCA, AdaptiveFactorAnalysis])
+def test_a_component_that_hardly_any_row_uses_is_warned_of(kind):
+    """One row of 3,000 lies far out along a feature of its own, and gets a component for it."""
+    rng = np.random.default_rng(0)
+    X = 0.1 * rng.standard_normal((3000, 6))
+    X[np.arange(3000), np.arange(3000) % 2] += rng.choice([-5.0, 5.0], 3000)
+    X[0] = [0.0, 0.0, 0.0, 0.0, 0.0, 20.0]
+    init = np.eye(6)[[0, 1, 5]] * 5.0
+    with pytest.warns(UserWarning, match="under 0.1% of rows use: [123] of 3"):
+        model = kind(3, 1, init=init, mean="zero", random_state=0).fit(X)
+    assert (model.inclusion_probabilities(X).mean(axis=0) < 1e-3).sum() == 1
