@@ -36,6 +36,21 @@ def test_version_and_repository_are_the_same_everywhere():
     assert stated == ([address] if address else [])
 
 
+def test_the_oldest_and_the_newest_python_are_the_same_everywhere():
+    named = [
+        re.findall(r"^Programming Language :: Python :: (3\.\d+)$", one)
+        for one in PROJECT["project"]["classifiers"]
+    ]
+    (oldest,), *_, (newest,) = named
+    assert PROJECT["project"]["requires-python"] == f">={oldest}"
+    for page in ("README.md", "docs/get_started.md"):
+        assert f"Python {oldest} or newer" in (ROOT / page).read_text(), page
+    assert f"python >={oldest}" in (ROOT / "recipe" / "recipe.yaml").read_text()
+    assert PROJECT["tool"]["mypy"].get("python_version", oldest) == oldest
+    images = re.findall(r"^FROM python:(\S+)-slim", (ROOT / "Containerfile").read_text(), re.M)
+    assert set(images) == {newest}
+
+
 def test_the_conda_recipe_asks_for_what_the_wheel_asks_for():
     recipe = (ROOT / "recipe" / "recipe.yaml").read_text()
     run = recipe.split("  run:\n")[1].split("\n\n")[0]
