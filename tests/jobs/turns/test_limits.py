@@ -75,6 +75,22 @@ def test_the_work_of_closed_windows_holds_no_place_in_the_queue(tmp_path):
         jobs.close()
 
 
+def test_the_queue_remembers_whose_turn_it_was(tmp_path):
+    jobs = Jobs(tmp_path, workers=1, command=FAKE)
+    try:
+        first, second = (
+            jobs.submit("wait", gated(tmp_path, name), owner="window ann")
+            for name in ("a", "never")
+        )
+        runs(jobs, first)
+        other = jobs.submit("wait", gated(tmp_path, "b"), owner="window bob")
+        (tmp_path / "a").touch()
+        runs(jobs, other)
+        assert jobs.status(second).state == "queued", "older, but of the one served last"
+    finally:
+        jobs.close()
+
+
 def test_a_short_fit_does_not_wait_behind_six_long_jobs(tmp_path, monkeypatch):
     config = RunConfig("d" * 64, {}, "PPCA", {}).to_dict()
     monkeypatch.setattr(
