@@ -286,7 +286,13 @@ def test_keep_stops_the_fit_after_the_pass_was_reported(context):
         ("PPCA", {"n_components": 2}, "fit"),
         (
             "aFA",
-            {"inference": "gibbs", "burn_in": 3, "n_draws": 3, "chain_starts": "init"},
+            {
+                "inference": "gibbs",
+                "init": "ica",
+                "burn_in": 3,
+                "n_draws": 3,
+                "chain_starts": "init",
+            },
             "chain 1 of 2: fit",
         ),
     ],

@@ -144,7 +144,7 @@ def test_missing_cells_cost_time_and_many_sets_a_compiler(wine):
     assert not waits_for_compiler(wine, config)
     summed = config_of(wine, n_components=12, n_active=6)
     assert estimate_seconds(1080, 77, summed, incomplete=1080) < SHORT_SECONDS, "no long job"
-    many = config_of(wine, n_components=13, n_active=6)
+    many = config_of(wine, n_components=16, n_active=6)
     assert waits_for_compiler(wine, many)
     assert not waits_for_compiler(load("wine"), many)
 

@@ -74,7 +74,7 @@ def test_the_way_from_one_model_to_another_keeps_what_both_understand(wine):
     app.selectbox(key="set-init").select("quartimax").run()
     app = choose(app, "aFA")
     assert number(app, "k").value == 6
-    assert app.selectbox(key="set-init").value == "ica"
+    assert app.selectbox(key="set-init").value == "auto"
     app.selectbox(key="set-inference").select("gibbs").run()
     app.number_input(key="set-n_draws").set_value(77).run()
     app.selectbox(key="set-model").select("aPPCA").run()

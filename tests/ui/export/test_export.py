@@ -175,8 +175,12 @@ def test_work_of_ten_steps_opens_elsewhere_with_the_same_canvas_and_files(
 
 
 def canvas_of(told: dict) -> dict:
-    """What the page tells its canvas: names of buffers are made of what is in them."""
+    """What the page tells its canvas: names of buffers are made of what is in them.
+
+    What is new is said of the picture before, which is another one on another machine.
+    """
     data = told["canvas"]
+    data["options"].pop("came", None)
     shown = {name: data["scene"][name] for name in ("meta", "buffers", "sheets", "components")}
     return {"scene": shown, **{name: data[name] for name in ("options", "selected", "height")}}
 
