@@ -43,7 +43,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     if rare := rarely_used(fitted):
         st.warning(
             f"Under 0.1% of rows use {'component' if len(rare) == 1 else 'components'} "
-            f"{', '.join(map(str, rare))}. Lower K, or try another seed."
+            f"{', '.join(map(str, rare))}. Lower K, or try another start."
         )
     total = len(fitted.components)
     shares = kept(f"shares-{shown.key}", lambda: variance_shares(fitted))
