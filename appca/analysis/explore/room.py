@@ -143,7 +143,8 @@ def _level(
 def room_compiled() -> bool:
     """Whether this process has the compiled code at hand."""
     kernels = sys.modules.get("appca.analysis.explore.room_kernels")
-    return kernels is not None and bool(kernels.fill_levels.signatures)
+    fill_levels = getattr(kernels, "fill_levels", None)  # another thread may be importing it
+    return fill_levels is not None and bool(fill_levels.signatures)
 
 
 def compile_ahead() -> None:

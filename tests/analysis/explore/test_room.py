@@ -1,10 +1,20 @@
 """Room order against a plain quadratic reference, and rows spread over the file."""
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 
 from appca.analysis.explore import room
-from appca.analysis.explore.room import SPACING, STEPS, TRIED, room_orders, spread_order
+from appca.analysis.explore.room import (
+    SPACING,
+    STEPS,
+    TRIED,
+    room_compiled,
+    room_orders,
+    spread_order,
+)
 
 
 @pytest.fixture(autouse=True, params=["compiled", "plain"])
@@ -86,3 +96,9 @@ def test_the_first_rows_lie_evenly_over_the_file(n):
         if first < n:  # steps of the golden section leave no gap of more than 1 + 1/0.618 shares
             gaps = np.diff(np.append(np.sort(order[:first]).astype(int), n))
             assert gaps.max() <= 2.7 * n / first
+
+
+def test_a_module_that_another_thread_is_importing_counts_as_not_compiled(monkeypatch):
+    name = "appca.analysis.explore.room_kernels"
+    monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    assert not room_compiled()
