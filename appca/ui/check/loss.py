@@ -65,9 +65,12 @@ def said(lines: dict[str, Line]) -> tuple[str, str]:
         size = counted(other["size"], "component")
         word = "more" if change > 0 else "less"
         parts.append(f"{percent(abs(change))} {word} error than PCA with {size}")
-    values = [fixed(one["log_likelihood"], 1) for one in (own, *others) if one["log_likelihood"]]
-    against = f", against {' and '.join(values[1:])}" if values[1:] else ""
-    text = f"Held-out log-likelihood: {values[0]} nats a row{against}." if values else ""
+    text, density = "", own["log_likelihood"]
+    if density is not None:
+        rivals = [other["log_likelihood"] for other in others]
+        values = [fixed(value, 1) for value in rivals if value is not None]
+        against = f", against {' and '.join(values)}" if values else ""
+        text = f"Held-out log-likelihood: {fixed(density, 1)} nats a row{against}."
     return (", ".join(parts) or "The error and log-likelihood of rows held out"), text
 
 

@@ -16,7 +16,7 @@ from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.store import Run, RunStore
-from appca.ui.check import quality_table
+from appca.ui.check import loss, quality_table
 from appca.ui.session import selection, services
 from tests.ui.conftest import address, healthy, html
 from tests.ui.session.test_background import ScriptedJobs
@@ -207,3 +207,11 @@ def test_the_table_has_errors_beside_sampled_measures_and_no_empty_columns():
     assert np.isnan(table["Neighbours kept"]["<sparse>"])
     assert "Absolute error" not in table, "a measure that no method has is no column"
     assert set(quality_table.looks(comparison())) >= set(table) - {"Numbers per row", "Note"}
+
+
+def test_a_likelihood_is_never_said_of_another_method():
+    line = {"mse": 1.0, "size": 2, "used": 2}
+    lines = {"own": line | {"log_likelihood": None}, "ppca_k": line | {"log_likelihood": 3.0}}
+    assert loss.said(lines)[1] == ""
+    lines["own"]["log_likelihood"] = 0.0
+    assert loss.said(lines)[1] == "Held-out log-likelihood: 0.0 nats a row, against 3.0."
