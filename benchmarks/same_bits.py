@@ -10,13 +10,30 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-QUERIES = ("transform", "score_samples", "inclusion_probabilities", "allocate")
+QUERIES: dict[str, Callable[[Any, np.ndarray], Any]] = {
+    "transform": lambda model, x: model.transform(x),
+    "transform, all": lambda model, x: model.transform(x, "all"),
+    "transform, map": lambda model, x: model.transform(x, "map"),
+    "score_samples": lambda model, x: model.score_samples(x),
+    "inclusion_probabilities": lambda model, x: model.inclusion_probabilities(x),
+    "allocate": lambda model, x: model.allocate(x),
+    "allocate, all": lambda model, x: model.allocate(x, "all"),
+    "allocation_probability": lambda model, x: model.allocation_probability(x),
+    "inverse_transform": lambda model, x: model.inverse_transform(model.transform(x)),
+    "sample": lambda model, _x: model.sample(20, 0),
+    "score_bands": lambda model, x: model.score_bands(x[:10]),
+    "component_bands": lambda model, _x: model.component_bands(),
+    "predict": lambda model, x: model.predict(x),
+    "size_probabilities": lambda model, x: model.size_probabilities(x),
+    "row_scales": lambda model, x: model.row_scales(x),
+}
 SHORT = {"burn_in": 20, "n_draws": 20, "n_chains": 2}
 
 
@@ -70,9 +87,15 @@ FITS: dict[str, Callable[[], Any]] = {
     "aPPCA, L = K": _plain("AdaptivePPCA", 5, 5),
     "aPPCA, float32": _plain("AdaptivePPCA", 5, 2, x=lambda: _digits().astype(np.float32)),
     "aPPCA, weights": _weighted,
+    "aPPCA, whitened": _plain("AdaptivePPCA", 5, 2, whiten=True),
+    "aPPCA, noise of each feature": _plain("AdaptivePPCA", 5, 2, noise="feature", max_iter=50),
+    "aPPCA, row scales": _plain("AdaptivePPCA", 5, 2, row_scale="learned", max_iter=50),
+    "aPPCA, learned sizes": _plain("AdaptivePPCA", 5, "learned", max_iter=50),
     "aPPCA, blocks": _streamed,
     "PPCA": _plain("PPCA", 5),
+    "PPCA, gaps": _plain("PPCA", 4, x=_with_gaps),
     "aFA": _plain("AdaptiveFactorAnalysis", 5, 2, max_iter=50),
+    "aFA, best supports": _plain("AdaptiveFactorAnalysis", 8, 3, allocation="best", max_iter=20),
     "aFA, Gibbs": _plain("AdaptiveFactorAnalysis", 4, 2, inference="gibbs", **SHORT),
     "FSFA": _plain("FiniteSparseFA", 5, **SHORT),
     "isFA": _plain("InfiniteSparseFA", **SHORT),
@@ -84,12 +107,24 @@ def answers(name: str) -> dict[str, np.ndarray]:
     """Return the fitted arrays and the answers of the queries of a fit, by name."""
     model = FITS[name]()
     result = {k: v for k, v in vars(model).items() if k.endswith("_") and not k.startswith("_")}
-    for query in QUERIES:
-        if hasattr(model, query):
-            result[f"{query}()"] = getattr(model, query)(_digits(50))
+    result |= {f"stored {k}": v for k, v in model.fitted_arrays().items()}
+    for kind, rows in {"": _digits(50), "gaps ": _with_gaps()[:50]}.items():
+        result |= _asked(model, rows, kind)
     plain = (np.ndarray, np.generic, float, int)
     arrays = {k: np.asarray(v) for k, v in result.items() if isinstance(v, plain)}
     return {k: v for k, v in arrays.items() if v.dtype.kind in "biuf"}
+
+
+def _asked(model: Any, rows: np.ndarray, kind: str) -> dict[str, Any]:
+    """Return what a model answers about rows; queries that it has not are left out."""
+    result = {}
+    for query, ask in QUERIES.items():
+        with suppress(AttributeError, ValueError):  # not for this model, or not for gaps
+            result[f"{kind}{query}()"] = ask(model, rows)
+    with suppress(ValueError):
+        described = model.describe(rows)._asdict()
+        result |= {f"{kind}describe().{k}": v for k, v in described.items()}
+    return result
 
 
 def _in_tree(tree: Path, name: str, file: Path) -> None:

@@ -20,9 +20,9 @@ MODEL_FOLDERS = (
     "rows",
     "sampling",
     "supports",
+    "base",
     "orthonormal",
     "factors",
-    "base",
     "variants",
     "incomplete",
 )
@@ -140,14 +140,11 @@ def unexplained(sources: Sources) -> list[str]:
 
 
 def circles(sources: Sources) -> list[str]:
-    """Modules that import one another while they are imported."""
+    """Modules that import one another, inside functions or for types only included."""
     modules = {module_of(path) for path in sources}
     graph = {
         module_of(path): {
-            target
-            for one in imports(ast.parse(text))
-            if not one.late
-            for target in _targets(one, modules)
+            target for one in imports(ast.parse(text)) for target in _targets(one, modules)
         }
         for path, text in sources.items()
     }

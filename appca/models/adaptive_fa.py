@@ -20,7 +20,6 @@ from appca.models.base.data_checks import (
     warn_of_end,
 )
 from appca.models.base.estimator import generator
-from appca.models.base.factor_queries import FactorModel
 from appca.models.base.parameters import (
     ARRAY,
     CHAIN_STARTS,
@@ -56,6 +55,7 @@ from appca.models.factors.factor_fit import (
     turned_start,
 )
 from appca.models.factors.factor_gibbs import CachedGibbsState, FactorPrior
+from appca.models.factors.factor_queries import FactorModel
 from appca.models.orthonormal.em import NOISE_FLOOR, floor_of
 from appca.models.rows.independent_components import NAMED
 from appca.models.rows.observations import Rows, about, centre_of, distinct

@@ -24,7 +24,7 @@ from appca.models.algebra.stiefel import upright
 from appca.models.base.data_checks import refuse_not_finite, row_weights, warn_of_rank
 from appca.models.base.parameters import Rule, refuse
 from appca.models.base.saved import Saved
-from appca.models.orthonormal.em import SubspaceState
+from appca.models.base.state import ModelState
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations, Rows, over_blocks
 from appca.models.rows.spectrum import Coordinates
@@ -161,7 +161,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
     def _publish(
         self,
         rows: Observations,
-        state: SubspaceState,
+        state: ModelState,
         n_active: int,
         second: Array,
         held: Coordinates | None = None,
@@ -184,7 +184,7 @@ class SubspaceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Saved):  
         return order
 
     def _publish_state(
-        self, rows: Observations, state: SubspaceState, second: Array, *, same_order: bool = False
+        self, rows: Observations, state: ModelState, second: Array, *, same_order: bool = False
     ) -> Array:
         """Set what needs no rows but their origin; give the order of components.
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from appca.models.algebra import aligned, gaussian
 from appca.models.algebra.gaussian import Array
-from appca.models.orthonormal import em
-from appca.models.rows.observations import Block, about, centre_of
+from appca.models.base.state import ModelState
+from appca.models.rows.observations import Block
 
 TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # of rows between the two products
 # Rows between the two products of a BLAS. It takes half the time for K sums over 1,024 rows in 64
@@ -24,25 +24,25 @@ MOST_KEPT_BYTES = 2**20  # of projections that a thread keeps the memory of, wit
 
 def expect(
     block: Block,
-    state: em.SubspaceState,
-    settings: em.EMSettings,
+    state: ModelState,
+    n_active: int,
     beta: float,
     means: Array | None = None,
 ) -> tuple[float, Array, Array, Array, Array]:
-    """Return what `em.SubspaceStatistics` holds, by soft assignment; write means of the block."""
+    """Return what `SubspaceStatistics` holds, by soft assignment; write means of the block."""
     from appca.models.algebra.product_kernels import suits
 
     by = _tiled if suits(block.X.dtype, *state.W.shape) else _by_blas
     X = np.ascontiguousarray(block.X).view() if by is _tiled else block.X.view()
     X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
     means = None if means is None else means[block.part]
-    value, A, totals = by(X, state.W, constants(block, state, beta), settings.n_active, means)
+    value, A, totals = by(X, state.W, constants(block, state, beta), n_active, means)
     if block.origin is not None:
         A -= np.outer(block.origin, totals[0])
     return value, A, *totals
 
 
-def constants(block: Block, state: em.SubspaceState, beta: float) -> Array:
+def constants(block: Block, state: ModelState, beta: float) -> Array:
     """Return the numbers (5, K) of `expectation_kernels.weigh`."""
     q = np.empty((5, len(state.latent)))
     q[0] = state.shift if block.origin is None else state.shift - block.origin @ state.W
@@ -173,19 +173,3 @@ def _by_blas(
         A += P[:, : len(rows)].astype(X.dtype) @ rows
     value, totals = lanes.summed()
     return value, A.T, totals
-
-
-def compile_ahead() -> None:
-    """Compile the E steps for both precisions, once a machine, so that no fit waits for it."""
-    many = em.MANY_SWAPS
-    # In few coordinates, over wide rows, and with many swaps.
-    for K, L, d in [(4, 2, 8), (4, 2, 256), (2 * many, many, 2 * many)]:
-        for dtype in (np.float64, np.float32):
-            rows = about(np.eye(d, dtype=dtype), centre_of(np.eye(d, dtype=dtype)))
-            settings = em.EMSettings(K, L, "shared", True, False, _same, 1e-8, compiled=True)
-            state = em.SubspaceState(np.eye(d, K), np.zeros(K), np.ones(K), 1.0)
-            em.expect(state, rows, settings)
-
-
-def _same(A: Array, _W: Array) -> Array:
-    return A

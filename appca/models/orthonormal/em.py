@@ -18,7 +18,7 @@ import numpy as np
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.polynomials import poisson_binomial, subsets
-from appca.models.rows.observations import Block, Observations
+from appca.models.rows.observations import Block, Observations, about, centre_of
 
 NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding, not noise
 
@@ -161,7 +161,8 @@ def _expect_compiled(
     """Do the same by compiled code, while rows are in cache."""
     from appca.models.orthonormal import compiled_expectation
 
-    return SubspaceStatistics(*compiled_expectation.expect(block, state, settings, beta, means))
+    n_active = settings.n_active
+    return SubspaceStatistics(*compiled_expectation.expect(block, state, n_active, beta, means))
 
 
 class Size(Protocol):
@@ -268,3 +269,19 @@ def _stepped(
     if not math.isfinite(sums.log_likelihood):
         return -math.inf, state
     return sums.log_likelihood, maximise(sums, state, rows, settings)
+
+
+def compile_ahead() -> None:
+    """Compile the E steps for both precisions, once a machine, so that no fit waits for it."""
+    many = MANY_SWAPS
+    # In few coordinates, over wide rows, and with many swaps.
+    for K, L, d in [(4, 2, 8), (4, 2, 256), (2 * many, many, 2 * many)]:
+        for dtype in (np.float64, np.float32):
+            rows = about(np.eye(d, dtype=dtype), centre_of(np.eye(d, dtype=dtype)))
+            settings = EMSettings(K, L, "shared", True, False, _same, 1e-8, compiled=True)
+            state = SubspaceState(np.eye(d, K), np.zeros(K), np.ones(K), 1.0)
+            expect(state, rows, settings)
+
+
+def _same(A: Array, _W: Array) -> Array:
+    return A

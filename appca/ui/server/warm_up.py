@@ -35,7 +35,7 @@ PAGES = {
 }
 COMPILED = (  # what pictures of many rows need, then what fits need
     "appca.analysis.explore.room",
-    "appca.models.orthonormal.compiled_expectation",
+    "appca.models.orthonormal.em",
     "appca.models.incomplete.missing_supports",
 )
 OPENS = "APPCA_OPENS"  # set where the digest of the data that will be asked for comes by a pipe

@@ -5,7 +5,7 @@ import pytest
 
 from appca import AdaptivePPCA
 from appca.models.algebra import stiefel
-from appca.models.orthonormal import compiled_expectation, em
+from appca.models.orthonormal import em
 from appca.models.orthonormal.em import EMSettings, SubspaceState, expect, floor_of
 from appca.models.rows.observations import about, centre_of
 
@@ -80,7 +80,7 @@ def test_what_is_compiled_ahead_is_what_fits_call(monkeypatch):
     from appca.models.orthonormal import expectation_kernels
     from appca.models.polynomials import poisson_binomial_kernels
 
-    compiled_expectation.compile_ahead()
+    em.compile_ahead()
     own = expectation_kernels.weigh, expectation_kernels.share
     points = poisson_binomial_kernels.tilted, poisson_binomial_kernels.inclusion
     kernels = project, add_outer, *own, *points
