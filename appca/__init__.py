@@ -4,15 +4,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from appca.canvas.file import save_html
+    from appca.canvas.notebook.figures import plot_components, plot_map, plot_subspaces
+    from appca.canvas.notebook.widget import explore
     from appca.models.adaptive_fa import AdaptiveFactorAnalysis
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.finite_sparse_fa import FiniteSparseFA
     from appca.models.infinite_sparse_fa import InfiniteSparseFA
     from appca.models.nonparametric_ppca import NonparametricPPCA
     from appca.models.ppca import PPCA
-    from appca.notebook.figures import plot_components, plot_map, plot_subspaces
-    from appca.notebook.page import save_html
-    from appca.notebook.widget import explore
     from appca.runs.model_file import load_model
 
 __all__ = [
@@ -38,11 +38,11 @@ _HOMES = {
     "InfiniteSparseFA": "appca.models.infinite_sparse_fa",
     "NonparametricPPCA": "appca.models.nonparametric_ppca",
     "PPCA": "appca.models.ppca",
-    "explore": "appca.notebook.widget",
-    "plot_components": "appca.notebook.figures",
-    "plot_map": "appca.notebook.figures",
-    "plot_subspaces": "appca.notebook.figures",
-    "save_html": "appca.notebook.page",
+    "explore": "appca.canvas.notebook.widget",
+    "plot_components": "appca.canvas.notebook.figures",
+    "plot_map": "appca.canvas.notebook.figures",
+    "plot_subspaces": "appca.canvas.notebook.figures",
+    "save_html": "appca.canvas.file",
     "load_model": "appca.runs.model_file",
 }
 

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from appca.plots.explore.scene import layouts
-from appca.plots.explore.scene.axes import of_components
-from appca.plots.explore.scene.scene import Scene
-from appca.plots.explore.scene.usage import usage_of
-from appca.ui.explorer.parcels import Parcels, publish
+from appca.canvas.parcels import Parcels, publish
+from appca.canvas.scene import layouts
+from appca.canvas.scene.axes import of_components
+from appca.canvas.scene.scene import Scene
+from appca.canvas.scene.usage import usage_of
 from benchmarks import app_readings, canvas_browser, results
 from benchmarks.browser import FLAGS, served
 from benchmarks.scenes import planted, scene_from, write

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from appca.ui.explorer.bundle import closed_bundle
+from appca.canvas.bundle import closed_bundle
 from benchmarks import results
 from benchmarks.browser import ROOT
 
 FLAGS = ["--enable-precise-memory-info", "--js-flags=--expose-gc"]
 PANELS = 12  # of plotly.js: as many as the old explorer showed at a time
 PAGE = "tests/browser/canvas.html"
-SCRIPT = "/appca/ui/explorer/canvas/mount.js"
+SCRIPT = "/appca/canvas/js/mount.js"
 STARTED_MS = 2000  # until a browser or a window that was opened has loaded its own pages
 WINDOWS = 3
 HANDS = ROOT / "benchmarks" / "canvas.js"

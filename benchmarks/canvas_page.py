@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from appca.plots.explore.scene.texts import RowText
-from appca.ui.explorer import serving
-from appca.ui.explorer.scenes import PageScene
+from appca.canvas.scene.texts import RowText
+from appca.ui.canvas import serving
+from appca.ui.canvas.scenes import PageScene
 from appca.ui.server import late_routes
 from benchmarks.scenes import planted, scene_from
 

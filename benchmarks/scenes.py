@@ -17,9 +17,9 @@ import numpy as np
 
 from appca.analysis.explore.projection import principal_scores
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
+from appca.canvas.scene.scene import Map, Scene, scene_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, suggest
-from appca.plots.explore.scene.scene import Map, Scene, scene_of
 from appca.plots.palette import Colour, colour_by
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run

@@ -36,7 +36,7 @@ SHARED_UI = (
     "server",
     "parts",
     "cards",
-    "explorer",
+    "canvas",
 )  # rooms of appca/ui for several pages
 # what a feature is called everywhere, and the page it belongs to
 FEATURES = {

@@ -200,8 +200,8 @@ def _say_outcome(result: FitResult, before: Preprocessing) -> dict[str, Any]:
 def _write_page(path: Path | None, dataset: Dataset, result: FitResult) -> str | None:
     if path is None:
         return None
-    from appca.notebook.given import GivenRows
-    from appca.notebook.page import write_page
+    from appca.canvas.file import write_page
+    from appca.canvas.from_model import GivenRows
 
     write_page(path, GivenRows(dataset, None), result.fitted, {}, dataset.name)
     say(f"wrote {path}, {path.stat().st_size} bytes")

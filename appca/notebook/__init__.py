@@ -1,1 +1,1 @@
-"""What a notebook shows of a fitted model: the canvas as a widget, and figures that stand alone."""
+"""Earlier places of `appca.explore` and its kin, for notebooks that import them from here."""

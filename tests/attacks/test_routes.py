@@ -13,9 +13,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 
-from appca.ui.explorer.bundle import closed_bundle
-from appca.ui.explorer.parcels import Parcels
-from appca.ui.explorer.routes import (
+from appca.canvas.bundle import closed_bundle
+from appca.canvas.parcels import Parcels
+from appca.ui.canvas.routes import (
     HOST,
     MOST_ROWS,
     SCRIPT,

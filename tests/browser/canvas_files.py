@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from appca.canvas.scene.scene import Map, scene_of
 from appca.data.dataset import Dataset
-from appca.plots.explore.scene.scene import Map, scene_of
 from appca.plots.palette import Colour
 from benchmarks.scenes import write
 from tests.fitted_runs import fitted_run

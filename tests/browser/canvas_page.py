@@ -4,10 +4,10 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.explore.projection import principal_scores
-from appca.plots.explore.scene.scene import Map
-from appca.plots.explore.scene.shown import lines_of, scene_shown
-from appca.ui.explorer import canvas
-from appca.ui.explorer.scenes import PageScene
+from appca.canvas.scene.scene import Map
+from appca.canvas.scene.shown import lines_of, scene_shown
+from appca.ui.canvas import canvas
+from appca.ui.canvas.scenes import PageScene
 from appca.ui.server import late_routes
 from appca.ui.session import selection
 from benchmarks.scenes import planted

@@ -12,11 +12,11 @@ from appca.analysis.export.components import Patterns, component_npz
 from appca.analysis.export.parquet import explorer_parquet, own_axes
 from appca.analysis.export.projections import Columns, csv_bytes, projection_table
 from appca.analysis.groups.selections import SavedSelection, SelectionStore
+from appca.canvas.scene.scene import Map
+from appca.canvas.scene.shown import plane, scene_shown
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.plots.explore.scene.scene import Map
-from appca.plots.explore.scene.shown import plane, scene_shown
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.model_file import model_bytes, read_model

@@ -8,7 +8,7 @@ import numpy as np
 from appca.plots.components.components import component_image, diverging, montage, ranked_loadings
 
 if TYPE_CHECKING:
-    from appca.plots.explore.standing import StillFigure
+    from appca.plots.still import StillFigure
 
 COLUMNS = 6  # images on a line
 SIDE, BAR_COLUMNS, BARS = (1.5, 1.95), 3, 10  # inches; most features of a component
@@ -29,7 +29,7 @@ def component_figure(
     `patterns` (K, D) are in units of the data, or of the scaled features; a line break in a title
     parts two lines. `image_shape` is that of the rows where they are images.
     """
-    from appca.plots.explore.standing import StillFigure, styled
+    from appca.plots.still import StillFigure, styled
 
     pictured = image_shape is not None
     columns = min(COLUMNS if pictured else BAR_COLUMNS, len(patterns))

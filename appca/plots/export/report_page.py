@@ -13,7 +13,7 @@ import numpy as np
 from appca.plots.components.components import data_uri
 
 if TYPE_CHECKING:
-    from appca.plots.explore.standing import StillFigure
+    from appca.plots.still import StillFigure
 
 
 def framed(title: str, body: str, script: str = "") -> str:
@@ -72,7 +72,7 @@ def image(picture: np.ndarray, caption: str, side: int = 96) -> str:
 
 def drawn(figure: "StillFigure", caption: str) -> str:
     """Return a figure as a picture."""
-    from appca.plots.explore.standing import file_of
+    from appca.plots.still import file_of
 
     content = base64.b64encode(file_of(figure, "png")).decode()
     width = round(96 * figure.get_figwidth())

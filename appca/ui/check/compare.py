@@ -10,9 +10,9 @@ from appca.data.dataset import Dataset
 from appca.data.numbers import fixed, percent
 from appca.storage.errors import InputError
 from appca.storage.wording import counted
+from appca.ui.canvas import canvas
+from appca.ui.canvas.scenes import scene_of
 from appca.ui.check import compare_choice, loss
-from appca.ui.explorer import canvas
-from appca.ui.explorer.scenes import scene_of
 from appca.ui.parts import controls
 from appca.ui.parts.answers import numbers
 from appca.ui.parts.selection_tools import select_button

@@ -7,13 +7,13 @@ import streamlit as st
 
 from appca.analysis.data.new_data import NewRowsVerdict
 from appca.analysis.fitted import DescribedRows, FittedRun
+from appca.canvas.scene.scene import Scene
+from appca.canvas.scene.shown import lines_of, scene_shown
 from appca.data.dataset import Dataset
-from appca.plots.explore.scene.scene import Scene
-from appca.plots.explore.scene.shown import lines_of, scene_shown
 from appca.plots.palette import Colour
 from appca.storage.wording import counted
-from appca.ui.explorer import canvas
-from appca.ui.explorer.scenes import PageScene
+from appca.ui.canvas import canvas
+from appca.ui.canvas.scenes import PageScene
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS

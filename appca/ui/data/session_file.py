@@ -7,16 +7,16 @@ from typing import Any
 
 import streamlit as st
 
+from appca.canvas.scene.colours import colour_choices
 from appca.data.dataset import Dataset
 from appca.data.numbers import size
-from appca.plots.explore.scene.colours import colour_choices
 from appca.runs.configuration import RunConfig
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack_apart
 from appca.storage.wording import counted
+from appca.ui.canvas import canvas
 from appca.ui.data.files import dropping
 from appca.ui.explore import bar, umap
-from appca.ui.explorer import canvas
 from appca.ui.parts import controls
 from appca.ui.parts.downloads import save_button, stem_of
 from appca.ui.session import selection, services, state

@@ -9,9 +9,9 @@ import streamlit as st
 from appca.analysis.explore.umap import Embedding
 from appca.data.dataset import Dataset
 from appca.runs.configuration import RunConfig
+from appca.ui.canvas import canvas
+from appca.ui.canvas.scenes import PageScene, scene_of
 from appca.ui.explore import bar, drawer, sizes, umap
-from appca.ui.explorer import canvas
-from appca.ui.explorer.scenes import PageScene, scene_of
 from appca.ui.frame import status
 from appca.ui.parts import progress
 from appca.ui.parts.preview_note import preview_note

@@ -5,9 +5,9 @@ import streamlit as st
 
 from appca.analysis.groups.group import GroupComparison, compare
 from appca.analysis.groups.group_words import sentence
+from appca.canvas.scene.colours import colour_of
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
-from appca.plots.explore.scene.colours import colour_of
 from appca.plots.explore.sprites import sample
 from appca.plots.palette import Colour, colour_by, levels
 from appca.storage.errors import InputError

@@ -12,8 +12,8 @@ from appca.analysis.export.projections import Columns, projection_table
 from appca.data.dataset import Dataset
 from appca.plots.components.components import png
 from appca.storage.wording import counted
+from appca.ui.canvas.scenes import scene_of
 from appca.ui.explore import umap
-from appca.ui.explorer.scenes import scene_of
 from appca.ui.export.button import picture_button
 from appca.ui.export.export_material import coordinates, recipe
 from appca.ui.parts import controls

@@ -107,7 +107,7 @@ def session_report(dataset: Dataset, shown: Shown, rows: np.ndarray | None, colo
 
 
 def _file(one: StandingFigure, kind: str) -> bytes:
-    from appca.plots.explore.standing import file_of
+    from appca.plots.still import file_of
 
     return file_of(one.make(), kind)
 

@@ -8,16 +8,16 @@ import numpy as np
 
 from appca.analysis.components.components import patterns
 from appca.analysis.explore.projection import variance_shares
+from appca.canvas.scene.scene import Map, Scene
+from appca.canvas.scene.shown import scene_shown
 from appca.data.dataset import Dataset
 from appca.data.numbers import percent
 from appca.plots.components.component_figure import component_figure
-from appca.plots.explore.scene.scene import Map, Scene
-from appca.plots.explore.scene.shown import scene_shown
 from appca.ui.parts.component_list import title_of
 from appca.ui.session.fitting import Shown
 
 if TYPE_CHECKING:
-    from appca.plots.explore.standing import StillFigure
+    from appca.plots.still import StillFigure
 
 MAP = "umap"
 
@@ -60,7 +60,7 @@ def _scene(material: Material) -> Scene:
 
 
 def _drawn(material: Material, scene: Scene, layout: str = "") -> "StillFigure":
-    from appca.plots.explore.standing import draw
+    from appca.canvas.figure import draw
 
     layout = layout or scene.meta["first"]
     return draw(scene, layout, material.colour, selected=material.selected)

@@ -10,14 +10,14 @@ from appca.analysis.explore.subspaces import opens_in_pair_view, pairs, ranked, 
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import similar
 from appca.analysis.groups.similar import Mixture, SimilarRows
+from appca.canvas.scene.colours import colour_choices
 from appca.data.dataset import Dataset
 from appca.data.numbers import minus
-from appca.plots.explore.scene.colours import colour_choices
 from appca.plots.palette import MISSING
 from appca.storage.wording import counted, shortened
+from appca.ui.canvas import canvas
+from appca.ui.canvas.scenes import scene_of
 from appca.ui.cards import acts, pictures
-from appca.ui.explorer import canvas
-from appca.ui.explorer.scenes import scene_of
 from appca.ui.parts import class_choice
 from appca.ui.parts.class_choice import Classes
 from appca.ui.parts.text import markdown, table, table_line, tag, words

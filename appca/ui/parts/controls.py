@@ -6,8 +6,8 @@ from typing import Any
 import streamlit as st
 
 from appca.analysis.groups.row_query import feature_name
+from appca.canvas.scene.colours import colour_choices
 from appca.data.dataset import Dataset
-from appca.plots.explore.scene.colours import colour_choices
 from appca.storage.wording import capital
 
 FEATURE = "feature"  # the choice of colours that needs another choice, of the feature

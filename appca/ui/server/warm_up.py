@@ -34,7 +34,7 @@ PAGES = {
     "export": ("export", "export_files"),
 }
 COMPILED = (  # what pictures of many rows need, then what fits need
-    "appca.analysis.explore.room",
+    "appca.canvas.scene.room",
     "appca.models.orthonormal.em",
     "appca.models.incomplete.missing_supports",
 )
@@ -117,8 +117,8 @@ def _look_at(digest: str) -> None:
 
     services.datasets().take_as_sound(digest)
     dataset = services.dataset(digest)  # is read while all else is loaded
-    from appca.analysis.explore import room
-    from appca.ui.explorer import scenes
+    from appca.canvas.scene import room
+    from appca.ui.canvas import scenes
     from appca.ui.session import fitting, state
 
     with ThreadPoolExecutor(1) as beside:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from appca.canvas.scene import shown
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.plots.explore.scene import shown
 from appca.plots.palette import Colour
 from appca.runs.home import home
 from appca.ui.parts import controls

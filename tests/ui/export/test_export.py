@@ -13,16 +13,16 @@ import pytest
 from appca import load_model
 from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.analysis.groups.selections import SelectionStore
+from appca.canvas.scene import colours
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.plots.explore.scene import colours
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
-from appca.ui.explorer import canvas
+from appca.ui.canvas import canvas
 from appca.ui.export.run_figures import Material, figures
 from appca.ui.export.session_report import report
 from appca.ui.parts import downloads

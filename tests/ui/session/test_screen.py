@@ -3,7 +3,7 @@
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, directions
 from appca.runs.store import RunStore
-from appca.ui.explorer import canvas
+from appca.ui.canvas import canvas
 from tests.ui.conftest import address, go, healthy, slider
 
 

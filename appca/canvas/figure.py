@@ -1,0 +1,320 @@
+"""Figures that stand alone, drawn by matplotlib from the same scene as the canvas.
+
+Panels have the places, scales and images that the canvas gives them; a figure shows at most
+`MOST_PANELS` subspaces of a grid, the fullest.
+"""
+
+import io
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, Normalize, to_rgba_array
+from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
+from matplotlib.lines import Line2D
+from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+from PIL import Image
+
+from appca.canvas.scene.axes import jitter
+from appca.canvas.scene.scene import Scene
+from appca.data.numbers import number
+from appca.plots.still import THEMES, StillFigure, styled
+from appca.storage.wording import shortened
+
+MARGIN, GAP, HEAD, SIDEBAR = 0.2, 0.1, 0.28, 1.7  # inches; HEAD above a panel for its name
+WIDE, COLUMNS, MOST_PANELS = 10.5, 6, 30
+STRIP = (8.0, 0.9)
+MAP_SIDE = 6.5
+LETTERS_AN_INCH = 14.0  # of a title
+TILE, ROOM = 0.19, 1.5  # inches of an image on a panel; its distance to others in its own sides
+LARGEST = 12_000  # points beyond which they are pixels in an SVG, too
+
+
+class _Drawing(NamedTuple):
+    scene: Scene
+    colours: np.ndarray  # (N, 4) of each row
+    theme: dict[str, str]
+    selected: np.ndarray | None
+    side: tuple[float, float]  # inches: width and height of all panels
+
+    def scores(self, rows: np.ndarray, component: int) -> np.ndarray:
+        """Return the scores of rows on a component."""
+        buffers = self.scene.buffers
+        place = np.argmax(buffers["components"][rows] == component, axis=1)
+        scores: np.ndarray = buffers["scores"][rows, place] * self.scene.meta["score_unit"]
+        return scores
+
+
+def draw(
+    scene: Scene,
+    layout: str,
+    colouring: str = "",
+    *,
+    selected: np.ndarray | None = None,
+    dark: bool = False,
+) -> StillFigure:
+    """Draw a layout of a scene, in one of its colourings; rows are grey without.
+
+    Rows that are not `selected` (N,) turn grey.
+    """
+    theme = THEMES[dark]
+    with styled(dark=dark):
+        header = scene.meta["layouts"][layout]
+        K, triangle = len(scene.meta["components"]), header["kind"] == "triangle"
+        cells, side = _cells(header, K)
+        colours = _colours(scene, colouring, selected, theme)
+        drawing = _Drawing(scene, colours, theme, selected, side)
+        figure, grid = _grid(cells, side, K if triangle else 0)
+        for panel, (column, line) in zip(header["panels"], cells, strict=False):
+            _panel(drawing, figure.add_subplot(grid[line, column]), layout, panel)
+        if triangle:
+            for k in {*range(K)} - {x for x, y in cells if x == y}:
+                _component(drawing, figure.add_subplot(grid[k, k]), k, dark=dark)
+        if colouring:
+            _legend(drawing, figure, colouring, within=triangle)
+    return figure
+
+
+def _cells(header: dict[str, Any], K: int) -> tuple[list[tuple[int, int]], tuple[float, float]]:
+    """Return column and line of each panel, and the width and height of all."""
+    panels, kind = header["panels"], header["kind"]
+    if kind == "map":
+        return [(0, 0)], (MAP_SIDE, MAP_SIDE)
+    if kind == "triangle":
+        wide = min(2.2, max(0.8, WIDE / K - GAP))
+        return [(one["cell"][0], one["cell"][1]) for one in panels], (wide, wide)
+    columns, wide = (1, STRIP[0]) if kind == "strips" else (COLUMNS, WIDE / COLUMNS - GAP)
+    cells = [(i % columns, i // columns) for i in range(len(panels[:MOST_PANELS]))]
+    return cells, STRIP if kind == "strips" else (wide, wide)
+
+
+def _grid(
+    cells: list[tuple[int, int]], side: tuple[float, float], components: int
+) -> tuple[StillFigure, GridSpec]:
+    """Return a figure, and the grid on it that holds panels of one size at some cells.
+
+    A triangle, whose diagonal has so many components, has room of its own for the legend.
+    """
+    columns, lines = (max(components, 1 + max(at)) for at in zip(*cells, strict=True))
+    beside = 0 if components else SIDEBAR
+    wide = 2 * MARGIN + columns * (side[0] + GAP) - GAP + beside
+    high = 2 * MARGIN + max(lines * (side[1] + HEAD), 2.0)
+    figure = StillFigure(figsize=(wide, high))
+    bottom = high - MARGIN - lines * (side[1] + HEAD)
+    grid = figure.add_gridspec(
+        *(lines, columns),
+        left=MARGIN / wide,
+        right=1 - (MARGIN + beside) / wide,
+        bottom=bottom / high,
+        top=1 - (MARGIN + HEAD) / high,
+        wspace=GAP / side[0],
+        hspace=HEAD / side[1],
+    )
+    return figure, grid
+
+
+def _panel(drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any]) -> None:
+    theme, meta = drawing.theme, drawing.scene.meta
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set(color=theme["line"], linewidth=0.6)
+    rows = _rows_of(drawing.scene, layout, panel)
+    x, y = _coordinates(drawing, layout, panel, rows)
+    (left, right), (low, high) = panel["range"]
+    axes.set(xlim=(left, right), ylim=(low, high))
+    if layout_is_map := meta["layouts"][layout]["kind"] == "map":
+        name = meta["layouts"][layout]["title"]
+    else:
+        axes.axhline(0, color=theme["line"], linewidth=0.6, zorder=0)
+        axes.axvline(0, color=theme["line"], linewidth=0.6, zorder=0)
+        name = _named(drawing, [meta["components"][k] for k in panel["components"]])
+    doubtful = (
+        drawing.scene.buffers.get("doubt", np.full(meta["rows"], 255))[rows] < meta["doubt_below"]
+    )
+    colours = drawing.colours[rows]
+    axes.scatter(
+        x,
+        y,
+        s=float(np.clip(60 / np.sqrt(len(rows) + 1), 1.2, 5)),
+        linewidths=np.where(doubtful, 0.4, 0).tolist(),
+        zorder=1,
+        facecolors=np.where(doubtful[:, None], 0.0, colours),
+        edgecolors=colours,
+        rasterized=len(rows) > LARGEST or meta["rows"] > LARGEST,
+    )
+    _images(drawing, axes, layout, panel)
+    above: dict[str, Any] = {"pad": 3, "parse_math": False}
+    above["fontsize"] = 9 if drawing.side[0] > 1.2 else 7
+    axes.set_title(name, loc="left", weight="bold", **above)
+    if drawing.side[0] > 0.9 or layout_is_map:
+        count = f"{panel.get('total', panel['count']):,}"
+        axes.set_title(count, loc="right", color=theme["soft"], **above)
+
+
+def _named(drawing: _Drawing, components: list[dict[str, Any]]) -> str:
+    """Return the title of a panel: the names of its components, as far as they fit, and numbers."""
+    numbers = f"{{{','.join(str(one['number']) for one in components)}}}"
+    if not any(one["name"] for one in components):
+        return numbers
+    names = " × ".join(one["name"] or str(one["number"]) for one in components)
+    letters = int(drawing.side[0] * LETTERS_AN_INCH) - len(numbers) - 6  # of the count
+    return f"{shortened(names, max(letters, 2))} {numbers}"
+
+
+def _rows_of(scene: Scene, layout: str, panel: dict[str, Any]) -> np.ndarray:
+    """Return all rows of a panel; a triangle and a map list only those whose images have room."""
+    header = scene.meta["layouts"][layout]
+    start, listed = panel["start"], panel["listed"]
+    if listed == panel["count"]:
+        rows: np.ndarray = scene.buffers[f"order.{layout}"][start : start + listed]
+        return rows
+    if header["kind"] == "map":
+        return np.arange(scene.meta["rows"])
+    slots, none = scene.buffers["components"], len(scene.meta["components"])
+    used = (slots < none).sum(axis=1)
+    inside = np.all([(slots == k).any(axis=1) for k in panel["components"]], axis=0)
+    if len(panel["components"]) < 2:
+        inside &= used == len(panel["components"])
+    return np.flatnonzero(inside)
+
+
+def _coordinates(
+    drawing: _Drawing, layout: str, panel: dict[str, Any], rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    if f"map.{layout}" in drawing.scene.buffers:
+        at = drawing.scene.buffers[f"map.{layout}"][rows] / 65_535
+        low, high = np.array(panel["range"]).T
+        x, y = (low + at * (high - low)).T
+        return x, y
+    along = [drawing.scores(rows, k) for k in panel["axes"]]
+    along += [jitter(rows, axis) for axis in range(len(along), 2)]
+    return along[0], along[1]
+
+
+def _images(drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any]) -> None:
+    """Draw the images that have room beside one another, in the colours of their rows."""
+    sheets, header = drawing.scene.sheets, drawing.scene.meta["layouts"][layout]
+    if sheets is None or not panel["levels"]:
+        return
+    tile = TILE if drawing.side[0] < 3 else 1.6 * TILE
+    level = int(np.floor(4 * np.log2(header["spacing"] * min(drawing.side) / (ROOM * tile))))
+    if level < 0:
+        return
+    count = panel["levels"][min(level, len(panel["levels"]) - 1)]
+    rows = drawing.scene.buffers[f"order.{layout}"][panel["start"] :][:count]
+    if drawing.selected is not None:
+        rows = rows[drawing.selected[rows]]
+    x, y = _coordinates(drawing, layout, panel, rows)
+    (left, right), (low, high) = panel["range"]
+    inside = (x > left) & (x < right) & (y > low) & (y < high)
+    for row, at_x, at_y, image in zip(
+        rows[inside], x[inside], y[inside], sheets.images(rows[inside]), strict=True
+    ):
+        ink = sheets.style == "ink"
+        shown = _inked(image, drawing.colours[row]) if ink else _in_colour(image)
+        zoom = tile * 72 / max(image.shape[:2])
+        box = OffsetImage(shown, zoom=zoom, interpolation="nearest")
+        frame = {
+            "edgecolor": drawing.colours[row, :3],
+            "facecolor": drawing.theme["panel"],
+            "linewidth": 0.5,
+        }
+        axes.add_artist(AnnotationBbox(box, (at_x, at_y), pad=0.05, bboxprops=frame, zorder=2))
+
+
+def _in_colour(image: np.ndarray) -> np.ndarray:
+    return image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
+
+
+def _inked(image: np.ndarray, colour: np.ndarray) -> np.ndarray:
+    """Return strokes on black as strokes of a colour on nothing, (h, w, 4)."""
+    inked = np.empty((*image.shape[:2], 4))
+    inked[..., :3] = colour[:3]
+    inked[..., 3] = image / 255
+    return inked
+
+
+def _component(drawing: _Drawing, axes: Axes, k: int, *, dark: bool) -> None:
+    """Draw the picture and the name of a component, or the columns that weigh most in it."""
+    meta, png = drawing.scene.meta, drawing.scene.component_sheet
+    component, header = meta["components"][k], meta["component_pictures"]
+    axes.set_axis_off()
+    if component["columns"] and drawing.side[0] > 1.2:
+        _weights(axes, component, drawing.theme)
+        return
+    below = 0.5
+    if header is not None and png is not None:
+        sheet = np.asarray(Image.open(io.BytesIO(png)))
+        axes.imshow(_cell(sheet, header, k + (len(meta["components"]) if dark else 0)))
+        below = -0.04
+    words = f"{component['number']} {component['name']}".rstrip()
+    axes.text(0.5, below, words, ha="center", va="top", weight="bold", transform=axes.transAxes)
+
+
+def _weights(axes: Axes, component: dict[str, Any], theme: dict[str, str]) -> None:
+    """Name the columns that weigh most in a component, over bars as long as their weights."""
+    axes.set(xlim=(0, 1), ylim=(6.5, -0.5))
+    plain: dict[str, Any] = {"va": "center", "parse_math": False, "clip_on": True}
+    axes.text(0, 0, f"{component['number']} {component['name']}", weight="bold", **plain)
+    for i, (name, weight) in enumerate(component["columns"], start=1):
+        axes.barh(i, abs(weight), height=0.8, color=theme["below" if weight < 0 else "above"])
+        axes.text(0.03, i, name, fontsize=7, **plain)
+
+
+def _cell(sheet: np.ndarray, header: dict[str, Any], place: int) -> np.ndarray:
+    cell, (h, w, _) = header["cell"], header["tile"]
+    line, column = divmod(place, header["columns"])
+    top, left = line * cell + (cell - h) // 2, column * cell + (cell - w) // 2
+    return sheet[top : top + h, left : left + w]
+
+
+def _colours(
+    scene: Scene, colouring: str, selected: np.ndarray | None, theme: dict[str, str]
+) -> np.ndarray:
+    """Return red, green, blue and opacity (N, 4) of each row."""
+    n_rows = scene.meta["rows"]
+    colours = np.tile(to_rgba_array(theme["grey"], 0.75), (n_rows, 1))
+    if colouring:
+        table = to_rgba_array(scene.meta["colourings"][colouring]["table"], 0.75)
+        colours = table[np.minimum(scene.buffers[f"codes.{colouring}"], len(table) - 1)]
+    if selected is not None:
+        colours[~selected] = to_rgba_array(theme["grey"], 0.28)
+    return colours
+
+
+def _legend(drawing: _Drawing, figure: Figure, colouring: str, *, within: bool) -> None:
+    """Draw what the colours mean: at the right, or within the free half of a triangle."""
+    header, theme = drawing.scene.meta["colourings"][colouring], drawing.theme
+    wide, high = figure.get_size_inches()
+    left = MARGIN if within else wide - SIDEBAR
+    top = 0.4 * high if within else high - MARGIN - HEAD
+    if header["kind"] == "category":
+        names, most = header["names"], max(2, 2 * int((top - MARGIN) / 0.22) - 2)
+        dot: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 5}
+        classes = list(zip(names, header["table"], strict=False))[:most]
+        legend = figure.legend(
+            handles=[Line2D([], [], color=one, label=name[:24], **dot) for name, one in classes],
+            title=header["title"],
+            title_fontproperties={"weight": "bold"},
+            loc="upper left",
+            bbox_to_anchor=(left / wide, top / high),
+            ncols=1 if len(names) <= most // 2 else 2,
+            alignment="left",
+            frameon=False,
+            borderpad=0,
+            handletextpad=0.2,
+        )
+        for text in (legend.get_title(), *legend.get_texts()):
+            text.set_parse_math(False)
+        return
+    axes = figure.add_axes((left / wide, (top - 0.35) / high, 1.4 / wide, 0.12 / high))
+    ramp = ScalarMappable(Normalize(*header["limits"]), ListedColormap(header["table"][:-1]))
+    bar = figure.colorbar(ramp, cax=axes, orientation="horizontal")
+    bar.set_ticks(header["limits"], labels=[number(end) for end in header["limits"]])
+    first, last = axes.get_xticklabels()
+    first.set_horizontalalignment("left")  # both within the bar
+    last.set_horizontalalignment("right")
+    axes.set_title(header["title"], loc="left", fontsize=9, weight="bold", color=theme["soft"])

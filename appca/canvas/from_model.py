@@ -1,0 +1,141 @@
+"""What a notebook hands over, a model with rows, labels and images, as the parts of a picture."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.analysis.explore.projection import principal_scores
+from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
+from appca.canvas.scene.room import spread_order
+from appca.canvas.scene.scene import Map, Scene
+from appca.canvas.scene.sheets import sheets_of
+from appca.canvas.scene.shown import plane, scene_shown
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Fitted
+from appca.storage.errors import InputError
+
+LABEL = "label"  # what labels without a name are called
+
+
+class GivenRows(NamedTuple):
+    """Rows of a notebook."""
+
+    dataset: Dataset
+    pictures: Dataset | None  # of the rows, where they are not the values themselves
+
+
+def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
+    """Put rows, labels and images together.
+
+    Parameters
+    ----------
+    X : array-like, shape (N, D)
+        NaN where a value is missing.
+    labels : array-like of shape (N,), mapping or data frame, optional
+        Several by name; the first is the class.
+    images : tuple or ndarray, optional
+        The shape (h, w) or (h, w, 3) of rows that are images, or an image for each row,
+        (N, h, w) or (N, h, w, 3).
+
+    Raises
+    ------
+    InputError
+        When the parts do not fit together.
+    """
+    values = np.asarray(X)
+    if values.ndim != 2:
+        msg = f"X is a table of rows and features; got an array of shape {values.shape}."
+        raise InputError(msg)
+    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
+    if missing.any() and not missing.all(axis=0).any():
+        values = np.where(missing, np.nanmean(values, axis=0), values)
+    ids = np.arange(len(values)).astype(str)
+    drawn = None if images is None or isinstance(images, (tuple, list)) else np.asarray(images)
+    if drawn is not None and (drawn.ndim not in (3, 4) or len(drawn) != len(values)):
+        msg = (
+            f"images is the shape (h, w) of each row, or {len(values):,} images (N, h, w); "
+            f"got an array of shape {drawn.shape}."
+        )
+        raise InputError(msg)
+    shape = images if drawn is None else drawn.shape[1:]
+    if drawn is not None and int(np.prod(shape)) != values.shape[1]:
+        shape = None  # the components are no images then
+    names = getattr(X, "columns", None)
+    dataset = Dataset(
+        name="X",
+        X=values,
+        ids=ids,
+        labels=_labels(labels),
+        image_shape=None if shape is None else tuple(shape),
+        feature_names=None if names is None else tuple(map(str, names)),
+        missing=missing,
+    )
+    if drawn is None:
+        return GivenRows(dataset, None)
+    flat = drawn.reshape(len(drawn), -1)
+    return GivenRows(dataset, Dataset(name="images", X=flat, ids=ids, image_shape=drawn.shape[1:]))
+
+
+def run_of(model: Any, dataset: Dataset) -> FittedRun:
+    """Describe rows by a fitted estimator of appca, or by what `appca.load_model` gave.
+
+    Raises
+    ------
+    InputError
+        When it is none of those.
+    """
+    if not hasattr(model, "describe"):
+        msg = (
+            f"A picture needs a fitted estimator of appca, or what appca.load_model gave; got "
+            f"{type(model).__name__}."
+        )
+        raise InputError(msg)
+    rows: Any = dataset.with_gaps()
+    if dataset.feature_names is not None and hasattr(model, "feature_names_in_"):
+        import pandas as pd
+
+        rows = pd.DataFrame(rows, columns=list(dataset.feature_names))
+    described = DescribedRows.from_description(model.describe(rows))
+    D = dataset.n_features
+    before = getattr(model, "preprocessing_", Fitted(1.0, np.zeros(D), np.ones(D), None))
+    found = FittedModel.from_estimator(getattr(model, "estimator_", model), before)
+    return found.with_rows(described)
+
+
+def scene_of_rows(rows: GivenRows, run: FittedRun, maps: Mapping[str, Map]) -> Scene:
+    """Lay out what a model says of rows, with a map of their first two principal components."""
+    dataset, pictures = rows
+    prepared = run.preprocessing.transform(dataset.X)
+    pca = Map("PCA", plane(principal_scores(prepared)[0]))
+    scene = scene_shown(dataset, run, {"pca": pca} | dict(maps))
+    if pictures is None:
+        return scene
+    sheets = sheets_of(pictures, spread_order(dataset.n_rows))
+    assert sheets is not None  # pictures have an image shape
+    words = {"row": "image", "rows": "images"}
+    return scene._replace(
+        meta=scene.meta | {"sheets": sheets.header, "words": words}, sheets=sheets
+    )
+
+
+def map_of(title: str, xy: Any, dataset: Dataset) -> Map:
+    """Return coordinates (N, 2) of all rows; InputError where there are not two for each."""
+    places = np.asarray(xy, float)
+    if places.shape != (dataset.n_rows, 2):
+        msg = (
+            f"The map “{title}” needs two coordinates for each of the {dataset.n_rows:,} rows; "
+            f"got shape {places.shape}."
+        )
+        raise InputError(msg)
+    return Map(title, places)
+
+
+def _labels(labels: Any) -> dict[str, np.ndarray]:
+    if labels is None:
+        return {}
+    if hasattr(labels, "columns"):  # a data frame
+        return {str(name): np.asarray(labels[name]) for name in labels.columns}
+    if isinstance(labels, Mapping):
+        return {str(name): np.asarray(values) for name, values in labels.items()}
+    return {str(getattr(labels, "name", None) or LABEL): np.asarray(labels)}

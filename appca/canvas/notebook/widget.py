@@ -1,0 +1,162 @@
+"""The canvas as a widget of JupyterLab, marimo and whatever else shows an anywidget."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import anywidget
+import numpy as np
+import traitlets
+
+from appca.analysis.fitted import FittedRun
+from appca.canvas.bundle import JS, closed_bundle
+from appca.canvas.from_model import GivenRows, map_of, rows_of, run_of, scene_of_rows
+from appca.canvas.scene.sheets import Sheets
+from appca.canvas.scene.shown import projected
+from appca.runs.numbering import numbered_after
+from appca.storage.errors import InputError
+
+MOST_SHEET_BYTES = 32 << 20  # of images that go to the browser, in the order of the canvas
+HEIGHT = 600  # pixels
+
+
+def _bits(selection: np.ndarray, widget: "Explorer") -> bytes:
+    """Write rows as the browser reads them, a bit a row."""
+    mask = np.zeros(widget.rows.dataset.n_rows, bool)
+    mask[selection] = True
+    return np.packbits(mask, bitorder="little").tobytes()
+
+
+def _row_numbers(bits: Any, widget: "Explorer") -> np.ndarray:
+    flags = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
+    return np.flatnonzero(flags[: widget.rows.dataset.n_rows])
+
+
+class Explorer(anywidget.AnyWidget):
+    """The rows that a model describes in one zoomable picture; made by `explore`.
+
+    Attributes
+    ----------
+    model : fitted estimator of appca
+        Give another one, and the points travel to their new places; components that are alike keep
+        their numbers and signs.
+    selection : ndarray of int
+        Rows that are selected, ascending. Draw a lasso in the picture, or give row numbers or a
+        mask (N,) here. `widget.observe(f, "selection")` calls f at every change.
+    """
+
+    _esm = closed_bundle(JS / "widget.js")
+    _css = (JS / "canvas.css").read_text(encoding="utf-8")
+
+    model = traitlets.Any()
+    selection = traitlets.Any().tag(sync=True, to_json=_bits, from_json=_row_numbers)
+    _scene = traitlets.Dict().tag(sync=True)  # header, buffers, pictures of the components
+    _sheets: traitlets.List[bytes] = traitlets.List().tag(sync=True)  # PNG
+    _height = traitlets.Int(HEIGHT).tag(sync=True)
+
+    def __init__(self, model: Any, rows: GivenRows, maps: Mapping[str, Any], height: int) -> None:
+        self.rows = rows
+        self.run: FittedRun | None = None  # what the model says of the rows
+        self._maps = {title: map_of(title, xy, rows.dataset) for title, xy in maps.items()}
+        nothing = np.empty(0, np.int64)
+        super().__init__(model=model, selection=nothing, _height=height)
+        self.on_msg(self._answer)
+
+    @traitlets.validate("model")
+    def _described(self, proposal: Any) -> Any:
+        """Describe the rows before the model is taken over: one that cannot leaves all as it is."""
+        found = numbered_after(run_of(proposal["value"], self.rows.dataset), self.run)
+        scene = scene_of_rows(self.rows, found, self._maps)
+        if self.run is None and scene.sheets is not None:
+            self._sheets = _drawn(scene.sheets)
+        self.run = found
+        self._scene = {
+            "meta": scene.meta,
+            "buffers": {name: _little(one) for name, one in scene.buffers.items()},
+            "components": scene.component_sheet,
+        }
+        return proposal["value"]
+
+    @traitlets.validate("selection")
+    def _checked(self, proposal: Any) -> np.ndarray:
+        given, n_rows = np.asarray(proposal["value"]), self.rows.dataset.n_rows
+        if given.dtype == bool and given.shape == (n_rows,):
+            return np.flatnonzero(given)
+        if not given.size:
+            return np.empty(0, np.int64)
+        if (
+            given.ndim != 1
+            or given.dtype.kind not in "iu"
+            or not 0 <= given.min() <= given.max() < n_rows
+        ):
+            msg = (
+                f"A selection is row numbers from 0 to {n_rows - 1:,}, or True or False for each "
+                f"of the {n_rows:,} rows; got {given.dtype} of shape {given.shape}."
+            )
+            raise InputError(msg)
+        return np.unique(given)
+
+    def _answer(self, _: Any, content: Any, buffers: list[Any]) -> None:
+        """Send the scores of rows on all components, for ghosts."""
+        assert self.run is not None
+        asked = np.frombuffer(buffers[0], "<u4")
+        rows = asked[asked < self.rows.dataset.n_rows]
+        scores = projected(self.rows.dataset, self.run, rows).astype("<f4")
+        self.send({"answer": content.get("question")}, [scores.tobytes()])
+
+
+def explore(
+    model: Any,
+    X: Any,
+    labels: Any = None,
+    images: Any = None,
+    *,
+    maps: Mapping[str, Any] | None = None,
+    height: int = HEIGHT,
+) -> Explorer:
+    """Show the rows that a fitted model describes, in a notebook.
+
+    Parameters
+    ----------
+    model : fitted estimator of appca, or what `appca.load_model` gave
+    X : array-like, shape (N, D)
+    labels : array-like of shape (N,), mapping or data frame, optional
+        What points can be coloured by; the first is shown.
+    images : tuple or ndarray, optional
+        The shape (h, w) or (h, w, 3) of rows that are images, or an image for each row,
+        (N, h, w) or (N, h, w, 3).
+    maps : mapping of str to array-like of shape (N, 2), optional
+        Further views by title, such as {"UMAP": xy}.
+    height : int
+        Pixels.
+
+    Returns
+    -------
+    Explorer
+        The last line of a cell shows it. Read and set `selection`; set `model` to compare.
+
+    Raises
+    ------
+    InputError
+        When the parts do not fit together.
+
+    Examples
+    --------
+    >>> widget = appca.explore(model, X, labels=y, images=(28, 28))  # doctest: +SKIP
+    >>> widget.selection  # doctest: +SKIP
+    array([  3,  17, 105])
+    """
+    return Explorer(model, rows_of(X, labels, images), maps or {}, height)
+
+
+def _drawn(sheets: Sheets) -> list[bytes]:
+    """Draw as many sheets as may go to the browser; the first ones have what a far view shows."""
+    drawn: list[bytes] = []
+    for number in range(sheets.n_sheets):
+        drawn.append(sheets.png(number))
+        if sum(map(len, drawn)) > MOST_SHEET_BYTES:
+            break
+    return drawn
+
+
+def _little(array: np.ndarray) -> bytes:
+    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()

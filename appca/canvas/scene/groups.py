@@ -1,0 +1,147 @@
+"""Which rows stand in which panel: by subspace, or by the pairs of components that they use."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.canvas.scene.usage import Usage
+
+MOST_POINTS = 2_000_000
+MOST_PANELS = 240  # subspaces as panels of their own; the rest is gathered
+MOST_PAIRS = 1_225  # all of 50 components
+
+Components = tuple[int, ...]
+
+
+class Groups(NamedTuple):
+    """Panels of a layout and their rows."""
+
+    components: list[Components]  # of each panel
+    rows: np.ndarray  # (points,) panel by panel, inside a panel by priority
+    start: np.ndarray  # (n_panels + 1,) where each begins; what lies behind the last is gathered
+    totals: np.ndarray  # (n_panels,) rows of each, also those that are not drawn
+    gathered: int = 0  # panels behind the last one
+    n_rows: int = 0  # of the priority, that were looked at
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Rows of each panel that are drawn."""
+        return np.diff(self.start)
+
+    @property
+    def panel_of_point(self) -> np.ndarray:
+        """Panel of each point in a panel of its own."""
+        return np.repeat(np.arange(len(self.components)), self.counts)
+
+
+def subspaces(usage: Usage) -> Groups:
+    """Return a group for each set of components in use, the fullest first."""
+    member = _keys(usage.active)
+    counts = np.bincount(member)
+    first = np.empty(len(counts), np.int64)
+    first[member[::-1]] = np.arange(len(member))[::-1]
+    sets = [tuple(np.flatnonzero(one).tolist()) for one in usage.active[first]]
+    order = sorted(range(len(sets)), key=lambda g: (-counts[g], sets[g]))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    by_priority = rank[member[usage.priority]]
+    rows = usage.priority[stable_order(by_priority, len(order))]
+    kept = order[:MOST_PANELS]
+    start = np.concatenate([[0], np.cumsum(counts[kept])])
+    gathered = len(order) - len(kept)
+    return Groups([sets[g] for g in kept], rows, start, counts[kept], gathered, len(rows))
+
+
+def pairs(usage: Usage) -> Groups:
+    """Return a group for each pair of components that rows use together.
+
+    Rows that use a single component, or none, have groups of their own, so that no row is left out.
+    Beyond `MOST_POINTS` only the first rows of the priority are looked at: a fair sample.
+    """
+    n, K = usage.active.shape
+    used = usage.active.sum(axis=1)
+    each = np.where(used < 2, 1, used * (used - 1) // 2)
+    points = int(each.sum())
+    looked_at = usage.priority
+    if points > MOST_POINTS:
+        running = np.cumsum(each[usage.priority])
+        looked_at = looked_at[: max(1, int(np.searchsorted(running, MOST_POINTS)))]
+    codes, rows = _pair_codes(usage, looked_at)
+    counts = np.bincount(codes, minlength=K * K + 1)
+    totals = _pair_totals(usage, used) if len(looked_at) < n else counts
+    kept = np.flatnonzero(counts)
+    if len(kept) > MOST_PAIRS:
+        kept = np.sort(kept[np.argsort(-counts[kept], kind="stable")[:MOST_PAIRS]])
+        inside = np.isin(codes, kept)
+        codes, rows = codes[inside], rows[inside]
+    start = np.concatenate([[0], np.cumsum(counts[kept])])
+    names = [_pair_of(int(code), K) for code in kept]
+    rows = rows[stable_order(codes, K * K + 1)]
+    return Groups(names, rows, start, totals[kept], 0, len(looked_at))
+
+
+def whole(usage: Usage) -> Groups:
+    """Return one group of all rows, or of as many as may be drawn."""
+    rows = usage.priority[:MOST_POINTS]
+    n = len(usage.priority)
+    return Groups([()], rows, np.array([0, len(rows)]), np.array([n]), 0, len(rows))
+
+
+def _pair_codes(usage: Usage, looked_at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return code a * K + b (a a: one component, K K: none) and row of each point, by priority."""
+    K, L = usage.active.shape[1], usage.most_used
+    slots = usage.slots[looked_at].astype(np.int32)
+    used = usage.active[looked_at].sum(axis=1)
+    none = np.flatnonzero(used == 0)
+    codes, places = [np.full(len(none), K * K)], [none]
+    parts = [(np.flatnonzero(used == 1), 0, 0)] if L else []
+    parts += [(np.flatnonzero(used > b), a, b) for b in range(L) for a in range(b)]
+    for where, a, b in parts:
+        codes.append(slots[where, a] * K + slots[where, b])
+        places.append(where)
+    place = np.concatenate(places)
+    by_priority = np.argsort(place, kind="stable")
+    return np.concatenate(codes)[by_priority], looked_at[place[by_priority]]
+
+
+def _pair_totals(usage: Usage, used: np.ndarray) -> np.ndarray:
+    K = usage.active.shape[1]
+    floats = usage.active.astype(np.float32)
+    together = np.triu(floats.T @ floats, 1).astype(np.int64)  # exact below 2^24 rows
+    alone = usage.active[used == 1].sum(axis=0)
+    together[np.arange(K), np.arange(K)] = alone
+    return np.append(together.ravel(), np.count_nonzero(used == 0))
+
+
+def _pair_of(code: int, K: int) -> Components:
+    if code == K * K:
+        return ()
+    a, b = divmod(code, K)
+    return (a,) if a == b else (a, b)
+
+
+def _keys(active: np.ndarray) -> np.ndarray:
+    """Give rows (N, K) that use the same set of components the same number, from 0."""
+    keys: np.ndarray | None = None
+    for word in _words(active):
+        _, of_word = np.unique(word, return_inverse=True)
+        if keys is None:
+            keys = of_word
+        elif of_word.any():
+            _, keys = np.unique(keys * (int(of_word.max()) + 1) + of_word, return_inverse=True)
+    return np.zeros(len(active), np.int64) if keys is None else keys
+
+
+def _words(active: np.ndarray) -> Iterator[np.ndarray]:
+    """Cut the rows (N, K) into words of 16 bits: sorting those is quick."""
+    for first in range(0, active.shape[1], 16):
+        part = active[:, first : first + 16]
+        powers = (1 << np.arange(part.shape[1])).astype(np.float32)
+        yield (part.astype(np.float32) @ powers).astype(np.uint16)
+
+
+def stable_order(codes: np.ndarray, n_codes: int) -> np.ndarray:
+    """Sort so that equal ones keep their order; numpy does it in one pass a byte of small types."""
+    small = np.min_scalar_type(max(n_codes, 1))
+    return np.argsort(codes.astype(small), kind="stable")

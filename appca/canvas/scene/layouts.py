@@ -1,0 +1,159 @@
+"""Layouts of the same rows: subspaces, pairs of components, strips, maps."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.canvas.scene import axes, groups, seriation
+from appca.canvas.scene.axes import JITTER, Axes
+from appca.canvas.scene.groups import Groups
+from appca.canvas.scene.room import SPACING, room_orders
+from appca.canvas.scene.usage import Usage
+
+PANELS_AT_FIRST = 60  # as many subspaces are looked at one by one; else pairs come first
+MOST_IMAGES = 12_000  # of a panel that find their place ahead
+LISTED = 100_000  # rows of a layout that are listed at least; else as many as there are rows
+
+
+class Layout(NamedTuple):
+    """One way to lay out the rows: for the header, and the listed rows of its panels."""
+
+    header: dict[str, Any]
+    order: np.ndarray  # (listed,) uint32, panel by panel
+
+
+def layouts_of(usage: Usage, ranges: np.ndarray) -> dict[str, Layout]:
+    """Return the layouts of a run beside maps; `ranges` (K, 2) are those of its components."""
+    if usage.most_used < 2:
+        return {"subspaces": _grid(usage, "strips")}
+    if usage.most_used == 2:
+        return {"subspaces": _triangle(usage, ranges, "Subspaces")}
+    with ThreadPoolExecutor(1) as beside:  # at 60,000 rows and K = 20 0.3 s each
+        pairs = beside.submit(_triangle, usage, ranges, "Pairs")
+        return {"subspaces": _grid(usage, "grid"), "pairs": pairs.result()}
+
+
+def first_of(layouts: dict[str, Layout]) -> str:
+    """Say which layout opens first."""
+    subspaces = layouts["subspaces"].header
+    in_use = len(subspaces["panels"]) + subspaces.get("other", {}).get("subspaces", 0)
+    many = "pairs" in layouts and in_use > PANELS_AT_FIRST
+    return "pairs" if many else "subspaces"
+
+
+def map_layout(usage: Usage, title: str, coordinates: np.ndarray) -> tuple[Layout, np.ndarray]:
+    """Return a layout of one panel for coordinates (N, 2), and the positions (N, 2) uint16."""
+    values = np.asarray(coordinates, np.float32)
+    low, high = values.min(axis=0), values.max(axis=0)
+    middle, half = (low + high) / 2, float((high - low).max()) / 2 * (1 + axes.MARGIN) or 1.0
+    limits = np.stack([middle - half, middle + half], axis=1)
+    positions = (values - limits[:, 0]) / (2 * half)
+    whole = groups.whole(usage)
+    x, y = positions[whole.rows].T
+    shown = np.zeros((1, 2), np.int64)
+    on_axes = Axes(shown, np.array([[[0.0, 1.0]] * 2]), x, y)
+    layout = _layout("map", title, whole, on_axes, usage, [(0, 0)])
+    panel = layout.header["panels"][0]
+    panel |= {"axes": [0, 1], "range": _ranges(limits)}
+    header = layout.header | {"limits": _ranges(limits)}
+    steps = np.clip(np.rint(positions * 65_535), 0, 65_535).astype(np.uint16)
+    return Layout(header, layout.order), steps
+
+
+def _triangle(usage: Usage, ranges: np.ndarray, title: str) -> Layout:
+    found = groups.pairs(usage)
+    on_axes = axes.placed(found, usage, axes.by_pair(found), ranges)
+    K = usage.active.shape[1]
+    cells = [(one[-1], one[0]) if one else (0, K) for one in found.components]
+    return _layout("triangle", title, found, on_axes, usage, cells)
+
+
+def _grid(usage: Usage, kind: str) -> Layout:
+    found = groups.subspaces(usage)
+    on_axes = axes.placed(found, usage, axes.by_variance(found, usage))
+    strips = [(0, p) for p in range(len(found.components))]
+    cells = strips if kind == "strips" else seriation.cells(found.components, found.counts)
+    layout = _layout(kind, "Subspaces", found, on_axes, usage, cells)
+    sizes = 0.8 + 0.2 * (found.counts / found.counts.max(initial=1)) ** 0.4
+    for panel, size in zip(layout.header["panels"], sizes, strict=True):
+        panel["size"] = round(float(size), 3)
+    drawn = int(found.start[-1])
+    if found.gathered:
+        gathered = len(found.rows) - drawn
+        layout.header["other"] = {
+            "subspaces": found.gathered,
+            "start": drawn,
+            "count": gathered,
+        }
+    return layout
+
+
+def _layout(
+    kind: str,
+    title: str,
+    found: Groups,
+    on_axes: Axes,
+    usage: Usage,
+    cells: list[tuple[int, int]],
+) -> Layout:
+    rows, levels = found.rows, np.full((len(found.counts), 1), -1)
+    if usage.pictured:
+        rows, levels = _by_room(found, on_axes, max(LISTED, len(usage.priority)))
+    listed = found.counts
+    if kind not in ("grid", "strips"):
+        listed, panel = np.maximum(levels.max(axis=1), 0), found.panel_of_point
+        within = np.arange(len(panel)) - found.start[panel]
+        rows = rows[: len(panel)][within < listed[panel]]
+    start = np.cumsum(listed) - listed
+    header: dict[str, Any] = {"kind": kind, "title": title, "spacing": SPACING}
+    header["panels"] = [
+        {
+            "components": list(one),
+            "axes": [int(k) for k in on_axes.shown[p] if k != JITTER],
+            "start": int(start[p]),
+            "listed": int(listed[p]),
+            "count": int(found.counts[p]),
+            "cell": list(cells[p]),
+            "levels": levels[p, : _last(levels[p])].tolist(),
+            "range": _ranges(on_axes.ranges[p]),
+        }
+        for p, one in enumerate(found.components)
+    ]
+    if found.n_rows < len(usage.priority):
+        for one, total in zip(header["panels"], found.totals, strict=True):
+            one["total"] = int(total)
+        points, of = int(found.counts.sum()), int(found.totals.sum())
+        header["drawn"] = {"rows": found.n_rows, "points": points, "of": of}
+    return Layout(header, rows.astype(np.uint32))
+
+
+def _by_room(found: Groups, on_axes: Axes, together: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows, those of each panel in the order in which their images have room; levels."""
+    panel = found.panel_of_point
+    low, high = on_axes.ranges[:, :, 0], on_axes.ranges[:, :, 1]
+    width = (high - low)[panel]
+    x = ((on_axes.x - low[panel, 0]) / width[:, 0]).astype(np.float32)
+    y = ((on_axes.y - low[panel, 1]) / width[:, 1]).astype(np.float32)
+    inside, levels = room_orders(x, y, found.start, _most_images(found.counts, together))
+    rows = found.rows.copy()
+    rows[: len(panel)] = found.rows[: len(panel)][inside + found.start[panel]]
+    return rows, levels
+
+
+def _most_images(counts: np.ndarray, together: int) -> np.ndarray:
+    """Share a number of images out over panels; what small ones do not need goes to the others."""
+    low, high = 0, MOST_IMAGES
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = int(np.minimum(counts, middle).sum()) <= together
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return np.full(len(counts), max(low, 1), np.int64)
+
+
+def _last(levels: np.ndarray) -> int:
+    return int(np.count_nonzero(levels >= 0))
+
+
+def _ranges(pair: np.ndarray) -> list[list[float]]:
+    return [[float(f"{end:.6g}") for end in ends] for ends in pair]

@@ -1,0 +1,62 @@
+"""Pictures of the components, for headers and the diagonal: one sheet, light and dark."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.analysis.components.components import in_units_of_the_fit, patterns
+from appca.analysis.fitted import FittedRun
+from appca.canvas.scene.sheets import cell_of, on_sheet, png_of
+from appca.data.dataset import Dataset
+from appca.plots.components.components import COURSE, picture_of, ranked_loadings
+from appca.plots.explore.sprites import SHEET_SIDE, resized, tile_of
+
+
+class ComponentSheet(NamedTuple):
+    """The pictures of all components on one sheet."""
+
+    header: dict[str, Any]
+    png: bytes
+
+
+def component_pictures(fitted: FittedRun, dataset: Dataset) -> ComponentSheet | None:
+    """Draw the components, first as on white, then as in the dark.
+
+    Those of a recording are courses over time. None of a table.
+    """
+    shape = COURSE if dataset.is_recording else dataset.image_shape
+    if shape is None or not len(fitted.components):
+        return None
+    every = patterns(fitted, dataset.image_shape)
+    drawn = [picture_of(one, dataset, dark=on) for on in (False, True) for one in every]
+    tile = tile_of(shape)
+    both = resized(np.stack([one for one in drawn if one is not None]), tile)
+    cell = cell_of(max(tile))
+    seams = [((cell - side) // 2, -(-(cell - side) // 2)) for side in tile]
+    cells = np.pad(both, [(0, 0), *seams, (0, 0)], mode="edge")  # no dark rim when enlarged
+    columns = SHEET_SIDE // cell
+    header = {
+        "tile": [*tile, 3],
+        "cell": cell,
+        "columns": min(columns, len(both)),
+        "per_sheet": len(both),
+        "count": 1,
+    }
+    return ComponentSheet(header, png_of(on_sheet(cells, cell, columns)))
+
+
+def strongest_columns(fitted: FittedRun, dataset: Dataset) -> list[list[tuple[str, float]]]:
+    """Return of each component the columns of a table that weigh most, from -1 to 1.
+
+    None of images and recordings.
+    """
+    if dataset.image_shape is not None or dataset.is_recording:
+        return [[] for _ in fitted.components]
+    return [
+        [
+            (one.name, round(math.copysign(one.share, one.value), 3))
+            for one in ranked_loadings(weights, dataset.feature_names)
+        ]
+        for weights in in_units_of_the_fit(fitted)
+    ]

@@ -1,0 +1,144 @@
+"""A scene: what the canvas draws of a run, as a header, raw buffers and image sheets."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.analysis.components.components import own_name
+from appca.analysis.fitted import FittedRun
+from appca.canvas.scene import pictures
+from appca.canvas.scene.axes import of_components
+from appca.canvas.scene.layouts import first_of, layouts_of, map_layout
+from appca.canvas.scene.sheets import Sheets, sheets_of
+from appca.canvas.scene.texts import RowText, hover_buffers
+from appca.canvas.scene.usage import Usage, usage_of
+from appca.data.dataset import Dataset
+from appca.plots import palette
+
+FORMAT = 1
+DOUBT_BELOW = 128  # of 255: a row whose support is less probable than 1/2 is drawn hollow
+
+
+class Map(NamedTuple):
+    """Coordinates of all rows in a plane."""
+
+    title: str
+    coordinates: np.ndarray  # (N, 2)
+
+
+class Scene(NamedTuple):
+    """What the canvas is mounted with."""
+
+    meta: dict[str, Any]
+    buffers: dict[str, np.ndarray]
+    sheets: Sheets | None
+    component_sheet: bytes | None  # PNG
+
+
+def scene_of(
+    fitted: FittedRun,
+    dataset: Dataset,
+    colourings: Mapping[str, palette.Colour] | None = None,
+    maps: Mapping[str, Map] | None = None,
+    outside: np.ndarray | None = None,
+    lines: Sequence[RowText] = (),
+) -> Scene:
+    """Lay a run out for the canvas.
+
+    Parameters
+    ----------
+    fitted : FittedRun
+    dataset : Dataset
+        The rows that were fitted.
+    colourings : mapping of str to Colour
+        By key; the first is shown first.
+    maps : mapping of str to Map
+        By name of the layout: "pca", "umap".
+    outside : ndarray of bool, shape (N,), optional
+        Rows that are marked: new ones among those of the fit.
+    lines : sequence of RowText
+        Of the hover card.
+    """
+    usage = usage_of(fitted, pictured=dataset.image_shape is not None)
+    given = (colourings or {}, maps or {}, lines)
+    with ThreadPoolExecutor(1) as beside:  # each half takes a second where there are a million rows
+        rows = beside.submit(_of_rows, dataset, usage, given)
+        made = _of_run(fitted, dataset, usage, outside)
+    of_rows = rows.result()
+    layouts = made.meta["layouts"] | of_rows.meta["layouts"]
+    buffers = made.buffers | of_rows.buffers
+    kinds = {name: [one.dtype.str[1:], one.size] for name, one in buffers.items()}
+    meta = of_rows.meta | made.meta | {"layouts": layouts, "buffers": kinds}
+    return Scene(meta, buffers, of_rows.sheets, made.component_sheet)
+
+
+def _of_run(fitted: FittedRun, dataset: Dataset, usage: Usage, outside: np.ndarray | None) -> Scene:
+    """Return what is known of the components, and the panels in which the rows stand."""
+    found = layouts_of(usage, of_components(usage))
+    doubt = np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)
+    buffers = {f"order.{name}": layout.order for name, layout in found.items()}
+    buffers |= {"components": usage.slots, "scores": usage.scores, "doubt": doubt}
+    if outside is not None and outside.any():
+        buffers["outside"] = outside.astype(np.uint8)
+    drawn = pictures.component_pictures(fitted, dataset)
+    columns = pictures.strongest_columns(fitted, dataset)
+    meta = {
+        "components": [
+            {"number": k + 1, "name": own_name(fitted, k), "columns": strongest}
+            for k, strongest in enumerate(columns)
+        ],
+        "n_active": fitted.n_active,
+        "first": first_of(found),
+        "layouts": {name: layout.header for name, layout in found.items()},
+        "component_pictures": None if drawn is None else drawn.header,
+    }
+    return Scene(meta, buffers, None, None if drawn is None else drawn.png)
+
+
+def _of_rows(
+    dataset: Dataset,
+    usage: Usage,
+    given: tuple[Mapping[str, palette.Colour], Mapping[str, Map], Sequence[RowText]],
+) -> Scene:
+    """Return what is known of the rows by themselves: maps, colours, texts and images."""
+    colourings, maps, lines = given
+    headers: dict[str, Any] = {}
+    buffers: dict[str, np.ndarray] = {}
+    for name, one in maps.items():
+        layout, buffers[f"map.{name}"] = map_layout(usage, one.title, one.coordinates)
+        headers[name], buffers[f"order.{name}"] = layout.header, layout.order
+    colours = {}
+    for name, colour in colourings.items():
+        colours[name], buffers[f"codes.{name}"] = _colouring(colour)
+    hover, texts = hover_buffers(dataset.ids, lines)
+    sheets = sheets_of(dataset, usage.priority)
+    meta = {
+        "format": FORMAT,
+        "rows": dataset.n_rows,
+        "score_unit": usage.unit,
+        "most_used": usage.most_used,
+        "doubt_below": DOUBT_BELOW,
+        "layouts": headers,
+        "colourings": colours,
+        "hover": hover,
+        "sheets": None if sheets is None else sheets.header,
+        "words": {"row": "image" if sheets else "row", "rows": "images" if sheets else "rows"},
+    }
+    return Scene(meta, buffers | texts, sheets, None)
+
+
+def _colouring(colour: palette.Colour) -> tuple[dict[str, Any], np.ndarray]:
+    """Return a colouring for the header and its codes (N,); the last code is for missing values."""
+    levels = palette.levels(colour)
+    header: dict[str, Any] = {
+        "kind": "category" if colour.kind == "category" else "quantity",
+        "title": colour.name,
+        "names": list(colour.names),
+        "table": list(levels.table),
+        "limits": levels.limits,
+    }
+    if len(set(levels.shapes)) > 1:
+        header["shapes"] = list(levels.shapes)
+    return header, levels.codes

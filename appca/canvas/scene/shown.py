@@ -1,0 +1,67 @@
+"""A run as pages and notebooks show it: with colourings and hover cards."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from appca.analysis.fitted import FittedRun
+from appca.canvas.scene.colours import MEASURES, colour_choices, colour_of
+from appca.canvas.scene.scene import Map, Scene, scene_of
+from appca.canvas.scene.texts import RowText
+from appca.data.dataset import Dataset, categories
+from appca.plots.palette import Colour
+
+
+def scene_shown(
+    dataset: Dataset,
+    fitted: FittedRun,
+    maps: Mapping[str, Map] | None = None,
+    *,
+    outside: np.ndarray | None = None,
+    feature: str | None = None,
+    colourings: Mapping[str, Colour] | None = None,
+) -> Scene:
+    """Lay out a run as pages show it.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    fitted : FittedRun
+        In the order on screen, turned and named, see `numbering.numbered`.
+    maps : mapping of str to Map, optional
+        "pca" and, where there is one, "umap".
+    outside : ndarray of bool, shape (N,), optional
+        Rows that are marked; see `scene_of`.
+    feature : str, optional
+        Key of a feature that rows can be coloured by, too; see `colours.colour_of`.
+    colourings : mapping of str to Colour, optional
+        Further ones.
+    """
+    keys = [*colour_choices(dataset), *([feature] if feature else [])]
+    choices = {key: colour_of(dataset, fitted, key) for key in keys} | dict(colourings or {})
+    lines = lines_of(dataset, fitted)
+    return scene_of(fitted, dataset, choices, maps, outside, lines)
+
+
+def lines_of(dataset: Dataset, fitted: FittedRun) -> list[RowText]:
+    """Return the lines of the hover card; which components a row uses the browser knows itself."""
+    found = []
+    for name, values in dataset.labels.items():
+        names, codes = categories(values)
+        found.append(RowText(name, codes, tuple(names)))
+    measured = [RowText(name, getattr(fitted, part)) for name, part in MEASURES.values()]
+    return found + measured
+
+
+def projected(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
+    """Project rows on all components, (n, K), also on those they do not use."""
+    centred = fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean
+    found: np.ndarray = centred @ fitted.components.T
+    return found
+
+
+def plane(coordinates: np.ndarray) -> np.ndarray:
+    """Return two coordinates of each row, the second zero where there is one alone."""
+    if coordinates.shape[1] > 1:
+        return coordinates[:, :2]
+    return np.column_stack([coordinates[:, 0], np.zeros(len(coordinates))])

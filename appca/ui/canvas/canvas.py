@@ -1,0 +1,171 @@
+"""The canvas on a page: rows in one zoomable picture, with the pages' selection or its own."""
+
+import base64
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import streamlit as st
+from msgspec import Meta
+
+from appca.canvas.bundle import JS
+from appca.data.dataset import Dataset
+from appca.storage.schema import FromOne, fitted
+from appca.ui.canvas import routes, serving
+from appca.ui.canvas.scenes import PageScene
+from appca.ui.session import selection
+from appca.ui.session.callbacks import guarded
+
+TITLES = {"subspaces": "Subspaces", "pairs": "Pairs", "pca": "PCA", "umap": "UMAP"}
+_canvas = st.components.v2.component(
+    "appca_canvas",
+    html="<div class='appca-canvas-box'></div>",
+    js=routes.LOADER,
+    css=(JS / "canvas.css").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+SENT_S = 0.02  # Streamlit sends what a page has so far every 0.01 s
+log = logging.getLogger(__name__)
+
+
+def views(scene: PageScene) -> dict[str, str]:
+    """Return the layouts that there are: key to the name on screen, the first one first."""
+    headers = scene.meta["layouts"]
+    found = {name: TITLES.get(name, one["title"]) for name, one in headers.items()}
+    first = scene.meta["first"]
+    return {first: found[first]} | found
+
+
+def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaults
+    dataset: Dataset,
+    scene: PageScene,
+    layout: str,
+    colouring: str,
+    *,
+    key: str = "canvas",
+    height: int | str | None = None,
+    options: Mapping[str, Any] | None = None,
+    selected: np.ndarray | None = None,
+    on_select: Callable[[np.ndarray], None] | None = None,
+    on_layout: Callable[[str], None] | None = None,
+    near: serving.Near | None = None,
+) -> None:
+    """Draw a scene and take over what is selected in it, at most eight on a page.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Of the scene's rows.
+    scene : PageScene
+    layout : str
+        One of `views`.
+    colouring : str
+        A key of the scene's colourings, or "component:" and the number of a component.
+    key : str
+        Another one for each canvas on a page.
+    height : int or str, optional
+        Pixels, or a length as CSS has it; by default what a window leaves below a page's head.
+    options : mapping, optional
+        Further `Options` of `canvas/types.js`.
+    selected : ndarray of shape (N,), bool, optional
+        Rows to show as selected; by default those of all pages, which a lasso then changes.
+    on_select : callable, optional
+        Takes the rows (N,) that a hand has selected, before the page runs again; by default they
+        become the selection of all pages.
+    on_layout : callable, optional
+        Takes the layout that a search, a kept view or a tour has opened.
+    near : callable, optional
+        Returns the scenes one step of K or L away that are at hand: the browser fetches them while
+        nothing moves, and shows them as soon as a slider does.
+    """
+    take = on_select or (lambda mask: selection.put(dataset, mask))
+
+    @guarded
+    def on_selection() -> None:
+        mask = _newer(key, dataset.n_rows)
+        if mask is not None:
+            take(mask)
+
+    @guarded
+    def on_other_layout() -> None:
+        name = getattr(st.session_state.get(key), "layout", None)
+        if on_layout is not None and isinstance(name, str) and name in scene.meta["layouts"]:
+            on_layout(name)
+
+    chosen = selected if selected is not None or on_select is not None else selection.get(dataset)
+    told = {"layout": layout, "colouring": colouring, "keep": f"{dataset.digest[:16]}-{key}"}
+    _canvas(
+        key=key,
+        data={
+            "scene": serving.address(scene, dataset, near),
+            "options": told | dict(options or {}),
+            "height": f"{height}px" if isinstance(height, int) else height,
+            "selected": _packed(chosen),
+            "seen": st.session_state.get(f"{key}-seen"),
+            "follows": on_layout is not None,
+        },
+        on_selection_change=on_selection,
+        on_layout_change=on_other_layout,
+        on_lost_change=lambda: None,  # a state is there only with a reaction to it
+    )
+    if st.session_state.get(f"{key}-shown") != scene.key:
+        st.session_state[f"{key}-shown"] = scene.key
+        time.sleep(SENT_S)  # on its way before the rest of the page, with which the browser is busy
+
+
+def _packed(mask: np.ndarray | None) -> str | None:
+    """Write a selection as the browser reads it; None where nothing is selected."""
+    if mask is None or not mask.any():
+        return None
+    return base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode()
+
+
+# What comes back from the browser, checked before it is believed
+
+
+class SelectionMessage(NamedTuple):
+    """A selection as a hand has made it.
+
+    Its stamp is which life of the component on a page made it, and which one of that life it is:
+    Streamlit keeps the component's state over reruns, so the stamp tells what is new in it.
+    """
+
+    mount: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,40}\Z")]
+    number: FromOne
+    bits: bytes | None = None  # one a row, the first the lowest; None where nothing is selected
+
+
+def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
+    """Return the selected rows (n_rows,), bool.
+
+    Raises
+    ------
+    ValueError
+        When there is not exactly one bit a row.
+    """
+    if bits is None:
+        return np.zeros(n_rows, bool)
+    flags = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little").astype(bool)
+    if len(bits) != -(-n_rows // 8) or flags[n_rows:].any():
+        message = f"It has {len(bits):,} bytes for {n_rows:,} rows, or rows beyond the last."
+        raise ValueError(message)
+    return flags[:n_rows]
+
+
+def _newer(key: str, n_rows: int) -> np.ndarray | None:
+    """Return what was selected since the last look, none of the rows if cleared; else None."""
+    memory, state = f"{key}-seen", st.session_state.get(key)
+    told = state.get("selection") if isinstance(state, Mapping) else None
+    if told is None:
+        return None
+    try:
+        mount, number, bits = fitted(SelectionMessage, dict(told))
+        if (mount, number) == st.session_state.get(memory):
+            return None
+        st.session_state[memory] = (mount, number)
+        return read_selection(bits, n_rows)
+    except (TypeError, ValueError) as error:
+        log.warning("The browser sent a selection that is ignored: %s", error)
+        return None

@@ -1,0 +1,236 @@
+/** The canvas as a part of a Streamlit page: what a rerun says becomes changes of the picture, a selection goes back. */
+
+import { Gone, fetched, inputOf } from './fetching.js';
+import { ofBase64, toBase64 } from '../../canvas/js/scene/bytes.js';
+import { mount } from '../../canvas/js/mount.js';
+import { colouredBy } from '../../canvas/js/scene/recolour.js';
+
+/** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string, near: boolean}} Address `near`: whether scenes one step of K or L away can be asked for */
+/** @typedef {{scene: Address, options: import('../../canvas/js/types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean}} Message `follows`: whether the page wants to know which layout is open */
+/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('../../canvas/js/mount.js').Handle | null, key: string, address: Address | null, last: Message | null, around: Record<string, Near>, timer: number, step: (event: Event) => void, shown: string, taken: string | null | undefined, layout: string | undefined, colouring: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
+
+/** The element that the canvas fills. @param {Host} host */
+const boxOf = ({ parent }) =>
+  /** @type {HTMLElement} */ (parent.querySelector('.appca-canvas-box') ?? parent);
+
+/** @type {WeakMap<Element, Host>} */
+const hosts = new WeakMap();
+/** @typedef {{address: Address, scene: import('../../canvas/js/scene/scene.js').Scene}} Near */
+const STEPS = 4; // K and L up and down
+const LOOKS = 12; // for the scenes one step away, whose fits are made while nothing moves
+const [BETWEEN, LONGER] = [1000, 1.2]; // milliseconds, and times as many at each look
+const MOST_LOST = 3; // times in a row that a scene which the server does not have any more is asked for again
+
+/** What Streamlit calls at every rerun and theme change. @param {{data: Message, parentElement: HTMLElement, setStateValue: Function}} call */
+export default function show({ data, parentElement, setStateValue }) {
+  const host = hosts.get(parentElement) ?? begun(parentElement);
+  host.send = setStateValue;
+  host.next = host.last = data;
+  boxOf(host).style.height = data.height ?? '';
+  if (!host.busy) catchUp(host);
+  return () => {
+    host.gone = true;
+    document.removeEventListener('appca-size', host.step);
+    host.handle?.destroy();
+    hosts.delete(parentElement);
+  };
+}
+
+/** @param {HTMLElement} parent @returns {Host} */
+function begun(parent) {
+  const stamp = { mount: crypto.getRandomValues(new Uint32Array(2)).join('-'), number: 0 };
+  /** @type {Host} */
+  const host = {
+    parent,
+    send: () => {},
+    next: null,
+    busy: false,
+    gone: false,
+    lost: 0,
+    handle: null,
+    key: '',
+    address: null,
+    last: null,
+    around: {},
+    timer: 0,
+    step: () => {},
+    taken: undefined,
+    shown: '',
+    layout: undefined,
+    colouring: undefined,
+    options: '',
+    stamp,
+  };
+  host.step = (event) => {
+    const near = host.around[/** @type {CustomEvent<string>} */ (event).detail];
+    if (!near || !host.last) return;
+    const options = { ...host.last.options, came: undefined }; // of the scene before
+    host.next = { ...host.last, options, scene: { ...near.address, key: host.key } };
+    if (!host.busy) catchUp(host);
+  };
+  document.addEventListener('appca-size', host.step);
+  hosts.set(parent, host);
+  return host;
+}
+
+/** Bring the picture up to the last message, one after the other. @param {Host} host */
+async function catchUp(host) {
+  host.busy = true;
+  try {
+    while (host.next && !host.gone) {
+      const data = host.next;
+      host.next = null;
+      await follow(host, data);
+      host.lost = 0;
+    }
+  } catch (error) {
+    if (!(error instanceof Gone)) throw error;
+    host.lost += 1; // a rerun offers it again
+    if (host.lost <= MOST_LOST)
+      host.send('lost', `${host.stamp.mount} ${host.lost} ${error.message}`);
+  } finally {
+    host.busy = false;
+  }
+}
+
+/** @param {Host} host @param {Message} data */
+async function follow(host, data) {
+  const { scene } = data;
+  const options = {
+    panels: undefined,
+    compact: undefined,
+    came: undefined,
+    ...data.options,
+    theme: isDark(host.parent) ? /** @type {const} */ ('dark') : /** @type {const} */ ('light'),
+  };
+  const told = JSON.stringify(options);
+  const { colouring } = options;
+  if (host.handle && colouring === host.colouring) delete options.colouring; // a hand may have chosen another since
+  host.colouring = colouring;
+  host.layout = data.follows ? options.layout : undefined;
+  const before = host.address?.questions;
+  Object.assign(host, { key: scene.key, address: scene });
+  if (host.handle && host.shown === scene.meta) {
+    if (told !== host.options) await host.handle.update({ options });
+  } else {
+    const near = Object.values(host.around).find(({ address }) => address.meta === scene.meta);
+    const input = near ? near.scene.input : await inputOf(scene, host, needed(host));
+    if (host.gone) return;
+    if (host.handle?.stage.rows.count === input.meta.rows)
+      await host.handle.update({ ...(near ?? input), options });
+    else await remount(host, scene, { ...input, options: { ...options, colouring } });
+  }
+  host.shown = scene.meta;
+  if (host.handle) host.handle.stage.root.dataset.scene = scene.meta;
+  host.options = told;
+  take(host, data);
+  if (scene.questions !== before) lookAround(host, scene);
+}
+
+/** Fetch the scenes one step of K or L away, as far as their fits are at hand. @param {Host} host @param {Address} scene */
+function lookAround(host, scene) {
+  clearTimeout(host.timer);
+  host.around = {};
+  const look = async (/** @type {number} */ number) => {
+    const found = await (await asked(host, 'near', [0], scene)).json();
+    for (const [step, one] of Object.entries(found)) {
+      if (step in host.around || !host.handle) continue;
+      const opened = await host.handle.ahead(await inputOf(one, host, needed(host)));
+      if (host.address?.questions !== scene.questions) return;
+      host.around[step] = { address: one, scene: opened };
+    }
+    if (number < LOOKS && Object.keys(found).length < STEPS) wait(number + 1);
+  };
+  const wait = (/** @type {number} */ number) => {
+    host.timer = setTimeout(() => look(number).catch(() => {}), BETWEEN * LONGER ** number); // a slider still works without
+  };
+  if (scene.near) wait(0);
+}
+
+/** @param {Host} host @param {Address} scene @param {import('../../canvas/js/types.js').Input} input */
+async function remount(host, scene, input) {
+  host.handle?.destroy();
+  host.taken = undefined;
+  host.handle = mount(boxOf(host), input, {
+    onSelect: (bits, count) => {
+      host.stamp.number += 1;
+      host.taken = undefined;
+      host.send('selection', { ...host.stamp, bits: count ? toBase64(bits) : null });
+    },
+    describe: (rows) => describe(host, rows),
+    project: async (rows) =>
+      new Float32Array(await (await asked(host, 'scores', rows)).arrayBuffer()),
+  });
+  const { stage } = host.handle;
+  stage.settled.push(() => {
+    // the page knows its own colourings only
+    const by = colouredBy(stage.meta, stage.colouringName).map(
+      (one) => stage.meta.components[one].number,
+    );
+    const said = by.length ? `"Component${by.length > 1 ? 's' : ''} ${by.join(' and ')}"` : '';
+    const { style } = document.body;
+    if (style.getPropertyValue('--coloured-by') !== said) style.setProperty('--coloured-by', said); // all of the page is styled anew
+  });
+  stage.settled.push(() => {
+    // a search, a kept view or a tour may have opened another layout
+    const { name } = stage.views[0].layout;
+    if (host.busy || !host.layout || name === host.layout) return;
+    host.layout = name;
+    host.send('layout', name);
+  });
+  await host.handle.ready;
+}
+
+/** Buffers that the views shown need of another scene. @param {Host} host */
+const needed = ({ handle }) => [
+  'components',
+  'scores',
+  'doubt',
+  'outside',
+  `codes.${handle?.stage.colouringName}`,
+  ...(handle?.stage.views.flatMap(({ layout, map }) =>
+    [layout, map ?? layout].flatMap(({ name }) => [`order.${name}`, `map.${name}`]),
+  ) ?? []),
+];
+
+/** Take over the selection of the pages, unless the hand has made a newer one meanwhile. @param {Host} host `taken`: the selection that the page has told last, until a hand makes another @param {Message} data */
+function take(host, { selected, seen }) {
+  const { stamp, handle } = host;
+  if (
+    !handle ||
+    selected === host.taken ||
+    (stamp.number && !(seen && seen[0] === stamp.mount && seen[1] >= stamp.number))
+  )
+    return;
+  host.taken = selected;
+  handle.select(
+    selected ? ofBase64(selected) : new Uint8Array(Math.ceil(handle.stage.rows.count / 8)),
+  );
+}
+
+/** What is asked of rows, mostly of the scene that is shown. @param {Host} host @param {'texts' | 'scores' | 'near'} what @param {number[]} rows */
+const asked = (host, what, rows, scene = host.address) =>
+  fetched(`${scene?.at}${scene?.questions}/${what}`, host, {
+    method: 'POST',
+    body: new Uint32Array(rows),
+  });
+
+/** Lines of the hover card of rows that the scene has no texts of. @param {Host} host @param {number[]} rows */
+async function describe(host, rows) {
+  const { ids, lines } = await (await asked(host, 'texts', rows)).json();
+  return rows.map((_, i) => [
+    ids[i],
+    ...lines.map((/** @type {any} */ { title, values }) => `${title}: ${values[i]}`),
+  ]);
+}
+
+/** Whether Streamlit shows the page dark. @param {Element} element */
+function isDark(element) {
+  const ground = getComputedStyle(element).getPropertyValue('--st-background-color').trim();
+  const hex = ground.replace('#', '');
+  return (
+    hex.length === 6 &&
+    parseInt(hex.slice(0, 2), 16) + parseInt(hex.slice(2, 4), 16) + parseInt(hex.slice(4, 6), 16) <
+      384
+  );
+}

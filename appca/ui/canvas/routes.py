@@ -1,0 +1,196 @@
+"""Routes by which a browser fetches scenes: to live sessions of this server's own pages only.
+
+Streamlit checks Host and Origin of its websocket alone, so these routes check them themselves. A
+name says nothing without a key, which the page gets through its websocket and sends in a header:
+so an address that was seen, or a page of another site, opens nothing, and a browser finds what it
+has kept after a reload, when the key is another.
+"""
+
+import hashlib
+import json
+import re
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import numpy as np
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from appca.canvas.bundle import closed_bundle
+from appca.canvas.parcels import JSON, RAW, Parcels
+
+PREFIX = "/canvas"
+HOST = Path(__file__).with_name("host.js")
+SCRIPT = f"{hashlib.sha256(closed_bundle(HOST).encode()).hexdigest()[:16]}.js"
+LOADER = HOST.with_name("loader.js").read_text(encoding="utf-8").replace("NAME", SCRIPT)
+KEY_HEADER = "x-appca-key"
+MOST_ROWS = 4096  # that can be asked for at a time
+MOST_QUESTIONS = 32  # runs of very many rows, that pages look at
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_NAME = re.compile(r"[0-9a-f]{32}")
+_ALWAYS = {
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Encoding": "identity",  # compressing 19 MB takes longer than sending them
+}
+_FOR_GOOD = {"Cache-Control": "private, max-age=31536000, immutable"}
+_NOT_KEPT = {"Cache-Control": "no-store"}
+
+
+class RowQuestions(NamedTuple):
+    """What can be asked of the rows of a data set, where there are too many to send them all."""
+
+    n_rows: int
+    texts: Callable[[np.ndarray], Any]  # rows -> what the hover card says, JSON-able
+    scores: Callable[[np.ndarray], np.ndarray] | None = None  # rows -> (n, K), on all components
+    near: Callable[[], Any] | None = None  # scenes one step of K or L away, JSON-able
+
+    def answer(self, what: str, rows: np.ndarray) -> tuple[str | bytes, str] | None:
+        """Return "texts" or "scores" of rows, or what is "near", and the type; else None."""
+        if what == "texts":
+            return _json(self.texts(rows)), JSON
+        if what == "near" and self.near is not None:
+            return _json(self.near()), JSON
+        if what == "scores" and self.scores is not None:
+            return self.scores(rows).astype("<f4").tobytes(), RAW
+        return None
+
+
+class SessionKeys:
+    """One random key a session, which is gone with the session."""
+
+    def __init__(self, is_alive: Callable[[str], bool]) -> None:
+        self._is_alive = is_alive
+        self._keys: dict[str, str] = {}  # session -> key
+
+    def of(self, session: str) -> str:
+        """Return the key of a session, for its own page."""
+        for other in [
+            one for one in list(self._keys) if one != session and not self._is_alive(one)
+        ]:
+            self._keys.pop(other, None)
+        return self._keys.setdefault(session, secrets.token_urlsafe(24))
+
+    def owner(self, key: str) -> str | None:
+        """Return the session a key belongs to, if it is there now."""
+        owners = [
+            session
+            for session, own in list(self._keys.items())
+            if secrets.compare_digest(own.encode(), key.encode())
+        ]
+        return next(filter(self._is_alive, owners), None)
+
+
+class Delivery:
+    """What the routes serve, and to whom."""
+
+    def __init__(
+        self, parcels: Parcels, keys: SessionKeys, hosts: Callable[[], Iterable[str]] = lambda: ()
+    ) -> None:
+        self.parcels, self.keys = parcels, keys
+        self._questions: OrderedDict[str, RowQuestions] = OrderedDict()
+        self._hosts = hosts
+
+    def ask(self, what: str, questions: RowQuestions) -> str:
+        """Let rows be asked for; return the name under which. The longest unused go first."""
+        name = self.parcels.name(f"rows {what}".encode())
+        self._questions[name] = questions
+        self._questions.move_to_end(name)
+        while len(self._questions) > MOST_QUESTIONS:
+            self._questions.popitem(last=False)
+        return name
+
+    def routes(self, base: str = "") -> list[Route]:
+        """Return the routes, below the path that the server was told to live at."""
+        at = f"{base}{PREFIX}/{{name}}"
+        return [
+            Route(at, self._parcel, methods=["GET"]),
+            Route(f"{at}/{{what}}", self._answer, methods=["POST"]),
+        ]
+
+    async def _parcel(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name == SCRIPT:  # which tells nothing of anybody's data
+            headers = _ALWAYS | _FOR_GOOD
+            return Response(closed_bundle(HOST), headers=headers, media_type="text/javascript")
+        if not self._may(request):
+            return _refusal(403)
+        found = None
+        if _NAME.fullmatch(name):
+            found = await run_in_threadpool(self.parcels.get, name)
+        if found is None:
+            return _refusal(404)
+        return Response(found.content, headers=_ALWAYS | _FOR_GOOD, media_type=found.kind)
+
+    async def _answer(self, request: Request) -> Response:
+        if not self._may(request):
+            return _refusal(403)
+        asked = self._questions.get(request.path_params["name"])
+        if asked is None:
+            return _refusal(404)
+        rows = _rows(await _body(request, 4 * MOST_ROWS), asked.n_rows)
+        if rows is None:
+            return _refusal(400)
+        found = await run_in_threadpool(asked.answer, request.path_params["what"], rows)
+        if found is None:
+            return _refusal(404)
+        return Response(found[0], headers=_ALWAYS | _NOT_KEPT, media_type=found[1])
+
+    def _may(self, request: Request) -> bool:
+        return self.session_of(request) is not None
+
+    def session_of(self, request: Request) -> str | None:
+        """Return whose page asks; None unless it is of this server and its session is there."""
+        headers = request.headers
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if _hostname(host) not in LOOPBACK.union(self._hosts()):
+            return None
+        own = (None, f"http://{host}".lower(), f"https://{host}".lower())
+        if (origin and origin.lower()) not in own:
+            return None
+        if headers.get("sec-fetch-site", "same-origin") != "same-origin":
+            return None
+        return self.keys.owner(headers.get(KEY_HEADER, ""))
+
+
+def _hostname(host: str) -> str | None:
+    """Return the name in a Host header without its port; None where it is none."""
+    try:
+        parts = urlsplit(f"//{host}")
+        _ = parts.port  # raises where it is no number
+    except ValueError:
+        return None
+    plain = parts.netloc == host and "@" not in host and not (parts.path or parts.query)
+    return parts.hostname.rstrip(".") if plain and parts.hostname else None
+
+
+async def _body(request: Request, most: int) -> bytes | None:
+    """Read at most so many bytes; None where there are more."""
+    found = bytearray()
+    async for chunk in request.stream():
+        found += chunk
+        if len(found) > most:
+            return None
+    return bytes(found)
+
+
+def _json(said: Any) -> str:
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+
+
+def _rows(body: bytes | None, n_rows: int) -> np.ndarray | None:
+    """Read row numbers (uint32, little-endian); None where they are none of this data set."""
+    if not body or len(body) % 4:
+        return None
+    rows = np.frombuffer(body, "<u4").astype(np.int64)
+    return rows if int(rows.max()) < n_rows else None
+
+
+def _refusal(status: int) -> Response:
+    return Response(status_code=status, headers=_ALWAYS | _NOT_KEPT)

@@ -1,0 +1,87 @@
+"""From what pages show to the scene of it: numbers of components, colours and texts of the rows."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.explore.projection import principal_scores
+from appca.analysis.explore.umap import Embedding
+from appca.analysis.fitted import FittedRun
+from appca.canvas.scene.scene import Map, Scene
+from appca.canvas.scene.shown import lines_of, plane, projected, scene_shown
+from appca.canvas.scene.texts import RowText
+from appca.data.dataset import Dataset
+from appca.runs.configuration import RunConfig
+from appca.ui.session import services
+from appca.ui.session.caching import by_key
+from appca.ui.session.fitting import Shown
+
+
+class PageScene(NamedTuple):
+    """A scene as a page draws it."""
+
+    scene: Scene
+    key: str  # of what is shown: rows that are asked for under it do not change
+    lines: Sequence[RowText]  # of the hover card
+    scores: Callable[[np.ndarray], np.ndarray] | None = None  # of rows (n,) on all components
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The header."""
+        return self.scene.meta
+
+
+def scene_of(
+    dataset: Dataset, shown: Shown, colouring: str, embedding: Embedding | None = None
+) -> PageScene:
+    """Lay out what is shown, once for all visitors, with PCA and with a UMAP of the same rows.
+
+    `colouring` is the key of one; a feature is among the scene's only if it is asked for.
+    """
+    fitted = shown.fitted
+    feature = colouring if colouring.startswith("feature:") else None
+    maps = {"pca": Map("PCA", plane(principal_of(dataset, shown.config, fitted)[0]))}
+    laid_out = ""
+    if embedding is not None:
+        maps["umap"] = Map("UMAP", plane(embedding.coordinates))
+        laid_out = hashlib.blake2b(maps["umap"].coordinates.tobytes()).hexdigest()
+    parts = repr((shown.key, feature, laid_out)).encode()
+    key = hashlib.blake2b(parts, digest_size=12).hexdigest()
+    scene = _of_fit(key, dataset, fitted, maps, feature)
+    return PageScene(
+        scene, key, lines_of(dataset, fitted), lambda rows: projected(dataset, fitted, rows)
+    )
+
+
+@by_key(16)
+def _of_fit(
+    dataset: Dataset, fitted: FittedRun, maps: Mapping[str, Map], feature: str | None
+) -> Scene:
+    return scene_shown(dataset, fitted, maps, feature=feature)
+
+
+def principal_of(
+    dataset: Dataset, config: RunConfig, fitted: FittedRun | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first three principal components of the preprocessed data, and their shares.
+
+    `fitted` brings its own preprocessing where there is an autoencoder.
+    """
+    return _principal(dataset.digest, json.dumps(config.preprocessing), fitted)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _principal(
+    digest: str, options: str, _fitted: FittedRun | None
+) -> tuple[np.ndarray, np.ndarray]:
+    chosen = json.loads(options)
+    # The run's own autoencoder; a preview's scales come from a sample, so those are learned anew.
+    before = None if _fitted is None else _fitted.preprocessing
+    if not chosen.get("vae"):
+        before = services.prepared(digest, chosen) or before
+    assert before is not None  # all but an autoencoder is prepared at once
+    return principal_scores(before.transform(services.dataset(digest).X))

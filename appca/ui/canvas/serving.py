@@ -1,0 +1,75 @@
+"""The one delivery of this server, with its home's secret and Streamlit's sessions and settings."""
+
+import secrets
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeAlias
+
+import streamlit as st
+from streamlit.runtime import exists, get_instance
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from appca.canvas.parcels import Parcels, publish
+from appca.canvas.scene.texts import texts_of
+from appca.data.dataset import Dataset
+from appca.runs.home import home, secret
+from appca.ui.canvas.routes import PREFIX, Delivery, RowQuestions, SessionKeys
+from appca.ui.canvas.scenes import PageScene
+from appca.ui.server.base import base
+
+Near: TypeAlias = Callable[[], Mapping[str, PageScene]]  # by what a slider says: "k 11"
+
+
+@cache
+def delivery() -> Delivery:
+    """Return what this server serves to the canvas."""
+    try:
+        own = secret(home())
+    except OSError:  # the pages say so; names are then good for as long as the server runs
+        own = secrets.token_bytes(32)
+    return Delivery(Parcels(own), SessionKeys(is_alive), _hosts)
+
+
+def address(scene: PageScene, dataset: Dataset, near: Near | None = None) -> dict[str, Any]:
+    """Offer a scene of a data set to the present session; return what its page needs to fetch it.
+
+    What rows are asked for under the scene's key must not change. `near` returns the scenes one
+    step of K or L away that are at hand, whenever the browser asks for them.
+    """
+    context = get_script_run_ctx()
+    key = delivery().keys.of("" if context is None else context.session_id)
+    return _offered(scene, dataset, near) | {"key": key}
+
+
+def _offered(scene: PageScene, dataset: Dataset, near: Near | None = None) -> dict[str, Any]:
+    here = delivery()
+    names = publish(scene.scene, dataset.digest, here.parcels)
+
+    def around() -> dict[str, Any]:
+        found = {} if near is None else near()
+        return {step: _offered(one, dataset) for step, one in found.items()}
+
+    questions = RowQuestions(
+        dataset.n_rows,
+        lambda rows: texts_of(dataset.ids, scene.lines, rows),
+        scene.scores,
+        None if near is None else around,
+    )
+    what = f"{'' if near is None else 'near '}{dataset.digest} {scene.key}"
+    return names | {
+        "at": f"{base()}{PREFIX}/",
+        "questions": here.ask(what, questions),
+        "near": near is not None,
+    }
+
+
+def _hosts() -> set[str]:
+    """Names of this server beside those of the machine itself, as far as it was told."""
+    told = [st.get_option("server.address"), st.get_option("browser.serverAddress")]
+    named = [*told, *(st.get_option("server.allowedHosts") or ())]
+    return {str(one).strip().lower().rstrip(".") for one in named if one}
+
+
+def is_alive(session: str) -> bool:
+    """Whether a session is connected to this server."""
+    return exists() and get_instance().is_active_session(session)

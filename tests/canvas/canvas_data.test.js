@@ -1,0 +1,424 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { markUnder, maskOf } from '../../appca/canvas/js/input/lasso.js';
+import { countsOf, mostly } from '../../appca/canvas/js/scene/counts.js';
+import {
+  componentCodes,
+  planeCodes,
+  planeColouring,
+  planeOf,
+} from '../../appca/canvas/js/scene/recolour.js';
+import { setAxes, some } from '../../appca/canvas/js/scene/layouts.js';
+import { withPanels } from '../../appca/canvas/js/scene/other.js';
+import { signed, panelTitle, ticks } from '../../appca/canvas/js/scene/names.js';
+import { DOUBTFUL, Rows } from '../../appca/canvas/js/scene/rows.js';
+import { Scene, spreadOrder } from '../../appca/canvas/js/scene/scene.js';
+import { find, setOf } from '../../appca/canvas/js/parts/search.js';
+import { Occupancy } from '../../appca/canvas/js/text/occupancy.js';
+import { paletteBytes } from '../../appca/canvas/js/theme.js';
+
+/** Six rows, three components, two a row; the pairs list some of the rows only. */
+function input() {
+  const buffers = {
+    components: Uint8Array.of(0, 1, 0, 2, 1, 2, 0, 1, 2, 255, 255, 255),
+    scores: Int16Array.of(10, 20, 30, 40, 50, 60, 70, 80, 90, 0, 0, 0),
+    'order.pairs': Uint32Array.of(3, 1, 2),
+    'order.pca': Uint32Array.of(5),
+    'map.pca': Uint16Array.of(0, 65535, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5),
+    doubt: Uint8Array.of(255, 100, 255, 255, 255, 255),
+    'codes.label': Uint8Array.of(0, 1, 1, 0, 2, 2),
+    'hover.0': new TextEncoder().encode('["ant","Bee","bee fly","cow","dog","eel"]'),
+  };
+  const range = [
+    [-100, 100],
+    [-100, 100],
+  ];
+  const panel = (components, axes, start, listed, count) => ({
+    components,
+    axes,
+    start,
+    listed,
+    count,
+    cell: [0, 0],
+    levels: [1],
+    range,
+  });
+  const meta = {
+    format: 1,
+    rows: 6,
+    n_active: 2,
+    score_unit: 1,
+    doubt_below: 128,
+    components: [{ number: 1 }, { number: 2 }, { number: 5 }],
+    colourings: { label: { kind: 'category', names: ['a', 'b'], table: ['#ff0000', '#00ff00'] } },
+    layouts: {
+      pairs: {
+        kind: 'triangle',
+        title: 'Pairs',
+        spacing: 0.5,
+        panels: [
+          panel([0, 1], [1, 0], 0, 1, 2),
+          panel([0, 2], [2, 0], 1, 1, 1),
+          panel([1, 2], [2, 1], 2, 1, 1),
+          panel([2], [2], 3, 0, 1),
+          panel([], [], 3, 0, 1),
+        ],
+      },
+      pca: { kind: 'map', title: 'PCA', spacing: 0.5, panels: [panel([], [0, 1], 0, 1, 6)] },
+    },
+    hover: { ids: null, lines: [{ title: 'Animal', kind: 'text', buffer: 'hover.0' }] },
+  };
+  return {
+    meta,
+    buffers: Object.fromEntries(
+      Object.entries(buffers).map(([name, values]) => [name, async () => values.buffer]),
+    ),
+  };
+}
+
+test('rows are in the order of the host', () => {
+  assert.deepEqual([...spreadOrder(1000)], SPREAD);
+});
+const SPREAD = JSON.parse(process.env.SPREAD ?? 'null') ?? [...spreadOrder(1000)];
+
+test('each row stands in the panels of its pairs, after those that are listed', async () => {
+  const scene = await new Scene(input()).open();
+  const { rows, xy, panels } = await scene.layout('pairs');
+  assert.deepEqual([...rows], [3, 0, 1, 2, 4, 5]);
+  assert.deepEqual([...xy.slice(0, 8)], [80, 70, 20, 10, 40, 30, 60, 50]); // x of the larger component
+  assert.deepEqual(
+    panels.map(({ name }) => name),
+    ['{1,2}', '{1,5}', '{2,5}', '{5}', '{}'],
+  );
+  assert.equal(xy[8], 90);
+  assert.ok(Math.abs(xy[9]) <= 0.8 * 32768); // spread: it has no second score
+});
+
+test('a map has all rows, those with images first', async () => {
+  const scene = await new Scene(input()).open();
+  const { rows, xy } = await scene.layout('pca');
+  assert.equal(rows[0], 5);
+  assert.deepEqual([...rows].sort(), [0, 1, 2, 3, 4, 5]);
+  const at = rows.indexOf(0);
+  assert.deepEqual([xy[2 * at], xy[2 * at + 1]], [-32768, 32767]);
+});
+
+test('a buffer that could not be fetched is asked for again', async () => {
+  const given = input();
+  const { scores } = given.buffers;
+  given.buffers.scores = async () => {
+    throw new Error('gone');
+  };
+  const scene = new Scene(given);
+  await assert.rejects(scene.open(), /gone/);
+  given.buffers.scores = scores;
+  assert.equal((await scene.open()).scores.length, 12);
+});
+
+test('other components of a panel stand on its axes when they are chosen', async () => {
+  const scene = await new Scene(input()).open();
+  const layout = await scene.layout('pairs');
+  setAxes(scene, layout, layout.panels[0], [0, 1]);
+  assert.deepEqual([...layout.xy.slice(0, 4)], [70, 80, 10, 20]);
+  assert.equal(layout.revision, 1);
+});
+
+test('a selection is replaced, added to, taken from, and packed into bits', () => {
+  const rows = new Rows(11);
+  rows.applyList([1, 9], 'replace');
+  rows.applyList([2, 9], 'add');
+  assert.deepEqual([...rows.packed], [0b110, 0b10]);
+  rows.applyList([1], 'subtract');
+  assert.equal(rows.selected, 2);
+  const other = new Rows(11);
+  other.unpack(rows.packed);
+  assert.deepEqual(other.flags, rows.flags);
+});
+
+test('any rows are selected as row by row, whatever is hidden, and the bits and the count say the same', () => {
+  const rows = new Rows(1003);
+  let state = 1;
+  const random = () => {
+    state = (state * 48271) % 2147483647;
+    return state % 3 === 0;
+  };
+  rows.filter(() => !random());
+  const hidden = [...rows.flags];
+  let expected = new Set();
+  for (const how of ['replace', 'add', 'subtract', 'add', 'replace']) {
+    const list = [...rows.flags.keys()].filter(random);
+    const seen = list.filter((row) => !hidden[row]);
+    if (how === 'replace') expected = new Set();
+    for (const row of seen)
+      if (how === 'subtract') expected.delete(row);
+      else expected.add(row);
+    rows.applyList(list, how);
+    assert.deepEqual(
+      [...rows.flags],
+      hidden.map((flags, row) => flags | Number(expected.has(row))),
+    );
+    assert.deepEqual(
+      [...rows.flags.keys()].filter((row) => (rows.packed[row >> 3] >> (row & 7)) & 1),
+      [...expected].sort((a, b) => a - b),
+    );
+    assert.equal(rows.selected, expected.size);
+  }
+});
+
+test('rows that a filter hides are not selected; doubt is read from the scene', async () => {
+  const rows = new Rows(6);
+  rows.readMarks(await new Scene(input()).open());
+  assert.equal(rows.flags[1], DOUBTFUL);
+  rows.filter((row) => row !== 1);
+  rows.applyList([0, 1], 'replace');
+  assert.equal(rows.selected, 1);
+});
+
+/** A panel over a hundred points on a grid, drawn on 100 x 100 px at (10, 10). */
+function placed() {
+  const xy = Int16Array.from(
+    { length: 200 },
+    (_, i) => (i % 2 ? Math.floor(i / 20) : (i / 2) % 10) * 10 + 5,
+  );
+  const layout = {
+    name: 'x',
+    revision: 0,
+    rows: Uint32Array.from({ length: 100 }, (_, i) => i),
+    xy,
+  };
+  return {
+    part: { layout },
+    panel: { index: 0, start: 0, count: 100 },
+    plot: { x: 10, y: 10, w: 100, h: 100 },
+    range: [0, 100, 0, 100],
+    strength: 1,
+  };
+}
+
+test('a lasso marks what an exact test of the polygon marks', () => {
+  const path = Array.from({ length: 40 }, (_, k) => [
+    60 + (30 + 12 * Math.sin(k)) * Math.cos(k / 6.37),
+    60 + 35 * Math.sin(k / 6.37),
+  ]);
+  const hits = new Uint8Array(100);
+  markUnder(maskOf(path), [placed()], hits);
+  const inside = (x, y) =>
+    path.reduce((odd, [xi, yi], i) => {
+      const [xj, yj] = path[(i + path.length - 1) % path.length];
+      return yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi ? !odd : odd;
+    }, false);
+  const edge = (x, y) =>
+    path.some(([px, py], i) => {
+      const [qx, qy] = path[(i + 1) % path.length];
+      const t = Math.max(
+        0,
+        Math.min(
+          1,
+          ((x - px) * (qx - px) + (y - py) * (qy - py)) / ((qx - px) ** 2 + (qy - py) ** 2),
+        ),
+      );
+      return Math.hypot(x - px - t * (qx - px), y - py - t * (qy - py)) < 1;
+    });
+  let marked = 0;
+  for (let i = 0; i < 100; i += 1) {
+    const [x, y] = [10 + (i % 10) * 10 + 5, 110 - (Math.floor(i / 10) * 10 + 5)];
+    if (!edge(x, y)) assert.equal(Boolean(hits[i]), inside(x, y), `${x}, ${y}`);
+    marked += hits[i];
+  }
+  assert.ok(marked > 15 && marked < 60);
+});
+
+test('a lasso does not mark points beyond the edge of a panel', () => {
+  const one = { ...placed(), range: [0, 50, 0, 100] };
+  const hits = new Uint8Array(100);
+  markUnder(
+    maskOf([
+      [0, 0],
+      [400, 0],
+      [400, 400],
+      [0, 400],
+    ]),
+    [one],
+    hits,
+  );
+  assert.equal(
+    hits.reduce((a, b) => a + b),
+    50,
+  );
+});
+
+test('sign cells and points beyond an edge are counted once', () => {
+  const one = placed();
+  for (let i = 0; i < 200; i += 1) one.part.layout.xy[i] -= 50;
+  const rows = new Rows(100);
+  rows.codes = Uint8Array.from({ length: 100 }, (_, i) => (i % 10 < 5 ? 1 : 4));
+  const { cells, beyond } = countsOf(one.part.layout, one.panel, rows, [-40, 40, -50, 50]);
+  assert.deepEqual(
+    cells.map(({ count }) => count),
+    [25, 25, 25, 25],
+  );
+  assert.deepEqual(beyond, [10, 10, 0, 0]);
+  assert.equal(mostly(cells[0], ['0', '1', '2', '3', '4']), 'mostly 1s');
+  assert.equal(mostly(cells[1], ['no', 'cat', 'c', 'd', 'dog']), 'mostly dog');
+});
+
+test('a number that is rounded to zero has no sign', () => {
+  assert.deepEqual(
+    [-0.04, 0.04, -0.06, -12].map((value) => signed(value)),
+    ['0.0', '0.0', '−0.1', '−12.0'],
+  );
+  assert.equal(signed(-0.2, 0), '0');
+});
+
+test('ticks are round and inside', () => {
+  assert.deepEqual(ticks(-4.2, 6.1, 6).found, [-4, -2, 0, 2, 4, 6]);
+  assert.equal(ticks(0, 0.31, 4).digits, 1);
+});
+
+test('words get a place without words and data, or none', () => {
+  const room = new Occupancy(200, 100);
+  room.add(50, 50);
+  const inside = { x: 0, y: 0, w: 200, h: 100 };
+  const at = (x, y) => ({ x, y, w: 30, h: 12 });
+  assert.deepEqual(room.take([at(40, 45), at(100, 45)], inside), at(100, 45));
+  assert.equal(room.take([at(110, 45), at(190, 5)], inside), null);
+});
+
+test('a set of components is read in every way it is written', () => {
+  for (const text of ['2,5', '{2,5}', '5 2', '2 and 5', '{5; 2}'])
+    assert.deepEqual(setOf(text), [2, 5]);
+  assert.equal(setOf('5'), null);
+  assert.equal(setOf('2 ants'), null);
+});
+
+test('a search finds panels by number, rows, classes and values', async () => {
+  const scene = await new Scene(input()).open();
+  const stage = {
+    scene,
+    meta: { ...scene.meta, layouts: { other: scene.meta.layouts.pairs, ...scene.meta.layouts } },
+    rows: new Rows(6),
+    colouring: scene.meta.colourings.label,
+    views: [{ layout: { name: 'pairs' } }],
+  };
+  assert.deepEqual(
+    (await find(stage, '5,2')).map(({ target }) => target),
+    [{ layout: 'pairs', panel: 2 }],
+  ); // in the layout that is shown
+  assert.deepEqual((await find(stage, '4'))[0].target, { row: 4 });
+  assert.deepEqual(
+    (await find(stage, 'b')).map(({ label, target }) => [label, target]),
+    [
+      ['Class b', { code: 1 }],
+      ['Animal Bee', { row: 1 }],
+    ],
+  );
+  assert.deepEqual(await find(stage, 'zebra'), []);
+});
+
+test('colour by a component leaves rows without it missing', async () => {
+  const scene = await new Scene(input()).open();
+  assert.deepEqual([...componentCodes(scene, 1).codes], [159, 255, 206, 254, 255, 255]);
+});
+
+test('codes above the table are grey', () => {
+  const bytes = paletteBytes(input().meta.colourings.label, false);
+  assert.deepEqual([...bytes.slice(0, 8)], [255, 0, 0, 0, 0, 255, 0, 0]);
+  assert.deepEqual(bytes.slice(8, 12), bytes.slice(4 * 200, 4 * 200 + 4));
+});
+
+test('colour by two components is a place on a square, rows of neither are missing', async () => {
+  const given = input();
+  const scene = await new Scene(given).open();
+  const axes = planeOf(scene.meta, 'components:1,2');
+  assert.deepEqual(axes, [0, 1]);
+  assert.equal(planeOf(scene.meta, 'components:1,3'), null);
+  const codes = [...planeCodes(scene, axes)];
+  assert.equal(codes[3], 14 + 15 * 14); // both are largest there
+  assert.deepEqual(codes.slice(4), [255, 255]);
+  assert.equal(planeColouring(scene.meta, axes).table.length, 225);
+});
+
+/** Five subspaces, two of which have no panel of their own. */
+function gathering() {
+  const made = input();
+  const panel = (components, start, count) => ({
+    components,
+    axes: components.slice(0, 2),
+    start,
+    listed: count,
+    count,
+    cell: [start % 2, 0],
+    levels: [1],
+    range: [
+      [-100, 100],
+      [-100, 100],
+    ],
+  });
+  made.meta.layouts = {
+    subspaces: {
+      kind: 'grid',
+      title: 'Subspaces',
+      spacing: 0.5,
+      panels: [panel([0, 1], 0, 2), panel([0, 2], 2, 1)],
+      other: { start: 3, count: 3, subspaces: 3 },
+    },
+  };
+  made.buffers['order.subspaces'] = async () => Uint32Array.of(0, 3, 1, 2, 4, 5).buffer;
+  return made;
+}
+
+test('all rows are in the picture: those of subspaces without a panel are gathered in one', async () => {
+  const scene = await new Scene(gathering()).open();
+  const { panels, rows } = await scene.layout('subspaces');
+  assert.deepEqual(
+    panels.map(({ name, count }) => [name, count]),
+    [
+      ['{1,2}', 2],
+      ['{1,5}', 1],
+      ['Other', 3],
+    ],
+  );
+  assert.deepEqual([...rows].sort(), [0, 1, 2, 3, 4, 5]);
+});
+
+test('a gathered subspace gets a panel when it is looked for', async () => {
+  const scene = await new Scene(gathering()).open();
+  const layout = await scene.layout('subspaces');
+  const gathered = await scene.gathered('subspaces');
+  assert.deepEqual(
+    gathered.map(({ components, count }) => [components, count]),
+    [
+      [[1, 2], 1],
+      [[2], 1],
+      [[], 1],
+    ],
+  );
+  const made = await withPanels(scene, layout, gathered.slice(0, 1));
+  assert.equal(layout.panels.length, 3);
+  const { name, start, axes } = made.panels[3];
+  assert.deepEqual([name, made.rows[start], axes], ['{2,5}', 2, [2, 1]]);
+  assert.deepEqual([made.xy[2 * start], made.xy[2 * start + 1]], [60, 50]);
+});
+
+test('some panels alone are a grid of those, in the order given', async () => {
+  const scene = await new Scene(input()).open();
+  const { kind, panels } = some(await scene.layout('pairs'), ['{2,5}', '{1,2}', '{7,8}']);
+  assert.equal(kind, 'grid');
+  assert.deepEqual(
+    panels.map(({ name, index }) => [name, index]),
+    [
+      ['{2,5}', 0],
+      ['{1,2}', 1],
+    ],
+  );
+});
+
+test('named components name their panels, and the numbers stay beside them', () => {
+  const meta = { components: ['Fullness', '', 'Shoe'].map((name, i) => ({ number: i + 1, name })) };
+  const title = (name, components) => panelTitle(meta, { name, components });
+  assert.equal(title('{1,3}', [0, 2]), 'Fullness × Shoe {1,3}');
+  assert.equal(title('{1,2}', [0, 1]), 'Fullness × 2 {1,2}');
+  assert.equal(title('{2}', [1]), '{2}');
+  assert.equal(title('PCA', []), 'PCA');
+});

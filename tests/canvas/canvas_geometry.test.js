@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { arrange } from '../../appca/canvas/js/layout/arrange.js';
+import {
+  between,
+  carried,
+  fitting,
+  toPage,
+  toWorld,
+  zoomed,
+} from '../../appca/canvas/js/layout/camera.js';
+import { density } from '../../appca/canvas/js/layout/density.js';
+import { keepCells } from '../../appca/canvas/js/layout/keep.js';
+import { neighbours, openRects } from '../../appca/canvas/js/layout/open.js';
+import { neighbour } from '../../appca/canvas/js/input/keys.js';
+import { frameAt, said } from '../../appca/canvas/js/move/frames.js';
+import { origins } from '../../appca/canvas/js/move/morph.js';
+
+const view = { x: 10, y: 20, w: 800, h: 600 };
+const near = (a, b, by = 1e-9) => assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`);
+
+/** A triangle of K components as a layout. */
+function triangle(K) {
+  const panels = [];
+  for (let a = 0; a < K; a += 1)
+    for (let b = a + 1; b < K; b += 1)
+      panels.push({
+        index: panels.length,
+        components: [a, b],
+        axes: [b, a],
+        cell: [b, a],
+        count: 1 + panels.length,
+        size: 1,
+      });
+  return { kind: 'triangle', panels };
+}
+
+test('zoom keeps what is under the hand, to one part in 1e9 at 4,000-fold', () => {
+  let cam = fitting({ x: 0, y: 0, w: 10, h: 10 }, view);
+  const before = toWorld(cam, view, 333.3, 444.4);
+  for (let i = 0; i < 200; i += 1) cam = zoomed(cam, view, 333.3, 444.4, 1.05, 1, 1e9);
+  const after = toWorld(cam, view, 333.3, 444.4);
+  near(after[0], before[0], 1e-9);
+  near(after[1], before[1], 1e-9);
+});
+
+test('a picture carried to another camera lies where its world lies', () => {
+  const [a, b] = [
+    { x: 3, y: 4, k: 80 },
+    { x: 3.4, y: 3.1, k: 130 },
+  ];
+  const [wx, wy] = toWorld(a, view, view.x, view.y);
+  const to = carried(a, b, view);
+  const corner = toPage(b, view, { x: wx, y: wy, w: 0, h: 0 });
+  near(to.x, corner.x, 1e-9);
+  near(to.y, corner.y, 1e-9);
+});
+
+test('a flight begins and ends exactly at its cameras', () => {
+  const [a, b] = [
+    { x: 1, y: 2, k: 50 },
+    { x: 7, y: 3, k: 900 },
+  ];
+  for (const [t, end] of [
+    [0, a],
+    [1, b],
+  ])
+    for (const key of ['x', 'y', 'k']) near(between(a, b, t)[key], end[key], 1e-9);
+});
+
+test('panels, pictures, map and words of a triangle do not overlap at any size of the view', () => {
+  for (const [w, h] of [
+    [1424, 884],
+    [1044, 804],
+    [884, 884],
+    [760, 900],
+    [1900, 700],
+  ]) {
+    const { parts, diagonal, free, world } = arrange(
+      triangle(10),
+      { kind: 'map', panels: [{}] },
+      10,
+      { x: 0, y: 0, w, h },
+    );
+    const px = Math.min(h / world.h, w / world.w);
+    assert.ok(free.y > 0.1 || free.h * px > 200, `${w}x${h}: no room for title and legend`);
+    const rects = [
+      ...parts.flatMap((part) => part.rects),
+      ...diagonal.map(({ rect }) => rect),
+      ...(free.w > 0 ? [free] : []),
+    ];
+    rects.forEach((a, i) =>
+      rects.slice(i + 1).forEach((b) => {
+        assert.ok(
+          a.x >= b.x + b.w - 1e-9 ||
+            b.x >= a.x + a.w - 1e-9 ||
+            a.y >= b.y + b.h - 1e-9 ||
+            b.y >= a.y + a.h - 1e-9,
+          `${w}x${h}: ${JSON.stringify([a, b])}`,
+        );
+      }),
+    );
+  }
+});
+
+test('a phone has two columns, the fullest panel first', () => {
+  const { rects } = arrange(triangle(4), null, 4, { x: 0, y: 0, w: 374, h: 700 }).parts[0];
+  assert.deepEqual([...new Set(rects.map(({ x }) => Math.floor(x)))].sort(), [0, 1]);
+  assert.ok(rects[5].y < 1 && rects[5].x < 1);
+});
+
+test('neighbours share exactly one axis, and all stand in the view', () => {
+  const layout = triangle(10);
+  const groups = neighbours(layout, 12);
+  const own = layout.panels[12].axes;
+  for (const { stays, turns, panels } of groups) {
+    assert.deepEqual([stays, turns].sort(), [...own].sort());
+    for (const index of panels)
+      assert.deepEqual(
+        layout.panels[index].axes.filter((one) => own.includes(one)),
+        [stays],
+      );
+  }
+  for (const w of [700, 900, 1060, 1440]) {
+    for (const rect of openRects(neighbours(layout, 12), 12, { x: 0, y: 0, w, h: 800 }).values())
+      assert.ok(rect.x >= 0 && rect.x + rect.w <= w && rect.y + rect.h <= 800);
+  }
+});
+
+test('arrows reach the panel beside', () => {
+  const layout = triangle(5);
+  const shown = { parts: arrange(layout, null, 5, view).parts };
+  const name = (index) => layout.panels[index].components.join();
+  const at = layout.panels.findIndex(({ components }) => components.join() === '1,3');
+  assert.equal(name(neighbour(shown, at, [1, 0])), '1,4');
+  assert.equal(name(neighbour(shown, at, [-1, 0])), '1,2');
+  assert.equal(name(neighbour(shown, at, [0, -1])), '0,3');
+  assert.equal(name(neighbour(shown, at, [0, 1])), '2,3');
+});
+
+test('every frame of a tour is orthonormal, and the ends are the panels', () => {
+  for (const [from, to] of [
+    [
+      [2, 1],
+      [3, 1],
+    ],
+    [
+      [2, 1],
+      [2, 3],
+    ],
+    [
+      [2, 1],
+      [1, 3],
+    ],
+    [
+      [2, 1],
+      [3, 2],
+    ],
+    [
+      [2, 1],
+      [4, 3],
+    ],
+    [
+      [2, 1],
+      [1, 2],
+    ],
+  ]) {
+    for (let i = 0; i <= 30; i += 1) {
+      const { basis, x, y } = frameAt(from, to, i / 30);
+      const dot = (a, b) => a.reduce((sum, value, k) => sum + value * b[k], 0);
+      if (from.join() === '2,1' && to.join() === '1,2') break; // the same plane: the panel is only mirrored
+      near(dot(x, x), 1, 1e-6);
+      near(dot(y, y), 1, 1e-6);
+      near(dot(x, y), 0, 1e-6);
+      if (i === 0 || i === 30) {
+        const [ex, ey] = i ? to : from;
+        assert.deepEqual(
+          x,
+          [0, 1, 2, 3].map((k) => (basis[k] === ex ? 1 : 0)),
+        );
+        assert.deepEqual(
+          y,
+          [0, 1, 2, 3].map((k) => (basis[k] === ey ? 1 : 0)),
+        );
+      }
+    }
+  }
+});
+
+test('a tour says what turns and what stays', () => {
+  const meta = { components: [1, 2, 3, 4, 5].map((number) => ({ number })) };
+  assert.equal(said(meta, [2, 1], [3, 1], 0.5), 'component 3 turns into 4, 2 stays');
+  assert.equal(said(meta, [2, 1], [4, 3], 0.7), 'component 2 turns into 4 (turn 2 of 2)');
+});
+
+test('a point comes from the nearest of the places its row had', () => {
+  const rows = Uint32Array.of(7, 3, 7, 9);
+  const to = Float32Array.of(0, 0, 50, 50, 100, 0, 5, 5);
+  const old = { rows: Uint32Array.of(7, 7, 3), xy: Float32Array.of(10, 0, 90, 0, 1, 1) };
+  assert.deepEqual([...origins(rows, to, old, 10)], [10, 0, 1, 1, 1, 1, 90, 0, 1, 5, 5, 0]);
+});
+
+test('points shrink and fade smoothly as they come closer', () => {
+  let last = density(1, 1e6);
+  for (let points = 2; points < 1e7; points *= 1.3) {
+    const now = density(points, 1e6);
+    assert.ok(
+      now.size <= last.size &&
+        now.alpha <= last.alpha &&
+        last.size - now.size < 0.4 &&
+        last.alpha - now.alpha < 0.1,
+    );
+    last = now;
+  }
+  assert.ok(last.size >= 1.5 && last.alpha > 0.2);
+});
+
+/** A grid of all triples of K components, line by line. */
+function grid(K, columns) {
+  const panels = [];
+  for (let a = 0; a < K; a += 1)
+    for (let b = a + 1; b < K; b += 1)
+      for (let c = b + 1; c < K; c += 1)
+        panels.push({
+          index: panels.length,
+          name: `${[a, b, c]}`,
+          components: [a, b, c],
+          count: panels.length,
+          cell: [panels.length % columns, Math.floor(panels.length / columns)],
+        });
+  return { kind: 'grid', panels };
+}
+
+test('panels keep their places from six components to seven and back', () => {
+  const places = ({ panels }) =>
+    Object.fromEntries(panels.map(({ name, cell }) => [name, `${cell}`]));
+  const [six, seven, again] = [grid(6, 6), grid(7, 8), grid(6, 6)];
+  const before = places(six);
+  keepCells(six, seven);
+  keepCells(seven, again);
+  const between = places(seven);
+  for (const [name, cell] of Object.entries(before)) assert.equal(between[name], cell);
+  assert.deepEqual(places(again), before);
+  assert.equal(new Set(Object.values(between)).size, 35);
+});

@@ -1,0 +1,107 @@
+"""Figures that stand alone: every row where its scores say, in its own colour, images apart."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from appca.canvas import figure as figures
+from appca.canvas.scene.scene import Map
+from appca.canvas.scene.shown import scene_shown
+from appca.data.sources.builtin import load
+from appca.plots import still
+from appca.plots.palette import CATEGORICAL
+from tests.fitted_runs import fitted_run
+
+ROWS = 400
+
+
+def scene_of(n_active: int, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    dataset = load("digits").take(np.arange(ROWS))
+    keys = rng.gumbel(size=(ROWS, 5)) + np.linspace(1, 0, 5)
+    active = np.zeros((ROWS, 5), bool)
+    np.put_along_axis(active, np.argsort(-keys, axis=1)[:, :n_active], True, axis=1)
+    fitted = fitted_run(
+        active,
+        scores=rng.normal(size=(ROWS, 5)).astype(np.float32) * active,
+        components=np.eye(5, 64),
+        n_active=n_active,
+    )
+    maps = {"umap": Map("UMAP", rng.normal(size=(ROWS, 2)))}
+    return dataset, fitted, scene_shown(dataset, fitted, maps)
+
+
+def points(axes) -> np.ndarray:
+    return np.asarray(axes.collections[0].get_offsets())
+
+
+@pytest.mark.parametrize(("n_active", "layout"), [(2, "subspaces"), (3, "pairs"), (3, "subspaces")])
+def test_every_row_stands_where_its_scores_say_in_its_own_colour(n_active, layout):
+    dataset, fitted, scene = scene_of(n_active)
+    figure = figures.draw(scene, layout, "label:digit")
+    panels = scene.meta["layouts"][layout]["panels"]
+    for axes, panel in zip(figure.axes, panels, strict=False):
+        used = fitted.active[:, panel["components"]].all(axis=1)
+        rows = np.flatnonzero(used)
+        assert len(points(axes)) == len(rows) == panel["count"]
+        expected = fitted.scores[np.ix_(rows, panel["axes"])]
+        apart = np.abs(points(axes)[None] - expected[:, None]).max(axis=2)
+        order = apart.argmin(axis=1)
+        assert sorted(order) == list(range(len(rows)))
+        assert apart.min(axis=1).max() < 1e-3
+        colours = axes.collections[0].get_edgecolor()[order]
+        digits = dataset.labels["digit"].astype(int)[rows]
+        assert [to_hex(one) for one in colours] == [CATEGORICAL[digit] for digit in digits]
+
+
+def test_named_components_name_their_panels_beside_the_numbers():
+    dataset, fitted, _ = scene_of(2)
+    named = fitted.arranged(range(5), [1] * 5, ("Fullness", "", "Shoe", "", ""))
+    figure = figures.draw(scene_shown(dataset, named), "subspaces", "label:digit")
+    titles = {axes.get_title(loc="left") for axes in figure.axes}
+    assert {"Fullness × Shoe {1,3}", "Fullness × 2 {1,2}", "{2,4}"} <= titles
+    long = fitted.arranged(range(5), [1] * 5, ("a name of forty letters, which is too long",) * 5)
+    figure = figures.draw(scene_shown(dataset, long), "subspaces", "label:digit")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert any(title.startswith("a name") and title.endswith("… {1,3}") for title in titles)
+    assert max(map(len, titles)) < 40
+
+
+def test_panels_share_the_scales_of_their_row_and_column_and_lie_apart():
+    _, _, scene = scene_of(2)
+    figure = figures.draw(scene, "subspaces", "residual", dark=True)
+    panels = scene.meta["layouts"]["subspaces"]["panels"]
+    drawn = list(zip(figure.axes, panels, strict=False))
+    for axes, panel in drawn:
+        for other, its in drawn:
+            if its["cell"][0] == panel["cell"][0]:
+                assert axes.get_xlim() == other.get_xlim()
+            if its["cell"][1] == panel["cell"][1]:
+                assert axes.get_ylim() == other.get_ylim()
+            if axes is not other:
+                (x, y, w, h), (u, v, _, _) = axes.get_position().bounds, other.get_position().bounds
+                assert abs(u - x) >= w or abs(v - y) >= h
+
+
+def test_images_stand_on_their_points_apart_from_one_another():
+    _, _, scene = scene_of(2)
+    (axes, *_) = figures.draw(scene, "umap", "label:digit").axes
+    at = np.array([box.xy for box in axes.artists])
+    assert len(at) > 10
+    near = np.abs(at[:, None] - points(axes)[None]).max(axis=2).min(axis=1)
+    assert near.max() < 1e-3
+    side = figures.TILE * 1.6 / figures.MAP_SIDE * np.ptp(axes.get_xlim())
+    gaps = np.abs(at[:, None] - at[None]).max(axis=2) + 99 * np.eye(len(at))
+    assert gaps.min() > side
+
+
+@pytest.mark.parametrize(
+    ("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_a_file_has_its_format_and_is_the_same_again(kind, start):
+    _, _, scene = scene_of(1)
+    first, again = (
+        still.file_of(figures.draw(scene, "subspaces", "label:digit"), kind) for _ in range(2)
+    )
+    assert first.startswith(start)
+    assert first == again

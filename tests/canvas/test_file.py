@@ -1,0 +1,100 @@
+"""The picture of a model as a file: all rows are in it, and it asks the network for nothing."""
+
+import base64
+import json
+import re
+import zlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import appca
+from appca.canvas.from_model import rows_of, run_of, scene_of_rows
+from appca.cli import main
+from appca.commands import fit
+from appca.data.sources.builtin import load
+from appca.runs.numbering import numbered_after
+from appca.storage.errors import InputError
+
+
+def data_of(page: str) -> dict:
+    """Return what the page's script reads."""
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def values_of(text: str, dtype: str) -> np.ndarray:
+    """Undo how a buffer is packed: bytes of one rank together, deflated, after their number."""
+    content = base64.b64decode(text)
+    ranks = np.frombuffer(zlib.decompress(content[1:]), np.uint8).reshape(content[0], -1)
+    return np.ascontiguousarray(ranks.T).view(dtype).ravel()
+
+
+@pytest.fixture(scope="module")
+def model():
+    wine = load("wine")
+    X = (wine.X - wine.X.mean(axis=0)) / wine.X.std(axis=0)
+    return appca.AdaptivePPCA(3, 1, random_state=0).fit(X), X, wine.labels["cultivar"]
+
+
+def test_a_page_holds_the_scene_and_asks_for_nothing(model, tmp_path):
+    estimator, X, y = model
+    appca.save_html(tmp_path / "wine.html", estimator, X, labels=y, title="Wine & <more>")
+    page = (tmp_path / "wine.html").read_text("utf-8")
+    assert "<h1>Wine &amp; &lt;more&gt;</h1>" in page
+    assert not re.search(r'(src|href)="|url\(|\bfetch\(|import\(', page.split('id="data">')[0])
+    rows = rows_of(X, y)
+    scene = scene_of_rows(rows, numbered_after(run_of(estimator, rows.dataset), None), {})
+    data = data_of(page)
+    assert data["meta"]["rows"] == len(X)
+    assert data["colouring"] == next(iter(scene.meta["colourings"]))
+    assert set(data["buffers"]) == set(scene.buffers)
+    for name, buffer in scene.buffers.items():
+        values = values_of(data["buffers"][name], buffer.dtype.newbyteorder("<"))
+        np.testing.assert_array_equal(values, buffer.ravel(), err_msg=name)
+
+
+def test_maps_and_images_are_in_the_page_and_bad_ones_leave_no_file(tmp_path):
+    digits = load("digits").take(np.arange(200))
+    estimator = appca.PPCA(2).fit(digits.X.astype(float))
+    path = tmp_path / "digits.html"
+    with pytest.raises(InputError, match="needs two coordinates"):
+        appca.save_html(path, estimator, digits.X, maps={"Map": np.zeros((3, 2))})
+    assert not path.exists()
+    xy = np.random.default_rng(0).normal(size=(200, 2))
+    appca.save_html(path, estimator, digits.X, images=(8, 8), maps={"My map": xy})
+    data = data_of(path.read_text("utf-8"))
+    assert "My map" in data["meta"]["layouts"]
+    assert len(data["sheets"]) == 1
+    with pytest.raises(InputError, match="could not be stored"):
+        appca.save_html(tmp_path / "none" / "x.html", estimator, digits.X)
+
+
+def test_a_fit_writes_the_page_of_its_rows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "wine", "-K", "3", "-L", "1", "--html", "a.html", "--out", "m.npz"]) == 0
+    assert "wrote a.html" in capsys.readouterr().out
+    wine = load("wine")
+    table = pd.DataFrame(wine.X, columns=list(wine.feature_names))
+    loaded = appca.load_model("m.npz")
+    appca.save_html("b.html", loaded, table, labels=wine.labels)
+    first, second = (data_of((tmp_path / name).read_text()) for name in ("a.html", "b.html"))
+    assert second["buffers"].items() <= first["buffers"].items()  # the first also names the rows
+    assert len(second["buffers"]) > 5
+    assert first["meta"]["layouts"].keys() == second["meta"]["layouts"].keys()
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "words"),
+    [
+        ("a.htm", 2, "must end in .html"),
+        ("/proc/a.html", 1, "could not be stored in /proc"),
+        ("no/a.html", 1, "there is no “no”"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_refused_before_the_fit(
+    place, code, words, monkeypatch, capsys
+):
+    monkeypatch.setattr(fit, "fit_run", lambda *_: pytest.fail("the fit began"))
+    assert main(["fit", "wine", "--html", place]) == code
+    assert words in capsys.readouterr().err
