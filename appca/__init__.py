@@ -61,7 +61,7 @@ if not TYPE_CHECKING:  # else every name, also a misspelt one, would be there
         if name not in _HOMES:
             msg = f"module 'appca' has no attribute {name!r}; it has {', '.join(__all__)}."
             raise AttributeError(msg)
-        from appca.storage.errors import MissingExtraError, naming_extra
+        from appca.words.errors import MissingExtraError, naming_extra
 
         try:
             with naming_extra():

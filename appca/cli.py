@@ -11,8 +11,8 @@ from appca import __version__
 from appca.commands import app, bench, check, data, fit, paper, parsing, project, runs
 from appca.commands.serving import link
 from appca.commands.terminal import Manner, clear, say, speaking
-from appca.storage.errors import TOO_MUCH, naming_extra
-from appca.storage.wording import printable, shortened
+from appca.words.errors import TOO_MUCH, naming_extra
+from appca.words.wording import printable, shortened
 
 GOOD, REFUSED, USAGE = 0, 1, parsing.USAGE
 INTERRUPTED, NOBODY_READS = 130, 141

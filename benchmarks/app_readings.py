@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from statistics import median
 
-from appca.storage.wording import counted
+from appca.words.wording import counted
 from benchmarks.numbers import columns, number
 from benchmarks.results import Row
 

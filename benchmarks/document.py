@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from appca.plots.export.markdown import table
-from appca.storage.wording import counted
+from appca.words.wording import counted
 from benchmarks import app_readings, estimated_reading, readings, rivals_reading
 from benchmarks.cluster import D, K, L
 from benchmarks.results import RESULTS, Result, Row, read

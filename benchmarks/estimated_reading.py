@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from appca.data.numbers import percent
+from appca.words.numbers import percent
 from benchmarks.numbers import columns, number
 from benchmarks.results import Row
 

@@ -17,7 +17,7 @@ import numpy as np
 from appca.analysis.check.masked import EVERY, FEW, MEANS, OWN, MaskedConfig, filled_in, hide
 from appca.data.preprocessing import suggest
 from appca.data.sources.builtin import load
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from benchmarks import results
 
 CASES = {

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from appca.analysis.check.masked import EVERY, FEW, MEANS, OWN
-from appca.data.numbers import percent
+from appca.words.numbers import percent
 from benchmarks.cluster import CHUNK_ROWS, Seen, growth_of, limits_of
 from benchmarks.methods import METHODS
 from benchmarks.numbers import columns, number

@@ -22,7 +22,7 @@ from appca.cli import main
 from appca.data.readers import read, read_many
 from appca.data.readers.source import ReadLimits
 from appca.data.sources.builtin import load
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests import bad_files as bad
 from tests.data.fuzz_stored import work
 from tests.data.fuzz_targets import mutant

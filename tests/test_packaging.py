@@ -10,7 +10,7 @@ import pytest
 
 import appca
 from appca.data.sources.folder import project_folder
-from appca.storage.errors import EXTRAS, MissingExtraError, naming_extra
+from appca.words.errors import EXTRAS, MissingExtraError, naming_extra
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

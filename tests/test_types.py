@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import appca
-from appca.storage.errors import EXTRAS
+from appca.words.errors import EXTRAS
 
 ROOT = Path(__file__).resolve().parents[1]
 SOUND = """

@@ -19,9 +19,9 @@ from PIL import Image
 
 from appca.canvas.scene.axes import jitter
 from appca.canvas.scene.scene import Scene
-from appca.data.numbers import number
 from appca.plots.still import THEMES, StillFigure, styled
-from appca.storage.wording import shortened
+from appca.words.numbers import number
+from appca.words.wording import shortened
 
 MARGIN, GAP, HEAD, SIDEBAR = 0.2, 0.1, 0.28, 1.7  # inches; HEAD above a panel for its name
 WIDE, COLUMNS, MOST_PANELS = 10.5, 6, 30

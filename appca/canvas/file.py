@@ -18,7 +18,7 @@ from appca.canvas.from_model import GivenRows, map_of, rows_of, run_of, scene_of
 from appca.canvas.scene.scene import Map, Scene
 from appca.runs.numbering import numbered_after
 from appca.storage import atomic
-from appca.storage.refusal import OTHER, storing
+from appca.words.refusal import OTHER, storing
 
 MOST_WITH_NUMBERS = 20_000  # rows whose hover card also has numbers, which hardly pack
 

@@ -13,7 +13,7 @@ from appca.canvas.scene.sheets import sheets_of
 from appca.canvas.scene.shown import plane, scene_shown
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 LABEL = "label"  # what labels without a name are called
 

@@ -31,9 +31,9 @@ from appca.runs.home import home
 from appca.runs.session import SUFFIX, unpack
 from appca.storage import atomic
 from appca.storage.children import python_path
-from appca.storage.errors import EXTRAS, InputError, MissingExtraError
 from appca.storage.serving import doors
-from appca.storage.wording import shortened
+from appca.words.errors import EXTRAS, InputError, MissingExtraError
+from appca.words.wording import shortened
 
 NAME = "open"
 EXAMPLES = (

@@ -8,8 +8,8 @@ from typing import Any
 
 from appca.commands import parsing
 from appca.commands.terminal import say
-from appca.storage.errors import InputError
-from appca.storage.wording import shortened
+from appca.words.errors import InputError
+from appca.words.wording import shortened
 
 ROOT = Path(__file__).resolve().parents[2]  # of the project, in a checkout
 RESULTS = Path("benchmarks", "results")

@@ -14,11 +14,11 @@ from appca.runs import labels
 from appca.runs.check import StoredFinding, findings
 from appca.runs.configuration import RunConfig
 from appca.runs.store import remedy, title
-from appca.storage.errors import InputError
 from appca.storage.files import marks, read_arrays
 from appca.storage.packed import as_object
-from appca.storage.wording import counted, shortened
 from appca.studies.catalogue import STUDIES
+from appca.words.errors import InputError
+from appca.words.wording import counted, shortened
 
 EXAMPLES = (
     "python -m appca check",

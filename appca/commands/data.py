@@ -7,13 +7,13 @@ from appca.commands import facts, parsing, writing
 from appca.commands.opening import opened, with_gaps
 from appca.commands.terminal import say, say_facts
 from appca.data.dataset import Dataset
-from appca.data.numbers import about
 from appca.data.preprocessing import suggest
 from appca.data.readers.intake import duplicate_rows
 from appca.data.sources.builtin import SOURCES
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import estimate_seconds
-from appca.storage.wording import counted, shortened
+from appca.words.numbers import about
+from appca.words.wording import counted, shortened
 
 if TYPE_CHECKING:
     import pandas as pd

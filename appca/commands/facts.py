@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from appca.data.dataset import Dataset, categories
-from appca.data.numbers import percent, size
 from appca.data.readers import facts as found
-from appca.storage.wording import counted
+from appca.words.numbers import percent, size
+from appca.words.wording import counted
 
 MOST_CLASSES = 1000  # counted one by one in the fields
 

@@ -14,8 +14,8 @@ from appca.data.columns import Matched, Wanted, matched, read_as
 from appca.data.dataset import Dataset
 from appca.data.readers.source import LIMITS, ONE_IS_ENOUGH, Files, ReadLimits
 from appca.data.sources.builtin import SOURCES, load
-from appca.storage.errors import InputError, UnknownNameError, listed, unknown
-from appca.storage.wording import shortened
+from appca.words.errors import InputError, UnknownNameError, listed, unknown
+from appca.words.wording import shortened
 
 Opened = TypeVar("Opened")
 _ROLES = {"label": "label", "id": "id", "ignore": "ignored"}  # argument to role

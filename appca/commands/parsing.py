@@ -10,8 +10,8 @@ from typing import NoReturn, TypeAlias
 
 from appca.data.readers.intake import MISSING_CHOICES
 from appca.runs.configuration import LEARNED
-from appca.storage.errors import InputError
-from appca.storage.wording import shortened
+from appca.words.errors import InputError
+from appca.words.wording import shortened
 
 USAGE = 2
 PIPE = "-"  # as the name of a file: standard input, or standard output

@@ -21,9 +21,9 @@ from appca.runs.home import home
 from appca.runs.model_file import read_model
 from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
 from appca.storage.packed import Packed
-from appca.storage.wording import counted, shortened
+from appca.words.errors import InputError
+from appca.words.wording import counted, shortened
 
 EXAMPLES = (
     "python -m appca project digits.npz new.csv --out rows.parquet",

@@ -10,7 +10,7 @@ from appca.commands.terminal import say
 from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.runs.store import Run, RunStore
-from appca.storage.wording import shortened
+from appca.words.wording import shortened
 
 EXAMPLES = ("python -m appca runs",)
 

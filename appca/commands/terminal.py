@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
-from appca.storage.wording import printable
+from appca.words.wording import printable
 
 if TYPE_CHECKING:
     from appca.models.algebra.loop import Progress

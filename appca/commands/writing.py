@@ -14,8 +14,8 @@ from appca.commands import parsing
 from appca.commands.terminal import say
 from appca.data.dataset import Dataset
 from appca.storage import atomic
-from appca.storage.errors import InputError
-from appca.storage.refusal import OTHER, storing
+from appca.words.errors import InputError
+from appca.words.refusal import OTHER, storing
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.readers.intake import are_bytes
 from appca.data.readers.tables.frame import KINDS
-from appca.storage.errors import InputError, listed
-from appca.storage.wording import counted, shortened
+from appca.words.errors import InputError, listed
+from appca.words.wording import counted, shortened
 
 _NUMBERED = re.compile(r"column \d+")  # the readers' names for columns that have none
 

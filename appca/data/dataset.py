@@ -13,9 +13,9 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from appca.data.distinct import distinct
-from appca.storage.errors import InputError
 from appca.storage.schema import Finite, Misfit, Text, fitted
-from appca.storage.wording import counted, is_text, shortened
+from appca.words.errors import InputError
+from appca.words.wording import counted, is_text, shortened
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 _PLAIN = (1e-30, 1e30)  # grey values whose range and ends lie between go through float32

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 if TYPE_CHECKING:
     from dask.array import Array

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.numbers import percent
 from appca.data.principal import principal_axes
 from appca.data.vae.autoencoder import VAE, Autoencoder, Report, Times
-from appca.storage.errors import InputError
 from appca.storage.packed import give_back
-from appca.storage.wording import counted
+from appca.words.errors import InputError
+from appca.words.numbers import percent
+from appca.words.wording import counted
 
 SCALES = ("none", "feature", "global")
 VAE_ARRAYS = "vae_"  # prefix of the autoencoder's arrays

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 Blocks = Callable[[], Iterator[np.ndarray]]  # each call walks over the rows once
 Count = Callable[[np.ndarray], int]  # how many axes to keep, given the falling eigenvalues

@@ -10,12 +10,12 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.storage import atomic, digests
-from appca.storage.errors import InputError
 from appca.storage.files import read_json, unless_changed, write_json
 from appca.storage.formats import FILES, TooNew, or_none
 from appca.storage.identity import is_digest
-from appca.storage.refusal import reason, storing
-from appca.storage.wording import shortened
+from appca.words.errors import InputError
+from appca.words.refusal import reason, storing
+from appca.words.wording import shortened
 
 _LEAST_ROWS = 2  # of a data set to which something can be fitted
 

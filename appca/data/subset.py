@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from appca.data.dataset import categories
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 def choose_rows(

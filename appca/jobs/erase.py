@@ -13,7 +13,7 @@ from appca.runs.home import in_memory, is_own
 from appca.runs.store import RunStore
 from appca.storage import atomic, cache
 from appca.storage.identity import digest_of
-from appca.storage.refusal import refusing
+from appca.words.refusal import refusing
 
 _NAMED = {"datasets", "selections", "numbers"}  # whose entries are named after their data
 

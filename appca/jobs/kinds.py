@@ -13,7 +13,7 @@ from appca.runs.cluster import FitPlace
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import DESCRIBING
 from appca.storage import cache
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 if TYPE_CHECKING:
     from appca.models.algebra.loop import Progress

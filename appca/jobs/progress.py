@@ -9,7 +9,7 @@ from typing import Any
 
 from appca.jobs.folder import JobFolder, JobState
 from appca.storage import rights
-from appca.storage.refusal import FULL
+from appca.words.refusal import FULL
 
 _LEAST_SHARE = 0.02  # done before the time left is guessed
 INTERVAL = 0.1  # seconds between two writings: enough for an eye, nothing beside a fit

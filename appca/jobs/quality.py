@@ -15,7 +15,7 @@ from appca.jobs.progress import Context
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 if TYPE_CHECKING:
     from appca.analysis.check.rivals import Cap, Report, RivalProjection, Split

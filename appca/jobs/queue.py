@@ -18,7 +18,7 @@ from appca.jobs.turns.limits import Limits, too_large
 from appca.jobs.turns.needs import SHORT_SECONDS, Needs, needs_of
 from appca.jobs.turns.order import following
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 HARD_KILL_SECONDS = 1.3  # a worker that has not obeyed by then is killed: gone within 2 s
 _PAUSE = 0.02  # seconds between two looks whether a job is over

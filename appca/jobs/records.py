@@ -11,9 +11,9 @@ from typing import Any
 
 from appca.jobs.folder import ENDED, Curve, JobFolder, JobState, JobStatus
 from appca.storage import atomic, lock, rights
-from appca.storage.errors import InputError
 from appca.storage.identity import is_id
-from appca.storage.refusal import refusing
+from appca.words.errors import InputError
+from appca.words.refusal import refusing
 
 GONE = "The app was closed before this job was over; start it again."
 UNREADABLE = (OSError, ValueError, KeyError, TypeError)  # a folder somebody has tampered with

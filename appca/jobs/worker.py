@@ -26,7 +26,7 @@ from appca.jobs.progress import Cancelled, Context
 from appca.jobs.quality import quality
 from appca.jobs.study import brain, study, whitening
 from appca.storage import rights
-from appca.storage.errors import TOO_MUCH
+from appca.words.errors import TOO_MUCH
 
 Handler = Callable[[dict[str, Any], Context], dict[str, Any]]
 KINDS: dict[str, Handler] = {

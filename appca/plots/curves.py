@@ -3,8 +3,8 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from appca.data.numbers import fixed
 from appca.plots.frame import framed
+from appca.words.numbers import fixed
 
 LINE = "#3f90da"
 LEAST_SPAN = 0.01  # nats per row on the axis: less is rounding

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from appca.data.numbers import minus
+from appca.words.numbers import minus
 
 MOST_TRACES = 6  # named in a text
 KINDS = {"bar": "bars", "histogram": "bars", "heatmap": "table of colours", "scatter": "points"}

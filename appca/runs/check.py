@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from appca.storage import digests
 from appca.storage.files import marks, number_of, read_json
 from appca.storage.formats import FILES, TooNew
-from appca.storage.refusal import reason
+from appca.words.refusal import reason
 
 JOURNAL = "records.txt"
 # folder of a home -> the description that every folder in it has, and its kind in `formats.STEPS`

@@ -18,8 +18,8 @@ import numpy as np
 
 from appca.data.vae.autoencoder import Report
 from appca.runs.configuration import MODELS, RunConfig
-from appca.storage.errors import InputError
-from appca.storage.wording import counted
+from appca.words.errors import InputError
+from appca.words.wording import counted
 
 if TYPE_CHECKING:
     from dask.array import Array

@@ -12,10 +12,10 @@ from msgspec import Meta
 from appca.analysis.capabilities import CAPABILITIES, Capabilities
 from appca.analysis.keywords import OfModel
 from appca.data.preprocessing import Preprocessing
-from appca.storage.errors import InputError
 from appca.storage.identity import plain
 from appca.storage.schema import Digest, FromOne, Scalar, Settings, Text, fitted
-from appca.storage.wording import shortened
+from appca.words.errors import InputError
+from appca.words.wording import shortened
 
 if TYPE_CHECKING:
     from appca.models.base.parameters import Rule

@@ -16,8 +16,8 @@ from appca.runs.cluster import Where, here
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
 from appca.runs.run import FitResult, RunInfo
-from appca.storage.errors import InputError
-from appca.storage.wording import counted, shortened
+from appca.words.errors import InputError
+from appca.words.wording import counted, shortened
 
 if TYPE_CHECKING:
     from appca.models.algebra.loop import Progress

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from appca.runs.store import LABELS, Run
 from appca.storage.files import mark, read_json, write_json
-from appca.storage.refusal import reason, storing
+from appca.words.refusal import reason, storing
 
 FILE = LABELS
 NAME_LENGTH = 40

@@ -21,11 +21,11 @@ from appca.data.columns import own_names
 from appca.data.preprocessing import Preprocessing
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.run import RunInfo
-from appca.storage.errors import InputError
 from appca.storage.formats import TooNew, current, numbered
 from appca.storage.packed import Packed, as_object, write
-from appca.storage.refusal import refusing
 from appca.storage.schema import Facts, fitted
+from appca.words.errors import InputError
+from appca.words.refusal import refusing
 
 RUN, NAMES = "run", "feature_names"  # among the arrays: a text, and the names of the columns
 

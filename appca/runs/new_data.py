@@ -8,7 +8,7 @@ from appca.analysis.fitted import DescribedRows
 from appca.runs.configuration import MODELS, RunConfig
 from appca.storage import cache
 from appca.storage.identity import digest_of
-from appca.storage.refusal import storing
+from appca.words.refusal import storing
 
 FOLDER = "projections"
 MOST_BYTES = 500_000_000  # of all that is kept

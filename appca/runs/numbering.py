@@ -25,7 +25,7 @@ from appca.storage import lock, rights
 from appca.storage.files import read_json, read_numbered, write_json, write_numbered
 from appca.storage.formats import or_none
 from appca.storage.identity import digest_of
-from appca.storage.refusal import storing
+from appca.words.refusal import storing
 
 FILE = "numbers.json"  # in the folder of a run
 

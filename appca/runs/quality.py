@@ -9,7 +9,7 @@ from appca.runs.configuration import RunConfig
 from appca.storage.files import read_json, write_json
 from appca.storage.formats import or_none
 from appca.storage.identity import Recorded, digest_of, is_id, plain
-from appca.storage.refusal import storing
+from appca.words.refusal import storing
 
 SECONDS = 120.0
 

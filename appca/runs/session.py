@@ -41,11 +41,11 @@ from appca.runs.model_file import fits_together
 from appca.runs.numbering import ComponentNumbers, Numbering, numbered
 from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, RunStore
-from appca.storage.errors import InputError
 from appca.storage.formats import TooNew, or_none, refuse_newer
 from appca.storage.packed import Packed, write
 from appca.storage.schema import Count, Digest, Facts, FromOne, Misfit, Text, fitted, weight
-from appca.storage.wording import shortened
+from appca.words.errors import InputError
+from appca.words.wording import shortened
 
 SUFFIX = ".appca"
 FORMAT, VERSION = "appca session", 1

@@ -19,11 +19,11 @@ from appca.runs.home import in_memory, is_own
 from appca.runs.run import FitResult, RunInfo
 from appca.storage import atomic, lock
 from appca.storage.digests import Damaged, check_files, digests_of
-from appca.storage.errors import InputError
 from appca.storage.files import read_arrays, read_json, unless_changed, write_arrays, write_json
 from appca.storage.formats import FILES, TooNew, or_none
 from appca.storage.identity import ID_DIGITS, is_id
-from appca.storage.refusal import FULL, reason, refusing, storing
+from appca.words.errors import InputError
+from appca.words.refusal import FULL, reason, refusing, storing
 
 MOST_HELD = 5  # newest runs that are held in memory while the disk is full
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them

@@ -8,7 +8,7 @@ into the present form when it is read, and a home of its own in ``tests/fixtures
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 FORMAT = 2
 KEY = "format"

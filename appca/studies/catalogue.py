@@ -1,6 +1,5 @@
 """The experiments in the paper's order, by the names of the command line and the pages."""
 
-from appca.storage.errors import InputError
 from appca.studies.experiments import (
     brain,
     coil20,
@@ -17,6 +16,7 @@ from appca.studies.experiments import (
     z_priors,
 )
 from appca.studies.study import Study
+from appca.words.errors import InputError
 
 STUDIES: dict[str, Study] = {
     study.name: study

@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from appca.storage.errors import InputError
-from appca.storage.refusal import OTHER, refusing
 from appca.studies.catalogue import STUDIES, study_of
 from appca.studies.files import aligned, claim_lines, words, write
 from appca.studies.report import ReportEntry, heading, page
 from appca.studies.store import StudyStore
 from appca.studies.study import Options, Report, Study
+from appca.words.errors import InputError
+from appca.words.refusal import OTHER, refusing
 
 MOST_PROCESSES = 2
 REPORT = "report.html"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from appca.plots.export.markdown import table
 from appca.storage import atomic
-from appca.storage.refusal import OTHER, refusing
 from appca.studies.catalogue import STUDIES
 from appca.studies.claims import headings
 from appca.studies.files import cell, words
@@ -15,6 +14,7 @@ from appca.studies.report import heading
 from appca.studies.shipped import TIMED, is_current, shipped
 from appca.studies.store import Stored
 from appca.studies.study import Study
+from appca.words.refusal import OTHER, refusing
 
 HEAD = """# The paper, computed anew
 

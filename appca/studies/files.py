@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from appca.plots.export.figure_files import page
-from appca.storage.refusal import OTHER, refused
 from appca.studies.claims import headings
 from appca.studies.store import csv_text
 from appca.studies.study import Outcome, Row, Study
+from appca.words.refusal import OTHER, refused
 
 
 def write(study: Study, outcome: Outcome, folder: Path) -> list[Path]:

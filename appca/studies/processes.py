@@ -18,8 +18,8 @@ from importlib import import_module
 from typing import IO, Any, cast
 
 from appca.storage.children import Child, environment
-from appca.storage.errors import InputError
 from appca.studies.study import Report
+from appca.words.errors import InputError
 
 Tick = Callable[[str, float], None]  # (what is being done, share of the piece); may raise
 Spec = dict[str, Any]  # a piece of work, as in JSON

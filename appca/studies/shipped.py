@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from appca.storage.errors import InputError
 from appca.studies.catalogue import STUDIES
 from appca.studies.store import Stored, StudyStore
 from appca.studies.study import Options, Outcome, Study
+from appca.words.errors import InputError
 
 FOLDER = Path(__file__).parent / "results"
 MOST_BYTES = 3_000_000  # of all results together

@@ -18,9 +18,9 @@ from appca.storage.digests import check_files, digests_of
 from appca.storage.files import keep_newer, read_arrays, read_json, write_json
 from appca.storage.formats import FILES, TooNew, or_none
 from appca.storage.identity import is_id
-from appca.storage.refusal import storing
 from appca.studies.claims import CheckedClaim
 from appca.studies.study import Options, Outcome, Row, Study
+from appca.words.refusal import storing
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 

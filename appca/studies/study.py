@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from appca.storage.errors import InputError
 from appca.storage.identity import digest_of, plain, without
 from appca.studies.claims import CheckedClaim
+from appca.words.errors import InputError
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -14,7 +14,7 @@ from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.labels import Labels, labels, put
 from appca.runs.store import MOST_HELD, RunStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.faults.test_writing import fill
 from tests.ui.conftest import go, healthy, html, sentences, slider, start  # noqa: F401
 

@@ -16,9 +16,9 @@ from appca.jobs.turns.limits import Limits
 from appca.jobs.turns.needs import Needs
 from appca.jobs.worker import work
 from appca.runs.configuration import defaults
-from appca.storage.errors import InputError
 from appca.ui.frame import upload_limit
 from appca.ui.session import fitting, services
+from appca.words.errors import InputError
 from tests.ui.conftest import address, healthy, start  # noqa: F401 - a fixture
 
 IDLE = (sys.executable, "-c", "import sys; sys.stdin.read()")

@@ -11,7 +11,7 @@ from appca.data.sources.builtin import load
 from appca.runs.configuration import MODELS, RunConfig, estimator_class, rules
 from appca.runs.fit import fit_run
 from appca.runs.model_file import model_bytes, read_model
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.sentences import faults_of
 
 

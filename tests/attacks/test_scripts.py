@@ -14,7 +14,7 @@ from appca.data.sources.builtin import SOURCES
 from appca.runs.configuration import MODELS, RunConfig, rules
 from appca.runs.session import unpack
 from appca.runs.store import RunStore, title
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.attacks.forged import altered, fitted, setting, small, sound
 
 HOSTILE = (

@@ -14,7 +14,7 @@ from appca.runs import session, store
 from appca.runs.session import Session, pack, unpack, unpack_apart
 from appca.runs.store import RunStore
 from appca.storage import files
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.attacks.forged import altered, fitted, npy, setting, small, sound
 from tests.memory import needs_proc
 from tests.sentences import faults_of

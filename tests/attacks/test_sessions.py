@@ -12,7 +12,7 @@ from appca.runs.fit import fit_run
 from appca.runs.preview import preview
 from appca.runs.session import Session, pack, unpack
 from appca.runs.store import RunStore, title
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.attacks.forged import altered, fitted, npy, rolled, setting, small, sound
 from tests.sentences import faults_of
 

@@ -20,9 +20,9 @@ from appca.commands.check import checked
 from appca.data.store import DatasetStore
 from appca.runs import labels
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
 from appca.storage.files import write_numbered
 from appca.studies.store import StudyStore
+from appca.words.errors import InputError
 from tests.fixtures.contents import FIXTURES
 from tests.forged import forge, rewrite
 from tests.ui.conftest import go, sentences, start

@@ -15,7 +15,7 @@ from appca.cli import main
 from appca.commands import fit
 from appca.data.sources.builtin import load
 from appca.runs.numbering import numbered_after
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 def data_of(page: str) -> dict:

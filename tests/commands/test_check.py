@@ -20,8 +20,8 @@ from appca.jobs.folder import JobFolder
 from appca.runs import labels
 from appca.runs.session import unpack
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
 from appca.storage.files import read_arrays
+from appca.words.errors import InputError
 from tests.fixtures.contents import FIXTURES
 
 FLIPS, AT_ONCE = 200, 10

@@ -21,7 +21,7 @@ from appca.runs.model_file import model_bytes, read_model
 from appca.runs.session import Session, pack, unpack
 from appca.runs.store import Run, RunStore, title
 from appca.storage.digests import digests_of
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.forged import reseal, rewrite
 from tests.sentences import faults_of
 

@@ -21,7 +21,7 @@ import numpy as np
 from appca.data.dataset import DTYPES, Dataset
 from appca.data.readers import BY_LIBRARIES, read
 from appca.data.readers.process import read_apart
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.data.fuzz_targets import LIMITS, TARGETS, mutant
 from tests.sentences import faults_of
 

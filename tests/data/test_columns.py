@@ -5,7 +5,7 @@ from appca.data.columns import Wanted, matched, read_as, roles_for, wanted_by
 from appca.data.dataset import Dataset
 from appca.data.readers import read
 from appca.data.sources.builtin import load
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 NAMES = ("a", "b", "c")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from appca.data.dataset import Dataset, categories, natural
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 def small(**changes):

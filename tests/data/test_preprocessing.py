@@ -6,7 +6,7 @@ from appca.data import principal
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing, suggest
 from appca.data.sources.builtin import load
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 TABLE = {"divide": 2.0, "centre": True, "scale": "feature"}
 

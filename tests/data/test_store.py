@@ -9,7 +9,7 @@ from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.storage import digests
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.forged import rewrite
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from appca.data.sources.builtin import load
 from appca.data.subset import choose_rows
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 def column(seed, n=200):

@@ -16,11 +16,11 @@ from appca.runs import store as store_module
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
 from appca.studies.catalogue import STUDIES
 from appca.studies.store import StudyStore
 from appca.studies.study import Outcome
 from appca.ui.session import services
+from appca.words.errors import InputError
 from tests import forged
 from tests.faults.writers import MAP, ROWS
 from tests.ui.conftest import address, go, healthy, html, sentences, start

@@ -8,7 +8,7 @@ import pytest
 
 from appca.jobs import queue
 from appca.jobs.queue import Jobs
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.jobs.test_queue import FAKE, gated
 from tests.jobs.waiting import ended, runs, until
 

@@ -21,7 +21,7 @@ from appca.jobs.queue import Jobs
 from appca.runs import quality
 from appca.runs.configuration import RunConfig
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.jobs.waiting import ended, until
 
 NOTHING = MethodComparison([], [], {}, False)

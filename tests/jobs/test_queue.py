@@ -13,7 +13,7 @@ from appca.jobs import records
 from appca.jobs.folder import JobFolder, JobState
 from appca.jobs.queue import Jobs
 from appca.runs.configuration import RunConfig
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.jobs.waiting import ended, is_alive, runs, until
 
 FAKE = (sys.executable, "-m", "tests.jobs.fake_worker")

@@ -19,7 +19,7 @@ from appca.runs.fit import (
 )
 from appca.runs.preview import preview
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.fitted_runs import differing
 
 OPTIONS = {"centre": True, "scale": "feature"}

@@ -9,7 +9,7 @@ from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run, project
 from appca.runs.numbering import ComponentNumbers, Numbering, numbered
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from appca.data.sources.builtin import load
 from appca.runs.configuration import RunConfig, estimator_class
 from appca.runs.fit import fit_run, prepared, project
 from appca.runs.model_file import about_run, model_bytes, read_model
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 SHORT = {"n_chains": 1, "burn_in": 4, "n_draws": 4}
 MODELS = [

@@ -12,7 +12,7 @@ from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.new_data import is_quick, keep_rows, key_of, stored
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 WINE = load("wine")
 

@@ -16,8 +16,8 @@ from appca.runs.numbering import ComponentNumbers, Numbering, directions, number
 from appca.runs.preview import preview
 from appca.runs.run import FitResult
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
 from appca.storage.files import write_json
+from appca.words.errors import InputError
 from tests.fitted_runs import fitted_run, info_of
 
 E = np.eye(8)

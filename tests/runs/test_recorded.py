@@ -28,9 +28,9 @@ from appca.runs.preview import preview
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.session import Session, pack, unpack
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
 from appca.storage.identity import Recorded, digest_of
 from appca.studies.catalogue import STUDIES
+from appca.words.errors import InputError
 from tests.fitted_runs import differing
 from tests.forged import rewrite
 

@@ -18,7 +18,7 @@ from appca.runs.fit import fit_run
 from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.session import CONTENTS, Session, pack, unpack
 from appca.runs.store import Run, RunStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 PARAMETERS = (
     {"n_components": 4, "n_active": 2},

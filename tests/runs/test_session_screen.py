@@ -23,7 +23,7 @@ from appca.runs.model_file import model_bytes, read_model
 from appca.runs.numbering import ComponentNumbers, directions, numbered
 from appca.runs.session import Session, pack, unpack
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.runs.test_session import altered, set_to
 
 SIZES = ((6, 2), (4, 2), (7, 2), (5, 3), (6, 2), (3, 1), (7, 2))

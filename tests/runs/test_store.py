@@ -16,7 +16,7 @@ from appca.runs.configuration import RunConfig
 from appca.runs.run import FitResult
 from appca.runs.store import RunStore
 from appca.storage import atomic
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.fitted_runs import differing, fitted_run, info_of
 from tests.forged import forge
 

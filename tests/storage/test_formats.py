@@ -18,8 +18,8 @@ from appca.runs.fit import fit_run
 from appca.runs.model_file import model_bytes, read_model
 from appca.runs.store import RunStore
 from appca.storage import cache, formats
-from appca.storage.errors import InputError
 from appca.storage.formats import TooNew, current, numbered, refuse_newer
+from appca.words.errors import InputError
 from tests.faults.writers import RUN, WRITERS, tree
 
 NEWER = (

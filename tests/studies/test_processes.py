@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from appca.storage.errors import InputError
 from appca.studies.processes import work
+from appca.words.errors import InputError
 
 PIECES = "tests.studies.pieces"
 SPECS = [{"x": x} for x in range(5)]

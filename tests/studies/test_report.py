@@ -2,12 +2,12 @@
 
 import pytest
 
-from appca.storage.errors import InputError
 from appca.studies import command, report
 from appca.studies.catalogue import STUDIES
 from appca.studies.claims import CheckedClaim
 from appca.studies.store import StudyStore
 from appca.studies.study import Outcome
+from appca.words.errors import InputError
 
 
 def silent(_stage: str, _share: float) -> None:

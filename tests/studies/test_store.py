@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from appca.storage.atomic import aside
-from appca.storage.errors import InputError
 from appca.studies import store as store_module
 from appca.studies.catalogue import STUDIES, study_of
 from appca.studies.claims import CheckedClaim
 from appca.studies.store import StudyStore
 from appca.studies.study import Outcome
+from appca.words.errors import InputError
 
 STUDY = STUDIES["z-priors"]
 OPTIONS = STUDY.options("quick")

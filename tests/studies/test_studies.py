@@ -7,13 +7,13 @@ import pytest
 
 from appca.data.sources.designs import DESIGNS
 from appca.data.store import DatasetStore
-from appca.storage.errors import InputError
 from appca.studies import files
 from appca.studies.catalogue import STUDIES
 from appca.studies.experiments.popularity import distance, ordered
 from appca.studies.files import aligned
 from appca.studies.parts.methods import active_for, harmonic
 from appca.studies.parts.synthetic import dataset_of, drawn
+from appca.words.errors import InputError
 
 CHOICES = {
     "n_rows": 60,

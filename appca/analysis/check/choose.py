@@ -21,8 +21,8 @@ from appca.analysis.check.journal import JournalStore
 from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
-from appca.storage.errors import InputError
 from appca.storage.identity import plain
+from appca.words.errors import InputError
 
 MODELS = ("aPPCA", "aFA")  # whose held-out likelihood is exact
 MOST_CELLS = 600

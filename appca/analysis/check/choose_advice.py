@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.analysis.check.choose import Cell, GridConfig, Measures
-from appca.data.numbers import fixed
+from appca.words.numbers import fixed
 
 Floats = np.ndarray
 

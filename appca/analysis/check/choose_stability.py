@@ -17,8 +17,8 @@ from appca.analysis.check.journal import JournalStore
 from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.storage.errors import InputError
 from appca.storage.identity import plain
+from appca.words.errors import InputError
 
 FOLDER = "stability"
 WAYS = ("starts", "halves")

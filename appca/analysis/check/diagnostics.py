@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appca.analysis.check.raftery_lewis import LEAST_LENGTH, Requirement, raftery_lewis
-from appca.data.numbers import percent
-from appca.storage.wording import capital
+from appca.words.numbers import percent
+from appca.words.wording import capital
 
 Draws = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from appca.storage import atomic, rights
 from appca.storage.digests import line_of, lines_in
 from appca.storage.files import read_json, write_json
 from appca.storage.identity import ID_DIGITS, is_id
-from appca.storage.refusal import storing
+from appca.words.refusal import storing
 
 RECORDS = "records.txt"
 _BEGUN = "null"  # the first line: so a file that was emptied is told from one without records

@@ -7,7 +7,7 @@ import numpy as np
 
 from appca.analysis.groups.row_query import label_column
 from appca.data.dataset import Dataset
-from appca.storage.wording import shortened
+from appca.words.wording import shortened
 
 MOST_LABELS, MOST_CLASSES = 8, 60  # columns that are looked at, and classes of one
 LEAST = 0.06  # of a score's variance that a label explains, below which nothing is said

@@ -20,11 +20,11 @@ from appca.analysis.explore.neighbours import Neighbours, Report, nearest
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.storage import cache
-from appca.storage.errors import InputError, naming_extra
 from appca.storage.files import read_numbered
 from appca.storage.formats import or_none
 from appca.storage.identity import Recorded, digest_of, is_id, plain
-from appca.storage.refusal import storing
+from appca.words.errors import InputError, naming_extra
+from appca.words.refusal import storing
 
 STARTS = ("pca", "appca")
 _JITTER = 1e-4  # share of the start's spread added as noise: equal rows must be able to part

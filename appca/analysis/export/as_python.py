@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import SOURCES
-from appca.storage.wording import shortened
+from appca.words.wording import shortened
 
 MOST_NAMED = 6  # files
 WIDTH = 88  # columns; longer calls are broken into lines

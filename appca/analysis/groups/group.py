@@ -21,7 +21,7 @@ from appca.analysis.groups.row_query import (
     subspace_column,
 )
 from appca.data.dataset import Dataset
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 LEAST = 2  # rows on either side, below which nothing is compared
 LEAST_USERS = 5  # rows on either side that use a component, to compare their scores

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from appca.analysis.groups.group import GroupComparison, GroupDifference
-from appca.data.numbers import number, percent
-from appca.storage.wording import shortened
+from appca.words.numbers import number, percent
+from appca.words.wording import shortened
 
 NAMED = 3  # differences in the sentence
 

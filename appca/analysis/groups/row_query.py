@@ -10,7 +10,7 @@ from appca.analysis.components.components import name_of
 from appca.analysis.explore.subspaces import ranked, title
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.data.dataset import Dataset, categories
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 MOST_FEATURES = 1000  # that are offered by name at once
 FEW_INTEGERS = 20  # whole numbers with at most so many different values are classes

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.storage.errors import InputError
 from appca.storage.files import mark, read_numbered, unmark, write_numbered
 from appca.storage.identity import ID_DIGITS, is_digest, sha256
-from appca.storage.refusal import reason, storing
+from appca.words.errors import InputError
+from appca.words.refusal import reason, storing
 
 NAME_LENGTH = 60
 

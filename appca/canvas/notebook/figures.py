@@ -10,7 +10,7 @@ from appca.canvas.scene.scene import Scene
 from appca.plots.components.component_figure import component_figure
 from appca.plots.still import StillFigure
 from appca.runs.numbering import numbered_after
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 MAP = "Map"
 

@@ -13,7 +13,7 @@ from appca.canvas.from_model import GivenRows, map_of, rows_of, run_of, scene_of
 from appca.canvas.scene.sheets import Sheets
 from appca.canvas.scene.shown import projected
 from appca.runs.numbering import numbered_after
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 MOST_SHEET_BYTES = 32 << 20  # of images that go to the browser, in the order of the canvas
 HEIGHT = 600  # pixels

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from appca.commands import parsing
 from appca.commands.terminal import say
 from appca.runs.home import home
-from appca.storage.errors import InputError
 from appca.storage.files import read_json, write_json
 from appca.storage.serving import doors
+from appca.words.errors import InputError
 
 EXAMPLES = ("appca link", "appca link --port 8600")
 PORT = 8501

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 DRIFT = 3  # order of the polynomial in time that is taken out of every voxel
 MEAN_SIGNAL = "mean signal"  # label of the rows: what slices are drawn in grey from

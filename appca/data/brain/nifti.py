@@ -14,8 +14,8 @@ from appca.data.brain.cleaning import MEAN_SIGNAL, cleaned, mask_of
 from appca.data.dataset import Dataset
 from appca.data.readers.reader import LONGEST_NAME, Reader
 from appca.data.readers.source import LIMITS, File, Files, ReadLimits, check_matrix, file_bytes
-from appca.storage.errors import InputError
-from appca.storage.wording import counted, shortened
+from appca.words.errors import InputError
+from appca.words.wording import counted, shortened
 
 if TYPE_CHECKING:
     from nibabel.nifti1 import Nifti1Pair

@@ -13,8 +13,8 @@ from appca.data.brain.cleaning import MEAN_SIGNAL, cleaned
 from appca.data.dataset import Dataset
 from appca.data.readers.source import LIMITS, File, file_bytes
 from appca.data.sources.folder import data_folder, samples_folder
-from appca.storage.errors import InputError
-from appca.storage.wording import shortened
+from appca.words.errors import InputError
+from appca.words.wording import shortened
 
 SHARED, MADE_UP = "shared", "made-up"
 SHARED_FILE = "sub-02_task-oneback_run-1_bold.nii.gz"

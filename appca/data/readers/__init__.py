@@ -15,8 +15,8 @@ from appca.data.readers.source import (
     file_stream,
     total_bytes,
 )
-from appca.storage.errors import InputError, naming_extra
-from appca.storage.wording import shortened
+from appca.words.errors import InputError, naming_extra
+from appca.words.wording import shortened
 
 _TABLES = (".csv", ".tsv", ".tab", ".txt", ".dat")
 _HOMES = {

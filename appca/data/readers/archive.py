@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 from typing import BinaryIO
 
 from appca.data.readers.source import ReadLimits, chunks_of
-from appca.storage.errors import InputError
-from appca.storage.wording import shortened
+from appca.words.errors import InputError
+from appca.words.wording import shortened
 
 _PACKED = (".zip", ".gz", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz", ".zst")
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack whole or not at all

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from appca.data.dataset import Dataset, categories
-from appca.storage.wording import counted
+from appca.words.wording import counted
 
 MOST_NAMES = 5
 _DONE = (

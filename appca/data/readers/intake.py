@@ -7,8 +7,8 @@ import numpy as np
 
 from appca.data.dataset import NumberedNames
 from appca.data.distinct import distinct
-from appca.storage.errors import InputError
-from appca.storage.wording import counted, shortened
+from appca.words.errors import InputError
+from appca.words.wording import counted, shortened
 
 FileReport = dict[str, Any]  # what was found in a file, and what was done about it
 MISSING_CHOICES = ("refuse", "model", "mean", "drop")

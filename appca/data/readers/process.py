@@ -29,9 +29,9 @@ from appca.data.readers.source import (
 )
 from appca.storage import atomic
 from appca.storage.children import Child, environment
-from appca.storage.errors import InputError
-from appca.storage.refusal import refusing
-from appca.storage.wording import counted, shortened
+from appca.words.errors import InputError
+from appca.words.refusal import refusing
+from appca.words.wording import counted, shortened
 
 COMMAND = (sys.executable, "-m", "appca.data.readers.worker")
 MEMORY, MEMORY_RATIO = 350 << 20, 20  # bytes for any upload, and more for each byte of it

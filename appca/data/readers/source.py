@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple, cast
 
-from appca.storage.errors import InputError
 from appca.storage.packed import most_unpacked
-from appca.storage.refusal import refusing
+from appca.words.errors import InputError
+from appca.words.refusal import refusing
 
 File = Path | str | BinaryIO
 Files = Sequence[tuple[str, File]]  # names, which are never used as paths, and contents

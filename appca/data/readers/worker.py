@@ -17,8 +17,8 @@ import numpy as np
 from appca.data.readers import read_many
 from appca.data.readers.process import DONE, OUTCOME, REQUEST, too_much
 from appca.data.readers.source import Files, ReadLimits
-from appca.storage.errors import InputError
-from appca.storage.wording import counted, shortened
+from appca.words.errors import InputError
+from appca.words.wording import counted, shortened
 
 _LIBRARIES = ("pandas", "pyarrow.parquet", "PIL.Image", "h5py")  # that are slow to import
 _LARGEST = 400 << 20  # bytes at most in use, beyond which the process is not used again

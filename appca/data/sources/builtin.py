@@ -7,7 +7,7 @@ from typing import NamedTuple
 from appca.data.dataset import Dataset
 from appca.data.sources.download import Progress
 from appca.data.sources.folder import data_folder as folder_of_files
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 class Option(NamedTuple):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 _WINE = (
     "alcohol", "malic acid", "ash", "alcalinity of ash", "magnesium", "total phenols",

@@ -13,7 +13,7 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.sources.download import Progress, fetch, remedy
 from appca.data.subset import check_first, choose_rows, in_words, options_of
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 OBJECTS, VIEWS, SIDE = 20, 72, 128
 ZIP, MAT = "coil-20-proc.zip", "COIL20.mat"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from appca.storage import atomic
-from appca.storage.errors import InputError
-from appca.storage.refusal import refused
+from appca.words.errors import InputError
+from appca.words.refusal import refused
 
 if TYPE_CHECKING:
     import requests

@@ -12,8 +12,8 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.sources.download import Progress, fetch, remedy
 from appca.data.subset import check_first, choose_rows, in_words, options_of
-from appca.storage.errors import InputError
 from appca.storage.identity import sha256_of_file
+from appca.words.errors import InputError
 
 
 class Published(NamedTuple):

@@ -7,8 +7,8 @@ from appca.data.readers.source import File, chunks_of, file_stream
 from appca.data.sources import coil20, mnist
 from appca.data.sources.folder import data_folder as folder_of_files
 from appca.storage import atomic
-from appca.storage.errors import InputError
-from appca.storage.refusal import storing
+from appca.words.errors import InputError
+from appca.words.refusal import storing
 
 _MNIST = {item.name: item for pair in mnist.FILES.values() for item in pair}
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.sources.folder import samples_folder
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 def planes() -> Dataset:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 Report = Callable[[str, float], None]  # stage, fraction done; raising from it ends the work
 Times = Callable[[Any, Any], Any]  # the product of rows (N, D) and a matrix (D, K)

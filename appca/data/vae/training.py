@@ -20,7 +20,7 @@ from appca.data.vae.autoencoder import (
     hidden_in,
     logits,
 )
-from appca.storage.errors import InputError, naming_extra
+from appca.words.errors import InputError, naming_extra
 
 Rows = Callable[[np.ndarray | slice], np.ndarray]  # preprocessed rows (m, D), float32
 RATE = 1e-3  # Adam's step

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from appca.jobs.turns.job import Job, person
 from appca.jobs.turns.needs import Needs
-from appca.storage.errors import InputError
-from appca.storage.wording import counted
+from appca.words.errors import InputError
+from appca.words.wording import counted
 
 WAITING, WAITING_PER_VISITOR = 100, 20
 _SIZE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?(MB|GB)")

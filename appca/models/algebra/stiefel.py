@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, i0e
 
-from appca.storage.errors import naming_extra
+from appca.words.errors import naming_extra
 
 Floats = NDArray[np.float64]
 Columns = NDArray[np.intp]

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from appca.models.algebra.gaussian import Array
 from appca.models.base.order import POSTERIOR, arranged
 from appca.storage import atomic, packed
-from appca.storage.errors import InputError
 from appca.storage.formats import numbered
+from appca.words.errors import InputError
 
 ESTIMATOR = "estimator.json"  # the text that makes an NPZ file one of a saved estimator
 CURVE = "log_likelihoods"

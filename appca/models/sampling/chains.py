@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from appca.models.algebra.loop import STOPPED, Callback, Progress, watcher
-from appca.storage.errors import naming_extra
+from appca.words.errors import naming_extra
 
 if TYPE_CHECKING:
     from arviz import InferenceData

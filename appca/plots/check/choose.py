@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from appca.data import numbers
 from appca.plots.curves import LINE
 from appca.plots.frame import CLEAR, above, framed
 from appca.plots.palette import CATEGORICAL
+from appca.words import numbers
 
 CELL_HEIGHT, FRAME_HEIGHT = 64, 70  # pixels
 MOST_TEXT = 16  # columns up to which a cell carries its number

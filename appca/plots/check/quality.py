@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from appca.data.numbers import number, percent
 from appca.plots.curves import LINE
 from appca.plots.frame import framed
 from appca.plots.palette import MISSING
+from appca.words.numbers import number, percent
 
 BAR = 46  # pixels
 PALE = "rgba(128, 140, 155, 0.16)"

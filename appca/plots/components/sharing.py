@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from appca.data.numbers import percent
 from appca.plots.frame import CLEAR, framed, plain
-from appca.storage.wording import counted, shortened
+from appca.words.numbers import percent
+from appca.words.wording import counted, shortened
 
 # One hue of growing strength, so that "more" reads on white and on black.
 FAINT, STRONG = "rgba(63, 144, 218, 0.22)", "rgba(63, 144, 218, 1)"

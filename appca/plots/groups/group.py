@@ -7,10 +7,10 @@ import plotly.graph_objects as go
 from plotly.colors import hex_to_rgb
 
 from appca.analysis.groups.group import GroupDifference
-from appca.data.numbers import minus, number, percent
 from appca.plots.components.components import NEGATIVE, POSITIVE
 from appca.plots.frame import framed, plain
-from appca.storage.wording import shortened
+from appca.words.numbers import minus, number, percent
+from appca.words.wording import shortened
 
 MORE, LESS = (f"rgb{colour}" for colour in (POSITIVE, NEGATIVE))
 LINE_HEIGHT, FRAME_HEIGHT = 26, 76  # pixels

@@ -9,10 +9,10 @@ import numpy as np
 from appca.analysis.paper import brain
 from appca.analysis.paper.brain_maps import BrainMaps, ModelMap, StimulusMap
 from appca.data.brain.recording import MADE_UP, SHARED, Event, Recording, check_events, load, parsed
-from appca.data.numbers import fixed
-from appca.storage.errors import InputError
 from appca.studies.claims import CheckedClaim, checked, span
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.words.errors import InputError
+from appca.words.numbers import fixed
 
 if TYPE_CHECKING:
     from appca.models.adaptive_ppca import AdaptivePPCA

@@ -6,7 +6,6 @@ from appca.analysis.check.quality import crowding
 from appca.analysis.components.shapes import width
 from appca.analysis.explore.projection import principal_scores
 from appca.data.dataset import Dataset
-from appca.data.numbers import fixed
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.parts.fitting import (
@@ -20,6 +19,7 @@ from appca.studies.parts.fitting import (
 )
 from appca.studies.parts.own_copy import images_of
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.words.numbers import fixed
 
 STRONG = 0.3  # |r| from which a component is said to go with the width
 

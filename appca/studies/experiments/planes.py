@@ -6,11 +6,11 @@ import numpy as np
 
 from appca.analysis.explore.projection import principal_scores
 from appca.analysis.explore.subspaces import title
-from appca.data.numbers import percent
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.parts.fitting import PCA_AXES, PanelFit, codes_of, fit
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.words.numbers import percent
 
 FOUND, NEAR = 0.9, 5.0  # share of the points, degrees; some points are near two planes
 

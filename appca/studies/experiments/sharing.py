@@ -3,12 +3,12 @@
 import numpy as np
 
 from appca.analysis.components.sharing import closest_pairs, popularity, sharing
-from appca.data.numbers import fixed
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked, span
 from appca.studies.parts.fitting import codes_of, passes_told
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.words.numbers import fixed
 
 ODD = ["1", "3", "5", "7", "9"]
 NAMED = (("1", "7"), ("5", "9"))  # pairs that the paper says share much

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.storage.errors import InputError
 from appca.studies.claims import CheckedClaim, checked, span
 from appca.studies.parts.recovery import errors
 from appca.studies.processes import Spec, Tick, work
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.words.errors import InputError
 
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh rows"}
 SLACK = 0.01  # of the way from the start: so near the level counts as there

@@ -3,12 +3,12 @@
 import numpy as np
 
 from appca.analysis.explore.subspaces import title
-from appca.data.numbers import fixed, minus
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.experiments.vae_digits import SIZES, coded, effects, measures, strongest
 from appca.studies.parts.fitting import fit
 from appca.studies.parts.own_copy import images_of
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.words.numbers import fixed, minus
 
 COLUMNS, LINES = 20, 4
 CLEAR, SLIGHT = 0.5, 0.2  # standard deviations, as is usual for Cohen's d

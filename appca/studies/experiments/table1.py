@@ -6,8 +6,6 @@ from functools import cache
 import numpy as np
 
 from appca.data.sources.designs import DESIGNS, Synthetic, draw_synthetic
-from appca.storage.errors import InputError
-from appca.storage.wording import counted
 from appca.studies.parts import paper_table
 from appca.studies.parts.fitting import passes_told
 from appca.studies.parts.methods import METHODS, MethodFit, Task, active_for, fit
@@ -16,6 +14,8 @@ from appca.studies.parts.recovery import Recovery, errors, recovery
 from appca.studies.parts.table1_claims import claims
 from appca.studies.processes import Spec, Tick, work
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.words.errors import InputError
+from appca.words.wording import counted
 
 # measure -> title; the order is that of the columns
 MEASURES = {

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.data.numbers import fixed, percent
-from appca.storage.errors import InputError
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.parts.labelled import LabelledFold, fold, folds, labelled
 from appca.studies.parts.local_whitening import Scores, predict, predict_each, whitened_within
 from appca.studies.processes import Spec, Tick, work
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.words.errors import InputError
+from appca.words.numbers import fixed, percent
 
 RAW, PCA = "raw", "pca"
 NEVER = math.inf  # components

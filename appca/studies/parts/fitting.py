@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from appca.analysis.explore.subspaces import Subspace, ranked, title
-from appca.data.numbers import percent
 from appca.studies.claims import CheckedClaim, checked
 from appca.studies.study import Options, Report, Row
+from appca.words.numbers import percent
 
 if TYPE_CHECKING:
     from appca.analysis.check.quality import Crowding

@@ -11,7 +11,7 @@ from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.readers import read
 from appca.data.sources.builtin import SOURCES, load
 from appca.data.store import DatasetStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 LEAST_FOLDS = 2
 

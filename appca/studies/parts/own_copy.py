@@ -8,7 +8,7 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.data.sources.folder import data_folder
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 class Needed(NamedTuple):

@@ -4,8 +4,8 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.sources.designs import DESIGNS, Synthetic, draw_synthetic
-from appca.storage.errors import InputError
 from appca.studies.study import Options
+from appca.words.errors import InputError
 
 MOST_LABELLED = 50  # different sets of factors that still make a label
 MOST_VALUES = 5_000_000  # of a data set made here

@@ -4,11 +4,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from appca.data.numbers import percent
 from appca.studies.claims import CheckedClaim, checked, span
 from appca.studies.parts import paper_table
 from appca.studies.parts.methods import METHODS, MOST_BEYOND
 from appca.studies.study import Options, Row
+from appca.words.numbers import percent
 
 SAME_SIZE = ("fa_k", "fsfa", "isfa_k", "afa_gibbs", "afa")  # one for each row of the paper's table
 BY_EM = ("afa", "afa_most", "afa_paper")

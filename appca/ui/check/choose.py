@@ -10,14 +10,11 @@ from appca.analysis.check import choose_advice
 from appca.analysis.check.choose import FOLDER, MODELS, MOST_ROWS, GridConfig, steps, stored
 from appca.analysis.check.journal import JournalStore
 from appca.data.dataset import Dataset
-from appca.data.numbers import about, duration
 from appca.jobs.choose import estimate
 from appca.runs.configuration import MODELS as ALL_MODELS
 from appca.runs.configuration import RunConfig, suited
 from appca.runs.fit import estimate_seconds
 from appca.runs.home import home
-from appca.storage.errors import InputError
-from appca.storage.wording import counted
 from appca.ui.check import choose_pictures
 from appca.ui.parts import progress
 from appca.ui.parts.answers import answer
@@ -25,6 +22,9 @@ from appca.ui.parts.gaps_note import gaps_note
 from appca.ui.parts.text import markdown
 from appca.ui.session import computation, state
 from appca.ui.session.callbacks import guarded
+from appca.words.errors import InputError
+from appca.words.numbers import about, duration
+from appca.words.wording import counted
 
 Step = tuple[int, int, int]  # K, L and fold
 Place = st.delta_generator.DeltaGenerator

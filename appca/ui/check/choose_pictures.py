@@ -6,13 +6,13 @@ import streamlit as st
 from appca.analysis.check import choose_advice
 from appca.analysis.check.choose import Cell, GridConfig
 from appca.analysis.check.choose_advice import GridTable, Suggestion
-from appca.data.numbers import fixed, number, percent
 from appca.plots.check import choose as plots
 from appca.ui.parts.answers import Number, answer, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
+from appca.words.numbers import fixed, number, percent
 
 Place = st.delta_generator.DeltaGenerator
 LIKELIHOOD, ERROR = "Likelihood", "Error"

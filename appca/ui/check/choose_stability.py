@@ -7,18 +7,18 @@ from appca.analysis.check.choose_stability import FOLDER, Stability, StabilityCo
 from appca.analysis.check.journal import JournalStore
 from appca.analysis.components.alignment import IDENTIFIED, ROUGHLY
 from appca.data.dataset import Dataset
-from appca.data.numbers import about, fixed
 from appca.plots.check import choose as plots
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import estimate_seconds
 from appca.runs.home import home
-from appca.storage.wording import counted
 from appca.ui.check import choose
 from appca.ui.parts import progress
 from appca.ui.parts.answers import Level, chip
 from appca.ui.parts.chart import chart
 from appca.ui.parts.gaps_note import gaps_note
 from appca.ui.session import computation, state
+from appca.words.numbers import about, fixed
+from appca.words.wording import counted
 
 WAYS = {"starts": "other random starts", "halves": "random halves of the rows"}
 REPEATS = 8

@@ -7,9 +7,6 @@ from appca.analysis.check.compare import Matching, Moves, matched, moves
 from appca.analysis.components.components import in_data_space
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.data.numbers import fixed, percent
-from appca.storage.errors import InputError
-from appca.storage.wording import counted
 from appca.ui.canvas import canvas
 from appca.ui.canvas.scenes import scene_of
 from appca.ui.check import compare_choice, loss
@@ -19,6 +16,9 @@ from appca.ui.parts.selection_tools import select_button
 from appca.ui.parts.text import markdown
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown, of_run
+from appca.words.errors import InputError
+from appca.words.numbers import fixed, percent
+from appca.words.wording import counted
 
 HEIGHT = 460  # pixels of a picture
 

@@ -8,11 +8,11 @@ from appca.data.dataset import Dataset
 from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import estimate_seconds, fit_run
 from appca.runs.store import Run
-from appca.storage.wording import counted
 from appca.ui.parts import progress
 from appca.ui.session import fitting, services, state, watching
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
+from appca.words.wording import counted
 
 ADDRESS = "with"  # query parameter: a link and a reload bring the other run back
 WANTED = "compare_wanted"  # in `st.session_state`: the run a press of a button asked for

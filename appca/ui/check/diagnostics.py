@@ -13,7 +13,6 @@ from appca.analysis.check.diagnostics import (
     worst,
 )
 from appca.data.dataset import Dataset
-from appca.data.numbers import duration, fixed, percent
 from appca.data.readers.intake import duplicate_rows
 from appca.plots.check import diagnostics as plots
 from appca.plots.curves import likelihood
@@ -22,6 +21,7 @@ from appca.ui.parts.answers import Number, answer, chip, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import markdown, tag
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import duration, fixed, percent
 
 ANSWERS = {
     "good": "You can rely on this fit",

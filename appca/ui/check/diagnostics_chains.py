@@ -24,11 +24,11 @@ from appca.analysis.check.diagnostics import (
 )
 from appca.analysis.export.draws import netcdf_bytes
 from appca.plots.check import diagnostics
-from appca.storage.wording import capital
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
+from appca.words.wording import capital
 
 TABLE_ROWS = 12  # more scroll
 NAMES_WIDTH = 250  # pixels; they stay in sight where the table is wider than the window

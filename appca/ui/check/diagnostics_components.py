@@ -8,12 +8,12 @@ import streamlit as st
 from appca.analysis.components.alignment import ROUGHLY, AlignedDraws, identification, summarise
 from appca.analysis.components.components import name_of, patterns
 from appca.analysis.fitted import FittedRun
-from appca.data.numbers import percent
 from appca.plots.components.components import component_image, data_uri
 from appca.ui.parts.component_list import loadings
 from appca.ui.parts.text import tag, words
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import percent
 
 MANY_CARDS = 12  # more scroll in a box
 CARDS_HEIGHT = 440  # pixels

@@ -7,12 +7,9 @@ import streamlit as st
 
 from appca.analysis.check.rivals import Cap
 from appca.data.dataset import Dataset
-from appca.data.numbers import UNKNOWN, fixed, number, percent
 from appca.jobs.quality import held_out, methods, split_of
 from appca.runs.home import home
 from appca.runs.quality import QualityConfig, QualityStore
-from appca.storage.errors import InputError
-from appca.storage.wording import counted
 from appca.ui.check import quality
 from appca.ui.check.compare_choice import is_quick, sizes
 from appca.ui.parts import progress
@@ -20,6 +17,9 @@ from appca.ui.parts.answers import answer
 from appca.ui.parts.text import markdown, table, table_line
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
+from appca.words.errors import InputError
+from appca.words.numbers import UNKNOWN, fixed, number, percent
+from appca.words.wording import counted
 
 MOST_VALUES = 1_500_000  # of the rows that are compared at once: two seconds
 MOST_OF_A_MIXTURE = 150_000

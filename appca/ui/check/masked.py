@@ -20,19 +20,19 @@ from appca.analysis.check.masked import (
 )
 from appca.analysis.export.projections import csv_bytes, free_name
 from appca.data.dataset import Dataset
-from appca.data.numbers import about, number, percent
 from appca.jobs.masked import estimate
 from appca.plots.check.quality import hidden_errors, unmeasured
 from appca.runs.configuration import defaults
 from appca.runs.fit import fits_around_gaps
 from appca.runs.home import home
-from appca.storage.wording import counted
 from appca.ui.parts import progress
 from appca.ui.parts.answers import Level, answer, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button, stem_of
 from appca.ui.session import computation
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import about, number, percent
+from appca.words.wording import counted
 
 WHY = (
     "Some known cells are hidden, every method is fitted without them, and what it puts there is "

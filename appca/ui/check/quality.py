@@ -3,7 +3,6 @@
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.numbers import about, percent
 from appca.plots.check.quality import neighbours_kept, unmeasured
 from appca.runs.home import home
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
@@ -15,6 +14,7 @@ from appca.ui.parts.chart import chart
 from appca.ui.parts.gaps_note import gaps_note
 from appca.ui.session import computation
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import about, percent
 
 MANY = 10_000  # rows above which a sample is compared
 SECONDS_A_ROW_AND_FEATURE = 1.5e-5  # measured, of all methods together

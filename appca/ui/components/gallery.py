@@ -14,10 +14,8 @@ from appca.analysis.components.components import (
 from appca.analysis.components.meaning import goes_with
 from appca.analysis.explore.projection import variance_shares
 from appca.data.dataset import Dataset
-from appca.data.numbers import percent, signed
 from appca.plots.components.components import data_uri, picture_of
 from appca.runs import labels
-from appca.storage.wording import counted, shortened
 from appca.ui.cards import acts, pictures
 from appca.ui.data import vae
 from appca.ui.export.export_files import component_buttons
@@ -27,6 +25,8 @@ from appca.ui.parts.widgets import first_of_page
 from appca.ui.session import names, selection
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import percent, signed
+from appca.words.wording import counted, shortened
 
 PAGE = 24  # components on a page
 AT_END = 6  # rows at each end

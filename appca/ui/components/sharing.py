@@ -7,14 +7,14 @@ from appca.analysis.components import sharing
 from appca.analysis.components.components import name_of
 from appca.analysis.components.sharing import Sharing
 from appca.data.dataset import Dataset
-from appca.data.numbers import percent
 from appca.plots.components.sharing import popularity_bars, popularity_map
-from appca.storage.wording import counted, shortened
 from appca.ui.parts import class_choice
 from appca.ui.parts.chart import chart
 from appca.ui.parts.class_choice import Classes
 from appca.ui.parts.text import markdown
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import percent
+from appca.words.wording import counted, shortened
 
 NEAR = 2 / 3  # L of K from which two rows share most of their components whatever the data
 ALIKE = 0.1  # numbers that differ by less than so much of the largest say little

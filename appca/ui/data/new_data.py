@@ -13,7 +13,6 @@ from appca.runs.fit import project
 from appca.runs.home import home
 from appca.runs.new_data import is_quick, keep_rows, key_of, stored
 from appca.runs.numbering import numbered
-from appca.storage.wording import counted
 from appca.ui.data import new_data_intake, new_data_pictures
 from appca.ui.data.new_data_pictures import DescribedData
 from appca.ui.explore import point, row_table
@@ -23,6 +22,7 @@ from appca.ui.parts.widgets import one_of
 from appca.ui.session import callbacks, watching
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import LIVE_SECONDS, Shown
+from appca.words.wording import counted
 
 MANY = 0.5  # share of rows beyond a limit from which something else is wrong than the rows
 

@@ -12,8 +12,6 @@ from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart, warm
 from appca.data.readers.source import ReadLimits
 from appca.runs.fit import fits_around_gaps
-from appca.storage.errors import InputError
-from appca.storage.wording import counted, shortened
 from appca.ui.data.files.dropping import scratch
 from appca.ui.data.files.role_editor import Report
 from appca.ui.data.files.upload_forms import Options
@@ -21,6 +19,8 @@ from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
+from appca.words.errors import InputError
+from appca.words.wording import counted, shortened
 
 MISSING = {
     "model": "Fill from the model",

@@ -11,12 +11,12 @@ from appca.canvas.scene.scene import Scene
 from appca.canvas.scene.shown import lines_of, scene_shown
 from appca.data.dataset import Dataset
 from appca.plots.palette import Colour
-from appca.storage.wording import counted
 from appca.ui.canvas import canvas
 from appca.ui.canvas.scenes import PageScene
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
+from appca.words.wording import counted
 
 MOST_OLD, MOST_NEW = 3000, 5000  # rows drawn of the data, and new ones
 SEED = 11  # of the sample of the data: the same each time

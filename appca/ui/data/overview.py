@@ -4,16 +4,16 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.numbers import about, percent, size
 from appca.data.readers.intake import duplicate_rows
 from appca.plots.components.components import montage
 from appca.plots.explore.sprites import sample, tiles_of
-from appca.storage.wording import counted, shortened
 from appca.ui.cards import pictures as images
 from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.text import fact_list
 from appca.ui.session import fitting, state
 from appca.ui.session.caching import by_key
+from appca.words.numbers import about, percent, size
+from appca.words.wording import counted, shortened
 
 COLUMNS, LINES = 20, 6  # of the picture of images
 TABLE_ROWS, MOST_COLUMNS = 10, 30

@@ -3,19 +3,19 @@
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.numbers import about
 from appca.data.prepared import at_hand
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.vae.autoencoder import VAE, estimate_seconds
 from appca.data.vae.autoencoder import suggest as suggest_vae
 from appca.runs.home import home
 from appca.storage.identity import digest_of
-from appca.storage.wording import counted
 from appca.ui.data import vae
 from appca.ui.parts import progress
 from appca.ui.parts.widgets import around
 from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
+from appca.words.numbers import about
+from appca.words.wording import counted
 
 SCALES = {
     "none": "As they are",

@@ -9,11 +9,9 @@ import streamlit as st
 
 from appca.canvas.scene.colours import colour_choices
 from appca.data.dataset import Dataset
-from appca.data.numbers import size
 from appca.runs.configuration import RunConfig
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack_apart
-from appca.storage.wording import counted
 from appca.ui.canvas import canvas
 from appca.ui.data.files import dropping
 from appca.ui.explore import bar, umap
@@ -22,6 +20,8 @@ from appca.ui.parts.downloads import save_button, stem_of
 from appca.ui.session import selection, services, state
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
+from appca.words.numbers import size
+from appca.words.wording import counted
 
 SESSION = (
     "One file with the data, the chosen fits, numbers, names and signs of components, selections, "

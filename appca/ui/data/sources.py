@@ -14,13 +14,13 @@ from appca.data.sources.builtin import SOURCES, Option, Source, are_here, load
 from appca.data.sources.receive import receive
 from appca.plots.components.components import montage
 from appca.plots.data.thumbnail import in_the_dark
-from appca.storage.errors import InputError
 from appca.ui.cards.pictures import is_dark
 from appca.ui.parts.text import apart, tag, words
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import services, state, watching
 from appca.ui.session.caching import by_key
 from appca.ui.session.callbacks import guarded
+from appca.words.errors import InputError
 
 EXPLORE = "pages/explore/explore.py"
 PICTURES = Path(__file__).with_name("pictures")  # of the data sets that ship with the project

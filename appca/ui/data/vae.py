@@ -4,16 +4,16 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.numbers import fixed, percent
 from appca.data.preprocessing import Fitted
 from appca.data.vae.autoencoder import Autoencoder
 from appca.plots.curves import loss
 from appca.plots.explore.sprites import resized, sample, tile_of, tiles_of
-from appca.storage.wording import counted
 from appca.ui.data.overview import drawn
 from appca.ui.parts.chart import chart
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import fixed, percent
+from appca.words.wording import counted
 
 COLUMNS = 16  # images side by side
 MOST_ROWS = 5000  # for the share of variance kept

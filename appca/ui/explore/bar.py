@@ -3,12 +3,12 @@
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.storage.wording import counted
 from appca.ui.explore import model, sizes, umap
 from appca.ui.parts import controls
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import history
+from appca.words.wording import counted
 
 
 def bar(dataset: Dataset) -> tuple[str, st.delta_generator.DeltaGenerator]:

@@ -7,11 +7,9 @@ from appca.analysis.components.components import own_name, patterns
 from appca.analysis.explore.projection import explained_share, variance_shares
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.data.numbers import percent
 from appca.plots.components.components import data_uri, picture_of
 from appca.runs.labels import NAME_LENGTH
 from appca.runs.store import Run
-from appca.storage.wording import counted
 from appca.ui.data import vae
 from appca.ui.parts.component_list import loadings
 from appca.ui.parts.selection_tools import select_button
@@ -21,6 +19,8 @@ from appca.ui.session import names, state
 from appca.ui.session.caching import by_key
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import percent
+from appca.words.wording import counted
 
 PAGE = 20  # components at a time
 

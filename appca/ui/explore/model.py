@@ -9,11 +9,9 @@ from appca.analysis.components.components import DOUBTFUL
 from appca.analysis.explore.projection import explained_share
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.data.numbers import about, duration, percent
 from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import fits_around_gaps
 from appca.runs.run import RunInfo
-from appca.storage.wording import counted
 from appca.ui.data.preprocessing_form import preprocessing
 from appca.ui.frame.place import place_of_fits, place_of_run
 from appca.ui.frame.status import ending
@@ -22,6 +20,8 @@ from appca.ui.parts.widgets import around
 from appca.ui.session import fitting, state
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import about, duration, percent
+from appca.words.wording import counted
 
 FIXED = "fixed"  # the latent variance is a number of the person's
 

@@ -18,7 +18,6 @@ from appca.analysis.explore.point import (
 from appca.analysis.explore.subspaces import title
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.data.numbers import fixed, minus, number, percent
 from appca.plots.components.components import component_image, data_uri, pixels_of
 from appca.ui.cards import pictures
 from appca.ui.cards.pictures import is_dark
@@ -28,6 +27,7 @@ from appca.ui.parts.text import markdown, table, table_line, tag, words
 from appca.ui.session.caching import kept
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import fixed, minus, number, percent
 
 NEAREST = 6
 FEATURES = 8  # of a table's row, those farthest from the average

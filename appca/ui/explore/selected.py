@@ -7,10 +7,8 @@ from appca.analysis.groups.group import GroupComparison, compare
 from appca.analysis.groups.group_words import sentence
 from appca.canvas.scene.colours import colour_of
 from appca.data.dataset import Dataset
-from appca.data.numbers import percent
 from appca.plots.explore.sprites import sample
 from appca.plots.palette import Colour, colour_by, levels
-from appca.storage.errors import InputError
 from appca.ui.data.overview import sheet_of
 from appca.ui.export import button
 from appca.ui.parts.selection_tools import tools
@@ -19,6 +17,8 @@ from appca.ui.parts.widgets import onward
 from appca.ui.session import selection
 from appca.ui.session.caching import by_key, kept
 from appca.ui.session.fitting import Shown
+from appca.words.errors import InputError
+from appca.words.numbers import percent
 
 IMAGES, A_LINE = 28, 7
 MOST_BARS = 12

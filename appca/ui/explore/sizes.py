@@ -8,10 +8,10 @@ import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.runs.configuration import MOST_COMPONENTS, RunConfig
-from appca.storage.wording import counted
 from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.state import KEYS
+from appca.words.wording import counted
 
 MOST_ON_SLIDER = 12  # more can be typed
 MOVING = "sizes_moving"

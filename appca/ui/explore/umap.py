@@ -6,13 +6,13 @@ import streamlit as st
 
 from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.dataset import Dataset
-from appca.data.numbers import about
 from appca.runs.home import home
-from appca.storage.errors import InputError
 from appca.ui.parts import progress
 from appca.ui.session import computation
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
+from appca.words.errors import InputError
+from appca.words.numbers import about
 
 STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}
 NEIGHBOURS, DISTANCE = 15, 0.1  # umap-learn's own defaults

@@ -10,11 +10,11 @@ import streamlit as st
 from appca.analysis.export.projections import projection_table
 from appca.canvas.file import picture_page
 from appca.data.dataset import Dataset
-from appca.storage.errors import InputError
 from appca.ui.canvas.scenes import PageScene
 from appca.ui.parts.downloads import save_button, stem_of, table_buttons
 from appca.ui.session import services
 from appca.ui.session.fitting import Shown
+from appca.words.errors import InputError
 
 
 def save(dataset: Dataset, shown: Shown, rows: np.ndarray, *, key: str) -> None:

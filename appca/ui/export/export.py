@@ -11,7 +11,6 @@ from appca.analysis.export.parquet import explorer_parquet, own_axes
 from appca.analysis.export.projections import Columns, projection_table
 from appca.data.dataset import Dataset
 from appca.plots.components.components import png
-from appca.storage.wording import counted
 from appca.ui.canvas.scenes import scene_of
 from appca.ui.explore import umap
 from appca.ui.export.button import picture_button
@@ -21,6 +20,7 @@ from appca.ui.parts.downloads import FORMATS, save_button, table_buttons
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
+from appca.words.wording import counted
 
 EXAMPLE_ROWS = 5
 LINES = (

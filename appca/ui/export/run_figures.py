@@ -11,10 +11,10 @@ from appca.analysis.explore.projection import variance_shares
 from appca.canvas.scene.scene import Map, Scene
 from appca.canvas.scene.shown import scene_shown
 from appca.data.dataset import Dataset
-from appca.data.numbers import percent
 from appca.plots.components.component_figure import component_figure
 from appca.ui.parts.component_list import title_of
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import percent
 
 if TYPE_CHECKING:
     from appca.plots.still import StillFigure

@@ -6,7 +6,6 @@ pressed. It opens without a network; texts from files are shown literally.
 
 from appca.analysis.components.components import common
 from appca.analysis.explore.subspaces import Subspace, ranked, title
-from appca.data.numbers import number, percent
 from appca.plots.components.components import montage
 from appca.plots.explore.sprites import is_ink, sample, tiles_of
 from appca.plots.export.report_page import (
@@ -21,10 +20,11 @@ from appca.plots.export.report_page import (
 )
 from appca.runs import store
 from appca.runs.configuration import MODELS
-from appca.storage.wording import counted
 from appca.ui.data.overview import data_facts
 from appca.ui.explore.model import fit_facts
 from appca.ui.export.run_figures import Material, figures
+from appca.words.numbers import number, percent
+from appca.words.wording import counted
 
 MOST_SUBSPACES = 40
 SAMPLE_COLUMNS, SAMPLE, SAMPLE_WIDTH = 16, 64, 530  # images of the data, and pixels of all

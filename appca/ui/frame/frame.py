@@ -5,7 +5,6 @@ from pathlib import Path
 
 import streamlit as st
 
-from appca.storage.errors import InputError
 from appca.storage.identity import ID_DIGITS
 from appca.ui.data.files import dropping, opening
 from appca.ui.frame import browser, memory, status, upload_limit
@@ -15,6 +14,7 @@ from appca.ui.server import page_turn
 from appca.ui.session import callbacks, history, selection, services, state, watching
 from appca.ui.session.callbacks import TOLD, sentence
 from appca.ui.session.state import KEYS
+from appca.words.errors import InputError
 
 STYLE = Path(__file__).with_name("style.css")
 

@@ -1,12 +1,12 @@
 """Where fits run, in a line: on this computer, or on the cluster the server was told of."""
 
 from appca.data.dataset import Dataset
-from appca.data.numbers import duration
 from appca.data.preprocessing import Preprocessing
 from appca.runs.cluster import scheduler, suits
 from appca.runs.configuration import RunConfig
 from appca.runs.run import RunInfo
 from appca.ui.session import fitting
+from appca.words.numbers import duration
 
 
 def place_of_fits(config: RunConfig, dataset: Dataset) -> str:

@@ -4,14 +4,14 @@ import re
 
 import streamlit as st
 
-from appca.data.numbers import about, percent
 from appca.jobs.folder import JobStatus
 from appca.runs.configuration import MODELS, RunConfig
-from appca.storage.wording import counted
 from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.text import nats_per_row, tag, words
 from appca.ui.session import fitting, state, watching
 from appca.ui.session.callbacks import TOLD, guarded
+from appca.words.numbers import about, percent
+from appca.words.wording import counted
 
 POLL_SECONDS = 0.5
 NOTE = "status_note"  # in `st.session_state`: the place where a page adds something to the line

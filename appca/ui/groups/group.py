@@ -7,11 +7,8 @@ from appca.analysis.explore.subspaces import ranked, title
 from appca.analysis.groups.group import GroupComparison, GroupDifference, compare, mean_images
 from appca.analysis.groups.group_words import probability, sentence
 from appca.data.dataset import Dataset
-from appca.data.numbers import number
 from appca.plots.components.components import component_image, data_uri, pixels_of
 from appca.plots.groups import group as differences
-from appca.storage.errors import InputError
-from appca.storage.wording import capital, counted, shortened
 from appca.ui.cards import pictures
 from appca.ui.parts import class_choice
 from appca.ui.parts.chart import chart
@@ -20,6 +17,9 @@ from appca.ui.parts.text import markdown, tag, words
 from appca.ui.session import selection
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
+from appca.words.errors import InputError
+from appca.words.numbers import number
+from appca.words.wording import capital, counted, shortened
 
 BARS = 10  # strongest differences drawn
 PANELS = 20  # fullest ones that are offered

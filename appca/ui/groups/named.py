@@ -7,7 +7,6 @@ import streamlit as st
 
 from appca.analysis.groups.selections import NAME_LENGTH, SavedSelection
 from appca.data.dataset import Dataset
-from appca.storage.wording import counted
 from appca.ui.export import button
 from appca.ui.parts import class_choice
 from appca.ui.parts.selection_tools import naming, select_button, ways
@@ -15,6 +14,7 @@ from appca.ui.parts.text import markdown
 from appca.ui.session import selection
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
+from appca.words.wording import counted
 
 MOST_CLASSES = 20  # offered to begin with
 

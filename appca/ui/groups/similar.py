@@ -12,9 +12,7 @@ from appca.analysis.groups import similar
 from appca.analysis.groups.similar import Mixture, SimilarRows
 from appca.canvas.scene.colours import colour_choices
 from appca.data.dataset import Dataset
-from appca.data.numbers import minus
 from appca.plots.palette import MISSING
-from appca.storage.wording import counted, shortened
 from appca.ui.canvas import canvas
 from appca.ui.canvas.scenes import scene_of
 from appca.ui.cards import acts, pictures
@@ -25,6 +23,8 @@ from appca.ui.parts.widgets import first_of_page
 from appca.ui.session import selection
 from appca.ui.session.caching import by_key, kept
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import minus
+from appca.words.wording import counted, shortened
 
 PAGE = 6  # groups on a page
 LEAST_MEMBERS = 3  # two rows are near each other by chance, one is always

@@ -6,12 +6,12 @@ import streamlit as st
 from appca.analysis.data.new_data import NewRowsVerdict, verdict
 from appca.analysis.explore.outliers import distances
 from appca.data.dataset import Dataset
-from appca.data.numbers import percent
 from appca.ui.explore import point, row_table
 from appca.ui.export import button
 from appca.ui.parts.selection_tools import select_button
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import percent
 
 LEVEL = 0.99  # of rows drawn from the model lie below either limit
 HELP = (

@@ -11,9 +11,7 @@ from appca.analysis.paper.brain_maps import BrainMaps
 from appca.data.brain import recording as brain
 from appca.data.brain.cleaning import MEAN_SIGNAL
 from appca.data.brain.recording import nifti_bytes
-from appca.data.numbers import about
 from appca.plots.paper import brain as plots
-from appca.storage.errors import InputError
 from appca.studies.experiments.brain import STUDY, titles_of
 from appca.studies.store import Stored
 from appca.studies.study import Options
@@ -26,6 +24,8 @@ from appca.ui.parts.downloads import save_button
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import computation, services
+from appca.words.errors import InputError
+from appca.words.numbers import about
 
 _SHARED_SIZE, _MADE_UP_SIZE = (48_751, 156), (2_720, 120)
 _SECONDS, _SECONDS_A_NUMBER = 5.0, 1.7e-7  # measured: start, and for each voxel, volume and K

@@ -7,8 +7,6 @@ import streamlit as st
 
 from appca.data.sources.designs import DESIGNS, Synthetic
 from appca.plots.paper.indicators import indicators
-from appca.storage.errors import InputError
-from appca.storage.wording import counted
 from appca.studies.experiments.z_priors import described
 from appca.studies.parts.methods import active_for
 from appca.studies.parts.synthetic import LIMITS, dataset_of, drawn
@@ -19,6 +17,8 @@ from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of, onward
 from appca.ui.session import services, state
 from appca.ui.session.callbacks import guarded
+from appca.words.errors import InputError
+from appca.words.wording import counted
 
 MOST_SHOWN = 200  # rows of Z in the picture
 EXPLAINED = {

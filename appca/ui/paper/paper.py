@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from appca.data.numbers import about
 from appca.studies import report
 from appca.studies.catalogue import STUDIES
 from appca.studies.store import Stored
@@ -16,6 +15,7 @@ from appca.ui.parts.downloads import save_button
 from appca.ui.parts.text import apart, markdown, tag, words
 from appca.ui.session import computation
 from appca.ui.session.callbacks import guarded
+from appca.words.numbers import about
 
 SHIPPED_SIZE = "default"  # of a result that is not there yet
 PICTURE = {"displayModeBar": False, "staticPlot": True}

@@ -5,8 +5,6 @@ from typing import Any
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.data.numbers import about
-from appca.storage.wording import capital, counted
 from appca.studies.experiments.whitening import STUDY
 from appca.studies.study import Options
 from appca.ui.paper import results
@@ -16,6 +14,8 @@ from appca.ui.parts.class_choice import columns
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import computation
+from appca.words.numbers import about
+from appca.words.wording import capital, counted
 
 SIZES = (2, 3, 5, 7, 10, 15, 20, 30, 50)
 USUAL = (3, 5, 10)

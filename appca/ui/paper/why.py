@@ -5,7 +5,6 @@ from functools import partial
 
 import streamlit as st
 
-from appca.data.numbers import about, duration
 from appca.studies.claims import headings
 from appca.studies.store import Stored, csv_text
 from appca.studies.study import Outcome, Study
@@ -16,6 +15,7 @@ from appca.ui.parts.downloads import save_button
 from appca.ui.parts.text import markdown
 from appca.ui.session import computation
 from appca.ui.session.callbacks import guarded
+from appca.words.numbers import about, duration
 
 MOST_ROWS = 200  # of a table on the page
 

@@ -7,8 +7,8 @@ import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.plots.palette import class_colour, colour_by
-from appca.storage.wording import capital
 from appca.ui.session.caching import by_key
+from appca.words.wording import capital
 
 MOST_CLASSES = 60
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from appca.analysis.components.components import name_of
 from appca.analysis.fitted import FittedModel
-from appca.data.numbers import signed
 from appca.plots.components.components import NEGATIVE, POSITIVE, ranked_loadings
 from appca.ui.parts.text import tag, words
+from appca.words.numbers import signed
 
 
 def title_of(model: FittedModel, k: int) -> str:

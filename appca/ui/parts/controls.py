@@ -8,7 +8,7 @@ import streamlit as st
 from appca.analysis.groups.row_query import feature_name
 from appca.canvas.scene.colours import colour_choices
 from appca.data.dataset import Dataset
-from appca.storage.wording import capital
+from appca.words.wording import capital
 
 FEATURE = "feature"  # the choice of colours that needs another choice, of the feature
 MOST_LISTED = 1024  # features in a list; it goes to the browser at each change of the page

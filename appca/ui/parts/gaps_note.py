@@ -3,7 +3,7 @@
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.storage.wording import counted
+from appca.words.wording import counted
 
 
 def gaps_note(dataset: Dataset, whose: str) -> None:

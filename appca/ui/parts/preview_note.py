@@ -2,15 +2,15 @@
 
 import streamlit as st
 
-from appca.data.numbers import about
 from appca.runs.home import home
 from appca.runs.store import MOST_HELD
-from appca.storage.wording import counted
 from appca.ui.parts import progress
 from appca.ui.parts.text import markdown
 from appca.ui.session import fitting, state, watching
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import about
+from appca.words.wording import counted
 
 
 def preview_note(shown: Shown) -> bool:

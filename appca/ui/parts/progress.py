@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 import streamlit as st
 
-from appca.data.numbers import about
 from appca.jobs.folder import ENDED, JobStatus
 from appca.plots.curves import likelihood
 from appca.ui.parts.chart import chart
@@ -13,6 +12,7 @@ from appca.ui.parts.text import markdown
 from appca.ui.session import fitting, services, state, watching
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
+from appca.words.numbers import about
 
 POLL_SECONDS = 0.5
 

@@ -16,13 +16,13 @@ from appca.analysis.groups.row_query import (
 )
 from appca.analysis.groups.selections import COMBINATIONS, NAME_LENGTH
 from appca.data.dataset import Dataset
-from appca.storage.errors import InputError
-from appca.storage.wording import counted
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import onward
 from appca.ui.session import selection, state
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
+from appca.words.errors import InputError
+from appca.words.wording import counted
 
 RULE, NAMED = "rule", "named"  # prefixes of widget keys
 MEMBERSHIP = 0.5  # below it a row is drawn hollow

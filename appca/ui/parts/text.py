@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from appca.data.numbers import nats
 from appca.runs.run import RunInfo
+from appca.words.numbers import nats
 
 # places within what Streamlit makes a link, an icon, an arrow or another sign of
 _MADE_INTO_OTHERS = re.compile(

@@ -14,9 +14,9 @@ from typing import ParamSpec
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from appca.storage.errors import TOO_MUCH
 from appca.ui.session import state
 from appca.ui.session.state import KEYS
+from appca.words.errors import TOO_MUCH
 
 TOLD = (ValueError, OSError, MemoryError)  # what a page says in a sentence; all else is our mistake
 LOOK = "on_scriptrunner_yield"  # of Streamlit's requests: asks whether the run shall end

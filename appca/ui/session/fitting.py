@@ -18,7 +18,6 @@ from appca.runs.numbering import ComponentNumbers, Numbering, directions, likene
 from appca.runs.preview import on_ground, prepare, preview, width
 from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, is_passing
-from appca.storage.errors import InputError
 from appca.ui.session import ahead, services, watching
 from appca.ui.session.caching import by_key
 from appca.ui.session.state import (
@@ -29,6 +28,7 @@ from appca.ui.session.state import (
     open_config,
     with_parameters,
 )
+from appca.words.errors import InputError
 
 LIVE_SECONDS = 1.0  # a fit this short runs at once
 INSTANT_SECONDS = 0.25  # and this short already while a slider is dragged

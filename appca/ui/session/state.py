@@ -15,9 +15,9 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.sources.builtin import load
 from appca.runs.configuration import MODELS, MOST_COMPONENTS, RunConfig, defaults, suited
-from appca.storage.errors import InputError
 from appca.storage.schema import Count, Misfit, fitted
 from appca.ui.session import services
+from appca.words.errors import InputError
 
 FIRST_DATA = "digits"  # bundled, small, and a picture that everybody can read
 LAST_COOKIE = "appca_last"

@@ -24,7 +24,7 @@ from appca.analysis.check.choose import (
 from appca.analysis.check.journal import JournalStore
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.models.synthetic import planted
 
 FAST = {"init": "pca", "max_iter": 40, "random_state": 3}

@@ -8,7 +8,7 @@ from appca.analysis.check import choose_stability
 from appca.analysis.check.choose_stability import StabilityConfig, run, stored, variant
 from appca.analysis.check.journal import JournalStore
 from appca.data.dataset import Dataset
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.models.synthetic import planted
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from appca.analysis.check.journal import JournalStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 NAME = "0123456789ab"
 

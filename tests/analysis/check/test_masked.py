@@ -17,7 +17,7 @@ from appca.analysis.check.masked import (
     stored,
 )
 from appca.data.dataset import Dataset
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.models.synthetic import planted
 
 PARAMETERS = {"n_components": 4, "n_active": 2, "random_state": 0}

@@ -22,7 +22,7 @@ from appca.jobs.queue import Jobs
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.jobs.waiting import until
 
 CONFIG = EmbeddingConfig("d" * 64, {"divide": 16.0})

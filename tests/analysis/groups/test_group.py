@@ -18,7 +18,7 @@ from appca.analysis.groups.group import (
 from appca.analysis.groups.group_words import probability, sentence
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.fitted_runs import fitted_run
 
 

@@ -17,7 +17,7 @@ from appca.analysis.groups.row_query import (
 from appca.analysis.groups.selections import NAME_LENGTH, SelectionStore, combined, token_of
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.fitted_runs import fitted_run
 
 DIGEST = "ab" * 32

@@ -11,7 +11,7 @@ import pytest
 from appca.data.brain import recording as brain
 from appca.data.brain.recording import Event
 from appca.data.readers import read
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 SHAPE, VOLUMES = (5, 6, 4), 20
 AFFINE = np.diag([-3.0, 3.0, 4.0, 1.0])

@@ -97,7 +97,7 @@ def test_a_reader_with_a_fault_is_found_out(body, words, tmp_path):
 
 FAULTY = """
 import sys
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.data import fuzz_worker
 
 def read(*arguments, **options):

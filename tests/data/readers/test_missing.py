@@ -10,7 +10,7 @@ from appca.data.prepared import prepared
 from appca.data.preprocessing import Preprocessing
 from appca.data.readers import read
 from appca.data.store import DatasetStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 def gappy(seed=0, n=40, d=5):

@@ -7,7 +7,7 @@ import pytest
 from appca.data.readers import SUFFIXES, kind_of, read, read_many
 from appca.data.readers.reader import ENDINGS
 from appca.data.readers.source import ReadLimits, checksum, plain_file
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.data.readers.images.test_images import encoded, noise, packed
 
 

@@ -7,7 +7,7 @@ from sklearn import datasets as reference
 
 from appca.data.sources.builtin import SOURCES, load
 from appca.data.sources.folder import data_folder
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 @pytest.mark.parametrize("source", [s for s in SOURCES.values() if s.offline], ids=lambda s: s.key)

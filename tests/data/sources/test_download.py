@@ -9,7 +9,7 @@ import pytest
 from appca.data.sources import coil20, mnist
 from appca.data.sources.builtin import load
 from appca.data.sources.download import fetch
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.data.loopback import serving
 
 CONTENT = bytes(np.random.default_rng(0).integers(256, size=300_000, dtype=np.uint8))

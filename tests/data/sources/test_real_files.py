@@ -14,7 +14,7 @@ from appca.data.sources import coil20
 from appca.data.sources.builtin import load
 from appca.data.sources.receive import receive
 from appca.data.store import DatasetStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 pytestmark = pytest.mark.real_data
 

@@ -7,7 +7,7 @@ import pytest
 from appca.data.readers import read
 from appca.data.sources.builtin import load
 from appca.data.sources.folder import samples_folder
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 @pytest.fixture

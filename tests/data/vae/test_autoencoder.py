@@ -17,7 +17,7 @@ from appca.data.vae.autoencoder import (
     logits,
     suggest,
 )
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 SMALL = VAE(dimensions=4, hidden=64, epochs=25)
 

@@ -11,7 +11,7 @@ from appca.jobs.turns import limits
 from appca.jobs.turns.limits import Limits
 from appca.jobs.turns.needs import Needs, needs_of
 from appca.runs.configuration import RunConfig, defaults
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.jobs.test_queue import FAKE, gated
 from tests.jobs.waiting import ended, runs
 

@@ -7,8 +7,8 @@ from appca.analysis.paper.brain_maps import BrainMaps
 from appca.data.brain import recording
 from appca.data.sources import samples
 from appca.plots.paper import brain as plots
-from appca.storage.errors import InputError
 from appca.studies.experiments.brain import STUDY, claims, figures, separate, titles_of
+from appca.words.errors import InputError
 
 
 def silent(_stage: str, _share: float) -> None:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from appca.analysis.groups.similar import SimilarRows
-from appca.storage.errors import InputError
 from appca.studies.experiments import coil20, planes, similar, umap
 from appca.studies.parts.fitting import PanelFit, codes_of
+from appca.words.errors import InputError
 
 
 def silent(_stage: str, _share: float) -> None:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from appca.data.sources.designs import DESIGNS
-from appca.storage.errors import InputError
 from appca.studies.experiments import table1
 from appca.studies.experiments.table1 import MEASURES, REFERENCES, STUDY, summary
 from appca.studies.parts.methods import METHODS, Task
 from appca.studies.parts.table1_claims import claims
+from appca.words.errors import InputError
 
 
 def cells(outcome, design: str) -> dict[str, dict]:

@@ -9,7 +9,6 @@ import pytest
 
 from appca.analysis.check.diagnostics import diagnose, failures, numbers_in_use, of_chains, worst
 from appca.data.dataset import Dataset
-from appca.data.numbers import percent
 from appca.data.sources.designs import draw_synthetic
 from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
@@ -19,6 +18,7 @@ from appca.runs.run import FitResult
 from appca.runs.store import RunStore
 from appca.ui.check import diagnostics_chains, diagnostics_components
 from appca.ui.session import names
+from appca.words.numbers import percent
 from tests.ui.conftest import healthy, html
 
 PAGE = "check/diagnostics"

@@ -19,11 +19,11 @@ from appca.jobs.progress import Context
 from appca.runs.home import home
 from appca.runs.new_data import key_of
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
 from appca.ui.data import new_data, new_data_pictures
 from appca.ui.parts import downloads
 from appca.ui.session import services
 from appca.ui.session.state import KEYS
+from appca.words.errors import InputError
 from tests.fitted_runs import described_rows, fitted_run
 from tests.ui.conftest import address, healthy, sentences
 from tests.ui.session.test_background import ScriptedJobs

@@ -2,9 +2,9 @@
 
 import pytest
 
-from appca.storage.errors import InputError
 from appca.ui.data import sources
 from appca.ui.session import services
+from appca.words.errors import InputError
 from tests.ui.conftest import go, healthy, sentences
 from tests.ui.session.test_background import ScriptedJobs
 

@@ -6,12 +6,12 @@ import pytest
 from appca.analysis.components.components import in_data_space, in_units_of_the_fit
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.data.numbers import about, duration, size
 from appca.data.preprocessing import Preprocessing
 from appca.plots.palette import colour_by
 from appca.ui.explore import selected
 from appca.ui.frame import frame
 from appca.ui.parts import component_list, text
+from appca.words.numbers import about, duration, size
 from tests.fitted_runs import fitted_run, info_of
 
 NASTY = '<img src=x onerror="alert(1)">&"'

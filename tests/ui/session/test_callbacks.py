@@ -17,10 +17,10 @@ from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig, defaults
 from appca.runs.home import home
-from appca.storage.errors import InputError
 from appca.ui.check import compare_choice
 from appca.ui.session import callbacks, state
 from appca.ui.session.callbacks import guarded
+from appca.words.errors import InputError
 from tests.ui.conftest import address, html, number, sentences, slider
 
 FULL = OSError(28, "No space left on device", "x.npz")

@@ -10,9 +10,9 @@ from appca.data.sources.builtin import load
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
 from appca.ui.frame import browser
 from appca.ui.session import history, names, selection, services, state
+from appca.words.errors import InputError
 from tests.ui.conftest import address, go, healthy, sentences, slider
 
 

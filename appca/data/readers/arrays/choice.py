@@ -17,8 +17,8 @@ from appca.data.readers.intake import (
 )
 from appca.data.readers.source import LIMITS, ReadLimits, check_matrix
 from appca.data.readers.tables.roles import FEW, is_label_name
-from appca.storage.errors import InputError, unknown
-from appca.storage.wording import counted, shortened
+from appca.words.errors import InputError, unknown
+from appca.words.wording import counted, shortened
 
 _MOST_LISTED = 6
 _EXACT = 2.0**53  # whole numbers below it are exact as reals, too

@@ -17,7 +17,7 @@ from appca.data.readers.arrays.choice import (
 from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, plain_file
-from appca.storage.wording import shortened
+from appca.words.wording import shortened
 
 
 class Hdf5Options(NamedTuple):

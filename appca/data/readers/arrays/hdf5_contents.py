@@ -13,8 +13,8 @@ import numpy as np
 from appca.data.readers.arrays.choice import ArrayInfo
 from appca.data.readers.intake import FileReport
 from appca.data.readers.source import ReadLimits
-from appca.storage.errors import InputError
-from appca.storage.wording import is_text, shortened
+from appca.words.errors import InputError
+from appca.words.wording import is_text, shortened
 
 if TYPE_CHECKING:
     import h5py

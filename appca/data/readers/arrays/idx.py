@@ -22,8 +22,8 @@ from appca.data.readers.arrays.choice import (
 from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, Files, ReadLimits, check_matrix, plain_file
-from appca.storage.errors import InputError
-from appca.storage.wording import counted
+from appca.words.errors import InputError
+from appca.words.wording import counted
 
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _MOST_SIDES = 4

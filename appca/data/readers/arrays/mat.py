@@ -23,8 +23,8 @@ from appca.data.readers.arrays.choice import (
 from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, plain_file
-from appca.storage.errors import InputError
-from appca.storage.wording import shortened
+from appca.words.errors import InputError
+from appca.words.wording import shortened
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"  # the start of what follows the header in version 7.3
 _HEADER, _HEADER_OF_7_3 = 128, 512

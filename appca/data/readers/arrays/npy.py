@@ -15,8 +15,8 @@ from appca.data.readers.arrays.choice import (
 )
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, plain_file
-from appca.storage.errors import InputError
 from appca.storage.packed import npy_header
+from appca.words.errors import InputError
 
 _MOST_HEADER = 1 << 16  # bytes; NumPy itself believes no header of more than 10,000
 

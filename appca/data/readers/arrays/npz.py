@@ -21,8 +21,8 @@ from appca.data.readers.arrays.choice import (
 from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, file_stream, temporary_file
-from appca.storage.errors import InputError
-from appca.storage.wording import is_text, shortened
+from appca.words.errors import InputError
+from appca.words.wording import is_text, shortened
 
 
 class NpzOptions(NamedTuple):

@@ -15,8 +15,8 @@ from appca.data.readers.images.picture import NotAnImageError, decode, grey
 from appca.data.readers.intake import FileReport, note_quality
 from appca.data.readers.reader import ENDINGS, LONGEST_NAME, Reader
 from appca.data.readers.source import LIMITS, File, Files, ReadLimits, file_stream
-from appca.storage.errors import InputError
-from appca.storage.wording import counted, shortened
+from appca.words.errors import InputError
+from appca.words.wording import counted, shortened
 
 _MOST_SIDE = 4096
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from appca.data.dataset import natural
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 CLASS_SOURCES = ("auto", "folder", "name", "none")
 # obj1__35, cat_07, tree-3 -> class and number; then cat07 -> class and number

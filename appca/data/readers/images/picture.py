@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from appca.data.readers.source import ReadLimits
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 if TYPE_CHECKING:
     from PIL import Image

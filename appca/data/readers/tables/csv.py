@@ -8,8 +8,8 @@ from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, check_matrix, file_bytes
 from appca.data.readers.tables.dialect import BLANK, Dialect, as_text, check_rectangle, guess
 from appca.data.readers.tables.frame import ImageShape, TableOptions, build, check_columns
-from appca.storage.errors import InputError
-from appca.storage.wording import shortened
+from appca.words.errors import InputError
+from appca.words.wording import shortened
 
 if TYPE_CHECKING:
     import pandas as pd

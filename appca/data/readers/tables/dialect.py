@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.storage.errors import InputError
-from appca.storage.wording import counted, shortened
+from appca.words.errors import InputError
+from appca.words.wording import counted, shortened
 
 SEPARATORS = (",", ";", "\t", "|")
 BLANK = " "  # any run of blanks

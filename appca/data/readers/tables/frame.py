@@ -26,8 +26,8 @@ from appca.data.readers.tables.roles import (
     likely_labels,
     why_left_out,
 )
-from appca.storage.errors import InputError
-from appca.storage.wording import counted, shortened
+from appca.words.errors import InputError
+from appca.words.wording import counted, shortened
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,8 +11,8 @@ from appca.data.dataset import Dataset
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, check_matrix, plain_file
 from appca.data.readers.tables.frame import ImageShape, TableOptions, build, check_columns
-from appca.storage.errors import InputError
-from appca.storage.wording import shortened
+from appca.words.errors import InputError
+from appca.words.wording import shortened
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.data.readers.intake import are_bytes
-from appca.storage.errors import InputError, unknown
-from appca.storage.wording import counted, shortened
+from appca.words.errors import InputError, unknown
+from appca.words.wording import counted, shortened
 
 ROLES = ("id", "label", "feature", "ignored")
 _LABEL_NAME = re.compile(

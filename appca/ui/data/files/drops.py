@@ -17,9 +17,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from appca.data.numbers import size
 from appca.storage import atomic, rights
 from appca.storage.identity import is_id
+from appca.words.numbers import size
 
 PREFIX = "/drop"
 NAME_HEADER = "x-appca-name"

@@ -16,8 +16,6 @@ from appca.data.readers.facts import in_one_line
 from appca.data.readers.process import read_apart
 from appca.data.readers.source import ReadLimits
 from appca.runs.session import SUFFIX
-from appca.storage.errors import InputError
-from appca.storage.wording import shortened
 from appca.ui.data import session_file
 from appca.ui.data.files import dropping
 from appca.ui.data.files.drops import DroppedFiles
@@ -27,6 +25,8 @@ from appca.ui.parts.text import markdown
 from appca.ui.session import services, state
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.state import KEYS
+from appca.words.errors import InputError
+from appca.words.wording import shortened
 
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
 THIS = {"tab": "this"}  # of the address: the tab with what was assumed

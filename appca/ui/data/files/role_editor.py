@@ -6,9 +6,9 @@ import numpy as np
 import streamlit as st
 
 from appca.data.readers.tables.roles import ROLES
-from appca.storage.wording import counted, shortened
 from appca.ui.parts.text import markdown
 from appca.ui.session.callbacks import guarded
+from appca.words.wording import counted, shortened
 
 MOST_ROWS = 200  # of the editor; of more columns it shows those that were looked for
 _ROLE = "used as"

@@ -7,7 +7,7 @@ import pytest
 
 from appca.data.readers import kind_of, read, read_many
 from appca.data.readers.source import ReadLimits
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 def idx(values, code=0x08):

@@ -8,7 +8,7 @@ from appca.cli import main
 from appca.data.readers import read
 from appca.data.readers.source import ReadLimits
 from appca.data.sources.builtin import load as built_in
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 def saved(**arrays):

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from appca.data.readers import read
 from appca.data.readers.source import ReadLimits
 from appca.data.readers.tables.dialect import check_rectangle, guess
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 def table(text, name="table.csv", **options):

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from appca.data.readers import read
 from appca.data.readers.source import ReadLimits
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 
 
 def written(table, **options):

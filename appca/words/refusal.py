@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from appca.storage.errors import InputError
-from appca.storage.wording import shortened
+from appca.words.errors import InputError
+from appca.words.wording import shortened
 
 FULL = (errno.ENOSPC, errno.EDQUOT)  # of an OSError where a disk takes no more
 OTHER = "free some space, or name another folder"

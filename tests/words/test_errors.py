@@ -1,6 +1,6 @@
 import pytest
 
-from appca.storage.errors import unknown
+from appca.words.errors import unknown
 from tests.sentences import faults_of
 
 
