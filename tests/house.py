@@ -18,6 +18,7 @@ MODEL_FOLDERS = (
     "algebra",
     "polynomials",
     "rows",
+    "decompositions",
     "sampling",
     "supports",
     "base",

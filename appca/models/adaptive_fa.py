@@ -35,6 +35,7 @@ from appca.models.base.parameters import (
     one_of,
     whole,
 )
+from appca.models.decompositions.independent_components import NAMED
 from appca.models.factors import factor_chains
 from appca.models.factors.factor_em import (
     FactorSettings,
@@ -57,7 +58,6 @@ from appca.models.factors.factor_fit import (
 from appca.models.factors.factor_gibbs import CachedGibbsState, FactorPrior
 from appca.models.factors.factor_queries import FactorModel
 from appca.models.orthonormal.em import NOISE_FLOOR, floor_of
-from appca.models.rows.independent_components import NAMED
 from appca.models.rows.observations import Rows, about, centre_of, distinct
 from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Schedule, generators, initial_states, sample

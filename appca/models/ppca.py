@@ -19,6 +19,7 @@ from appca.models.base.data_checks import (
 )
 from appca.models.base.estimator import generator
 from appca.models.base.parameters import CALLABLE, SEED, SWITCH, VERBOSE, Rule, refuse, whole
+from appca.models.decompositions.spectrum import principal
 from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputation
 from appca.models.incomplete.queries import MissingValues
 from appca.models.orthonormal.em import EMSettings, floor_of
@@ -27,7 +28,6 @@ from appca.models.orthonormal.starts import closed_form
 from appca.models.rows.dask_rows import dask_rows, is_dask
 from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.observations import Observations, about, centre_of
-from appca.models.rows.spectrum import principal
 
 __all__ = ["PPCA"]
 

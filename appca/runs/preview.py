@@ -111,8 +111,8 @@ def prepare(
     Takes about as long as one look at all the data, and depends on the configuration by its
     preprocessing and `width` alone.
     """
+    from appca.models.decompositions.spectrum import principal
     from appca.models.rows.observations import about, centre_of
-    from appca.models.rows.spectrum import principal
 
     hold_threads()
     sample = _sample(dataset, rows)

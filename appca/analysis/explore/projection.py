@@ -69,8 +69,8 @@ def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, 
     shares : ndarray, shape (n_components,)
         Parts of the total variance, between 0 and 1.
     """
+    from appca.models.decompositions.spectrum import principal
     from appca.models.rows.observations import about, centre_of, project
-    from appca.models.rows.spectrum import principal
 
     rows = about(Y, centre_of(Y))
     found = principal(np.random.default_rng(0), rows, min(n_components, *Y.shape))

@@ -19,8 +19,8 @@ from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.data_checks import counted_rows, refuse_not_finite, warn_of_unused
 from appca.models.base.estimator import MAP, SampledModel
+from appca.models.decompositions.spectrum import Principal, principal
 from appca.models.rows.observations import Observations, Rows, about, centre_of
-from appca.models.rows.spectrum import Principal, principal
 
 WARM_ROWS = 5000  # from which the first direction of a further component is taken
 # Rows kept, and bytes of them; a fit whose number of rows is unknown counts as so many.

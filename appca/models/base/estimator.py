@@ -25,9 +25,9 @@ from appca.models.base.data_checks import refuse_not_finite, row_weights, warn_o
 from appca.models.base.parameters import Rule, refuse
 from appca.models.base.saved import Saved
 from appca.models.base.state import ModelState
+from appca.models.decompositions.spectrum import Coordinates
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations, Rows, over_blocks
-from appca.models.rows.spectrum import Coordinates
 from appca.models.rows.steady_products import mean_squares
 from appca.models.rows.streams import NO_ROWS, Blocks, checked
 from appca.models.sampling.chains import Draws, to_arviz

@@ -23,6 +23,9 @@ from appca.models.algebra.loop import (
     plain,
     watcher,
 )
+from appca.models.decompositions import independent_components
+from appca.models.decompositions.independent_components import Start
+from appca.models.decompositions.spectrum import Thin, lower, thin
 from appca.models.factors.factor_em import (
     DRAW,
     MODE,
@@ -35,10 +38,7 @@ from appca.models.factors.factor_em import (
     maximise,
 )
 from appca.models.orthonormal.screening import while_promising
-from appca.models.rows import independent_components
-from appca.models.rows.independent_components import Start
 from appca.models.rows.observations import Rows, about, centre_of, transposed_product
-from appca.models.rows.spectrum import Thin, lower, thin
 from appca.models.supports.row_supports import Members
 
 THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the passes it saves

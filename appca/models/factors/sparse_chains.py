@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appca.models.decompositions import independent_components
 from appca.models.factors.sparse_gibbs import (
     CachedSparseState,
     SparsePrior,
@@ -17,7 +18,6 @@ from appca.models.factors.sparse_gibbs import (
     sweep_finite,
     sweep_infinite,
 )
-from appca.models.rows import independent_components
 from appca.models.rows.observations import Rows, project
 from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler

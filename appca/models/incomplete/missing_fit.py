@@ -5,6 +5,7 @@ import numpy as np
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import STOPPED, EMResult
 from appca.models.algebra.stiefel import polar
+from appca.models.decompositions.spectrum import principal
 from appca.models.incomplete.missing_em import (
     IncompleteEMControl,
     IncompleteState,
@@ -26,7 +27,6 @@ from appca.models.rows.incomplete_rows import (
     split_incomplete,
 )
 from appca.models.rows.observations import Rows, about, centre_of
-from appca.models.rows.spectrum import principal
 
 # Of the fits that only lead to a start.
 FIRST_ITERATIONS, FIRST_TOL = 100, 1e-2

@@ -11,12 +11,12 @@ import numpy as np
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import STOPPED, WINDOW, EMResult, iterate, plain, watcher
 from appca.models.algebra.stiefel import polar
+from appca.models.decompositions.spectrum import Coordinates, Thin, lift, lower, principal, thin
 from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, SubspaceStatistics, expect
 from appca.models.orthonormal.last_climb import climb_all
 from appca.models.orthonormal.screening import EMControl, ScreenedStart, screen
 from appca.models.orthonormal.starts import Candidate, ascent, closed_form, first_state
 from appca.models.rows.observations import Observations, Rows
-from appca.models.rows.spectrum import Coordinates, Thin, lift, lower, principal, thin
 
 THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the passes it saves
 

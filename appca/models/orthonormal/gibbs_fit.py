@@ -8,6 +8,7 @@ import numpy as np
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.loop import STOPPED, Callback
+from appca.models.decompositions.spectrum import principal
 from appca.models.orthonormal import adaptive_ppca_gibbs, starts
 from appca.models.orthonormal.em import EMSettings, SubspaceState
 from appca.models.orthonormal.em_fit import SubspaceFit
@@ -23,7 +24,6 @@ from appca.models.orthonormal.subspace_gibbs import (
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Rows, about
 from appca.models.rows.precise_products import projections
-from appca.models.rows.spectrum import principal
 from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Draws, Schedule, generators, initial_states, sample
 from appca.models.sampling.conditionals import InverseGamma

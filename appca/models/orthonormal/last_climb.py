@@ -17,11 +17,11 @@ import numpy as np
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import CONVERGED, WINDOW, EMResult, Watch, iterate, watcher
 from appca.models.algebra.stiefel import polar
+from appca.models.decompositions.spectrum import Coordinates
 from appca.models.orthonormal.em import EMMap, SubspaceState, SubspaceStatistics, expect
 from appca.models.orthonormal.screening import EMControl
 from appca.models.orthonormal.starts import ascent
 from appca.models.rows.observations import Observations, project, transposed_product
-from appca.models.rows.spectrum import Coordinates
 
 ROUNDING = 1e-5  # of the largest direction of A: float32 products hold no more
 

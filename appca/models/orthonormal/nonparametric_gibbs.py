@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.algebra import gaussian, stiefel
+from appca.models.decompositions.spectrum import principal
 from appca.models.orthonormal.starts import closed_form
 from appca.models.orthonormal.subspace_gibbs import (
     CachedSubspaceState,
@@ -29,7 +30,6 @@ from appca.models.orthonormal.subspace_gibbs import (
     sweep,
 )
 from appca.models.rows.observations import Rows, project
-from appca.models.rows.spectrum import principal
 from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 from appca.models.sampling.conditionals import Gamma, draw_alpha_finite, draw_alpha_truncated

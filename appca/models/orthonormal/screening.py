@@ -27,6 +27,7 @@ from appca.models.algebra.loop import (
     watcher,
 )
 from appca.models.algebra.stiefel import polar
+from appca.models.decompositions.spectrum import Coordinates, sketched
 from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, sums_a_pass
 from appca.models.orthonormal.starts import (
     ANNEALED_ITERATIONS,
@@ -37,7 +38,6 @@ from appca.models.orthonormal.starts import (
     random_rotation,
 )
 from appca.models.rows.observations import Block, Observations, Rows, about, centre_of, project
-from appca.models.rows.spectrum import Coordinates, sketched
 
 # Of a candidate where climbs to the end are dear, and of any other climb.
 SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200

@@ -10,12 +10,12 @@ import numpy as np
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import nesterov, plain
 from appca.models.algebra.stiefel import polar
+from appca.models.decompositions.independent_components import fast_ica
+from appca.models.decompositions.spectrum import Principal
 from appca.models.orthonormal.acceleration import extend
 from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, step
 from appca.models.polynomials import subsets
-from appca.models.rows.independent_components import fast_ica
 from appca.models.rows.observations import Block, Observations
-from appca.models.rows.spectrum import Principal
 
 ANNEALED_ITERATIONS = 30  # beta from 0.001 to 1, geometrically
 FIRST_BETA = 0.001

@@ -1,1 +1,1 @@
-"""How data are gone through: in memory, in blocks, on Dask, or as sums and principal directions."""
+"""How data are gone through: in memory, in blocks or on Dask."""

@@ -6,12 +6,12 @@ import pytest
 from appca import AdaptivePPCA
 from appca.models.algebra import stiefel
 from appca.models.algebra.loop import CONVERGED
+from appca.models.decompositions.spectrum import Coordinates, principal, sketched
 from appca.models.orthonormal import last_climb, screening
 from appca.models.orthonormal.em import EMMap, EMSettings, expect, floor_of
 from appca.models.orthonormal.screening import EMControl
 from appca.models.orthonormal.starts import first_state
 from appca.models.rows.observations import Rows, about, centre_of, project
-from appca.models.rows.spectrum import Coordinates, principal, sketched
 from tests.models.synthetic import planted, principal_cosines
 
 

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from appca import PPCA, AdaptivePPCA
+from appca.models.decompositions import spectrum
 from appca.models.orthonormal import screening
-from appca.models.rows import dask_rows, observations, spectrum
+from appca.models.rows import dask_rows, observations
 from appca.models.rows.observations import about, centre_of, project
 from tests.models.synthetic import planted
 

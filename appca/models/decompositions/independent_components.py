@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from appca.models.algebra import stiefel
 from appca.models.algebra.gaussian import Array
+from appca.models.decompositions.spectrum import Principal, principal
 from appca.models.rows.observations import Block, Rows, about, centre_of, project
-from appca.models.rows.spectrum import Principal, principal
 
 MAX_PASSES = 200
 LEAST_VARIANCE = 1e-12  # of the largest: less is rounding

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from appca.models.rows import spectrum
+from appca.models.decompositions import spectrum
+from appca.models.decompositions.spectrum import lift, lower, principal, thin
 from appca.models.rows.observations import Rows, about, centre_of, project
-from appca.models.rows.spectrum import lift, lower, principal, thin
 
 SHAPES = {"long": (200, 12), "square": (30, 30), "wide": (25, 80)}
 

@@ -1,0 +1,1 @@
+"""Principal directions and independent components of rows."""
