@@ -100,6 +100,7 @@ def _words(file: Path, home: Path) -> tuple[str, str]:
         "grids": ("choice of K and L", _GOES_ON.format("Choose K and L")),
         "stability": ("stability of components", _GOES_ON.format("Choose K and L")),
         "masked": ("fit to masked cells", _GOES_ON.format("Fit")),
+        "models": ("comparison of models", _GOES_ON.format("Which model?")),
         "quality": ("comparison of methods", "delete the file and compare again"),
         "embeddings": ("map", _MADE_AGAIN),
         "projections": ("new rows", _MADE_AGAIN),

@@ -9,6 +9,9 @@ from appca.analysis.check.choose_stability import FOLDER as STABILITY
 from appca.analysis.check.choose_stability import StabilityConfig, run
 from appca.analysis.check.journal import JournalStore
 from appca.analysis.check.masked import MaskedConfig
+from appca.analysis.check.which_model import FOLDER as COMPARED
+from appca.analysis.check.which_model import VARIANTS, ModelsConfig, variant_settings
+from appca.analysis.check.which_model import fill as compare
 from appca.data.preprocessing import Preprocessing
 from appca.jobs.progress import Context, Paced
 from appca.runs.configuration import RunConfig
@@ -18,7 +21,8 @@ from appca.runs.home import hold_threads
 if TYPE_CHECKING:
     from appca.data.dataset import Dataset
 
-Config = TypeVar("Config", GridConfig, StabilityConfig, MaskedConfig)
+N_MODELS = 14  # eight variants of aPPCA and six rivals
+Config = TypeVar("Config", GridConfig, StabilityConfig, MaskedConfig, ModelsConfig)
 
 
 def begun(kind: type[Config], spec: dict[str, Any], context: Context) -> tuple[Config, "Dataset"]:
@@ -59,6 +63,19 @@ def grid(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     return {"grid": config.id}
 
 
+def models(spec: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Compare the variants of aPPCA and rivals: a `ModelsConfig` as dict -> ``{"models": id}``."""
+    config, dataset = begun(ModelsConfig, spec, context)
+    progress = Paced(context)
+
+    def report(_key: str, share: float) -> None:
+        progress.at(f"model {1 + int(share * N_MODELS)} of {N_MODELS}", share)
+
+    compare(dataset, config, JournalStore(context.home, COMPARED), report)
+    context.check()
+    return {"models": config.id}
+
+
 def stability(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Fit one model again and again: a `StabilityConfig` as dict -> ``{"stability": id}``."""
     config, dataset = begun(StabilityConfig, spec, context)
@@ -72,6 +89,19 @@ def stability(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     run(dataset, config, store, report, progress.again)
     context.check()
     return {"stability": config.id}
+
+
+def estimate_models(config: ModelsConfig, n_rows: int, n_features: int) -> float:
+    """Guess the seconds that all models take, the rivals half as long as the variants."""
+    width = Preprocessing.from_dict(config.preprocessing).most_features(n_features)
+    sizes = {"n_components": config.n_components}
+
+    def seconds(key: str) -> float:
+        settings = config.parameters | sizes | variant_settings(key, config.n_active)
+        run_of = RunConfig(config.dataset, config.preprocessing, "aPPCA", settings)
+        return estimate_seconds(min(n_rows, config.max_rows), width, run_of)
+
+    return 1.5 * sum(map(seconds, VARIANTS))
 
 
 def estimate(config: GridConfig, n_rows: int, n_features: int) -> dict[Cell, float]:

@@ -38,6 +38,7 @@ NEEDED: dict[str, dict[str, type]] = {
     "quality": {"config": dict},
     "grid": {"dataset": str, "parameters": dict},
     "stability": {"dataset": str, "parameters": dict},
+    "models": {"dataset": str, "parameters": dict},
     "masked": {"dataset": str, "parameters": dict},
 }
 

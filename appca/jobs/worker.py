@@ -39,6 +39,7 @@ KINDS: dict[str, Handler] = {
     "quality": quality,
     "grid": choose.grid,
     "stability": choose.stability,
+    "models": choose.models,
     "masked": masked,
     "project": project,
 }

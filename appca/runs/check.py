@@ -23,6 +23,7 @@ _DESCRIBED = {
     "grids": ("config.json", "journal"),
     "stability": ("config.json", "journal"),
     "masked": ("config.json", "journal"),
+    "models": ("config.json", "journal"),
     "jobs": ("job.json", "job"),
 }
 _SINGLE = ("selections", "embeddings", "projections", "autoencoders", "quality", "numbers")

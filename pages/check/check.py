@@ -1,12 +1,13 @@
 """Check: which K and L to take, whether to trust the fit, and what it is worth beside others."""
 
-from appca.ui.check import choose, compare, diagnostics, masked, quality
+from appca.ui.check import choose, compare, diagnostics, masked, quality, which_model
 from appca.ui.parts import controls, progress
 from appca.ui.parts.widgets import tabs
 from appca.ui.session import state
 
 NAMES = {
     "choose": "Choose K and L",
+    "models": "Which model?",
     "diagnostics": "Diagnostics",
     "compare": "Compare",
     "hidden": "Hidden cells",
@@ -25,5 +26,7 @@ tab = tabs(NAMES)
 if tab == "choose":
     if choose.is_offered():
         choose.body(dataset)
+elif tab == "models":
+    which_model.body(dataset)
 elif (shown := progress.finished()) is not None:
     OF_A_FIT[tab](dataset, shown)

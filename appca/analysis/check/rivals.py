@@ -41,6 +41,7 @@ class RivalProjection(NamedTuple):
     reconstruction: np.ndarray | None = None  # (m, D) of the rows held out
     note: str = ""  # what a reader must know about the numbers
     active: np.ndarray | None = None  # (n, q) bool, where a row uses some of the components
+    n_parameters: int | None = None  # free ones, where they are counted
 
 
 class TimeUp(Exception):
@@ -98,6 +99,7 @@ def ours(
         model.inverse_transform(others.scores),
         "; ".join(notes),
         own.active,
+        getattr(model, "n_parameters_", None),
     )
 
 
@@ -146,17 +148,18 @@ def factor_analysis(q: int, split: Split, cap: Cap, report: Report) -> RivalProj
         reason = "some features hardly vary, so its density has no bound"
         return RivalProjection(scores, seconds, None, back, "; ".join(filter(None, [note, reason])))
     density = log_density(split.test, model.mean_, model.components_, noise)
-    return RivalProjection(scores, seconds, density, back, note)
+    free = noise.size * (q + 2) - q * (q - 1) // 2
+    return RivalProjection(scores, seconds, density, back, note, n_parameters=free)
 
 
 def mixture(
-    pieces: int, n_components: int, split: Split, cap: Cap, report: Report
+    pieces: int, n_components: int, split: Split, cap: Cap, report: Report, **kind: Any
 ) -> RivalProjection:
-    """Fit a mixture of probabilistic PCA: every piece has directions of its own."""
+    """Fit a mixture of probabilistic PCA, or by `kind` another `MixtureOfFactorAnalysers`."""
     from appca.rivals.mixture import MixtureOfFactorAnalysers
 
     report(0.0)
-    model = MixtureOfFactorAnalysers(pieces, n_components, random_state=0)
+    model = MixtureOfFactorAnalysers(pieces, n_components, random_state=0, **kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(split.train)
@@ -169,6 +172,7 @@ def mixture(
         model.reconstruct(split.test),
         note,
         scores != 0,
+        model.n_parameters_,
     )
 
 

@@ -22,6 +22,7 @@ KINDS = {  # of jobs: what is going on
     "download": "Loading data",
     "grid": "Trying each K and L",
     "stability": "Fitting again",
+    "models": "Comparing models",
     "quality": "Comparing methods",
     "study": "Computing the experiment",
     "brain": "Analysing the recording",

@@ -1,0 +1,79 @@
+"""The tab Which model?: a comparison is started, answered, and a model taken with one click."""
+
+import numpy as np
+import pytest
+
+from appca.analysis.check.journal import JournalStore
+from appca.analysis.check.which_model import FOLDER, ModelsConfig, methods
+from appca.ui.check.which_model import config_of
+from tests.ui.conftest import go, healthy, html
+
+PLACE = "check/models"
+
+
+def measured(app, home, **nats: float) -> ModelsConfig:
+    """Store a comparison in which methods differ from the paper's model by so many nats a row."""
+    config = config_of(app.session_state["config"])
+    store = JournalStore(home, FOLDER)
+    store.begin(config.id, config.to_dict())
+    spread = np.tile([-1.0, 1.0], 50)
+    for number, key in enumerate(methods(config)):
+        mean = nats.get(key.replace("+", "_"), 0.0)
+        values = -100.0 + mean + spread * (mean != 0)
+        store.append(config.id, [key, values.tolist(), 200 + number, 0.5, ""])
+    return config
+
+
+def test_the_tab_offers_the_comparison_and_starts_a_job_about_the_data_on_screen(start):
+    app = healthy(start(PLACE))
+    assert "Which model?" in html(app)
+    button = app.button(key="models_start")
+    assert button.label.startswith("Compare 14 models, about")
+    wanted = config_of(app.session_state["config"]).id
+    button.click().run()
+    assert [watched.key for watched in app.session_state["watched"].values()] == [wanted]
+
+
+def test_use_this_fits_the_model_that_the_answer_names(start, appca_home):
+    app = start()
+    measured(app, appca_home, noise_scale=5.0, noise=2.0, mixture=3.0)
+    app = healthy(go(app, PLACE))
+    page = html(app)
+    assert "Use noise per feature and a scale per row" in page
+    assert "+5.0 nats a row over the paper&#x27;s model" in page
+    assert "Above all rivals: 2.0 nats over Mixture of PPCA, 4 of 2." in page
+    app.button(key="models_use").click().run()
+    chosen = healthy(app).session_state["config"].parameters
+    assert (chosen["noise"], chosen["row_scale"], chosen["n_active"]) == ("feature", "learned", 2)
+    assert app.button(key="models_use").disabled
+
+
+def test_a_learned_number_is_said_and_taken_back_to_the_same_comparison(start, appca_home):
+    app = start(l="1")
+    config = measured(app, appca_home, noise_scale_number=9.0, mixture_diagonal=20.0)
+    app = healthy(go(app, PLACE))
+    assert "Rows then use 0 to 4 components, not 1." in html(app)
+    assert "Mixture of factor analyzers, 4 of 1 is 11.0 nats above it" in html(app)
+    app.button(key="models_use").click().run()
+    assert app.session_state["config"].parameters["n_active"] == "learned"
+    assert config_of(app.session_state["config"]).id == config.id
+
+
+def test_without_a_clear_lead_the_paper_s_model_is_kept(start, appca_home):
+    app = start()
+    measured(app, appca_home, noise=0.05)
+    app = healthy(go(app, PLACE))
+    assert "Keep the paper&#x27;s model" in html(app)
+    assert app.button(key="models_use").disabled
+
+
+@pytest.mark.parametrize("key", ["nowhere", "fa"])
+def test_only_variants_can_be_used(start, appca_home, key):
+    from appca.ui.check import which_model
+
+    app = start()
+    measured(app, appca_home, noise=2.0)
+    healthy(go(app, PLACE))
+    assert f'data-value="{key}"' not in html(app)
+    assert 'data-value="noise"' in html(app)
+    assert key not in which_model.VARIANTS
