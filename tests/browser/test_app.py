@@ -74,6 +74,7 @@ def start_a_long_fit(page, seed: int) -> str:
     raise AssertionError(page.url)
 
 
+@pytest.mark.smoke
 def test_the_first_page_is_a_finished_picture_without_a_click(visit, address):
     page = visit(f"{address}/").page
     drawn(page, f"explorer.dataset.rows == {DIGITS} && explorer.dataset.thumbnails > 20")
@@ -82,6 +83,7 @@ def test_the_first_page_is_a_finished_picture_without_a_click(visit, address):
     page.get_by_role("status").get_by_text("Converged after").wait_for()
 
 
+@pytest.mark.smoke
 def test_a_slider_fits_again_and_redraws_in_place(visit, address):
     page = visit(f"{address}/").page
     drawn(page)

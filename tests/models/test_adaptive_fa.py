@@ -24,8 +24,14 @@ ESTIMATORS = [
 ]
 
 
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=refused)
+@parametrize_with_checks(ESTIMATORS[:1], expected_failed_checks=refused)
 def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.thorough
+@parametrize_with_checks(ESTIMATORS[1:], expected_failed_checks=refused)
+def test_scikit_learn_contract_of_other_configurations(estimator, check):
     check(estimator)
 
 

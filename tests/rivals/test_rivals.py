@@ -16,12 +16,21 @@ from appca.rivals.subspaces import KSubspaces
 @parametrize_with_checks(
     [
         MixtureOfFactorAnalysers(n_pieces=2, n_components=1, random_state=0, max_iter=500),
-        MixtureOfFactorAnalysers(n_pieces=2, n_components=1, noise="diagonal", max_iter=500),
-        MixtureOfFactorAnalysers(n_pieces=2, n_components=1, loadings="common", max_iter=500),
         KSubspaces(n_pieces=2, n_components=1, random_state=0),
     ]
 )
 def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.thorough
+@parametrize_with_checks(
+    [
+        MixtureOfFactorAnalysers(n_pieces=2, n_components=1, noise="diagonal", max_iter=500),
+        MixtureOfFactorAnalysers(n_pieces=2, n_components=1, loadings="common", max_iter=500),
+    ]
+)
+def test_scikit_learn_contract_of_other_configurations(estimator, check):
     check(estimator)
 
 

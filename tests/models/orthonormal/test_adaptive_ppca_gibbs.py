@@ -24,6 +24,7 @@ def gibbs(**parameters):
     return AdaptivePPCA(4, 2, inference="gibbs", **(SHORT | parameters))
 
 
+@pytest.mark.thorough  # tests/models/base/test_estimators has the class in every run
 @parametrize_with_checks(
     [AdaptivePPCA(2, 1, inference="gibbs", n_chains=1, burn_in=2, n_draws=3, max_iter=20)],
     expected_failed_checks=refused,
