@@ -34,12 +34,15 @@ def layouts_of(usage: Usage, ranges: np.ndarray) -> dict[str, Layout]:
         return {"subspaces": _grid(usage, "grid"), "pairs": pairs.result()}
 
 
-def first_of(layouts: dict[str, Layout]) -> str:
-    """Say which layout opens first."""
+def first_of(layouts: dict[str, Layout], varies: bool) -> str:
+    """Return the layout that opens first: pairs where rows differ in how many components they use.
+
+    There a panel of its own for each set of components would show two of its axes only.
+    """
     subspaces = layouts["subspaces"].header
     in_use = len(subspaces["panels"]) + subspaces.get("other", {}).get("subspaces", 0)
-    many = "pairs" in layouts and in_use > PANELS_AT_FIRST
-    return "pairs" if many else "subspaces"
+    wanted = varies or in_use > PANELS_AT_FIRST
+    return "pairs" if wanted and "pairs" in layouts else "subspaces"
 
 
 def map_layout(usage: Usage, title: str, coordinates: np.ndarray) -> tuple[Layout, np.ndarray]:

@@ -90,7 +90,7 @@ def _of_run(fitted: FittedRun, dataset: Dataset, usage: Usage, outside: np.ndarr
             for k, strongest in enumerate(columns)
         ],
         "n_active": fitted.n_active,
-        "first": first_of(found),
+        "first": first_of(found, usage.varies),
         "layouts": {name: layout.header for name, layout in found.items()},
         "component_pictures": None if drawn is None else drawn.header,
     }

@@ -27,6 +27,11 @@ class Usage(NamedTuple):
         """Components of the row that uses most."""
         return int(self.slots.shape[1])
 
+    @property
+    def varies(self) -> bool:
+        """Whether some rows use more components than others."""
+        return bool(np.ptp(self.active.sum(axis=1)))
+
 
 def usage_of(fitted: FittedRun, *, pictured: bool) -> Usage:
     """List the components of each row; `pictured` says whether the rows are images."""

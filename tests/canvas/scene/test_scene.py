@@ -146,6 +146,15 @@ def test_pairs_open_first_only_where_subspaces_are_many(monkeypatch):
     assert scene_of(run_of([2]), table()).meta["first"] == "subspaces"
 
 
+def test_pairs_open_first_where_rows_differ_in_how_many_components_they_use():
+    meta = scene_of(run_of([0, 1, 3]), table()).meta
+    assert meta["first"] == "pairs"
+    panels = [tuple(panel["components"]) for panel in meta["layouts"]["pairs"]["panels"]]
+    assert () in panels  # rows without a component are counted, too
+    assert any(len(panel) == 1 for panel in panels)
+    assert scene_of(run_of([1, 2]), table()).meta["first"] == "subspaces"
+
+
 def test_map_positions_come_back():
     fitted = run_of([2])
     xy = np.random.default_rng(4).normal(size=(N, 2)) * [10, 1]
