@@ -36,7 +36,9 @@ SHARED_UI = (
     "frame",
     "server",
     "parts",
-    "cards",
+    "rows",
+    "settings",
+    "arrivals",
     "canvas",
 )  # rooms of appca/ui for several pages
 # what a feature is called everywhere, and the page it belongs to
@@ -195,6 +197,21 @@ def arrows_back(path: str, text: str) -> list[str]:
         up = sorted(folders - set(MODEL_FOLDERS[: own + 1]))
         found += [f"{path}, line {one.line}: {parts[2]} must not import {name}" for name in up]
     return found
+
+
+def borrowed(path: str, text: str) -> list[str]:
+    """Imports of another page's folder of appca/ui; the server alone loads all of them."""
+    room = path.removeprefix("appca/ui/").removeprefix("pages/").split("/")[0]
+    if not path.startswith(("appca/ui/", "pages/")) or room == "server":
+        return []
+    modules = {
+        f"{line.module}.{name}" for line in imports(ast.parse(text)) for name in ("", *line.names)
+    }
+    folders = {module.split(".")[2] for module in modules if module.startswith("appca.ui.")}
+    return [
+        f"{path}: {room} must not import appca.ui.{page}, a page's folder"
+        for page in sorted(folders & set(PAGES) - {room})
+    ]
 
 
 def untyped(path: str, text: str) -> list[str]:

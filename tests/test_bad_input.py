@@ -209,7 +209,7 @@ def test_a_file_over_the_limit_is_refused_everywhere(visit, monkeypatch, capsys)
     assert main(["fit", "big.csv"]) == 1
     judge(case, capsys.readouterr().err.removeprefix("appca: ").strip())
     visit(monkeypatch)
-    monkeypatch.setattr("appca.ui.data.files.opening.ReadLimits", partial(ReadLimits, n_bytes=1000))
+    monkeypatch.setattr("appca.ui.arrivals.opening.ReadLimits", partial(ReadLimits, n_bytes=1000))
     app = visit.upload([("big.csv", bad.table(*GOOD, *["1,2"] * 1000))])
     judge(case._replace(rule="0 MB, more than the 0 MB"), sentences(app)[0])
     monkeypatch.undo()

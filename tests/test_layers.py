@@ -296,6 +296,20 @@ def test_arrows_among_the_folders_of_the_models_go_down():
         assert len(house.arrows_back(path, text)) == 1
 
 
+def test_no_folder_of_a_page_imports_another_page():
+    files = sources("appca/ui", "pages")
+    assert not [said for path, text in files.items() for said in house.borrowed(path, text)]
+    for path, text in [
+        ("appca/ui/export/a.py", "from appca.ui.explore import bar"),
+        ("appca/ui/parts/a.py", "def f():\n    import appca.ui.data.recent"),
+        ("pages/groups/a.py", "from appca.ui.explore.page import draw"),
+    ]:
+        assert len(house.borrowed(path, text)) == 1
+    own = "from appca.ui.explore import bar\nfrom appca.ui.parts import text"
+    assert not house.borrowed("appca/ui/explore/a.py", own)
+    assert not house.borrowed("appca/ui/server/a.py", "from appca.ui.explore import bar")
+
+
 def test_nobody_but_the_owner_of_a_type_looks_into_its_arrays():
     files = sources("appca", "pages")
     assert not [said for path, text in files.items() for said in house.untyped(path, text)]

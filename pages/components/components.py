@@ -2,7 +2,7 @@
 
 from appca.ui.components import gallery, sharing, steer
 from appca.ui.parts import controls, progress
-from appca.ui.parts.preview_note import preview_note
+from appca.ui.parts.notes import preview_note
 from appca.ui.parts.widgets import tabs
 from appca.ui.session import state
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from appca.ui.data import session_file
+from appca.ui.arrivals import session_file
 from appca.ui.export import export, export_files
 from appca.ui.parts import controls, progress
 from appca.ui.session import state

@@ -1,10 +1,10 @@
 """Groups: rows that are alike, what sets some apart, neighbours of a row, and unusual rows."""
 
-from appca.ui.explore import point
 from appca.ui.groups import group, named, similar, unusual
 from appca.ui.parts import controls, progress
-from appca.ui.parts.preview_note import preview_note
+from appca.ui.parts.notes import preview_note
 from appca.ui.parts.widgets import tabs
+from appca.ui.rows import point
 from appca.ui.session import state
 
 TABS = {

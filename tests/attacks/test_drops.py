@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 from starlette.applications import Starlette
 
-from appca.ui.data.files.drops import DropLimits, Drops
+from appca.ui.arrivals.drops import DropLimits, Drops
 from tests.attacks.test_routes import HERE, Answer, Place
 
 DROP = "0123456789ab"

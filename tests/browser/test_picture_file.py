@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from appca.analysis.explore.projection import principal_scores
+from appca.canvas.file import picture_page
 from appca.canvas.scene.scene import Map
 from appca.canvas.scene.shown import plane, scene_shown
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.runs.configuration import RunConfig, defaults
 from appca.runs.preview import preview
-from appca.ui.export.button import picture_page
 from benchmarks.scenes import planted
 from tests.browser.conftest import WAIT_MS
 from tests.conftest import real_data_folder

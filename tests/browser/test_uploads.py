@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser.test_app import APP, SECOND, idle
 from tests.data.readers.images.test_images import encoded, noise
-from tests.ui.data.test_uploads import messy
+from tests.ui.arrivals.test_uploads import messy
 
 pytestmark = pytest.mark.browser
 WAIT = 90 * SECOND

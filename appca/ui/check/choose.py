@@ -18,7 +18,7 @@ from appca.runs.home import home
 from appca.ui.check import choose_pictures
 from appca.ui.parts import progress
 from appca.ui.parts.answers import answer
-from appca.ui.parts.gaps_note import gaps_note
+from appca.ui.parts.notes import gaps_note
 from appca.ui.parts.text import markdown
 from appca.ui.session import computation, state
 from appca.ui.session.callbacks import guarded

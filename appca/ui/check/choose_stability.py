@@ -15,7 +15,7 @@ from appca.ui.check import choose
 from appca.ui.parts import progress
 from appca.ui.parts.answers import Level, chip
 from appca.ui.parts.chart import chart
-from appca.ui.parts.gaps_note import gaps_note
+from appca.ui.parts.notes import gaps_note
 from appca.ui.session import computation, state
 from appca.words.numbers import about, fixed
 from appca.words.wording import counted

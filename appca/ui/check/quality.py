@@ -11,7 +11,7 @@ from appca.ui.check.compare_choice import sizes
 from appca.ui.parts import progress
 from appca.ui.parts.answers import Level, answer, numbers
 from appca.ui.parts.chart import chart
-from appca.ui.parts.gaps_note import gaps_note
+from appca.ui.parts.notes import gaps_note
 from appca.ui.session import computation
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import about, percent

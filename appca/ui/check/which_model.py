@@ -29,7 +29,7 @@ from appca.runs.home import home
 from appca.ui.cards.acts import acting, button
 from appca.ui.parts import progress
 from appca.ui.parts.answers import answer, numbers
-from appca.ui.parts.gaps_note import gaps_note
+from appca.ui.parts.notes import gaps_note
 from appca.ui.parts.text import tag, words
 from appca.ui.session import computation, state
 from appca.ui.session.callbacks import guarded

@@ -16,12 +16,13 @@ from appca.analysis.explore.projection import variance_shares
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri, picture_of
 from appca.runs import labels
-from appca.ui.cards import acts, pictures
-from appca.ui.data import vae
-from appca.ui.export.export_files import component_buttons
+from appca.ui.parts import acts
 from appca.ui.parts.component_list import loadings
+from appca.ui.parts.downloads import component_buttons
+from appca.ui.parts.notes import autoencoder_note
 from appca.ui.parts.text import markdown, tag, words
 from appca.ui.parts.widgets import first_of_page
+from appca.ui.rows import pictures
 from appca.ui.session import names, selection
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
@@ -35,7 +36,7 @@ NAMED_AT_END = 3  # of a table, by their ids
 
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw one card a component, with buttons for its name, its sign and its rows."""
-    vae.note(shown)
+    autoencoder_note(shown)
     damage = shown.run and labels.damage(shown.run)
     if damage:
         st.warning(markdown(damage))

@@ -12,9 +12,8 @@ from appca.analysis.components.steering import Steering, fullest_pair, steering
 from appca.data.dataset import Dataset
 from appca.plots.components.components import component_image, data_uri
 from appca.plots.palette import MISSING, NEUTRAL, class_colour
-from appca.ui.cards import pictures
-from appca.ui.explore import point_choice
 from appca.ui.parts.widgets import one_of
+from appca.ui.rows import pictures, point_choice
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 

@@ -15,10 +15,10 @@ from appca.runs.new_data import is_quick, keep_rows, key_of, stored
 from appca.runs.numbering import numbered
 from appca.ui.data import new_data_intake, new_data_pictures
 from appca.ui.data.new_data_pictures import DescribedData
-from appca.ui.explore import point, row_table
 from appca.ui.parts import progress
 from appca.ui.parts.downloads import table_buttons
 from appca.ui.parts.widgets import one_of
+from appca.ui.rows import point, row_table
 from appca.ui.session import callbacks, watching
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import LIVE_SECONDS, Shown

@@ -4,8 +4,8 @@ import streamlit as st
 
 from appca.data.readers.process import warm
 from appca.runs.session import SUFFIX
+from appca.ui.arrivals import opening
 from appca.ui.data import recent, sources
-from appca.ui.data.files import opening
 from appca.ui.session.state import KEYS
 
 LATEST = 4  # works shown here; the tab Recent has all

@@ -5,15 +5,15 @@ import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.data.readers.intake import duplicate_rows
-from appca.plots.components.components import montage
-from appca.plots.explore.sprites import sample, tiles_of
-from appca.ui.cards import pictures as images
+from appca.plots.explore.sprites import sample
 from appca.ui.frame.place import place_of_fits
+from appca.ui.parts.facts import data_facts
 from appca.ui.parts.text import fact_list
+from appca.ui.rows.pictures import sheet_of
 from appca.ui.session import fitting, state
 from appca.ui.session.caching import by_key
-from appca.words.numbers import about, percent, size
-from appca.words.wording import counted, shortened
+from appca.words.numbers import about
+from appca.words.wording import counted
 
 COLUMNS, LINES = 20, 6  # of the picture of images
 TABLE_ROWS, MOST_COLUMNS = 10, 30
@@ -37,28 +37,6 @@ def facts(dataset: Dataset) -> str:
     }
     where = place_of_fits(state.config(), dataset)
     return fact_list(data_facts(dataset) | lines | ({"Where": where} if where else {}))
-
-
-def data_facts(dataset: Dataset) -> dict[str, str]:
-    """Return what a data set is, name by name."""
-    lines = {
-        "Rows": f"{dataset.n_rows:,}",
-        "Features": _features(dataset),
-        "Labels": ", ".join(dataset.labels) or "none",
-        "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
-        **_missing(dataset),
-    }
-    source = _source(dataset)
-    return lines | ({"Source": source} if source else {})
-
-
-def _source(dataset: Dataset) -> str:
-    """Return where the data come from: what to cite, the file, or the maker's name."""
-    known = dataset.provenance
-    if known.get("source") != "file":
-        return str(known.get("citation") or known.get("source") or "")
-    files = list(known.get("files", []))
-    return shortened(files[0]) if len(files) == 1 else counted(len(files), "file")
 
 
 def pictures(dataset: Dataset) -> None:
@@ -87,39 +65,10 @@ def preview_table(dataset: Dataset, rows: np.ndarray) -> None:
         st.caption(f"The first {MOST_COLUMNS} of {dataset.n_features:,} features.")
 
 
-def sheet_of(dataset: Dataset, rows: np.ndarray, columns: int) -> np.ndarray:
-    """Return the images of rows in one picture; ink is dark on a light page."""
-    return drawn(dataset, tiles_of(dataset, rows), columns)
-
-
-def drawn(dataset: Dataset, tiles: np.ndarray, columns: int) -> np.ndarray:
-    """Lay out pictures in the manner of a data set's own."""
-    if images.is_ink(dataset) and images.is_dark():
-        return montage(tiles, columns, ground=0)
-    return montage(images.on_page(dataset, tiles), columns)
-
-
 @by_key(16)
 def _checked(X: np.ndarray) -> tuple[np.ndarray, int]:
     """Return the numbers of the columns that have one value only, and how many rows repeat."""
     return np.flatnonzero((X[:1] == X).all(axis=0)), duplicate_rows(X)
-
-
-def _missing(dataset: Dataset) -> dict[str, str]:
-    """Say how many cells wait for a model to fill them; nothing of whole data."""
-    if dataset.missing is None:
-        return {}
-    rows = counted(len(dataset.incomplete_rows), "row")
-    share = dataset.n_missing / dataset.X.size
-    cells = f"{counted(dataset.n_missing, 'cell')} ({percent(share, 1)})"
-    return {"Missing": f"{cells} in {rows}, for the model to fill"}
-
-
-def _features(dataset: Dataset) -> str:
-    if dataset.image_shape is None:
-        return f"{dataset.n_features:,} columns"
-    h, w, *colour = dataset.image_shape
-    return f"{dataset.n_features:,} ({h} × {w} pixels{', colour' if colour else ''})"
 
 
 def _named(constant: np.ndarray, dataset: Dataset) -> str:

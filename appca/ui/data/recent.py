@@ -14,9 +14,9 @@ from appca.jobs.erase import Deletion, erase, planned
 from appca.plots.data.thumbnail import thumbnail
 from appca.runs.home import home
 from appca.runs.store import Run
-from appca.ui.cards.pictures import is_dark
 from appca.ui.parts.text import apart, markdown, nats_per_row, tag, words
 from appca.ui.parts.widgets import first_of_page
+from appca.ui.rows.pictures import is_dark
 from appca.ui.session import services, state
 from appca.ui.session.caching import by_key
 from appca.ui.session.callbacks import guarded

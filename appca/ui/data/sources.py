@@ -14,9 +14,9 @@ from appca.data.sources.builtin import SOURCES, Option, Source, are_here, load
 from appca.data.sources.receive import receive
 from appca.plots.components.components import montage
 from appca.plots.data.thumbnail import in_the_dark
-from appca.ui.cards.pictures import is_dark
 from appca.ui.parts.text import apart, tag, words
 from appca.ui.parts.widgets import one_of
+from appca.ui.rows.pictures import is_dark
 from appca.ui.session import services, state, watching
 from appca.ui.session.caching import by_key
 from appca.ui.session.callbacks import guarded

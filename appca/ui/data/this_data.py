@@ -4,11 +4,11 @@ import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.data.readers.facts import facts
+from appca.ui.arrivals import opening
+from appca.ui.arrivals.upload_forms import form_of
 from appca.ui.data import overview
-from appca.ui.data.files import opening
-from appca.ui.data.files.upload_forms import form_of
-from appca.ui.data.preprocessing_form import preprocessing
 from appca.ui.parts.text import fact_list, markdown
+from appca.ui.settings.preprocessing import preprocessing
 from appca.words.wording import counted
 
 

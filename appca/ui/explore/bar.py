@@ -3,11 +3,12 @@
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.ui.explore import model, sizes, umap
+from appca.ui.explore import model, sizes
 from appca.ui.parts import controls
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import history
+from appca.ui.settings import umap
 from appca.words.wording import counted
 
 
@@ -30,7 +31,7 @@ def bar(dataset: Dataset) -> tuple[str, st.delta_generator.DeltaGenerator]:
 def views(dataset: Dataset, there: dict[str, str], active: int | None) -> str:
     """Draw the choice of the view, among them the map that may have to be laid out first."""
     names = {key: title for key, title in there.items() if key != "umap"} | {"umap": "Map"}
-    key = view_key(active)
+    key = controls.view_key(active)
     with st.container(width="content"):  # to the left, so that no view moves when it is chosen
         if st.session_state.get(key) == "umap":
             with st.popover("", icon=":material/tune:", key="bar_map", help="Settings of the map"):
@@ -40,12 +41,7 @@ def views(dataset: Dataset, there: dict[str, str], active: int | None) -> str:
 
 def show_view(active: int | None, name: str) -> None:
     """Press the button of the view that the picture has opened itself."""
-    st.session_state[view_key(active)] = name
-
-
-def view_key(active: int | None) -> str:
-    """Return the key of the choice of the view of fits whose rows use so many components."""
-    return f"view-{active}"
+    st.session_state[controls.view_key(active)] = name
 
 
 def _undo_and_redo() -> None:

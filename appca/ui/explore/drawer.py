@@ -5,8 +5,9 @@ from pathlib import Path
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.ui.explore import component_list, point, selected
+from appca.ui.explore import component_list, selected
 from appca.ui.parts.widgets import tabs
+from appca.ui.rows import point
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
 

@@ -2,25 +2,19 @@
 
 from typing import NamedTuple
 
-import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import DOUBTFUL
-from appca.analysis.explore.projection import explained_share
-from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import fits_around_gaps
-from appca.runs.run import RunInfo
-from appca.ui.data.preprocessing_form import preprocessing
-from appca.ui.frame.place import place_of_fits, place_of_run
-from appca.ui.frame.status import ending
-from appca.ui.parts.text import fact_list, markdown, nats_per_row
+from appca.ui.frame.place import place_of_fits
+from appca.ui.parts.facts import fit_facts
+from appca.ui.parts.text import fact_list, markdown
 from appca.ui.parts.widgets import around
 from appca.ui.session import fitting, state
 from appca.ui.session.callbacks import guarded
-from appca.ui.session.fitting import Shown
-from appca.words.numbers import about, duration, percent
+from appca.ui.settings.preprocessing import preprocessing
+from appca.words.numbers import about
 from appca.words.wording import counted
 
 FIXED = "fixed"  # the latent variance is a number of the person's
@@ -188,43 +182,6 @@ def _cost(dataset: Dataset, now: RunConfig) -> str:
         fits = fits_around_gaps(now)
         parts.append(f"{gaps}: the model {'fills them' if fits else 'needs whole rows'}.")
     return " ".join(parts)
-
-
-def fit_facts(shown: Shown) -> dict[str, str]:
-    """Return how the fit went, name by name."""
-    info, fitted = shown.info, shown.fitted
-    latent = fitted.latent_variance
-    spread = f"{latent.min():.3g}" + (f" to {latent.max():.3g}" if np.ptp(latent) > 0 else "")
-    return {
-        "Log-likelihood": nats_per_row(info),
-        "Explained": f"{percent(explained_share(fitted), 1)} of the variance",
-        "Doubtful rows": percent(float(np.mean(fitted.membership < DOUBTFUL)), 1),
-        "Ended": f"{ending(shown)} in {duration(info.seconds)}",
-        "Noise variance": f"{np.mean(fitted.noise_variance):.4g}",
-        "Factor variance": spread,
-        **_learned(fitted),
-        **_estimated(info),
-        **place_of_run(info),
-        "Id": shown.config.id + (", imported" if shown.config.imported is not None else ""),
-    }
-
-
-def _learned(fitted: FittedRun) -> dict[str, str]:
-    """Say what a model without a fixed number of components has found about it."""
-    if fitted.alpha is None:
-        return {}
-    used = fitted.active.sum(axis=1)
-    return {
-        "Components": f"{len(fitted.components)} in the best draw",
-        "Used by a row": f"{used.mean():.1f} on average, {used.min()} to {used.max()}",
-        "Alpha": f"{fitted.alpha:.3g}",
-    }
-
-
-def _estimated(info: RunInfo) -> dict[str, str]:
-    """Say how exact the log-likelihood is where it is not a sum over all choices."""
-    error = info.likelihood_error / info.n_rows
-    return {"Likelihood": f"{info.likelihood}; ± {error:.2g} nats per row"} if error else {}
 
 
 def _title(model: str) -> str:

@@ -11,12 +11,13 @@ from appca.data.dataset import Dataset
 from appca.runs.configuration import RunConfig
 from appca.ui.canvas import canvas
 from appca.ui.canvas.scenes import PageScene, scene_of
-from appca.ui.explore import bar, drawer, sizes, umap
+from appca.ui.explore import bar, drawer, sizes
 from appca.ui.frame import status
 from appca.ui.parts import progress
-from appca.ui.parts.preview_note import preview_note
+from appca.ui.parts.notes import preview_note
 from appca.ui.session import ahead, fitting, state
 from appca.ui.session.fitting import Screen, Shown
+from appca.ui.settings import umap
 
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
 STYLE = Path(__file__).with_name("explore.css")

@@ -9,11 +9,11 @@ from appca.canvas.scene.colours import colour_of
 from appca.data.dataset import Dataset
 from appca.plots.explore.sprites import sample
 from appca.plots.palette import Colour, colour_by, levels
-from appca.ui.data.overview import sheet_of
-from appca.ui.export import button
+from appca.ui.parts.downloads import rows_popover
 from appca.ui.parts.selection_tools import tools
 from appca.ui.parts.text import markdown, tag, words
 from appca.ui.parts.widgets import onward
+from appca.ui.rows.pictures import sheet_of
 from appca.ui.session import selection
 from appca.ui.session.caching import by_key, kept
 from appca.ui.session.fitting import Shown
@@ -44,7 +44,7 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
         st.html(class_bars(classes, mask))
     _apart(dataset, shown, mask)
     with st.container(horizontal=True, gap="small"):
-        button.save(dataset, shown, rows, key="rows")
+        rows_popover(dataset, shown, rows, key="rows")
         onward("groups/differences", "Compare with the rest", ":material/compare_arrows:")
     _tools(dataset, shown)
 

@@ -12,14 +12,13 @@ from appca.analysis.export.projections import Columns, projection_table
 from appca.data.dataset import Dataset
 from appca.plots.components.components import png
 from appca.ui.canvas.scenes import scene_of
-from appca.ui.explore import umap
-from appca.ui.export.button import picture_button
 from appca.ui.export.export_material import coordinates, recipe
 from appca.ui.parts import controls
-from appca.ui.parts.downloads import FORMATS, save_button, table_buttons
+from appca.ui.parts.downloads import FORMATS, picture_button, save_button, table_buttons
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
+from appca.ui.settings import umap
 from appca.words.wording import counted
 
 EXAMPLE_ROWS = 5

@@ -7,9 +7,9 @@ from appca.data.dataset import Dataset
 from appca.runs.configuration import MODELS
 from appca.runs.home import threads
 from appca.runs.store import title
-from appca.ui.explore import umap
 from appca.ui.export.run_figures import Material
 from appca.ui.session.fitting import Shown
+from appca.ui.settings import umap
 
 
 def material(dataset: Dataset, shown: Shown, colour: str, rows: np.ndarray | None) -> Material:

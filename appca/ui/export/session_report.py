@@ -20,9 +20,8 @@ from appca.plots.export.report_page import (
 )
 from appca.runs import store
 from appca.runs.configuration import MODELS
-from appca.ui.data.overview import data_facts
-from appca.ui.explore.model import fit_facts
 from appca.ui.export.run_figures import Material, figures
+from appca.ui.parts.facts import data_facts, fit_facts
 from appca.words.numbers import number, percent
 from appca.words.wording import counted
 

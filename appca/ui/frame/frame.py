@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from appca.storage.identity import ID_DIGITS
-from appca.ui.data.files import dropping, opening
+from appca.ui.arrivals import dropping, opening
 from appca.ui.frame import browser, memory, status, upload_limit
 from appca.ui.frame.icon import icon, logo
 from appca.ui.parts.text import markdown

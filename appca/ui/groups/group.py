@@ -9,11 +9,11 @@ from appca.analysis.groups.group_words import probability, sentence
 from appca.data.dataset import Dataset
 from appca.plots.components.components import component_image, data_uri, pixels_of
 from appca.plots.groups import group as differences
-from appca.ui.cards import pictures
 from appca.ui.parts import class_choice
 from appca.ui.parts.chart import chart
 from appca.ui.parts.selection_tools import select_button, tools
 from appca.ui.parts.text import markdown, tag, words
+from appca.ui.rows import pictures
 from appca.ui.session import selection
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown

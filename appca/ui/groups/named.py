@@ -7,8 +7,8 @@ import streamlit as st
 
 from appca.analysis.groups.selections import NAME_LENGTH, SavedSelection
 from appca.data.dataset import Dataset
-from appca.ui.export import button
 from appca.ui.parts import class_choice
+from appca.ui.parts.downloads import rows_popover
 from appca.ui.parts.selection_tools import naming, select_button, ways
 from appca.ui.parts.text import markdown
 from appca.ui.session import selection
@@ -62,7 +62,7 @@ def _line(dataset: Dataset, shown: Shown, one: SavedSelection) -> None:
                 on_change=_rename,
                 args=[dataset, one.name, key],
             )
-        button.save(dataset, shown, rows, key=f"named-{one.name}")
+        rows_popover(dataset, shown, rows, key=f"named-{one.name}")
         with st.popover("Delete", key=f"named_delete-{one.name}"):
             st.button(
                 f"Delete “{markdown(one.name)}” for good",

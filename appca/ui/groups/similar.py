@@ -15,11 +15,11 @@ from appca.data.dataset import Dataset
 from appca.plots.palette import MISSING
 from appca.ui.canvas import canvas
 from appca.ui.canvas.scenes import scene_of
-from appca.ui.cards import acts, pictures
-from appca.ui.parts import class_choice
+from appca.ui.parts import acts, class_choice
 from appca.ui.parts.class_choice import Classes
 from appca.ui.parts.text import markdown, table, table_line, tag, words
 from appca.ui.parts.widgets import first_of_page
+from appca.ui.rows import pictures
 from appca.ui.session import selection
 from appca.ui.session.caching import by_key, kept
 from appca.ui.session.fitting import Shown

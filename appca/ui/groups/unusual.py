@@ -6,9 +6,9 @@ import streamlit as st
 from appca.analysis.data.new_data import NewRowsVerdict, verdict
 from appca.analysis.explore.outliers import distances
 from appca.data.dataset import Dataset
-from appca.ui.explore import point, row_table
-from appca.ui.export import button
+from appca.ui.parts.downloads import rows_popover
 from appca.ui.parts.selection_tools import select_button
+from appca.ui.rows import point, row_table
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import percent
@@ -31,7 +31,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
         if len(beyond):
             label = f"Select {'it' if len(beyond) == 1 else f'all {len(beyond):,}'}"
             select_button(label, dataset, beyond, "unusual_select", icon=LASSO)
-            button.save(dataset, shown, beyond, key="unusual")
+            rows_popover(dataset, shown, beyond, key="unusual")
     dark = point.dark_ink(dataset)
     row = row_table.draw(dataset, shown.fitted, said, order, shown.key, dark=dark)
     select_button("Select this row", dataset, np.array([row]), "unusual_row", icon=LASSO)

@@ -58,6 +58,11 @@ def colour_name(dataset: Dataset) -> str:
     return capital(choices.get(chosen, ""))
 
 
+def view_key(active: int | None) -> str:
+    """Return the key of the choice of the view of fits whose rows use so many components."""
+    return f"view-{active}"
+
+
 def _feature(dataset: Dataset, label: str) -> str:
     """Draw the choice of one feature, by name or, of very many, by number; return its key."""
     own: dict[str, Any] = {"key": keys(dataset.digest)[1], "persist_state": "session"}

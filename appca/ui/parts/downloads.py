@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import in_data_space
+from appca.analysis.components.components import in_data_space, own_name
+from appca.analysis.export.components import Patterns, component_npz, component_table
 from appca.analysis.export.projections import (
     USUAL,
     Columns,
@@ -15,8 +18,18 @@ from appca.analysis.export.projections import (
     headings,
     npz_bytes,
     parquet_bytes,
+    projection_table,
 )
+from appca.analysis.fitted import FittedRun
+from appca.canvas.file import picture_page
+from appca.data.dataset import Dataset
+from appca.plots.components.component_figure import component_sheet
+from appca.plots.components.components import png
+from appca.ui.canvas.scenes import PageScene
+from appca.ui.session import services
+from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
+from appca.words.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,3 +99,63 @@ def file_of(
 def stem_of(name: str) -> str:
     """Return what of a name can be part of a file's name on any machine."""
     return re.sub(r"[^\w-]+", "-", name).strip("-_")[:40] or "data"
+
+
+def rows_popover(dataset: Dataset, shown: Shown, rows: np.ndarray, *, key: str) -> None:
+    """Draw a popover, of its own `key` on a page, that saves the projections of rows."""
+    with st.popover("Save", icon=":material/download:", key=f"save-{key}"):
+        made = partial(projection_table, dataset, shown.fitted, rows)
+        table_buttons(made, shown, f"selection-{key}")
+
+
+def picture_button(
+    dataset: Dataset, shown: Shown, scene: PageScene, colouring: str, *, key: str
+) -> None:
+    """Draw the button that saves a canvas as one HTML file."""
+    colourings = scene.meta["colourings"]
+    first = colouring if colouring in colourings else next(iter(colourings), "")
+    made = partial(picture_page, scene.scene, dataset.name, first)
+    name = f"{stem_of(dataset.name)}-{shown.config.id}.html"
+    save_button("Save HTML", renewing(shown, made), name, "text/html", key=key)
+
+
+def renewing(shown: Shown, make: Callable[[], bytes | str]) -> Callable[[], bytes | str]:
+    """Return what makes a file, and counts the fit as work from then on."""
+    store, run = services.runs(), shown.config.id
+
+    def made() -> bytes | str:
+        content = make()
+        with suppress(InputError):  # gone meanwhile: the file is made all the same
+            store.renew(run)
+        return content
+
+    return made
+
+
+def component_buttons(dataset: Dataset, shown: Shown) -> None:
+    """Draw a button for each format of the components."""
+    k = len(shown.fitted.components)
+    columns = Columns(named=any(own_name(shown.fitted, i) for i in range(k)))
+    patterns = _patterns(shown.key, shown.fitted)
+    given = (dataset, shown.fitted, patterns, columns)
+    with st.container(horizontal=True, gap="small"):
+        name = f"components-{shown.config.id}"
+        save_button(
+            "Save CSV",
+            lambda: csv_bytes(component_table(*given)),
+            f"{name}.csv",
+            FORMATS["csv"][1],
+            key="components-csv",
+        )
+        save_button("Save NPZ", partial(component_npz, *given), f"{name}.npz", key="components-npz")
+        if dataset.image_shape is not None:
+            sheet = component_sheet(patterns.components, dataset.image_shape)
+            save_button(
+                "Save PNG", partial(png, sheet), f"{name}.png", "image/png", key="components-png"
+            )
+
+
+@by_key(8)
+def _patterns(fitted: FittedRun) -> Patterns:
+    mean = fitted.preprocessing.inverse_transform(fitted.mean[None])[0]
+    return Patterns(in_data_space(fitted), mean)

@@ -24,7 +24,7 @@ class _Late:
 
 @cache
 def _loaded() -> Router:
+    from appca.ui.arrivals import dropping
     from appca.ui.canvas import serving
-    from appca.ui.data.files import dropping
 
     return Router([*serving.delivery().routes(base()), *dropping.drops().routes(base())])

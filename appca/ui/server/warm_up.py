@@ -29,7 +29,7 @@ PAGES = {
     "components": ("gallery", "sharing", "steer"),
     "groups": ("group", "named", "similar", "unusual"),
     "check": ("choose", "compare", "diagnostics", "masked", "quality"),
-    "data": ("new_data", "open_tab", "recent", "this_data", "session_file"),
+    "data": ("new_data", "open_tab", "recent", "this_data"),
     "paper": ("paper",),
     "export": ("export", "export_files"),
 }

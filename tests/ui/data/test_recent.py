@@ -8,8 +8,8 @@ from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.runs.run import FitResult
 from appca.runs.store import RunStore
+from tests.ui.arrivals.test_uploads import as_edited, give
 from tests.ui.conftest import address, go, healthy, html
-from tests.ui.data.test_uploads import as_edited, give
 
 SECRET = "Zyxwvut"
 

@@ -5,8 +5,8 @@ import io
 import numpy as np
 import pytest
 
+from tests.ui.arrivals.test_uploads import field, give
 from tests.ui.conftest import go, healthy, html
-from tests.ui.data.test_uploads import field, give
 
 MOST_OPTIONS = 2000  # of one widget
 MOST_LETTERS = 500_000  # of all HTML of a page

@@ -28,8 +28,8 @@ from appca.ui.export.session_report import report
 from appca.ui.parts import downloads
 from appca.ui.session import names
 from appca.ui.session.fitting import Shown
+from tests.ui.arrivals.test_uploads import give
 from tests.ui.conftest import address, go, healthy, slider
-from tests.ui.data.test_uploads import give
 
 EVIL = '<script src="https://example.org/x.js">'
 
@@ -44,7 +44,7 @@ def made(monkeypatch) -> dict:
         found[key] = (label, file_name, make)
 
     monkeypatch.setattr("appca.ui.parts.downloads.save_button", take)
-    for module in ("export.button", "export.export", "export.export_files", "data.session_file"):
+    for module in ("export.export", "export.export_files", "arrivals.session_file"):
         monkeypatch.setattr(f"appca.ui.{module}.save_button", take)
     return found
 

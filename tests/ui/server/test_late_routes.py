@@ -3,8 +3,8 @@
 import pytest
 from starlette.applications import Starlette
 
+from appca.ui.arrivals import drops
 from appca.ui.canvas import routes
-from appca.ui.data.files import drops
 from appca.ui.server import late_routes
 from tests.ui.server.asked import asked
 

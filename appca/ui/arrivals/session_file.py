@@ -12,14 +12,14 @@ from appca.data.dataset import Dataset
 from appca.runs.configuration import RunConfig
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack_apart
+from appca.ui.arrivals import dropping
 from appca.ui.canvas import canvas
-from appca.ui.data.files import dropping
-from appca.ui.explore import bar, umap
 from appca.ui.parts import controls
 from appca.ui.parts.downloads import save_button, stem_of
 from appca.ui.session import selection, services, state
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
+from appca.ui.settings import umap
 from appca.words.numbers import size
 from appca.words.wording import counted
 
@@ -95,7 +95,7 @@ def _look_at(found: Unpacked) -> None:
 def _keys(config: RunConfig) -> dict[str, str]:
     """Return the keys of the widgets that say how the fit is drawn."""
     colour, feature = controls.keys(config.dataset)
-    return {"colour": colour, "feature": feature, "view": bar.view_key(config.n_active)}
+    return {"colour": colour, "feature": feature, "view": controls.view_key(config.n_active)}
 
 
 def _look_like(look: Mapping[str, Any], dataset: Dataset, config: RunConfig) -> None:

@@ -16,11 +16,10 @@ from appca.data.readers.facts import in_one_line
 from appca.data.readers.process import read_apart
 from appca.data.readers.source import ReadLimits
 from appca.runs.session import SUFFIX
-from appca.ui.data import session_file
-from appca.ui.data.files import dropping
-from appca.ui.data.files.drops import DroppedFiles
-from appca.ui.data.files.role_editor import Report
-from appca.ui.data.files.upload_forms import Options
+from appca.ui.arrivals import dropping, session_file
+from appca.ui.arrivals.drops import DroppedFiles
+from appca.ui.arrivals.role_editor import Report
+from appca.ui.arrivals.upload_forms import Options
 from appca.ui.parts.text import markdown
 from appca.ui.session import services, state
 from appca.ui.session.callbacks import guarded

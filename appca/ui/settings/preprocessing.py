@@ -9,11 +9,11 @@ from appca.data.vae.autoencoder import VAE, estimate_seconds
 from appca.data.vae.autoencoder import suggest as suggest_vae
 from appca.runs.home import home
 from appca.storage.identity import digest_of
-from appca.ui.data import vae
 from appca.ui.parts import progress
 from appca.ui.parts.widgets import around
 from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
+from appca.ui.settings import vae
 from appca.words.numbers import about
 from appca.words.wording import counted
 

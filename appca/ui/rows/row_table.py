@@ -11,8 +11,8 @@ from appca.analysis.explore.subspaces import title
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri
-from appca.ui.explore import point
 from appca.ui.parts.text import markdown
+from appca.ui.rows import point
 from appca.ui.session.caching import by_key
 
 if TYPE_CHECKING:

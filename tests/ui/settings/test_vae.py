@@ -10,8 +10,8 @@ from appca.data.store import DatasetStore
 from appca.data.vae.autoencoder import VAE
 from appca.data.vae.autoencoder import suggest as suggest_vae
 from appca.runs.home import home
-from appca.ui.data import vae
 from appca.ui.session import services, state
+from appca.ui.settings import vae
 from tests.ui.conftest import go, healthy
 from tests.ui.session.test_background import ScriptedJobs
 

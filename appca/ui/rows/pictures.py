@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.plots.components.components import data_uri
+from appca.plots.components.components import data_uri, montage
 from appca.plots.explore import sprites
 from appca.plots.groups.group import image_row
 from appca.ui.session.caching import by_key
@@ -41,6 +41,18 @@ def on_page(dataset: Dataset, images: np.ndarray) -> np.ndarray:
 def strip(dataset: Dataset, rows: np.ndarray, colours: Sequence[str] | None = None) -> str:
     """Return the images of rows side by side as text for an <img>, on strips of their colours."""
     return data_uri(image_row(tiles(dataset, rows), colours))
+
+
+def sheet_of(dataset: Dataset, rows: np.ndarray, columns: int) -> np.ndarray:
+    """Return the images of rows in one picture; ink is dark on a light page."""
+    return drawn(dataset, sprites.tiles_of(dataset, rows), columns)
+
+
+def drawn(dataset: Dataset, tiles: np.ndarray, columns: int) -> np.ndarray:
+    """Lay out pictures in the manner of a data set's own."""
+    if is_ink(dataset) and is_dark():
+        return montage(tiles, columns, ground=0)
+    return montage(on_page(dataset, tiles), columns)
 
 
 def _size(shape: tuple[int, ...]) -> tuple[int, int]:

@@ -8,8 +8,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from appca.runs.home import home
 from appca.storage.identity import ID_DIGITS
+from appca.ui.arrivals.drops import MOST_FILES, PREFIX, DropLimits, DroppedFiles, Drops
 from appca.ui.canvas import serving
-from appca.ui.data.files.drops import MOST_FILES, PREFIX, DropLimits, DroppedFiles, Drops
 from appca.ui.frame import upload_limit
 from appca.ui.server.base import base
 from appca.ui.session import state

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from appca.ui.data.files.role_editor import Report, offer_labels, roles
+from appca.ui.arrivals.role_editor import Report, offer_labels, roles
 from appca.ui.parts.widgets import one_of
 
 MISSING = {"model": "Fill from the model", "mean": "Column mean", "drop": "Drop the rows"}

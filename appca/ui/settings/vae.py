@@ -8,25 +8,14 @@ from appca.data.preprocessing import Fitted
 from appca.data.vae.autoencoder import Autoencoder
 from appca.plots.curves import loss
 from appca.plots.explore.sprites import resized, sample, tile_of, tiles_of
-from appca.ui.data.overview import drawn
 from appca.ui.parts.chart import chart
+from appca.ui.rows.pictures import drawn
 from appca.ui.session.caching import by_key
-from appca.ui.session.fitting import Shown
 from appca.words.numbers import fixed, percent
 from appca.words.wording import counted
 
 COLUMNS = 16  # images side by side
 MOST_ROWS = 5000  # for the share of variance kept
-DIFFERENCES = (
-    "Behind the autoencoder a component is drawn as a decoded difference: what one step along it "
-    "does to the average code’s picture. A longer step bends."
-)
-
-
-def note(shown: Shown) -> None:
-    """Say what the pictures of components are where they are not directions."""
-    if shown.config.preprocessing.get("vae"):
-        st.caption(DIFFERENCES)
 
 
 def view(dataset: Dataset, fitted: Fitted, key: str) -> None:

@@ -1,7 +1,8 @@
-"""The mark on a first look at a long fit: what it is, and when the full fit replaces it."""
+"""Notes beside a title: of a first look at a long fit, missing cells, an autoencoder."""
 
 import streamlit as st
 
+from appca.data.dataset import Dataset
 from appca.runs.home import home
 from appca.runs.store import MOST_HELD
 from appca.ui.parts import progress
@@ -11,6 +12,11 @@ from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import about
 from appca.words.wording import counted
+
+DIFFERENCES = (
+    "Behind the autoencoder a component is drawn as a decoded difference: what one step along it "
+    "does to the average code’s picture. A longer step bends."
+)
 
 
 def preview_note(shown: Shown) -> bool:
@@ -52,3 +58,21 @@ def preview_note(shown: Shown) -> bool:
         label = f"Fit fully ({about(fitting.seconds())})"
         st.button(label, key="refine", type="tertiary", on_click=progress.start)
     return True
+
+
+def gaps_note(dataset: Dataset, whose: str) -> None:
+    """Say that `whose` fits ("The fits of the grid") read placeholders; nothing of whole data."""
+    if dataset.missing is None:
+        return
+    verb = "is" if dataset.n_missing == 1 else "are"
+    st.caption(
+        f":material/info: {counted(dataset.n_missing, 'cell')} of these data {verb} missing. "
+        f"{whose} use the column's mean there, while the fit on screen leaves them out: compare "
+        "these numbers only with each other."
+    )
+
+
+def autoencoder_note(shown: Shown) -> None:
+    """Say what the pictures of components are where they are not directions."""
+    if shown.config.preprocessing.get("vae"):
+        st.caption(DIFFERENCES)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from appca.ui.data.files.role_editor import found
+from appca.ui.arrivals.role_editor import found
 from tests.data.readers.arrays.test_idx import idx
 from tests.data.readers.images.test_images import encoded, noise
 from tests.ui.conftest import go, healthy, html, sentences

@@ -19,11 +19,10 @@ from appca.analysis.explore.subspaces import title
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.components.components import component_image, data_uri, pixels_of
-from appca.ui.cards import pictures
-from appca.ui.cards.pictures import is_dark
-from appca.ui.explore import point_choice
 from appca.ui.parts.selection_tools import select_button
 from appca.ui.parts.text import markdown, table, table_line, tag, words
+from appca.ui.rows import pictures, point_choice
+from appca.ui.rows.pictures import is_dark
 from appca.ui.session.caching import kept
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown

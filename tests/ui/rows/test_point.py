@@ -14,8 +14,8 @@ from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
-from appca.ui.explore import point_choice
-from appca.ui.explore.point import equation
+from appca.ui.rows import point_choice
+from appca.ui.rows.point import equation
 from tests.fitted_runs import fitted_run
 from tests.ui.conftest import address, go, healthy, html
 from tests.ui.parts.test_pages import good_table, select, table_of, upload

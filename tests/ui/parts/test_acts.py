@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from appca.ui.cards import acts
+from appca.ui.parts import acts
 
 
 def test_names_and_values_from_files_stay_text():

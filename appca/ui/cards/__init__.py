@@ -1,1 +1,0 @@
-"""Cards: HTML with pictures of rows, and with buttons in it."""

@@ -1,0 +1,1 @@
+"""Forms of settings that several pages have: preprocessing, its autoencoder, the map."""
