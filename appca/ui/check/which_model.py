@@ -26,8 +26,8 @@ from appca.data.dataset import Dataset
 from appca.jobs.choose import estimate_models
 from appca.runs.configuration import LEARNED, RunConfig, defaults, suited
 from appca.runs.home import home
-from appca.ui.cards.acts import acting, button
 from appca.ui.parts import progress
+from appca.ui.parts.acts import acting, button
 from appca.ui.parts.answers import answer, numbers
 from appca.ui.parts.notes import gaps_note
 from appca.ui.parts.text import tag, words
