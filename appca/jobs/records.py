@@ -105,7 +105,7 @@ class JobRecords:
         self.presence.sweep()
         for log in self.folder.glob(".worker-*"):
             if not self.presence.alive(log.name.removeprefix(".worker-").rpartition("-")[0]):
-                log.unlink(missing_ok=True)
+                atomic.remove(log)
         folders = [path for path in self.folder.glob("[0-9a-f]*") if path.name not in open_ids]
         ages = sorted((_age(path), path) for path in folders)
         for place, (age, path) in enumerate(ages):
@@ -146,9 +146,11 @@ class Presence:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.token = uuid.uuid4().hex[:12]
-        path = _path(rights.make_folder(folder), self.token)
-        self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT, rights.FILE)
-        lock.take(self._file)
+        self._file: int | None = None
+        with contextlib.suppress(OSError):  # a home may be read-only, then it gets no jobs either
+            path = _path(rights.make_folder(folder), self.token)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, rights.FILE)
+            lock.take(self._file)
 
     def alive(self, token: str) -> bool:
         """Whether the server with this token is still there."""

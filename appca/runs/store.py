@@ -23,9 +23,9 @@ from appca.storage.files import read_arrays, read_json, unless_changed, write_ar
 from appca.storage.formats import FILES, TooNew, or_none
 from appca.storage.identity import ID_DIGITS, is_id
 from appca.words.errors import InputError
-from appca.words.refusal import FULL, reason, refusing, storing
+from appca.words.refusal import FULL, READ_ONLY, reason, refusing, storing
 
-MOST_HELD = 5  # newest runs that are held in memory while the disk is full
+MOST_HELD = 5  # newest runs that are held in memory while the disk takes none
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
 ARRAYS = "arrays.npz"
 LABELS = "labels.json"  # what somebody said of the components; see `appca.runs.labels`
@@ -75,7 +75,7 @@ class Run:
 
     @property
     def is_held(self) -> bool:
-        """Whether it is not stored, but held in memory, because the disk is full."""
+        """Whether it is not stored, but held in memory, because the disk takes none."""
         return self.path.parent.name == _HELD
 
     @property
@@ -129,8 +129,8 @@ class RunStore:
 
         Without a name it is called by its settings. Of origin "live", those beyond the newest 50
         are deleted unless somebody worked on them, see `Run.kept`; others are of origin "fit". To
-        `hold` a run is to keep it in memory where the disk is full (`Run.is_held`). Raises
-        InputError when the disk refuses.
+        `hold` a run is to keep it in memory where the disk is full or read-only (`Run.is_held`).
+        Raises InputError when the disk refuses.
         """
         target = self.folder / config.id
         with storing("The fit", self.folder):
@@ -142,7 +142,7 @@ class RunStore:
                 try:
                     atomic.put_folder(target, fill, _is_sound)
                 except OSError as error:
-                    if not hold or error.errno not in FULL or not self._claim():
+                    if not hold or error.errno not in FULL + READ_ONLY or not self._claim():
                         raise
                     return self._hold(config.id, fill)
         if origin == "live":

@@ -9,6 +9,7 @@ from appca.words.errors import InputError
 from appca.words.wording import shortened
 
 FULL = (errno.ENOSPC, errno.EDQUOT)  # of an OSError where a disk takes no more
+READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)  # and where it may only be read
 OTHER = "free some space, or name another folder"
 ROOM = "free some space, or name another folder in APPCA_HOME"
 

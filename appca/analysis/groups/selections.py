@@ -9,7 +9,7 @@ import numpy as np
 from appca.storage.files import mark, read_numbered, unmark, write_numbered
 from appca.storage.identity import ID_DIGITS, is_digest, sha256
 from appca.words.errors import InputError
-from appca.words.refusal import reason, storing
+from appca.words.refusal import reason, refusing, storing
 
 NAME_LENGTH = 60
 
@@ -130,8 +130,12 @@ class SelectionStore:
         self.delete(digest, old)
 
     def delete(self, digest: str, name: str) -> None:
-        """Forget a selection; one that is not there is no error."""
-        unmark(self._file(digest, tidy(name)))
+        """Forget a selection; one that is not there is no error.
+
+        Raises InputError when the disk refuses.
+        """
+        with refusing("The selection could not be deleted", "check the rights of its file"):
+            unmark(self._file(digest, tidy(name)))
 
     def _of(self, digest: str) -> Path:
         if not is_digest(digest):

@@ -49,7 +49,7 @@ def _others(shown: Shown, made: dict[str, RunConfig]) -> dict[str, Run]:
     first = next(iter(made.values()), None)
     if not runs and first is not None and is_quick(first, _dataset(first)):
         made_here = fit_run(_dataset(first), first)
-        runs[first.id] = services.runs().save(first, made_here, origin="live")
+        runs[first.id] = services.runs().save(first, made_here, origin="live", hold=True)
     return runs
 
 

@@ -25,9 +25,9 @@ def preview_note(shown: Shown) -> bool:
         st.badge(
             "not stored",
             color="red",
-            help=f"The disk is full, so this fit is held in memory, with the {MOST_HELD} newest "
-            f"like it. Free some space in {markdown(str(home()))}: it is stored when you look at "
-            "it again. Until then, Export keeps it.",
+            help=f"The disk is full or read-only, so this fit is held in memory, with the "
+            f"{MOST_HELD} newest like it. Free some space in {markdown(str(home()))}, or make it "
+            "writable: the fit is stored when you look at it again. Until then, Export keeps it.",
         )
     if shown.config.imported is not None:
         st.badge(
