@@ -17,6 +17,7 @@ from appca.canvas.bundle import closed_bundle
 from appca.canvas.parcels import Parcels
 from appca.ui.canvas.routes import (
     HOST,
+    MOST_QUESTIONS,
     MOST_ROWS,
     SCRIPT,
     Delivery,
@@ -50,6 +51,7 @@ class Place:
         self.alive.remove("closed")
         self.asked: list[list[int]] = []
         self.app = Starlette(routes=self.delivery.routes())
+        self.received = 0  # messages with parts of a body
 
     def _texts(self, rows: np.ndarray) -> dict[str, Any]:
         self.asked.append(rows.tolist())
@@ -61,9 +63,11 @@ class Place:
     def post(self, content: bytes, what: str = "texts", **headers: str) -> Answer:
         return self._ask("POST", f"/canvas/{self.texts}/{what}", content, headers)
 
-    def _ask(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> Answer:
+    def _ask(self, method: str, path: str, body: bytes, headers: dict[str, str | None]) -> Answer:
         """Ask the application itself: clients refuse to send half of these requests."""
         usual = {"Host": "127.0.0.1:8501", "X_Appca_Key": self.key}
+        if method == "POST":
+            usual["Content_Length"] = str(len(body))
         scope = {
             "type": "http",
             "method": method,
@@ -72,12 +76,14 @@ class Place:
             "headers": [
                 (name.replace("_", "-").lower().encode(), value.encode("latin-1"))
                 for name, value in (usual | headers).items()
+                if value is not None
             ],
         }
         sent: list[dict[str, Any]] = []
         chunks = [body[at : at + 65_536] for at in range(0, len(body), 65_536)] or [b""]
 
         async def receive() -> dict[str, Any]:
+            self.received += 1
             more = len(chunks) > 1
             return {"type": "http.request", "body": chunks.pop(0), "more_body": more}
 
@@ -188,6 +194,28 @@ def test_the_code_is_for_all_under_its_own_name_only(place):
     assert "immutable" in answer.headers["cache-control"]
     other = f"{'0' * 16}.js"
     assert [place.get(other, X_Appca_Key=key).status_code for key in ("", place.key)] == [403, 404]
+
+
+def test_a_window_s_texts_are_answered_after_any_number_of_other_pictures(place):
+    place.alive.add("other")
+
+    def ask(what: str, *canvas: str) -> str:
+        return place.delivery.ask(what, RowQuestions(10, place._texts, None), canvas or None)
+
+    place.texts = ask("my picture", "mine", "canvas")
+    beside, ahead = ask("beside it", "mine", "second"), ask("one step away")
+    for number in range(MOST_QUESTIONS + 4):
+        ask(f"other {number}", "other", "canvas")
+        ask(f"ahead {number}")
+    assert place.post(rows(3)).status_code == 200
+    for name, status in ((beside, 200), (ahead, 404)):
+        place.texts = name
+        assert place.post(rows(3)).status_code == status
+    assert len(place.delivery._questions) == MOST_QUESTIONS + 3
+    place.alive.remove("other")
+    place.texts = ask("my next picture", "mine", "canvas")
+    assert len(place.delivery._questions) <= MOST_QUESTIONS + 2, "windows that are gone keep none"
+    assert place.post(rows(3)).status_code == 200
 
 
 def test_a_range_of_any_size_gets_the_whole_once(place):

@@ -99,7 +99,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     _canvas(
         key=key,
         data={
-            "scene": serving.address(scene, dataset, near),
+            "scene": serving.address(scene, dataset, near, key),
             "options": told | dict(options or {}),
             "height": f"{height}px" if isinstance(height, int) else height,
             "selected": _packed(chosen),

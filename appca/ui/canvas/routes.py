@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import secrets
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -31,7 +32,7 @@ SCRIPT = f"{hashlib.sha256(closed_bundle(HOST).encode()).hexdigest()[:16]}.js"
 LOADER = HOST.with_name("loader.js").read_text(encoding="utf-8").replace("NAME", SCRIPT)
 KEY_HEADER = "x-appca-key"
 MOST_ROWS = 4096  # that can be asked for at a time
-MOST_QUESTIONS = 32  # runs of very many rows, that pages look at
+MOST_QUESTIONS = 32  # scenes that may be asked about, beside those that windows show
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _NAME = re.compile(r"[0-9a-f]{32}")
 _ALWAYS = {
@@ -66,14 +67,12 @@ class SessionKeys:
     """One random key a session, which is gone with the session."""
 
     def __init__(self, is_alive: Callable[[str], bool]) -> None:
-        self._is_alive = is_alive
+        self.is_alive = is_alive
         self._keys: dict[str, str] = {}  # session -> key
 
     def of(self, session: str) -> str:
         """Return the key of a session, for its own page."""
-        for other in [
-            one for one in list(self._keys) if one != session and not self._is_alive(one)
-        ]:
+        for other in [one for one in list(self._keys) if one != session and not self.is_alive(one)]:
             self._keys.pop(other, None)
         return self._keys.setdefault(session, secrets.token_urlsafe(24))
 
@@ -84,7 +83,7 @@ class SessionKeys:
             for session, own in list(self._keys.items())
             if secrets.compare_digest(own.encode(), key.encode())
         ]
-        return next(filter(self._is_alive, owners), None)
+        return next(filter(self.is_alive, owners), None)
 
 
 class Delivery:
@@ -95,15 +94,29 @@ class Delivery:
     ) -> None:
         self.parcels, self.keys = parcels, keys
         self._questions: OrderedDict[str, RowQuestions] = OrderedDict()
+        self._shown: dict[tuple[str, str], str] = {}  # (session, canvas) -> the name of its scene
+        self._lock = threading.Lock()
         self._hosts = hosts
 
-    def ask(self, what: str, questions: RowQuestions) -> str:
-        """Let rows be asked for; return the name under which. The longest unused go first."""
+    def ask(self, what: str, questions: RowQuestions, canvas: tuple[str, str] | None = None) -> str:
+        """Let rows be asked for; return the name under which.
+
+        The scene that a `canvas` (session and key) shows stays until it shows another or its
+        window is closed. Of all others the newest `MOST_QUESTIONS` are kept.
+        """
         name = self.parcels.name(f"rows {what}".encode())
-        self._questions[name] = questions
-        self._questions.move_to_end(name)
-        while len(self._questions) > MOST_QUESTIONS:
-            self._questions.popitem(last=False)
+        with self._lock:
+            self._questions[name] = questions
+            self._questions.move_to_end(name)
+            if canvas is not None:
+                self._shown[canvas] = name
+            for other in [one for one in self._shown if not self.keys.is_alive(one[0])]:
+                if other != canvas:
+                    del self._shown[other]
+            shown = set(self._shown.values())
+            spare = [one for one in self._questions if one not in shown]
+            for old in spare[:-MOST_QUESTIONS]:
+                del self._questions[old]
         return name
 
     def routes(self, base: str = "") -> list[Route]:

@@ -30,18 +30,27 @@ def delivery() -> Delivery:
     return Delivery(Parcels(own), SessionKeys(is_alive), _hosts)
 
 
-def address(scene: PageScene, dataset: Dataset, near: Near | None = None) -> dict[str, Any]:
+def address(
+    scene: PageScene, dataset: Dataset, near: Near | None = None, canvas: str = "canvas"
+) -> dict[str, Any]:
     """Offer a scene of a data set to the present session; return what its page needs to fetch it.
 
     What rows are asked for under the scene's key must not change. `near` returns the scenes one
-    step of K or L away that are at hand, whenever the browser asks for them.
+    step of K or L away that are at hand, whenever the browser asks for them. `canvas` is the key of
+    the one that shows it.
     """
     context = get_script_run_ctx()
-    key = delivery().keys.of("" if context is None else context.session_id)
-    return _offered(scene, dataset, near) | {"key": key}
+    session = "" if context is None else context.session_id
+    key = delivery().keys.of(session)
+    return _offered(scene, dataset, near, (session, canvas)) | {"key": key}
 
 
-def _offered(scene: PageScene, dataset: Dataset, near: Near | None = None) -> dict[str, Any]:
+def _offered(
+    scene: PageScene,
+    dataset: Dataset,
+    near: Near | None = None,
+    canvas: tuple[str, str] | None = None,
+) -> dict[str, Any]:
     here = delivery()
     names = publish(scene.scene, dataset.digest, here.parcels)
 
@@ -58,7 +67,7 @@ def _offered(scene: PageScene, dataset: Dataset, near: Near | None = None) -> di
     what = f"{'' if near is None else 'near '}{dataset.digest} {scene.key}"
     return names | {
         "at": f"{base()}{PREFIX}/",
-        "questions": here.ask(what, questions),
+        "questions": here.ask(what, questions, canvas),
         "near": near is not None,
     }
 
