@@ -3,7 +3,7 @@
 import streamlit as st
 
 from appca.ui.frame import cold_start
-from appca.ui.server import late_routes, old_addresses, token, visitor, warm_up
+from appca.ui.server import admission, late_routes, old_addresses, token, visitor, warm_up
 
 PAGES = {  # the first one opens at the bare address
     "explore": ("Explore", "explore"),
@@ -38,6 +38,6 @@ else:  # once, imported by `streamlit run` before it serves
     app = st.App(
         __file__,
         routes=[*late_routes.routes(), *old_addresses.routes()],
-        middleware=[*token.middleware(), *visitor.middleware()],
+        middleware=[*token.middleware(), *admission.middleware(), *visitor.middleware()],
         lifespan=warm_up.while_serving,
     )

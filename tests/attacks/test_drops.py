@@ -1,13 +1,21 @@
 """Files dropped on a window: what the route must refuse, and that windows stay apart."""
 
+import gc
+import os
 import stat
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from starlette.applications import Starlette
 
-from appca.ui.arrivals.drops import DropLimits, Drops
+from appca.storage import lock
+from appca.ui.arrivals import drops
+from appca.ui.arrivals.drops import BLOCK, LOOKS, MOST_FILES, DropLimits, DroppedFiles, Drops
 from tests.attacks.test_routes import HERE, Answer, Place
 
 DROP = "0123456789ab"
@@ -25,7 +33,7 @@ class Window(Place):
             self.delivery.session_of,
             self.alive.__contains__,
             lambda: scratch,
-            lambda: DropLimits(file=1000, window=1500, all=2000),
+            lambda: DropLimits(file=10_000, window=25_000, all=40_000),
         )
         self.app = Starlette(routes=self.drops.routes())
 
@@ -58,12 +66,23 @@ def test_other_sites_and_strangers_drop_nothing(window, headers):
     assert not window.scratch.exists()
 
 
-def test_a_session_that_is_gone_drops_nothing_and_what_it_dropped_goes(window):
+def test_what_a_session_dropped_goes_with_it_and_not_while_it_may_come_back(window):
     assert window.give(b"a,b\n1,2\n").status_code == 204
     window.alive.remove("mine")
     assert window.give(b"a,b\n1,2\n").status_code == 403
     assert window.give(b"a,b\n1,2\n", X_Appca_Key=window.other).status_code == 204
+    for _ in range(LOOKS - 1):
+        window.drops.tidy()
+    assert len(window.kept()) == 2
+    window.alive.add("mine")  # after a short loss of the network
+    window.drops.tidy()
+    window.alive.remove("mine")
+    for _ in range(LOOKS - 1):
+        window.drops.tidy()
+    assert len(window.kept()) == 2
+    window.drops.tidy()
     assert len(window.kept()) == 1
+    assert window.drops.take("other", DROP) is not None
 
 
 def test_a_name_is_never_a_path(window, tmp_path):
@@ -88,16 +107,131 @@ def test_a_drop_has_the_name_of_a_drop(window, drop):
 
 
 def test_too_much_is_refused_in_a_sentence_and_nothing_of_it_stays(window):
-    answer = window.give(b"x" * 1001)
+    answer = window.give(b"x" * 10_001)
     assert answer.status_code == 413
-    assert b"a file may have 1.0 kB; use a smaller one." in answer.content
+    assert b"a file may have 10.0 kB; use a smaller one." in answer.content
     assert not window.kept()
-    assert window.give(b"x" * 900).status_code == 204
-    assert b"files of a window may have" in window.give(b"x" * 900).content
+    for _ in range(2):
+        assert window.give(b"x" * 9000).status_code == 204
+    refused = window.give(b"x" * 9000)
+    assert b"files of a window, with those it has open, may have 25.0 kB;" in refused.content
     assert not window.kept()
-    assert window.give(b"x" * 900).status_code == 204
-    assert window.give(b"x" * 999, X_Appca_Key=window.other).status_code == 204
-    assert window.give(b"x" * 500, X_Appca_Key=window.other, drop="c" * 12).status_code == 413
+    for key in (window.key, window.other):
+        for drop in (DROP, "b" * 12):
+            assert window.give(b"x" * 9990, X_Appca_Key=key, drop=drop).status_code == 204
+    refused = window.give(b"x" * 99, X_Appca_Key=window.other, drop="c" * 12)
+    assert b"files of all windows may have 40.0 kB; try again later." in refused.content
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (411, {"Content_Length": None}),
+        (411, {"Content_Length": ""}),
+        (411, {"Content_Length": "-1"}),
+        (411, {"Content_Length": "1e3"}),
+        (411, {"Content_Length": "²"}),
+        (411, {"Content_Length": "9" * 5000}),
+        (411, {"Content_Length": "3", "Transfer_Encoding": "chunked"}),
+        (413, {"Content_Length": "10001"}),
+        (413, {"Content_Length": "9" * 19}),
+    ],
+)
+def test_a_file_is_admitted_by_its_length_before_any_of_it_is_received(window, status, headers):
+    answer = window.give(b"1,2", **headers)
+    assert answer.status_code == status
+    assert answer.content.startswith('{"refused":"“x.csv” was not kept, since '.encode())
+    assert answer.content.count(b". ") == 0
+    assert window.received == 0
+    assert not window.kept()
+
+
+def test_a_file_that_is_longer_than_it_said_is_not_kept(window):
+    answer = window.give(b"x" * 9000, Content_Length="10")
+    assert (answer.status_code, window.kept()) == (413, [])
+    assert "longer than was announced" in answer.content.decode()
+    assert window.drops._held() == 0
+
+
+def test_what_a_page_has_taken_counts_until_it_is_removed(window):
+    for _ in range(2):
+        assert window.give(b"x" * 9000).status_code == 204
+    taken = window.drops.take("mine", DROP)
+    assert window.give(b"x" * 9000, drop="c" * 12).status_code == 413
+    assert len(window.kept()) == 2, "those of the page stay"
+    taken.remove()
+    assert window.give(b"x" * 9000, drop="c" * 12).status_code == 204
+
+
+def test_empty_files_take_room_too(window):
+    most = 25_000 // BLOCK
+    for number in range(most):
+        assert window.give(b"", drop=f"{number:012x}").status_code == 204
+    assert window.give(b"", drop="f" * 12).status_code == 413
+
+
+def test_a_drop_has_so_many_files(window, monkeypatch):
+    monkeypatch.setattr(drops, "MOST_FILES", 2)
+    assert [window.give(b"1").status_code for _ in range(3)] == [204, 204, 413]
+    assert MOST_FILES == 5000
+
+
+def test_a_timer_looks_as_long_as_there_is_something_and_never_on_the_loop_that_receives(
+    window, monkeypatch
+):
+    threads = []
+    monkeypatch.setattr(drops, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(drops, "_sweep", lambda _: threads.append(threading.current_thread()))
+    window.give(b"1")
+    window.alive.clear()
+    while window.drops._timer is not None or window.kept():
+        time.sleep(0.01)
+    assert len(threads) >= LOOKS
+    assert all(isinstance(thread, threading.Timer) for thread in threads)
+
+
+def test_files_that_nobody_refers_to_any_more_are_removed_by_a_thread_of_their_own(
+    window, monkeypatch
+):
+    threads, remove = [], drops._remove
+    monkeypatch.setattr(
+        drops,
+        "_remove",
+        lambda *given: (threads.append(threading.current_thread()), remove(*given)),
+    )
+    window.give(b"1")
+    window.drops.take("mine", DROP)
+    gc.collect()
+    (thread,) = threads
+    thread.join()
+    assert thread is not threading.current_thread()
+    assert not window.kept()
+
+
+def test_a_window_s_files_stay_however_old_and_those_of_a_killed_server_go(window, tmp_path):
+    """Servers that share a home would otherwise remove each other's files."""
+    program = (
+        "import sys, time; from pathlib import Path; "
+        "from appca.ui.data.files.drops import DroppedFiles; "
+        f"drop = DroppedFiles(Path({str(window.scratch)!r})); "
+        "drop.place('x').write_text('1'); print('there', flush=True); time.sleep(600)"
+    )
+    command = [sys.executable, "-c", program]
+    other = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert other.stdout.readline() == "there\n"
+    mine = DroppedFiles(window.scratch)
+    mine.place("y").write_text("2")
+    for folder in window.scratch.iterdir():
+        os.utime(folder, (0, 0))
+    window.drops.tidy()
+    assert len(window.kept()) == 2
+    other.kill()
+    other.communicate()
+    window.drops.tidy()
+    assert [path.read_text() for path in window.kept()] == ["2"]
+    assert lock.is_free(mine.files[0][1].parent) is False
+    mine.remove()
+    assert not mine.is_there
 
 
 def test_two_windows_see_their_own_files_only(window):

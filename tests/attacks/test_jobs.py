@@ -3,12 +3,8 @@
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from streamlit import runtime
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from appca.jobs.folder import JobFolder
 from appca.jobs.queue import Jobs
@@ -16,7 +12,6 @@ from appca.jobs.turns.limits import Limits
 from appca.jobs.turns.needs import Needs
 from appca.jobs.worker import work
 from appca.runs.configuration import defaults
-from appca.ui.frame import upload_limit
 from appca.ui.session import fitting, services
 from appca.words.errors import InputError
 from tests.ui.conftest import address, healthy, start  # noqa: F401 - a fixture
@@ -167,22 +162,3 @@ def keys(app: object) -> set[str]:
 )
 def test_an_address_of_jobs_that_are_none_is_forgotten(start, text):  # noqa: F811
     assert "job" not in address(healthy(start(job=text)))
-
-
-def test_uploads_beyond_the_memory_are_not_kept(monkeypatch):
-    manager = MemoryUploadedFileManager("/upload")
-    monkeypatch.setattr(runtime, "exists", lambda: True)
-    monkeypatch.setattr(runtime, "get_instance", lambda: SimpleNamespace(uploaded_file_mgr=manager))
-    monkeypatch.setenv("APPCA_UPLOADS", "4MB")
-    upload_limit.bound()
-    for i in range(50):
-        file = UploadedFileRec(str(i), "bomb.npy", "", bytes(10**6))
-        manager.add_file(session_id=f"window {i}", file=file)
-    assert sum(len(files) for files in manager.file_storage.values()) == 4
-    monkeypatch.setattr(
-        upload_limit, "get_script_run_ctx", lambda: SimpleNamespace(session_id="window 30")
-    )
-    assert upload_limit.refusals() == [
-        "“bomb.npy” of 1 MB was not kept, since files in the uploaders of all windows may take "
-        "4 MB; take some out, or use a smaller file."
-    ]

@@ -36,8 +36,21 @@ function listen(parent) {
   const leave = (event) => {
     if (!event.relatedTarget && !own.busy) say('', '');
   };
+  /** What Streamlit's uploader takes: it would say of a file that is too large only a number. @param {Event} event @param {FileList} files */
+  const keepSmall = (event, files) => {
+    try {
+      checkSizes(files, own.data);
+    } catch (error) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      own.tell('refused', error.message);
+    }
+  };
   const drop = (event) => {
-    if (!takes(event)) return;
+    if (!takes(event)) {
+      if (event.dataTransfer?.files.length) keepSmall(event, event.dataTransfer.files);
+      return;
+    }
     event.preventDefault();
     event.stopImmediatePropagation();
     const entries = [...event.dataTransfer.items]
@@ -46,7 +59,8 @@ function listen(parent) {
     open(async () => (await Promise.all(entries.map((entry) => filesOf(entry)))).flat());
   };
   const change = (event) => {
-    if (event.target.type !== 'file' || !event.target.closest(OPENER) || own.busy) return;
+    if (event.target.type !== 'file' || own.busy) return;
+    if (!event.target.closest(OPENER)) return keepSmall(event, event.target.files);
     event.stopImmediatePropagation();
     const files = [...event.target.files].map((file) => ({
       name: file.webkitRelativePath || file.name,
@@ -107,13 +121,27 @@ async function filesOf(entry, path = '') {
   return (await Promise.all(found.map((one) => filesOf(one, `${name}/`)))).flat();
 }
 
+/** Refuse a file that the server would not admit, before it is on the way. @param {Iterable<{name: string, size: number}>} files @param {{largest: number}} limits */
+function checkSizes(files, { largest }) {
+  const large = [...files].find(({ size }) => size > largest);
+  if (!large) return;
+  const mb = (/** @type {number} */ bytes) => `${Math.ceil(bytes / 1e6).toLocaleString('en')} MB`;
+  throw new Error(
+    `“${large.name}” has ${mb(large.size)}, and a file may have ${mb(largest)}; use a smaller one.`,
+  );
+}
+
 /** Send the files, and return the name under which they wait. */
-async function send(files, { at, key, digits, most }) {
+async function send(files, { at, key, digits, most, largest }) {
   if (!files.length) throw new Error('There is no file in what was dropped; drop at least one.');
   if (files.length > most)
     throw new Error(
       `${files.length} files were dropped, more than the ${most} of a drop; give one zip of them.`,
     );
+  checkSizes(
+    files.map(({ name, file }) => ({ name, size: file.size })),
+    { largest },
+  );
   const drop = Array.from(crypto.getRandomValues(new Uint8Array(digits / 2)), (byte) =>
     byte.toString(16).padStart(2, '0'),
   ).join('');
@@ -125,7 +153,7 @@ async function send(files, { at, key, digits, most }) {
       if (answer.ok) continue;
       waiting.length = 0;
       const { refused } =
-        answer.status === 413
+        [411, 413].includes(answer.status)
           ? await answer.json()
           : { refused: 'The page is no longer connected; reload it and drop the file again.' };
       throw new Error(refused);

@@ -10,7 +10,7 @@ from appca.runs.home import home
 from appca.storage.identity import ID_DIGITS
 from appca.ui.arrivals.drops import MOST_FILES, PREFIX, DropLimits, DroppedFiles, Drops
 from appca.ui.canvas import serving
-from appca.ui.frame import upload_limit
+from appca.ui.server import admission
 from appca.ui.server.base import base
 from appca.ui.session import state
 
@@ -47,6 +47,7 @@ def anywhere() -> DroppedFiles | None:
             "key": serving.delivery().keys.of(session),
             "digits": ID_DIGITS,
             "most": MOST_FILES,
+            "largest": min(_limits().file, _limits().window),
         },
         on_dropped_change=lambda: None,  # what was dropped is there only with a reaction to it
         on_refused_change=lambda: None,
@@ -58,5 +59,5 @@ def anywhere() -> DroppedFiles | None:
 
 
 def _limits() -> DropLimits:
-    most = upload_limit.most_bytes()
+    most = admission.most_bytes()
     return DropLimits(int(st.get_option("server.maxUploadSize")) << 20, most // 2, most)

@@ -1,30 +1,41 @@
 """Files dropped anywhere on a window: a route that takes them, for the page of the same session.
 
 A file comes as the body of a request of its own, and its name in a header: a name is told to the
-readers and never used as a path. Files lie in a folder that nobody else may read until the page has
-read them, or until the session is gone.
+readers and never used as a path. It is admitted by the length that it announces, before any of it
+is received. Files lie in a folder that nobody else may read, which a living process has locked,
+until the page needs them no more or the session is gone; both are looked for by a timer.
 """
 
 import secrets
 import shutil
+import threading
+import time
 import weakref
+from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from appca.storage import atomic, rights
+from appca.storage import atomic, lock, rights
 from appca.storage.identity import is_id
+from appca.ui.server.admission import announced
 from appca.words.numbers import size
 
 PREFIX = "/drop"
 NAME_HEADER = "x-appca-name"
 MOST_FILES = 5000
 LONGEST_NAME = 1000
+BLOCK = 4096  # bytes that a file takes at least: else any number of empty ones would be free
+LOOK_SECONDS = 30.0  # between two looks for windows that are gone
+LOOKS = 6  # that miss a window before it is: Streamlit lets one without network return for 2 min
+STALE_SECONDS = 60.0  # after which a folder that nobody has locked belongs to nobody
 _FOLDER = "drop-"
 _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
@@ -42,11 +53,24 @@ class DroppedFiles:
 
     def __init__(self, scratch: Path) -> None:
         rights.make_folder(scratch)
-        atomic.forget(scratch, _FOLDER)
         self._folder = rights.make_folder(scratch / f"{_FOLDER}{secrets.token_hex(8)}")
-        self.remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._lock = ExitStack()
+        file = self._lock.enter_context(lock.opened(self._folder))
+        if file is not None:
+            lock.take(file)
+        self._end = weakref.finalize(self, _remove_apart, self._folder, self._lock)
         self.files: list[tuple[str, Path]] = []
         self.n_bytes = 0
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the files have not been removed."""
+        return self._end.alive
+
+    def remove(self) -> None:
+        """Remove the files now."""
+        if self._end.detach() is not None:
+            _remove(self._folder, self._lock)
 
     def became(self, digest: str) -> None:
         """Note of which data set these are the files, so that they go with it."""
@@ -60,7 +84,7 @@ class DroppedFiles:
 
 
 class Drops:
-    """What was dropped on windows and not yet taken by their pages."""
+    """What was dropped on windows, until their pages have taken it and need it no more."""
 
     def __init__(
         self,
@@ -72,6 +96,10 @@ class Drops:
         self._session_of, self._is_alive = session_of, is_alive
         self._scratch, self._limits = scratch, limits
         self._waiting: dict[str, dict[str, DroppedFiles]] = {}  # session -> drop -> files
+        self._taken: weakref.WeakKeyDictionary[DroppedFiles, str] = weakref.WeakKeyDictionary()
+        self._missed: Counter[str] = Counter()  # session -> looks in a row
+        self._change = threading.RLock()
+        self._timer: threading.Timer | None = None
 
     def routes(self, base: str = "") -> list[Route]:
         """Return the route, below the path that the server was told to live at."""
@@ -79,11 +107,29 @@ class Drops:
 
     def take(self, session: str, drop: str) -> DroppedFiles | None:
         """Return the files of a drop, once, to the session that it was made in."""
-        found = self._waiting.pop(session, {})
-        wanted = found.pop(drop, None)
-        for other in found.values():
+        with self._change:
+            drops = self._waiting.pop(session, {})
+            wanted = drops.pop(drop, None)
+            if wanted is not None:
+                self._taken[wanted] = session
+        for other in drops.values():
             other.remove()
         return wanted
+
+    def tidy(self) -> None:
+        """Remove what windows and servers have left that are gone; not for the event loop."""
+        with self._change:
+            for session in list(self._waiting):
+                self._missed[session] += 1
+                if self._is_alive(session):
+                    del self._missed[session]
+            gone = [one for one in self._missed if self._missed[one] >= LOOKS]
+            left = [drop for one in gone for drop in self._waiting.pop(one, {}).values()]
+            for session in gone:
+                del self._missed[session]
+        for drop in left:
+            drop.remove()
+        _sweep(self._scratch())
 
     async def _receive(self, request: Request) -> Response:
         session, drop = self._session_of(request), request.path_params["drop"]
@@ -92,50 +138,106 @@ class Drops:
             return Response(status_code=403, headers=_ALWAYS)
         if not is_id(drop) or not 0 < len(name) <= LONGEST_NAME:
             return Response(status_code=400, headers=_ALWAYS)
-        self._forget_the_gone()
-        arrival = self._waiting.setdefault(session, {}).get(drop)
+        length = announced(request.headers)
+        if length is None:
+            return _refused(name, "its length was not announced; send a Content-Length", 411)
         try:
-            arrival = arrival or DroppedFiles(self._scratch())
-            self._waiting[session][drop] = arrival
-            refusal = await self._write(request, session, arrival, name)
+            refusal = self._admit(session, drop, length)
+            refusal = refusal or await self._write(request, session, drop, name, length)
         except ClientDisconnect:
             refusal = "its sending broke off"
         except OSError as error:
             refusal = f"the disk refused it ({error.strerror or error})"
         if refusal is None:
             return Response(status_code=204, headers=_ALWAYS)
-        self._discard(session, drop)
-        text = f"“{name}” was not kept, since {refusal}."
-        return JSONResponse({"refused": text}, status_code=413, headers=_ALWAYS)
+        await run_in_threadpool(self._discard, session, drop)
+        return _refused(name, refusal, 413)
+
+    def _admit(self, session: str, drop: str, length: int) -> str | None:
+        """Reserve what a file is to take; return why not, if it is too much."""
+        limits, cost = self._limits(), max(length, BLOCK)
+        with self._change:
+            arrival = self._waiting.get(session, {}).get(drop)
+            if arrival is not None and len(arrival.files) >= MOST_FILES:
+                return f"a drop may have {MOST_FILES:,} files; give one zip of them"
+            if length > limits.file:
+                return f"a file may have {size(limits.file)}; use a smaller one"
+            if self._held(session) + cost > limits.window:
+                return (
+                    f"the files of a window, with those it has open, may have {size(limits.window)}"
+                    "; use fewer, or reload the page and drop them again"
+                )
+            if self._held() + cost > limits.all:
+                return f"files of all windows may have {size(limits.all)}; try again later"
+            arrival = arrival or DroppedFiles(self._scratch())
+            self._waiting.setdefault(session, {})[drop] = arrival
+            arrival.n_bytes += cost
+            self._look_later()
+        return None
 
     async def _write(
-        self, request: Request, session: str, arrival: DroppedFiles, name: str
+        self, request: Request, session: str, drop: str, name: str, length: int
     ) -> str | None:
-        """Write a file beside those of its drop; return why not, if it is too much."""
-        if len(arrival.files) >= MOST_FILES:
-            return f"a drop may have {MOST_FILES:,} files; give one zip of them"
-        limits, written = self._limits(), 0
+        """Write a file beside those of its drop; return why not, if that has gone meanwhile."""
+        arrival = self._waiting.get(session, {}).get(drop)
+        if arrival is None:
+            return "another of these files was not"
+        written = 0
         with open(arrival.place(name), "wb", opener=rights.opener) as file:
             async for chunk in request.stream():
                 written += len(chunk)
-                arrival.n_bytes += len(chunk)
-                own, every = self._held(session), sum(map(self._held, list(self._waiting)))
-                if written > limits.file:
-                    return f"a file may have {size(limits.file)}; use a smaller one"
-                if own > limits.window or every > limits.all:
-                    return f"the files of a window may have {size(limits.window)}; use fewer"
-                file.write(chunk)
+                if written > length:
+                    return "it is longer than was announced; drop it again"
+                await run_in_threadpool(file.write, chunk)
         return None
 
-    def _held(self, session: str) -> int:
-        return sum(one.n_bytes for one in list(self._waiting.get(session, {}).values()))
+    def _held(self, session: str | None = None) -> int:
+        """Return the bytes reserved for a window, by default for all."""
+        waiting = ((one, drop) for one, all_ in self._waiting.items() for drop in all_.values())
+        taken = ((one, drop) for drop, one in self._taken.items() if drop.is_there)
+        return sum(drop.n_bytes for one, drop in (*waiting, *taken) if session in (None, one))
 
     def _discard(self, session: str, drop: str) -> None:
-        found = self._waiting.get(session, {}).pop(drop, None)
-        if found is not None:
-            found.remove()
+        with self._change:
+            arrival = self._waiting.get(session, {}).pop(drop, None)
+        if arrival is not None:
+            arrival.remove()
 
-    def _forget_the_gone(self) -> None:
-        for session in [one for one in list(self._waiting) if not self._is_alive(one)]:
-            for arrival in self._waiting.pop(session, {}).values():
-                arrival.remove()
+    def _look_later(self) -> None:
+        if self._timer is None:
+            self._timer = threading.Timer(LOOK_SECONDS, self._look)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _look(self) -> None:
+        self._timer = None
+        with suppress(OSError):
+            self.tidy()
+        with self._change:
+            if self._held():
+                self._look_later()
+
+
+def _refused(name: str, why: str, status: int) -> JSONResponse:
+    text = f"“{name}” was not kept, since {why}."
+    return JSONResponse({"refused": text}, status_code=status, headers=_ALWAYS)
+
+
+def _remove(folder: Path, locked: ExitStack) -> None:
+    with locked:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_apart(folder: Path, locked: ExitStack) -> None:
+    """Remove a folder that nobody refers to any more, which may be noticed by the event loop."""
+    with suppress(RuntimeError):  # as the process ends: the next one does it
+        threading.Thread(target=_remove, args=(folder, locked)).start()
+
+
+def _sweep(scratch: Path) -> None:
+    """Remove what servers have left that were killed: nobody holds the lock of their folders."""
+    for folder in scratch.glob(f"{_FOLDER}*"):
+        with suppress(OSError):
+            is_old = time.time() - folder.stat().st_mtime > STALE_SECONDS
+            if is_old and lock.is_free(folder):
+                atomic.remove(folder)

@@ -7,10 +7,10 @@ import streamlit as st
 
 from appca.storage.identity import ID_DIGITS
 from appca.ui.arrivals import dropping, opening
-from appca.ui.frame import browser, memory, status, upload_limit
+from appca.ui.frame import browser, memory, status
 from appca.ui.frame.icon import icon, logo
 from appca.ui.parts.text import markdown
-from appca.ui.server import page_turn
+from appca.ui.server import admission, page_turn
 from appca.ui.session import callbacks, history, selection, services, state, watching
 from appca.ui.session.callbacks import TOLD, sentence
 from appca.ui.session.state import KEYS
@@ -23,7 +23,6 @@ def around_page(draw: Callable[[], None]) -> None:
     """Prepare the session, draw the page, and show what either refuses as one sentence."""
     callbacks.wait()
     memory.tidy()
-    upload_limit.bound()
     # What comes and goes stands in one place of its own: the browser numbers the parts of a page,
     # and would build all pictures anew when one more stands above them.
     above, below = st.container(key="above"), st.container(key="status", horizontal=True)
@@ -61,7 +60,7 @@ def _prepare() -> None:
     dropped = dropping.anywhere()
     if dropped is not None:
         opening.arrive(dropped)
-    for refusal in upload_limit.refusals():
+    for refusal in admission.refusals():
         state.notify("error", refusal)
     for notice in state.take_notices():
         say: dict[str, Callable[[str], object]]

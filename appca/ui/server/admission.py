@@ -1,0 +1,110 @@
+"""Files of Streamlit's uploaders, admitted by the length they announce before they are received.
+
+Streamlit keeps them in memory until they are taken out or their window is gone, each up to its own
+limit, as many as come. ``APPCA_UPLOADS`` bounds those of all windows together, as ``2GB``, by
+default a quarter of the memory; one window may hold half of that.
+"""
+
+from collections import Counter, defaultdict
+
+import streamlit as st
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from streamlit import runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from appca.ui.server.base import base
+
+UPLOAD = "/_stcore/upload_file/"
+AROUND = 1 << 20  # bytes of a request beside its file, at most
+MOST_BYTES = 4 * 10**9  # by default, on a machine of any size
+_refused: defaultdict[str, list[str]] = defaultdict(list)  # session -> sentences to show
+
+
+def middleware() -> list[Middleware]:
+    """Return what admits the files."""
+    return [Middleware(Admission)]
+
+
+def announced(headers: Headers) -> int | None:
+    """Return the length of a request's body; None where it says none."""
+    length = headers.get("content-length", "")
+    is_plain = length.isascii() and length.isdecimal() and len(length) < 20
+    return int(length) if is_plain and "transfer-encoding" not in headers else None
+
+
+def most_bytes() -> int:
+    """Return what the files of all windows may take together."""
+    from appca.jobs.turns.limits import size, total_memory
+
+    default = min(MOST_BYTES, (total_memory() or 4 * MOST_BYTES) // 4)
+    return size("APPCA_UPLOADS", None) or default
+
+
+def refusals() -> list[str]:
+    """Return why files of this session were not kept, once."""
+    context = get_script_run_ctx()
+    return _refused.pop(context.session_id, []) if context is not None else []
+
+
+class Admission:
+    """Lets files pass for which there is room."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._coming: Counter[str] = Counter()  # session -> bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, or refuse in a sentence."""
+        before, _, rest = scope.get("path", "").partition(UPLOAD)
+        if scope["type"] != "http" or scope["method"] != "PUT" or not rest or before != base():
+            await self.app(scope, receive, send)
+            return
+        session, length = rest.partition("/")[0], announced(Headers(scope=scope))
+        if length is None:
+            text = "The file was not kept, since its length was not announced; send Content-Length."
+            await PlainTextResponse(text, 411)(scope, receive, send)
+            return
+        refusal = self._refusal(session, length)
+        if refusal is not None:
+            if runtime.get_instance().is_active_session(session):
+                _refused[session] = [refusal]
+            await PlainTextResponse(refusal, 413)(scope, receive, send)
+            return
+        self._coming[session] += length
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self._coming[session] -= length
+            self._coming += Counter()  # forgets those of which nothing comes
+
+    def _refusal(self, session: str, length: int) -> str | None:
+        most, largest = most_bytes(), int(st.get_option("server.maxUploadSize")) << 20
+        held = _held() + self._coming
+        if length > largest + AROUND:
+            whose, room, remedy = "", largest, ""
+        elif held[session] + length > most // 2 + AROUND:
+            whose, room, remedy = "in the uploaders of this window", most // 2, "take some out, or"
+        elif held.total() + length > most:
+            whose, room, remedy = "in the uploaders of all windows", most, "try again later, or"
+        else:
+            return None
+        return " ".join(
+            f"A file of {_mb(length)} was not kept, since files {whose} may take {_mb(room)}; "
+            f"{remedy} use a smaller one.".split()
+        )
+
+
+def _mb(n: int) -> str:
+    return f"{n / 1e6:,.0f} MB"
+
+
+def _held() -> Counter[str]:
+    """Return the bytes that Streamlit keeps of each session."""
+    manager = runtime.get_instance().uploaded_file_mgr
+    assert isinstance(manager, MemoryUploadedFileManager)
+    kept = list(manager.file_storage.items())
+    return Counter({one: sum(len(file.data) for file in list(of.values())) for one, of in kept})
