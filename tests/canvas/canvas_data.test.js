@@ -229,6 +229,51 @@ test('a lasso marks what an exact test of the polygon marks', () => {
   assert.ok(marked > 15 && marked < 60);
 });
 
+/** Rows of the ten by ten grid that a lasso marks. */
+function marked(path, panels = [placed()]) {
+  const hits = new Uint8Array(100);
+  markUnder(maskOf(path), panels, hits);
+  return [...hits.keys()].filter((row) => hits[row]);
+}
+
+test('a lasso around a bay leaves what lies in the bay', () => {
+  const [l, t, r, b] = [12, 12, 108, 108]; // a U: rows 30 to 69 of columns 3 to 6 are in its opening
+  const path = [
+    [l, t],
+    [40, t],
+    [40, 80],
+    [80, 80],
+    [80, t],
+    [r, t],
+    [r, b],
+    [l, b],
+  ];
+  const want = Array.from({ length: 100 }, (_, row) => row).filter((row) => {
+    const [x, y] = [15 + (row % 10) * 10, 105 - Math.floor(row / 10) * 10];
+    return !(x > 40 && x < 80 && y < 80);
+  });
+  assert.deepEqual(marked(path), want);
+  assert.equal(marked([...path].reverse()).length, want.length);
+});
+
+test('a lasso leaves the points of a panel that is fading', () => {
+  const all = [
+    [0, 0],
+    [200, 0],
+    [200, 200],
+    [0, 200],
+  ];
+  assert.equal(marked(all).length, 100);
+  assert.equal(marked(all, [{ ...placed(), strength: 0.49 }]).length, 0);
+  const other = placed();
+  other.part.layout.rows = other.part.layout.rows.map((row) => (row + 50) % 100);
+  other.panel = { index: 1, start: 0, count: 50 };
+  assert.deepEqual(
+    marked(all, [{ ...placed(), strength: 0 }, other]),
+    Array.from({ length: 50 }, (_, row) => row + 50),
+  );
+});
+
 test('a lasso does not mark points beyond the edge of a panel', () => {
   const one = { ...placed(), range: [0, 50, 0, 100] };
   const hits = new Uint8Array(100);

@@ -79,6 +79,9 @@ def test_every_step_is_taken_back_in_order_and_taken_up_again(app):
     press(app, "undo", "undo", "more")  # a new step takes the place of those taken back
     last = seen(app)
     assert seen(press(app, "redo")) == last
+    assert seen(press(app, "undo")) == pictures[-3], "the step before it, none of those taken back"
+    assert seen(press(app, "redo")) == last
+    assert seen(press(app, "redo")) == last
 
 
 @pytest.fixture

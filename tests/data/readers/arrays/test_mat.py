@@ -129,6 +129,30 @@ def test_a_variable_that_unpacks_beyond_the_limit_is_refused_before_it_is_read()
         load(data, limits=ReadLimits(n_bytes=1_000_000))
 
 
+@pytest.mark.parametrize("kind", ["5", "7.3"])
+def test_the_limits_are_those_of_the_matrix_that_is_made(kind, seed):
+    """200 values of 3 rows, and by columns 3 of 200: each is refused where the other is read."""
+    X = values(seed, 3, 200)
+    data = saved(X=X) if kind == "5" else hdf5({"X": X}, "double")
+    few, many = ReadLimits(features=20), ReadLimits(features=20, least_rows=4)
+    with pytest.raises(InputError, match="200"):
+        load(data, limits=few)
+    assert load(data, limits=few, transpose=True).X.shape == (200, 3)
+    with pytest.raises(InputError, match="at least 4 rows"):
+        load(saved(X=X.T), limits=many, transpose=True)
+    assert load(saved(X=X.T), limits=many).X.shape == (200, 3)
+
+
+def test_vectors_of_a_file_of_version_7_3_may_lie_or_stand(seed):
+    X = values(seed, 6, 4)
+    standing, lying = np.array([[1.0, 1, 2, 2, 3, 3]]).T, np.array([[4.0, 4, 5, 5, 6, 6]])
+    dataset = load(hdf5({"X": X, "one": standing, "two": lying, "three": X[:4]}, "double"), array="X")
+    assert {name: column.tolist() for name, column in dataset.labels.items()} == {
+        "one": [1, 1, 2, 2, 3, 3],
+        "two": [4, 4, 5, 5, 6, 6],
+    }
+
+
 def test_version_7_3_is_read_with_its_sides_the_right_way_round(seed):
     X = values(seed, 6, 4)
     dataset = load(hdf5({"X": X, "gnd": np.array([[1.0, 1, 2, 2, 3, 3]]).T}, "double"))
