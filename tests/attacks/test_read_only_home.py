@@ -19,7 +19,7 @@ from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
-from appca.storage.errors import InputError
+from appca.words.errors import InputError
 from tests.ui.conftest import go, healthy, html, sentences, slider, start  # noqa: F401
 
 NOBODY = 65534

@@ -146,7 +146,8 @@ def test_the_limits_are_those_of_the_matrix_that_is_made(kind, seed):
 def test_vectors_of_a_file_of_version_7_3_may_lie_or_stand(seed):
     X = values(seed, 6, 4)
     standing, lying = np.array([[1.0, 1, 2, 2, 3, 3]]).T, np.array([[4.0, 4, 5, 5, 6, 6]])
-    dataset = load(hdf5({"X": X, "one": standing, "two": lying, "three": X[:4]}, "double"), array="X")
+    arrays = {"X": X, "one": standing, "two": lying, "three": X[:4]}
+    dataset = load(hdf5(arrays, "double"), array="X")
     assert {name: column.tolist() for name, column in dataset.labels.items()} == {
         "one": [1, 1, 2, 2, 3, 3],
         "two": [4, 4, 5, 5, 6, 6],
