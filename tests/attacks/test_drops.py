@@ -212,7 +212,7 @@ def test_a_window_s_files_stay_however_old_and_those_of_a_killed_server_go(windo
     """Servers that share a home would otherwise remove each other's files."""
     program = (
         "import sys, time; from pathlib import Path; "
-        "from appca.ui.data.files.drops import DroppedFiles; "
+        "from appca.ui.arrivals.drops import DroppedFiles; "
         f"drop = DroppedFiles(Path({str(window.scratch)!r})); "
         "drop.place('x').write_text('1'); print('there', flush=True); time.sleep(600)"
     )

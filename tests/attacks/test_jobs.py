@@ -33,7 +33,7 @@ WRITTEN: list[tuple[str, object, str]] = [  # kind, spec, sentence
         "cook",
         {},
         "There is no job of the kind “cook”; choose fit, umap, download, study, brain, whitening, "
-        "quality, grid, stability, masked, project.",
+        "quality, grid, stability, models, masked, project.",
     ),
     ("fit", {}, lacking("config", "fit")),
     ("fit", {"config": "aPPCA"}, lacking("config", "fit", "is of another type")),
