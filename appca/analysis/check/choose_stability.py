@@ -71,9 +71,9 @@ class StabilityConfig(OfModel):
         object.__setattr__(self, "parameters", plain("parameters", self.parameters))
 
     @property
-    def cell(self) -> tuple[int, int]:
-        """K and L."""
-        return int(self.parameters["n_components"]), int(self.parameters["n_active"])
+    def cell(self) -> tuple[int, Any]:
+        """K and L; "learned" where L is."""
+        return int(self.parameters["n_components"]), self.parameters["n_active"]
 
 
 class Stability(NamedTuple):

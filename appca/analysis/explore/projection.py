@@ -116,9 +116,8 @@ def _parts(fitted: FittedRun) -> _Parts:
     latent = np.maximum(fitted.latent_variance, np.finfo(float).tiny)
     squares, gram = scores.T @ scores, W @ W.T
     # W'r is s times this; of unlike features only as if each had the mean noise.
-    ratio = fitted.noise_variance / latent
-    if np.ndim(fitted.noise_variance):
-        ratio = np.diagonal(gram) / latent
+    by_feature = np.ndim(fitted.noise_variance) > 0
+    ratio = (np.diagonal(gram) if by_feature else fitted.noise_variance) / latent
     left = float(fitted.error.sum(dtype=np.float64)) * W.shape[1]
     explained = float(np.sum(squares * gram) + 2 * np.diagonal(squares) @ ratio)
     return _Parts(squares, gram, ratio, left, explained)

@@ -46,7 +46,10 @@ def body(dataset: Dataset, shown: Shown) -> None:
     config = shown.config
     reduced = config.preprocessing.get("pca") is not None or config.preprocessing.get("vae")
     if reduced or not fits_around_gaps(config):
-        text = "Choose adaptive PPCA by EM or PPCA, without PCA or an autoencoder before the fit."
+        text = (
+            "Choose adaptive PPCA by EM without its extensions, or PPCA, and no PCA or autoencoder "
+            "before the fit."
+        )
         answer("This model cannot leave cells out", text, "unknown")
         return
     _test(dataset, config_of(shown))

@@ -1,11 +1,11 @@
 """The model in the bar: what it is, and one widget for each of its parameters."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.runs.configuration import MODELS, RunConfig
+from appca.runs.configuration import LEARNED, MODELS, RunConfig, defaults
 from appca.runs.fit import fits_around_gaps
 from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.facts import fit_facts
@@ -17,7 +17,8 @@ from appca.ui.settings.preprocessing import preprocessing
 from appca.words.numbers import about
 from appca.words.wording import counted
 
-FIXED = "fixed"  # the latent variance is a number of the person's
+FIXED = "fixed"  # the setting is a number of the person's
+EXTENSIONS = ("noise", "row_scale", "n_active")  # of the paper's model
 
 
 class SettingChoice(NamedTuple):
@@ -44,6 +45,22 @@ _VARIANCE = (
 _ALPHA = "The prior of alpha is gamma with this {}; shape over rate is its mean."
 
 FIELDS: dict[str, SettingChoice | Number] = {
+    "noise": SettingChoice(
+        "Noise",
+        {"shared": "One for all features", "feature": "One for each feature"},
+        "One for each feature suits data whose features are not equally noisy; the fit then does "
+        "not depend on their units.",
+    ),
+    "row_scale": SettingChoice(
+        "Rows",
+        {"none": "Alike", LEARNED: "Each with its own scale"},
+        "With its own scale, an unusual row counts less, and how unusual it is can be read off.",
+    ),
+    "n_active": SettingChoice(
+        "Components a row",
+        {FIXED: "Exactly L", LEARNED: "Learned"},
+        "Learned: a row may use any number of components, from none to all K.",
+    ),
     "inference": SettingChoice(
         "Inference",
         {"em": "Exact EM", "gibbs": "Gibbs sampling", "hard": "Hard assignment"},
@@ -162,7 +179,12 @@ def settings(dataset: Dataset) -> None:
     """Draw all settings of the present model but K and L."""
     now = state.config()
     _model(now)
-    own = [name for name in FIELDS if name in now.parameters]
+    choices = MODELS[now.model].choices
+    own = [
+        name
+        for name in FIELDS
+        if name in now.parameters and (name != "n_active" or name in choices)
+    ]
     _grid([name for name in own if name not in FURTHER | PRIORS], now)
     for title, behind in (("Further settings", FURTHER), ("Priors", PRIORS)):
         rest = [name for name in own if name in behind]
@@ -242,7 +264,7 @@ def _choice(name: str, field: SettingChoice, now: RunConfig) -> None:
         on_change=_apply,
         args=[name],
     )
-    if is_number:
+    if is_number and name != "n_active":  # L has its slider in the bar
         fixed = f"set-{name}-value"
         st.session_state[fixed] = float(value)
         st.number_input(
@@ -263,4 +285,20 @@ def _set_model() -> None:
 @guarded
 def _apply(name: str, widget: str | None = None) -> None:
     value = st.session_state[widget or f"set-{name}"]
-    state.set_parameters(**{name: 1.0 if value == FIXED else value})
+    usual = defaults(state.config().model)
+    if value == FIXED:
+        value = usual["n_active"] if name == "n_active" else 1.0
+    state.set_parameters(**{name: value, **_together(name, value, usual)})
+
+
+def _together(name: str, value: object, usual: dict[str, Any]) -> dict[str, Any]:
+    """Return what else must change: the extensions of the paper's model are fitted by EM alone."""
+    now = state.config().parameters
+    if name in EXTENSIONS and value != usual[name]:
+        latent = now.get("latent_variance")
+        by_feature = name == "noise" and not isinstance(latent, str)
+        return {"inference": "em"} | ({"latent_variance": "shared"} if by_feature else {})
+    if (name, value) in {("inference", "gibbs"), ("inference", "hard")}:
+        sizes = {"n_active"} if now.get("n_active") == LEARNED else set()
+        return {other: usual[other] for other in {"noise", "row_scale", *sizes} & set(usual)}
+    return {}

@@ -35,6 +35,8 @@ def k_and_l(dataset: Dataset) -> None:
         _size("K", "k", now.name_of_k, now.k, most, hint)
         if active is not None:
             _size("L", "l", "n_active", active, most, hint)
+        elif "n_active" in now.parameters:
+            st.markdown("L learned", width="content")
         _follow(key=MOVING, data=now.sizes, on_moving_change=lambda: None)
 
 

@@ -104,3 +104,36 @@ def test_data_in_which_nothing_is_found_are_shown_as_such_on_every_page(start):
         assert app.title[0].value == title
     app = healthy(start(run=run.id))
     assert any("No row uses any component" in caption.value for caption in app.caption)
+
+
+def test_the_extensions_of_the_main_model_are_chosen_fitted_and_shown_on_every_page(wine, start):
+    app = wine
+    for name, value in {"noise": "feature", "row_scale": "learned", "n_active": "learned"}.items():
+        app.selectbox(key=f"set-{name}").select(value).run()
+    assert "L learned" in [text.value for text in healthy(app).markdown]
+    assert "l-0" not in [slider.key for slider in app.slider]
+    run = fit(app)
+    for place in PAGES:
+        app = healthy(go(app, place))
+    again = healthy(start(run=run.id))
+    assert "L learned, noise per feature, row scales" in html(again)
+
+
+def test_settings_that_exclude_one_another_give_way_to_the_one_chosen_last(wine):
+    app = wine
+
+    def chosen() -> dict:
+        return healthy(app).session_state["config"].parameters
+
+    app.selectbox(key="set-latent_variance").select("fixed").run()
+    app.selectbox(key="set-noise").select("feature").run()
+    assert (chosen()["noise"], chosen()["latent_variance"]) == ("feature", "shared")
+    app.selectbox(key="set-n_active").select("learned").run()
+    app.selectbox(key="set-inference").select("gibbs").run()
+    now = chosen()
+    assert (now["inference"], now["noise"], now["n_active"]) == ("gibbs", "shared", 2)
+    app.selectbox(key="set-row_scale").select("learned").run()
+    assert (chosen()["inference"], chosen()["row_scale"]) == ("em", "learned")
+    app.selectbox(key="set-n_active").select("learned").run()
+    app.selectbox(key="set-n_active").select("fixed").run()
+    assert chosen()["n_active"] == 2
