@@ -34,7 +34,7 @@ def closed_bundle(entry: Path) -> str:
 def _close(file: Path, path: tuple[Path, ...], texts: dict[Path, str]) -> str:
     """Add a module after those it imports; return the name of what it exports."""
     if file in path:
-        names = " -> ".join(one.stem for one in (*path, file))
+        names = " -> ".join(module.stem for module in (*path, file))
         message = f"The modules {names} import each other; break the circle."
         raise ValueError(message)
     name = "_".join(re.sub(r"\W", "_", part) for part in file.relative_to(PACKAGE).parts)
@@ -42,9 +42,9 @@ def _close(file: Path, path: tuple[Path, ...], texts: dict[Path, str]) -> str:
         return name
     text = file.read_text(encoding="utf-8")
 
-    def imported(found: re.Match[str]) -> str:
-        other = _close((file.parent / found[2]).resolve(), (*path, file), texts)
-        names = re.sub(r"\s+as\s+", ": ", found[1].strip())
+    def imported(statement: re.Match[str]) -> str:
+        other = _close((file.parent / statement[2]).resolve(), (*path, file), texts)
+        names = re.sub(r"\s+as\s+", ": ", statement[1].strip())
         return f"const {{ {names} }} = {other};\n"
 
     body, exports = FROM.sub(imported, text), ", ".join(EXPORTED.findall(text))

@@ -84,7 +84,7 @@ def _cells(header: dict[str, Any], K: int) -> tuple[list[tuple[int, int]], tuple
         return [(0, 0)], (MAP_SIDE, MAP_SIDE)
     if kind == "triangle":
         wide = min(2.2, max(0.8, WIDE / K - GAP))
-        return [(one["cell"][0], one["cell"][1]) for one in panels], (wide, wide)
+        return [(panel["cell"][0], panel["cell"][1]) for panel in panels], (wide, wide)
     columns, wide = (1, STRIP[0]) if kind == "strips" else (COLUMNS, WIDE / COLUMNS - GAP)
     cells = [(i % columns, i // columns) for i in range(len(panels[:MOST_PANELS]))]
     return cells, STRIP if kind == "strips" else (wide, wide)
@@ -156,10 +156,10 @@ def _panel(drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any]) ->
 
 def _named(drawing: _Drawing, components: list[dict[str, Any]]) -> str:
     """Return the title of a panel: the names of its components, as far as they fit, and numbers."""
-    numbers = f"{{{','.join(str(one['number']) for one in components)}}}"
-    if not any(one["name"] for one in components):
+    numbers = f"{{{','.join(str(component['number']) for component in components)}}}"
+    if not any(component["name"] for component in components):
         return numbers
-    names = " × ".join(one["name"] or str(one["number"]) for one in components)
+    names = " × ".join(component["name"] or str(component["number"]) for component in components)
     letters = int(drawing.side[0] * LETTERS_AN_INCH) - len(numbers) - 6  # of the count
     return f"{shortened(names, max(letters, 2))} {numbers}"
 

@@ -74,7 +74,9 @@ def picture_page(scene: Scene, title: str, colouring: str) -> bytes:
     `colouring` is the key of the one shown first.
     """
     meta, dropped = _meta(scene)
-    buffers = {name: _packed(one) for name, one in scene.buffers.items() if name not in dropped}
+    buffers = {
+        name: _packed(buffer) for name, buffer in scene.buffers.items() if name not in dropped
+    }
     sheets = scene.sheets
     drawn = [_webp(sheets.png(i)) for i in range(sheets.n_sheets)] if sheets is not None else []
     data = {
@@ -86,13 +88,13 @@ def picture_page(scene: Scene, title: str, colouring: str) -> bytes:
     }
     script = closed_bundle(JS / "page.js")
     style = "".join((JS / name).read_text("utf-8") for name in ("canvas.css", "page.css"))
-    given = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    content = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{style}</style></head><body>"
         f'<header><h1>{escape(title)}</h1></header><main id="canvas"></main>'
-        f'<script type="application/json" id="data">{_inert(given)}</script>'
+        f'<script type="application/json" id="data">{_inert(content)}</script>'
         f'<script type="module">{script}</script></body></html>\n'
     )
     return page.encode()

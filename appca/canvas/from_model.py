@@ -99,8 +99,8 @@ def run_of(model: Any, dataset: Dataset) -> FittedRun:
     described = DescribedRows.from_description(model.describe(rows))
     D = dataset.n_features
     before = getattr(model, "preprocessing_", Fitted(1.0, np.zeros(D), np.ones(D), None))
-    found = FittedModel.from_estimator(getattr(model, "estimator_", model), before)
-    return found.with_rows(described)
+    fitted = FittedModel.from_estimator(getattr(model, "estimator_", model), before)
+    return fitted.with_rows(described)
 
 
 def scene_of_rows(rows: GivenRows, run: FittedRun, maps: Mapping[str, Map]) -> Scene:

@@ -61,17 +61,17 @@ class Parcels:
 
     def get(self, name: str) -> Served | None:
         """Return a parcel, made now if it was only promised; None where there is none."""
-        found = self._at_hand(name)
-        if found is not None or name not in self._promises:
-            return found
+        parcel = self._at_hand(name)
+        if parcel is not None or name not in self._promises:
+            return parcel
         with self._making:  # one at a time, so that two who ask do not draw it twice
-            found = self._at_hand(name)
+            parcel = self._at_hand(name)
             promised = self._promises.get(name)
-            if found is None and promised is not None:
+            if parcel is None and promised is not None:
                 make, kind = promised
-                found = Served(make(), kind)
-                self._keep(name, found)
-        return found
+                parcel = Served(make(), kind)
+                self._keep(name, parcel)
+        return parcel
 
     def _at_hand(self, name: str) -> Served | None:
         with self._lock:

@@ -90,8 +90,8 @@ def class_colour(code: int, count: int | None = None) -> str:
 
     Where it is not said how many there are, classes beyond the tenth are coloured as one of many.
     """
-    known = CATEGORICAL if (code + 1 if count is None else count) <= len(CATEGORICAL) else MANY
-    return known[code % len(known)]
+    colours = CATEGORICAL if (code + 1 if count is None else count) <= len(CATEGORICAL) else MANY
+    return colours[code % len(colours)]
 
 
 def class_shape(code: int) -> str:

@@ -36,10 +36,10 @@ def file_of(figure: Figure, kind: str) -> bytes:
 
 def styled(*, dark: bool = False) -> AbstractContextManager[None]:
     """Draw in the app's type and colours."""
-    known, theme = set(font_manager.get_font_names()), THEMES[dark]
+    installed, theme = set(font_manager.get_font_names()), THEMES[dark]
     colours = dict.fromkeys(("text.color", "xtick.color", "ytick.color"), theme["text"])
     lines = {"axes.edgecolor": theme["line"], "axes.facecolor": theme["panel"]}
-    family = [font for font in FONTS if font in known]
+    family = [font for font in FONTS if font in installed]
     plain: dict[Any, Any] = {
         "font.family": family,
         "font.size": 9,

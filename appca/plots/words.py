@@ -68,13 +68,13 @@ def _extent(values: Iterable[Any], places: Iterable[Any] | None) -> str:
         numbers = np.asarray(list(values), dtype=float)
     except (TypeError, ValueError):
         return ""
-    known = np.flatnonzero(np.isfinite(numbers))
-    if not len(known):
+    finite = np.flatnonzero(np.isfinite(numbers))
+    if not len(finite):
         return ""
-    low, high = known[numbers[known].argmin()], known[numbers[known].argmax()]
+    low, high = finite[numbers[finite].argmin()], finite[numbers[finite].argmax()]
     places = _list(places)
     ends = " to ".join(_number(numbers[i]) + _at(places, i, len(numbers)) for i in (low, high))
-    return f"{len(known):,} values from {ends}"
+    return f"{len(finite):,} values from {ends}"
 
 
 def _at(places: list[Any], i: int, count: int) -> str:

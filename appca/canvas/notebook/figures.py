@@ -110,8 +110,8 @@ def plot_components(
 def _scene(model: Any, X: Any, y: Any, images: Any, maps: dict[str, Any] | None = None) -> Scene:
     rows = rows_of(X, y, images)
     run = numbered_after(run_of(model, rows.dataset), None)
-    found = {key: map_of(key, xy, rows.dataset) for key, xy in (maps or {}).items()}
-    return scene_of_rows(rows, run, found)
+    coordinates = {key: map_of(key, xy, rows.dataset) for key, xy in (maps or {}).items()}
+    return scene_of_rows(rows, run, coordinates)
 
 
 def _colouring(scene: Scene, y: Any) -> str:

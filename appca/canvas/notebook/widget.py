@@ -64,36 +64,36 @@ class Explorer(anywidget.AnyWidget):
     @traitlets.validate("model")
     def _described(self, proposal: Any) -> Any:
         """Describe the rows before the model is taken over: one that cannot leaves all as it is."""
-        found = numbered_after(run_of(proposal["value"], self.rows.dataset), self.run)
-        scene = scene_of_rows(self.rows, found, self._maps)
+        run = numbered_after(run_of(proposal["value"], self.rows.dataset), self.run)
+        scene = scene_of_rows(self.rows, run, self._maps)
         if self.run is None and scene.sheets is not None:
             self._sheets = _drawn(scene.sheets)
-        self.run = found
+        self.run = run
         self._scene = {
             "meta": scene.meta,
-            "buffers": {name: _little(one) for name, one in scene.buffers.items()},
+            "buffers": {name: _little(buffer) for name, buffer in scene.buffers.items()},
             "components": scene.component_sheet,
         }
         return proposal["value"]
 
     @traitlets.validate("selection")
     def _checked(self, proposal: Any) -> np.ndarray:
-        given, n_rows = np.asarray(proposal["value"]), self.rows.dataset.n_rows
-        if given.dtype == bool and given.shape == (n_rows,):
-            return np.flatnonzero(given)
-        if not given.size:
+        selection, n_rows = np.asarray(proposal["value"]), self.rows.dataset.n_rows
+        if selection.dtype == bool and selection.shape == (n_rows,):
+            return np.flatnonzero(selection)
+        if not selection.size:
             return np.empty(0, np.int64)
         if (
-            given.ndim != 1
-            or given.dtype.kind not in "iu"
-            or not 0 <= given.min() <= given.max() < n_rows
+            selection.ndim != 1
+            or selection.dtype.kind not in "iu"
+            or not 0 <= selection.min() <= selection.max() < n_rows
         ):
             msg = (
                 f"A selection is row numbers from 0 to {n_rows - 1:,}, or True or False for each "
-                f"of the {n_rows:,} rows; got {given.dtype} of shape {given.shape}."
+                f"of the {n_rows:,} rows; got {selection.dtype} of shape {selection.shape}."
             )
             raise InputError(msg)
-        return np.unique(given)
+        return np.unique(selection)
 
     def _answer(self, _: Any, content: Any, buffers: list[Any]) -> None:
         """Send the scores of rows on all components, for ghosts."""

@@ -28,8 +28,8 @@ class Axes(NamedTuple):
 def by_pair(groups: Groups) -> np.ndarray:
     """Return the axes of panels of at most two components: the one with the larger number is x."""
     shown = np.full((len(groups.components), 2), JITTER)
-    for p, one in enumerate(groups.components):
-        shown[p, : len(one)] = one[::-1]
+    for p, pair in enumerate(groups.components):
+        shown[p, : len(pair)] = pair[::-1]
     return shown
 
 
@@ -42,9 +42,9 @@ def by_variance(groups: Groups, usage: Usage) -> np.ndarray:
         values = usage.scores[rows, slot].astype(np.float64)
         power[:, slot] = np.bincount(panel, values * values, minlength=n)
     shown = np.full((n, 2), JITTER)
-    for p, one in enumerate(groups.components):
-        best = np.argsort(-power[p, : len(one)], kind="stable")[:2]
-        shown[p, : len(best)] = [one[slot] for slot in best]
+    for p, support in enumerate(groups.components):
+        best = np.argsort(-power[p, : len(support)], kind="stable")[:2]
+        shown[p, : len(best)] = [support[slot] for slot in best]
     return shown
 
 

@@ -41,7 +41,7 @@ def subspaces(usage: Usage) -> Groups:
     counts = np.bincount(member)
     first = np.empty(len(counts), np.int64)
     first[member[::-1]] = np.arange(len(member))[::-1]
-    sets = [tuple(np.flatnonzero(one).tolist()) for one in usage.active[first]]
+    sets = [tuple(np.flatnonzero(support).tolist()) for support in usage.active[first]]
     order = sorted(range(len(sets)), key=lambda g: (-counts[g], sets[g]))
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))

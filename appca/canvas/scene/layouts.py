@@ -65,27 +65,27 @@ def map_layout(usage: Usage, title: str, coordinates: np.ndarray) -> tuple[Layou
 
 
 def _triangle(usage: Usage, ranges: np.ndarray, title: str) -> Layout:
-    found = groups.pairs(usage)
-    on_axes = axes.placed(found, usage, axes.by_pair(found), ranges)
+    pairs = groups.pairs(usage)
+    on_axes = axes.placed(pairs, usage, axes.by_pair(pairs), ranges)
     K = usage.active.shape[1]
-    cells = [(one[-1], one[0]) if one else (0, K) for one in found.components]
-    return _layout("triangle", title, found, on_axes, usage, cells)
+    cells = [(pair[-1], pair[0]) if pair else (0, K) for pair in pairs.components]
+    return _layout("triangle", title, pairs, on_axes, usage, cells)
 
 
 def _grid(usage: Usage, kind: str) -> Layout:
-    found = groups.subspaces(usage)
-    on_axes = axes.placed(found, usage, axes.by_variance(found, usage))
-    strips = [(0, p) for p in range(len(found.components))]
-    cells = strips if kind == "strips" else seriation.cells(found.components, found.counts)
-    layout = _layout(kind, "Subspaces", found, on_axes, usage, cells)
-    sizes = 0.8 + 0.2 * (found.counts / found.counts.max(initial=1)) ** 0.4
+    subspaces = groups.subspaces(usage)
+    on_axes = axes.placed(subspaces, usage, axes.by_variance(subspaces, usage))
+    strips = [(0, p) for p in range(len(subspaces.components))]
+    cells = strips if kind == "strips" else seriation.cells(subspaces.components, subspaces.counts)
+    layout = _layout(kind, "Subspaces", subspaces, on_axes, usage, cells)
+    sizes = 0.8 + 0.2 * (subspaces.counts / subspaces.counts.max(initial=1)) ** 0.4
     for panel, size in zip(layout.header["panels"], sizes, strict=True):
         panel["size"] = round(float(size), 3)
-    drawn = int(found.start[-1])
-    if found.gathered:
-        gathered = len(found.rows) - drawn
+    drawn = int(subspaces.start[-1])
+    if subspaces.gathered:
+        gathered = len(subspaces.rows) - drawn
         layout.header["other"] = {
-            "subspaces": found.gathered,
+            "subspaces": subspaces.gathered,
             "start": drawn,
             "count": gathered,
         }
@@ -95,52 +95,52 @@ def _grid(usage: Usage, kind: str) -> Layout:
 def _layout(
     kind: str,
     title: str,
-    found: Groups,
+    panels: Groups,
     on_axes: Axes,
     usage: Usage,
     cells: list[tuple[int, int]],
 ) -> Layout:
-    rows, levels = found.rows, np.full((len(found.counts), 1), -1)
+    rows, levels = panels.rows, np.full((len(panels.counts), 1), -1)
     if usage.pictured:
-        rows, levels = _by_room(found, on_axes, max(LISTED, len(usage.priority)))
-    listed = found.counts
+        rows, levels = _by_room(panels, on_axes, max(LISTED, len(usage.priority)))
+    listed = panels.counts
     if kind not in ("grid", "strips"):
-        listed, panel = np.maximum(levels.max(axis=1), 0), found.panel_of_point
-        within = np.arange(len(panel)) - found.start[panel]
+        listed, panel = np.maximum(levels.max(axis=1), 0), panels.panel_of_point
+        within = np.arange(len(panel)) - panels.start[panel]
         rows = rows[: len(panel)][within < listed[panel]]
     start = np.cumsum(listed) - listed
     header: dict[str, Any] = {"kind": kind, "title": title, "spacing": SPACING}
     header["panels"] = [
         {
-            "components": list(one),
+            "components": list(components),
             "axes": [int(k) for k in on_axes.shown[p] if k != JITTER],
             "start": int(start[p]),
             "listed": int(listed[p]),
-            "count": int(found.counts[p]),
+            "count": int(panels.counts[p]),
             "cell": list(cells[p]),
             "levels": levels[p, : _last(levels[p])].tolist(),
             "range": _ranges(on_axes.ranges[p]),
         }
-        for p, one in enumerate(found.components)
+        for p, components in enumerate(panels.components)
     ]
-    if found.n_rows < len(usage.priority):
-        for one, total in zip(header["panels"], found.totals, strict=True):
-            one["total"] = int(total)
-        points, of = int(found.counts.sum()), int(found.totals.sum())
-        header["drawn"] = {"rows": found.n_rows, "points": points, "of": of}
+    if panels.n_rows < len(usage.priority):
+        for entry, total in zip(header["panels"], panels.totals, strict=True):
+            entry["total"] = int(total)
+        points, of = int(panels.counts.sum()), int(panels.totals.sum())
+        header["drawn"] = {"rows": panels.n_rows, "points": points, "of": of}
     return Layout(header, rows.astype(np.uint32))
 
 
-def _by_room(found: Groups, on_axes: Axes, together: int) -> tuple[np.ndarray, np.ndarray]:
+def _by_room(panels: Groups, on_axes: Axes, together: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows, those of each panel in the order in which their images have room; levels."""
-    panel = found.panel_of_point
+    panel = panels.panel_of_point
     low, high = on_axes.ranges[:, :, 0], on_axes.ranges[:, :, 1]
     width = (high - low)[panel]
     x = ((on_axes.x - low[panel, 0]) / width[:, 0]).astype(np.float32)
     y = ((on_axes.y - low[panel, 1]) / width[:, 1]).astype(np.float32)
-    inside, levels = room_orders(x, y, found.start, _most_images(found.counts, together))
-    rows = found.rows.copy()
-    rows[: len(panel)] = found.rows[: len(panel)][inside + found.start[panel]]
+    inside, levels = room_orders(x, y, panels.start, _most_images(panels.counts, together))
+    rows = panels.rows.copy()
+    rows[: len(panel)] = panels.rows[: len(panel)][inside + panels.start[panel]]
     return rows, levels
 
 

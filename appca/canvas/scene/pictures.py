@@ -28,10 +28,12 @@ def component_pictures(fitted: FittedRun, dataset: Dataset) -> ComponentSheet | 
     shape = COURSE if dataset.is_recording else dataset.image_shape
     if shape is None or not len(fitted.components):
         return None
-    every = patterns(fitted, dataset.image_shape)
-    drawn = [picture_of(one, dataset, dark=on) for on in (False, True) for one in every]
+    directions = patterns(fitted, dataset.image_shape)
+    drawn = [
+        picture_of(direction, dataset, dark=on) for on in (False, True) for direction in directions
+    ]
     tile = tile_of(shape)
-    both = resized(np.stack([one for one in drawn if one is not None]), tile)
+    both = resized(np.stack([direction for direction in drawn if direction is not None]), tile)
     cell = cell_of(max(tile))
     seams = [((cell - side) // 2, -(-(cell - side) // 2)) for side in tile]
     cells = np.pad(both, [(0, 0), *seams, (0, 0)], mode="edge")  # no dark rim when enlarged
@@ -55,8 +57,8 @@ def strongest_columns(fitted: FittedRun, dataset: Dataset) -> list[list[tuple[st
         return [[] for _ in fitted.components]
     return [
         [
-            (one.name, round(math.copysign(one.share, one.value), 3))
-            for one in ranked_loadings(weights, dataset.feature_names)
+            (loading.name, round(math.copysign(loading.share, loading.value), 3))
+            for loading in ranked_loadings(weights, dataset.feature_names)
         ]
         for weights in in_units_of_the_fit(fitted)
     ]

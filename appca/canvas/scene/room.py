@@ -33,8 +33,8 @@ def spread_order(n: int) -> np.ndarray:
     step = int(n * GOLDEN)
     while gcd(step, n) > 1:
         step += 1
-    found: np.ndarray = (np.arange(n) * step % max(n, 1)).astype(np.uint32)
-    return found
+    order: np.ndarray = (np.arange(n) * step % max(n, 1)).astype(np.uint32)
+    return order
 
 
 def room_orders(
@@ -64,13 +64,13 @@ def room_orders(
     compiled = len(x) >= LEAST_COMPILED or room_compiled()
     room_order: Callable[..., int] = _compiled_order if compiled else _room_order
     for p, limit in enumerate(most.tolist()):
-        own = slice(start[p], start[p + 1])
-        a, b, found = x[own], y[own], order[own]
+        points = slice(start[p], start[p + 1])
+        a, b, panel_order = x[points], y[points], order[points]
         waits = (a >= 0) & (a <= 1) & (b >= 0) & (b <= 1)
         others = np.ones(len(a), bool)
-        placed = room_order(a, b, waits, min(limit, len(a)), found, levels[p])
-        others[found[:placed]] = False
-        found[placed:] = np.flatnonzero(others)
+        placed = room_order(a, b, waits, min(limit, len(a)), panel_order, levels[p])
+        others[panel_order[:placed]] = False
+        panel_order[placed:] = np.flatnonzero(others)
     return order, levels
 
 

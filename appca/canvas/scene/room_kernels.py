@@ -43,7 +43,7 @@ def fill_levels(  # noqa: C901, PLR0912, PLR0915 - one function compiles in half
                 continue
             u, v = x[j] / d + 1, y[j] / d + 1
             first = (np.int64(v) - 1) * side + np.int64(u) - 1
-            own: Any = 0
+            place: Any = 0
             free = True
             for step in range(9 if q >= 0 else 1):  # the cell itself, then those around it
                 c = (step + 4) % 9
@@ -52,7 +52,7 @@ def fill_levels(  # noqa: C901, PLR0912, PLR0915 - one function compiles in half
                 while keys[at] >= 0 and keys[at] != key:
                     at = (at + 1) & (size - 1)
                 if step == 0:
-                    own = at
+                    place = at
                 if keys[at] >= 0 and abs(held[at, 0] - u) < 1 and abs(held[at, 1] - v) < 1:
                     free = False
                     break
@@ -63,7 +63,7 @@ def fill_levels(  # noqa: C901, PLR0912, PLR0915 - one function compiles in half
                     return before
                 order[placed], waits[j] = j, False
                 placed += 1
-            keys[own] = first + side + 1
-            held[own, 0], held[own, 1] = u, v
+            keys[place] = first + side + 1
+            held[place, 0], held[place, 1] = u, v
         levels[level] = placed
     return placed

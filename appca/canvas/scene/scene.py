@@ -62,23 +62,23 @@ def scene_of(
         Of the hover card.
     """
     usage = usage_of(fitted, pictured=dataset.image_shape is not None)
-    given = (colourings or {}, maps or {}, lines)
+    of_a_row = (colourings or {}, maps or {}, lines)
     with ThreadPoolExecutor(1) as beside:  # each half takes a second where there are a million rows
-        rows = beside.submit(_of_rows, dataset, usage, given)
+        rows = beside.submit(_of_rows, dataset, usage, of_a_row)
         made = _of_run(fitted, dataset, usage, outside)
     of_rows = rows.result()
     layouts = made.meta["layouts"] | of_rows.meta["layouts"]
     buffers = made.buffers | of_rows.buffers
-    kinds = {name: [one.dtype.str[1:], one.size] for name, one in buffers.items()}
+    kinds = {name: [array.dtype.str[1:], array.size] for name, array in buffers.items()}
     meta = of_rows.meta | made.meta | {"layouts": layouts, "buffers": kinds}
     return Scene(meta, buffers, of_rows.sheets, made.component_sheet)
 
 
 def _of_run(fitted: FittedRun, dataset: Dataset, usage: Usage, outside: np.ndarray | None) -> Scene:
     """Return what is known of the components, and the panels in which the rows stand."""
-    found = layouts_of(usage, of_components(usage))
+    layouts = layouts_of(usage, of_components(usage))
     doubt = np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)
-    buffers = {f"order.{name}": layout.order for name, layout in found.items()}
+    buffers = {f"order.{name}": layout.order for name, layout in layouts.items()}
     buffers |= {"components": usage.slots, "scores": usage.scores, "doubt": doubt}
     if outside is not None and outside.any():
         buffers["outside"] = outside.astype(np.uint8)
@@ -90,8 +90,8 @@ def _of_run(fitted: FittedRun, dataset: Dataset, usage: Usage, outside: np.ndarr
             for k, strongest in enumerate(columns)
         ],
         "n_active": fitted.n_active,
-        "first": first_of(found, usage.varies),
-        "layouts": {name: layout.header for name, layout in found.items()},
+        "first": first_of(layouts, usage.varies),
+        "layouts": {name: layout.header for name, layout in layouts.items()},
         "component_pictures": None if drawn is None else drawn.header,
     }
     return Scene(meta, buffers, None, None if drawn is None else drawn.png)
@@ -100,14 +100,14 @@ def _of_run(fitted: FittedRun, dataset: Dataset, usage: Usage, outside: np.ndarr
 def _of_rows(
     dataset: Dataset,
     usage: Usage,
-    given: tuple[Mapping[str, palette.Colour], Mapping[str, Map], Sequence[RowText]],
+    of_a_row: tuple[Mapping[str, palette.Colour], Mapping[str, Map], Sequence[RowText]],
 ) -> Scene:
     """Return what is known of the rows by themselves: maps, colours, texts and images."""
-    colourings, maps, lines = given
+    colourings, maps, lines = of_a_row
     headers: dict[str, Any] = {}
     buffers: dict[str, np.ndarray] = {}
-    for name, one in maps.items():
-        layout, buffers[f"map.{name}"] = map_layout(usage, one.title, one.coordinates)
+    for name, drawn_map in maps.items():
+        layout, buffers[f"map.{name}"] = map_layout(usage, drawn_map.title, drawn_map.coordinates)
         headers[name], buffers[f"order.{name}"] = layout.header, layout.order
     colours = {}
     for name, colour in colourings.items():

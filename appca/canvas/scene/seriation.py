@@ -18,9 +18,9 @@ def cells(components: list[Components], counts: np.ndarray) -> list[tuple[int, i
     n = len(components)
     columns = max(1, math.ceil(math.sqrt(n * RATIO)))
     rows = -(-n // columns)
-    uses = np.zeros((n, 1 + max((k for one in components for k in one), default=0)))
-    for p, one in enumerate(components):
-        uses[p, list(one)] = 1
+    uses = np.zeros((n, 1 + max((k for support in components for k in support), default=0)))
+    for p, support in enumerate(components):
+        uses[p, list(support)] = 1
     weight = np.sqrt(np.sqrt(counts / max(1, counts.max(initial=1))))
     shared = uses @ uses.T * (0.3 + 0.7 * np.sqrt(np.outer(weight, weight)))
     at = np.arange(columns * rows)
@@ -33,4 +33,4 @@ def cells(components: list[Components], counts: np.ndarray) -> list[tuple[int, i
     taken = np.flatnonzero(holder >= 0)
     place = np.empty(n, np.int64)
     place[holder[taken]] = taken
-    return [(int(one % columns), int(one // columns)) for one in place]
+    return [(int(support % columns), int(support // columns)) for support in place]

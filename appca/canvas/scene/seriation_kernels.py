@@ -11,18 +11,18 @@ from appca.models.supports.slot_search_kernels import uniform
 @kernel
 def _worth(at: int, holder: Any, shared: Any, weight: Any, far: Any, columns: int) -> Any:
     """Return what the panel at a place gains from neighbours, less what it is off the middle."""
-    own = holder[at]
-    if own < 0:
+    panel = holder[at]
+    if panel < 0:
         return 0.0
-    column, total = at % columns, -2.4 * weight[own] * far[at]
+    column, total = at % columns, -2.4 * weight[panel] * far[at]
     if column > 0 and holder[at - 1] >= 0:
-        total += shared[own, holder[at - 1]]
+        total += shared[panel, holder[at - 1]]
     if column < columns - 1 and at + 1 < len(holder) and holder[at + 1] >= 0:
-        total += shared[own, holder[at + 1]]
+        total += shared[panel, holder[at + 1]]
     if at >= columns and holder[at - columns] >= 0:
-        total += shared[own, holder[at - columns]]
+        total += shared[panel, holder[at - columns]]
     if at + columns < len(holder) and holder[at + columns] >= 0:
-        total += shared[own, holder[at + columns]]
+        total += shared[panel, holder[at + columns]]
     return total
 
 

@@ -45,19 +45,19 @@ def scene_shown(
 
 def lines_of(dataset: Dataset, fitted: FittedRun) -> list[RowText]:
     """Return the lines of the hover card; which components a row uses the browser knows itself."""
-    found = []
+    labels = []
     for name, values in dataset.labels.items():
         names, codes = categories(values)
-        found.append(RowText(name, codes, tuple(names)))
+        labels.append(RowText(name, codes, tuple(names)))
     measured = [RowText(name, getattr(fitted, part)) for name, part in MEASURES.values()]
-    return found + measured
+    return labels + measured
 
 
 def projected(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
     """Project rows on all components, (n, K), also on those they do not use."""
     centred = fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean
-    found: np.ndarray = centred @ fitted.components.T
-    return found
+    scores: np.ndarray = centred @ fitted.components.T
+    return scores
 
 
 def plane(coordinates: np.ndarray) -> np.ndarray:

@@ -31,8 +31,8 @@ def hover_buffers(
     for number, line in enumerate(lines):
         name = f"hover.{number}"
         kind, buffers[name] = _buffer(line)
-        one: dict[str, Any] = {"title": line.title, "kind": kind, "buffer": name}
-        header.append(one | ({"names": list(line.names)} if kind == "category" else {}))
+        entry: dict[str, Any] = {"title": line.title, "kind": kind, "buffer": name}
+        header.append(entry | ({"names": list(line.names)} if kind == "category" else {}))
     counting = np.array_equal(ids, np.arange(len(ids)).astype(str))
     if not counting:
         buffers["hover.ids"] = _text_buffer(ids)
@@ -51,7 +51,9 @@ def _plain(line: RowText, rows: np.ndarray) -> list[Any]:
     values = line.values[rows].tolist()
     if line.names:
         return [line.names[code] if code >= 0 else None for code in values]
-    return [None if isinstance(one, float) and not np.isfinite(one) else one for one in values]
+    return [
+        None if isinstance(value, float) and not np.isfinite(value) else value for value in values
+    ]
 
 
 def _buffer(line: RowText) -> tuple[str, np.ndarray]:

@@ -153,8 +153,8 @@ def _waiting(picture: Picture, columns: list[str], rows: list[str]) -> go.Heatma
     possible = np.array(picture.components)[:, None] >= np.array(picture.actives)
     there = np.where(possible & np.isnan(picture.values), 0.0, np.nan)
     pale = [[0, PALE], [1, PALE]]
-    one = {"xgap": 4, "ygap": 4, "hoverinfo": "skip", "showscale": False}
-    return go.Heatmap(z=there.T, x=columns, y=rows, colorscale=pale, **one)
+    look = {"xgap": 4, "ygap": 4, "hoverinfo": "skip", "showscale": False}
+    return go.Heatmap(z=there.T, x=columns, y=rows, colorscale=pale, **look)
 
 
 def _targets(picture: Picture, rows: list[str], digits: int, name: str) -> go.Scatter:

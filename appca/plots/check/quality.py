@@ -26,16 +26,16 @@ def neighbours_kept(shares: Mapping[str, float]) -> go.Figure:
 
 def unmeasured(names: Iterable[str], title: str) -> go.Figure:
     """Draw a pale bar for each method, where there will be its number."""
-    found = list(names)
-    figure = _bars(found, [1.0] * len(found), title, marker_color=PALE)
+    methods = list(names)
+    figure = _bars(methods, [1.0] * len(methods), title, marker_color=PALE)
     figure.update_traces(hoverinfo="skip", hovertemplate=None)
     return figure.update_xaxes(range=[0, 1], showticklabels=False, showgrid=False)
 
 
 def hidden_errors(errors: Mapping[str, np.ndarray]) -> go.Figure:
     """Draw the mean error of each method, the best on top, with its spread over the repeats."""
-    means = [float(one.mean()) for one in errors.values()]
-    spread = [float(one.std(ddof=1)) if len(one) > 1 else 0.0 for one in errors.values()]
+    means = [float(error.mean()) for error in errors.values()]
+    spread = [float(error.std(ddof=1)) if len(error) > 1 else 0.0 for error in errors.values()]
     figure = _bars(
         [*errors],
         means,

@@ -46,12 +46,12 @@ def component_figure(
                 axes.imshow(component_image(pattern, image_shape, dark=dark))
                 axes.set_axis_off()
                 continue
-            found = ranked_loadings(pattern, feature_names, BARS)[::-1]
-            values = np.array([one.value for one in found])
+            loadings = ranked_loadings(pattern, feature_names, BARS)[::-1]
+            values = np.array([loading.value for loading in loadings])
             limit = float(np.abs(pattern).max())
-            places = range(len(found))
+            places = range(len(loadings))
             axes.barh(places, values, color=diverging(values, limit, dark=dark) / 255)
-            axes.set_yticks(places, [one.name[:32] for one in found], parse_math=False)
+            axes.set_yticks(places, [loading.name[:32] for loading in loadings], parse_math=False)
             axes.spines[["top", "right", "left"]].set_visible(False)
     return figure
 

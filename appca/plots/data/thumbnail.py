@@ -52,8 +52,8 @@ def in_the_dark(picture: np.ndarray) -> np.ndarray:
 def _groups(fitted: FittedRun) -> Sequence[Subspace]:
     active, most = fitted.active, COLUMNS * LINES
     if opens_in_pair_view(active):
-        found = [group.components for group in pairs(active, 0, most)]
-        return [Subspace(pair, np.flatnonzero(active[:, pair].all(axis=1))) for pair in found]
+        components = [group.components for group in pairs(active, 0, most)]
+        return [Subspace(pair, np.flatnonzero(active[:, pair].all(axis=1))) for pair in components]
     return [group for group in ranked(active) if group.components][:most]
 
 
@@ -61,10 +61,10 @@ def _positions(fitted: FittedRun, components: tuple[int, ...], rows: np.ndarray)
     """Return places in a panel, from 0 to 1, by the two components that vary most."""
     scores = fitted.scores[rows][:, np.array(components)].astype(np.float64)
     widest = np.argsort(-scores.var(axis=0), kind="stable")[:2]
-    found = np.column_stack([scores[:, widest], np.zeros((len(rows), 2 - len(widest)))])
-    low, high = np.percentile(found, [EDGE, 100 - EDGE], axis=0)
+    positions = np.column_stack([scores[:, widest], np.zeros((len(rows), 2 - len(widest)))])
+    low, high = np.percentile(positions, [EDGE, 100 - EDGE], axis=0)
     spread = np.where(high > low, high - low, 1.0)
-    return np.where(high > low, (found - low) / spread, 0.5)
+    return np.where(high > low, (positions - low) / spread, 0.5)
 
 
 def _dots(panel: np.ndarray, places: np.ndarray, colours: np.ndarray) -> None:

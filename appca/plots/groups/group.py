@@ -23,7 +23,7 @@ STRIP, GAP = 5, 4  # pixels below and between the images
 
 def bars(differences: Sequence[GroupDifference]) -> go.Figure:
     """Draw effects as bars from zero, the first at the top: red is more in the group, blue less."""
-    effects = [one.effect for one in differences]
+    effects = [difference.effect for difference in differences]
     figure = go.Figure(
         go.Bar(
             x=effects,
@@ -31,7 +31,8 @@ def bars(differences: Sequence[GroupDifference]) -> go.Figure:
             orientation="h",
             marker={"color": [MORE if effect > 0 else LESS for effect in effects]},
             customdata=[
-                [plain(one.name), *sides(one), minus(f"{one.effect:+.2f}")] for one in differences
+                [plain(difference.name), *sides(difference), minus(f"{difference.effect:+.2f}")]
+                for difference in differences
             ],
             hovertemplate="%{customdata[0]}<br>group %{customdata[1]}, rest %{customdata[2]}"
             "<br>effect %{customdata[3]}<extra></extra>",
@@ -40,7 +41,7 @@ def bars(differences: Sequence[GroupDifference]) -> go.Figure:
     figure.update_xaxes(range=[-1.04, 1.04], title="effect: less in the group ← 0 → more")
     figure.update_yaxes(
         tickvals=list(range(len(differences))),
-        ticktext=[plain(shortened(one.name, NAME_LENGTH)) for one in differences],
+        ticktext=[plain(shortened(difference.name, NAME_LENGTH)) for difference in differences],
         range=[max(len(differences), 1) - 0.4, -0.6],
         automargin=True,
         showgrid=False,
@@ -49,12 +50,12 @@ def bars(differences: Sequence[GroupDifference]) -> go.Figure:
     return framed(figure, height, 8, 8, bargap=0.35, showlegend=False)
 
 
-def sides(one: GroupDifference) -> tuple[str, str]:
+def sides(difference: GroupDifference) -> tuple[str, str]:
     """Return mean or share of the group and of the rest as text."""
     return (
-        (percent(one.group), percent(one.rest))
-        if one.is_share
-        else (number(one.group), number(one.rest))
+        (percent(difference.group), percent(difference.rest))
+        if difference.is_share
+        else (number(difference.group), number(difference.rest))
     )
 
 

@@ -63,17 +63,17 @@ def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: f
     return np.concatenate([mixed, opaque], axis=-1)
 
 
-def maps(found: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
+def maps(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     """Draw maps of all models, by their titles, and the reference as rows of horizontal slices."""
-    shown = {titles[key]: found.models[key].values for key in found.different(titles)}
-    if found.stimulus is not None:
-        t = found.stimulus.t
-        shown[TITLE_T] = np.where(t > found.stimulus.threshold, t, 0.0)
+    shown = {titles[key]: brain.models[key].values for key in brain.different(titles)}
+    if brain.stimulus is not None:
+        t = brain.stimulus.t
+        shown[TITLE_T] = np.where(t > brain.stimulus.threshold, t, 0.0)
     figure = make_subplots(
         rows=len(shown), cols=1, subplot_titles=list(shown), vertical_spacing=0.16 / len(shown)
     )
     for place, values in enumerate(shown.values(), start=1):
-        picture = _mosaic(found, values)
+        picture = _mosaic(brain, values)
         figure.add_trace(go.Image(source=data_uri(picture), hoverinfo="skip"), row=place, col=1)
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False)
@@ -92,41 +92,41 @@ def strong(values: np.ndarray) -> float:
     return float(np.quantile(there, _STRONG)) if there.size else 1.0
 
 
-def _volume(found: BrainMaps, values: np.ndarray) -> np.ndarray:
-    volume = np.zeros(found.mask.shape, dtype=np.float64)
-    volume[found.mask] = values
-    return upright(volume, found.affine)
+def _volume(brain: BrainMaps, values: np.ndarray) -> np.ndarray:
+    volume = np.zeros(brain.mask.shape, dtype=np.float64)
+    volume[brain.mask] = values
+    return upright(volume, brain.affine)
 
 
-def _mosaic(found: BrainMaps, values: np.ndarray) -> np.ndarray:
+def _mosaic(brain: BrainMaps, values: np.ndarray) -> np.ndarray:
     """Slices from low to high, front up, the brain's left on the left."""
-    inside = upright(found.mask, found.affine)
+    inside = upright(brain.mask, brain.affine)
     box = tuple(slice(max(int(at.min()) - 1, 0), int(at.max()) + 2) for at in np.nonzero(inside))
-    signal = _volume(found, found.signal)
-    rgb = painted(signal, _volume(found, values), inside, strong(values))[box]
+    signal = _volume(brain, brain.signal)
+    rgb = painted(signal, _volume(brain, values), inside, strong(values))[box]
     heights = np.unique(np.linspace(0, rgb.shape[2] - 1, SLICES + 2).round().astype(int)[1:-1])
     return np.concatenate([rgb[:, ::-1, z].transpose(1, 0, 2) for z in heights], axis=1)
 
 
-def courses(found: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
+def courses(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     """Draw the stimulus and the components that follow it best over time."""
     figure = go.Figure()
-    times = found.times
-    if found.stimulus is not None:
+    times = brain.times
+    if brain.stimulus is not None:
         figure.add_scatter(
             x=times,
-            y=_scaled(found.stimulus.course),
+            y=_scaled(brain.stimulus.course),
             mode="lines",
             fill="tozeroy",
             name="Stimulus, as blood answers it",
             line={"color": STIMULUS, "width": 1},
             fillcolor="rgba(113,117,129,0.25)",
         )
-    for key in found.different(titles):
+    for key in brain.different(titles):
         dash = "dot" if key == "ppca_k" else "solid"
         figure.add_scatter(
             x=times,
-            y=_scaled(found.models[key].course),
+            y=_scaled(brain.models[key].course),
             mode="lines",
             name=titles[key],
             line={"color": COLOURS[key], "width": 2, "dash": dash},
@@ -140,14 +140,14 @@ def _scaled(course: np.ndarray) -> np.ndarray:
     return np.round(course / (course.std() or 1.0), 3)
 
 
-def errors(found: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
+def errors(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     """Draw how many voxels have which error."""
     figure = go.Figure()
-    edges = found.edges
+    edges = brain.edges
     for key, title in titles.items():
         figure.add_scatter(
             x=(edges[:-1] + edges[1:]) / 2,
-            y=found.models[key].errors,
+            y=brain.models[key].errors,
             mode="lines",
             line={"color": COLOURS[key], "shape": "hvh", "width": 2},
             name=title,
@@ -158,7 +158,7 @@ def errors(found: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     return framed(figure, HEIGHT, 40, legend=above())
 
 
-def cuts(found: BrainMaps, values: np.ndarray, place: tuple[int, int, int]) -> go.Figure:
+def cuts(brain: BrainMaps, values: np.ndarray, place: tuple[int, int, int]) -> go.Figure:
     """Draw three slices of values (V,) through a voxel, from the right, from behind and above.
 
     `place` has indices in the upright volume, from left, back and bottom.
@@ -169,20 +169,20 @@ def cuts(found: BrainMaps, values: np.ndarray, place: tuple[int, int, int]) -> g
         subplot_titles=["From the right", "From behind", "From above"],
         horizontal_spacing=0.03,
     )
-    inside = upright(found.mask, found.affine)
-    volume, limit = _volume(found, values), strong(values)
-    signal = _volume(found, found.signal)
+    inside = upright(brain.mask, brain.affine)
+    volume, limit = _volume(brain, values), strong(values)
+    signal = _volume(brain, brain.signal)
     rgb = painted(signal, volume, inside, limit)
-    axes, _ = orientation(found.affine)
-    sides = np.linalg.norm(found.affine[:3, :3], axis=0)[axes]  # mm of a voxel
+    axes, _ = orientation(brain.affine)
+    sides = np.linalg.norm(brain.affine[:3, :3], axis=0)[axes]  # mm of a voxel
     for column, (across, up, fixed) in enumerate(((1, 2, 0), (0, 2, 1), (0, 1, 2)), start=1):
         picture = np.take(rgb, place[fixed], axis=fixed).transpose(1, 0, 2)
-        told = np.take(volume, place[fixed], axis=fixed).T
+        slice_values = np.take(volume, place[fixed], axis=fixed).T
         at = {"row": 1, "col": column}
         figure.add_image(
             z=picture,
             colormodel="rgba256",
-            customdata=np.round(told, 3)[..., None],
+            customdata=np.round(slice_values, 3)[..., None],
             hovertemplate="%{customdata[0]}<extra></extra>",
             **at,
         )

@@ -21,9 +21,9 @@ def courses(rows: Sequence[Row]) -> go.Figure:
     import plotly.express as px
 
     table = pd.DataFrame(rows)
-    known = [name for name in table.columns if name not in MEASURES]
+    methods = [name for name in table.columns if name not in MEASURES]
     figure = px.line(
-        table.melt(known, list(MEASURES), "measure"),
+        table.melt(methods, list(MEASURES), "measure"),
         *("seconds", "value"),
         color="title",
         line_group="data_set",

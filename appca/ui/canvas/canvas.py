@@ -33,9 +33,9 @@ log = logging.getLogger(__name__)
 def views(scene: PageScene) -> dict[str, str]:
     """Return the layouts that there are: key to the name on screen, the first one first."""
     headers = scene.meta["layouts"]
-    found = {name: TITLES.get(name, one["title"]) for name, one in headers.items()}
+    titles = {name: TITLES.get(name, header["title"]) for name, header in headers.items()}
     first = scene.meta["first"]
-    return {first: found[first]} | found
+    return {first: titles[first]} | titles
 
 
 def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaults
@@ -95,12 +95,12 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
             on_layout(name)
 
     chosen = selected if selected is not None or on_select is not None else selection.get(dataset)
-    told = {"layout": layout, "colouring": colouring, "keep": f"{dataset.digest[:16]}-{key}"}
+    chosen_view = {"layout": layout, "colouring": colouring, "keep": f"{dataset.digest[:16]}-{key}"}
     _canvas(
         key=key,
         data={
             "scene": serving.address(scene, dataset, near, key),
-            "options": told | dict(options or {}),
+            "options": chosen_view | dict(options or {}),
             "height": f"{height}px" if isinstance(height, int) else height,
             "selected": _packed(chosen),
             "seen": st.session_state.get(f"{key}-seen"),
@@ -157,11 +157,11 @@ def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
 def _newer(key: str, n_rows: int) -> np.ndarray | None:
     """Return what was selected since the last look, none of the rows if cleared; else None."""
     memory, state = f"{key}-seen", st.session_state.get(key)
-    told = state.get("selection") if isinstance(state, Mapping) else None
-    if told is None:
+    message = state.get("selection") if isinstance(state, Mapping) else None
+    if message is None:
         return None
     try:
-        mount, number, bits = fitted(SelectionMessage, dict(told))
+        mount, number, bits = fitted(SelectionMessage, dict(message))
         if (mount, number) == st.session_state.get(memory):
             return None
         st.session_state[memory] = (mount, number)

@@ -24,10 +24,10 @@ Near: TypeAlias = Callable[[], Mapping[str, PageScene]]  # by what a slider says
 def delivery() -> Delivery:
     """Return what this server serves to the canvas."""
     try:
-        own = secret(home())
+        key = secret(home())
     except OSError:  # the pages say so; names are then good for as long as the server runs
-        own = secrets.token_bytes(32)
-    return Delivery(Parcels(own), SessionKeys(is_alive), _hosts)
+        key = secrets.token_bytes(32)
+    return Delivery(Parcels(key), SessionKeys(is_alive), _hosts)
 
 
 def address(
@@ -55,8 +55,8 @@ def _offered(
     names = publish(scene.scene, dataset.digest, here.parcels)
 
     def around() -> dict[str, Any]:
-        found = {} if near is None else near()
-        return {step: _offered(one, dataset) for step, one in found.items()}
+        scenes = {} if near is None else near()
+        return {step: _offered(near_scene, dataset) for step, near_scene in scenes.items()}
 
     questions = RowQuestions(
         dataset.n_rows,
@@ -74,9 +74,9 @@ def _offered(
 
 def _hosts() -> set[str]:
     """Names of this server beside those of the machine itself, as far as it was told."""
-    told = [st.get_option("server.address"), st.get_option("browser.serverAddress")]
-    named = [*told, *(st.get_option("server.allowedHosts") or ())]
-    return {str(one).strip().lower().rstrip(".") for one in named if one}
+    addresses = [st.get_option("server.address"), st.get_option("browser.serverAddress")]
+    named = [*addresses, *(st.get_option("server.allowedHosts") or ())]
+    return {str(name).strip().lower().rstrip(".") for name in named if name}
 
 
 def is_alive(session: str) -> bool:

@@ -37,8 +37,8 @@ def body(dataset: Dataset, shown: Shown) -> None:
         chart(popularity_bars(used, named), "sharing_bars")
         return
     shares = sharing.popularity_by_class(active, classes.codes, len(classes.names))
-    found = sharing.sharing(active, classes.codes, len(classes.names))
-    st.markdown(sentence(shown, found, shares, named, classes))
+    shared = sharing.sharing(active, classes.codes, len(classes.names))
+    st.markdown(sentence(shown, shared, shares, named, classes))
     chart(popularity_map(shares, classes.names, named), "sharing_map")
     st.caption("Colour: the share of each class that uses the component.")
 

@@ -45,23 +45,23 @@ def body(dataset: Dataset, shown: Shown) -> None:
 def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
     """Return what the browser needs of a fit, whatever row is started from."""
     fitted = shown.fitted
-    found = steering(fitted, None if dataset.image_shape else MOST_COLUMNS)
+    steered = steering(fitted, None if dataset.image_shape else MOST_COLUMNS)
     drawn = _pictures(dataset, shown)
     parts = [
         {
             "number": k + 1,
             "name": own_name(fitted, k),
             "picture": drawn[k] if drawn else None,
-            "reach": float(found.reach[k]),
+            "reach": float(steered.reach[k]),
         }
         for k in range(len(fitted.components))
     ]
     return {
         "parts": parts,
-        "average": _packed(found.average),
-        "patterns": _packed(found.patterns),
+        "average": _packed(steered.average),
+        "patterns": _packed(steered.patterns),
         "image": _image(dataset),
-        "columns": [] if dataset.image_shape else _columns(dataset, found),
+        "columns": [] if dataset.image_shape else _columns(dataset, steered),
         "pair": list(map(int, fullest_pair(fitted.active))),
         "cloud": _cloud(dataset, shown),
     }
@@ -94,14 +94,14 @@ def _image(dataset: Dataset) -> dict[str, Any] | None:
     }
 
 
-def _columns(dataset: Dataset, found: Steering) -> list[dict[str, Any]]:
-    names, X = dataset.column_names, dataset.X[:, found.columns].astype(np.float64)
-    reached = np.abs(found.patterns * found.reach[:, None]).max(axis=0)
-    low = np.minimum(X.min(axis=0), found.average - reached)
-    high = np.maximum(X.max(axis=0), found.average + reached)
+def _columns(dataset: Dataset, steered: Steering) -> list[dict[str, Any]]:
+    names, X = dataset.column_names, dataset.X[:, steered.columns].astype(np.float64)
+    reached = np.abs(steered.patterns * steered.reach[:, None]).max(axis=0)
+    low = np.minimum(X.min(axis=0), steered.average - reached)
+    high = np.maximum(X.max(axis=0), steered.average + reached)
     return [
         {"name": names[j], "low": float(low[i]), "high": float(high[i])}
-        for i, j in enumerate(found.columns.tolist())
+        for i, j in enumerate(steered.columns.tolist())
     ]
 
 
@@ -119,12 +119,12 @@ def _cloud(dataset: Dataset, shown: Shown) -> dict[str, Any]:
     """Return the scores of a fair sample of rows, zero where a component is not used."""
     rows = np.random.default_rng(0).permutation(dataset.n_rows)[:MOST_DOTS]
     scores = np.where(shown.fitted.active[rows], shown.fitted.scores[rows], 0.0)
-    found = dataset.class_column
+    classes = dataset.class_column
     codes = np.zeros(len(rows), np.uint8)
     colours = [NEUTRAL]
-    if found is not None and len(found[0]) < 255:
-        codes = np.where(found[1][rows] < 0, len(found[0]), found[1][rows]).astype(np.uint8)
-        colours = [*map(class_colour, range(len(found[0]))), MISSING]
+    if classes is not None and len(classes[0]) < 255:
+        codes = np.where(classes[1][rows] < 0, len(classes[0]), classes[1][rows]).astype(np.uint8)
+        colours = [*map(class_colour, range(len(classes[0]))), MISSING]
     packed = base64.b64encode(codes.tobytes()).decode()
     return {"scores": _packed(scores), "codes": packed, "colours": colours, "count": len(rows)}
 

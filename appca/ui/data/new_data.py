@@ -38,12 +38,12 @@ def page(dataset: Dataset) -> None:
     seen = None if shown is None or new is None else described(shown, new)
     if shown is None or seen is None:
         return
-    said = verdict_of(shown, seen)
-    rows = new_data_pictures.draw(dataset, shown, seen, said)
-    order = said.order if rows is None else said.order[np.isin(said.order, rows)]
+    verdicts = verdict_of(shown, seen)
+    rows = new_data_pictures.draw(dataset, shown, seen, verdicts)
+    order = verdicts.order if rows is None else verdicts.order[np.isin(verdicts.order, rows)]
     dark = point.dark_ink(dataset)
-    row_table.draw(seen.dataset, seen.fitted, said, order, seen.key, dark=dark)
-    files(shown, seen, said)
+    row_table.draw(seen.dataset, seen.fitted, verdicts, order, seen.key, dark=dark)
+    files(shown, seen, verdicts)
 
 
 def described(shown: Shown, new: Dataset) -> DescribedData | None:
@@ -73,20 +73,24 @@ def verdict_of(shown: Shown, seen: DescribedData) -> NewRowsVerdict:
         key="new_data_level",
         help_text="Of the rows of the data, one in so many is beyond each limit.",
     )
-    said = verdict(_distances(seen.key, seen.fitted), _distances(shown.key, shown.fitted), level)
-    st.markdown(summary(said))
+    verdicts = verdict(
+        _distances(seen.key, seen.fitted), _distances(shown.key, shown.fitted), level
+    )
+    st.markdown(summary(verdicts))
     gaps = "" if seen.dataset.missing is None else f" {GAPS}"
     st.caption(_explanation(shown) + gaps)
-    return said
+    return verdicts
 
 
-def summary(said: NewRowsVerdict) -> str:
+def summary(verdicts: NewRowsVerdict) -> str:
     """Say how many of the new rows do not fit."""
-    n_rows = len(said.fits)
-    outside = int((~said.fits).sum())
+    n_rows = len(verdicts.fits)
+    outside = int((~verdicts.fits).sum())
     if not outside:
         return f"**All {counted(n_rows, 'new row')} fit**: none is beyond a limit."
-    t2, q = (f"{n:,} {'lies' if n == 1 else 'lie'} too far" for n in (said.ratios > 1).sum(axis=0))
+    t2, q = (
+        f"{n:,} {'lies' if n == 1 else 'lie'} too far" for n in (verdicts.ratios > 1).sum(axis=0)
+    )
     text = (
         f"**{outside:,} of {counted(n_rows, 'new row')} {'does' if outside == 1 else 'do'} not "
         f"fit**: {q} off their subspace (Q), {t2} out within it (T²)."
@@ -99,9 +103,9 @@ def summary(said: NewRowsVerdict) -> str:
     return text
 
 
-def files(shown: Shown, seen: DescribedData, said: NewRowsVerdict) -> None:
+def files(shown: Shown, seen: DescribedData, verdicts: NewRowsVerdict) -> None:
     """Draw the buttons that save all new rows."""
-    made = partial(new_rows_table, seen.dataset, seen.fitted, said)
+    made = partial(new_rows_table, seen.dataset, seen.fitted, verdicts)
     table_buttons(made, shown, "new-rows", primary=True)
     st.caption(
         "One line per new row, as on Export, with T², Q, their limits and whether the row fits."

@@ -54,17 +54,17 @@ def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     return outcome.matched.dataset
 
 
-def in_words(found: Matched) -> str:
+def in_words(match: Matched) -> str:
     """Say how the new rows were brought into the columns of the run."""
-    parts = [counted(found.dataset.n_rows, "new row")]
-    if found.by_name:
-        order = ", in another order" if found.reordered else ""
+    parts = [counted(match.dataset.n_rows, "new row")]
+    if match.by_name:
+        order = ", in another order" if match.reordered else ""
         parts.append(f"columns found by their names{order}")
     else:
-        parts.append(f"{counted(found.dataset.n_features, 'feature')} in the order of the file")
-    if found.ignored:
-        names = ", ".join(f"“{shortened(name)}”" for name in found.ignored[:MOST_NAMES])
-        more = len(found.ignored) - MOST_NAMES
+        parts.append(f"{counted(match.dataset.n_features, 'feature')} in the order of the file")
+    if match.ignored:
+        names = ", ".join(f"“{shortened(name)}”" for name in match.ignored[:MOST_NAMES])
+        more = len(match.ignored) - MOST_NAMES
         parts.append(f"not used: {names}{f' and {more:,} more' if more > 0 else ''}")
     return f"{'; '.join(parts)}."
 
@@ -129,10 +129,10 @@ def _outcome(
 
     try:
         _check(_files)
-        found = read_as(opened, _wanted)
+        opened_as = read_as(opened, _wanted)
     except InputError as error:
         return Arrival(None, str(error), error.report or {})
-    return Arrival(found, "", found.dataset.provenance.get("report", {}))
+    return Arrival(opened_as, "", opened_as.dataset.provenance.get("report", {}))
 
 
 def _check(files: list[UploadedFile]) -> None:

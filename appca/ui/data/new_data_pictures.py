@@ -43,14 +43,14 @@ class OldAndNewRows(NamedTuple):
 
 
 def draw(
-    dataset: Dataset, shown: Shown, seen: DescribedData, said: NewRowsVerdict
+    dataset: Dataset, shown: Shown, seen: DescribedData, verdicts: NewRowsVerdict
 ) -> np.ndarray | None:
     """Draw the canvas; return the new rows that are selected in it, None when there are none."""
-    drawn = np.sort(said.order[:MOST_NEW])
-    key = f"{shown.key}-{seen.key}-{said.fits[drawn].tobytes().hex()[:4000]}-{drawn.tolist()}"
+    drawn = np.sort(verdicts.order[:MOST_NEW])
+    key = f"{shown.key}-{seen.key}-{verdicts.fits[drawn].tobytes().hex()[:4000]}-{drawn.tolist()}"
     both = _together(key, dataset, shown.fitted, seen.dataset, seen.fitted, drawn)
     codes = np.full(both.dataset.n_rows, OLD)
-    codes[both.n_old :] = ~said.fits[drawn]
+    codes[both.n_old :] = ~verdicts.fits[drawn]
     memory: dict[str, np.ndarray] = st.session_state.setdefault(KEYS.marked, {})
 
     def take(mask: np.ndarray) -> None:

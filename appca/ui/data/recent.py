@@ -29,16 +29,16 @@ PAGE = 12
 
 def page() -> None:
     """Draw the tab: damaged runs, and all work on cards that can be opened, renamed and deleted."""
-    for one in services.runs().damaged():
-        with st.container(horizontal=True, vertical_alignment="center", key=f"damaged-{one.id}"):
-            st.warning(markdown(one.sentence))
-            st.button("Delete", key=f"drop-{one.id}", on_click=_delete, args=[[one.id]])
-    found = works()
-    if not found:
+    for damage in services.runs().damaged():
+        with st.container(horizontal=True, vertical_alignment="center", key=f"damaged-{damage.id}"):
+            st.warning(markdown(damage.sentence))
+            st.button("Delete", key=f"drop-{damage.id}", on_click=_delete, args=[[damage.id]])
+    all_works = works()
+    if not all_works:
         st.info("What you open, name or export appears here.")
-    several = _several(found) if found else False
-    first = first_of_page(len(found), PAGE, "recent_page")
-    cards(found[first : first + PAGE], several=several)
+    several = _several(all_works) if all_works else False
+    first = first_of_page(len(all_works), PAGE, "recent_page")
+    cards(all_works[first : first + PAGE], several=several)
     _all()
 
 
@@ -46,11 +46,11 @@ def works() -> list[Run]:
     """Return what is work: runs that stay, and the newest of a data set without one."""
     runs = services.runs().list()
     kept = [run for run in runs if run.kept]
-    known = {run.config.dataset for run in kept}
+    fitted = {run.config.dataset for run in kept}
     newest: dict[str, Run] = {}
     # The newest first; PCA, which Compare makes by itself, only where there is nothing else.
     for run in sorted(runs, key=lambda run: run.config.model == "PPCA"):
-        if run.config.dataset not in known:
+        if run.config.dataset not in fitted:
             dataset = _dataset(run)
             own = dataset is not None and dataset.provenance.get("source") == "file"
             # a corrected file takes the place of the one of the same name

@@ -84,8 +84,8 @@ def ahead() -> Iterator[Callable[[], object]]:
     """Read ahead what the cards of published data sets show, if their files are here."""
     names = [one.name for one in services.datasets().list()]
     for source in SOURCES.values():
-        known = any(name.startswith(source.title) for name in names)
-        if not source.offline and not known and are_here(source.key):
+        is_stored = any(name.startswith(source.title) for name in names)
+        if not source.offline and not is_stored and are_here(source.key):
             yield partial(_some, source.key)
 
 

@@ -33,16 +33,16 @@ def _is_as_opened(opened: opening.Opened) -> bool:
     options = form_of(
         opened.kind, opened.key, lambda chosen: opened.read(chosen).report, opened.options
     )
-    found = opened.read(options)
-    if found.dataset is None:
-        st.error(markdown(found.sentence))
-    elif found.dataset.digest == opened.digest:
+    outcome = opened.read(options)
+    if outcome.dataset is None:
+        st.error(markdown(outcome.sentence))
+    elif outcome.dataset.digest == opened.digest:
         return True
     else:
-        label = f"Explore these {counted(found.dataset.n_rows, 'row')}"
+        label = f"Explore these {counted(outcome.dataset.n_rows, 'row')}"
         pressed = st.button(label, type="primary", key="upload_use")
-        st.html(fact_list(facts(found.report, found.dataset)))
+        st.html(fact_list(facts(outcome.report, outcome.dataset)))
         if pressed:
             opened.options = options
-            opening.use(opened, found.dataset)
+            opening.use(opened, outcome.dataset)
     return False

@@ -52,10 +52,10 @@ def standing_figures(dataset: Dataset, shown: Shown, rows: np.ndarray | None, co
     st.subheader("Figures", anchor=False)
     kind = one_of("Format", {kind: kind.upper() for kind in FIGURES}, key="export_kind")
     with st.container(horizontal=True, gap="small"):
-        for name, one in figures(material(dataset, shown, colour, rows)).items():
+        for name, figure in figures(material(dataset, shown, colour, rows)).items():
             save_button(
-                f"Save {one.title}",
-                partial(_file, one, kind),
+                f"Save {figure.title}",
+                partial(_file, figure, kind),
                 f"{name}-{shown.config.id}.{kind}",
                 MIMES[kind],
                 key=f"figure-{name}",
@@ -64,18 +64,18 @@ def standing_figures(dataset: Dataset, shown: Shown, rows: np.ndarray | None, co
 
 def session_report(dataset: Dataset, shown: Shown, rows: np.ndarray | None, colour: str) -> None:
     """Draw the report, whose figures have the given colouring."""
-    given = material(dataset, shown, colour, rows)
+    parts = material(dataset, shown, colour, rows)
     st.subheader("Report", anchor=False, help=REPORT)
     save_button(
         "Save report",
-        renewing(shown, partial(report, given, script(dataset, recipe(shown)))),
+        renewing(shown, partial(report, parts, script(dataset, recipe(shown)))),
         f"report-{shown.config.id}.html",
         MIMES["html"],
         key="report",
     )
 
 
-def _file(one: StandingFigure, kind: str) -> bytes:
+def _file(figure: StandingFigure, kind: str) -> bytes:
     from appca.plots.still import file_of
 
-    return file_of(one.make(), kind)
+    return file_of(figure.make(), kind)

@@ -49,7 +49,7 @@ def figures(material: Material) -> dict[str, StandingFigure]:
     found.append(StandingFigure("Components", about, lambda: _components(material)))
     if material.coordinates is not None:
         found.append(StandingFigure("UMAP", "All rows.", lambda: _drawn(material, scene(), MAP)))
-    return {one.title.lower(): one for one in found}
+    return {figure.title.lower(): figure for figure in found}
 
 
 def _scene(material: Material) -> Scene:

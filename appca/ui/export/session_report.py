@@ -90,26 +90,26 @@ def _subspaces(material: Material) -> str:
     columns = ["Subspace", "Rows", "Share", "Membership", "Mean square error"]
     if material.dataset.class_column is not None:
         columns.append(next(iter(material.dataset.labels)))
-    lines = [_line(material, one) for one in every[:MOST_SUBSPACES]]
+    lines = [_line(material, subspace) for subspace in every[:MOST_SUBSPACES]]
     about = "Rows with the same choice of components share a subspace; the fullest first."
     parts = [paragraph(about), table(columns, lines)]
     if left := every[MOST_SUBSPACES:]:
-        together = counted(sum(len(one.rows) for one in left), "row")
+        together = counted(sum(len(subspace.rows) for subspace in left), "row")
         parts.append(paragraph(f"And {len(left):,} more with {together} together."))
     return section("Subspaces", *parts)
 
 
-def _line(material: Material, one: Subspace) -> list[object]:
+def _line(material: Material, subspace: Subspace) -> list[object]:
     fitted, classes = material.shown.fitted, material.dataset.class_column
     line: list[object] = [
-        title(one.components),
-        f"{len(one.rows):,}",
-        percent(len(one.rows) / material.dataset.n_rows),
-        percent(fitted.membership[one.rows].mean(dtype=float), 1),
-        number(fitted.error[one.rows].mean(dtype=float)),
+        title(subspace.components),
+        f"{len(subspace.rows):,}",
+        percent(len(subspace.rows) / material.dataset.n_rows),
+        percent(fitted.membership[subspace.rows].mean(dtype=float), 1),
+        number(fitted.error[subspace.rows].mean(dtype=float)),
     ]
     if classes is not None:
-        most = common(classes[0], classes[1][one.rows])
+        most = common(classes[0], classes[1][subspace.rows])
         line.append(", ".join(f"{name} ({percent(share)})" for name, share in most))
     return line
 

@@ -50,35 +50,35 @@ def draw(place: st.delta_generator.DeltaGenerator) -> None:
         st.rerun()  # a job ended while the page was drawn without its result
 
 
-def outcome(found: fitting.Shown) -> str:
+def outcome(shown: fitting.Shown) -> str:
     """Say how a fit ended and how well it describes the data."""
-    imported = " · imported" if found.config.imported is not None else ""
-    return f"{ending(found)} · {nats_per_row(found.info)}{imported}"
+    imported = " · imported" if shown.config.imported is not None else ""
+    return f"{ending(shown)} · {nats_per_row(shown.info)}{imported}"
 
 
-def ending(found: fitting.Shown) -> str:
+def ending(shown: fitting.Shown) -> str:
     """Say how a fit ended."""
-    info, config = found.info, found.config
+    info, config = shown.info, shown.config
     n = counted(info.n_iter, "sweep" if config.is_sampled else "iteration")
     if config.stopped_at is not None:
         return f"Stopped by hand after {n}"
-    if still_improves(found):
+    if still_improves(shown):
         return f"Still improving after {n}"
     if info.stop_reason == "closed form":
         return "Solved directly"
     return n if config.is_sampled else f"Converged after {n}"
 
 
-def still_improves(found: fitting.Shown) -> bool:
+def still_improves(shown: fitting.Shown) -> bool:
     """Whether a fit ended because it had no more iterations."""
-    return bool(re.match("reached max_iter", found.info.stop_reason)) and (
-        "max_iter" in found.config.parameters
+    return bool(re.match("reached max_iter", shown.info.stop_reason)) and (
+        "max_iter" in shown.config.parameters
     )
 
 
-def _outcome(found: fitting.Shown | None) -> None:
-    said = "Not fitted yet" if found is None else outcome(found)
-    improving = found is not None and still_improves(found)
+def _outcome(shown: fitting.Shown | None) -> None:
+    said = "Not fitted yet" if shown is None else outcome(shown)
+    improving = shown is not None and still_improves(shown)
     st.html(tag("div", words(said), "ca-improving" if improving else "", role="status"))
     if improving:
         st.button("Continue", key="continue_fit", type="tertiary", on_click=_further)

@@ -44,23 +44,25 @@ def body(dataset: Dataset, shown: Shown) -> None:
     st.caption(f"{selected:,} of {counted(dataset.n_rows, 'row')} selected")
     try:
         name = f"apart-{shown.key}-{dataset.digest[:8]}-{key}"
-        found = kept(name, lambda: compare(dataset, shown.fitted, mask))
+        comparison = kept(name, lambda: compare(dataset, shown.fitted, mask))
     except InputError as error:
         st.info(markdown(str(error)))
         return
-    found = found._replace(differences=[one for one in found.differences if _tells(one, key)])
-    st.markdown(f"**{markdown(sentence(found, whose))}**")
+    comparison = comparison._replace(
+        differences=[d for d in comparison.differences if _tells(d, key)]
+    )
+    st.markdown(f"**{markdown(sentence(comparison, whose))}**")
     with st.container(key="beside"):  # its columns stand below each other in a narrow window
         left, right = st.columns([3, 2], gap="large")
         with left:
-            told = [one for one in found.differences if one.matters][:BARS]
-            chart(differences.bars(told or found.differences[:BARS]), "group_bars")
+            strongest = [d for d in comparison.differences if d.matters][:BARS]
+            chart(differences.bars(strongest or comparison.differences[:BARS]), "group_bars")
         with right:
             if dataset.image_shape is not None:
                 _images(dataset, mask, key, dataset.image_shape)
-    with st.expander(f"All {len(found.differences):,} comparisons"):
-        _table(found)
-        _notes(found)
+    with st.expander(f"All {len(comparison.differences):,} comparisons"):
+        _table(comparison)
+        _notes(comparison)
 
 
 def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
@@ -88,22 +90,22 @@ def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
 def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]]:
     """Return the fullest panels and the classes: key to label and rows."""
     fitted = shown.fitted
-    found = {
-        f"panel {one.components}": (title(one.components), one.rows)
-        for one in ranked(fitted.active)[:PANELS]
+    choices = {
+        f"panel {subspace.components}": (title(subspace.components), subspace.rows)
+        for subspace in ranked(fitted.active)[:PANELS]
     }
     for classes in class_choice.every(dataset):
         for c, name in enumerate(classes.names):
             label = f"{capital(shortened(classes.title, 20))} {shortened(name, 24)}"
-            found[f"{classes.title} = {name}"] = (label, np.flatnonzero(classes.codes == c))
-    return found
+            choices[f"{classes.title} = {name}"] = (label, np.flatnonzero(classes.codes == c))
+    return choices
 
 
-def _tells(one: GroupDifference, key: str) -> bool:
+def _tells(difference: GroupDifference, key: str) -> bool:
     """Whether a difference is more than what the rows were chosen by."""
     if key.startswith("panel "):
-        return one.kind not in ("subspace", "use")
-    return one.name.partition(" = ")[0] != key.partition(" = ")[0]
+        return difference.kind not in ("subspace", "use")
+    return difference.name.partition(" = ")[0] != key.partition(" = ")[0]
 
 
 def _images(dataset: Dataset, mask: np.ndarray, key: str, shape: tuple[int, ...]) -> None:
@@ -124,19 +126,19 @@ def _images(dataset: Dataset, mask: np.ndarray, key: str, shape: tuple[int, ...]
     st.caption(f"Mean images. Full red is {number(limit)} more, full blue as much less.")
 
 
-def _table(found: GroupComparison) -> None:
+def _table(comparison: GroupComparison) -> None:
     import pandas as pd
 
-    pairs = [differences.sides(one) for one in found.differences]
+    pairs = [differences.sides(d) for d in comparison.differences]
     table = pd.DataFrame(
         {
-            "what": [one.name for one in found.differences],
-            "kind": [KINDS[one.kind] for one in found.differences],
+            "what": [d.name for d in comparison.differences],
+            "kind": [KINDS[d.kind] for d in comparison.differences],
             "these": [these for these, _ in pairs],
             "rest": [rest for _, rest in pairs],
-            "effect": [one.effect for one in found.differences],
-            "strength": [one.strength for one in found.differences],
-            "p, corrected": [probability(one.corrected) for one in found.differences],
+            "effect": [d.effect for d in comparison.differences],
+            "strength": [d.strength for d in comparison.differences],
+            "p, corrected": [probability(d.corrected) for d in comparison.differences],
         }
     )
     effect = st.column_config.NumberColumn(
@@ -148,8 +150,10 @@ def _table(found: GroupComparison) -> None:
     st.dataframe(table, hide_index=True, width="stretch", key="group_table", column_config=columns)
 
 
-def _notes(found: GroupComparison) -> None:
-    sampled = "" if found.sampled is None else f" Columns: a sample of {found.sampled:,} rows."
+def _notes(comparison: GroupComparison) -> None:
+    sampled = (
+        "" if comparison.sampled is None else f" Columns: a sample of {comparison.sampled:,} rows."
+    )
     st.caption(
         "Mann-Whitney tests for numbers, chi-square or Fisher's exact test for shares, corrected "
         "together (Benjamini and Hochberg). Rows chosen by their scores differ in them by "

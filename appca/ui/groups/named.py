@@ -30,8 +30,8 @@ def body(dataset: Dataset, shown: Shown) -> None:
         naming(dataset)
     else:
         _first_class(dataset)
-    for one in saved:
-        _line(dataset, shown, one)
+    for saved_selection in saved:
+        _line(dataset, shown, saved_selection)
 
 
 def _first_class(dataset: Dataset) -> None:
@@ -46,29 +46,29 @@ def _first_class(dataset: Dataset) -> None:
                 select_button(label, dataset, rows, f"named_class-{code}", icon=icon)
 
 
-def _line(dataset: Dataset, shown: Shown, one: SavedSelection) -> None:
-    rows = np.flatnonzero(one.mask)
+def _line(dataset: Dataset, shown: Shown, saved_selection: SavedSelection) -> None:
+    rows = np.flatnonzero(saved_selection.mask)
     with st.container(border=True, horizontal=True, vertical_alignment="center", gap="small"):
-        when = time.strftime("%Y-%m-%d", time.localtime(one.created))
-        st.markdown(f"**{markdown(one.name)}** · {counted(len(rows), 'row')} · {when}")
-        ways(dataset, one.mask, f"named-{one.name}")
-        with st.popover("Rename", key=f"named_rename-{one.name}"):
-            key = f"named_other-{one.name}"
+        when = time.strftime("%Y-%m-%d", time.localtime(saved_selection.created))
+        st.markdown(f"**{markdown(saved_selection.name)}** · {counted(len(rows), 'row')} · {when}")
+        ways(dataset, saved_selection.mask, f"named-{saved_selection.name}")
+        with st.popover("Rename", key=f"named_rename-{saved_selection.name}"):
+            key = f"named_other-{saved_selection.name}"
             st.text_input(
                 "New name",
-                one.name,
+                saved_selection.name,
                 key=key,
                 max_chars=NAME_LENGTH,
                 on_change=_rename,
-                args=[dataset, one.name, key],
+                args=[dataset, saved_selection.name, key],
             )
-        rows_popover(dataset, shown, rows, key=f"named-{one.name}")
-        with st.popover("Delete", key=f"named_delete-{one.name}"):
+        rows_popover(dataset, shown, rows, key=f"named-{saved_selection.name}")
+        with st.popover("Delete", key=f"named_delete-{saved_selection.name}"):
             st.button(
-                f"Delete “{markdown(one.name)}” for good",
-                key=f"named_really-{one.name}",
+                f"Delete “{markdown(saved_selection.name)}” for good",
+                key=f"named_really-{saved_selection.name}",
                 on_click=guarded(selection.forget),
-                args=[dataset, one.name],
+                args=[dataset, saved_selection.name],
             )
 
 

@@ -47,29 +47,29 @@ def body(dataset: Dataset, shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         classes = class_choice.choose(dataset, "similar")
         size = _size(dataset)
-    found = _found(dataset, shown, classes, size)
-    if not found.groups:
+    groups = _found(dataset, shown, classes, size)
+    if not groups.groups:
         st.info("No three rows lie close together. Ask for larger groups, or for fewer components.")
         return
-    st.markdown(sentence(found, classes))
-    first = first_of_page(len(found.groups), PAGE, f"similar-page-{shown.key}-{size}")
+    st.markdown(sentence(groups, classes))
+    first = first_of_page(len(groups.groups), PAGE, f"similar-page-{shown.key}-{size}")
     chosen = selection.get(dataset)
-    places = range(first, min(first + PAGE, len(found.groups)))
-    cards = (_card(dataset, shown, found, place, classes, chosen) for place in places)
+    places = range(first, min(first + PAGE, len(groups.groups)))
+    cards = (_card(dataset, shown, groups, place, classes, chosen) for place in places)
     with st.container(key="beside"):  # its columns stand below each other in a narrow window
         left, right = st.columns([1, 1], gap="medium")
     with left:
         list_of = tag("div", "".join(cards), "ca-group-list")
-        acts.acting(list_of, "similar", {"group": lambda text, _: _select(dataset, found, text)})
+        acts.acting(list_of, "similar", {"group": lambda text, _: _select(dataset, groups, text)})
     with right:
-        here = (place for place in places if _is(found.groups[place], chosen))
-        _panel(dataset, shown, found, found.groups[next(here, first)])
+        here = (place for place in places if _is(groups.groups[place], chosen))
+        _panel(dataset, shown, groups, groups.groups[next(here, first)])
 
 
-def sentence(found: FoundGroups, classes: Classes | None) -> str:
+def sentence(groups: FoundGroups, classes: Classes | None) -> str:
     """Say as Markdown which classes lie together most often."""
-    total = counted(len(found.groups), "group")
-    joined = similar.joined_pairs(found.mixtures)
+    total = counted(len(groups.groups), "group")
+    joined = similar.joined_pairs(groups.mixtures)
     if classes is None or not joined:
         return f"**{total} of rows that lie close together.** Click one to select it."
     (a, b), number = joined[0]
@@ -85,12 +85,12 @@ def _is(group: SimilarRows, chosen: np.ndarray) -> bool:
     return int(chosen.sum()) == len(group.rows) and bool(chosen[group.rows].all())
 
 
-def _panel(dataset: Dataset, shown: Shown, found: FoundGroups, group: SimilarRows) -> None:
+def _panel(dataset: Dataset, shown: Shown, groups: FoundGroups, group: SimilarRows) -> None:
     """Draw the panel that a group lies in."""
     colouring = next(iter(colour_choices(dataset)))
     canvas.draw(
         *(dataset, scene_of(dataset, shown, colouring)),
-        "pairs" if found.by_pair else "subspaces",
+        "pairs" if groups.by_pair else "subspaces",
         colouring,
         key="similar_panel",
         height=PANEL_HEIGHT,
@@ -101,8 +101,8 @@ def _panel(dataset: Dataset, shown: Shown, found: FoundGroups, group: SimilarRow
 def _size(dataset: Dataset) -> int:
     usual = int(np.clip(dataset.n_rows // 40, *(5, 20)))  # small tables: small groups
     key = f"similar_size-{dataset.digest[:8]}"
-    own: dict[str, Any] = {"key": key, "width": 130, "persist_state": "session"}
-    return int(st.number_input("Rows per group", *SIZES, usual, **own))
+    widget: dict[str, Any] = {"key": key, "width": 130, "persist_state": "session"}
+    return int(st.number_input("Rows per group", *SIZES, usual, **widget))
 
 
 def _found(dataset: Dataset, shown: Shown, classes: Classes | None, size: int) -> FoundGroups:
@@ -128,17 +128,17 @@ def _grouped(fitted: FittedRun, by_pair: bool, size: int) -> list[SimilarRows]:
 def _card(
     dataset: Dataset,
     shown: Shown,
-    found: FoundGroups,
+    groups: FoundGroups,
     place: int,
     classes: Classes | None,
     chosen: np.ndarray,
 ) -> str:
-    group = found.groups[place]
+    group = groups.groups[place]
     name = title(group.components)
-    head = tag("b", words(f"{'Both of ' if found.by_pair else ''}{name}"))
+    head = tag("b", words(f"{'Both of ' if groups.by_pair else ''}{name}"))
     head += tag("span", counted(len(group.rows), "row"), "ca-quiet")
     if classes is not None:
-        head += _chips(found.mixtures[place], classes)
+        head += _chips(groups.mixtures[place], classes)
     here = _is(group, chosen)
     seen = (
         _images(dataset, group, classes) if dataset.image_shape else _table(dataset, shown, group)
@@ -186,7 +186,7 @@ def _table(dataset: Dataset, shown: Shown, group: SimilarRows) -> str:
     return table((words(shortened(head, LETTERS)) for head in heads), lines)
 
 
-def _select(dataset: Dataset, found: FoundGroups, text: str) -> None:
+def _select(dataset: Dataset, groups: FoundGroups, text: str) -> None:
     place = int(text)
-    if 0 <= place < len(found.groups):
-        selection.put(dataset, found.groups[place].rows)
+    if 0 <= place < len(groups.groups):
+        selection.put(dataset, groups.groups[place].rows)

@@ -37,10 +37,10 @@ def body(dataset: Dataset, shown: Shown) -> None:
     select_button("Select this row", dataset, np.array([row]), "unusual_row", icon=LASSO)
 
 
-def answer(said: NewRowsVerdict) -> str:
+def answer(verdicts: NewRowsVerdict) -> str:
     """Say how many rows pass a limit, and which."""
-    n, beyond = len(said.fits), int((~said.fits).sum())
-    t2, q = (said.ratios > 1).sum(axis=0)
+    n, beyond = len(verdicts.fits), int((~verdicts.fits).sum())
+    t2, q = (verdicts.ratios > 1).sum(axis=0)
     return (
         f"{beyond:,} of {n:,} rows ({percent(beyond / n, 1)}) pass a limit: {q:,} off their "
         f"subspace, {t2:,} far out in it, where 1% would each by chance."

@@ -70,23 +70,23 @@ def body() -> None:
 
 def _cuts(kept: Stored) -> None:
     """Draw three slices of one map through a voxel that sliders move, and save the maps."""
-    found = BrainMaps.from_arrays(kept.outcome.arrays)
-    maps = {title: found.models[key].values for key, title in titles_of(kept.outcome).items()}
+    brain_maps = BrainMaps.from_arrays(kept.outcome.arrays)
+    maps = {title: brain_maps.models[key].values for key, title in titles_of(kept.outcome).items()}
     with st.expander("Slices", icon=":material/layers:"):
         title = one_of("Map", {name: name for name in maps}, f"brain_map_{kept.id}")
-        volume = np.full(found.mask.shape, -np.inf)
-        volume[found.mask] = maps[title]
-        turned = plots.upright(volume, found.affine)
+        volume = np.full(brain_maps.mask.shape, -np.inf)
+        volume[brain_maps.mask] = maps[title]
+        turned = plots.upright(volume, brain_maps.affine)
         best = np.unravel_index(np.argmax(turned), turned.shape)
         place = [
             # A slider needs two places; a recording of one slice has one.
             column.slider(side, 0, n - 1, int(at), key=f"brain_{title}_{side}") if n > 1 else 0
             for column, side, n, at in zip(st.columns(3), SIDES, turned.shape, best, strict=True)
         ]
-        chart(plots.cuts(found, maps[title], (place[0], place[1], place[2])), "brain_cuts")
+        chart(plots.cuts(brain_maps, maps[title], (place[0], place[1], place[2])), "brain_cuts")
         save_button(
             "Save this map (NIfTI)",
-            partial(nifti_bytes, found.mask, found.affine, maps[title]),
+            partial(nifti_bytes, brain_maps.mask, brain_maps.affine, maps[title]),
             f"{re.sub(r'[^a-z0-9]+', '-', title.lower())}.nii.gz",
             "application/gzip",
             key="brain-map",
@@ -111,16 +111,16 @@ def _recording(known: list[Options]) -> RecordingChoice:
 
 
 def _choices() -> dict[str, RecordingChoice]:
-    found = [RecordingChoice(brain.MADE_UP, "Small brain, made up", *_MADE_UP_SIZE)]
+    recordings = [RecordingChoice(brain.MADE_UP, "Small brain, made up", *_MADE_UP_SIZE)]
     if brain.has_shared():
         title = "Faces, houses and scenes, one person"
-        found.insert(0, RecordingChoice(brain.SHARED, title, *_SHARED_SIZE))
-    found += [
-        RecordingChoice(one.digest, one.name, one.n_rows, one.n_features)
-        for one in services.datasets().list()
-        if MEAN_SIGNAL in one.labels
+        recordings.insert(0, RecordingChoice(brain.SHARED, title, *_SHARED_SIZE))
+    recordings += [
+        RecordingChoice(dataset.digest, dataset.name, dataset.n_rows, dataset.n_features)
+        for dataset in services.datasets().list()
+        if MEAN_SIGNAL in dataset.labels
     ]
-    return {one.key: one for one in found}
+    return {choice.key: choice for choice in recordings}
 
 
 def _settings(chosen: RecordingChoice, known: list[Options]) -> Options:

@@ -59,9 +59,9 @@ def _choices() -> tuple[str, Options]:
     return design, chosen
 
 
-def _number(label: str, name: str, value: float, **own: Any) -> float:
-    own |= {"key": f"lab_{name}", "persist_state": "session", "width": 115}
-    chosen: float = st.number_input(label, *LIMITS[name], value, **own)
+def _number(label: str, name: str, value: float, **widget: Any) -> float:
+    widget |= {"key": f"lab_{name}", "persist_state": "session", "width": 115}
+    chosen: float = st.number_input(label, *LIMITS[name], value, **widget)
     return chosen
 
 
@@ -75,11 +75,11 @@ def _picture(design: str, truth: Synthetic) -> None:
     n_rows, K = truth.Z.shape
     title = f"Z, the first {min(MOST_SHOWN, n_rows)} of {counted(n_rows, 'row')}"
     chart(indicators({title: truth.Z[:MOST_SHOWN]}), "lab_z")
-    told = described(design, truth.Z)
+    facts = described(design, truth.Z)
     signal = np.square((truth.X * truth.Z) @ truth.W.T).mean()
     found = [
-        (f"{told['per_row']:.1f} of {K}", f"factors per row, sd {told['per_row_sd']:.1f}"),
-        (f"{told['different_sets']:,}", "different choices of factors"),
+        (f"{facts['per_row']:.1f} of {K}", f"factors per row, sd {facts['per_row_sd']:.1f}"),
+        (f"{facts['different_sets']:,}", "different choices of factors"),
         (f"{signal / truth.noise_sd**2:,.0f} ×", "signal over noise, variances"),
     ]
     st.html(numbers(found))

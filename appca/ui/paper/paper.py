@@ -24,8 +24,8 @@ PICTURE = {"displayModeBar": False, "staticPlot": True}
 def body() -> None:
     """Draw the verdicts as a small table, and a card for each result."""
     studies = list(STUDIES.values())
-    found = {study.name: results.newest(study) for study in studies}
-    there = {name: kept for name, kept in found.items() if kept is not None}
+    newest = {study.name: results.newest(study) for study in studies}
+    there = {name: kept for name, kept in newest.items() if kept is not None}
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(_verdicts(studies, there))
         save_button("Report", lambda: _report(there), "paper.html", "text/html", key="report")
@@ -46,7 +46,9 @@ def short(study: Study) -> str:
 
 
 def _verdicts(studies: list[Study], there: dict[str, Stored]) -> str:
-    by_verdict: dict[tuple[Level, str], list[str]] = {one: [] for one in results.LEVELS.values()}
+    by_verdict: dict[tuple[Level, str], list[str]] = {
+        verdict: [] for verdict in results.LEVELS.values()
+    }
     for study in studies:
         if study.name in there:
             by_verdict[results.verdict_of(there[study.name])].append(short(study))

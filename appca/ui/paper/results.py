@@ -32,9 +32,9 @@ SIZES = ("default", "quick", "full")
 def newest(study: Study) -> Stored | None:
     """Return what was computed here of the paper's data, if newer than what ships."""
     sizes = (study.options(size) for size in SIZES)
-    found = [stored(study, options) for options in sizes if is_of_the_paper(study, options)]
-    every = [one for one in (shipped().get(study.name), *found) if one is not None]
-    return max(every, key=lambda one: one.created, default=None)
+    outcomes = [stored(study, options) for options in sizes if is_of_the_paper(study, options)]
+    every = [outcome for outcome in (shipped().get(study.name), *outcomes) if outcome is not None]
+    return max(every, key=lambda outcome: outcome.created, default=None)
 
 
 def stored(study: Study, options: Options) -> Stored | None:
@@ -113,8 +113,8 @@ def kind_of(study: Study, options: Options) -> str:
     """Return the kind of the job that makes a result: one of its own for a person's data."""
     if study.name == "whitening" and options["data"] not in SOURCES:
         return "whitening"
-    own = study.name == "fmri" and options["recording"] not in {brain.SHARED, brain.MADE_UP}
-    return "brain" if own else "study"
+    is_own = study.name == "fmri" and options["recording"] not in {brain.SHARED, brain.MADE_UP}
+    return "brain" if is_own else "study"
 
 
 def spec_of(study: Study, options: Options) -> Options:

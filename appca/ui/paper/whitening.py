@@ -34,11 +34,11 @@ def body(dataset: Dataset) -> None:
     options = _choices(dataset)
     if options is None:
         return
-    own = results.stored(STUDY, options)
-    if own is None:
+    result = results.stored(STUDY, options)
+    if result is None:
         _wait_or_offer(dataset, options)
     else:
-        shown(STUDY, own)
+        shown(STUDY, result)
 
 
 def _choices(dataset: Dataset) -> Options | None:

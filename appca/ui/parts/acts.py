@@ -57,7 +57,7 @@ def name(body: str, act: str, value: object, now: str, label: str) -> str:
 @guarded
 def _answer(key: str, acts: Mapping[str, Act]) -> None:
     """Do what a button asks for; the browser's words are those of a stranger."""
-    told = st.session_state[f"{key}_acts"].get("act")
-    if isinstance(told, Mapping) and told.get("act") in acts:
-        value, text = (str(told.get(part, ""))[:1000] for part in ("value", "text"))
-        acts[told["act"]](value, text)
+    message = st.session_state[f"{key}_acts"].get("act")
+    if isinstance(message, Mapping) and message.get("act") in acts:
+        value, text = (str(message.get(part, ""))[:1000] for part in ("value", "text"))
+        acts[message["act"]](value, text)

@@ -27,10 +27,10 @@ def answer(title: str, text: str = "", level: Level | None = None) -> None:
     st.html(tag("div", body, css, role="status"))
 
 
-def numbers(found: Sequence[Number]) -> str:
+def numbers(pairs: Sequence[Number]) -> str:
     """Return at most three numbers with what they are as HTML."""
     cells = (
         tag("div", tag("b", words(value)) + tag("span", words(what)))
-        for value, what in found[:MOST_NUMBERS]
+        for value, what in pairs[:MOST_NUMBERS]
     )
     return tag("div", "".join(cells), "ca-figures")

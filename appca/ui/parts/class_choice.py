@@ -28,8 +28,8 @@ class Classes(NamedTuple):
 
 def every(dataset: Dataset) -> list[Classes]:
     """Return the classes of all columns that have some."""
-    found = (of_column(dataset, name) for name in dataset.labels)
-    return [classes for classes in found if classes is not None]
+    candidates = (of_column(dataset, name) for name in dataset.labels)
+    return [classes for classes in candidates if classes is not None]
 
 
 def columns(dataset: Dataset) -> list[str]:
@@ -61,7 +61,7 @@ def of_column(dataset: Dataset, name: str) -> Classes | None:
 
 @by_key(64)
 def _classes(name: str, values: np.ndarray) -> Classes | None:
-    found = colour_by(name, values)
-    if found.kind != "category" or not 2 <= len(found.names) <= MOST_CLASSES:
+    colour = colour_by(name, values)
+    if colour.kind != "category" or not 2 <= len(colour.names) <= MOST_CLASSES:
         return None
-    return Classes(name, found.names, np.asarray(found.values))
+    return Classes(name, colour.names, np.asarray(colour.values))

@@ -23,14 +23,14 @@ def heading(title: str) -> st.delta_generator.DeltaGenerator:
 
 def colouring(dataset: Dataset) -> str:
     """Draw the choice of colours and return its key; see `colours.colour_of`."""
-    one = "column" if dataset.image_shape is None else "pixel"
-    choices = colour_choices(dataset) | {FEATURE: f"{one}…"}
+    noun = "column" if dataset.image_shape is None else "pixel"
+    choices = colour_choices(dataset) | {FEATURE: f"{noun}…"}
     names = {key: capital(name) for key, name in choices.items()}
     key, _ = keys(dataset.digest)
     help_text = (
         "Residual: how far a row lies from its reconstruction. Membership: how sure the model "
         "is of the row's subspace. Likelihood: how probable the whole row is. "
-        f"{one.capitalize()}: the values of one {one} of the data."
+        f"{noun.capitalize()}: the values of one {noun} of the data."
     )
     chosen = st.selectbox(
         "Colour by",
@@ -41,7 +41,7 @@ def colouring(dataset: Dataset) -> str:
         help=help_text,
         width=200,
     )
-    return _feature(dataset, one.capitalize()) if chosen == FEATURE else chosen
+    return _feature(dataset, noun.capitalize()) if chosen == FEATURE else chosen
 
 
 def keys(digest: str) -> tuple[str, str]:
@@ -65,18 +65,18 @@ def view_key(active: int | None) -> str:
 
 def _feature(dataset: Dataset, label: str) -> str:
     """Draw the choice of one feature, by name or, of very many, by number; return its key."""
-    own: dict[str, Any] = {"key": keys(dataset.digest)[1], "persist_state": "session"}
+    widget: dict[str, Any] = {"key": keys(dataset.digest)[1], "persist_state": "session"}
     total, first = dataset.n_features, _middle(dataset)
     if total > MOST_LISTED:
         text = (
             f"By its number, 1 to {total:,}, for up to {MOST_LISTED:,} are listed by name; the "
             "legend names it. Rows whose value is missing are grey."
         )
-        number = st.number_input(label, 1, total, first + 1, help=text, width=150, **own)
+        number = st.number_input(label, 1, total, first + 1, help=text, width=150, **widget)
         return f"{FEATURE}:{number - 1}"
     text = "Type to find one. Rows whose value is missing are grey."
     names = partial(feature_name, dataset)
-    j = st.selectbox(label, range(total), first, format_func=names, help=text, width=230, **own)
+    j = st.selectbox(label, range(total), first, format_func=names, help=text, width=230, **widget)
     return f"{FEATURE}:{j}"
 
 

@@ -137,17 +137,19 @@ def component_buttons(dataset: Dataset, shown: Shown) -> None:
     k = len(shown.fitted.components)
     columns = Columns(named=any(own_name(shown.fitted, i) for i in range(k)))
     patterns = _patterns(shown.key, shown.fitted)
-    given = (dataset, shown.fitted, patterns, columns)
+    content = (dataset, shown.fitted, patterns, columns)
     with st.container(horizontal=True, gap="small"):
         name = f"components-{shown.config.id}"
         save_button(
             "Save CSV",
-            lambda: csv_bytes(component_table(*given)),
+            lambda: csv_bytes(component_table(*content)),
             f"{name}.csv",
             FORMATS["csv"][1],
             key="components-csv",
         )
-        save_button("Save NPZ", partial(component_npz, *given), f"{name}.npz", key="components-npz")
+        save_button(
+            "Save NPZ", partial(component_npz, *content), f"{name}.npz", key="components-npz"
+        )
         if dataset.image_shape is not None:
             sheet = component_sheet(patterns.components, dataset.image_shape)
             save_button(

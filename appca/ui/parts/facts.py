@@ -30,10 +30,10 @@ def data_facts(dataset: Dataset) -> dict[str, str]:
 
 def _source(dataset: Dataset) -> str:
     """Return where the data come from: what to cite, the file, or the maker's name."""
-    known = dataset.provenance
-    if known.get("source") != "file":
-        return str(known.get("citation") or known.get("source") or "")
-    files = list(known.get("files", []))
+    provenance = dataset.provenance
+    if provenance.get("source") != "file":
+        return str(provenance.get("citation") or provenance.get("source") or "")
+    files = list(provenance.get("files", []))
     return shortened(files[0]) if len(files) == 1 else counted(len(files), "file")
 
 

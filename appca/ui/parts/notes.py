@@ -36,9 +36,12 @@ def preview_note(shown: Shown) -> bool:
             help="This fit came in a session file. Fit here to check that its settings give these "
             "numbers.",
         )
-        own = shown.config.to_be_fitted()
         st.button(
-            "Fit here", "fit_here", type="tertiary", on_click=guarded(state.open_config), args=[own]
+            "Fit here",
+            "fit_here",
+            type="tertiary",
+            on_click=guarded(state.open_config),
+            args=[shown.config.to_be_fitted()],
         )
         return True
     if shown.config.stopped_at is not None:

@@ -52,7 +52,7 @@ def tools(dataset: Dataset, shown: Shown) -> None:
         for sentence in selection.damaged(dataset):
             st.warning(markdown(sentence))
         naming(dataset)
-        _saved(dataset, {one.name: one.mask for one in saved})
+        _saved(dataset, {selected.name: selected.mask for selected in saved})
 
 
 def select_button(label: str, dataset: Dataset, rows: np.ndarray, key: str, **look: Any) -> None:
@@ -72,12 +72,12 @@ def _by_rule(dataset: Dataset, shown: Shown) -> None:
     key = st.selectbox("Rows whose", names, format_func=names.__getitem__, key=box)
     column = column_of(dataset, shown.fitted, key)
     try:
-        found = _number_rule(column, key) if column.names is None else _class_rule(column, key)
+        matches = _number_rule(column, key) if column.names is None else _class_rule(column, key)
     except InputError as error:
         st.error(markdown(str(error)))
         return
-    st.caption(f"{counted(int(found.sum()), 'row')} of {dataset.n_rows:,}")
-    ways(dataset, found, RULE)
+    st.caption(f"{counted(int(matches.sum()), 'row')} of {dataset.n_rows:,}")
+    ways(dataset, matches, RULE)
 
 
 def _class_rule(column: RowValues, key: str) -> np.ndarray:
@@ -138,7 +138,7 @@ def naming(dataset: Dataset) -> None:
 @guarded
 def _keep(dataset: Dataset) -> None:
     """Keep the selection; where that is refused, what was typed stays."""
-    older = {one.name: one.mask for one in selection.named(dataset)}
+    older = {old.name: old.mask for old in selection.named(dataset)}
     kept = selection.save(dataset, st.session_state[f"{NAMED}-new"])
     st.session_state[f"{NAMED}-new"] = ""
     st.session_state[f"{NAMED}-which-{dataset.digest[:8]}"] = kept

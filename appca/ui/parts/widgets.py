@@ -17,29 +17,29 @@ def tabs(names: Mapping[str, str]) -> str:
 
     The address names it as `tab`, and wins; a page that is left keeps its own.
     """
-    own = f"tab-{'-'.join(names)}"
-    asked, kept = st.query_params.get("tab"), st.session_state.get(own)
+    key = f"tab-{'-'.join(names)}"
+    asked, kept = st.query_params.get("tab"), st.session_state.get(key)
     now = next(tab for tab in (asked, kept, *names) if tab is not None and tab in names)
     if kept != now:
-        st.session_state[own] = now
+        st.session_state[key] = now
     st.segmented_control(
         "Part of this page",
         list(names),
         format_func=names.__getitem__,
-        key=own,
+        key=key,
         required=True,
         persist_state="session",
         label_visibility="collapsed",
         on_change=_turned,
-        args=[own],
+        args=[key],
     )
     st.session_state[KEYS.tab] = now
     return now
 
 
 @guarded
-def _turned(own: str) -> None:
-    st.query_params["tab"] = st.session_state[own]
+def _turned(key: str) -> None:
+    st.query_params["tab"] = st.session_state[key]
 
 
 def one_of(

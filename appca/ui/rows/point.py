@@ -38,11 +38,11 @@ def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the row that is selected alone, or the one last looked for."""
     row = point_choice.choose(dataset)
     fitted = shown.fitted
-    found = parts(fitted, row_of(dataset, fitted, row), row)
+    pieces = parts(fitted, row_of(dataset, fitted, row), row)
     _heading(dataset, shown, row)
     st.caption("How it is built")
-    st.html(built(dataset, fitted, found))
-    st.markdown(equation(fitted, found))
+    st.html(built(dataset, fitted, pieces))
+    st.markdown(equation(fitted, pieces))
     st.caption(
         f"Mean squared error {number(float(fitted.error[row]))}, larger than that of "
         f"{percent(float(np.mean(fitted.error < fitted.error[row])))} of the rows."
@@ -51,24 +51,26 @@ def body(dataset: Dataset, shown: Shown) -> None:
     _near(dataset, shown, row)
 
 
-def equation(fitted: FittedRun, found: RowParts) -> str:
+def equation(fitted: FittedRun, pieces: RowParts) -> str:
     """Return the row as a sum in words: "average + 3.1 × component 2 − 1.9 × component 5"."""
     text = "average"
-    for k, score in zip(found.components, found.scores, strict=True):
+    for k, score in zip(pieces.components, pieces.scores, strict=True):
         size = fixed(score, 1)
         sign = "−" if size.startswith("−") else "+"
         text += f" {sign} **{size.lstrip('−')}** × {markdown(name_of(fitted, k))}"
     return text
 
 
-def built(dataset: Dataset, fitted: FittedRun, found: RowParts, *, dark: bool | None = None) -> str:
+def built(
+    dataset: Dataset, fitted: FittedRun, pieces: RowParts, *, dark: bool | None = None
+) -> str:
     """Return a row as a sum in pictures, or its features beside what they are rebuilt as.
 
     `dark` says whether grey means ink, of a data set that is not stored.
     """
     if dataset.image_shape is None:
-        return _features(dataset, found)
-    return _sum(dataset, fitted, found, dark=dark_ink(dataset) if dark is None else dark)
+        return _features(dataset, pieces)
+    return _sum(dataset, fitted, pieces, dark=dark_ink(dataset) if dark is None else dark)
 
 
 def dark_ink(dataset: Dataset) -> bool:
@@ -103,21 +105,21 @@ def _picture(dataset: Dataset, row: int, size: int) -> str:
     )
 
 
-def _sum(dataset: Dataset, fitted: FittedRun, found: RowParts, *, dark: bool) -> str:
+def _sum(dataset: Dataset, fitted: FittedRun, pieces: RowParts, *, dark: bool) -> str:
     """Return average, components and what they add up to as pictures in a line."""
     shape = dataset.image_shape or ()
-    grey = dataset.as_images(np.stack([found.average, found.reconstruction]).astype(np.float32))
+    grey = dataset.as_images(np.stack([pieces.average, pieces.reconstruction]).astype(np.float32))
     grey = 255 - grey if dark else grey
-    limit = max(float(np.abs(pixels_of(term, shape)).max()) for term in found.terms)
-    pieces = [_figure(grey[0], "average")]
-    for k, score, term in zip(found.components, found.scores, found.terms, strict=True):
+    limit = max(float(np.abs(pixels_of(term, shape)).max()) for term in pieces.terms)
+    html = [_figure(grey[0], "average")]
+    for k, score, term in zip(pieces.components, pieces.scores, pieces.terms, strict=True):
         picture = component_image(np.sign(score) * term, shape, limit, dark=is_dark())
-        pieces += [
+        html += [
             tag("span", f"{minus(format(score, '+.1f'))} ×"),
             _figure(picture, str(k + 1)),
         ]
-    pieces += [tag("span", "="), _figure(grey[1], "rebuilt")]
-    return tag("div", "".join(pieces), "ca-built")
+    html += [tag("span", "="), _figure(grey[1], "rebuilt")]
+    return tag("div", "".join(html), "ca-built")
 
 
 def _figure(image: np.ndarray, name: str) -> str:
@@ -125,14 +127,14 @@ def _figure(image: np.ndarray, name: str) -> str:
     return tag("figure", picture + tag("figcaption", words(name)))
 
 
-def _features(dataset: Dataset, found: RowParts) -> str:
+def _features(dataset: Dataset, pieces: RowParts) -> str:
     """Return the features that lie farthest from the average, and what the model makes of them."""
     spread = kept(f"spread-{dataset.digest}", lambda: _spread(dataset.X))
-    far = np.argsort(-np.abs(found.original - found.average) / spread, kind="stable")[:FEATURES]
+    far = np.argsort(-np.abs(pieces.original - pieces.average) / spread, kind="stable")[:FEATURES]
     lines = (
         table_line(
             dataset.column_names[j],
-            [number(float(side[j])) for side in (found.original, found.reconstruction)],
+            [number(float(side[j])) for side in (pieces.original, pieces.reconstruction)],
         )
         for j in far.tolist()
     )
@@ -165,20 +167,20 @@ def _others(dataset: Dataset, shown: Shown, row: int) -> None:
 def _near(dataset: Dataset, shown: Shown, row: int) -> None:
     fitted = shown.fitted
     within = near_in_subspace(fitted, row, NEAREST)
-    found = partial(near_in_data, dataset.X, fitted.preprocessing, row, NEAREST)
-    around = kept(f"near-{shown.key}-{row}", found)
+    near_rows = partial(near_in_data, dataset.X, fitted.preprocessing, row, NEAREST)
+    around = kept(f"near-{shown.key}-{row}", near_rows)
     _neighbours(dataset, within, "Nearest in this panel", "panel")
     _neighbours(dataset, around, "Nearest in the data", "data")
     near = np.array([row, *within.rows, *around.rows])
     select_button("Select neighbours", dataset, near, "select_neighbours", icon=":material/hub:")
 
 
-def _neighbours(dataset: Dataset, found: NearRows, heading: str, where: str) -> None:
-    if not len(found.rows):
+def _neighbours(dataset: Dataset, near_rows: NearRows, heading: str, where: str) -> None:
+    if not len(near_rows.rows):
         return
     st.caption(heading)
     with st.container(key=f"near_{where}", horizontal=True, gap=None):
-        for row in found.rows.tolist():
+        for row in near_rows.rows.tolist():
             with st.container(key=f"near-{where}-{row}", width=46, gap=None):
                 if dataset.image_shape is not None:
                     st.html(_picture(dataset, row, 40))
@@ -194,5 +196,5 @@ def _neighbours(dataset: Dataset, found: NearRows, heading: str, where: str) -> 
 
 def _class_of(dataset: Dataset, row: int) -> str:
     """Return the class of a row; empty without one."""
-    found = dataset.class_column
-    return str(found[0][found[1][row]]) if found and found[1][row] >= 0 else ""
+    classes = dataset.class_column
+    return str(classes[0][classes[1][row]]) if classes and classes[1][row] >= 0 else ""

@@ -75,13 +75,13 @@ def find(dataset: Dataset, text: str) -> int | None:
         return exact
     if text.isdecimal() and len(text) < LONGEST_NUMBER and 1 <= int(text) <= dataset.n_rows:
         return int(text) - 1
-    found = np.flatnonzero(np.char.find(np.char.lower(dataset.ids), text.lower()) >= 0)
-    return int(found[0]) if len(found) else None
+    matches = np.flatnonzero(np.char.find(np.char.lower(dataset.ids), text.lower()) >= 0)
+    return int(matches[0]) if len(matches) else None
 
 
 def _by_id(dataset: Dataset, text: str) -> int | None:
-    found = np.flatnonzero(dataset.ids == text)
-    return int(found[0]) if len(found) else None
+    matches = np.flatnonzero(dataset.ids == text)
+    return int(matches[0]) if len(matches) else None
 
 
 def _alone(dataset: Dataset) -> int | None:
@@ -97,9 +97,9 @@ def _first(dataset: Dataset) -> int:
 
 @guarded
 def _search(dataset: Dataset) -> None:
-    found = find(dataset, st.session_state[WANTED])
-    if found is not None:
-        show(dataset, found)
+    row = find(dataset, st.session_state[WANTED])
+    if row is not None:
+        show(dataset, row)
         st.session_state[WANTED] = ""
 
 

@@ -25,7 +25,7 @@ HEIGHT = 400  # pixels
 def draw(
     dataset: Dataset,
     fitted: FittedRun,
-    said: NewRowsVerdict,
+    verdict: NewRowsVerdict,
     order: np.ndarray,
     key: str,
     *,
@@ -40,7 +40,7 @@ def draw(
     images = _images(f"{key}-{dark}-{top.tolist()}", dataset, fitted, top, dark=dark)
     pictures = {name: st.column_config.ImageColumn(name, width="small") for name in images}
     event = st.dataframe(
-        table_of(dataset, fitted, said, top, images),
+        table_of(dataset, fitted, verdict, top, images),
         hide_index=True,
         width="stretch",
         height=HEIGHT,
@@ -55,15 +55,15 @@ def draw(
     ticked = event["selection"]["rows"]
     row = int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
     st.subheader(f"{markdown(str(dataset.ids[row]))}, taken apart", anchor=False)
-    found = parts(fitted, row_of(dataset, fitted, row), row)
-    st.html(point.built(dataset, fitted, found, dark=dark))
+    pieces = parts(fitted, row_of(dataset, fitted, row), row)
+    st.html(point.built(dataset, fitted, pieces, dark=dark))
     return row
 
 
 def table_of(
     dataset: Dataset,
     fitted: FittedRun,
-    said: NewRowsVerdict,
+    verdict: NewRowsVerdict,
     rows: np.ndarray,
     images: dict[str, list[str]],
 ) -> "pd.DataFrame":
@@ -71,10 +71,10 @@ def table_of(
     import pandas as pd
 
     columns: dict[str, object] = {"id": dataset.ids[rows]} | images
-    columns["fits"] = np.where(said.fits[rows], "yes", "no")
+    columns["fits"] = np.where(verdict.fits[rows], "yes", "no")
     for name, values in list(dataset.labels.items())[:1]:
         columns[name if name not in columns else f"{name} (label)"] = values[rows]
-    columns["T² / limit"], columns["Q / limit"] = said.ratios[rows].round(2).T
+    columns["T² / limit"], columns["Q / limit"] = verdict.ratios[rows].round(2).T
     columns["subspace"] = [title(tuple(np.flatnonzero(fitted.active[row]))) for row in rows]
     columns["membership"] = fitted.membership[rows].round(3)
     columns["residual"] = [float(f"{value:.3g}") for value in fitted.error[rows]]

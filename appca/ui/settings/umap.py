@@ -27,13 +27,15 @@ def settings(dataset: Dataset) -> None:
     most = min(MOST_NEIGHBOURS, dataset.n_rows - 1)
     if dataset.n_rows < LEAST_ROWS:
         return
-    told = "How many nearest rows are kept near. Few show fine detail, many the whole."
+    help_text = "How many nearest rows are kept near. Few show fine detail, many the whole."
     first = min(NEIGHBOURS, most)
     chosen["n_neighbors"] = int(
-        _number("Neighbours", "n_neighbors", chosen, first, (2, most), told)
+        _number("Neighbours", "n_neighbors", chosen, first, (2, most), help_text)
     )
-    told = "How close points may come."
-    chosen["min_dist"] = _number("Least distance", "min_dist", chosen, DISTANCE, (0.0, 1.0), told)
+    help_text = "How close points may come."
+    chosen["min_dist"] = _number(
+        "Least distance", "min_dist", chosen, DISTANCE, (0.0, 1.0), help_text
+    )
     starts = list(STARTS)
     chosen["start"] = st.selectbox(
         "Start from",
@@ -49,10 +51,12 @@ def config_of(dataset: Dataset, shown: Shown) -> EmbeddingConfig | None:
     """Return the map of the present settings; None where there are too few rows for any."""
     chosen = st.session_state.get(KEYS.umap) or {}
     usual = {"n_neighbors": min(NEIGHBOURS, dataset.n_rows - 1)}
-    own = {name: chosen[name] for name in ("n_neighbors", "min_dist", "start") if name in chosen}
-    run = shown.config.id if own.get("start") == "appca" else None
+    asked = {name: chosen[name] for name in ("n_neighbors", "min_dist", "start") if name in chosen}
+    run = shown.config.id if asked.get("start") == "appca" else None
     try:
-        return EmbeddingConfig(dataset.digest, shown.config.preprocessing, run=run, **(usual | own))
+        return EmbeddingConfig(
+            dataset.digest, shown.config.preprocessing, run=run, **(usual | asked)
+        )
     except InputError:
         return None
 
@@ -60,8 +64,8 @@ def config_of(dataset: Dataset, shown: Shown) -> EmbeddingConfig | None:
 def at_hand(dataset: Dataset, shown: Shown) -> Embedding | None:
     """Return the finished map of the present settings, if there is one."""
     config = config_of(dataset, shown)
-    found = None if config is None else EmbeddingStore(home()).get(config.id)
-    return found if found is not None and len(found.coordinates) == dataset.n_rows else None
+    stored = None if config is None else EmbeddingStore(home()).get(config.id)
+    return stored if stored is not None and len(stored.coordinates) == dataset.n_rows else None
 
 
 def offer(dataset: Dataset, shown: Shown) -> None:
@@ -81,8 +85,8 @@ def _number(
     chosen: dict[str, Any],
     default: float,
     limits: tuple[float, float],
-    told: str,
+    help_text: str,
 ) -> float:
     least, most = limits
     value = type(least)(min(max(chosen.get(name, default), least), most))
-    return st.number_input(label, least, most, value, key=f"umap_{name}", help=told)
+    return st.number_input(label, least, most, value, key=f"umap_{name}", help=help_text)
