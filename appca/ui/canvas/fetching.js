@@ -2,7 +2,7 @@
 
 import { join } from '../../canvas/js/scene/bytes.js';
 
-/** @typedef {import('./host.js').Address} Address @typedef {import('../../canvas/js/types.js').Input} Input @typedef {{key: string}} Holder */
+/** @typedef {import('./host.js').Address} Address @typedef {import('../../canvas/js/types.js').Input} Input @typedef {{key: string}} Holder @typedef {import('./host.js').Host} Host */
 
 /** Fetch what a scene is made of when it is first needed, and some of its buffers, with the components' pictures, together with what says how to read them. @param {Address} scene @param {Holder} holder @param {string[]} [names] @returns {Promise<Input>} */
 export async function inputOf(scene, holder, names = []) {
@@ -48,4 +48,20 @@ export async function fetched(address, holder, how = {}) {
   const answer = await fetch(address, { ...how, headers: { 'X-Appca-Key': holder.key } });
   if (!answer.ok) throw new Gone(String(answer.status));
   return answer;
+}
+
+/** What is asked of rows, mostly of the scene that is shown. @param {Host} host @param {'texts' | 'scores' | 'near'} what @param {number[]} rows */
+export const asked = (host, what, rows, scene = host.address) =>
+  fetched(`${scene?.at}${scene?.questions}/${what}`, host, {
+    method: 'POST',
+    body: new Uint32Array(rows),
+  });
+
+/** Lines of the hover card of rows that the scene has no texts of. @param {Host} host @param {number[]} rows */
+export async function describe(host, rows) {
+  const { ids, lines } = await (await asked(host, 'texts', rows)).json();
+  return rows.map((_, i) => [
+    ids[i],
+    ...lines.map((/** @type {any} */ { title, values }) => `${title}: ${values[i]}`),
+  ]);
 }

@@ -1,12 +1,14 @@
 /** The canvas as a part of a Streamlit page: what a rerun says becomes changes of the picture, a selection goes back. */
 
-import { Gone, fetched, inputOf } from './fetching.js';
+import { Gone, asked, describe, inputOf } from './fetching.js';
+import { lookAround, needed } from './near.js';
 import { ofBase64, toBase64 } from '../../canvas/js/scene/bytes.js';
 import { mount } from '../../canvas/js/mount.js';
 import { colouredBy } from '../../canvas/js/scene/recolour.js';
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string, near: boolean}} Address `near`: whether scenes one step of K or L away can be asked for */
 /** @typedef {{scene: Address, options: import('../../canvas/js/types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean}} Message `follows`: whether the page wants to know which layout is open */
+/** @typedef {import('./near.js').Near} Near */
 /** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('../../canvas/js/mount.js').Handle | null, key: string, address: Address | null, last: Message | null, around: Record<string, Near>, timer: number, step: (event: Event) => void, shown: string, taken: string | null | undefined, layout: string | undefined, colouring: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
@@ -15,10 +17,6 @@ const boxOf = ({ parent }) =>
 
 /** @type {WeakMap<Element, Host>} */
 const hosts = new WeakMap();
-/** @typedef {{address: Address, scene: import('../../canvas/js/scene/scene.js').Scene}} Near */
-const STEPS = 4; // K and L up and down
-const LOOKS = 12; // for the scenes one step away, whose fits are made while nothing moves
-const [BETWEEN, LONGER] = [1000, 1.2]; // milliseconds, and times as many at each look
 const MOST_LOST = 3; // times in a row that a scene which the server does not have any more is asked for again
 
 /** What Streamlit calls at every rerun and theme change. @param {{data: Message, parentElement: HTMLElement, setStateValue: Function}} call */
@@ -127,26 +125,6 @@ async function follow(host, data) {
   if (scene.questions !== before) lookAround(host, scene);
 }
 
-/** Fetch the scenes one step of K or L away, as far as their fits are at hand. @param {Host} host @param {Address} scene */
-function lookAround(host, scene) {
-  clearTimeout(host.timer);
-  host.around = {};
-  const look = async (/** @type {number} */ number) => {
-    const found = await (await asked(host, 'near', [0], scene)).json();
-    for (const [step, one] of Object.entries(found)) {
-      if (step in host.around || !host.handle) continue;
-      const opened = await host.handle.ahead(await inputOf(one, host, needed(host)));
-      if (host.address?.questions !== scene.questions) return;
-      host.around[step] = { address: one, scene: opened };
-    }
-    if (number < LOOKS && Object.keys(found).length < STEPS) wait(number + 1);
-  };
-  const wait = (/** @type {number} */ number) => {
-    host.timer = setTimeout(() => look(number).catch(() => {}), BETWEEN * LONGER ** number); // a slider still works without
-  };
-  if (scene.near) wait(0);
-}
-
 /** @param {Host} host @param {Address} scene @param {import('../../canvas/js/types.js').Input} input */
 async function remount(host, scene, input) {
   host.handle?.destroy();
@@ -181,18 +159,6 @@ async function remount(host, scene, input) {
   await host.handle.ready;
 }
 
-/** Buffers that the views shown need of another scene. @param {Host} host */
-const needed = ({ handle }) => [
-  'components',
-  'scores',
-  'doubt',
-  'outside',
-  `codes.${handle?.stage.colouringName}`,
-  ...(handle?.stage.views.flatMap(({ layout, map }) =>
-    [layout, map ?? layout].flatMap(({ name }) => [`order.${name}`, `map.${name}`]),
-  ) ?? []),
-];
-
 /** Take over the selection of the pages, unless the hand has made a newer one meanwhile. @param {Host} host `taken`: the selection that the page has told last, until a hand makes another @param {Message} data */
 function take(host, { selected, seen }) {
   const { stamp, handle } = host;
@@ -206,22 +172,6 @@ function take(host, { selected, seen }) {
   handle.select(
     selected ? ofBase64(selected) : new Uint8Array(Math.ceil(handle.stage.rows.count / 8)),
   );
-}
-
-/** What is asked of rows, mostly of the scene that is shown. @param {Host} host @param {'texts' | 'scores' | 'near'} what @param {number[]} rows */
-const asked = (host, what, rows, scene = host.address) =>
-  fetched(`${scene?.at}${scene?.questions}/${what}`, host, {
-    method: 'POST',
-    body: new Uint32Array(rows),
-  });
-
-/** Lines of the hover card of rows that the scene has no texts of. @param {Host} host @param {number[]} rows */
-async function describe(host, rows) {
-  const { ids, lines } = await (await asked(host, 'texts', rows)).json();
-  return rows.map((_, i) => [
-    ids[i],
-    ...lines.map((/** @type {any} */ { title, values }) => `${title}: ${values[i]}`),
-  ]);
 }
 
 /** Whether Streamlit shows the page dark. @param {Element} element */
