@@ -1,12 +1,13 @@
 """The tab Map quality: how many near rows the panels keep near, beside PCA and UMAP."""
 
+from typing import TYPE_CHECKING, Any, NamedTuple
+
 import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.plots.check.quality import neighbours_kept, unmeasured
 from appca.runs.home import home
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
-from appca.ui.check import quality_table
 from appca.ui.check.compare_choice import sizes
 from appca.ui.parts import progress
 from appca.ui.parts.answers import Level, answer, numbers
@@ -15,6 +16,9 @@ from appca.ui.parts.notes import gaps_note
 from appca.ui.session import computation
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import about, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MANY = 10_000  # rows above which a sample is compared
 SECONDS_A_ROW_AND_FEATURE = 1.5e-5  # measured, of all methods together
@@ -25,6 +29,26 @@ WHY = (
     "picture. A row of the panels is placed by all its scores, zero where it does not use a "
     "component. Every method is fitted to four fifths of the rows; the rest are held out."
 )
+
+
+class QualityColumn(NamedTuple):
+    """A measure in the table."""
+
+    name: str
+    about: str
+    format: str
+
+
+COLUMNS = {
+    "log_likelihood": QualityColumn("Log-likelihood", "Nats per row held out.", "%.2f"),
+    "mse": QualityColumn("Squared error", "Of a feature, held out.", "%.4f"),
+    "mae": QualityColumn("Absolute error", "Of a feature, held out.", "%.4f"),
+    "trustworthiness": QualityColumn("Trustworthiness", "1 is best.", "%.3f"),
+    "continuity": QualityColumn("Continuity", "1 is best.", "%.3f"),
+    "kept": QualityColumn("Neighbours kept", "Share of the {k} nearest rows.", "%.3f"),
+    "accuracy": QualityColumn("k-NN accuracy", "Of classes, by the {k} nearest rows.", "%.3f"),
+    "seconds": QualityColumn("Seconds", "Of fit and projection.", "%.2f"),
+}
 
 
 def body(dataset: Dataset, shown: Shown) -> None:
@@ -79,8 +103,7 @@ def _shown(found: MethodComparison) -> None:
     with st.popover("Why?"):
         st.markdown(WHY)
     with st.expander("All methods and measures", icon=":material/table:"):
-        table, looks = quality_table.table(found), quality_table.looks(found)
-        st.dataframe(table, hide_index=True, width="stretch", column_config=looks)
+        st.dataframe(table_of(found), hide_index=True, width="stretch", column_config=looks(found))
 
 
 def _offer(dataset: Dataset, config: QualityConfig, found: MethodComparison | None) -> None:
@@ -96,3 +119,46 @@ def start_button(dataset: Dataset, config: QualityConfig, label: str) -> None:
     takes = about(START + SECONDS_A_ROW_AND_FEATURE * rows * dataset.n_features)
     spec = {"key": config.id, "config": config.to_dict()}
     computation.button(f"{label}, {takes}", "quality_start", "quality", config.id, spec)
+
+
+def table_of(found: MethodComparison) -> "pd.DataFrame":
+    """Return a line a method and a column a measure, standard errors beside sampled ones.
+
+    Comparisons are fair between methods that keep as many numbers of a row.
+    """
+    import pandas as pd
+
+    lines = sorted(found.lines, key=lambda line: line["used"])
+    columns: dict[str, list[Any]] = {
+        "Method": [line["title"] for line in lines],
+        "Numbers per row": [_numbers_kept(line["used"], line["size"]) for line in lines],
+    }
+    for key, column in COLUMNS.items():
+        pairs = [_value_and_error(line, key) for line in lines]
+        if any(value is not None for value, _ in pairs):
+            columns[column.name] = [value for value, _ in pairs]
+        if any(error for _, error in pairs):
+            columns[f"± {column.name.lower()}"] = [error for _, error in pairs]
+    return pd.DataFrame(columns | {"Note": [line["note"] for line in lines]})
+
+
+def looks(found: MethodComparison) -> dict[str, Any]:
+    """Return how `table_of`'s columns are shown."""
+    shown = {}
+    for one in COLUMNS.values():
+        about = one.about.format(k=found.facts["n_neighbors"])
+        shown[one.name] = st.column_config.NumberColumn(format=one.format, help=about)
+        error = st.column_config.NumberColumn(format=one.format, help="Standard error.")
+        shown[f"± {one.name.lower()}"] = error
+    return shown
+
+
+def _numbers_kept(used: int, size: int) -> str:
+    return f"{used} of {size}" if used < size else str(size)
+
+
+def _value_and_error(line: dict[str, Any], key: str) -> tuple[float | None, float | None]:
+    value = line[key]
+    if isinstance(value, list | tuple):
+        return value[0], value[1] or None
+    return value, line["log_likelihood_error"] if key == "log_likelihood" else None

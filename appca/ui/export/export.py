@@ -12,7 +12,7 @@ from appca.analysis.export.projections import Columns, projection_table
 from appca.data.dataset import Dataset
 from appca.plots.components.components import png
 from appca.ui.canvas.scenes import scene_of
-from appca.ui.export.export_material import coordinates, recipe
+from appca.ui.export.run_figures import coordinates, recipe
 from appca.ui.parts import controls
 from appca.ui.parts.downloads import FORMATS, picture_button, save_button, table_buttons
 from appca.ui.parts.widgets import one_of

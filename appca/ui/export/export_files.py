@@ -8,8 +8,7 @@ import streamlit as st
 from appca.analysis.export.as_python import script
 from appca.data.dataset import Dataset
 from appca.runs.model_file import model_bytes
-from appca.ui.export.export_material import material, recipe
-from appca.ui.export.run_figures import StandingFigure, figures
+from appca.ui.export.run_figures import StandingFigure, figures, material, recipe
 from appca.ui.export.session_report import report
 from appca.ui.parts.downloads import component_buttons, renewing, save_button
 from appca.ui.parts.notes import autoencoder_note

@@ -16,7 +16,7 @@ from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.store import Run, RunStore
-from appca.ui.check import loss, quality_table
+from appca.ui.check import loss, quality
 from appca.ui.session import selection, services
 from tests.ui.conftest import address, healthy, html
 from tests.ui.session.test_background import ScriptedJobs
@@ -198,7 +198,7 @@ def test_map_quality_is_measured_on_demand_and_told(start, wine, jobs):
 
 
 def test_the_table_has_errors_beside_sampled_measures_and_no_empty_columns():
-    table = quality_table.table(comparison()).set_index("Method")
+    table = quality.table_of(comparison()).set_index("Method")
     assert list(table["Numbers per row"]) == ["2 of 4", "2", "2", "4", "4"]
     assert table["Neighbours kept"]["<umap>"] == 0.95
     assert table["± neighbours kept"]["<umap>"] == 0.004
@@ -206,7 +206,7 @@ def test_the_table_has_errors_beside_sampled_measures_and_no_empty_columns():
     assert "120 s" in table["Note"]["<sparse>"]
     assert np.isnan(table["Neighbours kept"]["<sparse>"])
     assert "Absolute error" not in table, "a measure that no method has is no column"
-    assert set(quality_table.looks(comparison())) >= set(table) - {"Numbers per row", "Note"}
+    assert set(quality.looks(comparison())) >= set(table) - {"Numbers per row", "Note"}
 
 
 def test_a_likelihood_is_never_said_of_another_method():
