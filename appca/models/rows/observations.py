@@ -193,7 +193,7 @@ def tiles(X: Array, origin: Array | None) -> Iterator[tuple[slice, Array]]:
 
     Each tile takes the place of the one before: fresh memory costs more than the numbers in it.
     """
-    size = max(1, min(CACHE_BYTES // (X.shape[1] * X.itemsize), len(X)))
+    size = tile_rows(X)
     place = np.empty((0 if origin is None else size, X.shape[1]), X.dtype)
     for start in range(0, len(X), size):
         part = slice(start, min(start + size, len(X)))
@@ -201,6 +201,11 @@ def tiles(X: Array, origin: Array | None) -> Iterator[tuple[slice, Array]]:
             yield part, X[part]
         else:
             yield part, np.subtract(X[part], origin, out=place[: part.stop - start])
+
+
+def tile_rows(X: Array) -> int:
+    """Most rows of a tile."""
+    return max(1, min(CACHE_BYTES // (X.shape[1] * X.itemsize), len(X)))
 
 
 def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:

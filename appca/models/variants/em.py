@@ -16,13 +16,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.stiefel import polar
 from appca.models.orthonormal.acceleration import MAX_MOMENTUM_LOG_CHANGE as MOST_CHANGE
-from appca.models.orthonormal.em import NOISE_FLOOR, EMSettings, floor_of
-from appca.models.rows.observations import Block, Observations, tiles
-from appca.models.variants.row_mixture import RowModel, weigh
+from appca.models.orthonormal.em import NOISE_FLOOR, EMSettings, floor_of, many_swaps
+from appca.models.rows.observations import Observations
+from appca.models.variants.expectation import (
+    VariantStatistics,
+    by_kernel,
+    by_numpy,
+    expect_block,
+    feature_powers,
+)
+from appca.models.variants.row_mixture import RowModel
 
 GRID = np.geomspace(0.3, 3.5, 6)  # scales of rows
 LEAST_PROBABILITY = 1e-10  # of a scale or a size
@@ -104,21 +110,6 @@ class VariantState(NamedTuple):
         )
 
 
-class VariantStatistics(NamedTuple):
-    """Expected sufficient statistics of one pass over the rows; u is the scale of a row."""
-
-    log_likelihood: float  # total, nats
-    A: Array  # (d, K) sum of E[(y - origin) s' / u]
-    s: Array  # (K,) sum of E[s / u]
-    second: Array  # (K,) sum of E[(x z)^2 / u]
-    used: Array  # (K,) sum of inclusion probabilities
-    inverse: Array  # () sum of E[1 / u]
-    first: Array  # (d,) sum of E[1 / u] (y - origin)
-    power: Array  # (d,) sum of E[1 / u] (y - origin)_d^2
-    scales: Array  # (J,) sum of the posterior probabilities of scales
-    sizes: Array  # (K + 1,) of sizes
-
-
 def expect(state: VariantState, rows: Observations, settings: VariantSettings) -> VariantStatistics:
     """E step: posterior sums under `state` and its exact log-likelihood."""
     (d, K), J = state.V.shape, len(settings.grid)
@@ -126,81 +117,27 @@ def expect(state: VariantState, rows: Observations, settings: VariantSettings) -
     start = VariantStatistics(
         0.0, np.zeros((d, K)), k, k, k, np.zeros(()), many, many, np.zeros(J), np.zeros(K + 1)
     )
-    sums = rows.summed(partial(_expect_block, state=state, settings=settings), start)
-    m = state.displacement
-    if settings.variant.row_scales:  # about the mean so far
-        return sums._replace(power=sums.power + 2.0 * m * sums.first - sums.inverse * m**2)
+    m, model, moving = state.displacement, state.row_model(settings), settings.variant.row_scales
+    compiled = settings.em.compiled and not settings.variant.learn_sizes
+    rule = by_kernel if compiled and not many_swaps(settings.em) else by_numpy
+    sums = rows.summed(
+        partial(
+            expect_block,
+            scale=state.scale,
+            V=state.V,
+            m=m,
+            model=model,
+            weigh=rule,
+            moving=moving,
+        ),
+        start,
+    )
+    if moving:
+        return sums
     around = settings.power + rows.mass * m**2  # rows sum to their origin wherever m is not 0
     outside = float(np.square(state.scale) @ around) / (2.0 * state.noise)
-    return sums._replace(log_likelihood=sums.log_likelihood - outside, power=settings.power)
-
-
-def _expect_block(
-    block: Block, state: VariantState, settings: VariantSettings
-) -> VariantStatistics:
-    """Add up one block; without row scales what all rows have in common comes later."""
-    m, model = state.displacement, state.row_model(settings)
-    directions = state.scale[:, None] * state.V
-    P = block.times(directions).astype(np.float64, copy=False) - m @ directions
-    squares = np.zeros(len(P))
-    if settings.variant.row_scales:
-        squares = squared_distances(block, m, np.square(state.scale))
-    row = weigh(P, squares, model)
-    shrink, v = gaussian.posterior(state.noise, state.latent)
-    P *= shrink
-    S = block.weighted(row.by_scale * P)
-    used, scales = block.weighted(row.inclusion).sum(axis=0), block.weighted(row.scales)
-    first = power = np.zeros(len(m))
-    inverse = scales @ (1.0 / settings.grid)
-    A = block.transposed_times(np.column_stack([S, inverse]) if settings.variant.row_scales else S)
-    if settings.variant.row_scales:
-        A, first, power = A[:, :-1], A[:, -1], _powers(block, m, inverse)
-    sizes = np.zeros(len(used) + 1) if row.sizes is None else block.weighted(row.sizes).sum(axis=0)
-    return VariantStatistics(
-        float(block.weighted(row.log_density).sum()),
-        A,
-        S.sum(axis=0),
-        np.einsum("nk,nk->k", S, P) + used * v,
-        used,
-        inverse.sum(),
-        first,
-        power,
-        scales.sum(axis=0),
-        sizes,
-    )
-
-
-def squared_distances(block: Block, m: Array, weights: Array) -> Array:
-    """Weighted squares (n,) of rows about origin + m: sum over features of w_d (y - o - m)_d^2."""
-    out, X = np.empty(len(block.X)), block.X
-    weights = weights.astype(X.dtype)
-    for part, B in tiles(X, _centre(block, m)):
-        out[part] = np.square(B) @ weights
-    return out
-
-
-def _powers(block: Block, m: Array, weights: Array) -> Array:
-    """Squares of features about origin + m, summed over rows with weights (n,): (d,)."""
-    X, out = block.X, np.zeros(block.X.shape[1])
-    weights = weights.astype(X.dtype)
-    for part, B in tiles(X, _centre(block, m)):
-        out += weights[part] @ np.square(B, out=B)
-    return out
-
-
-def _centre(block: Block, m: Array) -> Array:
-    centre: Array = m if block.origin is None else block.origin + m
-    return centre.astype(block.X.dtype)
-
-
-def feature_powers(rows: Observations) -> Array:
-    """Sum (y - origin)_d^2 over rows, (d,)."""
-    none = np.zeros(rows.d)
-    return rows.summed(lambda block: _powers(block, none, _ones(block)), none)
-
-
-def _ones(block: Block) -> Array:
-    return np.ones(len(block.X)) if block.weights is None else block.weights
+    value = sums.log_likelihood - outside
+    return sums._replace(log_likelihood=value, first=many, power=settings.power)
 
 
 def maximise(

@@ -13,12 +13,8 @@ from appca.models.base.data_checks import warn_of_rank
 from appca.models.base.estimator import SampledModel, generator
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations
-from appca.models.variants.em import (
-    Variant,
-    VariantSettings,
-    VariantState,
-    squared_distances,
-)
+from appca.models.variants.em import Variant, VariantSettings, VariantState
+from appca.models.variants.expectation import squared_distances
 from appca.models.variants.fit import VariantFit
 from appca.models.variants.row_mixture import (
     RowModel,

@@ -15,7 +15,7 @@ from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.polynomials import subset_sizes, subsets
 
-NEGLIGIBLE = 45.0  # nats below the likeliest scale of a row: less than rounding of its likelihood
+NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: its share is below rounding of 1
 
 
 class RowModel(NamedTuple):
@@ -45,14 +45,14 @@ class Weighed(NamedTuple):
 
 def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> Weighed:
     """Sum over scales and supports, for projections P (N, K) and squared distances (N,)."""
-    power = np.square(P, dtype=np.float64) * _slope(model)
+    power = np.square(P, dtype=np.float64) * slope(model)
     offset = 0.5 * np.log1p(model.latent / model.noise)
     J = len(model.grid)
     if J == 1:
         log_sum, r, sizes = _over_supports(power - offset, model.sizes)
-        density = log_sum + _background(squares, model)[:, 0]
+        density = log_sum + background(squares, model)[:, 0]
         return Weighed(density, np.ones((len(P), 1)), r, r, sizes)
-    around = _background(squares, model) + np.log(model.weights)
+    around = background(squares, model) + np.log(model.weights)
     rows, at = np.nonzero(_promising(power, offset, around, model))
     u = model.grid[at]
     log_sum, r, sizes = _over_supports(power[rows] / u[:, None] - offset, model.sizes)
@@ -73,7 +73,7 @@ def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> We
 def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
     """Support (N, K) bool of the most probable scale and support together."""
     best, chosen = np.full(len(P), -np.inf), np.zeros(P.shape, dtype=bool)
-    around = _background(squares, model) + np.log(model.weights)
+    around = background(squares, model) + np.log(model.weights)
     for j, u in enumerate(model.grid):
         a = gaussian.logits(P, u * model.noise, u * model.latent)
         if isinstance(model.sizes, int):
@@ -89,7 +89,7 @@ def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
 
 def support_density(P: Array, squares: Array, chosen: Array, model: RowModel) -> Array:
     """Log density (N,) of rows together with supports (N, K) bool."""
-    joint = _background(squares, model) + np.log(model.weights)
+    joint = background(squares, model) + np.log(model.weights)
     for j, u in enumerate(model.grid):
         a = gaussian.logits(P, u * model.noise, u * model.latent)
         if isinstance(model.sizes, int):
@@ -102,11 +102,12 @@ def support_density(P: Array, squares: Array, chosen: Array, model: RowModel) ->
     return density
 
 
-def _slope(model: RowModel) -> Array:
+def slope(model: RowModel) -> Array:
+    """Slope (K,) of the logits in squared projections, at u = 1."""
     return gaussian.posterior(model.noise, model.latent)[0] / (2.0 * model.noise)
 
 
-def _background(squares: Array, model: RowModel) -> Array:
+def background(squares: Array, model: RowModel) -> Array:
     """Log density (N, J) of rows that no component explains, for each scale."""
     columns = [gaussian.background(squares, u * model.noise, model.n_features) for u in model.grid]
     return np.column_stack(columns) + model.log_scale
