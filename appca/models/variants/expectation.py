@@ -1,6 +1,7 @@
 """The E step of the variants, over a few rows at a time: all is asked of them while in cache."""
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ def expect_block(
         A += thin.outer(P, inverse, B)
         if moving:
             power += inverse.astype(X.dtype) @ squares
-    row = added_all(sums)
+    row = reduce(added, sums)
     away = centre - (0.0 if block.origin is None else block.origin.astype(np.float64))
     first, G = A[K], row.inverse
     A, first, power = (
@@ -82,14 +83,6 @@ def expect_block(
     )
     value, s, second, used, inverse, scales, sizes = row
     return VariantStatistics(value, A, s, second, used, inverse, first, power, scales, sizes)
-
-
-def added_all(sums: list[RowSums]) -> RowSums:
-    """Add up what tiles gave, in order."""
-    total = sums[0]
-    for row in sums[1:]:
-        total = added(total, row)
-    return total
 
 
 class ThinProducts:
