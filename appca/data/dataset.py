@@ -149,6 +149,12 @@ class Dataset:
         """Whether the features are one quantity over time, as in a brain recording."""
         return "repetition" in self.provenance
 
+    @property
+    def times(self) -> np.ndarray | None:
+        """Seconds of the features (D,) of a recording; None of other data."""
+        step = self.provenance.get("repetition")
+        return None if step is None else np.arange(self.n_features) * float(step)
+
     @cached_property
     def n_missing(self) -> int:
         """Number of missing cells."""

@@ -22,12 +22,14 @@ def component_figure(
     image_shape: tuple[int, ...] | None = None,
     feature_names: tuple[str, ...] | None = None,
     *,
+    times: np.ndarray | None = None,
     dark: bool = False,
 ) -> "StillFigure":
-    """Draw every component: as an image, blue below zero, red above, or as its strongest features.
+    """Draw every component: as an image, as a course over time, or as its strongest features.
 
     `patterns` (K, D) are in units of the data, or of the scaled features; a line break in a title
-    parts two lines. `image_shape` is that of the rows where they are images.
+    parts two lines. `image_shape` is that of the rows where they are images, blue below zero and
+    red above; `times` (D,) are the seconds of the features of a recording.
     """
     from appca.plots.still import StillFigure, styled
 
@@ -45,6 +47,11 @@ def component_figure(
             if image_shape is not None:
                 axes.imshow(component_image(pattern, image_shape, dark=dark))
                 axes.set_axis_off()
+                continue
+            if times is not None:
+                axes.plot(times, pattern, linewidth=0.8)
+                axes.axhline(0, color="gray", linewidth=0.5)
+                axes.set_xlabel("seconds", fontsize=8)
                 continue
             loadings = ranked_loadings(pattern, feature_names, BARS)[::-1]
             values = np.array([loading.value for loading in loadings])

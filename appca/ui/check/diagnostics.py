@@ -55,7 +55,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     if sampled:
         diagnostics_chains.folds(shown)
         with st.expander("Components over the draws", icon=":material/tonality:"):
-            diagnostics_components.components(shown, dataset.image_shape, dataset.feature_names)
+            diagnostics_components.components(dataset, shown)
     if choose_stability.is_offered():
         with st.expander("Do the components come back?", icon=":material/replay:"):
             choose_stability.section(dataset)

@@ -112,6 +112,5 @@ def _components(material: Material) -> "StillFigure":
     titles = [
         f"{title_of(fitted, k)}\n{percent(share, 1)} of variance" for k, share in enumerate(shares)
     ]
-    return component_figure(
-        patterns(fitted, dataset.image_shape), titles, dataset.image_shape, dataset.feature_names
-    )
+    shape, names = dataset.image_shape, dataset.feature_names
+    return component_figure(patterns(fitted, shape), titles, shape, names, times=dataset.times)

@@ -31,6 +31,18 @@ def test_without_images_the_strongest_features_are_bars():
     assert names == [["b", "c", "a"], ["a", "b", "c"]]
 
 
+def test_a_recording_has_a_course_over_seconds(seed):
+    patterns = np.random.default_rng(seed).normal(size=(2, 9))
+    times = np.arange(9) * 2.5
+    figure = component_figure(patterns, ["one", "two"], None, None, times=times)
+    for axes, pattern in zip(figure.axes, patterns, strict=True):
+        course = axes.lines[0]
+        np.testing.assert_array_equal(course.get_xdata(), times)
+        np.testing.assert_array_equal(course.get_ydata(), pattern)
+        assert not axes.patches
+        assert axes.get_xlabel() == "seconds"
+
+
 def test_the_sheet_holds_all_components_in_reading_order(seed):
     patterns = np.zeros((7, 4))
     for k in range(7):

@@ -189,11 +189,15 @@ def test_the_number_of_components_in_words():
 
 def test_names_of_features_are_shown_literally_and_pictures_named(sampled, table):
     fitted = sampled[1].fitted
-    shown = diagnostics_components.cards(fitted, None, table.feature_names)
+    shown = diagnostics_components.cards(fitted, table)
     assert "&lt;b&gt;a&lt;/b&gt;" in shown
     assert "<b>a</b>" not in shown
-    pictures = diagnostics_components.cards(fitted, (1, 5), None)
-    assert pictures.count("<img") == 6
+    images = replace(table, image_shape=(1, 5), feature_names=None)
+    recording = replace(table, provenance={"repetition": 2.5})
+    for dataset in (images, recording):
+        pictures = diagnostics_components.cards(fitted, dataset)
+        assert pictures.count("<img") == 6
+        assert "ca-loading" not in pictures
     assert 'alt="sd of component 3"' in pictures
 
 
@@ -208,13 +212,11 @@ def test_components_bear_the_names_that_somebody_gave_them(show, sampled):
     assert "Component 2" not in shown
 
 
-def test_a_chain_with_something_else_in_a_place_is_named(sampled):
+def test_a_chain_with_something_else_in_a_place_is_named(sampled, table):
     fitted = sampled[1].fitted
     draws = np.tile(fitted.components, (2, 8, 1, 1))
     draws[1, :, 0] = np.linalg.svd(fitted.components)[2][-1]  # a direction none of them has
-    shown = diagnostics_components.cards(
-        replace(fitted, posterior={"components": draws}), None, None
-    )
+    shown = diagnostics_components.cards(replace(fitted, posterior={"components": draws}), table)
     assert shown.count("chain 2 has another in its place") == 1
     assert shown.count("✕ not identified") == 1
     assert shown.count("✓ identified") == 2
