@@ -1,5 +1,7 @@
 /** What the browser tests ask of the canvas on the page; the page has `canvas`, `load`, `mount` and `told`. */
 
+import { toPage } from '/appca/canvas/js/layout/camera.js';
+
 const selectedRows = ({ rows }) =>
   [...rows.flags.keys()]
     .filter((row) => rows.flags[row] & 1)
@@ -192,4 +194,11 @@ export async function robot(seed, steps) {
   await canvas.update(await load('two'));
   await canvas.update({ options: { theme: 'light', colouring: 'label' } });
   return [known, selectedRows(stage)];
+}
+
+/** The middle of a component's picture, in pixels of the page. */
+export function onDiagonal(component) {
+  const [{ arrangement, cam, rect }] = canvas.stage.views;
+  const { x, y, w, h } = toPage(cam, rect, arrangement.diagonal[component].rect);
+  return [x + w / 2, y + h / 2];
 }

@@ -194,6 +194,66 @@ def test_two_views_share_one_selection_and_the_class_alone_is_shown(page):
     assert page.evaluate("canvas.stage.only") == -1
 
 
+TEN = ["T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag"]
+TEN += ["Ankle boot"]
+NAMED = """(names) => {
+  const { rows, colouring } = canvas.stage;
+  colouring.names = names;
+  rows.codes.forEach((_, row) => { rows.codes[row] = row % names.length });
+  rows.codesChanged += 1;
+  canvas.stage.settle();
+}"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1000, 760), (760, 520)])
+def test_names_of_classes_are_whole_where_there_is_room(visit, address, width, height):
+    page = visit(f"{address}?d=two", width=width, height=height).page
+    page.wait_for_function("window.ready")
+    settle(page)
+    page.evaluate(NAMED, TEN)
+    legend = page.locator(".appca-block .appca-legend")
+    cut = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((b) => b.innerText)"
+    assert legend.locator(".appca-class b").evaluate_all(cut) == []
+    assert legend.evaluate("(one) => one.scrollHeight <= one.clientHeight")
+
+
+def test_a_bar_above_the_panels_covers_none_of_them(visit, address):
+    page = visit(f"{address}?d=four", width=804, height=848).page
+    page.wait_for_function("window.ready")
+    settle(page)
+    bar = page.locator(".appca-bar:not(.appca-block)").bounding_box()
+    top = page.evaluate("Math.min(...canvas.stage.placed.map(({ card }) => card.y))")
+    assert top >= bar["y"] + bar["height"]
+
+
+def test_a_dashed_chip_says_what_a_component_was_and_the_tooltip_until_the_next_fit(page):
+    page.evaluate(
+        "window.dashed = []; const all = CanvasRenderingContext2D.prototype, write = all.fillText,"
+        " dash = all.setLineDash; let dashes = '';"
+        "all.setLineDash = function (one) { dashes = String(one); return dash.call(this, one) };"
+        "all.fillText = function (text, ...more) {"
+        " if (dashes === '3,2') dashed.push(text); dashes = '';"
+        " return write.call(this, text, ...more) }; void 0"
+    )
+    page.evaluate("canvas.update({ options: { came: ['', 'was 5', 'new', '', ''] } })")
+    settle(page)
+    assert page.evaluate("[...new Set(dashed)]") == ["was 5", "new"]
+    assert page.evaluate("canvas.stage.cameUntil - performance.now()") <= 3000
+    page.wait_for_function("performance.now() > canvas.stage.cameUntil")
+    page.evaluate("dashed.length = 0; canvas.stage.settle()")
+    settle(page)
+    assert page.evaluate("dashed") == []
+    place = "checks.onDiagonal(1)"
+    hint = page.locator(".appca-hit")
+    page.mouse.move(*page.evaluate(place))
+    assert hint.get_attribute("title") == "was 5"
+    page.evaluate("load('six').then((one) => canvas.update({ ...one, options: { came: null } }))")
+    settle(page)
+    page.mouse.move(*page.evaluate(place))
+    assert hint.get_attribute("title") == ""
+    page.evaluate("load('two').then(canvas.update)")
+
+
 def test_the_hover_card_is_off_the_point_and_inside_the_view(page):
     x, y = page.evaluate("checks.openedPoint(0)")
     settle(page)

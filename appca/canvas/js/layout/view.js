@@ -1,12 +1,14 @@
 /** One view: a layout in a part of the canvas, its camera, and the panel that is opened in it. */
 
 import { arrange } from './arrange.js';
-import { fitting } from './camera.js';
+import { fitting, toPage } from './camera.js';
 import { neighbours, openRects } from './open.js';
 import { placeView } from './place.js';
 
 /** @typedef {import('../types.js').Rect} Rect @typedef {import('../types.js').Range} Range @typedef {import('../scene/layouts.js').Layout} Layout */
 /** @typedef {{panel: number, rects: Map<number, Rect>, range: Range, groups: import('./open.js').Group[]}} Opened */
+
+const CORNER = { view: 560, w: 110, h: 60 }; // px that a view and its corner must have at least
 
 export class View {
   /** @param {Layout} layout @param {Layout | null} map @param {number} components */
@@ -29,6 +31,7 @@ export class View {
     this.filter = {};
     this.compact = false; // no bar stands above the panels
     this.alone = true; // no other view beside, which the bar stands above
+    this.corner = false; // whether title and legend stand in the free corner of a triangle
     this.arrangement = arrange(layout, map, components, this.rect);
   }
 
@@ -40,18 +43,20 @@ export class View {
   resize(rect) {
     const atFit = this.rect.w <= 1 || this.atFit;
     this.rect = rect;
+    this.corner = !this.compact && this.alone && this.rect.w >= CORNER.view;
     this.arrangement = arrange(this.layout, this.map, this.components, this.inner);
+    const { free } = this.arrangement;
+    const room = free && toPage(this.home, rect, free);
+    this.corner = Boolean(this.corner && room && room.w > CORNER.w && room.h > CORNER.h);
+    if (!this.corner)
+      this.arrangement = arrange(this.layout, this.map, this.components, this.inner);
     if (atFit) this.cam = this.home;
     if (this.opened) this.open(this.opened.panel, this.opened.range);
   }
 
-  /** Where "all panels" is drawn: beside bars that stand over the view. A triangle of three and more has a corner for them. */
+  /** Where "all panels" is drawn: below the bar, which stands in the corner of a triangle where that has room for it. */
   get inner() {
-    const top = this.compact
-      ? 8
-      : this.alone && this.layout.kind === 'triangle' && this.components > 2 && this.rect.w >= 560
-        ? 8
-        : 44;
+    const top = this.compact || this.corner ? 8 : 44;
     return {
       x: this.rect.x + 8,
       y: this.rect.y + top,

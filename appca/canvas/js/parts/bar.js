@@ -88,10 +88,10 @@ export function buildBar(stage, actions, tools, more, near) {
     } = stage;
     const { free } = view.arrangement;
     const box = free && !view.opened ? toPage(view.home, view.rect, free) : null;
-    const block = Boolean(box && box.h > 60 && box.w > 110 && width > 560);
+    const block = Boolean(box && view.corner);
     bar.classList.toggle('appca-block', block);
     bar.classList.toggle('appca-narrow', Boolean(box && box.h < 200));
-    bar.classList.toggle('appca-slim', Boolean(box && box.w < 200 && box.h < 360)); // a column of ten classes would be cut off
+    bar.classList.remove('appca-slim');
     bar.hidden = view.compact
       ? !view.opened
       : block
@@ -101,6 +101,7 @@ export function buildBar(stage, actions, tools, more, near) {
       block && box
         ? `left:${box.x}px;top:${box.y + 4}px;width:${box.w}px;max-height:${box.h}px`
         : `width:${stage.width}px`; // also over a second view
+    if (block && legend.scrollHeight > legend.clientHeight) bar.classList.add('appca-slim'); // names before counts
     rest.textContent = '';
     for (let i = 0; i < 2; i += 1) {
       // twice, for these words take room as well

@@ -4,10 +4,11 @@ import { codesIn } from '../scene/counts.js';
 import { componentName, grouped, signed } from '../scene/names.js';
 import { HIDDEN } from '../scene/rows.js';
 import { cssOf } from '../theme.js';
-import { font, write } from '../text/write.js';
+import { font, widthOf, write } from '../text/write.js';
 import { element } from './dom.js';
 
 const SHOWN = 40; // classes at most
+const [BESIDE, GAP] = [24, 6]; // px beside a class's name: dot, gap and padding; and before its count
 
 /** Rows of each class without those that have one of these flags. @param {import('../stage.js').Stage} stage */
 export function classCounts(stage, without = HIDDEN) {
@@ -77,6 +78,7 @@ function planeKey(stage, { axes = [0, 0], table }, small) {
 export function fillLegend(stage, into) {
   const { colouring, palette } = stage;
   into.replaceChildren();
+  into.style.cssText = '';
   into.dataset.classes = '0';
   if (!colouring) return;
   if (colouring.kind === 'quantity') {
@@ -130,5 +132,19 @@ export function fillLegend(stage, into) {
     });
     into.append(item);
   }
+  const widest = (/** @type {string[]} */ texts, /** @type {string} */ style) =>
+    Math.max(0, ...texts.map((one) => widthOf(stage.context, one, style)));
+  const name =
+    widest(
+      codes.map((code) => colouring.names[code]),
+      font(13.5, 600),
+    ) + BESIDE;
+  const count =
+    widest(
+      codes.map((code) => grouped(counts[code])),
+      font(12.5),
+    ) + GAP;
+  into.style.setProperty('--name', `${Math.ceil(name)}px`);
+  into.style.setProperty('--class', `${Math.ceil(name + count)}px`);
   into.dataset.classes = String(colouring.names.filter((_, code) => counts[code]).length);
 }
