@@ -46,3 +46,6 @@ def test_compare_draws_two_fits_and_a_selection_is_that_of_both(serve, visit):
     )
     counts = page.locator(ready).evaluate_all("all => all.map(one => one.dataset.selected)")
     assert counts[0] == counts[1]
+    page.set_viewport_size({"width": 390, "height": 844})
+    wide = "all => all.filter(one => one.scrollWidth > one.clientWidth).length"
+    assert page.locator(".stMain, .ca-table").evaluate_all(wide) == 0
