@@ -11,6 +11,10 @@ pytestmark = pytest.mark.browser
 APP = Path(__file__).parents[2] / "app.py"
 ROWS = 1797
 ROOT = "document.querySelector('.appca-explorer')"
+UNDER_THE_HAND = """["k", "l"].flatMap((name) => [
+  getComputedStyle(document.querySelector(`[class*=st-key-${name}_typed-]`), "::after").content,
+  document.querySelector(`.ca-side .ca-size-${name}`).textContent,
+])"""
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +125,40 @@ def test_the_picture_moves_while_k_is_dragged_and_the_address_when_it_is_dropped
     settled(page, "said.panels === '15'")
     idle(page, 60)
     assert page.url == before
+    page.mouse.move(left + 6 * step, middle, steps=4)
+    assert page.evaluate(UNDER_THE_HAND) == ['"7"', "K = 7", '"2"', "L = 2"]
+    page.mouse.move(left, middle, steps=4)
+    assert page.evaluate(UNDER_THE_HAND) == ['"1"', "K = 1", '"1"', "L = 1"], "K pushes L"
+    page.mouse.move(left + 5 * step, middle, steps=4)
+    assert page.evaluate(UNDER_THE_HAND) == ['"6"', "K = 6", '"2"', "L = 2"]
     page.mouse.up()
     page.wait_for_url("**k=6**", timeout=60 * SECOND)
+    idle(page, 60)
+    assert page.locator("[class*=st-key-k_typed-] input").input_value() == "6"
+    assert page.evaluate(UNDER_THE_HAND)[:2] == ["none", "K = 6"]
+
+
+def test_a_chip_says_which_components_are_new(page):
+    set_k(page, 4)
+    page.evaluate(
+        "window.written = new Set(); const all = CanvasRenderingContext2D.prototype;"
+        "const write = all.fillText; all.fillText = function (text, ...more) {"
+        " written.add(text); return write.call(this, text, ...more) }; void 0"
+    )
+    set_k(page, 5)
+    page.wait_for_function("[...written].some((one) => /^(new|was [1-5])$/.test(one))")
+
+
+@pytest.mark.parametrize("width", [1440, 900, 390])
+def test_map_stays_under_the_pointer_that_chooses_it(visit, page, width):
+    other = visit(page.url.partition("?")[0], width=width, height=844).page
+    settled(other)
+    views = other.locator(".st-key-bar_views")
+    before = views.get_by_text("Map", exact=True).bounding_box()
+    views.get_by_text("Map", exact=True).click()
+    views.locator(".st-key-bar_map").wait_for(timeout=60 * SECOND)
+    idle(other)
+    assert views.get_by_text("Map", exact=True).bounding_box() == before
 
 
 def test_one_step_of_k_shows_what_was_fitted_and_fetched_ahead(page):

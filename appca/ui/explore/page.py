@@ -69,6 +69,8 @@ def _draw() -> None:
 
 
 def _note(shown: Shown, moved: RunConfig | None) -> None:
+    if moved is not None:
+        st.session_state[status.SHOWN] = shown
     with st.session_state[status.NOTE]:
         if moved is None and shown.config == state.config():
             preview_note(shown)

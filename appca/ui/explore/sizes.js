@@ -1,4 +1,4 @@
-/** While K or L moves, tell the canvas over which number, and the page as often as it can follow; keep the focus. */
+/** While K or L moves, show the number, tell the canvas of it, and the page as often as it can follow; keep the focus. */
 
 const BUSY = '[data-test-script-state]:not([data-test-script-state="notRunning"])';
 const EVERY = 60; // milliseconds
@@ -19,9 +19,26 @@ function widgetOf(target) {
   return WIDGET.exec(place?.className ?? '')?.[1] ?? '';
 }
 
+/** Show K and L under the hand in their fields and in the status line; L pushes K up before it, K pushes L down. @param {string} moved @param {number} value */
+function write(moved, value) {
+  for (const name of ['k', 'l']) {
+    const field = /** @type {HTMLElement | null} */ (
+      document.querySelector(`.st-key-bar_sizes > [class*="st-key-${name}_typed-"]`)
+    );
+    const own = Number(field?.querySelector('input')?.value);
+    if (!field) continue;
+    const pushed = moved === 'l' ? Math.max(own, value) : Math.min(own, value);
+    const now = String(name === moved ? value : pushed);
+    field.dataset.hand = now;
+    const said = document.querySelector(`.ca-side .ca-size-${name}`);
+    if (said) said.textContent = (said.textContent ?? '').replace(/\d+$/, now);
+  }
+}
+
 function show() {
   if (!input || input.value === drawn) return;
   drawn = input.value;
+  write(widgetOf(input), Number(drawn));
   document.dispatchEvent(new CustomEvent('appca-size', { detail: `${widgetOf(input)} ${drawn}` }));
 }
 
@@ -52,6 +69,7 @@ function up() {
     // the slider has moved by then
     clearInterval(timer);
     moves.disconnect();
+    if (!input?.isConnected) send('moving', null); // the page has replaced it: nobody takes its value over
     input = null;
   });
 }

@@ -1,6 +1,9 @@
 """The line at the bottom of every page: how the fit went or how far work is, and what is open."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import streamlit as st
 
@@ -8,13 +11,15 @@ from appca.jobs.folder import JobStatus
 from appca.runs.configuration import MODELS, RunConfig
 from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.text import nats_per_row, tag, words
-from appca.ui.session import fitting, state, watching
+from appca.ui.session import fitting, services, state, watching
 from appca.ui.session.callbacks import TOLD, guarded
 from appca.words.numbers import about, percent
 from appca.words.wording import counted
 
 POLL_SECONDS = 0.5
+_LINE: Any = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}
 NOTE = "status_note"  # in `st.session_state`: the place where a page adds something to the line
+SHOWN = "status_shown"  # there, too: the fit on screen where it is not that of the settings
 FURTHER = 10  # times as many iterations, for a fit that has not converged
 KINDS = {  # of jobs: what is going on
     "fit": "Fitting",
@@ -32,15 +37,33 @@ KINDS = {  # of jobs: what is going on
 }
 
 
+@contextmanager
+def fitting_now() -> Iterator[None]:
+    """Say that the present settings are being fitted, while the page waits for that."""
+    now = state.config()
+    if services.runs().get(now.id) is not None or watching.running(now.id) is not None:
+        yield
+        return
+    place = st.session_state[NOTE].empty()
+    with place.container(**_LINE, key="fitting"):
+        st.html(tag("div", words(f"Fitting {', '.join(now.sizes)} …"), role="status"))
+        act = guarded(watching.decline)
+        st.button("Stop", "stop_fit", type="tertiary", on_click=act, args=[now.id])
+    try:
+        yield
+    finally:
+        place.empty()
+
+
 def draw(place: st.delta_generator.DeltaGenerator) -> None:
     """Fill the line at its place."""
     try:
+        shown, running = st.session_state.pop(SHOWN, None), watching.mine()
         with place:
-            running = watching.mine()
             if running:
                 _work([job.id for job in running])
             elif state.is_ready():
-                _outcome(fitting.stored())
+                _outcome(shown or fitting.stored())
             if state.is_ready():
                 st.html(_open())
         ended = watching.any_ended()
@@ -79,7 +102,8 @@ def still_improves(shown: fitting.Shown) -> bool:
 def _outcome(shown: fitting.Shown | None) -> None:
     said = "Not fitted yet" if shown is None else outcome(shown)
     improving = shown is not None and still_improves(shown)
-    st.html(tag("div", words(said), "ca-improving" if improving else "", role="status"))
+    css = "ca-outcome ca-improving" if improving else "ca-outcome"
+    st.html(tag("div", words(said), css, role="status"))
     if improving:
         st.button("Continue", key="continue_fit", type="tertiary", on_click=_further)
 
@@ -94,7 +118,7 @@ def _open() -> str:
     parts = [
         tag("b", words(dataset.name)),
         f"{dataset.n_rows:,} rows × {dataset.n_features:,}",
-        words(f"{MODELS[now.model].title}, {', '.join(now.sizes)}"),
+        f"{words(MODELS[now.model].title)}, {_sizes(now)}",
     ]
     if dataset.missing is not None:
         parts.insert(2, counted(dataset.n_missing, "missing cell"))
@@ -103,13 +127,18 @@ def _open() -> str:
     return tag("div", " · ".join(parts), "ca-side")
 
 
+def _sizes(now: RunConfig) -> str:
+    """Return K and L as HTML in which the browser can show the numbers under the hand."""
+    return ", ".join(tag("span", words(one), f"ca-size-{one[0].lower()}") for one in now.sizes)
+
+
 @st.fragment(run_every=POLL_SECONDS)
 def _work(known: list[str]) -> None:
     """Follow the running jobs; when one starts or ends the whole page must know."""
     running = watching.mine()
     if [job.id for job in running] != known:
         st.rerun()
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="work"):
+    with st.container(**_LINE, key="work"):
         for job in running:
             st.html(tag("div", words(_progress(job)), role="status"))
             key, act = f"cancel-{job.id}", guarded(watching.cancel)

@@ -7,6 +7,7 @@ import streamlit as st
 
 from appca.jobs.folder import ENDED, JobStatus
 from appca.plots.curves import likelihood
+from appca.ui.frame import status
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import markdown
 from appca.ui.session import fitting, services, state, watching
@@ -19,15 +20,17 @@ POLL_SECONDS = 0.5
 
 def finished() -> Shown | None:
     """Return the fit of the present settings; without one draw how far it is, or offer it."""
-    return _or_wait(fitting.finished())
+    return _or_wait(fitting.finished)
 
 
 def shown() -> Shown | None:
     """Return what there is to draw, be it a preview; without it do as `finished` does."""
-    return _or_wait(fitting.shown())
+    return _or_wait(fitting.shown)
 
 
-def _or_wait(found: Shown | None) -> Shown | None:
+def _or_wait(find: Callable[[], Shown | None]) -> Shown | None:
+    with status.fitting_now():
+        found = find()
     if found is None and not waiting():
         takes = about(fitting.seconds())
         st.markdown(f"This has not been fitted yet. The fit takes {takes}.")

@@ -158,7 +158,7 @@ def start(*, refine: bool = False) -> str:
 def _live() -> Shown | None:
     now = config()
     result = ahead.found(now.id)
-    if result is None and seconds() > LIVE_SECONDS:
+    if result is None and (seconds() > LIVE_SECONDS or watching.declined(now.id)):
         return None
     result = result or _fitted_here(now)
     if result is None:
@@ -168,11 +168,13 @@ def _live() -> Shown | None:
 
 
 def _fitted_here(wanted: RunConfig) -> FitResult | None:
-    """Fit at once, where the web process may."""
+    """Fit at once, where the web process may; what the browser asks for meanwhile ends it."""
     if not _quick(wanted) or wanted.is_sampled:
         return None
     before = _prepared(wanted)
-    return before and fit_run(services.dataset(wanted.dataset), wanted, preprocessing=before)
+    # Streamlit ends a run that is out of date where it looks into the state of the session.
+    dataset = services.dataset(wanted.dataset)
+    return before and fit_run(dataset, wanted, callback=lambda _: config(), preprocessing=before)
 
 
 def while_moving(wanted: RunConfig) -> Shown | None:
