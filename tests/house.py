@@ -71,6 +71,8 @@ OTHER_WORDS = {  # what features were called before
     "similar_objects": "similar",
     "traces": "diagnostics",
 }
+QUERIES = "appca/models/queries.py"  # the class that has every query of a fitted model
+WRAPPER = "appca/models/preprocessed.py"  # asks the model in it
 # who may look into a dict of arrays by name: the module that owns the type they belong to
 OWNERS_OF_ARRAYS = {
     "appca/analysis/fitted.py": "a fitted run",
@@ -211,6 +213,20 @@ def borrowed(path: str, text: str) -> list[str]:
     return [
         f"{path}: {room} must not import appca.ui.{page}, a page's folder"
         for page in sorted(folders & set(PAGES) - {room})
+    ]
+
+
+def defined_again(sources: Sources, names: Iterable[str]) -> list[str]:
+    """Classes of the models that define a query of fitted models, beside `Queries`."""
+    wanted = set(names)
+    return [
+        f"{path}, line {node.lineno}: {node.name} is a query of every model, of {QUERIES}"
+        for path, text in sorted(sources.items())
+        if path not in (QUERIES, WRAPPER)
+        for kind in ast.walk(ast.parse(text))
+        if isinstance(kind, ast.ClassDef)
+        for node in kind.body
+        if isinstance(node, ast.FunctionDef) and node.name in wanted
     ]
 
 

@@ -1,6 +1,7 @@
 """The rules of who may import what, read off the syntax tree of every file."""
 
 import ast
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -288,7 +289,7 @@ def test_arrows_among_the_folders_of_the_models_go_down():
         house.MODEL_FOLDERS
     )
     for path, text in [
-        ("appca/models/rows/a.py", "from appca.models.base.estimator import Description"),
+        ("appca/models/rows/a.py", "from appca.models.base.answers import Description"),
         ("appca/models/algebra/a.py", "def f():\n    from appca.models import rows"),
         ("appca/models/orthonormal/a.py", "from appca.models.factors import factor_em"),
         ("appca/models/base/a.py", "def f():\n    from appca.models.orthonormal import em"),
@@ -308,6 +309,23 @@ def test_no_folder_of_a_page_imports_another_page():
     own = "from appca.ui.explore import bar\nfrom appca.ui.parts import text"
     assert not house.borrowed("appca/ui/explore/a.py", own)
     assert not house.borrowed("appca/ui/server/a.py", "from appca.ui.explore import bar")
+
+
+def test_every_query_of_a_fitted_model_is_defined_once():
+    """Nor is the way up from a model long: at most four classes of ours, none of them big."""
+    from appca import AdaptivePPCA
+    from appca.models.queries import Queries
+
+    public = [name for name in vars(Queries) if not name.startswith("_")]
+    names = [name for name in public if name not in ("sample", "whiten", "random_state")]
+    assert {"transform", "score_samples", "describe", "allocate", "impute"} <= set(names)
+    models = sources("appca/models")
+    assert not house.defined_again(models, names)
+    again = "class A:\n    def transform(self, X):\n        return X"
+    assert len(house.defined_again({"appca/models/a.py": again}, names)) == 1
+    above = [kind for kind in AdaptivePPCA.__mro__[1:] if kind.__module__.startswith("appca")]
+    assert len(above) <= 4
+    assert max(len(inspect.getsource(kind).splitlines()) for kind in above) <= 300
 
 
 def test_nobody_but_the_owner_of_a_type_looks_into_its_arrays():

@@ -173,7 +173,7 @@ def small(
             function="`appca.models.algebra.gaussian:logits`, "
             "`appca.models.algebra.gaussian:posterior`"
         ),
-        small(function="`appca.models.base.estimator:SubspaceModel.sample`"),
+        small(function="`appca.models.queries:Queries.sample`"),
         small(test="`tests/geweke.py::geweke_z`"),
         small(text="shown by `tests/oracles.py::inclusion`"),
     ],
@@ -187,7 +187,7 @@ def test_a_sound_page_has_no_faults(page):
     [
         (small(function="`appca.models.nowhere:logits`"), "no module appca.models.nowhere"),
         (small(function="`appca.models.algebra.gaussian:nothing`"), "no nothing in it"),
-        (small(function="`appca.models.base.estimator:SubspaceModel.nap`"), "no nap in it"),
+        (small(function="`appca.models.queries:Queries.nap`"), "no nap in it"),
         (small(function="`appca.models.algebra.gaussian.logits`"), "write it as module:function"),
         (small(function="`appca.models.orthonormal.em:NOISE_FLOOR`"), "it is no function"),
         (small(function="a kernel"), "names no function"),

@@ -15,7 +15,7 @@ from appca.data.dataset import read_only
 from appca.data.preprocessing import Fitted
 
 if TYPE_CHECKING:
-    from appca.models.base.estimator import Description
+    from appca.models.base.answers import Description
 
 PREPROCESSING, POSTERIOR, DRAWS = "pre_", "posterior_", "draws_"  # prefixes of names
 CURVE, IMPUTED = "log_likelihoods", "imputed"

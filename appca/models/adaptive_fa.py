@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import STOPPED, Callback, spoken
@@ -15,7 +14,9 @@ from appca.models.base.batches import EMSteps, InBatches
 from appca.models.base.criteria import Criteria
 from appca.models.base.data_checks import (
     counted_rows,
+    given_directions,
     refuse_constant,
+    refuse_starts,
     refuse_weights,
     warn_of_end,
 )
@@ -56,9 +57,10 @@ from appca.models.factors.factor_fit import (
     turned_start,
 )
 from appca.models.factors.factor_gibbs import CachedGibbsState, FactorPrior
-from appca.models.factors.factor_queries import FactorModel
+from appca.models.factors.posterior import FactorPosterior, publish_factors, publish_state
 from appca.models.orthonormal.em import NOISE_FLOOR, floor_of
-from appca.models.rows.observations import Rows, about, centre_of, distinct
+from appca.models.queries import Queries
+from appca.models.rows.observations import Observations, Rows, about, centre_of, distinct
 from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Schedule, generators, initial_states, sample
 from appca.models.sampling.conditionals import InverseGamma
@@ -73,7 +75,7 @@ SCREENING_COST, RANDOM_STARTS = 10_000_000, 24
 
 
 @dataclass(eq=False, repr=False)
-class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
+class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
     """Adaptive factor analysis (aFA).
 
     y_n = W (x_n * z_n) + mu + e_n with any D x K matrix W, x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I)
@@ -194,6 +196,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
     }
 
     _pairs: ClassVar[bool] = True
+    _estimates: ClassVar[bool] = True
 
     n_components: int = 4
     n_active: int = 2
@@ -258,19 +261,16 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
 
     def _fit_em(self, done: FactorFit, rows: Rows) -> Self:
         second = np.diagonal(done.sums.second)
-        order = self._publish_factors(
-            rows, done.state, second, done.members, same_order=done.same_order
+        order = publish_factors(
+            self, rows, done.state, second, done.members, same_order=done.same_order
         )
         mean = done.sums.s / rows.mass * (self.mean == "learned")
         H = done.sums.second - rows.mass * np.outer(mean, mean)
         if self.loading_variance is not None:
             H = H + done.state.noise / self.loading_variance * np.eye(len(H))
         self._keep_sums(rows, done.state, done.sums._replace(B=H), order)
-        self.log_likelihoods_: Array = np.array(done.log_likelihoods)
-        self.n_iter_ = len(done.log_likelihoods)
-        self.stop_reason_ = done.stop_reason
         warn_of_end(done.stop_reason, self.max_iter)
-        return self
+        return self._ended(done.log_likelihoods, done.stop_reason)
 
     def _fit_gibbs(
         self,
@@ -307,14 +307,28 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
         W, X, members, mean, noise, _ = chains.best.state
         origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
         second, state = np.square(X).sum(axis=0), FactorState(W, np.zeros(W.shape[1]), noise)
-        self._publish_factors(rows._replace(origin=origin + mean), state, second, members)
+        publish_factors(self, rows._replace(origin=origin + mean), state, second, members)
         chains.posterior["mean"] += origin  # in place: draws of wide rows are large
         self.posterior_ = chains.posterior
         self._keep_query_draws()
-        self.log_likelihoods_ = chains.log_likelihoods.mean(axis=0)
-        self.n_iter_ = len(self.log_likelihoods_)
-        self.stop_reason_ = STOPPED if stopped else chains.stop_reason
-        return self
+        reason = STOPPED if stopped else chains.stop_reason
+        return self._ended(chains.log_likelihoods.mean(axis=0), reason)
+
+    def _posterior(self) -> FactorPosterior:
+        return FactorPosterior(
+            components=self.components_,
+            mean=self.mean_,
+            noise=self.noise_variance_,
+            latent=self.latent_variance_,
+            n_paths=self.n_paths,
+            stream=0,
+            n_active=self.n_active_,
+        )
+
+    def _publish_state(
+        self, rows: Observations, state: FactorState, second: Array, *, same_order: bool = False
+    ) -> Array:
+        return publish_state(self, rows, state, second, same_order=same_order)
 
     def _prior(self, variance: float) -> FactorPrior:
         """Priors for data with mean feature variance `variance`; a learned mean has a flat one."""
@@ -363,7 +377,14 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
             start = partial(named_start, name, self.n_components, self.n_active)
             others = self._random_starts(rows) if self.init == "auto" else []
             return [(name, start)] * self.n_init + others
-        return [("given", partial(given_start, self._given_directions(rows), None, rows))]
+        return [
+            (
+                "given",
+                partial(
+                    given_start, given_directions(self.init, self.n_components, rows.d), None, rows
+                ),
+            )
+        ]
 
     def _random_starts(self, rows: Rows) -> list[tuple[str, InitialLoadings]]:
         """Name starts beside independent components, as many as cost little."""
@@ -392,17 +413,6 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
 
         return EMSteps(FactorStatistics, expected, partial(maximise, settings=settings))
 
-    def _given_directions(self, rows: Rows) -> Array:
-        W: Array = check_array(self.init, dtype=np.float64).T
-        wanted = (self.n_components, rows.n_features)
-        if W.shape[::-1] != wanted:
-            msg = (
-                f"init must have shape {wanted}, n_components by features; got {W.shape[::-1]}: "
-                "pass one row per component."
-            )
-            raise ValueError(msg)
-        return W
-
     def _refuse_conflicts(self, X: Array) -> None:
         """Raise ValueError for parameters that exclude one another or do not suit the data."""
         if self.n_components > len(X) - 1:
@@ -417,12 +427,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, FactorModel):
                 "lower n_active or raise n_components."
             )
             raise ValueError(msg)
-        if not isinstance(self.init, str) and self.n_init > 1:
-            msg = (
-                f"n_init must be 1 when init is an array; got {self.n_init}: "
-                "name a start to have random ones beside it."
-            )
-            raise ValueError(msg)
+        refuse_starts(self.init, self.n_init)
         count = enumeration.n_sets(self.n_components, self.n_active)
         if self.allocation == "exact" and count > MOST_SETS:
             msg = (

@@ -7,21 +7,23 @@ from tempfile import TemporaryFile
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_is_fitted
 
 from appca.models.algebra import stiefel
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback, spoken
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.base.batches import EMSteps, total_of
-from appca.models.base.dask_queries import OnDask
+from appca.models.base.batches import EMSteps, InBatches, total_of
+from appca.models.base.criteria import Criteria
+from appca.models.base.dask_queries import lazily
 from appca.models.base.data_checks import (
     counted_rows,
+    given_directions,
     refuse_constant,
     refuse_weights,
     warn_of_end,
 )
-from appca.models.base.estimator import SampledModel, generator
+from appca.models.base.estimator import generator
 from appca.models.base.parameters import (
     ARRAY,
     CHAIN_STARTS,
@@ -37,9 +39,9 @@ from appca.models.base.parameters import (
     refuse,
     whole,
 )
-from appca.models.base.posterior_queries import PosteriorQueries
+from appca.models.base.publishing import publish
 from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputation
-from appca.models.incomplete.queries import MissingValues
+from appca.models.incomplete.posterior import publish_incomplete
 from appca.models.orthonormal import starts
 from appca.models.orthonormal.adaptive_ppca_gibbs import DIRECTIONS, INDICATORS
 from appca.models.orthonormal.em import (
@@ -53,20 +55,24 @@ from appca.models.orthonormal.em import (
     worth_compiling,
 )
 from appca.models.orthonormal.em_fit import SubspaceFit, fit_by_em, fit_in_closed_form
-from appca.models.orthonormal.gibbs_fit import Plan, fit_by_gibbs
+from appca.models.orthonormal.gibbs_fit import fit_by_gibbs, plan_of
+from appca.models.orthonormal.posterior import SubspacePosterior, posterior_of, publish_subspace
 from appca.models.orthonormal.screening import EMControl
-from appca.models.polynomials import subsets
+from appca.models.queries import Queries
 from appca.models.rows.dask_rows import dask_rows, is_dask
 from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.observations import Observations, Rows, about, centre_of
 from appca.models.rows.streams import Blocks, Mapped, is_large_map, spooled, stream
-from appca.models.sampling.chains import Schedule
-from appca.models.sampling.conditionals import InverseGamma
-from appca.models.variants.em import (
-    PAPER,
+from appca.models.variants.em import PAPER
+from appca.models.variants.model import (
+    LEARNED,
+    first_size,
+    fit_extended,
+    refuse_conflicts,
+    refuse_gaps,
+    variant_of,
 )
-from appca.models.variants.model import LEARNED, VariantModel
-from appca.models.variants.queries import VariantQueries
+from appca.models.variants.posterior import LEARNED_ARRAYS, VariantPosterior, extended_posterior_of
 
 __all__ = ["AdaptivePPCA"]
 
@@ -79,9 +85,7 @@ INFERENCES = ("em", "gibbs", "hard")
 
 
 @dataclass(eq=False, repr=False)
-class AdaptivePPCA(
-    VariantModel, OnDask, PosteriorQueries, MissingValues, VariantQueries, SampledModel
-):
+class AdaptivePPCA(InBatches, Criteria, Queries):
     """Adaptive probabilistic PCA (aPPCA).
 
     y_n = W (x_n * z_n) + mu + e_n with W'W = I_K, x_nk ~ N(0, tau2_k), e_n ~ N(0, sigma2 I) and
@@ -222,6 +226,9 @@ class AdaptivePPCA(
         **hyperparameters("latent_shape", "latent_scale"),
         **SAMPLING,
     }
+    _extensions: ClassVar[tuple[str, ...]] = LEARNED_ARRAYS
+    _takes_gaps: ClassVar[bool] = True
+    _refuse_gaps, _variant = refuse_gaps, property(variant_of)
 
     n_components: int = 4
     n_active: int | Literal["learned"] = 2
@@ -275,7 +282,7 @@ class AdaptivePPCA(
         if is_large_map(X) and self.inference != "gibbs" and sample_weight is None:
             return self.fit_blocks(Mapped(X))
         X, weights = counted_rows(self._validated(X, reset=True), sample_weight)
-        self._refuse_conflicts(X.shape)
+        refuse_conflicts(self, X.shape)
         with single_threaded_blas():
             incomplete = is_incomplete(X)
             if self.inference == "gibbs" or incomplete:
@@ -283,7 +290,7 @@ class AdaptivePPCA(
             return self._fit_incomplete(X) if incomplete else self._fit(X, weights)
 
     def _fit_incomplete(self, X: Array) -> Self:
-        self._refuse_missing()
+        self._refuse_gaps()
         rows = initial_imputation(X, zero_mean=self.mean == "zero")
         refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
@@ -291,7 +298,7 @@ class AdaptivePPCA(
         start, mean = self._start(rows.d) if warm is None else warm, getattr(self, "mean_", None)
         found = fit_incomplete(rng, X, rows, start, control, mean)
         self._forget_fit()
-        self._publish_incomplete(X, found, self._first_size())
+        publish_incomplete(self, X, found, first_size(self))
         self._sums = self._predicted_sums(len(X))
         warn_of_end(found.stop_reason, self.max_iter)
         return self
@@ -321,7 +328,7 @@ class AdaptivePPCA(
             raise ValueError(msg)
         with single_threaded_blas():
             rows = look(zero_mean=self.mean == "zero")
-            self._refuse_conflicts((rows.n, rows.d))
+            refuse_conflicts(self, (rows.n, rows.d))
             self.n_features_in_ = rows.d
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
             return self._fit_rows(rows)
@@ -334,17 +341,17 @@ class AdaptivePPCA(
         refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
         if self._variant != PAPER:
-            return self._fit_variant(rng, rows, control)
+            return self._ended(*fit_extended(self, rng, rows, control))
         warm = self._warm(rng, rows, control.settings)
         begin = partial(self._begin, rows=rows, warm=warm)
         self._forget_fit()
         if self.inference == "gibbs" and isinstance(rows, Rows):
-            sampled = fit_by_gibbs(rng, rows, begin, control, self._plan())
+            sampled = fit_by_gibbs(rng, rows, begin, control, plan_of(self))
             fit, rows, self.posterior_ = sampled
         else:
             fit = begin(rng, control)
-        L, held, same = self._first_size(), fit.held, fit.same_order
-        order = self._publish(rows, fit.state, L, fit.second, held, same_order=same)
+        L, held, same = first_size(self), fit.held, fit.same_order
+        order = publish_subspace(self, rows, fit.state, L, fit.second, held, same_order=same)
         if fit.sums is not None:
             self._keep_sums(rows, fit.state, fit.sums, order)
         if self.inference == "gibbs":
@@ -353,8 +360,29 @@ class AdaptivePPCA(
             warn_of_end(fit.stop_reason, self.max_iter)
         return self._ended(fit.log_likelihoods, fit.stop_reason)
 
-    def _likely(self, inclusion: Array) -> Array:
-        return subsets.top(inclusion, self.n_active_)
+    def _posterior(self) -> SubspacePosterior | VariantPosterior:
+        extended = extended_posterior_of(self)
+        return posterior_of(self) if extended.variant == PAPER else extended
+
+    def size_probabilities(self, X: Any) -> Array:
+        """Posterior probabilities (N, K + 1) that a row uses 0 to K components, if learned."""
+        check_is_fitted(self, "size_probabilities_")
+        return extended_posterior_of(self).size_probabilities(self._validated(X, reset=False))
+
+    def row_scales(self, X: Any) -> Any:
+        """Posterior mean (N,) of the scale u_n of each row: how unusual it is; 1 if not learned.
+
+        A row of scale u has u times the variance of noise and scores.
+        """
+        if is_dask(X):
+            return lazily(self, "row_scales", X)
+        check_is_fitted(self)
+        return extended_posterior_of(self).mean_scales(self._validated(X, reset=False))
+
+    def _publish_state(
+        self, rows: Observations, state: SubspaceState, second: Array, *, same_order: bool = False
+    ) -> Array:
+        return publish(self, rows, state, second, state.latent, same_order=same_order)
 
     def _begin(
         self,
@@ -377,7 +405,7 @@ class AdaptivePPCA(
         W, more = continued
         if more is not None:
             return np.hstack([W, more.V])
-        other = W.shape[1] < len(self.components_) or self._is_variant()
+        other = W.shape[1] < len(self.components_) or extended_posterior_of(self).variant != PAPER
         return W if other else resumed(self._state_about(rows.origin), settings)
 
     def _state(self) -> SubspaceState:
@@ -396,30 +424,18 @@ class AdaptivePPCA(
 
         return EMSteps(SubspaceStatistics, expected, partial(maximise, settings=settings))
 
-    def _plan(self) -> Plan:
-        return Plan(
-            Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin),
-            self.z_update,
-            "sample" if self.w_update == "auto" else self.w_update,
-            own_starts=isinstance(self.init, str) and self.init == "random",
-            overdispersed=self.chain_starts == OVERDISPERSED,
-            noise=InverseGamma(self.noise_shape, self.noise_scale),
-            latent=InverseGamma(self.latent_shape, self.latent_scale),
-        )
-
     def _control(self, rows: Observations) -> EMControl:
         latent = self.latent_variance
         weighted = isinstance(rows, Rows) and rows.weights is not None
         settings = EMSettings(
             n_components=self.n_components,
-            n_active=self._first_size(),
+            n_active=first_size(self),
             latent=latent if isinstance(latent, str) else float(latent),
             learn_mean=self.mean == "learned",
             hard=self.inference == "hard",
             update=W_UPDATES.get(self.w_update, stiefel.polar),
             floor=floor_of(rows),
-            compiled=not weighted
-            and worth_compiling(rows.n, self.n_components, self._first_size()),
+            compiled=not weighted and worth_compiling(rows.n, self.n_components, first_size(self)),
         )
         callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
         return EMControl(settings, callback, self.max_iter, self.tol, self.accelerate, rows.mass)
@@ -428,12 +444,4 @@ class AdaptivePPCA(
         """Directions (D, K) of an array given as `init`, or the candidates its name stands for."""
         if isinstance(self.init, str):
             return starts.candidates(self.init, self.n_init, self.n_components)
-        given: Array = check_array(self.init, dtype=np.float64)
-        wanted = (self.n_components, n_features)
-        if given.shape != wanted:
-            msg = (
-                f"init must have shape {wanted}, n_components by features; got {given.shape}: "
-                "pass one row per component."
-            )
-            raise ValueError(msg)
-        return given.T
+        return given_directions(self.init, self.n_components, n_features)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from appca.models.factors.sparse_fa_model import SparseFA
+from appca.models.sparse_fa_model import SparseFA
 
 __all__ = ["FiniteSparseFA"]
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback
-from appca.models.base.free_model import RULES, Draw, FreeModel, FreeQuery
 from appca.models.base.parameters import POSITIVE, Rule, either, hyperparameters, one_of
+from appca.models.free_model import RULES, Draw, FreeModel
 from appca.models.orthonormal.nonparametric_gibbs import PRIORS, first_state, sampler
 from appca.models.orthonormal.subspace_gibbs import CachedSubspaceState, SubspacePrior, look
 from appca.models.rows.observations import Rows
@@ -16,8 +16,6 @@ from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Sampler
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.supports import independent_supports
-from appca.models.supports.free_supports import Best
-from appca.models.supports.row_supports import SupportEstimate
 
 __all__ = ["NonparametricPPCA"]
 
@@ -104,6 +102,7 @@ class NonparametricPPCA(FreeModel):
         "latent_variance": either(one_of("shared"), POSITIVE),
         **hyperparameters("latent_shape", "latent_scale"),
     }
+    _sums_over_supports: ClassVar[Any] = independent_supports
 
     max_components: int = 10
     _: KW_ONLY
@@ -154,24 +153,3 @@ class NonparametricPPCA(FreeModel):
         weights = PRIORS[self.prior].expected(state.Z, state.alpha)
         power = np.square(state.X).sum(axis=0)
         return Draw(state.W, state.mu, state.sigma2, state.tau2, weights, power, state.alpha)
-
-    def _best(self, seen: FreeQuery) -> Best:
-        return independent_supports.best(seen.question)
-
-    def _summed(self, seen: FreeQuery) -> SupportEstimate:
-        return independent_supports.summed(seen.question)
-
-    def _expected(self, seen: FreeQuery) -> Array:
-        return independent_supports.expected(seen.question)
-
-    def _log_support(self, seen: FreeQuery, Z: Array) -> Array:
-        return independent_supports.log_shares(seen.question, Z)
-
-    def _drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
-        return independent_supports.draw_scores(rng, self._seen(X).question)
-
-    def _supports_of_a_row(self) -> float:
-        return 1.0
-
-    def _means(self, seen: FreeQuery, supports: Array) -> Array:
-        return independent_supports.scores(seen.question, supports)

@@ -10,7 +10,6 @@ from appca.models.algebra.loop import Callback, spoken
 from appca.models.algebra.stiefel import polar
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.criteria import Criteria
-from appca.models.base.dask_queries import OnDask
 from appca.models.base.data_checks import (
     counted_rows,
     refuse_constant,
@@ -21,10 +20,12 @@ from appca.models.base.estimator import generator
 from appca.models.base.parameters import CALLABLE, SEED, SWITCH, VERBOSE, Rule, refuse, whole
 from appca.models.decompositions.spectrum import principal
 from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputation
-from appca.models.incomplete.queries import MissingValues
+from appca.models.incomplete.posterior import publish_incomplete
 from appca.models.orthonormal.em import EMSettings, floor_of
+from appca.models.orthonormal.posterior import posterior_of, publish_subspace
 from appca.models.orthonormal.screening import EMControl
 from appca.models.orthonormal.starts import closed_form
+from appca.models.queries import Queries
 from appca.models.rows.dask_rows import dask_rows, is_dask
 from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.observations import Observations, about, centre_of
@@ -36,7 +37,7 @@ MAX_ITER, TOL = 500, 1e-4  # of EM with missing entries; TOL in nats per row ove
 
 
 @dataclass(eq=False, repr=False)
-class PPCA(Criteria, OnDask, MissingValues):
+class PPCA(Criteria, Queries):
     """Probabilistic PCA: y = W x + mu + e, every component active in every row.
 
     The maximum of the likelihood in closed form; with missing entries (NaN) by exact EM. The
@@ -87,6 +88,8 @@ class PPCA(Criteria, OnDask, MissingValues):
         "random_state": SEED,
         "callback": CALLABLE,
     }
+    _takes_gaps: ClassVar[bool] = True
+    _posterior = posterior_of
 
     n_components: int = 2
     _: KW_ONLY
@@ -124,13 +127,10 @@ class PPCA(Criteria, OnDask, MissingValues):
             leading = principal(generator(self.random_state), rows, self.n_components)
         state = closed_form(rows, leading, floor_of(rows))
         second = np.maximum(leading.values - state.noise, 0.0) * rows.mass
-        self._publish(rows, state, self.n_components, second)
+        publish_subspace(self, rows, state, self.n_components, second)
         weights = getattr(rows, "weights", None)
         each = np.average(self._unnamed().score_samples(X), weights=weights)
-        self.log_likelihoods_: Array = np.array([each * rows.mass])
-        self.n_iter_ = 1
-        self.stop_reason_ = "closed form"
-        return self
+        return self._ended([each * rows.mass], "closed form")
 
     def _n_variances(self) -> int:
         return 1 + len(self.components_)
@@ -143,5 +143,5 @@ class PPCA(Criteria, OnDask, MissingValues):
         control = EMControl(settings, callback, MAX_ITER, TOL, True, len(X))
         with single_threaded_blas():
             found = fit_incomplete(generator(self.random_state), X, rows, [], control)
-            self._publish_incomplete(X, found, K)
+            publish_incomplete(self, X, found, K)
         return self

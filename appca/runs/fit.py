@@ -21,7 +21,7 @@ from appca.words.wording import counted, shortened
 
 if TYPE_CHECKING:
     from appca.models.algebra.loop import Progress
-    from appca.models.base.estimator import Description
+    from appca.models.base.answers import Description
 
 DESCRIBING = "describing the rows"  # the last stage of a fit, as it is reported
 MOST_DRAWN_BYTES = 2**26  # of components kept draw by draw; more draws than fit are thinned
@@ -318,7 +318,7 @@ def _describe(
 
 def joined(parts: "list[Description]") -> "Description":
     """Say of all rows what was said of the parts that follow each other."""
-    from appca.models.base.estimator import Description
+    from appca.models.base.answers import Description
 
     columns = list(zip(*parts, strict=True))[:-1]
     return Description._make([*map(np.concatenate, columns), parts[0].method])

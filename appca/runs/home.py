@@ -98,7 +98,7 @@ def hold_threads() -> None:
     For good, not for a while: of two fits in two threads of the page, the first to end would give
     the other its threads back in the middle.
     """
-    import appca.models.base.estimator  # noqa: F401 (loads every BLAS there will be)
+    import appca.models.queries  # noqa: F401 (loads every BLAS there will be)
     from appca.models.algebra.threads import hold_blas
 
     hold_blas(threads())

@@ -66,7 +66,7 @@ def load_model(path: Path | str) -> Any:
     estimator
         The fitted scikit-learn estimator. Of a file that `save` wrote, an estimator of the same
         class. Of a file of the command line or the app, an
-        `appca.models.base.preprocessed.Preprocessed`: its rows are in units of the data, and
+        `appca.models.preprocessed.Preprocessed`: its rows are in units of the data, and
         ``estimator_`` is the model behind the preprocessing. ``config`` holds all settings and the
         digest of the data, ``info`` how the fit went.
         ``transform``, ``allocate``, ``score_samples`` and the others give on any rows what the
@@ -98,7 +98,7 @@ def load_model(path: Path | str) -> Any:
 
 def _behind(options: dict[str, Any], estimator: Any, model: FittedModel) -> Any:
     """Return a fitted estimator that prepares its rows first."""
-    from appca.models.base.preprocessed import Preprocessed
+    from appca.models.preprocessed import Preprocessed
 
     whole = Preprocessed(estimator, Preprocessing.from_dict(options))
     whole.estimator_, whole.preprocessing_ = estimator, model.preprocessing

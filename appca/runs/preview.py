@@ -25,7 +25,7 @@ from appca.runs.home import hold_threads
 from appca.runs.run import FitResult
 
 if TYPE_CHECKING:
-    from appca.models.base.estimator import Description
+    from appca.models.base.answers import Description
     from appca.models.orthonormal.em_fit import SubspaceFit
     from appca.models.rows.observations import Rows
 

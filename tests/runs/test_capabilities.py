@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from appca.analysis.capabilities import CAPABILITIES, supports
-from appca.models.base.dask_queries import OnDask
 from appca.models.incomplete import missing_supports
 from appca.models.polynomials.subsets import LARGEST_FOR_COLUMNS
+from appca.models.rows.dask_rows import is_dask
 from appca.runs.configuration import MODELS, defaults, estimator_class
 from tests.fitted_runs import fitted_model
 
@@ -71,7 +71,11 @@ def test_more_components_than_features_are_fitted_where_that_is_declared(model):
 
 @pytest.mark.parametrize("model", EVERY)
 def test_chunks_of_a_dask_array_are_gone_through_where_that_is_declared(model):
-    assert issubclass(estimator_class(model), OnDask) == CAPABILITIES[model].dask
+    X = rows(40, 2 if model in ORTHONORMAL else 3)
+    chunks = pytest.importorskip("dask.array").from_array(X, chunks=(20, -1))
+    n_active = None if "max_components" in defaults(model) else 1
+    answer = restored(model, 2, n_active).transform(chunks)
+    assert is_dask(answer) == CAPABILITIES[model].dask
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ from sklearn.utils.metaestimators import available_if
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import single_threaded_blas
+from appca.models.base.answers import MAP
 from appca.models.base.data_checks import counted_rows, refuse_not_finite, warn_of_unused
-from appca.models.base.estimator import MAP, SampledModel
+from appca.models.base.estimator import Estimator
 from appca.models.decompositions.spectrum import Principal, principal
 from appca.models.rows.observations import Observations, Rows, about, centre_of
 
@@ -182,7 +183,7 @@ def _has_averages(model: Any) -> bool:
     return True
 
 
-class InBatches(SampledModel):
+class InBatches(Estimator):
     """A model fitted by EM that can go on from its last fit, and learn batch by batch."""
 
     _pairs: ClassVar[bool] = False  # whether sums hold E[(x z)(x z)'] instead of its diagonal
@@ -191,9 +192,6 @@ class InBatches(SampledModel):
     mean: str
     warm_start: bool
     n_components: int
-    n_iter_: int
-    stop_reason_: str
-    log_likelihoods_: Array
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to all rows."""
@@ -207,10 +205,11 @@ class InBatches(SampledModel):
         """Return what was fitted as a state of EM, its shift zero: about the mean."""
         raise NotImplementedError
 
-    def _forget_fit(self) -> None:
-        self._forget_draws()
-        for name in ("_stepwise", "_sums"):
-            self.__dict__.pop(name, None)
+    def _publish_state(
+        self, rows: Observations, state: Any, second: Array, *, same_order: bool = False
+    ) -> Array:
+        """Set what needs no rows but their origin, given means (K,) of E[(x z)^2], as `publish`."""
+        raise NotImplementedError
 
     def _keep_sums(self, rows: Any, state: Any, sums: Any, order: Array) -> None:
         """Keep what `partial_fit` starts from: sums of a fit with H of `FitSums` for A."""
@@ -265,7 +264,8 @@ class InBatches(SampledModel):
         W, missing = before[: self.n_components].T, self.n_components - len(before)
         if missing <= 0:
             return W, None
-        X, own = rows.take(np.sort(rng.permutation(rows.n)[:WARM_ROWS])), self._unnamed()
+        X = rows.take(np.sort(rng.permutation(rows.n)[:WARM_ROWS]))
+        own: Any = self._unnamed()
         left = X - own.inverse_transform(own.transform(X, MAP), MAP)
         return W, principal(rng, about(left, centre_of(left)), missing)
 

@@ -83,12 +83,24 @@ class Criteria:
 
     def _n_loadings(self) -> int:
         """Count the dimensions of the loadings: orthonormal columns, each its own axis."""
-        K, D = map(int, self.components_.shape)
+        K, D = len(self.components_), self._n_varying()
+        all_of_them = self.n_active_ == K and not hasattr(self, "size_probabilities_")
+        if all_of_them and getattr(self, "latent_variance", "") == "shared":
+            return K * (D - K)  # no more than the span is identified
         return D * K - K * (K + 1) // 2
 
     def _n_variances(self) -> int:
-        """Count the variances that are estimated."""
-        return 2
+        """Count the variances that are estimated, and the shares of scales and sizes."""
+        learned = {"shared": 1, "component": len(self.components_)}
+        latent = learned.get(str(getattr(self, "latent_variance", "shared")), 0)
+        noise = self._n_varying() if np.ndim(self.noise_variance_) else 1
+        scales = len(getattr(self, "row_scale_probabilities_", [1])) - 1
+        return latent + noise + scales + len(getattr(self, "size_probabilities_", [1])) - 1
+
+    def _n_varying(self) -> int:
+        """Count the features that the likelihood counts."""
+        psi = np.broadcast_to(self.noise_variance_, self.components_.shape[1])
+        return int((psi > 0.0).sum())
 
     @property
     def n_parameters_(self) -> int:

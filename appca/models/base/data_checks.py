@@ -26,6 +26,35 @@ def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
         raise ValueError(msg)
 
 
+def given_directions(init: Any, n_components: int, n_features: int) -> Array:
+    """Return directions (D, K) that were given as `init` (K, D).
+
+    Raises
+    ------
+    ValueError
+        When its shape is another.
+    """
+    given: Array = check_array(init, dtype=np.float64)
+    wanted = (n_components, n_features)
+    if given.shape != wanted:
+        msg = (
+            f"init must have shape {wanted}, n_components by features; got {given.shape}: "
+            "pass one row per component."
+        )
+        raise ValueError(msg)
+    return given.T
+
+
+def refuse_starts(init: Any, n_init: int) -> None:
+    """Raise ValueError for several starts from one array."""
+    if not isinstance(init, str) and n_init > 1:
+        msg = (
+            f"n_init must be 1 when init is an array; got {n_init}: "
+            "name a start to have random ones beside it."
+        )
+        raise ValueError(msg)
+
+
 def refuse_few_features(n_components: int, scales: Array) -> None:
     """Raise ValueError where fewer features vary, those of scale above 0, than components."""
     varying = int((scales > 0.0).sum())
@@ -99,6 +128,20 @@ def refuse_not_finite(X: Array) -> None:
         msg = (
             f"X must be finite, but {bad} of its {len(X)} rows hold NaN or inf: "
             "fill in or leave out those cells or rows."
+        )
+        raise ValueError(msg)
+
+
+def refuse_infinite(X: Array) -> None:
+    """Raise ValueError for infinities; NaN is a missing entry."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum()):  # in float32 it may overflow, and the rows decide
+            return
+    bad = int(np.isinf(X).any(axis=1).sum())
+    if bad:
+        msg = (
+            f"X must be finite or NaN for a missing entry, but {bad} of its {len(X)} rows "
+            "hold inf: correct those cells or leave out those rows."
         )
         raise ValueError(msg)
 

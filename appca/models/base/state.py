@@ -1,6 +1,6 @@
 """What every fit hands to its estimator, whatever the model."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from appca.models.algebra.gaussian import Array
 
@@ -17,8 +17,8 @@ class ModelState(Protocol):
         """What the mean is away from the origin of the rows, in components (K,)."""
 
     @property
-    def latent(self) -> Any:
-        """Variances (K,) of x, 1 where W carries the scale of scores."""
+    def latent(self) -> Array:
+        """Variances (K,) of x."""
 
     @property
     def noise(self) -> float:

@@ -14,7 +14,7 @@ from appca.models.incomplete.missing_em import (
     fit,
     impute,
 )
-from appca.models.incomplete.queries import IncompleteFit
+from appca.models.incomplete.posterior import IncompleteFit
 from appca.models.orthonormal.em import SubspaceState, floor_of
 from appca.models.orthonormal.em_fit import fit_by_em
 from appca.models.orthonormal.screening import EMControl

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.loop import STOPPED, Callback
+from appca.models.base.parameters import OVERDISPERSED
 from appca.models.decompositions.spectrum import principal
 from appca.models.orthonormal import adaptive_ppca_gibbs, starts
 from appca.models.orthonormal.em import EMSettings, SubspaceState
@@ -39,6 +40,19 @@ class Plan(NamedTuple):
     overdispersed: bool  # whether chains after the first start from random rotations, without EM
     noise: InverseGamma  # priors, in units of the mean feature variance
     latent: InverseGamma
+
+
+def plan_of(model: Any) -> Plan:
+    """Read the plan off the parameters of an estimator."""
+    return Plan(
+        Schedule(model.n_chains, model.burn_in, model.n_draws, model.thin),
+        model.z_update,
+        "sample" if model.w_update == "auto" else model.w_update,
+        own_starts=isinstance(model.init, str) and model.init == "random",
+        overdispersed=model.chain_starts == OVERDISPERSED,
+        noise=InverseGamma(model.noise_shape, model.noise_scale),
+        latent=InverseGamma(model.latent_shape, model.latent_scale),
+    )
 
 
 class Sampled(NamedTuple):

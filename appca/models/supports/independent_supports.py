@@ -22,8 +22,9 @@ def best(q: Question) -> Best:
     return Best(Z, log_odds.sum(axis=1, where=Z) + q.nothing)
 
 
-def summed(q: Question) -> SupportEstimate:
-    """Sum over all sets of a row."""
+def summed(q: Question, n_paths: int = 0, stream: int = 0) -> SupportEstimate:
+    """Sum over all sets of a row; no paths are needed."""
+    del n_paths, stream
     log_odds = gains(q) + q.odds
     log_sum = np.logaddexp(0.0, log_odds).sum(axis=1) + q.nothing
     return SupportEstimate(
@@ -46,8 +47,9 @@ def log_shares(q: Question, Z: Mask) -> Floats:
     return np.asarray((gains(q) + q.odds).sum(axis=1, where=Z) + q.nothing)
 
 
-def draw_scores(rng: np.random.Generator, q: Question) -> Floats:
+def draw_scores(rng: np.random.Generator, q: Question, n_paths: int = 0) -> Floats:
     """Draw x * z (n, K) of each row from its posterior."""
+    del n_paths
     s = _precision(q)
     drawn = q.c / s + rng.standard_normal(q.c.shape) / np.sqrt(s)
     return np.where(rng.random(q.c.shape) < expit(gains(q) + q.odds), drawn, 0.0)

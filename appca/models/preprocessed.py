@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from appca.models.algebra.gaussian import Array
 from appca.models.base.criteria import Criteria
-from appca.models.base.estimator import SubspaceModel
 from appca.models.base.saved import write
-from appca.models.base.support_model import SupportModel
+from appca.models.queries import Queries
 from appca.models.rows.steady_products import times
 
 
@@ -82,7 +81,7 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         # Draws about a row depend on its last bits, which must not depend on the other rows.
-        steady = isinstance(self.estimator_, SupportModel) and self.preprocessing_.reduces
+        steady = self.estimator_._estimates and self.preprocessing_.reduces
         rows: Array = self.preprocessing_.transform(X, *([times] if steady else []))
         return rows
 
@@ -91,11 +90,11 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         rows = self.prepared(X)
         return np.asarray(self.estimator_.transform(rows, support))
 
-    allocate, predict = _asked(SubspaceModel.allocate), _asked(Criteria.predict)
-    inclusion_probabilities = _asked(SubspaceModel.inclusion_probabilities)
-    allocation_probability = _asked(SubspaceModel.allocation_probability)
-    score_samples, score = _asked(SubspaceModel.score_samples), _asked(SubspaceModel.score)
-    describe = _asked(SubspaceModel.describe)
+    allocate, predict = _asked(Queries.allocate), _asked(Criteria.predict)
+    inclusion_probabilities = _asked(Queries.inclusion_probabilities)
+    allocation_probability = _asked(Queries.allocation_probability)
+    score_samples, score = _asked(Queries.score_samples), _asked(Queries.score)
+    describe = _asked(Queries.describe)
 
     def inverse_transform(self, X: Any, support: str = "auto") -> Array:
         """Return the rows (N, D) that scores (N, K) stand for."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from appca.models.algebra.gaussian import Array, background
+from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback, spoken
 from appca.models.algebra.stiefel import upright
 from appca.models.algebra.threads import single_threaded_blas
@@ -21,18 +21,15 @@ from appca.models.base.parameters import (
     one_of,
     whole,
 )
-from appca.models.base.posterior_queries import PosteriorQueries
-from appca.models.base.support_model import SupportModel
+from appca.models.factors.posterior import FreePosterior
+from appca.models.queries import Queries
 from appca.models.rows.observations import Rows, about, centre_of
-from appca.models.rows.steady_products import projected, times
 from appca.models.sampling.chains import Sampler, Schedule, generators, sample
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.sampling.feature_priors import LEAST_WEIGHT
 from appca.models.sampling.invariants import IN_USE, in_use
 from appca.models.sampling.query_draws import number_band
 from appca.models.supports import free_supports
-from appca.models.supports.free_supports import Best, Question
-from appca.models.supports.row_supports import SupportEstimate
 
 RULES: dict[str, Rule] = {
     "max_components": whole(1),
@@ -41,9 +38,6 @@ RULES: dict[str, Rule] = {
     **hyperparameters("alpha_shape", "alpha_rate"),
     **SAMPLING,
 }
-
-MORE_LIKELY = 0.5  # inclusion probability
-CHEAPER = 8.0  # is a support in the walk through all of them than elsewhere
 
 
 class Draw(NamedTuple):
@@ -58,14 +52,7 @@ class Draw(NamedTuple):
     alpha: float
 
 
-class FreeQuery(NamedTuple):
-    """Rows as the fitted W sees them."""
-
-    question: Question
-    background: Array  # (n,) log density of a row that no column explains
-
-
-class FreeModel(PosteriorQueries, SupportModel):
+class FreeModel(Queries):
     """Sampled models whose rows use any number of components.
 
     Subclasses say where chains start, how they move and what a draw is. Parameters they must have:
@@ -90,12 +77,15 @@ class FreeModel(PosteriorQueries, SupportModel):
     whiten: bool
     verbose: bool | int
 
-    _found: ClassVar[tuple[str, ...]] = (
-        *(name for name in SupportModel._found if name != "n_active_"),
+    _estimates: ClassVar[bool] = True
+    _fitted: ClassVar[tuple[str, ...]] = (
+        *(name for name in Queries._fitted if name != "n_active_"),
         "n_components_",
         "weights_",
         "alpha_",
     )
+
+    _sums_over_supports: ClassVar[Any] = free_supports
 
     weights_: Array
     n_components_: int
@@ -123,7 +113,7 @@ class FreeModel(PosteriorQueries, SupportModel):
         refuse_constant(rows)
         origin = np.zeros(X.shape[1]) if rows.origin is None else rows.origin.astype(np.float64)
         rngs = generators(generator(self.random_state), self.n_chains)
-        self._forget_draws()
+        self._forget_fit()
         first, sampler = self._problem(rngs, rows)
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
         callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
@@ -133,10 +123,7 @@ class FreeModel(PosteriorQueries, SupportModel):
         chains.posterior["mean"] += origin  # in place: draws of wide rows are large
         self.posterior_ = chains.posterior
         self._keep_query_draws()
-        self.log_likelihoods_: Array = chains.log_likelihoods.mean(axis=0)
-        self.n_iter_ = len(self.log_likelihoods_)
-        self.stop_reason_ = chains.stop_reason
-        return self
+        return self._ended(chains.log_likelihoods.mean(axis=0), chains.stop_reason)
 
     def _warn_of_bound(self, drawn: Array) -> None:
         """Warn where every draw uses all components there may be."""
@@ -175,27 +162,23 @@ class FreeModel(PosteriorQueries, SupportModel):
         self.weights_ = np.maximum(draw.weights[order], LEAST_WEIGHT)
         self.explained_variance_ = draw.power[order] / len(X)
         self.alpha_ = draw.alpha
-        seen = self._seen(X)
-        Z = self._best(seen).Z
-        power = np.square(self._means(seen, Z)).sum(axis=0) / np.maximum(Z.sum(axis=0), 1)
+        posterior = self._posterior()
+        seen = posterior.seen(X)
+        Z = posterior.best(seen).Z
+        power = np.square(posterior.means(seen, Z)).sum(axis=0) / np.maximum(Z.sum(axis=0), 1)
         self.scale_ = np.sqrt(np.where(power > 0.0, power, 1.0))
 
-    def _seen(self, X: Array) -> FreeQuery:
-        """Project checked rows, in float64."""
-        C, noise = self.components_.astype(np.float64), self.noise_variance_
-        found = projected(Rows(X, self.mean_, np.empty(0), X.shape[1]), C.T)
-        tau2 = float(self.latent_variance_[0])
-        question = Question(found.products / noise, times(C, C.T) / noise, tau2, self.weights_)
-        return FreeQuery(question, background(found.squares, noise, X.shape[1]))
-
-    def _best(self, seen: FreeQuery) -> Best:
-        return free_supports.best(seen.question)
-
-    def _summed(self, seen: FreeQuery) -> SupportEstimate:
-        return free_supports.summed(seen.question, self.n_paths, self._stream)
-
-    def _means(self, seen: FreeQuery, supports: Array) -> Array:
-        return free_supports.scores(seen.question, supports)
+    def _posterior(self) -> FreePosterior:
+        return FreePosterior(
+            components=self.components_,
+            mean=self.mean_,
+            noise=self.noise_variance_,
+            latent=self.latent_variance_,
+            n_paths=getattr(self, "n_paths", 0),
+            stream=0,
+            weights=self.weights_,
+            sums=self._sums_over_supports,
+        )
 
     @property
     def n_components_in_use_(self) -> int:
@@ -217,21 +200,3 @@ class FreeModel(PosteriorQueries, SupportModel):
         """Numbers of components (chain, draw) of the chains that count."""
         counts, draws = self.chain_levels_.counts, self.posterior_
         return in_use(draws["occupancy"], draws["Z_mean"].shape[1], share)[counts]
-
-    def _expected(self, seen: FreeQuery) -> Array:
-        return free_supports.expected(seen.question)
-
-    def _log_support(self, seen: FreeQuery, Z: Array) -> Array:
-        return free_supports.log_shares(seen.question, Z)
-
-    def _drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
-        return free_supports.draw_scores(rng, self._seen(X).question, self.n_paths)
-
-    def _likely(self, inclusion: Array) -> Array:
-        return np.asarray(inclusion > MORE_LIKELY)
-
-    def _supports_of_a_row(self) -> float:
-        return 2.0 ** len(self.components_) / CHEAPER
-
-    def _drawn_supports(self, rng: np.random.Generator, n_samples: int) -> Array:
-        return rng.random((n_samples, len(self.components_))) < self.weights_

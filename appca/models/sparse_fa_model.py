@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from appca.models.algebra.loop import Callback
-from appca.models.base.free_model import RULES, Draw, FreeModel
 from appca.models.base.parameters import (
     CHAIN_STARTS,
     OVERDISPERSED,
@@ -19,6 +18,7 @@ from appca.models.base.parameters import (
 from appca.models.factors import sparse_chains
 from appca.models.factors.sparse_chains import STARTS, Kind
 from appca.models.factors.sparse_gibbs import CachedSparseState, SparsePrior
+from appca.models.free_model import RULES, Draw, FreeModel
 from appca.models.rows.observations import Rows
 from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Sampler

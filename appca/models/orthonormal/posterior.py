@@ -1,0 +1,240 @@
+"""What a fit with W'W = I and exactly L of K components active says of rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from appca.models.algebra import gaussian
+from appca.models.algebra.gaussian import Array
+from appca.models.base.answers import (
+    Description,
+    PosteriorOfDraw,
+    RowSummary,
+    sampled_rows,
+    share_of,
+)
+from appca.models.base.data_checks import warn_of_rank
+from appca.models.base.publishing import publish
+from appca.models.base.state import ModelState
+from appca.models.decompositions.spectrum import Coordinates
+from appca.models.polynomials import subsets
+from appca.models.rows.observations import Block, Observations, Rows, over_blocks
+from appca.models.sampling.query_draws import ParameterDraw
+
+
+@dataclass(frozen=True, eq=False)
+class SubspacePosterior(PosteriorOfDraw):
+    """The paper's model y = W (x * z) + mean + e; sums over supports are exact."""
+
+    components: Array  # (K, D)
+    mean: Array  # (D,)
+    noise: float
+    latent: Array  # (K,)
+    n_active: int
+
+    def at(self, draw: ParameterDraw, stream: int) -> Self:
+        del stream
+        components, mean, noise, latent = draw[:4]
+        return replace(self, components=components, mean=mean, noise=noise, latent=latent)
+
+    @property
+    def shrinkage(self) -> Array:
+        """Posterior mean (K,) of x over the projection."""
+        return gaussian.posterior(self.noise, self.latent)[0]
+
+    def _by_blocks(self, X: Array, answer: Callable[[Array, Array], Array]) -> Array:
+        return np.concatenate(each_block(X, self.mean, self.components.T, answer))
+
+    def _logits(self, P: Array) -> Array:
+        return gaussian.logits(P, self.noise, self.latent)
+
+    def _top(self, P: Array) -> Array:
+        return subsets.top(self._logits(P), self.n_active)
+
+    def _log_binomial(self) -> float:
+        return gaussian.log_binomial(len(self.components), self.n_active)
+
+    def scores(self, X: Array, scale: Array | None) -> Array:
+        factor = self.shrinkage if scale is None else self.shrinkage / scale
+
+        def gated(_B: Array, P: Array) -> Array:
+            scaled = P * factor.astype(P.dtype)
+            return np.asarray(np.where(self._top(P), scaled, P.dtype.type(0.0)))
+
+        return self._by_blocks(X, gated)
+
+    def expected(self, X: Array) -> Array:
+
+        def mean_scores(_B: Array, P: Array) -> Array:
+            r = subsets.inclusion(self._logits(P), self.n_active)[1]
+            return np.asarray(r * (P * self.shrinkage)).astype(P.dtype, copy=False)
+
+        return self._by_blocks(X, mean_scores)
+
+    def supports(self, X: Array, support: str) -> Array:
+        del support  # the L of largest posterior inclusion are the MAP support
+        return self._by_blocks(X, lambda _B, P: self._top(P))
+
+    def inclusion(self, X: Array) -> Array:
+        return self._by_blocks(
+            X, lambda _B, P: subsets.inclusion(self._logits(P), self.n_active)[1]
+        )
+
+    def membership(self, X: Array) -> Array:
+
+        def probability(_B: Array, P: Array) -> Array:
+            a = self._logits(P)
+            chosen = np.where(self._top(P), a, 0.0).sum(axis=1)
+            return share_of(chosen - subsets.log_elementary(a, self.n_active))
+
+        return self._by_blocks(X, probability)
+
+    def log_likelihood(self, X: Array) -> Array:
+
+        def log_density(B: Array, P: Array) -> Array:
+            squares = np.einsum("nd,nd->n", B, B, dtype=np.float64)
+            log_e = subsets.log_elementary(self._logits(P), self.n_active)
+            return gaussian.background(squares, self.noise, B.shape[1]) + log_e
+
+        return self._by_blocks(X, log_density) - self._log_binomial()
+
+    def summary(self, X: Array) -> RowSummary:
+
+        def both(B: Array, P: Array) -> Array:
+            squares = np.einsum("nd,nd->n", B, B, dtype=np.float64)
+            log_e, r = subsets.inclusion(self._logits(P), self.n_active)
+            nothing = gaussian.background(squares, self.noise, B.shape[1])
+            return np.column_stack([nothing + log_e - self._log_binomial(), r])
+
+        joined = self._by_blocks(X, both)
+        return RowSummary(joined[:, 0], np.zeros(len(joined)), joined[:, 1:], "exact")
+
+    def probability_of(self, X: Array, Z: Array) -> Array:
+        a = self._by_blocks(X, lambda _B, P: self._logits(P))
+        return share_of(a.sum(axis=1, where=Z) - subsets.log_elementary(a, self.n_active))
+
+    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+        P = self._by_blocks(X, lambda _B, P: P)
+        Z = subsets.draw(rng, self._logits(P), self.n_active)
+        shrink, v = gaussian.posterior(self.noise, self.latent)
+        drawn = P * shrink + np.sqrt(v) * rng.standard_normal(P.shape)
+        return np.asarray(np.where(Z, drawn, 0.0))
+
+    def likely(self, inclusion: Array) -> Array:
+        return subsets.top(inclusion, self.n_active)
+
+    def description(self, X: Array) -> Description:
+        return described(each_block(X, self.mean, self.components.T, self.described))
+
+    def described(self, B: Array, P: Array) -> tuple[Array, ...]:
+        """Describe centred rows B (n, D) with projections P (n, K)."""
+        P = P.astype(np.float64)
+        a = self._logits(P)
+        log_e, inclusion = subsets.inclusion(a, self.n_active)
+        active = subsets.top(a, self.n_active)
+        scores = np.where(active, P * self.shrinkage, 0.0)
+        chosen = np.where(active, a, 0.0).sum(axis=1)
+        squares = np.einsum("nd,nd->n", B, B, dtype=np.float64)
+        # |y - Ws|^2 = |y|^2 - 2 s'p + s's, because the columns of W are orthonormal
+        error = np.maximum(squares + np.einsum("nk,nk->n", scores, scores - 2.0 * P), 0.0)
+        error /= B.shape[1]
+        background = gaussian.background(squares, self.noise, B.shape[1])
+        log_likelihood = background + log_e - self._log_binomial()
+        membership = np.minimum(np.exp(chosen - log_e), 1.0)
+        return scores.astype(B.dtype), active, inclusion, membership, error, log_likelihood
+
+    def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+        Z = subsets.draw(rng, np.zeros((n, len(self.components))), self.n_active)
+        return sampled_rows(rng, Z, self.components, self.mean, self.latent, self.noise), Z
+
+
+def posterior_of(model: Any) -> SubspacePosterior:
+    """Return what a fitted estimator says of rows."""
+    noise, latent = model.noise_variance_, model.latent_variance_
+    return SubspacePosterior(model.components_, model.mean_, noise, latent, model.n_active_)
+
+
+def each_block(X: Array, mean: Array, W: Array, answer: Callable[[Array, Array], Any]) -> list[Any]:
+    """Return answer(rows about the mean (n, D), their projections on W (n, K)) of each block."""
+    rows = Rows(X, mean.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
+    return list(over_blocks(lambda b: answer(b.X, b.times(W)), rows))
+
+
+def described(parts: list[tuple[Array, ...]], method: str = "exact") -> Description:
+    """Join what was said of blocks of rows."""
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return Description._make([*columns, np.zeros(len(columns[0])), method])
+
+
+class Gate(NamedTuple):
+    """What decides which components a row uses."""
+
+    W: Array  # (D, K)
+    shift: Array  # (K,) to add to projections
+    noise: float
+    latent: Array  # (K,)
+    n_active: int
+
+
+def _active_power(block: Block, gate: Gate) -> tuple[Array, Array, Array, Array]:
+    """Sum (K,) the squared projections of the rows that use a component, and count those.
+
+    And sum up the projections of all rows (K,) and their products (K, K).
+    """
+    P = block.times(gate.W) + gate.shift
+    active = subsets.top(gaussian.logits(P, gate.noise, gate.latent), gate.n_active)
+    squares = np.square(np.where(active, P, 0.0), dtype=np.float64)
+    P = P.astype(np.float64, copy=False)
+    weighted, active = block.weighted(P), block.weighted(active)
+    return (
+        block.weighted(squares).sum(axis=0),
+        active.sum(axis=0),
+        weighted.sum(axis=0),
+        weighted.T @ P,
+    )
+
+
+def publish_subspace(
+    model: Any,
+    rows: Observations,
+    state: ModelState,
+    n_active: int,
+    second: Array,
+    held: Coordinates | None = None,
+    *,
+    same_order: bool = False,
+) -> Array:
+    """Set the fitted attributes of an estimator, as `publish`; return the order of components.
+
+    Parameters
+    ----------
+    rows : the training data in features (not in thin coordinates).
+    state : with W (D, K).
+    second : (K,) sums over rows of E[(x z)^2].
+    held : coordinates of all rows whose directions span those of the state, where there are
+        some: they spare a pass over all features.
+    """
+    model.n_active_ = n_active
+    order = publish(model, rows, state, second / rows.mass, state.latent, same_order=same_order)
+    model.scale_ = _active_scale(model, rows, held)
+    return order
+
+
+def _active_scale(model: Any, rows: Observations, held: Coordinates | None) -> Array:
+    """Root mean square of every component's score over the training rows that use it."""
+    K = len(model.components_)
+    origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
+    W: Array = model.components_.T
+    shift = (origin - model.mean_) @ W.astype(np.float64)
+    if held is not None:
+        rows, W = held.rows, held.basis.T @ W
+    noise, latent = model.noise_variance_, model.latent_variance_
+    gate = Gate(W, shift, noise, latent, model.n_active_)
+    zeros = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))
+    power, used, total, products = rows.summed(partial(_active_power, gate=gate), zeros)
+    warn_of_rank(total, products, rows.mass, rows.n_features, float(np.finfo(rows.dtype).eps))
+    scale = gaussian.posterior(noise, latent)[0] * np.sqrt(power / np.where(used > 0, used, 1.0))
+    return np.where(scale > 0.0, scale, 1.0)

@@ -1,0 +1,246 @@
+"""What a fit with a noise of each feature, a scale of each row, or learned sizes says of rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from appca.models.algebra import gaussian
+from appca.models.algebra.gaussian import Array
+from appca.models.algebra.stiefel import polar, upright
+from appca.models.base.answers import Description, Posterior, RowSummary, share_of
+from appca.models.base.data_checks import warn_of_rank
+from appca.models.orthonormal.posterior import described, each_block
+from appca.models.polynomials import subsets
+from appca.models.rows.observations import Block, Observations
+from appca.models.variants.em import Variant, VariantSettings, VariantState
+from appca.models.variants.expectation import squared_distances
+from appca.models.variants.fit import VariantFit
+from appca.models.variants.row_mixture import (
+    RowModel,
+    Weighed,
+    likeliest,
+    support_density,
+    weigh,
+)
+
+LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabilities_")
+
+
+@dataclass(frozen=True, eq=False)
+class VariantPosterior(Posterior):
+    """aPPCA that gives up some of the paper's assumptions; sums are exact.
+
+    With a noise of each feature `noise` is (D,) and components are in the unit of the data.
+    """
+
+    components: Array  # (K, D)
+    mean: Array  # (D,)
+    noise: Any  # float or (D,)
+    latent: Array  # (K,)
+    n_active: int
+    row_scales: Array | None  # (J,), where they are learned
+    row_scale_probabilities: Array | None  # (J,)
+    sizes: Array | None  # (K + 1,) probabilities, where they are learned
+
+    @property
+    def variant(self) -> Variant:
+        """Which assumptions it gives up."""
+        by_row, learned = self.row_scales is not None, self.sizes is not None
+        return Variant(np.ndim(self.noise) > 0, by_row, learned)
+
+    @property
+    def feature_scale(self) -> Array:
+        """What features are multiplied by (D,) to be in noise units; 0 of constant ones."""
+        psi = np.asarray(self.noise, dtype=np.float64)
+        if psi.ndim == 0:
+            return np.ones(self.components.shape[1])
+        return np.divide(1.0, np.sqrt(psi), out=np.zeros_like(psi), where=psi > 0.0)
+
+    @property
+    def unit_noise(self) -> float:
+        """Noise variance of rows in noise units."""
+        return 1.0 if np.ndim(self.noise) else float(self.noise)
+
+    @property
+    def row_model(self) -> RowModel:
+        """What decides about a row."""
+        s, grid, weights = self.feature_scale, np.ones(1), np.ones(1)
+        if self.row_scales is not None and self.row_scale_probabilities is not None:
+            grid, weights = self.row_scales, self.row_scale_probabilities
+        return RowModel(
+            self.unit_noise,
+            self.latent,
+            int((s > 0.0).sum()),
+            float(np.log(s[s > 0.0]).sum()),
+            int(self.n_active) if self.sizes is None else self.sizes,
+            grid,
+            weights,
+        )
+
+    def _each_block(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Any]:
+        W = self.components.T * np.square(self.feature_scale)[:, None]
+        return each_block(X, self.mean, W, answer)
+
+    def _by_blocks(self, X: Array, answer: Callable[[Array, Array], Array]) -> Array:
+        return np.concatenate(self._each_block(X, answer))
+
+    def _squares(self, B: Array) -> Array:
+        scaled = B * self.feature_scale.astype(B.dtype)
+        return np.asarray(np.einsum("nd,nd->n", scaled, scaled, dtype=np.float64))
+
+    def _weighed(self, B: Array, P: Array) -> Weighed:
+        return weigh(P, self._squares(B), self.row_model)
+
+    def _likeliest(self, B: Array, P: Array) -> Array:
+        return likeliest(P, self._squares(B), self.row_model)
+
+    @property
+    def _shrinkage(self) -> Array:
+        return gaussian.posterior(self.unit_noise, self.latent)[0]
+
+    def scores(self, X: Array, scale: Array | None) -> Array:
+        factor = self._shrinkage if scale is None else self._shrinkage / scale
+
+        def gated(B: Array, P: Array) -> Array:
+            scaled = P * factor.astype(P.dtype)
+            return np.asarray(np.where(self._likeliest(B, P), scaled, P.dtype.type(0.0)))
+
+        return self._by_blocks(X, gated)
+
+    def expected(self, X: Array) -> Array:
+
+        def mean_scores(B: Array, P: Array) -> Array:
+            expected = self._weighed(B, P).inclusion * (P * self._shrinkage)
+            return np.asarray(expected).astype(P.dtype, copy=False)
+
+        return self._by_blocks(X, mean_scores)
+
+    def supports(self, X: Array, support: str) -> Array:
+        del support
+        return self._by_blocks(X, self._likeliest)
+
+    def summary(self, X: Array) -> RowSummary:
+        rows = self._by_blocks(X, lambda B, P: np.column_stack(self._weighed(B, P)[:3:2]))
+        return RowSummary(rows[:, 0], np.zeros(len(rows)), rows[:, 1:], "exact")
+
+    def size_probabilities(self, X: Array) -> Array:
+        """Posterior probabilities (N, K + 1) of 0 to K components, where sizes are learned."""
+        return self._by_blocks(X, lambda B, P: np.asarray(self._weighed(B, P).sizes))
+
+    def mean_scales(self, X: Array) -> Array:
+        """Posterior mean (N,) of the scale of each row; 1 where all rows are alike."""
+        grid = self.row_model.grid
+        return self._by_blocks(X, lambda B, P: self._weighed(B, P).scales @ grid)
+
+    def description(self, X: Array) -> Description:
+        return described(self._each_block(X, self._described))
+
+    def _described(self, B: Array, P: Array) -> tuple[Array, ...]:
+        P, squares, model = P.astype(np.float64), self._squares(B), self.row_model
+        row, active = weigh(P, squares, model), likeliest(P, squares, model)
+        scores = np.where(active, P * self._shrinkage, 0.0).astype(B.dtype)
+        left = B - scores @ self.components.astype(B.dtype)
+        error = np.einsum("nd,nd->n", left, left, dtype=np.float64) / B.shape[1]
+        membership = share_of(support_density(P, squares, active, model) - row.log_density)
+        return scores, active, row.inclusion, membership, error, row.log_density
+
+    def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+        model, (K, D) = self.row_model, self.components.shape
+        deviation = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
+        Z = _drawn_supports(rng, n, K, model)
+        X = rng.standard_normal((n, K)) * np.sqrt(self.latent)
+        noise = rng.standard_normal((n, D)) * np.sqrt(self.noise)
+        rows = self.mean + deviation * ((X * Z) @ self.components + noise)
+        return rows.astype(self.components.dtype), Z
+
+
+def extended_posterior_of(model: Any) -> VariantPosterior:
+    """Return what a fitted estimator says of rows, whatever it was fitted by."""
+    learned = [getattr(model, name, None) for name in LEARNED_ARRAYS]
+    return VariantPosterior(
+        model.components_,
+        model.mean_,
+        model.noise_variance_,
+        model.latent_variance_,
+        model.n_active_,
+        *learned,
+    )
+
+
+def state_of(
+    fitted: VariantPosterior, rows: Observations, settings: VariantSettings
+) -> VariantState | None:
+    """Return a fit as a state of EM on these rows, if it is one of the same variant and K."""
+    K, D = fitted.components.shape
+    has = fitted.variant
+    if has != settings.variant or (settings.em.n_components, rows.d) != (K, D):
+        return None
+    model, s = fitted.row_model, fitted.feature_scale
+    offset = np.zeros(D)
+    if settings.em.learn_mean and rows.origin is not None:
+        offset = fitted.mean.astype(np.float64) - rows.origin
+    sizes = model.sizes if has.learn_sizes else np.full(K + 1, 1.0 / (K + 1))
+    V = polar(s[:, None] * fitted.components.T)
+    at = model.latent, model.noise, s, model.weights, np.asarray(sizes)
+    return VariantState(V, np.zeros(K), offset, *at)
+
+
+def publish_variant(model: Any, rows: Observations, fit: VariantFit, *, same_order: bool) -> None:
+    """Set the fitted attributes; components by mean E[(x z)^2], in noise units.
+
+    They keep order and signs where the state has those of a fit before.
+    """
+    state, settings = fit.state, fit.settings
+    origin = 0.0 if rows.origin is None else rows.origin
+    model.n_active_ = len(state.latent) if settings.variant.learn_sizes else settings.em.n_active
+    model.mean_ = (origin + state.displacement).astype(rows.dtype)
+    psi = np.square(state.inverse_scale)
+    model.noise_variance_ = psi if settings.variant.by_feature else float(state.noise)
+    if settings.variant.row_scales:
+        model.row_scale_values_, model.row_scale_probabilities_ = settings.grid, state.weights
+    if settings.variant.learn_sizes:
+        model.size_probabilities_ = state.sizes
+    K = len(state.latent)
+    look = partial(_seen, state=state, model=state.row_model(settings))
+    nothing: tuple[Array, ...] = (*[np.zeros(K)] * 4, np.zeros((K, K)))
+    second, power, used, total, products = rows.summed(look, nothing)
+    warn_of_rank(total, products, rows.mass, rows.d, float(np.finfo(rows.dtype).eps))
+    order = np.arange(K) if same_order else np.argsort(-second, kind="stable")
+    V = state.V if same_order else upright(state.V[:, order])
+    W = state.inverse_scale[:, None] * V
+    model.components_ = np.ascontiguousarray(W.T, dtype=rows.dtype)
+    model.latent_variance_ = state.latent[order]
+    model.explained_variance_ = second[order] / rows.mass * np.square(W).sum(axis=0)
+    scale = np.sqrt(power / np.where(used > 0, used, 1.0))[order]
+    model.scale_ = np.where(scale > 0.0, scale, 1.0)
+
+
+def _drawn_supports(rng: np.random.Generator, n: int, K: int, model: RowModel) -> Array:
+    """Draw supports (n, K) bool from the prior."""
+    if isinstance(model.sizes, int):
+        return subsets.draw(rng, np.zeros((n, K)), model.sizes)
+    size = rng.choice(K + 1, n, p=model.sizes)
+    order = np.argsort(rng.random((n, K)), axis=1)
+    return np.asarray(np.argsort(order, axis=1) < size[:, None])
+
+
+def _seen(block: Block, state: VariantState, model: RowModel) -> tuple[Array, ...]:
+    """Sum E[(x z)^2], squared scores, uses, P, all (K,), and P'P over rows."""
+    m, directions = state.displacement, state.scale[:, None] * state.V
+    P = block.times(directions).astype(np.float64) - m @ directions
+    squares = squared_distances(block, m, np.square(state.scale))
+    row = weigh(P, squares, model, moment=1.0)
+    active = block.weighted(likeliest(P, squares, model))
+    shrink, v = gaussian.posterior(state.noise, state.latent)
+    weighted, mean_squares = block.weighted(P), np.square(P * shrink)
+    second = block.weighted(row.inclusion * mean_squares + row.by_scale * v)
+    return (
+        second.sum(axis=0),
+        (active * mean_squares).sum(axis=0),
+        active.sum(axis=0).astype(np.float64),
+        weighted.sum(axis=0),
+        weighted.T @ P,
+    )
