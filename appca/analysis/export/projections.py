@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 # reads by, and the blanks it drops, are the user's.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _ENDS = r",;|\t\r\n"
-_FORMULA = re.compile(rf"(?:^|(?<=[{_ENDS}]))(?=[\s\"\ufeff]*([=+\-@＝＋－＠][^{_ENDS}]*))")
+_BLANKS = r"(?:[^\S\t\r\n]|[\"\ufeff])*"  # no ends: from each, the run of them was read again
+_FORMULA = re.compile(rf"(?:^|(?<=[{_ENDS}]))(?={_BLANKS}([=+\-@＝＋－＠][^{_ENDS}]*))")
 
 
 class Columns(NamedTuple):

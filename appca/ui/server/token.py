@@ -64,6 +64,14 @@ def place(origin: str) -> Place | None:
     return (parts.scheme, parts.hostname, port) if plain and parts.hostname else None
 
 
+def _quick(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """Return a header without backslashes in cookies, which no cookie of this server has.
+
+    Python before 3.11.10 and 3.12.5 needs the square of their number to read them: 7 s for 64 kB.
+    """
+    return (name, value.replace(b"\\", b"")) if name == b"cookie" else (name, value)
+
+
 class Guard:
     """Lets requests pass that come from pages of this server, and carry its token if it has one."""
 
@@ -88,6 +96,8 @@ class Guard:
             await send(message)
 
         kind = scope["type"]
+        if kind in ("http", "websocket"):
+            scope["headers"] = [_quick(*pair) for pair in scope["headers"]]
         answer = None if kind == "lifespan" else self._answer(scope)
         await (answer or self.app)(scope, receive, marked if kind == "http" else send)
 
