@@ -205,7 +205,7 @@ def tiles(X: Array, origin: Array | None) -> Iterator[tuple[slice, Array]]:
 
 def tile_rows(X: Array) -> int:
     """Most rows of a tile."""
-    return max(1, min(CACHE_BYTES // (X.shape[1] * X.itemsize), len(X)))
+    return int(max(1, min(CACHE_BYTES // (X.shape[1] * X.itemsize), len(X))))
 
 
 def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:
