@@ -17,6 +17,14 @@ import pytest
 from hypothesis import settings
 
 DEFAULT_SEED = 42
+ROOT = Path(__file__).parents[1]
+
+# Two processes read all tests, and hundreds the package: their bytecode is kept, beside the cache of
+# pytest where the environment forbids it beside the sources.
+if sys.dont_write_bytecode:
+    sys.dont_write_bytecode, sys.pycache_prefix = False, str(ROOT / ".pytest_cache" / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def seeds(text: str | None) -> tuple[int, ...]:

@@ -105,8 +105,9 @@ def broken(module_name, old, new, folder: Path, stem: str):
     """Import a copy of a module with one piece of its source replaced: a negative control."""
     source = Path(importlib.util.find_spec(module_name).origin).read_text(encoding="utf-8")
     assert source.count(old) == 1, f"{old!r} occurs {source.count(old)} times in {module_name}"
-    path = folder / f"{stem}.py"
-    path.write_text(source.replace(old, new), encoding="utf-8")
+    path, text = folder / f"{stem}.py", source.replace(old, new)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")  # which makes numba compile it again
     spec = importlib.util.spec_from_file_location(stem, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[stem] = module

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(
     r"^```\{code-block\} \w+\n:caption: (?P<caption>[^\n]+)\n\n(?P<code>.*?)^```$", re.M | re.S
 )
+KEPT = ROOT / ".pytest_cache" / "mypy"  # what mypy has learned of NumPy and all others
 COPIED = ("appca", "pages", "tests", "sample_data", "app.py", "pyproject.toml", ".streamlit")
 
 
@@ -34,13 +35,17 @@ def blocks(page: str) -> list[Written]:
     return found
 
 
-def copy(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the tree, with its compiled kernels, to which each page adds its own."""
+    folder = tmp_path_factory.mktemp("tree")
     for name in COPIED:
         if (ROOT / name).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__", "node_modules")
+            ignored = shutil.ignore_patterns("*.pyc", "node_modules")
             shutil.copytree(ROOT / name, folder / name, ignore=ignored)
         else:
-            shutil.copy(ROOT / name, folder / name)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
 
 
 def write(folder: Path, block: Written) -> None:
@@ -57,22 +62,21 @@ def write(folder: Path, block: Written) -> None:
 
 
 @pytest.mark.parametrize("page", ["model.md", "page.md", "reader.md", "rival.md"])
-def test_a_page_that_says_how_to_add_something_adds_it(page, tmp_path):
-    copy(tmp_path)
+def test_a_page_that_says_how_to_add_something_adds_it(page, tree):
     commands = []
     for block in blocks(page):
         if block.path == "in the folder of the project":
             commands += [line.removeprefix("$ ") for line in block.code.splitlines()]
         else:
-            write(tmp_path, block)
+            write(tree, block)
     assert commands
     for command in commands:
         program, *words = shlex.split(command)
         assert program == "python"
         done = subprocess.run(
             [sys.executable, *words],
-            cwd=tmp_path,
-            env={**_environment(), "PYTHONPATH": str(tmp_path)},
+            cwd=tree,
+            env={**_environment(), "PYTHONPATH": str(tree), "MYPY_CACHE_DIR": str(KEPT)},
             capture_output=True,
             text=True,
             check=False,

@@ -1,6 +1,9 @@
 """The compiled search for active sets against dense algebra and enumeration."""
 
 import math
+import shutil
+from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +22,7 @@ from tests.models.slot_controls import CONTROLS, uncompiled
 from tests.models.synthetic import drawn
 from tests.references import em_adaptive_fa, gibbs_adaptive_fa, low_rank
 
+KERNELS = Path(row_blocks.__file__).parents[1]  # the models, all of which they may call
 BEST = np.array([math.inf])
 DRAW = np.array([1.0])
 
@@ -276,6 +280,25 @@ def by_family(paths, exact):
     return ratio
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory, pytestconfig):
+    """A folder of compiled kernels, broken on purpose, that serves until a kernel changes.
+
+    numba looks whether a kernel's own file has changed, not those that it calls.
+    """
+    cache = getattr(pytestconfig, "cache", None)
+    if cache is None:
+        return tmp_path_factory.mktemp("kernels")
+    folder = Path(cache.mkdir("kernels"))
+    sources = b"".join(path.read_bytes() for path in sorted(KERNELS.rglob("*.py")))
+    wanted = folder / sha256(sources).hexdigest()[:16]
+    for earlier in folder.iterdir():
+        if earlier != wanted:
+            shutil.rmtree(earlier)
+    wanted.mkdir(exist_ok=True)
+    return wanted
+
+
 def few_paths(kernels, seed):
     """Sums by four paths over the exact one, again and again, and the share resampled."""
     n, noise = 20_000, 0.35
@@ -293,7 +316,7 @@ def few_paths(kernels, seed):
     return np.exp(out.log_weights - exact).mean(axis=1), resampled
 
 
-def test_resampled_paths_sum_over_all_sets_without_bias(seed, tmp_path):
+def test_resampled_paths_sum_over_all_sets_without_bias(seed, kept):
     from appca.models.supports import slot_path_kernels
 
     ratio, resampled = few_paths(slot_path_kernels, seed)
@@ -307,7 +330,7 @@ def test_resampled_paths_sum_over_all_sets_without_bias(seed, tmp_path):
         ("draw_slot(slot, beta,", "draw_slot(slot, before,"),
     ]:
         stem = f"paths_broken_{len(old)}"
-        wrong = broken(slot_path_kernels.__name__, old, new, tmp_path, stem)
+        wrong = broken(slot_path_kernels.__name__, old, new, kept, stem)
         ratio = few_paths(wrong, seed)[0]
         z = (ratio.mean() - 1.0) / (ratio.std() / np.sqrt(len(ratio)))
         assert abs(z) > 5
@@ -329,7 +352,7 @@ def inclusion_after(kernels, seed):
     return out.inclusion[:, 0], em_adaptive_fa.moments(Y, W, mu, 1.0, 3, p)[0][0]
 
 
-def test_a_sweep_estimates_inclusion_without_bias_and_better_than_its_support(seed, tmp_path):
+def test_a_sweep_estimates_inclusion_without_bias_and_better_than_its_support(seed, kept):
     from appca.models.supports import slot_path_kernels
 
     found, exact = inclusion_after(slot_path_kernels, seed)
@@ -338,7 +361,7 @@ def test_a_sweep_estimates_inclusion_without_bias_and_better_than_its_support(se
     assert np.all(found.var(axis=0) < 0.5 * exact * (1.0 - exact))
     np.testing.assert_allclose(found.sum(axis=1), 3.0)
     wrong = broken(
-        slot_path_kernels.__name__, "draw_slot(slot, 1.0,", "draw_slot(slot, 0.9,", tmp_path, "odds"
+        slot_path_kernels.__name__, "draw_slot(slot, 1.0,", "draw_slot(slot, 0.9,", kept, "odds"
     )
     found, _ = inclusion_after(wrong, seed)
     assert np.abs((found.mean(axis=0) - exact) / error).max() > 7
