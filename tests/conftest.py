@@ -19,8 +19,8 @@ from hypothesis import settings
 DEFAULT_SEED = 42
 ROOT = Path(__file__).parents[1]
 
-# Two processes read all tests, and hundreds the package: their bytecode is kept, beside the cache of
-# pytest where the environment forbids it beside the sources.
+# Two processes read all tests, and hundreds the package: their bytecode is kept, below the cache
+# of pytest where the environment forbids it beside the sources.
 if sys.dont_write_bytecode:
     sys.dont_write_bytecode, sys.pycache_prefix = False, str(ROOT / ".pytest_cache" / "bytecode")
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
@@ -80,12 +80,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return ByGroup(config, log)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """
-    Put long groups first, so that no process waits for another in the end.
-
-    Try a browser test that fails once more: the summary counts it, and twice is a failure.
-    """
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put long groups first, so that no process waits for another in the end."""
     sizes = Counter(group_of(item.nodeid) for item in items)
 
     def place(item: pytest.Item) -> tuple[int, int]:
@@ -93,10 +89,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return LONG.index(group) if group in LONG else len(LONG), -sizes[group]
 
     items.sort(key=place)
-    if config.pluginmanager.hasplugin("rerunfailures"):
-        for item in items:
-            if item.get_closest_marker("browser"):
-                item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def real_data_folder() -> Path | None:

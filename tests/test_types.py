@@ -13,6 +13,7 @@ import appca
 from appca.words.errors import EXTRAS
 
 ROOT = Path(__file__).resolve().parents[1]
+KEPT = ROOT / ".pytest_cache" / "mypy_types"  # what mypy has learned of NumPy and the package
 SOUND = """
 from typing import Any, assert_type
 
@@ -41,7 +42,7 @@ def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[
 
 def mypy(folder: Path) -> list[str]:
     pytest.importorskip("mypy")
-    done = run([sys.executable, "-m", "mypy", "--cache-dir", folder / "cache", "use.py"], folder)
+    done = run([sys.executable, "-m", "mypy", "--cache-dir", KEPT, "use.py"], folder)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return [line for line in done.stdout.splitlines() if ": error: " in line]
 

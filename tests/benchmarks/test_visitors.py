@@ -3,9 +3,12 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from benchmarks import visitors
 
 
+@pytest.mark.thorough
 def test_visitors_move_the_sliders_and_see_their_pictures(monkeypatch, tmp_path):
     monkeypatch.delenv("APPCA_DATA", raising=False)
     monkeypatch.setattr(visitors, "ROWS", 400)

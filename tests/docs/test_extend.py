@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(
     r"^```\{code-block\} \w+\n:caption: (?P<caption>[^\n]+)\n\n(?P<code>.*?)^```$", re.M | re.S
 )
-KEPT = ROOT / ".pytest_cache" / "mypy"  # what mypy has learned of NumPy and all others
+KEPT = ROOT / ".pytest_cache" / "mypy_extend"  # what mypy has learned of NumPy and all others
 COPIED = ("appca", "pages", "tests", "sample_data", "app.py", "pyproject.toml", ".streamlit")
 
 

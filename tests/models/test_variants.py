@@ -15,6 +15,8 @@ from tests.models.synthetic import planted
 from tests.references import em_variants
 from tests.references.em_variants import Parameters
 
+pytestmark = pytest.mark.numerical
+
 K, L, D = 4, 2, 7
 SETTINGS = [
     {"noise": noise, "row_scale": row_scale, "n_active": n_active}
@@ -22,7 +24,18 @@ SETTINGS = [
         ["shared", "feature"], ["none", "learned"], [L, "learned"]
     )
 ]
-EXTENDED = SETTINGS[1:]
+ALONE, ALL = SETTINGS[4], SETTINGS[-1]  # noise per feature; with row scales and learned sizes
+
+
+def in_every_run(*settings):
+    """Give the settings as parameters, those that are not named marked for CI."""
+    return [
+        pytest.param(one, marks=[] if one in settings else [pytest.mark.thorough], id=str(one))
+        for one in SETTINGS
+    ]
+
+
+EXTENDED = in_every_run(ALONE, ALL)[1:]
 
 
 def rows_of(seed=0, n=160, d=D, k=K):
@@ -51,7 +64,9 @@ def parameters(model):
     )
 
 
-@pytest.fixture(scope="module", params=SETTINGS, ids=str)
+@pytest.fixture(
+    scope="module", params=in_every_run(SETTINGS[0], ALONE, SETTINGS[2], SETTINGS[1], ALL)
+)
 def fit(request):
     X = rows_of()
     return fitted(X[:120], latent_variance="component", **request.param), X[100:]
@@ -195,7 +210,7 @@ def test_all_components_and_own_noise_are_factor_analysis(k):
     np.testing.assert_allclose(model.get_covariance(), wanted.get_covariance(), atol=1e-2)
 
 
-@pytest.mark.parametrize("settings", EXTENDED, ids=str)
+@pytest.mark.parametrize("settings", EXTENDED)
 def test_extensions_reach_a_higher_likelihood_on_rows_they_were_made_for(settings):
     X = rows_of(3, n=400)
     assert fitted(X, **settings).score(X) > fitted(X, n_active=L).score(X) + 0.02
@@ -216,7 +231,7 @@ def test_own_noise_does_not_depend_on_the_units_of_features(row_scale, n_active)
 
 
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
-@pytest.mark.parametrize("settings", EXTENDED, ids=str)
+@pytest.mark.parametrize("settings", EXTENDED)
 def test_extended_fits_do_not_depend_on_one_unit_for_all(settings, unit):
     X = rows_of()
     model, other = fitted(X, **settings), fitted(X * unit, **settings)
@@ -242,7 +257,7 @@ def awkward(name):
 @pytest.mark.parametrize(
     "name", ["constant", "nearly constant", "tiny", "binary", "duplicated", "rescaled duplicate"]
 )
-@pytest.mark.parametrize("settings", EXTENDED, ids=str)
+@pytest.mark.parametrize("settings", EXTENDED)
 def test_awkward_features_are_survived(settings, name):
     X = awkward(name)
     with warnings.catch_warnings(record=True) as said:
@@ -267,7 +282,7 @@ def test_awkward_features_are_survived(settings, name):
         assert (model.sample(5, 0)[:, -1] == model.mean_[-1]).all()
 
 
-@pytest.mark.parametrize("settings", EXTENDED, ids=str)
+@pytest.mark.parametrize("settings", EXTENDED)
 def test_fewer_rows_than_features_are_fitted(settings):
     X = rows_of(2, n=20, d=40)
     model = fitted(X, **settings)
@@ -275,7 +290,7 @@ def test_fewer_rows_than_features_are_fitted(settings):
     assert (np.diff(model.log_likelihoods_) >= -1e-6).all()
 
 
-@pytest.mark.parametrize("settings", EXTENDED, ids=str)
+@pytest.mark.parametrize("settings", EXTENDED)
 def test_single_precision_gives_what_double_gives(settings):
     X = rows_of(1, n=300)
     double, single = fitted(X, **settings), fitted(X.astype(np.float32), **settings)
@@ -283,7 +298,7 @@ def test_single_precision_gives_what_double_gives(settings):
     assert single.score(X.astype(np.float32)) == pytest.approx(double.score(X), abs=2e-3)
 
 
-@pytest.mark.parametrize("settings", EXTENDED, ids=str)
+@pytest.mark.parametrize("settings", EXTENDED)
 def test_weights_are_repetitions(settings):
     X = rows_of(4, n=80)
     counts = np.random.default_rng(0).integers(0, 3, len(X))
@@ -294,7 +309,7 @@ def test_weights_are_repetitions(settings):
     )
 
 
-@pytest.mark.parametrize("settings", EXTENDED, ids=str)
+@pytest.mark.parametrize("settings", EXTENDED)
 def test_blocks_give_what_memory_gives(settings):
     X = rows_of(6, n=900)
     inside = fitted(X, **settings)
@@ -304,7 +319,7 @@ def test_blocks_give_what_memory_gives(settings):
 
 
 @pytest.mark.parametrize("in_blocks", [False, True])
-@pytest.mark.parametrize("settings", EXTENDED, ids=str)
+@pytest.mark.parametrize("settings", EXTENDED)
 def test_samples_lead_to_the_fit_of_all_rows(settings, in_blocks, monkeypatch):
     """Also where a feature varies in rows alone that no sample has."""
     rare = np.zeros(1200)
@@ -325,7 +340,7 @@ def test_samples_lead_to_the_fit_of_all_rows(settings, in_blocks, monkeypatch):
     assert (np.diff(model.log_likelihoods_) >= -1e-6).all()
 
 
-@pytest.mark.parametrize("settings", EXTENDED, ids=str)
+@pytest.mark.parametrize("settings", EXTENDED)
 def test_dask_gives_what_memory_gives(settings):
     array = pytest.importorskip("dask.array")
     X = rows_of(6, n=900)
@@ -337,7 +352,7 @@ def test_dask_gives_what_memory_gives(settings):
         np.testing.assert_allclose(asked(chunks).compute(), asked(X), atol=1e-9)
 
 
-@pytest.mark.parametrize("settings", EXTENDED, ids=str)
+@pytest.mark.parametrize("settings", EXTENDED)
 def test_a_warm_start_goes_on_from_the_fit_before(settings):
     X = rows_of(7, n=300)
     model = fitted(X, tol=1e-7, max_iter=2000, **settings).set_params(warm_start=True)
@@ -355,7 +370,7 @@ def test_a_warm_start_goes_on_from_the_fit_before(settings):
 
 
 @pytest.mark.parametrize("mean", ["sample", "zero"])
-@pytest.mark.parametrize("settings", EXTENDED, ids=str)
+@pytest.mark.parametrize("settings", EXTENDED)
 def test_a_fixed_mean_stays_where_it_is(settings, mean):
     X = rows_of()
     model = fitted(X, mean=mean, **settings)
@@ -391,7 +406,7 @@ def test_what_extensions_cannot_do_is_refused(settings, words):
         fitted(rows_of(), **settings)
 
 
-@pytest.mark.parametrize("settings", EXTENDED, ids=str)
+@pytest.mark.parametrize("settings", EXTENDED)
 def test_missing_entries_and_batches_are_refused(settings):
     X = rows_of()
     model = fitted(X, **settings)

@@ -22,6 +22,8 @@ from appca.runs.store import RunStore
 from appca.words.errors import InputError
 from tests.fitted_runs import differing
 
+pytestmark = pytest.mark.numerical
+
 OPTIONS = {"centre": True, "scale": "feature"}
 
 

@@ -7,6 +7,8 @@ from sklearn.datasets import load_digits
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA
 from appca.models.orthonormal import screening
 
+pytestmark = pytest.mark.numerical
+
 
 @pytest.mark.parametrize(
     ("kind", "n", "k", "n_active", "init"),

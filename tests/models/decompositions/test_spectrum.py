@@ -5,6 +5,8 @@ from appca.models.decompositions import spectrum
 from appca.models.decompositions.spectrum import lift, lower, principal, thin
 from appca.models.rows.observations import Rows, about, centre_of, project
 
+pytestmark = pytest.mark.numerical
+
 SHAPES = {"long": (200, 12), "square": (30, 30), "wide": (25, 80)}
 
 

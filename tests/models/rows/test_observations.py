@@ -12,6 +12,8 @@ from appca.models.rows.observations import (
     transposed_product,
 )
 
+pytestmark = pytest.mark.numerical
+
 
 @pytest.fixture
 def X(seed):

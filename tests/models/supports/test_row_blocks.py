@@ -22,6 +22,8 @@ from tests.models.slot_controls import CONTROLS, uncompiled
 from tests.models.synthetic import drawn
 from tests.references import em_adaptive_fa, gibbs_adaptive_fa, low_rank
 
+pytestmark = pytest.mark.numerical
+
 KERNELS = Path(row_blocks.__file__).parents[1]  # the models, all of which they may call
 BEST = np.array([math.inf])
 DRAW = np.array([1.0])

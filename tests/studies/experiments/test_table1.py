@@ -50,6 +50,7 @@ def test_adaptive_factor_analysis_recovers_the_balanced_design(outcome):
     assert told["noise"]["mae"] == pytest.approx(0.1 * np.sqrt(2 / np.pi), rel=0.05)
 
 
+@pytest.mark.thorough  # tests/studies/test_processes has it of a small study
 def test_the_same_options_give_the_same_numbers_on_one_process_and_on_two(tiny, outcome):
     one, two = outcome, STUDY.run(tiny, lambda _stage, _share: None, 2)
 
