@@ -12,6 +12,8 @@ from appca.cli import main
 from appca.data import lazy
 from tests.models.synthetic import planted
 
+pytestmark = pytest.mark.thorough  # tests/runs/test_cluster fits on a cluster in every run
+
 
 @pytest.fixture(scope="module")
 def address():

@@ -79,6 +79,7 @@ def test_a_model_that_cannot_be_fitted_around_gaps_says_which_can(folder, capsys
     assert "choose Adaptive PPCA" in capsys.readouterr().err
 
 
+@pytest.mark.thorough  # tests/jobs/test_vae_job trains one in every run
 def test_an_autoencoder_goes_before_the_fit_and_is_trained_once(tmp_path, appca_home, capsys):
     out, again = tmp_path / "coded.npz", tmp_path / "again.npz"
     coder = ["--vae", "3", "--epochs", "2", "--seed", "1"]

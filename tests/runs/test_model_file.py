@@ -242,6 +242,7 @@ def test_a_file_that_holds_the_rows_too_is_a_model_file(digits, tmp_path):
     assert not isinstance(read_model("fit.npz", path).model, DescribedRows)
 
 
+@pytest.mark.thorough  # tests/data/vae trains one in every run
 def test_an_autoencoder_goes_with_its_model(tmp_path):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 6)).astype(np.float32)

@@ -1,6 +1,10 @@
 """Factor analysis takes less memory than its rows, beside them; measured as benchmarks do."""
 
+import pytest
+
 from tests.memory import growth, needs_proc
+
+pytestmark = pytest.mark.thorough  # tests/models/rows/test_streams measures a fit in every run
 
 # Fits of a few rows come first: libraries and compiled kernels stay once they are loaded.
 BEFORE = """

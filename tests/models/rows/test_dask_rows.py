@@ -359,6 +359,7 @@ def directions(seed, D):
 GIVEN = {"inference": "hard", "init": "pca", "max_iter": 1, "random_state": 0}
 
 
+@pytest.mark.thorough
 def test_a_worker_has_one_chunk_at_a_time(da, client, seed):
     X = generated(da, 60, 100, directions(seed, 50))
     model = AdaptivePPCA(3, 1, **GIVEN).fit(X)

@@ -41,6 +41,7 @@ def planted():
     return Scores(H, Z)
 
 
+@pytest.mark.thorough
 def test_an_estimator_that_whitens_works_in_a_pipeline_under_a_grid_search():
     X, y = load_digits(return_X_y=True)
     X, y = X[:600], y[:600]

@@ -63,6 +63,7 @@ def test_choosing_it_suggests_options_and_a_fit_goes_to_the_worker(start, jobs):
     assert "vae" not in preprocessing_of(healthy(app))
 
 
+@pytest.mark.thorough  # tests/jobs/test_vae_job trains one in every run
 def test_a_trained_one_is_shown_and_fits_behind_it_need_no_worker(start, jobs, monkeypatch):
     learned()
     app = choose_vae(start("data/this"), dimensions=3, hidden=16, epochs=2)
