@@ -152,10 +152,9 @@ async function send(files, { at, key, digits, most, largest }) {
       const answer = await fetch(at + drop, { method: 'POST', headers, body: one.file });
       if (answer.ok) continue;
       waiting.length = 0;
-      const { refused } =
-        [411, 413].includes(answer.status)
-          ? await answer.json()
-          : { refused: 'The page is no longer connected; reload it and drop the file again.' };
+      const { refused } = [411, 413].includes(answer.status)
+        ? await answer.json()
+        : { refused: 'The page is no longer connected; reload it and drop the file again.' };
       throw new Error(refused);
     }
   };
