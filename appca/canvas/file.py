@@ -65,7 +65,7 @@ def write_page(
     scene = scene_of_rows(rows, numbered_after(run, None), maps)
     content = picture_page(scene, title, next(iter(scene.meta["colourings"]), ""))
     with storing(f"“{path.name}”", path.parent, OTHER):
-        atomic.write(path, content, private=False)
+        atomic.write(path, content)
 
 
 def picture_page(scene: Scene, title: str, colouring: str) -> bytes:

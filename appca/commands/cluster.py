@@ -173,7 +173,7 @@ def _write(path: Path, model: Any, X: "Array", config: RunConfig, info: RunInfo)
 
         nothing = Preprocessing().fit(np.zeros((2, X.shape[1]), X.dtype))
         fitted = FittedModel.from_estimator(model, nothing)
-        atomic.write(path, model_bytes(config, fitted, info), private=False)
+        atomic.write(path, model_bytes(config, fitted, info))
     else:
         _write_tables(path, _tables(model, X))
     say(f"wrote {path}, {path.stat().st_size} bytes")
@@ -194,7 +194,7 @@ def _tables(model: Any, X: "Array") -> Iterator["pd.DataFrame"]:
 def _write_tables(path: Path, tables: Iterator["pd.DataFrame"]) -> None:
     from appca.analysis.export.projections import csv_bytes
 
-    with atomic.growing(path, private=False) as file:
+    with atomic.growing(path) as file:
         if path.suffix == ".parquet":
             _write_parquet(file, tables)
             return

@@ -119,7 +119,7 @@ def write(
         sys.stdout.buffer.flush()
         return None
     with storing(f"“{path.name}”", path.parent, OTHER):
-        atomic.write(path, content, private=False)
+        atomic.write(path, content)
     say(f"wrote {path}, {len(content)} bytes")
     return str(path)
 

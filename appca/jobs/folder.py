@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from appca.storage import atomic, rights
+from appca.storage import atomic
 from appca.storage.digests import digests_of
 from appca.storage.files import as_json, read_json, write_json
 from appca.storage.formats import FILES
@@ -125,7 +125,7 @@ class JobFolder:
 
     def request(self, what: str) -> None:
         """Leave a request ("cancel" or "keep") for the worker."""
-        (self.path / what).touch(rights.FILE)
+        (self.path / what).touch()
 
     def requested(self, what: str) -> bool:
         """Whether there is such a request."""

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from appca.runs.home import threads
-from appca.storage import rights
 from appca.storage.children import Child, environment
 
 COMMAND = (sys.executable, "-m", "appca.jobs.worker")
@@ -24,7 +23,7 @@ class WorkerProcess(Child):
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
         self.log = log
-        with open(log, "wb", opener=rights.opener) as errors:
+        with log.open("wb") as errors:
             # Ctrl-C in the terminal is for the server. A session of its own would have a share of
             # the processor of its own, whatever its niceness.
             super().__init__(command, environment(threads()), stderr=errors, process_group=0)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from appca.jobs.folder import JobFolder, JobState
-from appca.storage import rights
 from appca.words.refusal import FULL
 
 _LEAST_SHARE = 0.02  # done before the time left is guessed
@@ -108,7 +107,7 @@ class Context:
     def _write(self) -> None:
         if self._points:
             text = "".join(self._points).encode()
-            with open(self.folder.curve_file, "ab", opener=rights.opener) as file:
+            with self.folder.curve_file.open("ab") as file:
                 file.write(text)
             self._points = []
         self.folder.write(self.state)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from appca.jobs.folder import ENDED, Curve, JobFolder, JobState, JobStatus
-from appca.storage import atomic, lock, rights
+from appca.storage import atomic, lock
 from appca.storage.identity import is_id
 from appca.words.errors import InputError
 from appca.words.refusal import refusing
@@ -148,8 +148,8 @@ class Presence:
         self.token = uuid.uuid4().hex[:12]
         self._file: int | None = None
         with contextlib.suppress(OSError):  # a home may be read-only, then it gets no jobs either
-            path = _path(rights.make_folder(folder), self.token)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT, rights.FILE)
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(_path(folder, self.token), os.O_RDWR | os.O_CREAT)
             lock.take(self._file)
 
     def alive(self, token: str) -> bool:

@@ -25,7 +25,6 @@ from appca.jobs.masked import masked
 from appca.jobs.progress import Cancelled, Context
 from appca.jobs.quality import quality
 from appca.jobs.study import brain, study, whitening
-from appca.storage import rights
 from appca.words.errors import TOO_MUCH
 
 Handler = Callable[[dict[str, Any], Context], dict[str, Any]]
@@ -140,7 +139,7 @@ def _watch_parent(parent: int) -> None:
 def _opened(file: Path) -> int:
     """Open a log; where the disk refuses, what is printed is lost and the job goes on."""
     try:
-        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, rights.FILE)
+        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     except OSError:
         return os.open(os.devnull, os.O_WRONLY)
 

@@ -9,8 +9,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from appca.runs.check import FOLDERS
-from appca.storage import atomic, lock, rights
+from appca.storage import atomic, lock
 
 SECRET, SECRET_BYTES = "secret", 32
 
@@ -20,7 +19,8 @@ MEMORY = Path("/dev/shm")  # files there are memory; anybody may make some, so s
 def home() -> Path:
     """Return the folder named by ``APPCA_HOME``, else the user's own data folder.
 
-    It is its owner's alone, also one that was made before; see `rights.tighten`.
+    It is its owner's alone (0700), also one that was made before: nobody else reaches what is in
+    it, whatever the rights of the files.
     """
     if os.environ.get("APPCA_HOME"):
         return _private(Path(os.environ["APPCA_HOME"]).expanduser().resolve())
@@ -32,11 +32,9 @@ def home() -> Path:
 @cache
 def _private(folder: Path) -> Path:
     with suppress(OSError):  # where nothing can be written, reading goes on
-        rights.make_folder(folder)
-        for name in FOLDERS:
-            if (folder / name).is_dir():
-                rights.tighten(folder / name)
-        rights.restrict(folder, rights.FOLDER)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_mode & 0o077:
+            folder.chmod(0o700)
     return folder
 
 
@@ -45,14 +43,14 @@ def secret(folder: Path) -> bytes:
 
     Raises OSError when the home cannot be written to.
     """
-    with lock.held(rights.make_folder(folder)):
+    folder.mkdir(parents=True, exist_ok=True)
+    with lock.held(folder):
         file = folder / SECRET
         with suppress(OSError):
-            found = file.read_bytes()
-            private = os.name != "posix" or file.stat().st_mode & 0o077 == 0
-            if len(found) == SECRET_BYTES and private:
-                return found
-        made = secrets.token_bytes(SECRET_BYTES)  # others may have read one with wider rights
+            stored = file.read_bytes()
+            if len(stored) == SECRET_BYTES:
+                return stored
+        made = secrets.token_bytes(SECRET_BYTES)
         atomic.write(file, made)
         return made
 

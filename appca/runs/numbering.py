@@ -21,7 +21,7 @@ from appca.runs.configuration import RunConfig
 from appca.runs.labels import FILE as LABELS
 from appca.runs.labels import NAME_LENGTH, Labels, labels, put
 from appca.runs.store import Run
-from appca.storage import lock, rights
+from appca.storage import lock
 from appca.storage.files import read_json, read_numbered, write_json, write_numbered
 from appca.storage.formats import or_none
 from appca.storage.identity import digest_of
@@ -204,7 +204,7 @@ class ComponentNumbers:
     def _held(self, config: RunConfig) -> Iterator[None]:
         folder = self._file(config).parent
         with suppress(OSError):
-            rights.make_folder(folder)
+            folder.mkdir(parents=True, exist_ok=True)
         with lock.held(folder):
             yield
 

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from appca.storage import lock, rights
+from appca.storage import lock
 
 _DRAFT = re.compile(r"\.(?:([0-9a-f]+|job)-)?[0-9a-f]{32}(?:-.+)?")  # "job" and pids: format 1
 ASIDE = ".before"  # no point in front: `sweep` must never take it for a draft
@@ -24,14 +24,13 @@ _STALE_SECONDS = 86_400  # a draft that is older belongs to no living process
 _TRIES = 10
 
 
-def write(path: Path, content: bytes | str, *, durable: bool = True, private: bool = True) -> None:
+def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
     """Put a file in its place whole; text becomes UTF-8. May raise OSError.
 
     When the disk refuses, the file that was there is as it was and nothing stands beside it. Of a
-    `durable` file it waits until that would outlast a failure of the power; a `private` one is its
-    owner's alone, as all in a home is, and others have the usual rights.
+    `durable` file it waits until that would outlast a failure of the power.
     """
-    with growing(path, durable=durable, private=private) as file:
+    with growing(path, durable=durable) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
@@ -48,7 +47,6 @@ def growing(
     check: Callable[[Path], object] | None = None,
     *,
     durable: bool = True,
-    private: bool = True,
 ) -> Iterator[BinaryIO]:
     """Give a file to write to part by part; it takes its place once it is whole, see `write`.
 
@@ -57,8 +55,7 @@ def growing(
     sweep(path.parent)
     # Whoever checks it may go by the end of its name; who lists a folder must not.
     ending = "" if check is None else f"-{path.name}"
-    make = partial(Path.touch, mode=rights.FILE if private else 0o666, exist_ok=False)
-    with _claimed(path.parent, make, ending) as draft:
+    with _claimed(path.parent, partial(Path.touch, exist_ok=False), ending) as draft:
         with solid(draft, durable=durable) as file:
             yield file
         if check is not None:
@@ -69,7 +66,7 @@ def growing(
 @contextmanager
 def solid(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """Open a new file, and wait at the end until it lies on the disk; for those inside a draft."""
-    with open(path, "w+b", opener=rights.opener) as file:
+    with path.open("w+b") as file:
         yield file
         file.flush()
         if durable:
@@ -82,9 +79,9 @@ def draft_folder(parent: Path) -> Iterator[Path]:
 
     May raise OSError.
     """
-    rights.make_folder(parent)
+    parent.mkdir(parents=True, exist_ok=True)
     sweep(parent)
-    with _claimed(parent, partial(Path.mkdir, mode=rights.FOLDER)) as draft:
+    with _claimed(parent, Path.mkdir) as draft:
         yield draft
 
 

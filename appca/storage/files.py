@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from appca.storage import atomic, digests, rights
+from appca.storage import atomic, digests
 from appca.storage.formats import KEY, TooNew, current, numbered, refuse_newer
 from appca.storage.packed import as_object
 
@@ -63,7 +63,7 @@ def write_json(file: Path, facts: Mapping[str, Any], what: str) -> None:
     Raises TooNew when a later version wrote what is there, or OSError.
     """
     keep_newer(file, what)
-    rights.make_folder(file.parent)
+    file.parent.mkdir(parents=True, exist_ok=True)
     atomic.write(file, as_json(facts))
 
 
@@ -99,7 +99,7 @@ def write_numbered(file: Path, arrays: Mapping[str, np.ndarray], what: str) -> N
 
     Raises TooNew when a later version wrote what is there, or OSError.
     """
-    rights.make_folder(file.parent)
+    file.parent.mkdir(parents=True, exist_ok=True)
     keep_newer(file, what)
     with atomic.growing(file) as stream:
         write_arrays(stream, numbered(arrays))

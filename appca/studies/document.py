@@ -41,7 +41,7 @@ def write_document(file: Path, say: Callable[[str], None]) -> None:
     results = shipped()
     with refusing(f"{file} could not be written", OTHER):
         file.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write(file, page(results, file), private=False)
+        atomic.write(file, page(results, file))
     say(f"wrote {file.name}: {len(results)} of {len(STUDIES)} experiments")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from appca.storage.children import environment
 
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
@@ -22,7 +23,6 @@ from appca.models.algebra.loop import Progress
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import DESCRIBING, fit_run
 from appca.runs.store import RunStore
-from appca.storage.children import environment
 from tests.fitted_runs import differing
 from tests.jobs.waiting import ended, is_alive, until
 

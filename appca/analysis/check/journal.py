@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from appca.storage import atomic, rights
+from appca.storage import atomic
 from appca.storage.digests import line_of, lines_in
 from appca.storage.files import read_json, write_json
 from appca.storage.identity import ID_DIGITS, is_id
@@ -42,11 +42,11 @@ class JournalStore:
         """
         folder = self.folder / name
         with storing("The result", self.folder):
-            rights.make_folder(folder)
+            folder.mkdir(parents=True, exist_ok=True)
             if self.config(name) is None:
                 write_json(folder / "config.json", config, f"Result {name}")
             file = folder / RECORDS
-            with open(file, "ab+", opener=rights.opener) as there:
+            with file.open("ab+") as there:
                 there.seek(0)
                 content = there.read()
             whole = b"".join(map(line_of, lines_in(content)[0])) or line_of(_BEGUN)

@@ -38,7 +38,7 @@ def _keep(name: str, file: File, target: Path, check: Callable[[Path], object]) 
         try:
             with (
                 file_stream(name, file) as stream,
-                atomic.growing(target, check, private=False) as kept,
+                atomic.growing(target, check) as kept,
             ):
                 kept.writelines(chunks_of(stream))
         except InputError as error:

@@ -31,7 +31,7 @@ def write(path: Path | str, model: Any, behind: Any = None) -> None:
     buffer = io.BytesIO()
     members = {f"{name}.npy": value for name, value in arrays.items()}
     packed.write(buffer, {ESTIMATOR: numbered(facts)}, members)
-    atomic.write(Path(path), buffer.getvalue(), private=False)
+    atomic.write(Path(path), buffer.getvalue())
 
 
 def _plain(value: Any) -> Any:

@@ -23,7 +23,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from appca.storage import atomic, lock, rights
+from appca.storage import atomic, lock
 from appca.storage.identity import is_id
 from appca.ui.server.admission import announced
 from appca.words.numbers import size
@@ -52,8 +52,8 @@ class DroppedFiles:
     """Files in a folder of their own, which goes with the object."""
 
     def __init__(self, scratch: Path) -> None:
-        rights.make_folder(scratch)
-        self._folder = rights.make_folder(scratch / f"{_FOLDER}{secrets.token_hex(8)}")
+        self._folder = scratch / f"{_FOLDER}{secrets.token_hex(8)}"
+        self._folder.mkdir(parents=True)
         self._lock = ExitStack()
         file = self._lock.enter_context(lock.opened(self._folder))
         if file is not None:
@@ -74,7 +74,7 @@ class DroppedFiles:
 
     def became(self, digest: str) -> None:
         """Note of which data set these are the files, so that they go with it."""
-        (self._folder / digest).touch(rights.FILE)
+        (self._folder / digest).touch()
 
     def place(self, name: str) -> Path:
         """Return where the next file is to be written."""
@@ -183,7 +183,7 @@ class Drops:
         if arrival is None:
             return "another of these files was not"
         written = 0
-        with open(arrival.place(name), "wb", opener=rights.opener) as file:
+        with arrival.place(name).open("wb") as file:
             async for chunk in request.stream():
                 written += len(chunk)
                 if written > length:
