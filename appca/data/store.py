@@ -104,12 +104,6 @@ class DatasetStore:
         dataset.__dict__["digest"] = digest  # known, or just checked
         return dataset
 
-    def take_as_sound(self, digest: str) -> None:
-        """Let `get` read no file to check it: another process has just put the data set there."""
-        folder = self.path(digest)
-        for name, blocks in _read_meta(folder)[FILES].items():
-            digests.take_as_sound(folder / name, blocks)
-
     def numbers(self, digest: str) -> tuple[np.ndarray, np.ndarray | None]:
         """Return matrix and missing cells as they lie on the disk, unchecked: for their sizes."""
         folder = self.path(digest)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
 R = TypeVar("R")
-Where = Callable[[np.ndarray, Callable[[Any], R]], R]  # (rows, what fits to them) -> its answer
 
 SCHEDULER = "APPCA_SCHEDULER"
 WAIT = 10  # seconds for a scheduler, or a worker in the place of a dead one, to answer
@@ -40,11 +39,6 @@ class SchedulerAddress(NamedTuple):
     address: str
     by: str  # "--scheduler"
     otherwise: str  # how to do without it
-
-
-def here(rows: np.ndarray, fit: Callable[[Any], R]) -> R:
-    """Fit in this process."""
-    return fit(rows)
 
 
 def scheduler() -> str:
@@ -85,7 +79,7 @@ class FitPlace:
         """
         address = scheduler()
         if not address or not suits(self.config, *rows.shape, gaps=self.gaps):
-            return here(rows, fit)
+            return fit(rows)
         given = SchedulerAddress(address, SCHEDULER, f"unset {SCHEDULER} to fit on this computer")
         self.tell("connecting to the cluster", 0.0)
         with connected(given) as client, losses(given):

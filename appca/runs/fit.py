@@ -12,7 +12,6 @@ from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.data.vae import autoencoder
-from appca.runs.cluster import Where, here
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
 from appca.runs.run import FitResult, RunInfo
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from appca.models.algebra.loop import Progress
     from appca.models.base.answers import Description
 
+Where = Callable[[np.ndarray, Callable[[Any], Any]], Any]  # (rows, what fits to them) -> its answer
 DESCRIBING = "describing the rows"  # the last stage of a fit, as it is reported
 MOST_DRAWN_BYTES = 2**26  # of components kept draw by draw; more draws than fit are thinned
 DESCRIBED_AT_ONCE = 500  # rows, where describing them takes long enough to be watched
@@ -48,7 +48,7 @@ def fit_run(
     config: RunConfig,
     callback: "Callable[[Progress], object] | None" = None,
     preprocessing: Fitted | None = None,
-    where: Where[Any] = here,
+    where: Where = lambda rows, fit: fit(rows),
 ) -> FitResult:
     """Preprocess, fit, and describe every row.
 

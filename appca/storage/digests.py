@@ -81,23 +81,14 @@ def check_file(file: Path, blocks: Sequence[str], *, anew: bool = False) -> None
         return
     if blocks_of(file) != tuple(blocks):
         raise Damaged(file)
-    _remember(file, stamp)
-
-
-def take_as_sound(file: Path, blocks: Sequence[str]) -> None:
-    """Let `check_file` not read a file that was written just now. May raise OSError."""
-    _remember(file, _stamp(file, blocks))
+    _checked[str(file)] = stamp
+    while len(_checked) > _KNOWN:
+        _checked.popitem(last=False)
 
 
 def _stamp(file: Path, blocks: Sequence[str]) -> _Stamp:
     facts = file.stat()
     return facts.st_ino, facts.st_size, facts.st_mtime_ns, tuple(blocks)
-
-
-def _remember(file: Path, stamp: _Stamp) -> None:
-    _checked[str(file)] = stamp
-    while len(_checked) > _KNOWN:
-        _checked.popitem(last=False)
 
 
 def check_files(

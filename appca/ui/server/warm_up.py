@@ -115,7 +115,6 @@ def _look_at(digest: str) -> None:
     """Compute what the picture of many rows needs, which all visitors share."""
     from appca.ui.session import services
 
-    services.datasets().take_as_sound(digest)
     dataset = services.dataset(digest)  # is read while all else is loaded
     from appca.canvas.scene import room
     from appca.ui.canvas import scenes
