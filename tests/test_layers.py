@@ -18,18 +18,21 @@ ROOT = Path(__file__).resolve().parents[1]
 MAY_IMPORT = {
     "words": set(),
     "storage": set(),
+    "processes": set(),
     "models": {"storage"},
-    "data": {"storage"},
+    "data": {"storage", "processes"},
     "analysis": {"storage", "models", "data", "rivals"},
     "rivals": {"models"},
     "plots": {"storage", "data", "analysis"},
-    "studies": {"storage", "models", "data", "analysis", "plots"},
+    "studies": {"storage", "processes", "models", "data", "analysis", "plots"},
     "runs": {"storage", "models", "data", "analysis"},
-    "jobs": {"storage", "models", "data", "analysis", "studies", "runs"},
+    "jobs": {"storage", "processes", "models", "data", "analysis", "studies", "runs"},
     "canvas": {"storage", "models", "data", "analysis", "plots", "runs"},
-    "ui": {"storage", "models", "data", "analysis", "plots", "studies", "runs", "jobs", "canvas"},
+    "ui": {"storage", "processes", "models", "data", "analysis", "plots", "studies", "runs"}
+    | {"jobs", "canvas"},
     "notebook": {"canvas"},  # earlier places of what notebooks import
-    "commands": {"storage", "models", "data", "analysis", "plots", "studies", "runs", "canvas"},
+    "commands": {"storage", "processes", "models", "data", "analysis", "plots", "studies"}
+    | {"runs", "canvas"},
     "cli": {"storage", "data", "commands"},
     "__main__": {"storage", "cli"},
     "pages": {"storage", "models", "data", "analysis", "plots", "studies", "runs", "jobs", "ui"},

@@ -27,10 +27,10 @@ from appca.commands.terminal import say
 from appca.data.dataset import Dataset
 from appca.data.sources.folder import project_folder
 from appca.data.store import DatasetStore
+from appca.processes.child import python_path
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, unpack
 from appca.storage import atomic
-from appca.storage.children import python_path
 from appca.storage.serving import doors
 from appca.words.errors import EXTRAS, InputError, MissingExtraError
 from appca.words.wording import shortened

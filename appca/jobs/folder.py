@@ -1,10 +1,8 @@
-"""The folder of one job: what the page and the worker tell each other, readable by any session.
+"""The folder of one job: what was asked for and how it ended, readable by any session.
 
 job.json     what is to be done; written once, by the page
-status.json  how far it is; replaced whole, by the worker while it runs, else by the page
-curve.csv    stage number, iteration, log-likelihood; only ever appended to
+status.json  whether and how it ended, then with the digest of the log
 log.txt      what the worker and its libraries printed; the end of it when the job is over
-sealed.json  digests of curve and log; written last
 cancel, keep empty files: requests of the page
 """
 
@@ -25,7 +23,7 @@ from appca.storage.formats import FILES
 from appca.storage.identity import ID_DIGITS, digest_of
 from appca.storage.schema import Facts, Finite, Text, fitted
 
-LOG_BYTES = 65_536  # of the log are kept
+LOG, LOG_BYTES = "log.txt", 65_536  # of which are kept
 ENDED = ("done", "failed", "cancelled")
 
 
@@ -45,9 +43,20 @@ class JobStatus(NamedTuple):
     result: Mapping[str, Any] = {}  # of a finished job: {"run": id} and the like
     message: str = ""  # one sentence when it failed, was cancelled or has something to say
 
+    @classmethod
+    def of(
+        cls, job_id: str, kind: str, spec: dict[str, Any], state: "JobState", **more: Any
+    ) -> "JobStatus":
+        """Say how far a job is."""
+        until = state.ended or time.time()
+        facts = state._asdict() | {"result": state.result or {}} | more
+        seconds = round(until - state.started, 1) if state.started else 0.0
+        shown = {name: facts[name] for name in cls._fields if name in facts}
+        return cls(id=job_id, kind=kind, spec=spec, seconds=seconds, **shown)
+
 
 class JobState(NamedTuple):
-    """Content of status.json."""
+    """How far a job is: what a worker tells, and content of status.json."""
 
     state: Text
     stage: Text = ""
@@ -58,7 +67,6 @@ class JobState(NamedTuple):
     message: str = ""
     started: Finite | None = None  # seconds since 1970
     ended: Finite | None = None
-    process: int | None = None  # of the worker
 
 
 class _Asked(Struct):
@@ -67,7 +75,6 @@ class _Asked(Struct):
     kind: Text
     spec: Facts
     key: Text = ""
-    server: Text = ""
 
 
 class JobFolder:
@@ -91,7 +98,7 @@ class JobFolder:
         return folder
 
     def job(self) -> dict[str, Any]:
-        """Return kind, spec, key, server and time of creation."""
+        """Return kind, spec, key and time of creation."""
         facts = read_json(self.path / "job.json", "The job", "job")
         fitted(_Asked, facts)
         return facts
@@ -103,25 +110,12 @@ class JobFolder:
         return found
 
     def write(self, state: JobState) -> None:
-        """Replace the present state in one step."""
-        atomic.write(self.path / "status.json", as_json(state._asdict()), durable=False)
-
-    def end(self, state: str, message: str) -> None:
-        """Close the books on a job whose worker cannot do it."""
-        try:
-            last = self.read()
-        except (OSError, ValueError, TypeError):  # damaged; how it ended is known all the same
-            last = JobState(state)
-        self.write(
-            last._replace(state=state, message=message, seconds_left=None, ended=time.time())
-        )
-        self.seal()
-
-    def seal(self) -> None:
-        """Note the digests of what is not written to any more."""
-        files = [file.name for file in (self.curve_file, self.log_file) if file.exists()]
-        sums = {FILES: digests_of(self.path, files)}
-        atomic.write(self.path / "sealed.json", as_json(sums), durable=False)
+        """Replace the state in one step; the last one with the digest of the log."""
+        facts = state._asdict()
+        if state.state in ENDED:
+            self._shorten_log()
+            facts[FILES] = digests_of(self.path, [LOG] if self.log_file.exists() else [])
+        atomic.write(self.path / "status.json", as_json(facts), durable=False)
 
     def request(self, what: str) -> None:
         """Leave a request ("cancel" or "keep") for the worker."""
@@ -132,61 +126,16 @@ class JobFolder:
         return os.path.exists(self.path / what)  # noqa: PTH110 (asked ten times a second)
 
     @property
-    def curve_file(self) -> Path:
-        """File of the log-likelihood curve."""
-        return self.path / "curve.csv"
-
-    @property
     def log_file(self) -> Path:
         """File of everything that was printed."""
-        return self.path / "log.txt"
+        return self.path / LOG
 
-    def log_tail(self) -> str:
-        """End of the log."""
-        try:
-            with self.log_file.open("rb") as file:
-                file.seek(max(0, self.log_file.stat().st_size - LOG_BYTES))
-                return file.read().decode("utf-8", errors="replace")
-        except FileNotFoundError:
-            return ""
-
-    def shorten_log(self) -> None:
+    def _shorten_log(self) -> None:
         """Keep the end of a long log only."""
         if self.log_file.exists() and self.log_file.stat().st_size > LOG_BYTES:
-            self.log_file.write_text(self.log_tail(), encoding="utf-8")
+            self.log_file.write_bytes(self.log_file.read_bytes()[-LOG_BYTES:])
 
 
 def default_key(kind: str, spec: dict[str, Any]) -> str:
     """Jobs of the same kind that are told the same are one job."""
     return digest_of({"kind": kind, "spec": spec})
-
-
-class Curve:
-    """Reads what was appended to a curve file since the last look."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.offset = 0
-        self.stage = -1
-        self.points: list[tuple[int, float]] = []
-
-    def read(self) -> list[tuple[int, float]]:
-        """Return all points of the present stage."""
-        try:
-            grown = self.file.stat().st_size > self.offset
-        except FileNotFoundError:
-            return []
-        if grown:
-            with self.file.open("rb") as file:
-                file.seek(self.offset)
-                fresh = file.read()
-            whole = fresh[: fresh.rfind(b"\n") + 1]  # a line may be half written
-            self.offset += len(whole)
-            for line in whole.decode().splitlines():
-                self._add(*line.split(","))
-        return list(self.points)
-
-    def _add(self, stage: str, iteration: str, value: str) -> None:
-        if int(stage) != self.stage:
-            self.stage, self.points = int(stage), []
-        self.points.append((int(iteration), float(value)))

@@ -26,35 +26,6 @@ _TRAINED = 0.4  # how far training an autoencoder before the fit moves the bar
 _START = 0.15  # how far EM moves the bar when it only starts the chains
 _FITTED = 0.9  # what is left is describing and storing the rows
 
-# what the file of a job must hold besides
-NEEDED: dict[str, dict[str, type]] = {
-    "fit": {"config": dict},
-    "umap": {"dataset": str, "preprocessing": dict},
-    "download": {"key": str},
-    "project": {"key": str, "run": str},
-    "study": {"study": str, "options": dict},
-    "brain": {"options": dict},
-    "whitening": {"options": dict},
-    "quality": {"config": dict},
-    "grid": {"dataset": str, "parameters": dict},
-    "stability": {"dataset": str, "parameters": dict},
-    "models": {"dataset": str, "parameters": dict},
-    "masked": {"dataset": str, "parameters": dict},
-}
-
-
-def check(kind: str, spec: object) -> None:
-    """Raise InputError where the file of a job lacks what its kind needs."""
-    given = spec if isinstance(spec, dict) else {}
-    for name, wanted in NEEDED.get(kind, {}).items():
-        if not isinstance(given.get(name), wanted):
-            found = "is missing" if name not in given else "is of another type"
-            msg = (
-                f"“{name}”, which a job of the kind “{kind}” needs, {found} in its file; start the "
-                "job again from its page."
-            )
-            raise InputError(msg)
-
 
 def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Fit and store a run: ``{"config": ..., "name": ...}`` -> ``{"run": id}``."""

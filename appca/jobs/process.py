@@ -1,38 +1,43 @@
 """One worker process as the server sees it: started, buried, and why it died."""
 
 import sys
+import tempfile
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import ExitStack
 
+from appca.processes.child import Child, environment
 from appca.runs.home import threads
-from appca.storage.children import Child, environment
 
 COMMAND = (sys.executable, "-m", "appca.jobs.worker")
 
 
 class WorkerProcess(Child):
-    """A worker.
+    """A worker; what it prints outside of jobs is kept for the case that it dies.
 
     Parameters
     ----------
     command : sequence of str
         Starts the worker.
-    log : Path
-        Receives what it prints outside of jobs.
     """
 
-    def __init__(self, command: Sequence[str], log: Path) -> None:
-        self.log = log
-        with log.open("wb") as errors:
+    def __init__(self, command: Sequence[str]) -> None:
+        with ExitStack() as opened:
+            self._printed = opened.enter_context(tempfile.TemporaryFile())
             # Ctrl-C in the terminal is for the server. A session of its own would have a share of
             # the processor of its own, whatever its niceness.
-            super().__init__(command, environment(threads()), stderr=errors, process_group=0)
+            how = {"stderr": self._printed, "process_group": 0}
+            super().__init__(command, environment(threads()), **how)
+            self._opened = opened.pop_all()
 
-    def bury(self) -> None:
-        """Wait for its end and remove what it leaves."""
-        self.process.wait()
-        self.close()
-        self.log.unlink(missing_ok=True)
+    def end(self, patience: float = 0.0) -> int:
+        """End it; what it printed is gone then."""
+        self._opened.close()
+        return super().end(patience)
+
+    def last_words(self) -> bytes:
+        """Return what it printed outside of jobs."""
+        self._printed.seek(0)
+        return self._printed.read()
 
     def cause_of_death(self) -> str:
         """Say in one sentence how it ended."""

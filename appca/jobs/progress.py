@@ -1,17 +1,15 @@
 """What a worker tells about a job while it works, and the requests it obeys meanwhile."""
 
 import math
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from appca.jobs.folder import JobFolder, JobState
-from appca.words.refusal import FULL
 
 _LEAST_SHARE = 0.02  # done before the time left is guessed
-INTERVAL = 0.1  # seconds between two writings: enough for an eye, nothing beside a fit
+INTERVAL = 0.1  # seconds between two news: enough for an eye, nothing beside a fit
 
 
 class Cancelled(Exception):
@@ -28,16 +26,22 @@ class Context:
         Where the stores are.
     clock : callable
         Seconds since 1970.
+    tell : callable
+        Told news: ``{"state": ..., "points": ...}``, the latter since the last news.
     """
 
     def __init__(
-        self, folder: JobFolder, home: Path, clock: Callable[[], float] = time.time
+        self,
+        folder: JobFolder,
+        home: Path,
+        clock: Callable[[], float] = time.time,
+        tell: Callable[[dict[str, Any]], object] = lambda _: None,
     ) -> None:
-        self.folder, self.home, self.clock = folder, home, clock
-        self.state = JobState("running", stage="starting", started=clock(), process=os.getpid())
+        self.folder, self.home, self.clock, self._tell = folder, home, clock, tell
+        self.state = JobState("running", stage="starting", started=clock())
         self._stage_number = -1
-        self._last_writing = -math.inf
-        self._points: list[str] = []
+        self._last_news = -math.inf
+        self._points: list[tuple[int, int, float]] = []
 
     def report(
         self,
@@ -48,25 +52,25 @@ class Context:
         log_likelihood: float = math.nan,
         seconds_left: float | None = None,
     ) -> None:
-        """Note progress, and write it if the last writing is a tenth of a second old.
+        """Note progress, and tell it if the last news are a tenth of a second old.
 
         Raises
         ------
         Cancelled
-            When the job is to end; looked for as often as progress is written.
+            When the job is to end; looked for as often as progress is told.
         """
         new_stage = stage != self.state.stage
         self._stage_number += new_stage
         if iteration is not None and math.isfinite(log_likelihood):
-            self._points.append(f"{self._stage_number},{iteration},{log_likelihood!r}\n")
+            self._points.append((self._stage_number, iteration, float(log_likelihood)))
         self.state = self.state._replace(
             stage=stage,
             fraction=min(max(fraction, self.state.fraction), 1.0),  # a bar never runs backwards
             iteration=self.state.iteration if iteration is None else iteration,
             seconds_left=seconds_left,
         )
-        if new_stage or self.clock() - self._last_writing >= INTERVAL:
-            self.write()
+        if new_stage or self.clock() - self._last_news >= INTERVAL:
+            self.tell()
             self.check()
 
     def check(self) -> None:
@@ -78,9 +82,17 @@ class Context:
         """Whether somebody asked to stop here and keep what there is."""
         return self.folder.requested("keep")
 
-    def end(self, state: str, *, result: dict[str, Any] | None = None, message: str = "") -> None:
-        """Write the last state of the job."""
-        self.state = self.state._replace(
+    def tell(self) -> None:
+        """Tell state and curve now."""
+        self._last_news = self.clock()
+        self._tell({"state": self.state._asdict(), "points": self._points})
+        self._points = []
+
+    def ended(
+        self, state: str, *, result: dict[str, Any] | None = None, message: str = ""
+    ) -> JobState:
+        """Return the last state of the job."""
+        return self.state._replace(
             state=state,
             result=result,
             message=message,
@@ -88,29 +100,6 @@ class Context:
             ended=self.clock(),
             fraction=1.0 if state == "done" else self.state.fraction,
         )
-        self.write()
-
-    def write(self) -> None:
-        """Write state and curve now; while the job runs, a full disk only keeps them unseen.
-
-        Raises
-        ------
-        OSError
-        """
-        self._last_writing = self.clock()
-        try:
-            self._write()
-        except OSError as error:
-            if error.errno not in FULL or self.state.ended is not None:
-                raise
-
-    def _write(self) -> None:
-        if self._points:
-            text = "".join(self._points).encode()
-            with self.folder.curve_file.open("ab") as file:
-                file.write(text)
-            self._points = []
-        self.folder.write(self.state)
 
 
 class Paced:

@@ -7,16 +7,19 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from appca.jobs.folder import ENDED, JobState, JobStatus, default_key
+from appca.jobs.folder import JobState, JobStatus, default_key
 from appca.jobs.process import COMMAND, WorkerProcess
-from appca.jobs.records import GONE, UNREADABLE, JobRecords, state_of
+from appca.jobs.records import GONE, JobRecords
 from appca.jobs.turns.job import Job
 from appca.jobs.turns.limits import Limits, too_large
 from appca.jobs.turns.needs import SHORT_SECONDS, Needs, needs_of
-from appca.jobs.turns.order import following
+from appca.jobs.turns.order import BESIDE, OVERDUE, following
+from appca.processes.child import Ended
+from appca.processes.pool import Pool
 from appca.runs.store import RunStore
 from appca.words.errors import InputError
 
@@ -27,13 +30,6 @@ _CANCELLED = "Cancelled; nothing was stored."
 _SHARED = (
     "Another window waits for this fit, too, and for all of it; cancel it here, or let it go on."
 )
-
-
-class _Worker(WorkerProcess):
-    """A worker, the job it has, and the thread that listens to it."""
-
-    job: Job | None = None
-    listener: threading.Thread
 
 
 class Jobs:
@@ -74,8 +70,9 @@ class Jobs:
         self.records = JobRecords(self.folder)
         self._lock = threading.RLock()
         self._queue: deque[Job] = deque()
-        self._workers: list[_Worker] = []
-        self._started = 0
+        self._running: dict[Job, threading.Thread] = {}
+        start = partial(WorkerProcess, (*self.command, str(self.home)))
+        self._pool = Pool(start, workers + BESIDE + OVERDUE)
         self._served: dict[str, int] = {}  # person -> which of all begun jobs was the last of his
         self._looking = False
         self._closed = False
@@ -125,7 +122,7 @@ class Jobs:
             if job is None:
                 self._admit(owner, needs)
                 self.records.clean({one.folder.id for one in self._open()})
-                job = Job(self.records.create(kind, spec, key), key, needs)
+                job = Job(self.records.create(kind, spec, key), key, needs, kind, spec)
                 self._queue.append(job)
                 begins = after
             else:
@@ -154,14 +151,14 @@ class Jobs:
 
     def status(self, job_id: str) -> JobStatus | None:
         """Return how far a job is, also one of an earlier server; None if it is not known."""
-        return self.records.status(job_id)
+        with self._lock:
+            job = self._find(job_id)
+            return self.records.status(job_id) if job is None else job.status()
 
     def active(self, owner: str | None = None) -> list[JobStatus]:
         """Jobs of a window, by default of all, that run or wait, running ones first."""
         with self._lock:
-            jobs = [job for job in self._open() if owner is None or owner in job.claims]
-        found = (self.status(job.folder.id) for job in jobs)
-        return [status for status in found if status and status.state not in ENDED]
+            return [job.status() for job in self._open() if owner is None or owner in job.claims]
 
     def cancel(self, job_id: str, owner: str = "") -> bool:
         """Let a window no longer wait for a job, which ends if no other does.
@@ -187,22 +184,18 @@ class Jobs:
         """
         with self._lock:
             job = self._find(job_id)
-            if job is None or job in self._queue or owner not in job.claims:
+            if job is None or job in self._queue or owner not in job.claims or job.kind != "fit":
                 return False
             if len(job.claims) > 1:
                 raise InputError(_SHARED)
-            try:
-                if job.folder.job()["kind"] != "fit":
-                    return False
+            with contextlib.suppress(OSError):
                 job.folder.request("keep")
-            except UNREADABLE:
-                return False
         return True
 
     def end(self, about: Collection[str] = ("",)) -> None:
         """End the jobs that mention any of these texts, whoever waits for them, and wait for it."""
         with self._lock:
-            texts = {job: json.dumps(job.folder.job()) for job in self._open()}
+            texts = {job: json.dumps([job.key, job.spec]) for job in self._open()}
             doomed = [job for job, text in texts.items() if any(one in text for one in about)]
             for job in doomed:
                 job.claims.clear()
@@ -214,21 +207,17 @@ class Jobs:
         """End all workers; jobs that are not over have failed."""
         with self._lock:
             self._closed = True
-            workers, self._workers = self._workers, []
-            jobs = [*self._queue, *(worker.job for worker in workers if worker.job)]
+            waiting, threads = list(self._queue), list(self._running.values())
             self._queue.clear()
-            for worker in workers:
-                worker.kill()
-        for worker in workers:
-            worker.listener.join()
-        for job in jobs:
-            self.records.end(job.folder, "failed", GONE)
-        self.records.presence.close()
+        self._pool.end()
+        for thread in threads:
+            thread.join()
+        for job in waiting:
+            self.records.end(job.folder, _last(job, "failed", GONE))
         atexit.unregister(self.close)
 
     def _open(self) -> list[Job]:
-        running = [worker.job for worker in self._workers if worker.job is not None]
-        return [*running, *self._queue]
+        return [*self._running, *self._queue]
 
     def _find(self, job_id: str) -> Job | None:
         return next((job for job in self._open() if job.folder.id == job_id), None)
@@ -236,14 +225,14 @@ class Jobs:
     def _same(self, key: str) -> Job | None:
         """Return the job that makes the same and has not ended."""
         same = (job for job in self._open() if job.key == key and not job.cancelled)
-        return next((job for job in same if not self.records.is_over(job.folder)), None)
+        return next(same, None)
 
     def _stop(self, job: Job) -> None:
         """End a job that nobody waits for."""
         job.cancelled = True
         if job in self._queue:
             self._queue.remove(job)
-            self.records.end(job.folder, "cancelled", "Cancelled before it began.")
+            self.records.end(job.folder, _last(job, "cancelled", "Cancelled before it began."))
             return
         with contextlib.suppress(OSError):  # on a full disk by force alone
             job.folder.request("cancel")
@@ -280,94 +269,86 @@ class Jobs:
                 self._queue.remove(job)
                 turn = 1 + max(self._served.values(), default=0)
                 self._served |= dict.fromkeys(job.people, turn)
-                idle = (worker for worker in self._workers if worker.job is None)
-                self._hand(job, next(idle, None))
+                self._hand(job)
             people = {name for job in self._open() for name in job.people}
             self._served = {name: turn for name, turn in self._served.items() if name in people}
 
     def _next(self) -> Job | None:
         """Return the job to begin now; one that fits into no memory at all has failed."""
         now = time.monotonic()
-        running = [worker.job for worker in self._workers if worker.job is not None]
+        running = list(self._running)
         while waiting := [job for job in self._queue if job.begins <= now]:
             job = following(waiting, running, self._served, self.limit, self._fits, self.is_open)
             if job is not None or running or not self.limit:
                 return job
             job = min(waiting, key=lambda one: one.needs.memory)
             self._queue.remove(job)
-            self.records.end(
-                job.folder, "failed", too_large(job.needs.memory, self.limits.free() or 0)
-            )
+            message = too_large(job.needs.memory, self.limits.free() or 0)
+            self.records.end(job.folder, _last(job, "failed", message))
         return None
 
     def _fits(self, job: Job) -> bool:
-        running = [worker.job for worker in self._workers if worker.job is not None]
-        return self.limits.fits(job.needs, running)
+        return self.limits.fits(job.needs, list(self._running))
 
-    def _hand(self, job: Job, worker: _Worker | None) -> None:
-        """Give a job to an idle worker, or to a new one."""
-        try:
-            if worker is None:
-                job.folder.write(JobState("queued", stage="starting a worker"))
-                worker = self._start()
-        except OSError as error:
-            reason = error.strerror or str(error)
-            self.records.end(job.folder, "failed", f"No worker process could be started: {reason}.")
-            return
+    def _hand(self, job: Job) -> None:
+        """Let a worker do a job."""
         job.attempts, job.began = job.attempts + 1, time.monotonic()
+        job.state = job.state._replace(stage="starting a worker")
         if job.needs.is_short:
             _later(SHORT_SECONDS, self._dispatch)  # others need not wait for it if it is long
-        worker.job = job
-        worker.send(str(job.folder.path))
+        thread = threading.Thread(target=self._run, args=(job,), daemon=True)
+        self._running[job] = thread
+        thread.start()
 
-    def _start(self) -> _Worker:
-        self._started += 1
-        log = self.folder / f".worker-{self.records.presence.token}-{self._started}.log"
-        worker = _Worker((*self.command, str(self.home)), log)
-        worker.listener = threading.Thread(target=self._listen, args=(worker,), daemon=True)
-        worker.listener.start()
-        self._workers.append(worker)
-        return worker
-
-    def _listen(self, worker: _Worker) -> None:
-        """Free a worker at each answer; bury it when its output ends."""
-        for answer in worker.answers():
-            job, _, unwritten = answer.partition(" ")
-            with self._lock:
-                if worker.job is not None and worker.job.folder.id == job:
-                    if unwritten:
-                        self.records.note(job, JobState(**json.loads(unwritten)))
-                    worker.job = None
-                self._dispatch()
-        with contextlib.suppress(OSError):
-            RunStore(self.home).sweep()
+    def _run(self, job: Job) -> None:
+        """Wait for the end of a job, in a thread of its own."""
+        try:
+            with self._pool.lent() as worker:
+                last = self._done_by(worker, job)
+        except Ended:  # the pool has
+            last = _last(job, "failed", GONE)
+        except OSError as error:
+            message = f"No worker process could be started: {error.strerror or error}."
+            last = _last(job, "failed", message)
         with self._lock:
-            if worker in self._workers:  # else `close` has ended it
-                self._workers.remove(worker)
-                self._account(worker)
-            worker.bury()
+            del self._running[job]
+            if last is None:
+                self._queue.appendleft(job)
+            else:
+                self.records.end(job.folder, last)
             self._dispatch()
 
-    def _account(self, worker: _Worker) -> None:
-        """Say what became of the job of a dead worker."""
-        job = worker.job
-        state = "done" if job is None else state_of(job.folder)
-        if job is None or state in ENDED:
-            return  # without work, or between finishing it and saying so
-        if job.cancelled:
-            self.records.end(job.folder, "cancelled", _CANCELLED)
-        elif state == "queued" and job.attempts == 1:
-            self._queue.appendleft(job)  # it died before it began: another worker may have it
-        else:
+    def _done_by(self, worker: WorkerProcess, job: Job) -> JobState | None:
+        """Return how a job ended; None if the worker died before it began: another may have it."""
+        job.worker = worker
+        try:
+            return JobState(**worker.ask(str(job.folder.path), job.hear))
+        except Ended:
+            with contextlib.suppress(OSError):
+                RunStore(self.home).sweep()
+            if self._closed:
+                return _last(job, "failed", GONE)
+            if job.cancelled:
+                return _last(job, "cancelled", _CANCELLED)
+            if job.state.state == "queued" and job.attempts == 1:
+                return None
             with contextlib.suppress(OSError), job.folder.log_file.open("ab") as log:
-                log.write(worker.log.read_bytes())
-            self.records.end(job.folder, "failed", worker.cause_of_death())
+                log.write(worker.last_words())
+            return _last(job, "failed", worker.cause_of_death())
+        finally:
+            with self._lock:
+                job.worker = None
 
     def _kill(self, job: Job) -> None:
         with self._lock:
-            for worker in self._workers:
-                if worker.job is job:
-                    worker.kill()
+            if job.worker is not None:
+                job.worker.kill()
+
+
+def _last(job: Job, state: str, message: str) -> JobState:
+    """Return the end of a job that no worker has ended."""
+    now = time.time()
+    return job.state._replace(state=state, message=message, ended=now, seconds_left=None)
 
 
 def _later(seconds: float, act: Callable[..., object], *given: object) -> None:

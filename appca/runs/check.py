@@ -86,8 +86,9 @@ def _in_folder(folder: Path, description: str, kind: str) -> Iterator[StoredFind
                 return  # nothing is known of the others
             continue
         yield from _of_description(file, facts, known)
-        is_over = facts.get("ended") and digests.is_sealed(file, file.read_bytes())
-        yield from _lost(folder, ["sealed.json"] if is_over else [])
+        by_itself = facts.get("ended") and FILES not in facts  # a job's digests stood beside, once
+        is_sealed = by_itself and digests.is_sealed(file, file.read_bytes())
+        yield from _lost(folder, ["sealed.json"] if is_sealed else [])
     yield from _lost(folder, [*_BESIDE.get(kind, ()), *marks(folder)])
     for file in entries:
         if file.name not in known and file.suffix in {".npz", ".txt"}:

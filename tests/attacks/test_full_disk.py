@@ -79,8 +79,7 @@ def test_a_worker_hands_its_run_over_when_the_home_is_full(disk):
     job = {"kind": "fit", "spec": {"config": config_of().to_dict()}, "key": "k", "server": "s"}
     folder = JobFolder.create(home / "jobs", job)
     fill(disk)
-    unwritten = work(folder, home)
-    state = folder.read() if unwritten is None else unwritten
+    state = work(folder, home)
     assert state.state == "done", state.message
     run = RunStore(home).get(state.result["run"])
     assert run.is_held

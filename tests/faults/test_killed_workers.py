@@ -12,11 +12,11 @@ import pytest
 
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.jobs.folder import ENDED, JobFolder, JobStatus
+from appca.jobs.folder import ENDED, JobStatus
 from appca.jobs.queue import Jobs
 from appca.runs.configuration import RunConfig
 from appca.runs.store import RunStore
-from tests.jobs.waiting import ended, is_alive, runs, until
+from tests.jobs.waiting import ended, is_alive, runs, until, workers
 
 KILLED = (
     "The worker process ended before the job was over "
@@ -101,13 +101,13 @@ def test_a_worker_killed_at_any_moment_leaves_a_whole_run_or_none(yard, times, s
     for number in range(1, times + 1):
         job, config = yard.fit(number)
         runs(yard.jobs, job)
-        worker = JobFolder(yard.jobs.folder / job).read().process
+        worker = workers(yard.jobs)[0].pid
         share = (number - 1 + rng.random()) / times
         WAYS[number % 2](yard, job, share, taken)
         os.kill(worker, signal.SIGKILL)
         until(lambda worker=worker: not is_alive(worker), "its end")
         status = ended(yard.jobs, job)
-        until(lambda: not yard.jobs._workers, "its burial")
+        until(lambda: not workers(yard.jobs), "its burial")
         check(yard, status, config)
     job, config = yard.fit(times)  # the last one killed, again
     assert ended(yard.jobs, job).state == "done"

@@ -8,7 +8,7 @@ import pytest
 
 from appca.jobs.queue import Jobs
 from appca.runs.check import findings
-from tests.jobs.waiting import ended, until
+from tests.jobs.waiting import ended, runs, until
 
 
 @pytest.fixture
@@ -18,15 +18,15 @@ def jobs(tmp_path: Path) -> Iterator[Jobs]:
     jobs.close()
 
 
-def test_curve_and_log_are_sealed_however_a_job_ends(jobs, tmp_path):
-    (tmp_path / "gate").touch()
-    done = jobs.submit("climb", {"passes": 3, "gate": str(tmp_path / "gate")})
-    dead = jobs.submit("die", {})
-    assert [ended(jobs, job).state for job in (done, dead)] == ["done", "failed"]
-    folders = [tmp_path / "jobs" / job for job in (done, dead)]
-    until(lambda: all((folder / "sealed.json").exists() for folder in folders), "the seals")
+def test_end_and_log_are_sealed_however_a_job_ends(jobs, tmp_path):
+    refused = {"error": "value", "text": "No."}
+    ids = [jobs.submit("die", {}), jobs.submit("refuse", refused), jobs.submit("fit", {})]
+    runs(jobs, ids[2])
+    assert jobs.keep(ids[2])
+    assert [ended(jobs, job).state for job in ids] == ["failed", "failed", "done"]
     assert list(findings(tmp_path)) == []
-    changed = [folders[0] / "curve.csv", folders[0] / "status.json", folders[1] / "log.txt"]
+    names = ["log.txt", "log.txt", "status.json"]
+    changed = [tmp_path / "jobs" / job / name for job, name in zip(ids, names, strict=True)]
     for file in changed:
         content = bytearray(file.read_bytes())
         content[3] ^= 1

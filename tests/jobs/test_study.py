@@ -35,14 +35,14 @@ def spec_of(name: str, **changes) -> dict:
 def test_a_study_is_stored_under_the_name_of_its_options(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("appca.jobs.study.PROCESSES", 1)
     spec = spec_of("table1", **TINY)
-    result = study(spec, Context(folder, tmp_path))
+    context = Context(folder, tmp_path)
+    result = study(spec, context)
     assert result == {"study": STUDIES["table1"].id(spec["options"])}
     kept = StudyStore(tmp_path).get(result["study"])
     assert kept.options == spec["options"]
     assert {row["seed"] for row in kept.outcome.tables["cells"]} == {0, 1}
-    state = folder.read()
-    assert state.stage == "storing"
-    assert 0 < state.fraction <= 1
+    assert context.state.stage == "storing"
+    assert 0 < context.state.fraction <= 1
 
 
 def test_cancel_ends_it_within_a_fit_and_keeps_nothing(folder, tmp_path, monkeypatch):
@@ -67,8 +67,7 @@ def test_cancel_ends_it_within_a_fit_and_keeps_nothing(folder, tmp_path, monkeyp
 def test_the_worker_knows_the_kind_and_refuses_in_a_sentence(tmp_path):
     job = {"kind": "study", "spec": {"study": "table9", "options": {}}, "key": "x"}
     folder = JobFolder.create(tmp_path / "jobs", job)
-    work(folder, tmp_path, KINDS)
-    state = folder.read()
+    state = work(folder, tmp_path, KINDS)
     assert state.state == "failed"
     assert state.message.startswith("There is no experiment “table9”")
 

@@ -1,5 +1,6 @@
 """Real jobs in real worker processes."""
 
+import json
 import subprocess
 import sys
 import time
@@ -9,22 +10,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from appca.storage.children import environment
 
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.jobs import kinds
-from appca.jobs.folder import Curve, JobFolder
+from appca.jobs.folder import JobFolder
 from appca.jobs.kinds import FitProgress, passes_left
 from appca.jobs.progress import INTERVAL, Cancelled, Context, Paced
 from appca.jobs.queue import Jobs
+from appca.jobs.turns.job import Job
+from appca.jobs.turns.needs import Needs
+from appca.jobs.worker import work
 from appca.models.algebra.loop import Progress
+from appca.processes.child import environment
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import DESCRIBING, fit_run
 from appca.runs.store import RunStore
 from tests.fitted_runs import differing
-from tests.jobs.waiting import ended, is_alive, until
+from tests.jobs.waiting import ended, is_alive, until, workers
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDLESS = {"n_components": 12, "n_active": 6, "inference": "gibbs", "burn_in": 1_000_000}
@@ -67,6 +71,18 @@ def store_is_clean(home: Path) -> bool:
     return store.problems() == () and {path.name for path in store.folder.glob("*")} == listed
 
 
+def test_the_curve_that_is_told_is_that_of_the_fit(home, digits):
+    config = config_of(digits, n_components=6, n_active=3, random_state=6)
+    folder = JobFolder.create(home / "jobs", {"kind": "fit", "spec": spec_of(config)})
+    told = Job(folder, "", Needs())
+    last = work(folder, home, tell=lambda news: told.hear(json.loads(json.dumps(news))))
+    assert last.state == "done", last.message
+    fitted = RunStore(home).get(config.id).fitted
+    last_ones = fitted.log_likelihoods[-len(told.curve) :].tolist()
+    assert [value for _, value in told.status().curve] == last_ones
+    assert len(last_ones) > 3
+
+
 def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home, digits):
     config = config_of(digits, n_components=6, n_active=3, random_state=5)
     status = ended(jobs, jobs.submit("fit", spec_of(config, "six")))
@@ -77,7 +93,6 @@ def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home,
     assert run.name == "six"
     assert run.info.n_iter == here.info.n_iter == status.iteration
     assert differing(here.fitted, run.fitted) == []
-    assert status.curve[-1][1] == here.fitted.log_likelihoods[-1]
     assert status.fraction == 1.0
     changed = (run.path / "arrays.npz").stat().st_mtime_ns
     again = ended(jobs, jobs.submit("fit", spec_of(config)))
@@ -106,7 +121,7 @@ def test_a_fit_is_cancelled_within_two_seconds_and_leaves_nothing(jobs, home, di
     config = config_of(digits, **ENDLESS, random_state=1)
     job = jobs.submit("fit", spec_of(config))
     until(lambda: "burn-in" in jobs.status(job).stage, "the chain")
-    worker = JobFolder(jobs.folder / job).read().process
+    worker = workers(jobs)[0].pid
     asked = time.monotonic()
     assert jobs.cancel(job)
     status = ended(jobs, job)
@@ -176,25 +191,28 @@ class Clock:
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
     folder = JobFolder.create(tmp_path, {"kind": "fit", "spec": {}})
-    return Context(folder, tmp_path, Clock())
+    news: list[dict] = []
+    context = Context(folder, tmp_path, Clock(), news.append)
+    context.news = news
+    return context
 
 
-def test_progress_is_written_at_most_ten_times_a_second_and_loses_no_pass(context, monkeypatch):
-    writings = []
-    write = JobFolder.write
-    monkeypatch.setattr(
-        JobFolder, "write", lambda self, state: (writings.append(state), write(self, state))
-    )
+def points(context: Context) -> list[tuple[int, float]]:
+    """Return the curve that was told, whatever the stages."""
+    return [(i, value) for news in context.news for _, i, value in news["points"]]
+
+
+def test_progress_is_told_at_most_ten_times_a_second_and_loses_no_pass(context):
     for iteration in range(1, 1001):
         context.clock.now += 0.001
         context.report(
             "fit", iteration / 1000, iteration=iteration, log_likelihood=-1.0 * iteration
         )
     assert INTERVAL == 0.1
-    assert 9 <= len(writings) <= 11
-    context.end("done", result={"run": "x"})
-    curve = Curve(context.folder.curve_file).read()
-    assert curve == [(i, -1.0 * i) for i in range(1, 1001)]
+    assert 9 <= len(context.news) <= 11
+    context.tell()
+    assert points(context) == [(i, -1.0 * i) for i in range(1, 1001)]
+    context.folder.write(context.ended("done", result={"run": "x"}))
     assert context.folder.read().result == {"run": "x"}
 
 
@@ -276,8 +294,8 @@ def test_keep_stops_the_fit_after_the_pass_was_reported(context):
     context.folder.request("keep")
     with pytest.raises(StopIteration):
         FitProgress(context, tol=0.0)(Progress(1, 10, -5.0, "fit"))
-    context.write()
-    assert Curve(context.folder.curve_file).read() == [(1, -5.0)]
+    context.tell()
+    assert points(context) == [(1, -5.0)]
 
 
 @pytest.mark.parametrize(
@@ -316,4 +334,5 @@ def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(
     assert run.name.endswith("stopped at step 1")
     assert run.fitted.scores.shape == (60, run.config.k)
     assert [stage for stage in stages if stage.endswith("fit")] == [curve]
-    assert len(Curve(context.folder.curve_file).read()) == 1
+    context.tell()
+    assert len(points(context)) == 1

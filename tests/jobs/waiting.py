@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from appca.jobs.folder import ENDED, JobStatus
+from appca.jobs.process import WorkerProcess
 from appca.jobs.queue import Jobs
 
 
@@ -26,6 +27,11 @@ def ended(jobs: Jobs, job_id: str) -> JobStatus:
 
 def runs(jobs: Jobs, job_id: str) -> object:
     return until(lambda: jobs.status(job_id).state == "running", f"{job_id} to run")
+
+
+def workers(jobs: Jobs) -> list[WorkerProcess]:
+    """Worker processes that are alive, those at work first."""
+    return [one for one in (*jobs._pool._lent, *jobs._pool._idle) if one.is_alive]
 
 
 def is_alive(pid: int) -> bool:

@@ -1,4 +1,4 @@
-"""Locks between threads and processes, and the sign of life of a server."""
+"""Locks between threads and processes."""
 
 import os
 import subprocess
@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from appca.jobs.records import Presence
 from appca.storage import atomic, lock
 
 pytestmark = pytest.mark.skipif(lock.fcntl is None, reason="needs locks of a POSIX system")
@@ -20,14 +19,9 @@ HOLD = """
 import sys
 from pathlib import Path
 from appca.storage import atomic, lock
-from appca.jobs.records import Presence
 
 what, folder = sys.argv[1], Path(sys.argv[2])
-if what == "server":
-    sign = Presence(folder)
-    print(sign.token, flush=True)
-    sys.stdin.read()
-elif what == "draft":
+if what == "draft":
     with atomic.draft_folder(folder) as draft:
         (draft / "half").write_bytes(b"half")
         print(draft, flush=True)
@@ -162,26 +156,3 @@ def test_a_folder_that_cannot_be_locked_is_not_waited_for(tmp_path, monkeypatch)
     monkeypatch.setattr(lock, "fcntl", None)
     with lock.held(tmp_path):
         pass
-
-
-def test_a_server_is_alive_until_its_process_ends(tmp_path):
-    here = Presence(tmp_path)
-    with another("server", tmp_path) as (process, token):
-        assert here.alive(token), "its lock is held"
-        assert here.alive(here.token)
-        here.sweep()
-        assert len(list(tmp_path.iterdir())) == 2
-        end(process)
-        assert not here.alive(token)
-        here.sweep()
-        assert len(list(tmp_path.iterdir())) == 1
-    here.close()
-    assert not here.alive(here.token)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("token", ["", "no\nsuch", "../jobs", "x\0y", "29972-409577fb"])
-def test_what_is_no_token_is_nobody(tmp_path, token):
-    here = Presence(tmp_path)
-    assert not here.alive(token)
-    here.close()

@@ -5,7 +5,6 @@ reads one upload after the other; one that failed or has grown is replaced by an
 """
 
 import atexit
-import json
 import os
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Lock, Semaphore, Timer
+from threading import Timer
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,8 +26,9 @@ from appca.data.readers.source import (
     file_stream,
     total_bytes,
 )
+from appca.processes.child import Child, Ended, environment
+from appca.processes.pool import PATIENCE, Pool
 from appca.storage import atomic
-from appca.storage.children import Child, environment
 from appca.words.errors import InputError
 from appca.words.refusal import refusing
 from appca.words.wording import counted, shortened
@@ -39,8 +39,6 @@ MOST_MEMORY = 0.6  # of what the machine has
 SECONDS, SECONDS_PER_MB = 60.0, 0.5
 _AT_ONCE = 4  # processes; more uploads wait
 _PREFIX = "reading-"
-REQUEST, OUTCOME = "request.json", "outcome.json"
-DONE = "done"  # the worker's answer when it can be used again
 READ = "appca.data.readers.worker:read"
 Result = TypeVar("Result")
 
@@ -83,12 +81,11 @@ def work_apart(
             "files": paths,
             "options": options,
             "limits": limits._replace(scratch=str(place))._asdict(),
+            "place": str(place),
             "memory": memory,
             "seconds": seconds,
         }
-        (place / REQUEST).write_text(json.dumps(request), "utf-8")
-        _ask(place, title, memory, seconds)
-        facts = json.loads((place / OUTCOME).read_text("utf-8"))
+        facts = _ask(request, title)
         if "sentence" in facts:
             raise InputError(facts["sentence"], facts["report"])
         return receive(place, facts)
@@ -110,93 +107,44 @@ class ReadingProcess(Child):
         super().__init__(COMMAND, own, stderr=subprocess.DEVNULL, start_new_session=True)
         self.late = False
 
-    @property
-    def alive(self) -> bool:
-        """Whether it can be asked."""
-        return self.process.poll() is None
-
-    def read(self, place: Path, seconds: float) -> bool:
-        """Let it read what a folder asks for; return whether it can be used again."""
-        timer = Timer(seconds, self._end_late)
+    def read(self, request: dict[str, Any]) -> Any:
+        """Let it do what is asked for, within its seconds. Raises Ended."""
+        timer = Timer(request["seconds"], self._end_late)
         timer.daemon = True
         timer.start()
         try:
-            self.send(json.dumps(str(place)))
-            return self.stdout.readline().strip() == DONE
-        except OSError:
-            return False
+            return self.ask(request)
         finally:
             timer.cancel()
 
     def _end_late(self) -> None:
         self.late = True
-        self.process.kill()
-
-    def end(self) -> int:
-        """End it and return its exit code; a signal is negative."""
-        self.close()
-        try:  # it ends by itself when nothing can be asked any more
-            return self.process.wait(1.0)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            return self.process.wait()
+        self.kill()
 
 
-class _Processes:
-    """Those that wait for a file."""
-
-    def __init__(self) -> None:
-        self._idle: list[ReadingProcess] = []
-        self._lock = Lock()
-        self._places = Semaphore(_AT_ONCE)
-
-    def warm(self) -> None:
-        with self._lock:
-            if not self._idle:
-                self._idle.append(ReadingProcess())
-
-    @contextmanager
-    def taken(self) -> Iterator[ReadingProcess]:
-        with self._places:
-            with self._lock:
-                while self._idle and not self._idle[-1].alive:
-                    self._idle.pop().end()
-                process = self._idle.pop() if self._idle else None
-            yield process or ReadingProcess()
-
-    def give_back(self, process: ReadingProcess) -> None:
-        """Keep one process; others were for uploads at the same time."""
-        with self._lock:
-            if not self._idle:
-                self._idle.append(process)
-                return
-        process.end()
-
-    def end(self) -> None:
-        while self._idle:
-            self._idle.pop().end()
-
-
-_PROCESSES = _Processes()
+_PROCESSES = Pool(ReadingProcess, _AT_ONCE, kept=1)
 atexit.register(_PROCESSES.end)
 
 
-def _ask(place: Path, title: str, memory: int, seconds: float) -> None:
-    with _PROCESSES.taken() as process:
-        if process.read(place, seconds):
-            _PROCESSES.give_back(process)
-            return
-        code = process.end()
-    warm()
-    if (place / OUTCOME).is_file():  # it has answered, and was not fit to be asked again
-        return
+def _ask(request: dict[str, Any], title: str) -> Any:
+    """Return what a process says of files; refuse those over which it has ended."""
+    with _PROCESSES.lent() as process:
+        try:
+            facts, usable = process.read(request)
+        except Ended:
+            facts, usable = None, False
+        code = 0 if usable else process.end(PATIENCE)
+    if not usable:
+        warm()
+    if facts is not None:
+        return facts
     if process.late or (os.name == "posix" and code in (-9, -24)):  # -24: its seconds of computing
         msg = (
-            f"{title} took longer than {seconds:,.0f} s to read; give fewer rows or columns, or "
-            "another kind of file, such as NPY."
+            f"{title} took longer than {request['seconds']:,.0f} s to read; give fewer rows or "
+            "columns, or another kind of file, such as NPY."
         )
         raise InputError(msg)
-    raise InputError(too_much(title, memory))
+    raise InputError(too_much(title, request["memory"]))
 
 
 def too_much(title: str, memory: int) -> str:

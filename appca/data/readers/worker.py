@@ -1,12 +1,7 @@
-"""The process that reads uploads for the server, see `process.py`: a folder a line, until the end.
-
-It answers each line when the outcome stands in the folder, and leaves when it has grown.
-"""
+"""The process that reads uploads for the server, see `process.py`."""
 
 import importlib
-import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from appca.data.readers import read_many
-from appca.data.readers.process import DONE, OUTCOME, REQUEST, too_much
+from appca.data.readers.process import too_much
 from appca.data.readers.source import Files, ReadLimits
+from appca.processes.served import Tell, serve
 from appca.words.errors import InputError
 from appca.words.wording import counted, shortened
 
@@ -24,23 +20,14 @@ _LIBRARIES = ("pandas", "pyarrow.parquet", "PIL.Image", "h5py")  # that are slow
 _LARGEST = 400 << 20  # bytes at most in use, beyond which the process is not used again
 
 
-def main() -> None:
-    """Read until nothing more is asked."""
-    answers, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no answer
-    if hasattr(os, "nice"):
-        os.nice(5)  # pages go first
+def load_libraries() -> None:
+    """Import what is slow to import while nobody waits for it."""
     for name in _LIBRARIES:
         importlib.import_module(name)
-    for line in sys.stdin:
-        fit = outcome(Path(json.loads(line)))
-        print(DONE if fit else "last", file=answers, flush=True)
-        if not fit:
-            return
 
 
-def outcome(place: Path) -> bool:
-    """Do what a folder asks for and write the outcome there; return whether to go on."""
-    request = json.loads((place / REQUEST).read_text("utf-8"))
+def outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool]:
+    """Do what is asked for; return what came of it, and whether to use this process again."""
     files = [(str(name), str(path)) for name, path in request["files"]]
     title = f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
     options = {
@@ -52,7 +39,8 @@ def outcome(place: Path) -> bool:
         try:
             module, _, name = request["task"].partition(":")
             task = getattr(importlib.import_module(module), name)
-            found = task(files, place, ReadLimits(**request["limits"]), **options)
+            limits = ReadLimits(**request["limits"])
+            found = task(files, Path(request["place"]), limits, **options)
         except InputError as error:
             fit = not _for_lack_of_memory(error)
             sentence = str(error) if fit else too_much(title, request["memory"])
@@ -60,8 +48,7 @@ def outcome(place: Path) -> bool:
         except MemoryError:
             fit = False
             found = {"sentence": too_much(title, request["memory"]), "report": None}
-    (place / OUTCOME).write_text(json.dumps(found, default=_plain), "utf-8")
-    return fit and _status("VmHWM") < _LARGEST
+    return found, fit and _status("VmHWM") < _LARGEST
 
 
 @contextmanager
@@ -116,11 +103,6 @@ def _for_lack_of_memory(error: BaseException | None) -> bool:
     return False
 
 
-def _plain(value: Any) -> Any:
-    """Return a number of NumPy's as one of Python's."""
-    return value.item() if isinstance(value, np.generic) else str(value)
-
-
 def _status(field: str) -> int:
     """Read what the system says of this process's memory, in bytes; 0 where it says nothing."""
     try:
@@ -131,4 +113,4 @@ def _status(field: str) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    serve(outcome, load_libraries, niceness=5)  # pages go first

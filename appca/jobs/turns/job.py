@@ -1,9 +1,11 @@
 """A job that is not over, and the windows that wait for it."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from appca.jobs.folder import JobFolder
+from appca.jobs.folder import JobFolder, JobState, JobStatus
+from appca.jobs.process import WorkerProcess
 from appca.jobs.turns.needs import SHORT_SECONDS, Needs
 
 
@@ -17,6 +19,9 @@ class Job:
         Of what it makes.
     needs : Needs
         What it will take.
+    kind : str
+    spec : dict
+        What it was told.
 
     Attributes
     ----------
@@ -24,14 +29,41 @@ class Job:
         The windows that wait for it, and whether each has asked for it (else its preview did).
     """
 
-    def __init__(self, folder: JobFolder, key: str, needs: Needs) -> None:
+    def __init__(
+        self,
+        folder: JobFolder,
+        key: str,
+        needs: Needs,
+        kind: str = "",
+        spec: Mapping[str, Any] | None = None,
+    ) -> None:
         self.folder, self.key, self.needs = folder, key, needs
+        self.kind, self.spec = kind, dict(spec or {})
+        self.state = JobState("queued", stage="waiting for a free worker")
+        self.curve: list[tuple[int, float]] = []  # (iteration, nats) of the present stage
+        self._stage = -1  # whose curve it is
+        self.worker: WorkerProcess | None = None  # that does it now
         self.claims: dict[str, bool] = {}
         self.missed: set[str] = set()  # windows that were gone at the last look
         self.cancelled = False
         self.attempts = 0
         self.begins = 0.0  # not before this time of the monotonic clock
         self.began: float | None = None  # on that clock
+
+    def hear(self, news: Mapping[str, Any]) -> None:
+        """Take in what a worker tells; see `appca.jobs.progress.Context`."""
+        self.state = JobState(**news["state"])
+        for stage, iteration, value in news["points"]:
+            if stage != self._stage:
+                self._stage, self.curve = stage, []
+            self.curve.append((iteration, value))
+
+    def status(self) -> JobStatus:
+        """Say how far it is."""
+        ending = self.cancelled and self.state.state == "running"
+        more = {"stage": "ending"} if ending else {}
+        curve = list(self.curve)
+        return JobStatus.of(self.folder.id, self.kind, self.spec, self.state, curve=curve, **more)
 
     @property
     def is_asked(self) -> bool:

@@ -84,7 +84,7 @@ class WarmUp:
         if OPENS in os.environ:
             self._ended.wait(DRAWING)
         self._go_through(_steps())
-        from appca.storage.children import start_compiler
+        from appca.processes.child import start_compiler
 
         compiler = start_compiler(COMPILED)
         while compiler.poll() is None and not self._ended.wait(0.2):

@@ -86,10 +86,10 @@ def killed_while_reading(monkeypatch, end):
     """Let the process stand still, and end it then."""
     asked = process.ReadingProcess.read
 
-    def read(self, place, seconds):
+    def read(self, request):
         os.kill(self.pid, signal.SIGSTOP)
         end(self)
-        return asked(self, place, seconds)
+        return asked(self, request)
 
     warm()
     monkeypatch.setattr(process.ReadingProcess, "read", read)

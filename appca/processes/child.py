@@ -1,17 +1,22 @@
-"""Further processes of Python that are spoken to in lines.
+"""Processes of Python as whoever asks them sees them: one request at a time, news, and an answer.
 
 Never made with multiprocessing, whose children would run the page's script again.
 """
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
 import appca
+
+
+class Ended(Exception):
+    """A process ended before it had answered."""
 
 
 def python_path() -> str:
@@ -45,35 +50,52 @@ def start_compiler(modules: Sequence[str]) -> "subprocess.Popen[bytes]":
 
 
 class Child:
-    """A process and its two pipes; `how` are further options of `subprocess.Popen`."""
+    """A process that `served.serve` runs in; `how` are further options of `subprocess.Popen`."""
 
     def __init__(self, command: Sequence[str], env: dict[str, str], **how: Any) -> None:
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, env=env, text=True, encoding="utf-8", **how
         )
-        self.stdin = cast("IO[str]", self.process.stdin)
-        self.stdout = cast("IO[str]", self.process.stdout)
+        self._requests = cast("IO[str]", self.process.stdin)
+        self._answers = cast("IO[str]", self.process.stdout)
         self.pid = self.process.pid
 
-    def send(self, line: str) -> None:
-        """Give it a line; if it is dead, `answers` will end."""
-        with suppress(OSError):
-            self.stdin.write(f"{line}\n")
-            self.stdin.flush()
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can be asked."""
+        return self.process.poll() is None
 
-    def answers(self) -> Iterator[str]:
-        """Yield its lines until it is dead."""
-        for line in self.stdout:
-            yield line.strip()
+    def ask(self, request: Any, hear: Callable[[Any], object] = lambda _: None) -> Any:
+        """Let it do something and return its answer; `hear` gets the news of it meanwhile.
+
+        Raises Ended where it is dead, or dies before it has answered.
+        """
+        with suppress(OSError):  # it is dead, and says nothing
+            self._requests.write(f"{json.dumps(request)}\n")
+            self._requests.flush()
+        for line in self._answers:
+            if not line.endswith("\n"):  # it died over it
+                break
+            said = json.loads(line)
+            if "answer" in said:
+                return said["answer"]
+            hear(said["news"])
+        self.kill()
         self.process.wait()
+        raise Ended
 
     def kill(self) -> None:
         """End it at once."""
         self.process.kill()
 
-    def close(self) -> None:
-        """Let go of its pipes."""
-        for stream in (self.stdin, self.stdout):
+    def end(self, patience: float = 0.0) -> int:
+        """Ask it nothing any more and return its exit code; it is killed if it takes longer."""
+        for stream in (self._requests, self._answers):
             with suppress(OSError):
                 stream.close()
+        try:
+            return self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()

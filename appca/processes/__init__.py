@@ -1,0 +1,1 @@
+"""Further processes of Python: asked in lines of JSON, ended with whoever asks."""
