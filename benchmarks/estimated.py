@@ -22,7 +22,7 @@ from benchmarks import results
 
 EVERY = 20  # columns whose sets are all summed here
 SPARSE = ((14, 20, 0.3), (14, 8, 0.1), (18, 20, 0.3), (18, 20, 0.1), (20, 30, 0.3))  # K, D, noise
-ADAPTIVE = ((18, 7, 20, 0.3), (18, 7, 10, 0.1))  # K, L, D, noise
+ADAPTIVE = ((18, 7, 20, 0.3), (18, 7, 10, 0.1), (18, 7, 8, 0.03))  # K, L, D, noise
 FITTED = (14, 18)  # K
 PATHS = (4, 16, 64)
 
@@ -31,10 +31,16 @@ def main() -> None:
     """Compare, print and write."""
     parser = results.arguments(__doc__)
     parser.add_argument("--rows", type=int, default=400, help="rows of each case")
+    parser.add_argument("--adaptive", action="store_true", help="aFA alone; other rows stay")
     chosen = parser.parse_args()
-    rows = [row for case in SPARSE for row in sparse(*case, chosen.rows)]
-    rows += [row for case in ADAPTIVE for row in adaptive(*case, chosen.rows)]
-    rows += [averaged(K, chosen.rows // 4) for K in FITTED]
+    rows = [row for case in ADAPTIVE for row in adaptive(*case, chosen.rows)]
+    before = results.read(chosen.out, "estimated")
+    if chosen.adaptive and before is not None:
+        others = [row for row in before.rows if row["model"] != "aFA"]
+    else:
+        others = [row for case in SPARSE for row in sparse(*case, chosen.rows)]
+        others += [averaged(K, chosen.rows // 4) for K in FITTED]
+    rows = sorted(others + rows, key=lambda row: row["model"] != "fsFA")
     results.write(chosen.out, "estimated", rows)
 
 

@@ -139,6 +139,21 @@ def test_the_short_way_is_taken_where_pilots_agree_and_is_honest(
     assert np.mean(np.abs(off) < 3 * found.error + 0.05) > (0.75 if regime == "split" else 0.9)
 
 
+def test_rows_with_many_modes_state_errors_as_large_as_they_are(sampled, monkeypatch):
+    """Little noise and fewer features than components: pilots see some of the modes only."""
+    Y, W, _, mu = drawn(1, 200, 10, 14, 7, noise=0.1)
+    c, model = seen(Y, W, mu, 0.01)
+    exact = enumeration.posterior(enumeration.table(model, 7), c).log_sum
+
+    def ratio():
+        found = fixed_size_supports.summed(c, model, 7, row_blocks.row_seeds(Y), 16)
+        return np.sqrt(np.mean(np.square((found.log_sum - exact) / found.error)))
+
+    assert ratio() < 1.75
+    monkeypatch.setattr(fixed_size_supports, "SPLIT", fixed_size_supports.LONG)
+    assert ratio() > 2.5
+
+
 def test_estimates_above_one_give_their_excess_to_those_with_room():
     p = np.array([[1.2, 0.5, 0.3], [1.0, 1.0, 0.0], [0.9, 0.9, 0.2]])
     wanted = [[1.0, 0.5 + 0.2 * 0.5 / 1.2, 0.3 + 0.2 * 0.7 / 1.2], *p[1:]]
