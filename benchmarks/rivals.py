@@ -304,8 +304,8 @@ def as_exact(K: int, L: int, error: float, rows: tuple[np.ndarray, ...]) -> Meth
     return None
 
 
-def rows_of(name: str, keywords: dict[str, Any]) -> tuple[np.ndarray, ...]:
-    """Return rows to fit and rows held out, preprocessed, and their labels or nothing."""
+def raw_rows(name: str, keywords: dict[str, Any]) -> tuple[Any, Preprocessing, Any]:
+    """Return rows as they are, how to preprocess them, and their labels or None."""
     if name == "iris":
         X, label = load_iris(return_X_y=True)
         how = Preprocessing(centre=True, scale="feature")
@@ -316,6 +316,12 @@ def rows_of(name: str, keywords: dict[str, Any]) -> tuple[np.ndarray, ...]:
         dataset = load(name, **keywords)
         X, how = dataset.X, suggest(dataset)
         label = next(iter(dataset.labels.values()), None) if name != "brain" else None
+    return X, how, label
+
+
+def rows_of(name: str, keywords: dict[str, Any]) -> tuple[np.ndarray, ...]:
+    """Return rows to fit and rows held out, preprocessed, and their labels or nothing."""
+    X, how, label = raw_rows(name, keywords)
     order = np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]
     held = len(order) // 5
     test, train = np.sort(order[:held]), np.sort(order[held:])
