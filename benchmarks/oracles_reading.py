@@ -18,9 +18,8 @@ def _cased(rows: Sequence[Row]) -> list[Row]:
 
 def starts_lines(rows: Sequence[Row]) -> list[dict[str, str]]:
     """Write a line a data set and model."""
-    shown = [
-        row | {name: f"{row[name]:z.3f}" for name in ("lost", "median_lost")} for row in _cased(rows)
-    ]
+    losses = ("lost", "median_lost")
+    shown = [row | {name: f"{row[name]:z.3f}" for name in losses} for row in _cased(rows)]
     names = {
         "case": "data (K, L)",
         "model": "model",
