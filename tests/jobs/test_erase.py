@@ -10,7 +10,10 @@ import pytest
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
 from appca.jobs.erase import Deletion, erase, planned
+from appca.runs.configuration import MODELS
+from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
+from appca.storage.identity import digest_of
 from tests.fixtures.contents import FIXTURES, contents
 
 FORMATS = sorted(path.name for path in FIXTURES.glob("home_format_*") if path.is_dir())
@@ -67,6 +70,21 @@ def test_no_byte_of_deleted_data_is_left_and_all_other_data_stay(stocked):
     assert RunStore(stocked).list() == []
     left = {path.parent.name for path in stocked.rglob("registry.npz")}
     assert left == set()
+
+
+def test_names_of_components_go_with_the_data_and_those_of_other_data_stay(stocked):
+    """The registries are named after data and model together, so a search by digest misses them."""
+    digest, store = most_fitted(stocked), RunStore(stocked)
+    for run in store.list():
+        if run.config.model in ("aPPCA", "PPCA", "aFA"):
+            ComponentNumbers(stocked).rename(run, 0, "slope")
+    registries = stocked / "numbers"
+    mine = {digest_of({"dataset": digest, "model": model}) for model in MODELS}
+    before = {path.name for path in registries.iterdir()}
+    assert before & mine
+    assert before - mine
+    erase(stocked, planned(stocked, all_runs(stocked, digest)))
+    assert {path.name for path in registries.iterdir()} == before - mine
 
 
 def test_data_that_another_kept_fit_or_a_job_needs_stay(stocked):

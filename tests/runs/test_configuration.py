@@ -157,6 +157,13 @@ def test_a_config_says_how_many_components_there_are(model, sizes, active):
     assert config.n_active == active
 
 
+@pytest.mark.parametrize("model", ["aPPCA", "aFA"])
+def test_l_is_brought_down_to_k(model):
+    found = suited(model, {"n_components": 3, "n_active": 5})
+    assert (found["n_components"], found["n_active"]) == (3, 3)
+    assert suited(model, {"n_components": 5, "n_active": 5})["n_active"] == 5
+
+
 def extended(**settings):
     return replace(BASE, parameters={"n_components": 4, "n_active": 2} | settings)
 

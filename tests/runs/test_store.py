@@ -233,6 +233,14 @@ def test_live_runs_beyond_the_newest_are_pruned_unless_named_or_asked_for(store,
     assert store.renew(live[0].id) is None
 
 
+def test_named_runs_take_no_places_of_others(store, monkeypatch):
+    monkeypatch.setattr(store_module, "LIVE_RUNS_KEPT", 2)
+    plain = store.save(seeded(0), result_of(), origin="live")
+    for seed in range(1, 4):
+        store.save(seeded(seed), result_of(), name=f"mine {seed}", origin="live")
+    assert store.get(plain.id) is not None
+
+
 def test_old_drafts_are_swept_and_those_of_the_living_are_not(store):
     store.save(CONFIG, result_of())
     long_ago = time.time() - 2 * 86_400

@@ -84,6 +84,14 @@ def test_every_step_is_taken_back_in_order_and_taken_up_again(app):
     assert seen(press(app, "redo")) == last
 
 
+def test_so_many_steps_are_kept_and_no_more(app, monkeypatch):
+    monkeypatch.setattr(history, "MOST_STEPS", 3)
+    press(app, "k", "l")
+    second = seen(app)
+    press(app, "rows", "more")
+    assert seen(press(app, "undo", "undo", "undo")) == second, "the oldest of three"
+
+
 @pytest.fixture
 def back_to(monkeypatch):
     """Let the browser go to the address of a step."""
