@@ -5,6 +5,8 @@ import logging
 from streamlit.elements.lib import policies
 from streamlit.testing.v1 import AppTest
 
+from appca.ui.parts import widgets
+
 
 def choice() -> None:
     import streamlit as st
@@ -28,3 +30,15 @@ def test_a_choice_that_the_page_makes_is_no_second_default(monkeypatch, caplog):
     assert said == ["chosen: 3", "chosen: 2", "chosen: 3", "chosen: 1"]
     assert not app.exception
     assert "Session State API" not in caplog.text
+
+
+def test_pages_follow_one_another_without_gap_or_overlap(monkeypatch):
+    shown = []
+    for page in (1, 2, 3):
+        monkeypatch.setattr(
+            widgets.st, "pagination", lambda pages, page=page, **_: min(page, pages)
+        )
+        first = widgets.first_of_page(25, 12, "key")
+        shown += range(25)[first : first + 12]
+    assert shown == list(range(25))
+    assert widgets.first_of_page(12, 12, "key") == 0
