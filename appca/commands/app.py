@@ -126,6 +126,7 @@ def _show(address: str) -> None:
     """
     text = f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">'
     atomic.write(home() / PAGE, text)
+    (home() / PAGE).chmod(0o600)  # it holds a link, and a home may be shared by its owner
     webbrowser.open((home() / PAGE).as_uri())
 
 
