@@ -125,7 +125,7 @@ async function filesOf(entry, path = '') {
 function checkSizes(files, { largest }) {
   const large = [...files].find(({ size }) => size > largest);
   if (!large) return;
-  const mb = (/** @type {number} */ bytes) => `${Math.ceil(bytes / 1e6).toLocaleString('en')} MB`;
+  const mb = (/** @type {number} */ bytes) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
   throw new Error(
     `“${large.name}” has ${mb(large.size)}, and a file may have ${mb(largest)}; use a smaller one.`,
   );
