@@ -146,8 +146,9 @@ def test_a_reader_that_has_gone_is_no_trouble(tmp_path):
 
 
 @pytest.fixture
-def small_files():
+def small_files(monkeypatch):
     """Let no file grow beyond 1,000 bytes: what a full disk is to a writer."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python 3.13.0 keeps what it cut short
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))

@@ -100,4 +100,9 @@ def refuse() -> None:
 
 def small_files(n_bytes: int) -> Callable[[], None]:
     """Return a trouble: no file can grow beyond so many bytes."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, resource.RLIM_INFINITY))
+
+    def limit() -> None:
+        sys.dont_write_bytecode = True  # Python 3.13.0 keeps a file of bytecode that it cut short
+        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, resource.RLIM_INFINITY))
+
+    return limit
