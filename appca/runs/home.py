@@ -23,7 +23,7 @@ def home() -> Path:
     it, whatever the rights of the files.
     """
     if os.environ.get("APPCA_HOME"):
-        return _private(Path(os.environ["APPCA_HOME"]).expanduser().resolve())
+        return _private(Path(os.environ["APPCA_HOME"]).expanduser().absolute())
     from platformdirs import user_data_path
 
     return _private(user_data_path("appca", appauthor=False))
@@ -31,6 +31,7 @@ def home() -> Path:
 
 @cache
 def _private(folder: Path) -> Path:
+    folder = folder.resolve()  # not at each of the hundred calls of a page
     with suppress(OSError):  # where nothing can be written, reading goes on
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if folder.stat().st_mode & 0o077:

@@ -86,7 +86,7 @@ def _compiled_order(
     from appca.canvas.scene.room_kernels import fill_levels
 
     size = 1 << (max(64, 4 * most) - 1).bit_length()
-    table = np.empty(size, np.int64), np.empty((size, 2))
+    table = np.full(len(x), -1), np.empty(size, np.int64), np.empty((size, 2)), np.empty(size, int)
     return fill_levels((x, y, inside), (DISTANCES, FITS, TRIED), most, order, levels, table)
 
 

@@ -19,11 +19,12 @@ def fill_levels(  # noqa: C901, PLR0912, PLR0915 - one function compiles in half
     grid : by level, the distance that images keep and how many fit side by side; and how many times
         as many rows as could have room are tried.
     most : images; a level with more is left out, and those behind it.
-    table : room for the cells that are held (2^m,), and where in them (2^m, 2), 4 `most` at least.
-        Cells of a row of the grid lie side by side; a grid that fits in has no two cells in one
-        place. (u, v) begin at 1, so that a neighbour's number is not negative.
+    table : room for who stands in the way of each row (P,), -1 at first; for the cells that are
+        held (2^m,), where in them (2^m, 2), and who holds them (2^m,), 4 `most` at least. Cells of
+        a row of the grid lie side by side; a grid that fits in has no two cells in one place.
+        (u, v) begin at 1, so that a neighbour's number is not negative.
     """
-    (x, y, waits), (distances, fits, times), (keys, held) = points, grid, table
+    (x, y, waits), (distances, fits, times), (others, keys, held, holders) = points, grid, table
     placed = inside = 0
     for j in range(len(waits)):
         inside += waits[j]
@@ -42,6 +43,10 @@ def fill_levels(  # noqa: C901, PLR0912, PLR0915 - one function compiles in half
             if q >= 0 and not waits[j]:
                 continue
             u, v = x[j] / d + 1, y[j] / d + 1
+            if q >= 0 and others[j] >= 0:  # who was too near at an earlier level may still be
+                a, b = x[others[j]] / d + 1, y[others[j]] / d + 1
+                if abs(a - u) < 1 and abs(b - v) < 1:
+                    continue
             first = (np.int64(v) - 1) * side + np.int64(u) - 1
             place: Any = 0
             free = True
@@ -54,7 +59,7 @@ def fill_levels(  # noqa: C901, PLR0912, PLR0915 - one function compiles in half
                 if step == 0:
                     place = at
                 if keys[at] >= 0 and abs(held[at, 0] - u) < 1 and abs(held[at, 1] - v) < 1:
-                    free = False
+                    free, others[j] = False, holders[at]
                     break
             if not free:
                 continue
@@ -63,7 +68,7 @@ def fill_levels(  # noqa: C901, PLR0912, PLR0915 - one function compiles in half
                     return before
                 order[placed], waits[j] = j, False
                 placed += 1
-            keys[place] = first + side + 1
+            keys[place], holders[place] = first + side + 1, j
             held[place, 0], held[place, 1] = u, v
         levels[level] = placed
     return placed

@@ -6,29 +6,51 @@ again and again: of twenty pages at once, each took several times what they take
 
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 PLACES = 2  # while one is in NumPy, another runs
-LONGEST_SECONDS = 3.0  # so that pages that compute for long do not hold up the others
+LONGEST_SECONDS = 3.0  # that a page keeps its place: what computes for long holds up no other
 QUIET_SECONDS = 1.0  # in which the browser draws a page
-_places = threading.BoundedSemaphore(PLACES)
+_change = threading.Condition()
+_waiting: deque[object] = deque()  # pages, in the order in which they came
+_running: dict[object, float] = {}  # pages, and when each began
+_between = False  # whether pages wait for a step of what is made ahead
 _drawn = threading.Event()  # set when a page has been computed
 _last = 0.0  # when that was
 
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Wait for a place, but not for long."""
+    """Wait for a place, behind those who came before."""
     global _last  # noqa: PLW0603 - of the process, as the places are
-    placed = _places.acquire(timeout=LONGEST_SECONDS)
+    page = object()
+    with _change:
+        _waiting.append(page)
+        try:
+            while _waiting[0] is not page or (wait := _seconds_to_a_place()) > 0.0:
+                _change.wait(None if _waiting[0] is not page else wait)
+        finally:
+            _waiting.remove(page)
+            _change.notify_all()
+        _running[page] = time.monotonic()
     try:
         yield
     finally:
-        _last = time.monotonic()
+        with _change:
+            del _running[page]
+            _last = time.monotonic()
+            _change.notify_all()
         _drawn.set()
-        if placed:
-            _places.release()
+
+
+def _seconds_to_a_place() -> float:
+    """Return 0 where a page may begin, else after how many seconds it may at the latest."""
+    if _between:
+        return threading.TIMEOUT_MAX
+    kept = sorted(began + LONGEST_SECONDS - time.monotonic() for began in _running.values())
+    return 0.0 if len(kept) < PLACES else max(kept[-PLACES], 0.0)
 
 
 def wait_for_the_first(seconds: float) -> None:
@@ -39,18 +61,20 @@ def wait_for_the_first(seconds: float) -> None:
 @contextmanager
 def between(quiet: float = QUIET_SECONDS) -> Iterator[None]:
     """Wait until it was quiet for a while, and let pages wait: for short steps."""
-    while time.monotonic() < _last + quiet or not _take_all():
+    global _between  # noqa: PLW0603 - of the process
+    while not _begin_between(quiet):
         time.sleep(0.05)
     try:
         yield
     finally:
-        for _ in range(PLACES):
-            _places.release()
+        with _change:
+            _between = False
+            _change.notify_all()
 
 
-def _take_all() -> bool:
-    taken = [_places.acquire(blocking=False) for _ in range(PLACES)]
-    if not all(taken):
-        for _ in filter(None, taken):
-            _places.release()
-    return all(taken)
+def _begin_between(quiet: float) -> bool:
+    global _between  # noqa: PLW0603 - of the process
+    with _change:
+        busy = _between or _running or _waiting or time.monotonic() < _last + quiet
+        _between = _between or not busy
+    return not busy

@@ -1,6 +1,7 @@
 """Few pages are computed at once, and none waits for ever."""
 
 import threading
+import time
 from importlib import import_module
 
 import pytest
@@ -11,19 +12,48 @@ from appca.ui.session import fitting, services
 
 
 def test_places_are_given_back_also_by_a_page_that_fails(monkeypatch):
-    monkeypatch.setattr(page_turn, "_places", threading.BoundedSemaphore(1))
     monkeypatch.setattr(page_turn, "LONGEST_SECONDS", 3600.0)
-    for _ in range(3):
+    for _ in range(page_turn.PLACES + 1):
         with pytest.raises(ValueError, match="page"), page_turn.turn():
             raise ValueError("page")
 
 
-def test_a_page_does_not_wait_longer_than_it_may(monkeypatch):
-    monkeypatch.setattr(page_turn, "_places", threading.BoundedSemaphore(1))
+def test_a_page_that_takes_long_gives_its_place_up(monkeypatch):
     monkeypatch.setattr(page_turn, "LONGEST_SECONDS", 0.01)
-    with page_turn.turn(), page_turn.turn(), page_turn.turn():
+    with page_turn.turn(), page_turn.turn(), page_turn.turn(), page_turn.turn():
         pass
-    assert page_turn._places.acquire(blocking=False), "what was not taken is not given back"
+    assert not page_turn._running
+    assert not page_turn._waiting
+
+
+def wait_until(is_so):
+    for _ in range(6000):
+        if is_so():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it has not come about within a minute")
+
+
+def test_pages_beyond_the_places_begin_in_the_order_in_which_they_came(monkeypatch):
+    monkeypatch.setattr(page_turn, "LONGEST_SECONDS", 3600.0)
+    order, go = [], [threading.Event() for _ in range(6)]
+
+    def page(number):
+        with page_turn.turn():
+            order.append(number)
+            go[number].wait(60)
+
+    pages = [threading.Thread(target=page, args=(number,)) for number in range(6)]
+    for number, thread in enumerate(pages):
+        thread.start()
+        wait_until(lambda n=number: len(order) + len(page_turn._waiting) == n + 1)
+    assert order == [0, 1], "no more at once, however many wait"
+    for number in range(6):
+        go[number].set()
+        wait_until(lambda n=number: len(order) == min(n + 3, 6))
+    for thread in pages:
+        thread.join(60)
+    assert order == [0, 1, 2, 3, 4, 5]
 
 
 def test_what_is_made_ahead_waits_for_pages_and_they_for_it(monkeypatch):
