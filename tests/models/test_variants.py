@@ -216,8 +216,15 @@ def test_extensions_reach_a_higher_likelihood_on_rows_they_were_made_for(setting
     assert fitted(X, **settings).score(X) > fitted(X, n_active=L).score(X) + 0.02
 
 
-@pytest.mark.parametrize("row_scale", ["none", "learned"])
-@pytest.mark.parametrize("n_active", [L, "learned"])
+@pytest.mark.parametrize(
+    ("row_scale", "n_active"),
+    [
+        ("none", L),
+        pytest.param("none", "learned", marks=pytest.mark.thorough),
+        pytest.param("learned", L, marks=pytest.mark.thorough),
+        ("learned", "learned"),
+    ],
+)
 def test_own_noise_does_not_depend_on_the_units_of_features(row_scale, n_active):
     X = rows_of()
     units = 10.0 ** np.linspace(-3, 3, D)
@@ -231,7 +238,7 @@ def test_own_noise_does_not_depend_on_the_units_of_features(row_scale, n_active)
 
 
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
-@pytest.mark.parametrize("settings", EXTENDED)
+@pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
 def test_extended_fits_do_not_depend_on_one_unit_for_all(settings, unit):
     X = rows_of()
     model, other = fitted(X, **settings), fitted(X * unit, **settings)
@@ -257,7 +264,7 @@ def awkward(name):
 @pytest.mark.parametrize(
     "name", ["constant", "nearly constant", "tiny", "binary", "duplicated", "rescaled duplicate"]
 )
-@pytest.mark.parametrize("settings", EXTENDED)
+@pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
 def test_awkward_features_are_survived(settings, name):
     X = awkward(name)
     with warnings.catch_warnings(record=True) as said:
@@ -309,7 +316,7 @@ def test_weights_are_repetitions(settings):
     )
 
 
-@pytest.mark.parametrize("settings", EXTENDED)
+@pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
 def test_blocks_give_what_memory_gives(settings):
     X = rows_of(6, n=900)
     inside = fitted(X, **settings)
@@ -319,7 +326,7 @@ def test_blocks_give_what_memory_gives(settings):
 
 
 @pytest.mark.parametrize("in_blocks", [False, True])
-@pytest.mark.parametrize("settings", EXTENDED)
+@pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
 def test_samples_lead_to_the_fit_of_all_rows(settings, in_blocks, monkeypatch):
     """Also where a feature varies in rows alone that no sample has."""
     rare = np.zeros(1200)
@@ -340,7 +347,7 @@ def test_samples_lead_to_the_fit_of_all_rows(settings, in_blocks, monkeypatch):
     assert (np.diff(model.log_likelihoods_) >= -1e-6).all()
 
 
-@pytest.mark.parametrize("settings", EXTENDED)
+@pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
 def test_dask_gives_what_memory_gives(settings):
     array = pytest.importorskip("dask.array")
     X = rows_of(6, n=900)

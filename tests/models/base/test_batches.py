@@ -31,7 +31,10 @@ def test_batches_lead_to_the_fit_of_all_rows(settings, seed):
     assert model.score(data.X) > whole.score(data.X) - 0.02
 
 
-@pytest.mark.parametrize("settings", [{}, {"mean": "zero"}, {"allocation": "best"}])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, pytest.param({"mean": "zero"}, marks=pytest.mark.thorough), {"allocation": "best"}],
+)
 def test_batches_lead_factors_to_the_fit_of_all_rows(settings, seed):
     Y, W, _, mu = drawn(seed, 6_500, 12, 5, 2)
     X = Y - mu if settings.get("mean") == "zero" else Y
@@ -137,7 +140,7 @@ def test_a_batch_after_a_fit_counts_for_as_many_rows_as_it_has(seed):
 
 
 @BOTH
-@pytest.mark.parametrize("size", [40, 160])
+@pytest.mark.parametrize("size", [40, pytest.param(160, marks=pytest.mark.thorough)])
 def test_a_stream_sorted_by_class_loses_little_however_it_is_cut(kind, size, seed):
     # Three classes in planes of their own: the first batches show but one of them.
     rng = np.random.default_rng(seed)

@@ -130,7 +130,7 @@ def test_geweke_sees_sweeps_broken_on_purpose(name, tmp_path):
     [
         # test_blocks sees this one in every run, against all sets and against dense densities
         pytest.param("increment_without_determinant", 10_000, marks=pytest.mark.slow),
-        ("slots_in_sorted_order", 3_000),
+        pytest.param("slots_in_sorted_order", 3_000, marks=pytest.mark.thorough),  # this one, too
     ],
 )
 def test_geweke_sees_kernels_broken_on_purpose(name, n_draws, tmp_path, monkeypatch):

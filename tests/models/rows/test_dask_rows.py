@@ -295,6 +295,7 @@ def deadly(chunk, marker):
     return chunk
 
 
+@pytest.mark.thorough  # the two processes of the test above, and a third
 def test_a_worker_that_is_killed_during_a_pass_changes_no_bit(data, da, client, tmp_path):
     marker, killed = tmp_path / "kill", []
 

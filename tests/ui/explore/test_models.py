@@ -12,7 +12,7 @@ from tests.ui.conftest import address, go, healthy, html, number
 from tests.ui.parts.test_pages import PAGES, table_of, upload
 
 SHORT = {"n_chains": 2, "burn_in": 10, "n_draws": 20}
-SAMPLED = ["NPPCA", "isFA", "fsFA"]
+SAMPLED = ["NPPCA", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("isFA", "fsFA"))]
 
 
 @pytest.fixture

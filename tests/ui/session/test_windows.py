@@ -85,6 +85,7 @@ def test_a_reload_takes_all_jobs_that_were_asked_for_along(start, jobs):
 
 
 def test_a_full_queue_is_one_sentence(start, jobs):
+    jobs.limits = Limits(waiting_per_visitor=3)
     ann = start("explore")
     known: set[str] = set()
     for seed in range(11, 30):
@@ -92,7 +93,7 @@ def test_a_full_queue_is_one_sentence(start, jobs):
         if ann.error:
             break
     assert sentences(ann) == [
-        "6 jobs of yours are waiting, as many as may; cancel one, or wait until one has begun."
+        "3 jobs of yours are waiting, as many as may; cancel one, or wait until one has begun."
     ]
     bob = healthy(start(k="3"))
     assert len(listed(bob)) == 1, "another window has its own turn"
