@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 
 MOST_SETS = 12_870  # summed once, for a question about rows: any L at K = 16, under 1 ms a row
 SETS_IN_PASSING = 256  # summed in every E step or sweep
+HONEST_PATHS = 64  # from which stated errors hold on each of nine designs (benchmarks.estimated)
 RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
 # From nearly flat to the posterior in eight sweeps, then to the best. Measured on rows with many
 # modes (K = 16, L = 8, D = 10): four of these miss the best set in 29% of rows, by 0.2 nats on
@@ -154,6 +155,8 @@ def summed(
         method = f"exact, by enumeration of {count} sets"
         return SupportEstimate(exact.log_sum, np.zeros(n), exact.inclusion, method)
     method = f"annealed importance sampling, {n_paths} paths a row"
+    if n_paths < HONEST_PATHS:
+        method += f" (its errors may be too small; with {HONEST_PATHS} they hold)"
     log_sum, error, inclusion = np.empty(n), np.empty(n), np.empty((n, K))
     for start in range(0, n, CHUNK):
         part = slice(start, start + CHUNK)
