@@ -4,10 +4,11 @@
 
 Every method sees the same at most 2,500 rows in three folds: it is fitted to two and judged on the
 third, so that each row is held out once. All methods see the same features: those of at least 5% of
-the mean variance of the training rows, and in a second run of the picture data every feature that
-varies. All noise variances have the same floor, 1% of the feature's training variance (of the mean
-variance where one noise is shared), and all methods that climb have three starts. A standard error
-is that of the mean over rows of the difference of two methods on the same row.
+the mean variance of the training rows, and in a second run every feature but those that vary in
+hardly more than one training row. All noise variances have the same floor, that of
+`noise="feature"` (1% of the mean variance where one noise is shared), and all methods that climb
+have three starts. A standard error is that of the mean over rows of the difference of two methods
+on the same row.
 
 Data that are not on this computer are left out by name.
 """
@@ -26,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from appca import PPCA, AdaptivePPCA
 from appca.models.orthonormal import em
-from appca.models.variants.em import PSI_FLOOR
+from appca.models.variants.em import LEAST_ROWS, PSI_FLOOR, floor_shares, varying_rows
 from appca.rivals.mixture import MixtureOfFactorAnalysers
 from benchmarks import results
 from benchmarks.rivals import MOST_ROWS, SETS, raw_rows
@@ -54,14 +55,28 @@ class Method(NamedTuple):
     make: Callable[[], Any]
 
 
+def least_noise(squares: Any) -> Any:
+    """Floor (D,) of noise variances, from squared deviations (N, D)."""
+    shares = floor_shares(squares.sum(axis=0), np.square(squares).sum(axis=0), len(squares))
+    return shares * squares.mean(axis=0)
+
+
+def kept(X: Any, least: float) -> Any:
+    """Whether (D,) features vary: by `least` of the mean variance, and in more than one row."""
+    squares = np.square(X - X.mean(axis=0))
+    variance = squares.mean(axis=0)
+    rows = varying_rows(squares.sum(axis=0), np.square(squares).sum(axis=0))
+    return (variance >= least * variance.mean()) & (rows > LEAST_ROWS)
+
+
 class FlooredMixture(MixtureOfFactorAnalysers):
     """The mixture with the floor that all methods have here."""
 
     def _floored(self, noise: Any, rows: Any) -> Any:
-        least = PSI_FLOOR * (rows.w @ rows.squares) / rows.w.sum()
         if self.noise == "isotropic":
-            noise, least = np.full_like(noise, noise.mean()), np.full_like(least, least.mean())
-        return np.maximum(noise, least)
+            least = PSI_FLOOR * (rows.w @ rows.squares).mean() / rows.w.sum()
+            return np.maximum(np.full_like(noise, noise.mean()), least)
+        return np.maximum(noise, least_noise(rows.squares))
 
 
 class FlooredFactorAnalysis:
@@ -72,7 +87,8 @@ class FlooredFactorAnalysis:
 
     def fit(self, X: Any) -> Any:
         """Climb until 20 iterations gain less than 20 TOL nats a row, at most 1,000."""
-        least, noise, before = PSI_FLOOR * X.var(axis=0), None, -np.inf
+        least = least_noise(np.square(X - X.mean(axis=0)))
+        noise, before = None, -np.inf
         for _ in range(1_000 // PASSES):
             self.model = self._climbed(X, noise, PASSES)
             noise = np.maximum(self.model.noise_variance_, least)
@@ -162,10 +178,9 @@ def judged(name: str, number: int, X: np.ndarray, how: Any, least: float) -> Jud
     for f in range(FOLDS):
         train, test = (how.fit(X[fold != f]).transform(X[part]) for part in (fold != f, fold == f))
         train, test = train.astype(np.float64), test.astype(np.float64)
-        variance = train.var(axis=0)
-        kept = variance >= least * variance.mean()
-        train, test = train[:, kept], test[:, kept]
-        method = list(methods(K, L, int(kept.sum())))[number]
+        chosen = kept(train, least)
+        train, test = train[:, chosen], test[:, chosen]
+        method = list(methods(K, L, train.shape[1]))[number]
         model, began = method.make(), time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -186,12 +201,12 @@ def rows_of(name: str, features: str) -> list[results.Row]:
     keywords, K, L = SETS[name]
     X, how, _ = raw_rows(name, keywords)
     X = X[np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]]
-    first = how.fit(X).transform(X).astype(np.float64).var(axis=0)
-    D = int((first >= LEAST_VARIANCE[features] * first.mean()).sum())
+    least = LEAST_VARIANCE[features]
+    D = int(kept(how.fit(X).transform(X).astype(np.float64), least).sum())
     names = [method.name for method in methods(K, L, D)]
     found: dict[str, Judged] = {}
     for number, method in enumerate(names):
-        found[method] = one = judged(name, number, X, how, LEAST_VARIANCE[features])
+        found[method] = one = judged(name, number, X, how, least)
         took = f"{np.mean(one.seconds):.2f} s"
         print(f"{name} {features}: {method}: {one.nats.mean():.3f}, {took}", flush=True)
     case = {"data": name, "features": features, "rows": len(X), "D": D, "K": K, "L": L}

@@ -174,7 +174,8 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         noise="feature" they are W' in the unit of the data, with W' Psi^-1 W = I; order and signs
         are then by the mean of E[(x z)^2] and the entries of Psi^(-1/2) W, free of units.
     mean_ : (D,).
-    noise_variance_ : float, sigma2; with noise="feature" (D,) psi_d, 0 for a constant feature.
+    noise_variance_ : float, sigma2; with noise="feature" (D,) psi_d, 0 for a feature that is
+        constant or varies in hardly more than one row, which the likelihood leaves out.
     latent_variance_ : (K,) tau2_k; with noise="feature" relative to the noise.
     explained_variance_ : (K,) mean over rows of E[(x z)^2], times the squared length of the
         component.

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import kurtosis
 from sklearn.base import clone
 from sklearn.decomposition import FactorAnalysis
 from sklearn.exceptions import ConvergenceWarning
@@ -252,7 +253,8 @@ def awkward(name):
     X = rows_of(5, n=120)
     extra = {
         "constant": np.full(120, 3.7),
-        "nearly constant": np.where(np.arange(120) == 7, 1.0, 0.0),
+        "in one row": np.where(np.arange(120) == 7, 1.0, 0.0),
+        "nearly constant": np.where(np.isin(np.arange(120), [7, 50, 83]), 1.0, 0.0),
         "tiny": 1e6 + 1e-3 * rng.standard_normal(120),
         "binary": rng.integers(0, 2, 120).astype(float),
         "duplicated": X[:, 2],
@@ -262,7 +264,16 @@ def awkward(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["constant", "nearly constant", "tiny", "binary", "duplicated", "rescaled duplicate"]
+    "name",
+    [
+        "constant",
+        "in one row",
+        "nearly constant",
+        "tiny",
+        "binary",
+        "duplicated",
+        "rescaled duplicate",
+    ],
 )
 @pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
 def test_awkward_features_are_survived(settings, name):
@@ -274,7 +285,7 @@ def test_awkward_features_are_survived(settings, name):
     assert np.isfinite(model.components_).all()
     assert (np.diff(model.log_likelihoods_) >= -1e-6).all()
     by_feature = settings["noise"] == "feature"
-    left_out = by_feature and name == "constant"
+    left_out = by_feature and name in {"constant", "in one row"}
     assert any("leaves them out" in str(w.message) for w in said) == (left_out)
     if by_feature:
         assert (model.noise_variance_ == 0).sum() == left_out
@@ -287,6 +298,46 @@ def test_awkward_features_are_survived(settings, name):
         )
         assert (model.inverse_transform(model.transform(X))[:, -1] == model.mean_[-1]).all()
         assert (model.sample(5, 0)[:, -1] == model.mean_[-1]).all()
+
+
+@pytest.mark.parametrize("jump", [1.0, 3.0])
+def test_a_new_row_in_which_a_nearly_constant_feature_jumps_costs_little(jump):
+    """With a floor of 1% of its variance alone it costs hundreds to thousands of nats."""
+    X, rng = rows_of(9, n=900), np.random.default_rng(9)
+    X = np.hstack([X, np.where(rng.random((900, 20)) < 4 / 900, rng.uniform(0.5, 2, 20), 0.0)])
+    with warnings.catch_warnings(action="ignore"):  # of features in one row
+        model = fitted(X[:600], noise="feature", n_active=L, row_scale="learned")
+    psi, sizes = model.noise_variance_, np.abs(X[:600] - X[:600].mean(axis=0)).max(axis=0)
+    rare = np.flatnonzero((psi > 0.0) & (np.arange(D + 20) >= D))
+    rows = np.repeat(X[600:601] * (np.arange(D + 20) < D), len(rare), axis=0)
+    before = model.score_samples(rows)
+    rows[range(len(rare)), rare] += jump * sizes[rare]
+    assert len(rare) > 5
+    assert (before - model.score_samples(rows) < 100.0 * jump**2).all()
+
+
+def test_the_floor_is_that_of_the_definition(seed):
+    """For a feature in m rows of N, by its kurtosis; a feature in one row is left out."""
+    rng = np.random.default_rng(seed)
+    X, N = rows_of(seed, n=400), 400
+    rare = np.zeros((N, 8))
+    for j, m in enumerate([0, 1, 2, 3, 4, 8, 40, 200]):
+        rare[rng.permutation(N)[:m], j] = 1e-3 * 10.0**j
+    X = np.hstack([X, rare + 0.3 * rng.standard_normal(8)])
+    units = 10.0 ** rng.uniform(-8, 8, D + 8)
+    with pytest.warns(
+        UserWarning, match="2 of the 15 features of X are constant or vary in hardly"
+    ):
+        model = fitted(X, noise="feature", n_active=L)
+    with warnings.catch_warnings(action="ignore"):
+        other = fitted(X * units, noise="feature", n_active=L)
+    np.testing.assert_allclose(other.noise_variance_ / units**2, model.noise_variance_, rtol=1e-5)
+    share = model.noise_variance_ / np.maximum(X.var(axis=0), 1e-300)
+    floor = np.maximum(4.0 * (kurtosis(X[:, D + 2 :], fisher=True)) / N, 0.01)
+    assert (share[D : D + 2] == 0.0).all()
+    assert (share[D + 2 :] >= floor * (1.0 - 1e-9)).all()
+    assert floor[0] > 1.9
+    np.testing.assert_allclose(share[D + 2 : D + 4], floor[:2])  # variance is less than the floor
 
 
 @pytest.mark.parametrize("settings", EXTENDED)
@@ -330,7 +381,7 @@ def test_blocks_give_what_memory_gives(settings):
 def test_samples_lead_to_the_fit_of_all_rows(settings, in_blocks, monkeypatch):
     """Also where a feature varies in rows alone that no sample has."""
     rare = np.zeros(1200)
-    rare[[3, 700]] = 1.0, -2.0
+    rare[[3, 400, 700]] = 1.0, 1.5, -2.0  # two alone are left out
     X = np.column_stack([rows_of(8, n=1200), rare])
     monkeypatch.setattr(screening, "FEW_SUMS", 0)  # a fit of few rows tries more starts
     whole = fitted(X, **settings).score(X)
@@ -436,7 +487,9 @@ def test_panels_are_not_numbered_where_rows_use_any_number():
 
 def test_more_components_than_varying_features_are_refused():
     X = np.column_stack([rows_of(d=4), np.ones((160, 3))])
-    with pytest.raises(ValueError, match="n_components must be at most 4, because 4 of the 7"):
+    with pytest.raises(
+        ValueError, match="n_components must be at most 4, because 4 of the 7 features of X vary in"
+    ):
         fitted(X, k=5, noise="feature", n_active=2)
 
 

@@ -61,7 +61,8 @@ def refuse_few_features(n_components: int, scales: Array) -> None:
     if n_components > varying:
         msg = (
             f"n_components must be at most {varying}, because {varying} of the {len(scales)} "
-            f"features of X vary; got {n_components}: ask for fewer components."
+            f"features of X vary in more than one row; got {n_components}: ask for fewer "
+            "components."
         )
         raise ValueError(msg)
 
@@ -71,8 +72,9 @@ def warn_of_constant(scales: Array) -> None:
     n = int((scales == 0.0).sum())
     if n:
         msg = (
-            f"{n} of the {len(scales)} features of X are constant, and noise='feature' leaves them "
-            "out of the likelihood: drop these columns to be rid of this warning."
+            f"{n} of the {len(scales)} features of X are constant or vary in hardly more than one "
+            "row, and noise='feature' leaves them out of the likelihood: drop these columns to be "
+            "rid of this warning."
         )
         warnings.warn(msg, UserWarning, stacklevel=5)
 

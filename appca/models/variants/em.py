@@ -33,6 +33,11 @@ from appca.models.variants.row_mixture import RowModel
 GRID = np.geomspace(0.3, 3.5, 6)  # scales of rows
 LEAST_PROBABILITY = 1e-10  # of a scale or a size
 PSI_FLOOR = 1e-2  # of the variance of a feature: below it a component is that feature
+# Times (kurtosis - 3) / N is the floor where few rows make up the variance: in held-out rows of
+# solids and digits it is 1 + 4 kurtosis / N times that of the training rows.
+FLOOR_ROWS = 4.0
+LEAST_ROWS = 2.0  # that a variance rests on; below, nothing is known of what a new row brings
+ROUNDING = 1e-6  # of that number: three rows have exactly two
 CONSTANT = 8.0  # a deviation of so many roundings of the mean is none
 W_STEPS = 3  # of V and s in turns within an M step, on the same sums
 
@@ -54,6 +59,7 @@ class VariantSettings(NamedTuple):
     em: EMSettings  # of the paper's model; n_active is L, or where learned sizes start
     variant: Variant
     power: Array  # (d,) sums over rows of (y - origin)_d^2
+    unit: Array  # (d,) s_d at which a start is looked for: all variance is noise
     most: Array  # (d,) largest s_d: 0 of a constant feature; 1 with one noise for all
 
     @property
@@ -61,17 +67,14 @@ class VariantSettings(NamedTuple):
         """Scales (J,) that a row may have."""
         return GRID if self.variant.row_scales else np.ones(1)
 
-    @property
-    def unit(self) -> Array:
-        """Inverse deviations (d,) of features, 0 for constant ones; 1 with one noise for all."""
-        return self.most * math.sqrt(PSI_FLOOR) if self.variant.by_feature else self.most
-
 
 def settings_for(em: EMSettings, variant: Variant, rows: Observations) -> VariantSettings:
     """Return the settings of EM on these rows."""
-    power = feature_powers(rows)
-    most = largest_scales(rows, power) if variant.by_feature else np.ones(rows.d)
-    return VariantSettings(em._replace(floor=floor_of(rows)), variant, power, most)
+    power, fourth = feature_powers(rows)
+    unit = most = np.ones(rows.d)
+    if variant.by_feature:
+        unit, most = bounds_of_scales(rows, power, fourth)
+    return VariantSettings(em._replace(floor=floor_of(rows)), variant, power, unit, most)
 
 
 class VariantState(NamedTuple):
@@ -179,14 +182,35 @@ def _scales(c: Array, power: Array, n: float, most: Array) -> Array:
     return np.asarray(np.minimum((c + np.sqrt(c**2 + 4.0 * n * p)) / (2.0 * p), most))
 
 
-def largest_scales(rows: Observations, power: Array) -> Array:
-    """Bounds (d,) of s: a share of each feature's variance is noise; 0 for constant features."""
+def bounds_of_scales(rows: Observations, power: Array, fourth: Array) -> tuple[Array, Array]:
+    """Scales s (d,) at which all variance is noise, and bounds of s; 0 for features left out.
+
+    Left out is what is constant, or varies in fewer than `LEAST_ROWS` rows.
+    """
     variance, eps = power / rows.mass, float(np.finfo(rows.dtype).eps)
     origin = np.zeros(rows.d) if rows.origin is None else rows.origin
-    varies = variance > np.square(CONSTANT * eps * origin.astype(np.float64))
-    most = np.zeros(rows.d)
-    np.divide(1.0, np.sqrt(PSI_FLOOR * variance), out=most, where=varies)
-    return most
+    counts = variance > np.square(CONSTANT * eps * origin.astype(np.float64))
+    counts &= varying_rows(power, fourth) > LEAST_ROWS * (1.0 - ROUNDING)
+    share = floor_shares(power, fourth, rows.mass)
+
+    def scale_at(noise: Array) -> Array:
+        return np.divide(1.0, np.sqrt(noise), out=np.zeros(rows.d), where=counts)
+
+    return scale_at(np.maximum(share, 1.0) * variance), scale_at(share * variance)
+
+
+def varying_rows(power: Array, fourth: Array) -> Array:
+    """Count the rows (d,) that make up the variance: N over the kurtosis, 0 without variance.
+
+    If m of very many rows deviate, all by as much, it is m.
+    """
+    return np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
+
+
+def floor_shares(power: Array, fourth: Array, n: float) -> Array:
+    """Least noise variance (d,) over the variance of a feature; `power` and `fourth` are sums."""
+    rows = np.maximum(varying_rows(power, fourth), 1.0)
+    return np.asarray(np.maximum(FLOOR_ROWS * (1.0 / rows - 3.0 / n), PSI_FLOOR))
 
 
 def _latent(sums: VariantStatistics, state: VariantState, settings: VariantSettings) -> Array:

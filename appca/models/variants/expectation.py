@@ -177,13 +177,15 @@ def squared_distances(block: Block, m: Array, weights: Array) -> Array:
 
 
 def feature_powers(rows: Observations) -> Array:
-    """Sum (y - origin)_d^2 over rows, (d,)."""
+    """Sum (y - origin)_d^2 and (y - origin)_d^4 over rows, (2, d)."""
 
     def powers(block: Block) -> Array:
-        out = np.zeros(rows.d)
+        out = np.zeros((2, rows.d))
         weights = np.ones(len(block.X)) if block.weights is None else block.weights
         for part, B in tiles(block.X, block.origin):
-            out += weights[part].astype(B.dtype) @ np.square(B)
+            squares = np.square(B)
+            out[0] += weights[part].astype(B.dtype) @ squares
+            out[1] += weights[part] @ np.square(squares, dtype=np.float64)
         return out
 
-    return rows.summed(powers, np.zeros(rows.d))
+    return rows.summed(powers, np.zeros((2, rows.d)))
