@@ -10,10 +10,11 @@ better than chance would.
 """
 
 from collections.abc import Callable
+from functools import update_wrapper
+from types import MethodType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import single_threaded_blas
@@ -169,18 +170,35 @@ def total_of(rows: Rows) -> Array:
     return rows.summed(lambda block: block.weighted(block.centred()).sum(axis=0), np.zeros(rows.d))
 
 
-def _has_averages(model: Any) -> bool:
-    """Whether an estimator is fitted by EM; AttributeError, as scikit-learn asks, where not."""
+def _refuse_batches(model: Any) -> None:
+    """Raise AttributeError, as scikit-learn asks, where a fit has no averages to go on from."""
     if model.inference == "gibbs":
         msg = "partial_fit goes on with EM, but inference is 'gibbs': change inference."
         raise AttributeError(msg)
     if any(getattr(model, "_variant", ())):
         msg = (
-            "partial_fit takes noise='shared', row_scale='none' and a number as n_active: set "
-            "these, or pass all rows to fit or fit_blocks."
+            "partial_fit needs noise='shared', row_scale='none' and a number as n_active; got "
+            f"{model.noise!r}, {model.row_scale!r} and {model.n_active!r}: set these, or pass all "
+            "rows to fit or fit_blocks."
         )
         raise AttributeError(msg)
-    return True
+
+
+class _WithBatches:
+    """A method that is missing where it is refused, like scikit-learn's `available_if`, saying why.
+
+    `available_if` has the reason as the cause of an error that only says the name of the method.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        update_wrapper(self, method)
+
+    def __get__(self, model: Any, owner: type | None = None) -> Callable[..., Any]:
+        if model is None:
+            return self._method
+        _refuse_batches(model)
+        return MethodType(self._method, model)
 
 
 class InBatches(Estimator):
@@ -269,7 +287,7 @@ class InBatches(Estimator):
         left = X - own.inverse_transform(own.transform(X, MAP), MAP)
         return W, principal(rng, about(left, centre_of(left)), missing)
 
-    @available_if(_has_averages)  # type: ignore[untyped-decorator]
+    @_WithBatches
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one batch of rows (N, D) more, by incremental EM, and return the estimator.
 
