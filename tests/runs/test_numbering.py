@@ -29,19 +29,25 @@ def home(tmp_path):
     return tmp_path
 
 
-def stored(home, components, seed=0, model="aPPCA", dataset=DATASET, **settings):
-    """A run with the given components, as it would be stored after a fit with this seed."""
+def stored(home, components, seed=0, model="aPPCA", dataset=DATASET, scale=1.0, **settings):
+    """A run with the given components, as it would be stored after a fit with this seed.
+
+    `scale` is what its preprocessing has divided the features by.
+    """
     W = np.asarray(components, float)
     K = len(W)
     sizes = {"n_components": K, "n_active": 1, "random_state": seed}
     config = RunConfig(dataset, {}, model, sizes, **settings)
     active = np.eye(K, dtype=bool)[np.arange(3 * K) % K]
-    fitted = fitted_run(active, components=W, n_active=1, **_features())
+    fitted = fitted_run(active, components=W, n_active=1, **_features(scale))
     return RunStore(home).save(config, FitResult(fitted, info_of(n_rows=3 * K)))
 
 
-def _features():
-    return {"mean": np.zeros(8), "preprocessing": Fitted(1.0, np.zeros(8), np.ones(8), None)}
+def _features(scale):
+    return {
+        "mean": np.zeros(8),
+        "preprocessing": Fitted(1.0, np.zeros(8), scale * np.ones(8), None),
+    }
 
 
 def seen(home, run, screen=None):
@@ -111,6 +117,17 @@ def test_without_a_fit_on_screen_components_come_by_explained_variance(home):
     object.__setattr__(fitted, "explained_variance", np.array([1.0, 3.0, 2.0]))
     found = ComponentNumbers(home).expected(run.config, fitted)
     assert found == ((1, 2, 0), (1, 1, 1), ("", "", ""))
+
+
+def test_components_are_compared_at_length_one_in_units_of_the_data(home):
+    screen = seen(home, stored(home, [E[0], mixed(E[1], E[2], 45)]))
+    scale = np.array([1, 10, 1, 1, 1, 1, 1, 1.0])
+    as_fitted = -mixed(E[1], E[2], 45) / scale  # 39 degrees from what it is in the data
+    other = seen(home, stored(home, [2 * as_fitted, E[0]], seed=1, scale=scale), screen)
+    assert np.array_equal(directions(other).round(6), directions(screen).round(6))
+    far = stored(home, [E[5], 3 * mixed(E[0], E[3], 60)], seed=2)
+    found = ComponentNumbers(home).of_run(far, directions(screen))
+    assert found.order == (0, 1), "60 degrees apart is another component, however long"
 
 
 def test_one_above_k_takes_a_free_number_with_its_name_and_sign(home):
