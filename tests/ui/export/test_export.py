@@ -20,7 +20,7 @@ from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
-from appca.runs.numbering import ComponentNumbers
+from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.store import RunStore
 from appca.ui.canvas import canvas
 from appca.ui.export.run_figures import Material, figures
@@ -159,6 +159,9 @@ def test_work_of_ten_steps_opens_elsewhere_with_the_same_canvas_and_files(
     content = file(made, "session")
     ours = {key: file(made, key) for key in SAVED}
     numbering = ComponentNumbers(home()).of_run(run)
+    (tmp_path / "model.npz").write_bytes(file(made, "model"))
+    saved = load_model(tmp_path / "model.npz").estimator_.components_
+    assert saved.tobytes() == numbered(run.fitted, numbering).components.tobytes()
 
     monkeypatch.setenv("APPCA_HOME", str(tmp_path / "other"))
     told.clear()
