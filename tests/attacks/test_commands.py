@@ -48,6 +48,11 @@ ATTACKS = {
         ("data", "t.npz", "--option", "array=rows"), "no array “rows” in “t.npz”; the nearest is"
     ),
     "a data set that is not there": Attack(("fit", "digts"), "the nearest is “digits”"),
+    "one factor a row more than there are": Attack(
+        ("fit", "t.csv", "--model", "aFA", "-K", "2", "-L", "3"),
+        "-L must be at most -K 2; got 3: lower -L or raise -K",
+        USAGE,
+    ),
     "a folder above": Attack(("fit", "../../../../nothing.csv"), "is neither a file or folder"),
     "roles that are a list": Attack(
         ("data", "t.csv", "--option", "roles=[1]"), "--option roles=[1] is not of the kind that"
