@@ -79,7 +79,8 @@ def _card(dataset: Dataset, shown: Shown, k: int) -> str:
     users = f"used by {percent(fitted.active[:, k].mean())} of rows"
     name = _name(shown, k, number, title)
     flip = acts.button("⇄", "flip", k, f"Flip the sign of {title}", "ca-act ca-icon")
-    told = tag("div", tag("span", str(number), "ca-number") + name, "ca-title")
+    beside = tag("span", str(number), "ca-number") if own_name(fitted, k) else ""
+    told = tag("div", beside + name, "ca-title")
     told += tag("div", words(meant), "ca-quiet")
     facts = tag("div", numbers + tag("div", users), "ca-quiet ca-right")
     head = tag("div", told, "ca-told") + facts + (flip if shown.run else "")

@@ -117,9 +117,8 @@ def _title(run: Run, dataset: Dataset | None) -> str:
     if run.given:
         return run.given
     name = "Data no longer here" if dataset is None else dataset.name
-    sizes = [str(run.config.k), *([str(run.config.n_active)] if run.config.n_active else [])]
     mark = " (imported)" if run.config.imported is not None else " (stopped)" * run.partial
-    return f"{name}, {' and '.join(sizes)}{mark}"
+    return f"{name} · {', '.join(run.config.sizes)}{mark}"
 
 
 def _when(created: float) -> str:

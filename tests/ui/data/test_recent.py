@@ -77,7 +77,7 @@ def test_data_that_other_work_needs_stay_and_this_is_said(start):
 def test_the_name_of_a_choice_has_no_marks_of_markdown(start):
     app = give(start("data/open"), table("t10k-images_v2"))
     go(app, "data/recent").toggle(key="recent_several").set_value(True).run()
-    assert "Choose t10k-images_v2, 3 and 2" in [box.label for box in healthy(app).checkbox]
+    assert "Choose t10k-images_v2 · K = 3, L = 2" in [box.label for box in healthy(app).checkbox]
 
 
 def test_all_my_data_are_deleted_at_one_place(start):
