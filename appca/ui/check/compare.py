@@ -57,12 +57,20 @@ def _pictures(dataset: Dataset, both: list[tuple[str, Shown]]) -> None:
     choice = controls.colouring(dataset)
     with st.container(key="beside"):
         columns = st.columns(2, gap="medium")
-    for number, (column, (name, one)) in enumerate(zip(columns, both, strict=True)):
+    scenes = [scene_of(dataset, one, choice) for _, one in both]
+    layouts = _alike([list(canvas.views(scene)) for scene in scenes])
+    drawn = zip(columns, both, scenes, layouts, strict=True)
+    for number, (column, (name, _), scene, layout) in enumerate(drawn):
         with column:
             st.markdown(f"**{markdown(name)}**")
-            scene = scene_of(dataset, one, choice)
-            layout = next(iter(canvas.views(scene)))
             canvas.draw(dataset, scene, layout, choice, key=f"compare_{number}", height=HEIGHT)
+
+
+def _alike(views: list[list[str]]) -> list[str]:
+    """Choose the view of each picture: pairs in both if one begins with them, else its first."""
+    firsts = [names[0] for names in views]
+    pairs = "pairs" in firsts and all("pairs" in names for names in views)
+    return ["pairs"] * len(views) if pairs else firsts
 
 
 def patterns(dataset: Dataset, fitted: FittedRun) -> np.ndarray:

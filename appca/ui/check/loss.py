@@ -113,7 +113,13 @@ def _cells(lines: dict[str, Line], shown: Shown) -> list[str]:
             size, used = (counted(line[name], "component") for name in ("size", "used"))
             name = form.format(model=model, pieces=k, size=size, used=used)
             value = line["log_likelihood"]
-            spread = "" if value is None else f" ± {number(line['log_likelihood_error'])}"
+            spread = "" if value is None else f" ± {_error(line)}"
             density = UNKNOWN if value is None else f"{fixed(value, 1)}{spread}"
             found.append(table_line(name, [number(line["mse"]), density]))
     return found
+
+
+def _error(line: Line) -> str:
+    """Return a standard error with as many digits as the likelihood beside it."""
+    error = line["log_likelihood_error"]
+    return fixed(error, 1) if error >= 1 else number(error)
