@@ -19,6 +19,10 @@ export function classCounts(stage, without = HIDDEN) {
   return counts;
 }
 
+/** An end of a scale: a large one without decimals. @param {number} value */
+const end = (value) =>
+  Math.abs(value) < 1000 ? signed(value, 2) : grouped(Math.round(value)).replace('-', '−');
+
 /** A square of two components' colours, with their pictures where they are largest. @param {import('../stage.js').Stage} stage @param {import('../types.js').Colouring} colouring @param {boolean} small for a bar */
 function planeKey(stage, { axes = [0, 0], table }, small) {
   const [x, y] = axes.map((one) => componentName(stage.meta, one));
@@ -87,9 +91,9 @@ export function fillLegend(stage, into) {
     const bar = element('span', 'appca-ramp');
     bar.style.background = `linear-gradient(to right, ${stops})`;
     into.append(
-      element('span', 'appca-count', {}, signed(low, 2)),
+      element('span', 'appca-count', {}, end(low)),
       bar,
-      element('span', 'appca-count', {}, signed(high, 2)),
+      element('span', 'appca-count', {}, end(high)),
     );
     return;
   }
