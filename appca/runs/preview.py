@@ -10,7 +10,7 @@ then costs going through a few dozen coordinates of the sample and one look at t
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -58,6 +58,7 @@ def preview(
     passes: int = PASSES,
     preprocessing: Fitted | None = None,
     ground: Ground | None = None,
+    watch: Callable[[], object] = bool,
 ) -> FitResult:
     """Fit to a fixed random sample of rows in few iterations, and describe all rows with it.
 
@@ -65,7 +66,8 @@ def preview(
     from the starts of the fit, so that both end on the same peak; many take the first.
 
     `preprocessing` is learned from the sample of so many `rows` where it is not given, and so is
-    `ground`, see `prepare`, where `on_ground` allows one. `passes` are the most iterations.
+    `ground`, see `prepare`, where `on_ground` allows one. `passes` are the most iterations. `watch`
+    is called after each iteration and before each block of rows; what it raises ends the preview.
     """
     began = time.perf_counter()
     refuse_unknown(config)
@@ -73,13 +75,13 @@ def preview(
     hold_threads()
     short = _short(config, passes)
     if on_ground(dataset, config):
-        ground = ground or prepare(dataset, config, rows, preprocessing)
-        estimator, found, model = _on_ground(dataset, ground, short)
+        ground = ground or prepare(dataset, config, rows, preprocessing, watch)
+        estimator, found, model = _on_ground(dataset, ground, short, watch)
     else:
         sample = _sample(dataset, rows)
         preprocessing = preprocessing or _learned(dataset, config, sample)
         Y = preprocessing.transform(dataset.with_gaps())
-        estimator, _ = fit_estimator(Y[sample], short, None)
+        estimator, _ = fit_estimator(Y[sample], short, lambda _: watch())
         found, model = estimator.describe(Y), FittedModel.from_estimator(estimator, preprocessing)
     info = told(estimator, found, model)
     info = info._replace(preview=True, seconds=round(time.perf_counter() - began, 3))
@@ -104,12 +106,16 @@ def width(config: RunConfig) -> int:
 
 
 def prepare(
-    dataset: Dataset, config: RunConfig, rows: int = ROWS, preprocessing: Fitted | None = None
+    dataset: Dataset,
+    config: RunConfig,
+    rows: int = ROWS,
+    preprocessing: Fitted | None = None,
+    watch: Callable[[], object] = bool,
 ) -> Ground:
     """Bring all rows of a data set into the leading principal coordinates of its sample.
 
     Takes about as long as one look at all the data, and depends on the configuration by its
-    preprocessing and `width` alone.
+    preprocessing and `width` alone. `watch` is called for each block of rows.
     """
     from appca.models.decompositions.spectrum import principal
     from appca.models.rows.observations import about, centre_of
@@ -130,6 +136,7 @@ def prepare(
     coordinates = np.empty((dataset.n_rows, q), Y.dtype)
     outside = np.empty(dataset.n_rows)
     for part in _parts(dataset):
+        watch()
         B = preprocessing.transform(dataset.X[part]) - origin
         C = coordinates[part] = B @ basis
         left = np.einsum("nd,nd->n", B, B) - np.einsum("nq,nq->n", C, C)
@@ -164,13 +171,13 @@ def _short(config: RunConfig, passes: int) -> RunConfig:
 
 
 def _on_ground(
-    dataset: Dataset, ground: Ground, config: RunConfig
+    dataset: Dataset, ground: Ground, config: RunConfig, watch: Callable[[], object]
 ) -> tuple[Any, "Description", FittedModel]:
     """Fit in the coordinates of the sample, describe all rows, bring the model into features."""
     from appca.models.rows.observations import Rows
 
     sample = Rows(ground.sample, None, ground.squares, len(ground.origin))
-    fit = _fitted(sample, config)
+    fit = _fitted(sample, config, watch)
     own = _model(fit, sample, ground, config)
     W = own.components @ ground.basis.T
     model = replace(
@@ -179,13 +186,14 @@ def _on_ground(
     asked = model if ground.coordinates is None else own
     estimator = estimator_class(config.model)(**config.parameters).restore(asked.estimator_arrays())
     estimator.n_iter_, estimator.stop_reason_ = len(fit.log_likelihoods), fit.stop_reason
+    watch()
     found = _described(dataset, ground, estimator)
     used = np.maximum(found.active.sum(axis=0), 1)
     power = np.sqrt(np.square(found.scores, dtype=np.float64).sum(axis=0) / used)
     return estimator, found, replace(model, scale=np.where(power > 0.0, power, 1.0))
 
 
-def _fitted(sample: "Rows", config: RunConfig) -> "SubspaceFit":
+def _fitted(sample: "Rows", config: RunConfig, watch: Callable[[], object]) -> "SubspaceFit":
     """Climb from the start that the fit chooses, or from its first where rows are many."""
     from appca.models.algebra.stiefel import polar
     from appca.models.base.data_checks import refuse_constant
@@ -207,7 +215,7 @@ def _fitted(sample: "Rows", config: RunConfig) -> "SubspaceFit":
         compiled=worth_compiling(sample.n, K, given["n_active"]) and _KERNELS in sys.modules,
     )
     limits = given["max_iter"], given["tol"], given["accelerate"]
-    course = EMControl(settings, None, *limits, sample.n)
+    course = EMControl(settings, lambda _: watch(), *limits, sample.n)
     rng = np.random.default_rng(given["random_state"])
     if given["n_active"] == K and isinstance(settings.latent, str):
         return fit_in_closed_form(rng, sample, course)

@@ -13,7 +13,8 @@ import time
 from appca.ui.session import fitting
 
 if not hasattr(fitting, "fits"):
-    fitting.fits = fitting.fit_run
+    fitting.fits, fitting.looks = fitting.fit_run, fitting.preview
+    fitting.takes = fitting.estimate_seconds
 
     def held(dataset, config, callback=None, **more):
         while config.k == 7:
@@ -21,7 +22,16 @@ if not hasattr(fitting, "fits"):
             callback(None)
         return fitting.fits(dataset, config, callback=callback, **more)
 
-    fitting.fit_run = held
+    def held_look(dataset, config, watch=bool, **more):
+        while config.k == 8:
+            time.sleep(0.05)
+            watch()
+        return fitting.looks(dataset, config, watch=watch, **more)
+
+    def long(n_rows, n_features, config, **more):
+        return 9.0 if config.k == 8 else fitting.takes(n_rows, n_features, config, **more)
+
+    fitting.fit_run, fitting.preview, fitting.estimate_seconds = held, held_look, long
 """
 STRENGTH = """() => {
   const stale = document.querySelectorAll('.st-key-explore_canvas [data-stale=true]').length;
@@ -35,7 +45,7 @@ STRENGTH = """() => {
 
 @pytest.fixture(scope="module")
 def page(serve, visit, tmp_path_factory):
-    """Open the app with fits of seven components that never end by themselves."""
+    """Open the app where fits of seven components and previews of eight never end by themselves."""
     folder = tmp_path_factory.mktemp("held")
     (folder / "pages").symlink_to(ROOT / "pages")
     app = folder / "app.py"
@@ -64,6 +74,21 @@ def test_the_picture_does_not_fade_while_a_fit_is_made_and_stop_ends_it(page):
     idle(page)
     assert fitting.count() == 0
     assert page.locator(".ca-outcome").inner_text() == "Not fitted yet"
+
+
+def test_stop_ends_a_preview_at_once_and_the_picture_stays(page):
+    choose(page, 4)
+    settled(page, "said.panels === '6'")
+    choose(page, 8)
+    fitting = page.locator(".st-key-fitting")
+    fitting.get_by_text("Fitting K = 8, L = 2 …").wait_for()
+    fitting.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Start the fit").wait_for(timeout=60 * SECOND)
+    idle(page)
+    assert fitting.count() == 0
+    assert settled(page)["panels"] == "6"
+    page.get_by_role("button", name="Start the fit").click()
+    settled(page, "said.panels === '28'")
 
 
 def test_another_k_ends_the_fit_of_the_last_one(page):

@@ -1,5 +1,7 @@
 """Previews: adaptive PPCA in the leading coordinates of a sample, other models as they are."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -96,6 +98,26 @@ def test_the_shared_ground_gives_the_same_preview_for_every_k(digits):
         for name in ("components", "scores", "log_likelihood_rows"):
             one, other = getattr(alone.fitted, name), getattr(shared.fitted, name)
             assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("model", ["aPPCA", "aFA"])
+def test_what_watches_a_preview_ends_it_wherever_it_is(digits, model):
+    data = wide(digits)
+    config = config_of(data, model, n_components=3, n_active=2)
+    told: list[int] = []
+
+    def watch(last: float = np.inf) -> None:
+        told.append(0)
+        if len(told) >= last:
+            raise StopAsyncIteration
+
+    whole = preview(data, config, rows=300, watch=watch)
+    times = len(told)
+    assert times >= whole.info.n_iter
+    for last in (1, times // 2, times):
+        told.clear()
+        with pytest.raises(StopAsyncIteration):
+            preview(data, config, rows=300, watch=partial(watch, last))
 
 
 def test_few_sizes_of_the_ground_serve_all_k(digits):

@@ -47,8 +47,7 @@ def fitting_now() -> Iterator[None]:
     place = st.session_state[NOTE].empty()
     with place.container(**_LINE, key="fitting"):
         st.html(tag("div", words(f"Fitting {', '.join(now.sizes)} …"), role="status"))
-        act = guarded(watching.decline)
-        st.button("Stop", "stop_fit", type="tertiary", on_click=act, args=[now.id])
+        st.button("Stop", "stop_fit", type="tertiary", on_click=guarded(fitting.stop))
     try:
         yield
     finally:

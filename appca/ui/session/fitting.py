@@ -1,7 +1,7 @@
 """From a configuration to numbers on screen: a stored run, a live fit, a preview, or a wait."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -81,8 +81,8 @@ def shown() -> Shown | None:
     """
     watching.stop_other_refinements(config().id)  # first of all: they would slow down what follows
     found = stored() or _live()
-    if found is None and _quick(config()):
-        found = _preview(config())
+    if found is None and _quick(config()) and not watching.declined(_preview_of(config())):
+        found = _preview(config(), watch=_is_wanted)
     if found is None or found.is_preview:
         _refine()
     return found
@@ -155,6 +155,18 @@ def start(*, refine: bool = False) -> str:
     return watching.fit(config(), refine=refine, after=pause)
 
 
+def stop() -> None:
+    """Give up the fit that the page waits for; of a long one, or once more, its preview, too."""
+    now = config()
+    if seconds() > LIVE_SECONDS or watching.declined(now.id):
+        watching.decline(_preview_of(now))
+    watching.decline(now.id)
+
+
+def _preview_of(wanted: RunConfig) -> str:
+    return f"{wanted.id} preview"
+
+
 def _live() -> Shown | None:
     now = config()
     result = ahead.found(now.id)
@@ -172,9 +184,10 @@ def _fitted_here(wanted: RunConfig) -> FitResult | None:
     if not _quick(wanted) or wanted.is_sampled:
         return None
     before = _prepared(wanted)
-    # Streamlit ends a run that is out of date where it looks into the state of the session.
     dataset = services.dataset(wanted.dataset)
-    return before and fit_run(dataset, wanted, callback=lambda _: config(), preprocessing=before)
+    return before and fit_run(
+        dataset, wanted, callback=lambda _: _is_wanted(), preprocessing=before
+    )
 
 
 def while_moving(wanted: RunConfig) -> Shown | None:
@@ -289,10 +302,10 @@ def preview_ahead(digest: str) -> Shown | None:
     return _preview(now) if long and _quick(now) else None
 
 
-def _preview(now: RunConfig) -> Shown | None:
+def _preview(now: RunConfig, watch: Callable[[], object] = bool) -> Shown | None:
     if now.preprocessing.get("vae") and _prepared(now) is None:
         return None
-    result = _short_fit(now.id, now)
+    result = _short_fit(now.id, now, watch)
     numbering = _of_preview(f"{home()} {now.id}", now, result.fitted, _before())
     return _put_on_screen(
         Shown(now, numbered(result.fitted, numbering), result.info, None, numbering)
@@ -350,15 +363,21 @@ def _put_on_screen(found: Shown) -> Shown:
 
 
 @by_key(12)
-def _short_fit(wanted: RunConfig) -> FitResult:
+def _short_fit(wanted: RunConfig, watch: Callable[[], object]) -> FitResult:
     # Scales are learned from the preview's rows; an autoencoder is there, or there is no preview.
     before = _prepared(wanted) if wanted.preprocessing.get("vae") else None
     dataset = services.dataset(wanted.dataset)
     if not on_ground(dataset, wanted):
-        return preview(dataset, wanted, preprocessing=before)
+        return preview(dataset, wanted, preprocessing=before, watch=watch)
     # All that the ground takes of a configuration:
     key = json.dumps([wanted.dataset, wanted.preprocessing, width(wanted)], sort_keys=True)
-    return preview(dataset, wanted, ground=_ground(key, dataset, wanted, preprocessing=before))
+    ground = _ground(key, dataset, wanted, preprocessing=before, watch=watch)
+    return preview(dataset, wanted, ground=ground, watch=watch)
+
+
+def _is_wanted() -> bool:
+    """Look into the session, where Streamlit ends a run that is out of date."""
+    return KEYS.config in st.session_state
 
 
 _ground = by_key(2)(prepare)
