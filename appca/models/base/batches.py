@@ -10,7 +10,6 @@ better than chance would.
 """
 
 from collections.abc import Callable
-from functools import update_wrapper
 from types import MethodType
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -192,7 +191,6 @@ class _WithBatches:
 
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = method
-        update_wrapper(self, method)
 
     def __get__(self, model: Any, owner: type | None = None) -> Callable[..., Any]:
         if model is None:
