@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.element_tree import NumberInput, Slider
 
 from appca.data.dataset import Dataset
@@ -20,6 +20,17 @@ SECONDS = 60
 # Every AppTest reads what all installed packages say of themselves, to find components: once will
 # do, for no test installs any.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+
+_look_again_and_again = local_script_runner.require_widgets_deltas
+
+
+def _wait(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None:
+    """Wait for the end of the script, which a look at it every millisecond would hold up."""
+    runner._script_thread.join(timeout)
+    _look_again_and_again(runner, 0.1)
+
+
+local_script_runner.require_widgets_deltas = _wait
 
 _fit = fitting.fit_run
 _fits: dict[str, FitResult] = {}

@@ -209,7 +209,10 @@ def test_a_zip_of_images_becomes_a_data_set_with_classes(start):
     healthy(go(app, "explore"))
 
 
-@pytest.mark.parametrize("key", ["wine", "planes", "turntable"])
+@pytest.mark.parametrize(
+    "key",
+    ["wine", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("planes", "turntable"))],
+)
 def test_a_bundled_data_set_is_one_click_away(start, key):
     app = start("data/open")
     app.button(key=f"source-{key}-open").click().run()
