@@ -16,7 +16,7 @@ from appca.analysis.explore.projection import variance_shares
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri, picture_of
 from appca.runs import labels
-from appca.ui.parts import acts
+from appca.ui.parts import acts, class_choice
 from appca.ui.parts.component_list import loadings
 from appca.ui.parts.downloads import component_buttons
 from appca.ui.parts.notes import autoencoder_note
@@ -139,10 +139,11 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
 
 def _classes(dataset: Dataset, rows: np.ndarray) -> str:
     """Say which classes most of some rows have; nothing without classes."""
-    if dataset.class_column is None:
-        return ""
-    names_, codes = dataset.class_column
-    return f" · {', '.join(shortened(name, 16) for name, _ in common(names_, codes[rows], 2))}"
+    for classes in class_choice.every(dataset)[:1]:
+        codes = classes.codes[rows]
+        most = common(list(classes.names), codes[codes >= 0], 2)
+        return f" · {', '.join(shortened(name, 16) for name, _ in most)}" if most else ""
+    return ""
 
 
 def _place(shown: Shown, text: str) -> int:

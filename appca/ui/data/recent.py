@@ -14,6 +14,7 @@ from appca.jobs.erase import Deletion, erase, planned
 from appca.plots.data.thumbnail import thumbnail
 from appca.runs.home import home
 from appca.runs.store import Run
+from appca.ui.parts import class_choice
 from appca.ui.parts.text import apart, markdown, nats_per_row, tag, words
 from appca.ui.parts.widgets import first_of_page
 from appca.ui.rows.pictures import is_dark
@@ -146,8 +147,8 @@ def _picture(run: Run, dataset: Dataset, dark: bool) -> np.ndarray | None:
         fitted: FittedRun = run.fitted
     except InputError:
         return None
-    codes = dataset.class_column[1] if dataset.class_column else None
-    return thumbnail(fitted, codes, dark)
+    classes = class_choice.every(dataset)
+    return thumbnail(fitted, classes[0].codes if classes else None, dark)
 
 
 def _open(run: Run) -> bool:

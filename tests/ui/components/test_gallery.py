@@ -47,6 +47,14 @@ def test_a_table_has_its_columns_and_a_preview_no_names(start):
     assert "share most" in told(healthy(go(app, "components/sharing")))
 
 
+def test_a_label_of_numbers_is_no_class_of_the_rows_at_an_end(start):
+    wine = load("wine")
+    signal = type(wine)("w", wine.X, wine.ids, {"signal": np.arange(178) * 1.5})
+    app = healthy(start("components/gallery", data=services.datasets().put(signal)))
+    assert html(app).count('data-act="select"') == 8
+    assert " · " not in html(app).partition('class="ca-gallery"')[2].partition("ca-side")[0]
+
+
 def test_what_the_browser_sends_is_checked(monkeypatch):
     wine = load("wine")
     active = np.random.default_rng(0).random((178, 3)) < 0.5
