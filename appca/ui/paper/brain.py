@@ -64,7 +64,8 @@ def body() -> None:
         if kept is None:
             answer(f"“{chosen.title}” is not separated yet", "Press Separate to see its numbers.")
         else:
-            shown(STUDY, kept, "maps", "courses")
+            seen = _choices().get(kept.options["recording"], chosen)
+            shown(STUDY, kept, "maps", "courses", of=f"Recording: {seen.title}")
             _cuts(kept)
 
 

@@ -34,14 +34,15 @@ def why(study: Study, kept: Stored) -> None:
     stamp(study, kept)
 
 
-def shown(study: Study, kept: Stored, *names: str) -> None:
+def shown(study: Study, kept: Stored, *names: str, of: str = "") -> None:
     """Draw a result as a tab has it: figures of these names or the first, numbers, why.
 
-    Of the paper's data the verdict stands above them, of others what they are.
+    Of the paper's data the verdict stands above them, with what it is a verdict `of`, of others
+    what they are.
     """
     if results.is_of_the_paper(study, kept.options):
         level, word = results.verdict_of(kept)
-        answer(f"{word}: {study.title.lower()}", "", level)
+        answer(f"{word}: {study.title.lower()}", of, level)
     else:
         answer(study.title, kept.outcome.text)
     drawn = results.figures(study, kept)

@@ -85,6 +85,7 @@ def test_an_own_recording_with_events_is_separated(start, jobs):
     digest = own()
     app = start("paper/brain")
     assert 'class="ca-answer ca-' in html(app)
+    assert "Recording: Small brain, made up" in html(app), "not that on screen"
     app.selectbox(key="brain_recording").select(digest).run()
     assert 'class="ca-answer ca-' not in html(app)
     assert charts(app) == 0, "what ships is of another recording"
