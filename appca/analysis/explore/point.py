@@ -1,8 +1,6 @@
 """One row of a run taken apart: its sum, the sets it might have used instead, and rows near it."""
 
-import itertools
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -87,7 +85,9 @@ def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternativ
         How many sets to return at most.
     """
     W = model.components.astype(np.float64)
-    count, sets = _sets(model)
+    K = len(W)
+    sizes = list(range(K + 1)) if model.n_active is None else [model.n_active]
+    count = sum(math.comb(K, size) for size in sizes)
     if count > ENUMERATED:
         return None
     tau2 = np.maximum(model.latent_variance, np.finfo(float).tiny)
@@ -98,9 +98,10 @@ def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternativ
     W, left = W[:, seen] * scale, left[seen] * scale
     members: list[tuple[int, ...]] = []
     value: list[np.ndarray] = []
-    for same_size in sets:
+    for size in sizes:
+        same_size, evidence = _over_scales(model, W, left, tau2, size)
         members += [tuple(S) for S in same_size.tolist()]
-        value.append(_over_scales(model, W, left, tau2, same_size) + _prior(model, same_size))
+        value.append(evidence + _prior(model, same_size))
     joined = np.concatenate(value)
     weight = np.exp(joined - joined.max())
     probability = weight / weight.sum()
@@ -145,46 +146,25 @@ def _nearest(rows: np.ndarray, squares: np.ndarray, row: int, n: int) -> NearRow
     return NearRows(rows[order], np.sqrt(np.maximum(squares[order], 0.0)))
 
 
-def _sets(model: FittedModel) -> tuple[int, Iterator[np.ndarray]]:
-    """Count the sets a row may use, and give them by size, each (m, L) ascending."""
-    K = len(model.components)
-    sizes = list(range(K + 1)) if model.n_active is None else [model.n_active]
-    count = sum(math.comb(K, size) for size in sizes)
-
-    def of(size: int) -> np.ndarray:
-        sets = list(itertools.combinations(range(K), size))
-        return np.array(sets, dtype=np.intp).reshape(len(sets), size)
-
-    return count, map(of, sizes)
-
-
-def _log_evidence(A: np.ndarray, tau2: np.ndarray, c: np.ndarray, sets: np.ndarray) -> np.ndarray:
-    size = sets.shape[1]
-    if not size:
-        return np.zeros(len(sets))
-    Lam = A[sets[:, :, None], sets[:, None, :]] + np.eye(size) / tau2[sets][:, None, :]
-    factor = np.linalg.cholesky(Lam)
-    white = np.linalg.solve(factor, c[sets][..., None])[..., 0]
-    log_det = 2 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
-    values: np.ndarray = 0.5 * (
-        np.square(white).sum(axis=1) - log_det - np.log(tau2[sets]).sum(axis=1)
-    )
-    return values
-
-
 def _over_scales(
-    model: FittedModel, W: np.ndarray, left: np.ndarray, tau2: np.ndarray, sets: np.ndarray
-) -> np.ndarray:
-    """Log evidence of sets up to a constant, summed over the scales that a row may have."""
+    model: FittedModel, W: np.ndarray, left: np.ndarray, tau2: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return sets (C, size), and their log evidence up to a constant, over all scales of rows."""
+    from appca.models.supports import enumeration
+    from appca.models.supports.row_supports import CollapsedModel
+
+    def of(u: float) -> tuple[np.ndarray, np.ndarray]:
+        table = enumeration.table(CollapsedModel(W @ W.T / u, 1.0 / (u * tau2)), size)
+        return table.sets, enumeration.densities(table, (W @ left / u)[None])[0]
+
     if model.row_scale_values is None or model.row_scale_probabilities is None:
-        return _log_evidence(W @ W.T, tau2, W @ left, sets)
+        return of(1.0)
+    grid = model.row_scale_values
     joint = [
-        _log_evidence(W @ W.T / u, u * tau2, W @ left / u, sets)
-        - 0.5 * (len(left) * np.log(u) + left @ left / u)
-        + np.log(p)
-        for u, p in zip(model.row_scale_values, model.row_scale_probabilities, strict=True)
+        of(u)[1] - 0.5 * (len(left) * np.log(u) + left @ left / u) + np.log(p)
+        for u, p in zip(grid, model.row_scale_probabilities, strict=True)
     ]
-    return np.asarray(np.logaddexp.reduce(joint, axis=0))
+    return of(1.0)[0], np.asarray(np.logaddexp.reduce(joint, axis=0))
 
 
 def _prior(model: FittedModel, sets: np.ndarray) -> np.ndarray:

@@ -49,16 +49,23 @@ def n_sets(n_factors: int, n_active: int) -> int:
 
 
 def table(model: CollapsedModel, n_active: int) -> SupportTable:
-    """Invert Lam of every set."""
+    """Invert Lam of every set; the prior precision may differ from factor to factor."""
     K = len(model.A)
+    prior = np.broadcast_to(model.prior, K)
     sets = np.array(list(itertools.combinations(range(K), n_active)), dtype=np.intp)
-    Lam = model.A[sets[:, :, None], sets[:, None, :]] + model.prior * np.eye(n_active)
+    Lam = model.A[sets[:, :, None], sets[:, None, :]] + prior[sets][:, None, :] * np.eye(n_active)
     with single_threaded_blas():  # whose number would decide the last bits of large sets
         factor = np.linalg.cholesky(Lam)
         root = np.swapaxes(np.linalg.inv(factor), 1, 2)
     diagonal = np.diagonal(factor, axis1=1, axis2=2)
-    half_log_det = np.log(diagonal / math.sqrt(model.prior)).sum(axis=1)
+    half_log_det = np.log(diagonal / np.sqrt(prior)[sets]).sum(axis=1)
     return SupportTable(sets, np.ascontiguousarray(root), half_log_det)
+
+
+def densities(t: SupportTable, c: Floats) -> Floats:
+    """F of every set for some rows c (n, K), (n, C)."""
+    u = np.einsum("ncl,clm->ncm", c[:, t.sets], t.root)
+    return np.asarray(0.5 * np.square(u).sum(axis=2) - t.half_log_det)
 
 
 def best(t: SupportTable, c: Floats) -> tuple[NDArray[np.int64], Floats]:

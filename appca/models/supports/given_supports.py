@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.algebra.threads import single_threaded_blas
-from appca.models.supports.enumeration import BLOCK_FLOATS, SupportTable
+from appca.models.supports.enumeration import BLOCK_FLOATS, SupportTable, densities
 from appca.models.supports.row_supports import CollapsedModel
 
 Floats = NDArray[np.float64]
@@ -49,15 +49,9 @@ def draw_supports(rng: np.random.Generator, c: Floats, t: SupportTable) -> Mask:
     np.put_along_axis(sets, t.sets, True, axis=1)
     drawn, size = np.empty((n, K), dtype=bool), max(1, 4 * BLOCK_FLOATS // sets.size)
     for start in range(0, n, size):
-        f = _all_densities(c[start : start + size], t)
+        f = densities(t, c[start : start + size])
         drawn[start : start + size] = sets[np.argmax(f + rng.gumbel(size=f.shape), axis=1)]
     return drawn
-
-
-def _all_densities(c: Floats, t: SupportTable) -> Floats:
-    """F of every support of a table for some rows, (n, C)."""
-    u = np.einsum("ncl,clm->ncm", c[:, t.sets], t.root)
-    return np.asarray(0.5 * np.square(u).sum(axis=2) - t.half_log_det)
 
 
 def _systems(c: Floats, Z: Mask, model: CollapsedModel) -> Iterator[tuple[slice, Floats, Floats]]:

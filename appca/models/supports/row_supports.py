@@ -6,7 +6,7 @@ out over threads, `fixed_size_supports` answers what is asked of rows; all of th
 tuples only.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ class CollapsedModel(NamedTuple):
     """What log p(y | S), the scores x integrated out, takes from W and the variances."""
 
     A: Floats  # (K, K) W'W / sigma2
-    prior: float  # 1 / tau2, the prior precision of a score
+    prior: Any  # 1 / tau2, the prior precision of a score; (K,) where all sets are gone through
 
 
 class RowSupports(NamedTuple):
