@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import STOPPED, Callback, spoken
+from appca.models.algebra.loop import Callback, spoken
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.batches import EMSteps, InBatches
 from appca.models.base.criteria import Criteria
@@ -301,18 +301,13 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
 
         others = afar if self.chain_starts == OVERDISPERSED else None
         starts, stopped = initial_states(rngs, start, callback, others)
-        if stopped:
-            schedule, callback = schedule.shortest, None
-        chains = sample(rngs, starts, factor_chains.sampler(data, prior), schedule, callback)
+        origin = np.zeros(rows.d) if rows.origin is None else rows.origin.astype(np.float64)
+        sampler = factor_chains.sampler(data, prior)
+        chains = sample(rngs, starts, sampler, schedule, callback, origin=origin, stopped=stopped)
         W, X, members, mean, noise, _ = chains.best.state
-        origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
         second, state = np.square(X).sum(axis=0), FactorState(W, np.zeros(W.shape[1]), noise)
         publish_factors(self, rows._replace(origin=origin + mean), state, second, members)
-        chains.posterior["mean"] += origin  # in place: draws of wide rows are large
-        self.posterior_ = chains.posterior
-        self._keep_query_draws()
-        reason = STOPPED if stopped else chains.stop_reason
-        return self._ended(chains.log_likelihoods.mean(axis=0), reason)
+        return self._keep_draws(chains)
 
     def _posterior(self) -> FactorPosterior:
         return FactorPosterior(

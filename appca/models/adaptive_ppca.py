@@ -347,18 +347,15 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         begin = partial(self._begin, rows=rows, warm=warm)
         self._forget_fit()
         if self.inference == "gibbs" and isinstance(rows, Rows):
-            sampled = fit_by_gibbs(rng, rows, begin, control, plan_of(self))
-            fit, rows, self.posterior_ = sampled
-        else:
-            fit = begin(rng, control)
+            fit, rows, chains = fit_by_gibbs(rng, rows, begin, control, plan_of(self))
+            publish_subspace(self, rows, fit.state, first_size(self), fit.second)
+            return self._keep_draws(chains)
+        fit = begin(rng, control)
         L, held, same = first_size(self), fit.held, fit.same_order
         order = publish_subspace(self, rows, fit.state, L, fit.second, held, same_order=same)
         if fit.sums is not None:
             self._keep_sums(rows, fit.state, fit.sums, order)
-        if self.inference == "gibbs":
-            self._keep_query_draws()
-        else:
-            warn_of_end(fit.stop_reason, self.max_iter)
+        warn_of_end(fit.stop_reason, self.max_iter)
         return self._ended(fit.log_likelihoods, fit.stop_reason)
 
     def _posterior(self) -> SubspacePosterior | VariantPosterior:

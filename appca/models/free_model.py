@@ -117,13 +117,10 @@ class FreeModel(Queries):
         first, sampler = self._problem(rngs, rows)
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
         callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
-        chains = sample(rngs, first, sampler, schedule, callback)
+        chains = sample(rngs, first, sampler, schedule, callback, origin=origin)
         self._publish_draw(X, self._drawn(chains.best), origin)
         self._warn_of_bound(chains.posterior["n_components"])
-        chains.posterior["mean"] += origin  # in place: draws of wide rows are large
-        self.posterior_ = chains.posterior
-        self._keep_query_draws()
-        return self._ended(chains.log_likelihoods.mean(axis=0), chains.stop_reason)
+        return self._keep_draws(chains)
 
     def _warn_of_bound(self, drawn: Array) -> None:
         """Warn where every draw uses all components there may be."""

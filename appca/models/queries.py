@@ -25,7 +25,7 @@ from appca.models.incomplete.posterior import PosteriorWithGaps
 from appca.models.rows.dask_rows import is_dask
 from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.streams import NO_ROWS, Blocks, checked
-from appca.models.sampling.chains import ChainLevels, levels, to_arviz
+from appca.models.sampling.chains import ChainLevels, Chains, levels, to_arviz
 from appca.models.sampling.query_draws import choose, component_bands
 
 if TYPE_CHECKING:
@@ -254,14 +254,16 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         check_is_fitted(self, "posterior_")
         return levels(self.posterior_["log_posterior"])
 
-    def _keep_query_draws(self) -> None:
-        """Choose the draws that queries average over, after components were published.
+    def _keep_draws(self, chains: Chains[Any]) -> Self:
+        """Keep what was drawn, and the draws that queries average over; return the estimator.
 
-        Warns where chains stay on lower peaks.
+        Components were published before. Warns where chains stay on lower peaks.
         """
+        self.posterior_ = chains.posterior
         if not self.chain_levels_.counts.all():
             warnings.warn(self.chain_levels_.why, stacklevel=4)
         self.query_draws_ = choose(self.posterior_, self.components_, MOST_DRAWS)
+        return self._ended(chains.log_likelihoods.mean(axis=0), chains.stop_reason)
 
     @_samples  # type: ignore[untyped-decorator]
     def published(self) -> Self:

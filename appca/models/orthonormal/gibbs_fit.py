@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.models.algebra import gaussian
-from appca.models.algebra.loop import STOPPED, Callback
+from appca.models.algebra.loop import Callback
 from appca.models.base.parameters import OVERDISPERSED
 from appca.models.decompositions.spectrum import principal
 from appca.models.orthonormal import adaptive_ppca_gibbs, starts
@@ -26,7 +26,7 @@ from appca.models.polynomials import subsets
 from appca.models.rows.observations import Rows, about
 from appca.models.rows.precise_products import projections
 from appca.models.sampling.chain_data import data_of
-from appca.models.sampling.chains import Draws, Schedule, generators, initial_states, sample
+from appca.models.sampling.chains import Chains, Schedule, generators, initial_states, sample
 from appca.models.sampling.conditionals import InverseGamma
 
 
@@ -56,11 +56,11 @@ def plan_of(model: Any) -> Plan:
 
 
 class Sampled(NamedTuple):
-    """The published draw as a fit about its own mean, and all draws."""
+    """The published draw as a fit about its own mean, and all chains."""
 
     fit: SubspaceFit
     rows: Rows  # about the mean of that draw
-    posterior: Draws
+    chains: Chains[CachedSubspaceState]
 
 
 def fit_by_gibbs(
@@ -85,21 +85,16 @@ def fit_by_gibbs(
     afar = partial(rotated_state, rows=rows, settings=settings) if plan.overdispersed else None
     others = None if afar is None else lambda own: look(data, afar(own))
     first, stopped = initial_states(rngs, start, callback, others, apart=plan.own_starts)
-    if stopped:
-        schedule, callback = schedule.shortest, None
     origin = np.zeros(rows.n_features) if rows.origin is None else rows.origin.astype(np.float64)
     prior = prior_of(plan, settings, data.squares / data.size)
     sampler = adaptive_ppca_gibbs.sampler(data, prior, plan.indicators, plan.directions)
-    chains = sample(rngs, first, sampler, schedule, callback)
+    chains = sample(rngs, first, sampler, schedule, callback, origin=origin, stopped=stopped)
     best = chains.best.state
     about_mean = about(rows.X, (origin + best.mu).astype(rows.dtype))
     K = best.W.shape[1]
     state = SubspaceState(W=best.W, shift=np.zeros(K), latent=best.tau2, noise=best.sigma2)
-    trace = list(chains.log_likelihoods.mean(axis=0))
-    second = second_moments(chains.best, settings.n_active)
-    fit = SubspaceFit(state, second, trace, STOPPED if stopped else chains.stop_reason)
-    chains.posterior["mean"] += origin  # in place: draws of wide rows are large
-    return Sampled(fit, about_mean, chains.posterior)
+    fit = SubspaceFit(state, second_moments(chains.best, settings.n_active), [], chains.stop_reason)
+    return Sampled(fit, about_mean, chains)
 
 
 def prior_of(plan: Plan, settings: EMSettings, variance: float) -> SubspacePrior:

@@ -242,12 +242,18 @@ def sample(
     sampler: Sampler[S],
     schedule: Schedule,
     callback: Callback | None = None,
+    *,
+    origin: NDArray[Any] | None = None,
+    stopped: bool = False,
 ) -> Chains[S]:
     """Run the chains to the end of the schedule or until the callback raises StopIteration.
 
     The callback sees the mean log-likelihood of the chains once a sweep. A run stopped during
-    burn-in keeps the last state of each chain as its only draw.
+    burn-in keeps the last state of each chain as its only draw; one that was `stopped` before has
+    chains of a single sweep. Drawn means are about `origin` (D,), where there is one.
     """
+    if stopped:
+        schedule, callback = schedule.shortest, None
     states = list(starts)
     store = DrawStore(sampler, starts, schedule.n_draws)
     trace = np.empty((len(states), schedule.n_sweeps))
@@ -268,7 +274,10 @@ def sample(
             break
     if not store.kept:
         store.keep(states, measures)
-    return Chains(store.posterior(), store.best, trace, reason)
+    posterior = store.posterior()
+    if origin is not None:
+        posterior["mean"] += origin  # in place: draws of wide rows are large
+    return Chains(posterior, store.best, trace, STOPPED if stopped else reason)
 
 
 @naming_extra()
