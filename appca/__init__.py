@@ -31,13 +31,7 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-_HOMES = {
-    "AdaptiveFactorAnalysis": "appca.models.adaptive_fa",
-    "AdaptivePPCA": "appca.models.adaptive_ppca",
-    "FiniteSparseFA": "appca.models.finite_sparse_fa",
-    "InfiniteSparseFA": "appca.models.infinite_sparse_fa",
-    "NonparametricPPCA": "appca.models.nonparametric_ppca",
-    "PPCA": "appca.models.ppca",
+_HOMES = {  # of what is no model
     "explore": "appca.canvas.notebook.widget",
     "plot_components": "appca.canvas.notebook.figures",
     "plot_map": "appca.canvas.notebook.figures",
@@ -58,14 +52,18 @@ if not TYPE_CHECKING:  # else every name, also a misspelt one, would be there
 
         What needs an extra is there without it, and says which when it is called.
         """
-        if name not in _HOMES:
+        from appca.models.settings.table import MODELS
+
+        classes = (spec.estimator.partition(":")[::2] for spec in MODELS.values())
+        homes = _HOMES | {kind: module for module, kind in classes}
+        if name not in homes:
             msg = f"module 'appca' has no attribute {name!r}; it has {', '.join(__all__)}."
             raise AttributeError(msg)
         from appca.words.errors import MissingExtraError, naming_extra
 
         try:
             with naming_extra():
-                return getattr(import_module(_HOMES[name]), name)
+                return getattr(import_module(homes[name]), name)
         except MissingExtraError as error:
             return _refusing(error)
 

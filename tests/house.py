@@ -15,6 +15,7 @@ MOST_MODULES = 14  # in a folder
 
 # the folders of appca/models; each may import from those before it, the estimators from all
 MODEL_FOLDERS = (
+    "settings",
     "algebra",
     "polynomials",
     "rows",

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from appca.analysis.capabilities import CAPABILITIES
 from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.commands import parsing
 from appca.commands.terminal import Meter, clear, say, say_facts
 from appca.data.lazy import open_lazily
 from appca.data.preprocessing import Preprocessing
 from appca.runs.cluster import SchedulerAddress, connected, losses, refuse_missing_packages
-from appca.runs.configuration import RunConfig, estimator_class
+from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.fit import versions
 from appca.runs.run import RunInfo
 from appca.storage import atomic
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from appca.data.dataset import Dataset
 
-ON_DASK = [model for model, can in CAPABILITIES.items() if can.dask]
+ON_DASK = [model for model, spec in MODELS.items() if spec.can.dask]
 THREADS = "threads"  # in the place of an address
 ONLY_LAZILY = ".zarr"
 NEEDLESS = {  # arguments that need all rows at hand, or the app's own store

@@ -10,7 +10,7 @@ from appca.analysis.check.choose_stability import StabilityConfig, run
 from appca.analysis.check.journal import JournalStore
 from appca.analysis.check.masked import MaskedConfig
 from appca.analysis.check.which_model import FOLDER as COMPARED
-from appca.analysis.check.which_model import VARIANTS, ModelsConfig, variant_settings
+from appca.analysis.check.which_model import VARIANTS, ModelsConfig, methods, variant_settings
 from appca.analysis.check.which_model import fill as compare
 from appca.data.preprocessing import Preprocessing
 from appca.jobs.progress import Context, Paced
@@ -21,7 +21,6 @@ from appca.runs.home import hold_threads
 if TYPE_CHECKING:
     from appca.data.dataset import Dataset
 
-N_MODELS = 14  # eight variants of aPPCA and six rivals
 Config = TypeVar("Config", GridConfig, StabilityConfig, MaskedConfig, ModelsConfig)
 
 
@@ -66,10 +65,10 @@ def grid(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 def models(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Compare the variants of aPPCA and rivals: a `ModelsConfig` as dict -> ``{"models": id}``."""
     config, dataset = begun(ModelsConfig, spec, context)
-    progress = Paced(context)
+    progress, n_models = Paced(context), len(methods(config))
 
     def report(_key: str, share: float) -> None:
-        progress.at(f"model {1 + int(share * N_MODELS)} of {N_MODELS}", share)
+        progress.at(f"model {1 + int(share * n_models)} of {n_models}", share)
 
     compare(dataset, config, JournalStore(context.home, COMPARED), report)
     context.check()

@@ -21,22 +21,6 @@ from appca.models.base.data_checks import (
     warn_of_end,
 )
 from appca.models.base.estimator import generator
-from appca.models.base.parameters import (
-    ARRAY,
-    CHAIN_STARTS,
-    NONE,
-    NOT_NEGATIVE,
-    OVERDISPERSED,
-    POSITIVE,
-    SAMPLING,
-    SWITCH,
-    Rule,
-    either,
-    hyperparameters,
-    one_of,
-    whole,
-)
-from appca.models.decompositions.independent_components import NAMED
 from appca.models.factors import factor_chains
 from appca.models.factors.factor_em import (
     FactorSettings,
@@ -65,6 +49,7 @@ from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Schedule, generators, initial_states, sample
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.row_sums import look
+from appca.models.settings.table import OVERDISPERSED
 from appca.models.supports import enumeration
 from appca.models.supports.fixed_size_supports import ANNEALED, MOST_SETS, SETS_IN_PASSING
 
@@ -175,25 +160,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
     (200, 4)
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "n_components": whole(1),
-        "n_active": whole(1),
-        "inference": one_of("em", "gibbs"),
-        "init": either(one_of("auto", *NAMED), ARRAY),
-        "allocation": one_of("auto", "exact", "best"),
-        "loading_variance": either(NONE, POSITIVE),
-        "n_init": whole(1),
-        "mean": one_of("learned", "sample", "zero"),
-        "annealing": whole(0),
-        "max_iter": whole(1),
-        "tol": NOT_NEGATIVE,
-        "least_change": NOT_NEGATIVE,
-        "n_paths": whole(2),
-        "warm_start": SWITCH,
-        "chain_starts": CHAIN_STARTS,
-        **hyperparameters("loading_shape", "loading_scale"),
-        **SAMPLING,
-    }
+    _model: ClassVar[str] = "aFA"
 
     _pairs: ClassVar[bool] = True
     _estimates: ClassVar[bool] = True

@@ -24,26 +24,10 @@ from appca.models.base.data_checks import (
     warn_of_end,
 )
 from appca.models.base.estimator import generator
-from appca.models.base.parameters import (
-    ARRAY,
-    CHAIN_STARTS,
-    NOT_NEGATIVE,
-    OVERDISPERSED,
-    POSITIVE,
-    SAMPLING,
-    SWITCH,
-    Rule,
-    either,
-    hyperparameters,
-    one_of,
-    refuse,
-    whole,
-)
 from appca.models.base.publishing import publish
 from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputation
 from appca.models.incomplete.posterior import publish_incomplete
 from appca.models.orthonormal import starts
-from appca.models.orthonormal.adaptive_ppca_gibbs import DIRECTIONS, INDICATORS
 from appca.models.orthonormal.em import (
     EMSettings,
     SubspaceState,
@@ -63,9 +47,9 @@ from appca.models.rows.dask_rows import dask_rows, is_dask
 from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.observations import Observations, Rows, about, centre_of
 from appca.models.rows.streams import Blocks, Mapped, is_large_map, spooled, stream
+from appca.models.settings.table import OVERDISPERSED, refuse_parameters
 from appca.models.variants.em import PAPER
 from appca.models.variants.model import (
-    LEARNED,
     first_size,
     fit_extended,
     refuse_conflicts,
@@ -81,7 +65,6 @@ W_UPDATES: dict[str, Callable[[Array, Array], Array]] = {
     "polar": stiefel.polar,
     "pymanopt": stiefel.maximise,
 }
-INFERENCES = ("em", "gibbs", "hard")
 
 
 @dataclass(eq=False, repr=False)
@@ -207,26 +190,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     np.int64(2)
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "n_components": whole(1),
-        "n_active": either(whole(1), one_of(LEARNED)),
-        "noise": one_of("shared", "feature"),
-        "row_scale": one_of("none", LEARNED),
-        "inference": one_of(*INFERENCES),
-        "init": either(one_of(*starts.NAMED), ARRAY),
-        "latent_variance": either(one_of("shared", "component"), POSITIVE),
-        "w_update": one_of("auto", *DIRECTIONS),
-        "z_update": one_of(*INDICATORS),
-        "n_init": whole(1),
-        "mean": one_of("learned", "sample", "zero"),
-        "max_iter": whole(1),
-        "tol": NOT_NEGATIVE,
-        "warm_start": SWITCH,
-        "accelerate": SWITCH,
-        "chain_starts": CHAIN_STARTS,
-        **hyperparameters("latent_shape", "latent_scale"),
-        **SAMPLING,
-    }
+    _model: ClassVar[str] = "aPPCA"
     _extensions: ClassVar[tuple[str, ...]] = LEARNED_ARRAYS
     _takes_gaps: ClassVar[bool] = True
     _refuse_gaps, _variant = refuse_gaps, property(variant_of)
@@ -320,7 +284,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
 
     def _fit_parts(self, look: Callable[..., Observations]) -> Self:
         """Fit to rows that are never in memory all at once."""
-        refuse(self._rules, self.get_params(deep=False))
+        refuse_parameters(self._model, self.get_params(deep=False))
         if self.inference == "gibbs":
             msg = (
                 "inference must be 'em' or 'hard' to fit blocks, because the sampler holds all "

@@ -86,5 +86,6 @@ class FiniteSparseFA(SparseFA):
     """
 
     _infinite = False
+    _model = "fsFA"
 
     max_components: int = 10

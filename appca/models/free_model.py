@@ -12,15 +12,6 @@ from appca.models.algebra.stiefel import upright
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.data_checks import refuse_constant
 from appca.models.base.estimator import generator
-from appca.models.base.parameters import (
-    POSITIVE,
-    SAMPLING,
-    Rule,
-    either,
-    hyperparameters,
-    one_of,
-    whole,
-)
 from appca.models.factors.posterior import FreePosterior
 from appca.models.queries import Queries
 from appca.models.rows.observations import Rows, about, centre_of
@@ -30,14 +21,6 @@ from appca.models.sampling.feature_priors import LEAST_WEIGHT
 from appca.models.sampling.invariants import IN_USE, in_use
 from appca.models.sampling.query_draws import number_band
 from appca.models.supports import free_supports
-
-RULES: dict[str, Rule] = {
-    "max_components": whole(1),
-    "alpha": either(one_of("infer"), POSITIVE),
-    "mean": one_of("learned", "sample", "zero"),
-    **hyperparameters("alpha_shape", "alpha_rate"),
-    **SAMPLING,
-}
 
 
 class Draw(NamedTuple):

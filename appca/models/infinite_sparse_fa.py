@@ -91,5 +91,6 @@ class InfiniteSparseFA(SparseFA):
     """
 
     _infinite = True
+    _model = "isFA"
 
     max_components: int = 20

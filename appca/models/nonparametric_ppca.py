@@ -7,8 +7,7 @@ import numpy as np
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import Callback
-from appca.models.base.parameters import POSITIVE, Rule, either, hyperparameters, one_of
-from appca.models.free_model import RULES, Draw, FreeModel
+from appca.models.free_model import Draw, FreeModel
 from appca.models.orthonormal.nonparametric_gibbs import PRIORS, first_state, sampler
 from appca.models.orthonormal.subspace_gibbs import CachedSubspaceState, SubspacePrior, look
 from appca.models.rows.observations import Rows
@@ -97,11 +96,7 @@ class NonparametricPPCA(FreeModel):
     (1, 20)
     """
 
-    _rules: ClassVar[dict[str, Rule]] = RULES | {
-        "prior": one_of(*PRIORS),
-        "latent_variance": either(one_of("shared"), POSITIVE),
-        **hyperparameters("latent_shape", "latent_scale"),
-    }
+    _model: ClassVar[str] = "NPPCA"
     _sums_over_supports: ClassVar[Any] = independent_supports
 
     max_components: int = 10

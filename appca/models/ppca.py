@@ -17,7 +17,6 @@ from appca.models.base.data_checks import (
     refuse_weights,
 )
 from appca.models.base.estimator import generator
-from appca.models.base.parameters import CALLABLE, SEED, SWITCH, VERBOSE, Rule, refuse, whole
 from appca.models.decompositions.spectrum import principal
 from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputation
 from appca.models.incomplete.posterior import publish_incomplete
@@ -29,6 +28,7 @@ from appca.models.queries import Queries
 from appca.models.rows.dask_rows import dask_rows, is_dask
 from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.observations import Observations, about, centre_of
+from appca.models.settings.table import refuse_parameters
 
 __all__ = ["PPCA"]
 
@@ -81,13 +81,7 @@ class PPCA(Criteria, Queries):
     (2, 5)
     """
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "n_components": whole(1),
-        "whiten": SWITCH,
-        "verbose": VERBOSE,
-        "random_state": SEED,
-        "callback": CALLABLE,
-    }
+    _model: ClassVar[str] = "PPCA"
     _takes_gaps: ClassVar[bool] = True
     _posterior = posterior_of
 
@@ -107,7 +101,7 @@ class PPCA(Criteria, Queries):
         del y
         if is_dask(X):
             refuse_weights(sample_weight, "a Dask array")
-            refuse(self._rules, self.get_params(deep=False))
+            refuse_parameters(self._model, self.get_params(deep=False))
             found = dask_rows(X)
             refuse_sizes(self.n_components, found.n, found.d)
             self.n_features_in_ = found.d

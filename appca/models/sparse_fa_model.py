@@ -7,36 +7,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from appca.models.algebra.loop import Callback
-from appca.models.base.parameters import (
-    CHAIN_STARTS,
-    OVERDISPERSED,
-    Rule,
-    hyperparameters,
-    one_of,
-    whole,
-)
 from appca.models.factors import sparse_chains
-from appca.models.factors.sparse_chains import STARTS, Kind
+from appca.models.factors.sparse_chains import Kind
 from appca.models.factors.sparse_gibbs import CachedSparseState, SparsePrior
-from appca.models.free_model import RULES, Draw, FreeModel
+from appca.models.free_model import Draw, FreeModel
 from appca.models.rows.observations import Rows
 from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Sampler
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.row_sums import look
+from appca.models.settings.table import OVERDISPERSED
 
 
 @dataclass(eq=False, repr=False)
 class SparseFA(FreeModel):
     """Sparse factor analysis with either prior of Z."""
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        **RULES,
-        "n_paths": whole(2),
-        "init": one_of(*STARTS),
-        "chain_starts": CHAIN_STARTS,
-        **hyperparameters("loading_shape", "loading_scale"),
-    }
     _infinite: ClassVar[bool]
 
     max_components: int

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from appca.analysis.capabilities import supports
 from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.data.vae import autoencoder
+from appca.models.settings.capabilities import supports
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
 from appca.runs.run import FitResult, RunInfo

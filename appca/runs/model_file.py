@@ -19,6 +19,7 @@ from msgspec import Struct
 from appca.analysis.fitted import FittedModel, belongs_to_model
 from appca.data.columns import own_names
 from appca.data.preprocessing import Preprocessing
+from appca.models.settings.table import refuse_parameters
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.run import RunInfo
 from appca.storage.formats import TooNew, current, numbered
@@ -130,7 +131,6 @@ def _restored(
 
 def _saved(name: str, path: Path | str) -> Any:
     """Return the estimator that a file of `save` holds, or None for any other file."""
-    from appca.models.base.parameters import refuse
     from appca.models.base.saved import ESTIMATOR
 
     opening = refusing(f"“{name}” could not be opened", "check its place and name")
@@ -142,8 +142,8 @@ def _saved(name: str, path: Path | str) -> Any:
             facts = fitted(_Saved, current(f"“{name}”", packed.json(ESTIMATOR), "model"))
             kinds = {spec.estimator.partition(":")[2]: kind for kind, spec in MODELS.items()}
             kind = kinds[facts.estimator]
-            rules: Any = estimator_class(kind)
-            refuse(rules._rules, rules(**facts.parameters).get_params(deep=False))
+            estimator: Any = estimator_class(kind)(**facts.parameters)
+            refuse_parameters(kind, estimator.get_params(deep=False))
             Preprocessing.from_dict(facts.preprocessing or {})
         except TooNew:
             raise

@@ -8,7 +8,7 @@ import pytest
 
 from appca import load_model
 from appca.data.sources.builtin import load
-from appca.runs.configuration import MODELS, RunConfig, estimator_class, rules
+from appca.runs.configuration import MODELS, RunConfig, rules
 from appca.runs.fit import fit_run
 from appca.runs.model_file import model_bytes, read_model
 from appca.words.errors import InputError
@@ -119,7 +119,7 @@ STRICTER["random_state"] = (None,)
 @pytest.mark.parametrize("model", MODELS)
 def test_settings_are_held_against_what_the_estimator_itself_takes(model):
     """The tables that pages and files are checked by say what the slow imports would say."""
-    found, own = rules(model), estimator_class(model)._rules
+    found, own = rules(model), rules(model, of_runs=False)
     assert set(found) <= set(own)
     assert set(found) == set(MODELS[model].parameters) | set(MODELS[model].sampling)
     for name, rule in found.items():

@@ -5,14 +5,14 @@ import inspect
 import numpy as np
 import pytest
 
-from appca.analysis.capabilities import CAPABILITIES, supports
 from appca.models.incomplete import missing_supports
 from appca.models.polynomials.subsets import LARGEST_FOR_COLUMNS
 from appca.models.rows.dask_rows import is_dask
+from appca.models.settings.capabilities import supports
 from appca.runs.configuration import MODELS, defaults, estimator_class
 from tests.fitted_runs import fitted_model
 
-EVERY = list(CAPABILITIES)
+EVERY = list(MODELS)
 ORTHONORMAL = ("aPPCA", "PPCA", "NPPCA")  # W'W = I
 
 
@@ -39,7 +39,6 @@ def rows(n: int, d: int, seed: int = 0) -> np.ndarray:
 
 
 def test_every_model_is_declared():
-    assert set(CAPABILITIES) == set(MODELS)
     for model in EVERY:
         assert "callback" in inspect.signature(estimator_class(model)).parameters
 
@@ -49,7 +48,7 @@ def test_rows_with_missing_cells_are_fitted_where_that_is_declared(model):
     X = rows(40, 4)
     X[3, 1] = np.nan
     estimator = estimator_of(model, 2, 1)
-    if CAPABILITIES[model].incomplete:
+    if MODELS[model].can.incomplete:
         assert np.isfinite(estimator.fit(X).components_).all()
     else:
         with pytest.raises(ValueError, match=r"must be finite"):
@@ -66,7 +65,7 @@ def test_more_components_than_features_are_fitted_where_that_is_declared(model):
         found = 0
     if model == "aFA":
         assert found == 5
-    assert (found > 0) if CAPABILITIES[model].beyond_features else (found <= 3)
+    assert (found > 0) if MODELS[model].can.beyond_features else (found <= 3)
 
 
 @pytest.mark.parametrize("model", EVERY)
@@ -75,7 +74,7 @@ def test_chunks_of_a_dask_array_are_gone_through_where_that_is_declared(model):
     chunks = pytest.importorskip("dask.array").from_array(X, chunks=(20, -1))
     n_active = None if "max_components" in defaults(model) else 1
     answer = restored(model, 2, n_active).transform(chunks)
-    assert is_dask(answer) == CAPABILITIES[model].dask
+    assert is_dask(answer) == MODELS[model].can.dask
 
 
 @pytest.mark.parametrize(
@@ -95,15 +94,15 @@ def test_chunks_of_a_dask_array_are_gone_through_where_that_is_declared(model):
 def test_log_likelihoods_are_exact_up_to_as_many_supports_as_declared(model, k, n_active):
     active = k if model == "PPCA" else n_active
     found = restored(model, k, active).describe(rows(2, k if model in ORTHONORMAL else 3))
-    assert found.method.startswith("exact") == CAPABILITIES[model].is_exact(k, active)
+    assert found.method.startswith("exact") == MODELS[model].can.is_exact(k, active)
     if model in ("aFA", "isFA", "fsFA"):
-        most = CAPABILITIES[model].exact_supports
+        most = MODELS[model].can.exact_supports
         assert supports(k, active) == most or supports(k - 1, active) == most
 
 
 @pytest.mark.parametrize("k", [100, 101])  # 4,950 pairs, and 5,050
 def test_supports_of_incomplete_rows_are_summed_up_to_as_many_as_declared(k):
-    most = CAPABILITIES["aPPCA"].incomplete_supports
+    most = MODELS["aPPCA"].can.incomplete_supports
     assert most == missing_supports.MOST_SETS
     X = rows(3, k)
     X[1, :5] = np.nan
@@ -112,5 +111,5 @@ def test_supports_of_incomplete_rows_are_summed_up_to_as_many_as_declared(k):
 
 
 def test_more_components_than_columns_are_kept_for_wait_for_the_compiler():
-    assert {CAPABILITIES[model].uncompiled for model in ("aPPCA", "PPCA")} == {LARGEST_FOR_COLUMNS}
-    assert [model for model in EVERY if not CAPABILITIES[model].compiled] == ["aPPCA", "PPCA"]
+    assert {MODELS[model].can.uncompiled for model in ("aPPCA", "PPCA")} == {LARGEST_FOR_COLUMNS}
+    assert [model for model in EVERY if not MODELS[model].can.compiled] == ["aPPCA", "PPCA"]

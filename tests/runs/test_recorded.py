@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
-from appca.analysis import keywords
 from appca.analysis.check.choose import GridConfig
 from appca.analysis.check.choose_stability import StabilityConfig
 from appca.analysis.check.masked import MaskedConfig
 from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
+from appca.models.settings import table
 from appca.runs import configuration as config_module
 from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import fit_run
@@ -73,8 +73,8 @@ def later(monkeypatch):
             parameters=MODELS["aPPCA"].parameters | {"sharpness": default},
         )
         monkeypatch.setitem(config_module.MODELS, "aPPCA", spec)
-        known = dict(keywords.LATER["aPPCA"]) | ({"sharpness": 0.0} if named else {})
-        monkeypatch.setattr(keywords, "LATER", {"aPPCA": known})
+        if named:
+            monkeypatch.setitem(table.BEFORE, "sharpness", 0.0)
 
     return step
 

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.capabilities import CAPABILITIES
 from appca.analysis.check.journal import JournalStore
 from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
+from appca.models.settings.table import MODELS as ALL_MODELS
 from appca.storage.identity import plain
 from appca.words.errors import InputError
 
@@ -113,7 +113,7 @@ class GridConfig(OfModel):
 
     def is_exact(self, k: int, active: int) -> bool:
         """Whether the likelihood of a cell is exact."""
-        return CAPABILITIES[self.model].is_exact(k, active)
+        return ALL_MODELS[self.model].can.is_exact(k, active)
 
     def order(self) -> list[Cell]:
         """Return the cells in the order in which they are measured.

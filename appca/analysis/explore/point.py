@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from appca.analysis.capabilities import ENUMERATED
 from appca.analysis.fitted import FittedModel, FittedRun
 from appca.data.preprocessing import Fitted
+from appca.models.settings.capabilities import ENUMERATED
 
 if TYPE_CHECKING:
     from appca.data.dataset import Dataset

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from appca.models.algebra.gaussian import Array
 from appca.models.base.data_checks import refuse_infinite, refuse_not_finite
 from appca.models.base.order import DRAWS, POSTERIOR, arranged
-from appca.models.base.parameters import Rule, refuse
 from appca.models.base.saved import write
 from appca.models.sampling.chains import Draws
 from appca.models.sampling.query_draws import QueryDraws
+from appca.models.settings.table import refuse_parameters
 from appca.words.errors import InputError
 
 
@@ -36,14 +36,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    _rules : which values the parameters may have.
+    _model : its name in `settings.table.MODELS`, which says what values the parameters may have.
     _fitted : names of the fitted attributes that answers about rows depend on.
     _extensions : further ones, which some fits have.
     _takes_gaps : whether rows may have missing entries, or be a Dask array.
     _estimates : whether sums over supports may be estimates, by draws that a row itself decides.
     """
 
-    _rules: ClassVar[dict[str, Rule]]
+    _model: ClassVar[str]
     _fitted: ClassVar[tuple[str, ...]] = (
         "components_",
         "mean_",
@@ -72,7 +72,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         if reset:
-            refuse(self._rules, self.get_params(deep=False))
+            refuse_parameters(self._model, self.get_params(deep=False))
         checked: Array = validate_data(
             self,
             X,

@@ -8,7 +8,6 @@ import numpy as np
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.loop import Callback
-from appca.models.base.parameters import OVERDISPERSED
 from appca.models.decompositions.spectrum import principal
 from appca.models.orthonormal import adaptive_ppca_gibbs, starts
 from appca.models.orthonormal.em import EMSettings, SubspaceState
@@ -28,6 +27,7 @@ from appca.models.rows.precise_products import projections
 from appca.models.sampling.chain_data import data_of
 from appca.models.sampling.chains import Chains, Schedule, generators, initial_states, sample
 from appca.models.sampling.conditionals import InverseGamma
+from appca.models.settings.table import OVERDISPERSED
 
 
 class Plan(NamedTuple):

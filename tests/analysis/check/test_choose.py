@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA
-from appca.analysis.capabilities import CAPABILITIES
 from appca.analysis.check import choose
 from appca.analysis.check.choose import (
     GridConfig,
@@ -24,6 +23,7 @@ from appca.analysis.check.choose import (
 from appca.analysis.check.journal import JournalStore
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
+from appca.models.settings.table import MODELS
 from appca.words.errors import InputError
 from tests.models.synthetic import planted
 
@@ -148,7 +148,7 @@ def test_the_model_with_factors_is_measured_alike_where_its_sums_are_exact(datas
 
 def test_cells_of_the_model_with_factors_that_would_be_estimated_are_left_out(dataset):
     config = config_of(dataset, model="aFA", components=(10, 17), actives=(2, 8))
-    assert math.comb(17, 8) > CAPABILITIES["aFA"].exact_supports > math.comb(10, 8)
+    assert math.comb(17, 8) > MODELS["aFA"].can.exact_supports > math.comb(10, 8)
     assert config.cells == ((10, 2), (10, 8), (17, 2))
     orthogonal = config_of(dataset, components=(10, 17), actives=(2, 8))
     assert (17, 8) in orthogonal.cells

@@ -63,29 +63,6 @@ ARRAY = Rule(
     "an array of n_components by features",
 )
 
-OVERDISPERSED = "overdispersed"
-# Where the chains of a sampler start.
-CHAIN_STARTS = one_of(OVERDISPERSED, "init")
-
-
-def hyperparameters(*names: str) -> dict[str, Rule]:
-    """Shapes, scales and rates of priors."""
-    return dict.fromkeys(names, POSITIVE)
-
-
-# What every sampler takes.
-SAMPLING: dict[str, Rule] = {
-    "n_chains": whole(1),
-    "burn_in": whole(0),
-    "n_draws": whole(1),
-    "thin": whole(1),
-    "random_state": SEED,
-    "callback": CALLABLE,
-    "verbose": VERBOSE,
-    "whiten": SWITCH,
-    **hyperparameters("noise_shape", "noise_scale"),
-}
-
 
 def refuse(rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
     """Raise ValueError, one sentence, for the first value that breaks its rule."""

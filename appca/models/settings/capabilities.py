@@ -36,16 +36,3 @@ class Capabilities(NamedTuple):
 def supports(n_components: int, n_active: int | None) -> int:
     """Return how many supports a row can have; `n_active` None where rows differ in that."""
     return 2**n_components if n_active is None else math.comb(n_components, n_active)
-
-
-_ORTHONORMAL = Capabilities(uncompiled=20, incomplete=True, dask=True, incomplete_supports=5000)
-_SPARSE = Capabilities(beyond_features=True, exact_supports=2**16)
-
-CAPABILITIES = {
-    "aPPCA": _ORTHONORMAL,
-    "PPCA": _ORTHONORMAL,
-    "NPPCA": Capabilities(),
-    "aFA": Capabilities(beyond_features=True, exact_supports=12_870),
-    "isFA": _SPARSE,
-    "fsFA": _SPARSE,
-}

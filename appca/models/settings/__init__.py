@@ -1,0 +1,1 @@
+"""The settings of each model: defaults, values, words for people; imports no scikit-learn."""
