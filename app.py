@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from appca.ui.frame import cold_start
-from appca.ui.server import admission, late_routes, old_addresses, token, visitor, warm_up
+from appca.ui.server import admission, base, inside, late_routes, old_addresses, token, warm_up
 
 PAGES = {  # the first one opens at the bare address
     "explore": ("Explore", "explore"),
@@ -33,11 +32,12 @@ if __name__ == "__main__":  # for every visitor
     )
     frame.around_page(page.run)
 else:  # once, imported by `streamlit run` before it serves
-    cold_start.prepare()
+    inside.prepare()
+    base.allow_many_files()
     token.check_address()
     app = st.App(
         __file__,
         routes=[*late_routes.routes(), *old_addresses.routes()],
-        middleware=[*token.middleware(), *admission.middleware(), *visitor.middleware()],
+        middleware=[*token.middleware(), *admission.middleware()],
         lifespan=warm_up.while_serving,
     )

@@ -84,7 +84,6 @@ def requests() -> Iterator[tuple[str, Act]]:
 
     from appca.storage.serving import doors
     from appca.ui.server.token import Guard
-    from appca.ui.server.visitor import Visitors
 
     async def inside(scope: Any, receive: Any, send: Any) -> None:
         request = Request(scope)
@@ -107,7 +106,7 @@ def requests() -> Iterator[tuple[str, Act]]:
             "headers": [(header.encode(), value.encode()), (b"accept", b"text/html")],
         }
         for token in ("", "secret"):
-            app = Guard(Visitors(inside), token)
+            app = Guard(inside, token)
             asyncio.run(app(scope | {"headers": list(scope["headers"])}, receive, send))
 
     link = doors.new_link("secret")

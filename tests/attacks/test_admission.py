@@ -12,7 +12,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from appca.ui.parts.text import markdown
-from appca.ui.server import admission
+from appca.ui.server import admission, inside
 from appca.ui.server.admission import AROUND, UPLOAD, Admission
 from tests.attacks.test_doors import served
 from tests.browser.conftest import ROOT, Server, _wait_until_healthy
@@ -76,8 +76,7 @@ def door(monkeypatch) -> Door:
 
 
 def told(monkeypatch, session: str) -> list[str]:
-    context = SimpleNamespace(session_id=session)
-    monkeypatch.setattr(admission, "get_script_run_ctx", lambda: context)
+    monkeypatch.setattr(inside, "session", lambda: session)
     return admission.refusals()
 
 

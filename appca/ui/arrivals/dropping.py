@@ -4,13 +4,12 @@ from functools import cache
 from pathlib import Path
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from appca.runs.home import home
 from appca.storage.identity import ID_DIGITS
 from appca.ui.arrivals.drops import MOST_FILES, PREFIX, DropLimits, DroppedFiles, Drops
 from appca.ui.canvas import serving
-from appca.ui.server import admission
+from appca.ui.server import admission, inside
 from appca.ui.server.base import base
 from appca.ui.session import state
 
@@ -28,7 +27,7 @@ _part = st.components.v2.component(
 def drops() -> Drops:
     """Return what was dropped on the windows of this server."""
     delivery = serving.delivery()
-    return Drops(delivery.session_of, serving.is_alive, scratch, _limits)
+    return Drops(delivery.session_of, inside.is_connected, scratch, _limits)
 
 
 def scratch() -> Path:
@@ -38,8 +37,7 @@ def scratch() -> Path:
 
 def anywhere() -> DroppedFiles | None:
     """Let files be dropped on the page; return those that were, once."""
-    context = get_script_run_ctx()
-    session = "" if context is None else context.session_id
+    session = inside.session()
     result = _part(
         key="dropping",
         data={

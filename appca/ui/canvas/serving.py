@@ -6,8 +6,6 @@ from functools import cache
 from typing import Any, TypeAlias
 
 import streamlit as st
-from streamlit.runtime import exists, get_instance
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from appca.canvas.parcels import Parcels, publish
 from appca.canvas.scene.texts import texts_of
@@ -15,6 +13,7 @@ from appca.data.dataset import Dataset
 from appca.runs.home import home, secret
 from appca.ui.canvas.routes import PREFIX, Delivery, RowQuestions, SessionKeys
 from appca.ui.canvas.scenes import PageScene
+from appca.ui.server import inside
 from appca.ui.server.base import base
 
 Near: TypeAlias = Callable[[], Mapping[str, PageScene]]  # by what a slider says: "k 11"
@@ -27,7 +26,7 @@ def delivery() -> Delivery:
         key = secret(home())
     except OSError:  # the pages say so; names are then good for as long as the server runs
         key = secrets.token_bytes(32)
-    return Delivery(Parcels(key), SessionKeys(is_alive), _hosts)
+    return Delivery(Parcels(key), SessionKeys(inside.is_connected), _hosts)
 
 
 def address(
@@ -39,8 +38,7 @@ def address(
     step of K or L away that are at hand, whenever the browser asks for them. `canvas` is the key of
     the one that shows it.
     """
-    context = get_script_run_ctx()
-    session = "" if context is None else context.session_id
+    session = inside.session()
     key = delivery().keys.of(session)
     return _offered(scene, dataset, near, (session, canvas)) | {"key": key}
 
@@ -77,8 +75,3 @@ def _hosts() -> set[str]:
     addresses = [st.get_option("server.address"), st.get_option("browser.serverAddress")]
     named = [*addresses, *(st.get_option("server.allowedHosts") or ())]
     return {str(name).strip().lower().rstrip(".") for name in named if name}
-
-
-def is_alive(session: str) -> bool:
-    """Whether a session is connected to this server."""
-    return exists() and get_instance().is_active_session(session)

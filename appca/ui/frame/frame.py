@@ -10,7 +10,7 @@ from appca.ui.arrivals import dropping, opening
 from appca.ui.frame import browser, memory, status
 from appca.ui.frame.icon import icon, logo
 from appca.ui.parts.text import markdown
-from appca.ui.server import admission, page_turn
+from appca.ui.server import admission, inside, page_turn
 from appca.ui.session import callbacks, history, selection, services, state, watching
 from appca.ui.session.callbacks import TOLD, sentence
 from appca.ui.session.state import KEYS
@@ -51,7 +51,7 @@ def _prepare() -> None:
         selection.restore(state.current_dataset(), address.get("sel"))
         history.begin_at(address.get("step"))
         _say_what_is_not_shown(address.get("run", ""))
-    elif browser.went():
+    elif inside.went():
         history.follow(address)
     _leave_what_is_gone()
     watching.settle()

@@ -12,10 +12,8 @@ from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
-from streamlit import runtime
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from appca.ui.server import inside
 from appca.ui.server.base import base
 
 UPLOAD = "/_stcore/upload_file/"
@@ -46,8 +44,7 @@ def most_bytes() -> int:
 
 def refusals() -> list[str]:
     """Return why files of this session were not kept, once."""
-    context = get_script_run_ctx()
-    return _refused.pop(context.session_id, []) if context is not None else []
+    return _refused.pop(inside.session(), [])
 
 
 class Admission:
@@ -70,7 +67,7 @@ class Admission:
             return
         refusal = self._refusal(session, length)
         if refusal is not None:
-            if runtime.get_instance().is_active_session(session):
+            if inside.is_connected(session):
                 _refused[session] = [refusal]
             await PlainTextResponse(refusal, 413)(scope, receive, send)
             return
@@ -83,7 +80,7 @@ class Admission:
 
     def _refusal(self, session: str, length: int) -> str | None:
         most, largest = most_bytes(), int(st.get_option("server.maxUploadSize")) << 20
-        held = _held() + self._coming
+        held = Counter(inside.uploaded()) + self._coming
         if length > largest + AROUND:
             whose, room, remedy = "", largest, ""
         elif held[session] + length > most // 2 + AROUND:
@@ -100,11 +97,3 @@ class Admission:
 
 def _mb(n: int) -> str:
     return f"{n / 1e6:,.0f} MB"
-
-
-def _held() -> Counter[str]:
-    """Return the bytes that Streamlit keeps of each session."""
-    manager = runtime.get_instance().uploaded_file_mgr
-    assert isinstance(manager, MemoryUploadedFileManager)
-    kept = list(manager.file_storage.items())
-    return Counter({one: sum(len(file.data) for file in list(of.values())) for one, of in kept})

@@ -7,19 +7,19 @@ the variable, as under plain ``streamlit run app.py``, everybody who reaches the
 import os
 import sys
 from collections.abc import Container, Sequence
-from http.cookies import CookieError, SimpleCookie
 from typing import TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
+from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from appca.storage.serving import doors
-from appca.ui.server import preload
+from appca.ui.server import visitor
 from appca.ui.server.base import base
 
 ORIGINS, FRAMES = "APPCA_ORIGINS", "APPCA_FRAME_ANCESTORS"
@@ -82,7 +82,6 @@ class Guard:
         self._cookie = doors.cookie(token)
         self._used: set[str] = set()
         self._policy = " ".join(["frame-ancestors 'self'", *frames])
-        self._links = preload.links()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, exchange, or refuse."""
@@ -91,13 +90,14 @@ class Guard:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.append("content-security-policy", self._policy)
-                if headers.get("content-type", "").startswith("text/html"):
-                    headers.append("link", self._links)
+                if new:
+                    headers.append("set-cookie", new)
             await send(message)
 
         kind = scope["type"]
         if kind in ("http", "websocket"):
             scope["headers"] = [_quick(*pair) for pair in scope["headers"]]
+        new = visitor.cookie_for(Headers(scope=scope)) if kind == "http" else ""
         answer = None if kind == "lifespan" else self._answer(scope)
         await (answer or self.app)(scope, receive, marked if kind == "http" else send)
 
@@ -125,11 +125,8 @@ class Guard:
         return f"appca-{(scope.get('server') or ('', 0))[1]}"
 
     def _has_cookie(self, scope: Scope, headers: Headers) -> bool:
-        try:
-            kept = SimpleCookie(headers.get("cookie", "")).get(self._name(scope))
-        except CookieError:
-            return False
-        return kept is not None and doors.same(kept.value, self._cookie)
+        kept = cookie_parser(headers.get("cookie", "")).get(self._name(scope), "")
+        return doors.same(kept, self._cookie)
 
     def _takes(self, token: str) -> bool:
         """Whether a token lets a browser in: the server's own always does, that of a link once."""

@@ -7,19 +7,18 @@ again, and never calls a callback again that was ended so: a number just typed w
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
 from typing import ParamSpec
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from appca.ui.server import inside
 from appca.ui.session import state
 from appca.ui.session.state import KEYS
 from appca.words.errors import TOO_MUCH
 
 TOLD = (ValueError, OSError, MemoryError)  # what a page says in a sentence; all else is our mistake
-LOOK = "on_scriptrunner_yield"  # of Streamlit's requests: asks whether the run shall end
 
 _Given = ParamSpec("_Given")
 
@@ -60,17 +59,8 @@ def sentence(error: Exception) -> str:
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Let no newer request of the browser end this run, and later runs of the session wait."""
-    context = get_script_run_ctx()
-    requests = None if context is None else context.script_requests
-    if requests is None or LOOK in vars(requests):  # not in the app, or within another callback
+    with inside.uninterrupted() as asked, _turn() if asked else nullcontext():
         yield
-        return
-    setattr(requests, LOOK, lambda: None)
-    try:
-        with _turn():
-            yield
-    finally:
-        delattr(requests, LOOK)
 
 
 def _turn() -> AbstractContextManager[bool]:

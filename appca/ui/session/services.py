@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 from streamlit import runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from appca.data.dataset import Dataset
 from appca.data.prepared import at_hand
@@ -18,7 +17,7 @@ from appca.jobs.queue import Jobs
 from appca.runs.home import home
 from appca.runs.store import RunStore
 from appca.storage.identity import is_digest
-from appca.ui.server import visitor
+from appca.ui.server import inside, visitor
 
 _WINDOW = "window"  # in `st.session_state`
 
@@ -70,9 +69,7 @@ def window() -> str:
     """
     token = st.session_state.get(_WINDOW)
     if token is None:
-        context = get_script_run_ctx()
-        session = context.session_id if context is not None else ""
-        token = st.session_state[_WINDOW] = f"{session} {uuid.uuid4().hex} {_person()}"
+        token = st.session_state[_WINDOW] = f"{inside.session()} {uuid.uuid4().hex} {_person()}"
     return str(token)
 
 
@@ -90,7 +87,7 @@ def _person() -> str:
 def is_open(name: str) -> bool:
     """Whether a window is connected to this server."""
     session = name.partition(" ")[0]
-    return not runtime.exists() or runtime.get_instance().is_active_session(session)
+    return not runtime.exists() or inside.is_connected(session)
 
 
 def dataset(digest: str) -> Dataset:

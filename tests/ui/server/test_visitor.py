@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from appca.ui.server import visitor
+from appca.ui.server import token, visitor
 from appca.ui.session import services
 from tests.ui.server.asked import asked
 
@@ -18,7 +18,7 @@ PAGE = "text/html,*/*"
 def told(path: str = "/", **headers: str) -> str:
     """Return the cookie that a browser is told."""
     routes = [Route("/{any:path}", lambda _: PlainTextResponse("a page"))]
-    app = Starlette(routes=routes, middleware=visitor.middleware())
+    app = Starlette(routes=routes, middleware=token.middleware())
     return asked(app, path, **headers).headers.get("set-cookie", "")
 
 

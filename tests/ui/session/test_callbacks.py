@@ -18,6 +18,7 @@ from appca.data.store import DatasetStore
 from appca.runs.configuration import RunConfig, defaults
 from appca.runs.home import home
 from appca.ui.check import compare_choice
+from appca.ui.server import inside
 from appca.ui.session import callbacks, state
 from appca.ui.session.callbacks import guarded
 from appca.words.errors import InputError
@@ -120,7 +121,7 @@ def test_what_is_typed_is_taken_over_though_the_page_is_asked_for_again_meanwhil
 def test_a_later_run_waits_for_the_callback_of_an_earlier_one(monkeypatch):
     requests, done = ScriptRequests(), []
     context = SimpleNamespace(script_requests=requests)
-    monkeypatch.setattr(callbacks, "get_script_run_ctx", lambda: context)
+    monkeypatch.setattr(inside, "get_script_run_ctx", lambda: context)
     monkeypatch.setattr(st, "session_state", {})
     begun, asked = threading.Event(), threading.Event()
 

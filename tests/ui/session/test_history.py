@@ -11,6 +11,7 @@ from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
 from appca.ui.frame import browser
+from appca.ui.server import inside
 from appca.ui.session import history, names, selection, services, state
 from appca.words.errors import InputError
 from tests.ui.conftest import address, go, healthy, sentences, slider
@@ -99,7 +100,7 @@ def back_to(monkeypatch):
     def go_there(app, step: str):
         app.query_params["step"] = step
         with monkeypatch.context() as browsers:
-            browsers.setattr(browser, "went", lambda: True)
+            browsers.setattr(inside, "went", lambda: True)
             return healthy(app.run())
 
     return go_there
@@ -116,7 +117,7 @@ def test_the_browser_goes_back_and_forward_and_widgets_do_not_win(app, back_to, 
     assert (slider(app, "k").value, slider(app, "l").value) == (4, 2)
     assert seen(back_to(app, "2")) == last
     assert slider(app, "k").value == 6
-    monkeypatch.setattr(browser, "went", lambda: True)
+    monkeypatch.setattr(inside, "went", lambda: True)
     app.query_params["step"] = "0"
     slider(app, "k").set_value(7).run()  # on the way when the browser went back
     assert (address(healthy(app))["k"], address(app)["l"]) == ("7", "3")

@@ -1,0 +1,119 @@
+"""What is used of Streamlit's inside: each test says what to delete when it fails."""
+
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from streamlit import runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
+from streamlit.testing.v1 import AppTest
+
+from appca.ui.server import inside
+
+ROOT = Path(__file__).parents[3]
+
+
+def said(program: str) -> str:
+    """Return what a new process says, in which nothing of Streamlit has been set."""
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_the_version_is_one_that_these_tests_were_written_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (bound,) = [one for one in project["optional-dependencies"]["app"] if "streamlit" in one]
+    least, below = bound.removeprefix("streamlit>=").split(",<")
+    here = tuple(map(int, version("streamlit").split(".")[:2]))
+    assert tuple(map(int, least.split("."))) <= here < tuple(map(int, below.split(".")))
+
+
+def test_a_folder_of_pages_still_begins_the_old_discovery():
+    """Where it does not, delete the first line of `inside.prepare`."""
+    program = (
+        "from streamlit.runtime.pages_manager import PagesManager as M; "
+        f"M({str(ROOT / 'app.py')!r}); print(M.uses_pages_directory)"
+    )
+    assert said(program) == "True"
+
+
+def test_the_first_element_still_looks_for_a_console():
+    """Where it does not, delete the second line of `inside.prepare`."""
+    program = (
+        "import streamlit as st; from streamlit import delta_generator as d, env_util; "
+        "print(d._use_warning_has_been_displayed, end=' '); "
+        "env_util.is_repl = lambda: print('asks', end=' '); st.empty(); "
+        "print(d._use_warning_has_been_displayed)"
+    )
+    assert said(program).split() == ["False", "asks", "True"]
+
+
+def test_both_are_set_before_the_first_run():
+    program = (
+        "from appca.ui.server import inside; inside.prepare(); "
+        "from streamlit import delta_generator as d; "
+        "from streamlit.runtime.pages_manager import PagesManager as M; "
+        f"M({str(ROOT / 'app.py')!r}); "
+        "print(M.uses_pages_directory, d._use_warning_has_been_displayed)"
+    )
+    assert said(program) == "False True"
+
+
+def page_whose_callback_is_interrupted() -> None:
+    import streamlit as st
+    from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
+
+    def take() -> None:
+        get_script_run_ctx().script_requests.request_rerun(RerunData())
+        st.session_state["taken"] = st.session_state["size"]
+
+    st.number_input("Size", key="size", on_change=take)
+
+
+def test_streamlit_still_ends_callbacks():
+    """Where it does not, delete `inside.uninterrupted` and `callbacks._uninterrupted`."""
+    assert callable(getattr(ScriptRequests, inside.LOOK))
+    app = AppTest.from_function(page_whose_callback_is_interrupted).run()
+    app.number_input(key="size").set_value(5.0).run()
+    assert "taken" not in app.session_state
+
+
+def test_what_is_looked_up_is_there(monkeypatch):
+    assert {"session_id", "script_requests", "is_history_navigation"} <= {
+        *ScriptRunContext.__dataclass_fields__,
+        *dir(ScriptRunContext),
+    }
+    assert callable(runtime.Runtime.is_active_session)
+    assert MemoryUploadedFileManager("/").file_storage == {}
+    assert inside.session() == ""
+    assert not inside.went()
+    assert not inside.is_connected("nobody")
+
+
+@pytest.mark.parametrize(
+    "widget", ["Selectbox", "PlotlyChart", "DataFrame", "StreamlitSyntaxHighlighter"]
+)
+def test_the_code_of_widgets_lies_where_it_is_looked_for(widget):
+    (name,) = inside.scripts(widget)
+    assert (inside.SCRIPTS / name).is_file()
+
+
+def test_no_other_file_reaches_into_streamlit():
+    """What is public is `streamlit`, its `components`, and the types of files and tests."""
+    reaching = (
+        "scriptrunner",
+        "pages_manager",
+        "memory_uploaded",
+        "delta_generator import",
+        "_mgr",
+    )
+    offenders = [
+        path.name
+        for path in (ROOT / "appca").rglob("*.py")
+        if path.name != "inside.py" and any(one in path.read_text() for one in reaching)
+    ]
+    assert offenders == []
