@@ -55,17 +55,17 @@ class DescribedRows:
         _freeze(self)
 
     @classmethod
-    def from_description(cls, found: "Description") -> "DescribedRows":
+    def from_description(cls, description: "Description") -> "DescribedRows":
         """Keep what an estimator's `describe` said, in the precision that is stored."""
-        exact = not found.standard_error.any()
+        exact = not description.standard_error.any()
         return DescribedRows(
-            scores=found.scores.astype(np.float32),
-            active=found.active,
-            inclusion=found.inclusion.astype(np.float32),
-            membership=found.membership.astype(np.float32),
-            error=found.error.astype(np.float32),
-            log_likelihood_rows=found.log_likelihood,
-            log_likelihood_errors=None if exact else found.standard_error.astype(np.float32),
+            scores=description.scores.astype(np.float32),
+            active=description.active,
+            inclusion=description.inclusion.astype(np.float32),
+            membership=description.membership.astype(np.float32),
+            error=description.error.astype(np.float32),
+            log_likelihood_rows=description.log_likelihood,
+            log_likelihood_errors=None if exact else description.standard_error.astype(np.float32),
         )
 
     @classmethod
@@ -78,12 +78,12 @@ class DescribedRows:
 
     def row_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays by their names on disk."""
-        found = _values(DescribedRows, self)
-        return {name: value for name, value in found.items() if value is not None}
+        arrays = _values(DescribedRows, self)
+        return {name: value for name, value in arrays.items() if value is not None}
 
     def take(self, rows: np.ndarray) -> "DescribedRows":
         """Return what is said of some of the rows."""
-        return DescribedRows(**{name: one[rows] for name, one in self.row_arrays().items()})
+        return DescribedRows(**{name: values[rows] for name, values in self.row_arrays().items()})
 
     def followed_by(self, others: "DescribedRows") -> "DescribedRows":
         """Return what is said of these rows and, after them, of others by the same model."""
@@ -152,8 +152,8 @@ class FittedModel:
     @classmethod
     def from_estimator(cls, estimator: Any, preprocessing: Fitted) -> "FittedModel":
         """Keep what an estimator was fitted to, behind the preprocessing it was fitted after."""
-        own = estimator.fitted_arrays()
-        return _model(own, preprocessing, np.asarray(estimator.log_likelihoods_))
+        arrays = estimator.fitted_arrays()
+        return _model(arrays, preprocessing, np.asarray(estimator.log_likelihoods_))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
@@ -176,15 +176,15 @@ class FittedModel:
 
     def estimator_arrays(self) -> dict[str, np.ndarray]:
         """Return what an estimator's `restore` takes."""
-        found = {name: np.asarray(getattr(self, name)) for name in _EVERY_MODEL}
+        arrays = {name: np.asarray(getattr(self, name)) for name in _EVERY_MODEL}
         if self.n_active is not None or self.size_probabilities is not None:
-            found["n_active"] = np.asarray(self.n_active or len(self.components))
+            arrays["n_active"] = np.asarray(self.n_active or len(self.components))
         if self.weights is not None:
-            found |= {"n_components": np.asarray(len(self.components)), "weights": self.weights}
+            arrays |= {"n_components": np.asarray(len(self.components)), "weights": self.weights}
         learned = {name: getattr(self, name) for name in _OF_VARIANTS}
-        found |= {name: value for name, value in learned.items() if value is not None}
-        found |= _with(DRAWS, self.draws)
-        return found if self.alpha is None else found | {"alpha": np.asarray(self.alpha)}
+        arrays |= {name: value for name, value in learned.items() if value is not None}
+        arrays |= _with(DRAWS, self.draws)
+        return arrays if self.alpha is None else arrays | {"alpha": np.asarray(self.alpha)}
 
     def model_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a model file by their names there."""
@@ -225,10 +225,10 @@ class FittedRun(FittedModel, DescribedRows):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a stored run by their names there."""
-        found = self.estimator_arrays() | {CURVE: self.log_likelihoods} | self.row_arrays()
-        found |= _with(POSTERIOR, self.posterior)
-        found |= _with(PREPROCESSING, self.preprocessing.arrays())
-        return found if self.imputed is None else found | {IMPUTED: self.imputed}
+        arrays = self.estimator_arrays() | {CURVE: self.log_likelihoods} | self.row_arrays()
+        arrays |= _with(POSTERIOR, self.posterior)
+        arrays |= _with(PREPROCESSING, self.preprocessing.arrays())
+        return arrays if self.imputed is None else arrays | {IMPUTED: self.imputed}
 
     def arranged(
         self, order: Sequence[int], signs: Sequence[int], names: tuple[str, ...] = ()
@@ -275,8 +275,8 @@ ROW_ARRAYS = tuple(one.name for one in fields(DescribedRows))[:-1]  # the last i
 def belongs_to_model(name: str) -> bool:
     """Whether an array of this name is one of those of a model file."""
     sizes = ("n_active", "n_components", "weights", "alpha")
-    known = (*_EVERY_MODEL, *sizes, *_OF_VARIANTS, CURVE)
-    return name in known or name.startswith((PREPROCESSING, DRAWS))
+    names = (*_EVERY_MODEL, *sizes, *_OF_VARIANTS, CURVE)
+    return name in names or name.startswith((PREPROCESSING, DRAWS))
 
 
 def _model(
@@ -351,15 +351,15 @@ def _without(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndar
     return {plain: read_only(arrays[name]) for name, plain in names.items()}
 
 
-def _values(kind: type, one: object) -> dict[str, Any]:
+def _values(kind: type, record: object) -> dict[str, Any]:
     """Return the fields that a class declares, of an object of it or of one derived from it."""
-    return {part.name: getattr(one, part.name) for part in fields(kind)}
+    return {part.name: getattr(record, part.name) for part in fields(kind)}
 
 
-def _freeze(one: Any) -> None:
+def _freeze(record: Any) -> None:
     """Make all arrays of an object read-only views: several pages and threads share them."""
-    for name, value in _values(type(one), one).items():
+    for name, value in _values(type(record), record).items():
         if isinstance(value, Mapping):
-            object.__setattr__(one, name, {key: read_only(each) for key, each in value.items()})
+            object.__setattr__(record, name, {key: read_only(each) for key, each in value.items()})
         elif isinstance(value, np.ndarray):
-            object.__setattr__(one, name, read_only(value))
+            object.__setattr__(record, name, read_only(value))

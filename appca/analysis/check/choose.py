@@ -260,20 +260,20 @@ def fill(
             report(cell, number)
             if number not in learned:
                 learned[number] = preprocessing.fit(dataset.X[fold.train])
-            found = measure(dataset.X, fold, learned[number], config, cell, callback)
-            values = [None if isinstance(v, float) and math.isnan(v) else v for v in found]
+            measured = measure(dataset.X, fold, learned[number], config, cell, callback)
+            values = [None if isinstance(v, float) and math.isnan(v) else v for v in measured]
             store.append(config.id, [*cell, number, *values])
 
 
 def stored(store: JournalStore, config: GridConfig) -> Measures:
     """Return what has been measured so far."""
-    found: Measures = {}
+    measures: Measures = {}
     for record in store.records(config.id):
         if len(record) == 3 + len(HeldOutMeasure._fields):
             k, active, fold, *rest = record
             likelihood, error = (math.nan if value is None else value for value in rest[:2])
-            found[k, active, fold] = HeldOutMeasure(likelihood, error, *rest[2:])
-    return found
+            measures[k, active, fold] = HeldOutMeasure(likelihood, error, *rest[2:])
+    return measures
 
 
 def steps(config: GridConfig) -> list[tuple[int, int, int]]:

@@ -63,14 +63,14 @@ def table(config: GridConfig, measures: Measures) -> GridTable:
     log_likelihood, error = np.full(shape, np.nan), np.full(shape, np.nan)
     for i, k in enumerate(config.components):
         for j, active in enumerate(config.actives):
-            found = _of_all_folds(config, measures, (k, active))
-            if found is not None and active <= k:
-                log_likelihood[i, j], error[i, j] = found
+            means_of_cell = _of_all_folds(config, measures, (k, active))
+            if means_of_cell is not None and active <= k:
+                log_likelihood[i, j], error[i, j] = means_of_cell
     baseline = {}
     for q, _ in config.baselines:
-        found = _of_all_folds(config, measures, (q, q))
-        if found is not None:
-            baseline[q] = np.array(found[0])
+        means_of_cell = _of_all_folds(config, measures, (q, q))
+        if means_of_cell is not None:
+            baseline[q] = np.array(means_of_cell[0])
     return GridTable(config.components, config.actives, log_likelihood, error, baseline)
 
 
@@ -100,31 +100,31 @@ def near(log_likelihood: Floats) -> np.ndarray:
     return behind.mean <= behind.standard_error  # NaN compares as False; 0 <= 0 at the best itself
 
 
-def gain(found: GridTable) -> Floats:
+def gain(grid: GridTable) -> Floats:
     """Log-likelihood of every cell over that of PPCA with L components, (nK, nL, fold)."""
-    values: Floats = found.log_likelihood - _baseline(found, found.actives)[None]
+    values: Floats = grid.log_likelihood - _baseline(grid, grid.actives)[None]
     return values
 
 
-def closed(found: GridTable) -> Floats:
+def closed(grid: GridTable) -> Floats:
     """Share of the gap between PPCA with L and with K components a cell closes, (nK, nL, fold).
 
     Above 1 the cell is better than PPCA with all K. NaN at K = L and where PPCA with K is no
     better than with L on the held-out rows: there is no gap then.
     """
-    of_l, of_k = _baseline(found, found.actives)[None], _baseline(found, found.components)[:, None]
+    of_l, of_k = _baseline(grid, grid.actives)[None], _baseline(grid, grid.components)[:, None]
     gap = of_k - of_l
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(gap > 0, (found.log_likelihood - of_l) / gap, np.nan)
+        return np.where(gap > 0, (grid.log_likelihood - of_l) / gap, np.nan)
 
 
-def closed_on_average(found: GridTable) -> Floats:
+def closed_on_average(grid: GridTable) -> Floats:
     """Return the share of the gap (nK, nL), from the log-likelihoods averaged over folds."""
-    averaged = found._replace(
-        log_likelihood=found.log_likelihood.mean(axis=-1, keepdims=True),
-        baseline={q: values.mean(keepdims=True) for q, values in found.baseline.items()},
+    averaged = grid._replace(
+        log_likelihood=grid.log_likelihood.mean(axis=-1, keepdims=True),
+        baseline={q: values.mean(keepdims=True) for q, values in grid.baseline.items()},
     )
-    return closed(averaged)[..., 0] if found.baseline else np.full(found.error.shape[:2], np.nan)
+    return closed(averaged)[..., 0] if grid.baseline else np.full(grid.error.shape[:2], np.nan)
 
 
 def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
@@ -144,15 +144,15 @@ def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
     return int(np.argmax(above)) if above.max() > 1e-9 * scale else len(sizes) - 1
 
 
-def advise(found: GridTable) -> Advice:
+def advise(grid: GridTable) -> Advice:
     """Apply the rule of this module to what there is; cells that are missing are left out."""
-    if best_of(found.log_likelihood) is None:
+    if best_of(grid.log_likelihood) is None:
         return Advice(None, ())
-    as_good = near(found.log_likelihood)
+    as_good = near(grid.log_likelihood)
     j = int(np.argmax(as_good.any(axis=0)))  # the first that has one
-    k, active = found.components[int(np.argmax(as_good[:, j]))], found.actives[j]
-    inside = k < found.components[-1] and active < found.actives[-1]
-    budgets = (_budget(found, j, at_peak=inside) for j in range(len(found.actives)))
+    k, active = grid.components[int(np.argmax(as_good[:, j]))], grid.actives[j]
+    inside = k < grid.components[-1] and active < grid.actives[-1]
+    budgets = (_budget(grid, j, at_peak=inside) for j in range(len(grid.actives)))
     return Advice(
         (k, active) if inside else None,
         tuple(budget for budget in budgets if budget is not None),
@@ -166,7 +166,7 @@ class Suggestion(NamedTuple):
     reason: str
 
 
-def suggest(found: GridTable, advice: Advice, n_active: int) -> Suggestion | None:
+def suggest(grid: GridTable, advice: Advice, n_active: int) -> Suggestion | None:
     """Return what to try first, at this L where the data leave it open; None without numbers."""
     if advice.cell is not None:
         return Suggestion(advice.cell, "No larger choice explains unseen rows better.")
@@ -175,8 +175,8 @@ def suggest(found: GridTable, advice: Advice, n_active: int) -> Suggestion | Non
     if wanted is None:
         return None
     budget = by_l[wanted]
-    k, sizes = budget.n_components, found.components
-    curve = found.log_likelihood[:, found.actives.index(wanted)].mean(axis=-1)
+    k, sizes = budget.n_components, grid.components
+    curve = grid.log_likelihood[:, grid.actives.index(wanted)].mean(axis=-1)
     there = [size for size, value in zip(sizes, curve, strict=True) if np.isfinite(value)]
     at = there.index(k)
     if at + 1 == len(there):
@@ -193,36 +193,36 @@ def suggest(found: GridTable, advice: Advice, n_active: int) -> Suggestion | Non
     return Suggestion((k, wanted), f"{text}.")
 
 
-def _peak(found: GridTable, j: int) -> int | None:
+def _peak(grid: GridTable, j: int) -> int | None:
     """Return the place of the smallest K that is as good as the best at one L."""
-    curve = found.log_likelihood[:, j]
+    curve = grid.log_likelihood[:, j]
     if best_of(curve) is None:
         return None
     return int(np.argmax(near(curve)))
 
 
-def _budget(found: GridTable, j: int, *, at_peak: bool) -> Budget | None:
-    peak = _peak(found, j)
-    if peak is None or found.actives[j] not in found.baseline:
+def _budget(grid: GridTable, j: int, *, at_peak: bool) -> Budget | None:
+    peak = _peak(grid, j)
+    if peak is None or grid.actives[j] not in grid.baseline:
         return None
-    curve = found.log_likelihood[:, j]
+    curve = grid.log_likelihood[:, j]
     there = np.flatnonzero(~np.isnan(curve).any(axis=-1))
     upto = there[: int(np.flatnonzero(there == peak)[0]) + 1]
-    bend = int(upto[elbow(np.array(found.components)[upto], curve[upto].mean(axis=-1))])
-    return Budget(found.actives[j], found.components[peak if at_peak else bend])
+    bend = int(upto[elbow(np.array(grid.components)[upto], curve[upto].mean(axis=-1))])
+    return Budget(grid.actives[j], grid.components[peak if at_peak else bend])
 
 
-def _baseline(found: GridTable, sizes: tuple[int, ...]) -> Floats:
+def _baseline(grid: GridTable, sizes: tuple[int, ...]) -> Floats:
     """Log-likelihood of PPCA of these sizes, (size, fold); NaN where not measured."""
-    missing = np.full(found.log_likelihood.shape[-1], np.nan)
-    return np.stack([found.baseline.get(q, missing) for q in sizes])
+    missing = np.full(grid.log_likelihood.shape[-1], np.nan)
+    return np.stack([grid.baseline.get(q, missing) for q in sizes])
 
 
 def _of_all_folds(
     config: GridConfig, measures: Measures, cell: Cell
 ) -> tuple[list[float], list[float]] | None:
     of_folds = (measures.get((*cell, fold)) for fold in range(config.n_folds))
-    found = [one for one in of_folds if one is not None]
-    if len(found) < config.n_folds:
+    measured = [measure for measure in of_folds if measure is not None]
+    if len(measured) < config.n_folds:
         return None
-    return [one.log_likelihood for one in found], [one.error for one in found]
+    return [measure.log_likelihood for measure in measured], [measure.error for measure in measured]

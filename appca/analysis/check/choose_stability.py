@@ -133,9 +133,9 @@ def variant(config: StabilityConfig, repeat: int, n_rows: int) -> tuple[dict[str
 def stored(store: JournalStore, config: StabilityConfig) -> Stability | None:
     """Return the fits so far; None before the reference and one more are there."""
     K = config.cell[0]
-    found = {int(record[0]): record[1:] for record in store.records(config.id)}
-    numbers = [found[r] for r in range(1, config.repeats + 1) if len(found.get(r, ())) == K + 1]
-    if not numbers or 0 not in found:
+    records = {int(record[0]): record[1:] for record in store.records(config.id)}
+    numbers = [records[r] for r in range(1, config.repeats + 1) if len(records.get(r, ())) == K + 1]
+    if not numbers or 0 not in records:
         return None
     values = np.array(numbers, dtype=np.float64)
-    return Stability(float(found[0][0]), values[:, 0], values[:, 1:])
+    return Stability(float(records[0][0]), values[:, 0], values[:, 1:])

@@ -61,8 +61,8 @@ def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> Matc
             f"{first.shape[1]} and {second.shape[1]} features: bring both back to the data first."
         )
         raise ValueError(msg)
-    found = zip(*match(first, second), strict=True)
-    every = (ComponentPair(int(i), int(j), float(cosine)) for i, j, _, cosine in found)
+    matches = zip(*match(first, second), strict=True)
+    every = (ComponentPair(int(i), int(j), float(cosine)) for i, j, _, cosine in matches)
     pairs = tuple(pair for pair in every if pair.cosine >= max(least, 1e-9))
     return Matching(
         pairs,

@@ -71,17 +71,17 @@ class CurveSummary(NamedTuple):
 
 def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, Draws]:
     """Pick what chains may be judged by: name -> (chain, draw)."""
-    found = {words: posterior[key] for key, words in SCALARS.items() if key in posterior}
+    traces = {words: posterior[key] for key, words in SCALARS.items() if key in posterior}
     if "latent_variance" in posterior:
-        found |= _extremes("factor variance", np.asarray(posterior["latent_variance"]))
+        traces |= _extremes("factor variance", np.asarray(posterior["latent_variance"]))
     if "occupancy" in posterior:
         for k in range(posterior["occupancy"].shape[-1]):
-            found[f"rows of the {_ordinal(k + 1)}most used component"] = posterior["occupancy"][
+            traces[f"rows of the {_ordinal(k + 1)}most used component"] = posterior["occupancy"][
                 ..., k
             ]
     if "shared" in posterior:
-        found["components shared by pairs of rows"] = posterior["shared"].mean(axis=-1)
-    return {name: np.asarray(draws, dtype=np.float64) for name, draws in found.items()}
+        traces["components shared by pairs of rows"] = posterior["shared"].mean(axis=-1)
+    return {name: np.asarray(draws, dtype=np.float64) for name, draws in traces.items()}
 
 
 def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
@@ -93,11 +93,11 @@ def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
     from appca.models.sampling.chains import load_arviz
 
     arviz = load_arviz()
-    found = []
+    diagnoses = []
     for name, draws in invariants(posterior).items():
         if draws.shape[1] < LEAST_DRAWS or np.ptp(draws) == 0:
             continue
-        found.append(
+        diagnoses.append(
             Diagnosis(
                 name,
                 float(draws.mean()),
@@ -108,7 +108,7 @@ def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
                 _most_demanding(draws),
             )
         )
-    return found
+    return diagnoses
 
 
 def starts_apart(model: str, parameters: Mapping[str, Any]) -> bool:
@@ -135,14 +135,14 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
     """
     from appca.models.sampling.chains import levels
 
-    found = []
+    checks = []
     numbers = posterior.get("n_components")
     if numbers is not None:
         used = most_frequent(numbers_in_use(posterior))
         full = bool((np.asarray(numbers) == most).all())
         why = f"Every draw uses all {most} components there may be; allow more and fit again."
         room = f"{used} components are used by at least 5% of rows, in most draws."
-        found.append(
+        checks.append(
             Check("doubtful", f"All {most} used", why) if full else Check("good", "K found", room)
         )
     density = posterior.get("log_posterior")
@@ -150,10 +150,10 @@ def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
         told = levels(np.asarray(density))
         n, counted = len(told.counts), int(told.counts.sum())
         if counted < n:
-            found.append(Check("doubtful", f"{counted} of {n} chains count", told.why))
+            checks.append(Check("doubtful", f"{counted} of {n} chains count", told.why))
         elif n > 1:
-            found.append(Check("good", f"All {n} chains count", told.why))
-    return found
+            checks.append(Check("good", f"All {n} chains count", told.why))
+    return checks
 
 
 def numbers_in_use(posterior: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
@@ -181,27 +181,27 @@ def of_chains(
     fewest = min(diagnoses, key=lambda d: _or_worst(min(d.ess_bulk, d.ess_tail), 0.0))
     r_hat = _or_worst(most.r_hat, np.inf)
     ess = _or_worst(min(fewest.ess_bulk, fewest.ess_tail), 0.0)
-    found = [_agreement(r_hat, most.name)]
+    checks = [_agreement(r_hat, most.name)]
     wanted = LEAST_ESS_PER_CHAIN * n_chains
     enough = f"Every quantity has at least {ess:.0f} effective draws."
     few = (
         f"The {fewest.name} has {ess:.0f} effective draws where {wanted} are wanted: trust "
         "averages, not intervals yet, and raise the number of draws."
     )
-    found.append(
+    checks.append(
         Check("good", "Enough draws", enough)
         if ess >= wanted
         else Check("doubtful", "Few draws", few)
     )
     if n_chains == 1:
         alone = "One chain cannot disagree with another: sample at least two."
-        found.append(Check("doubtful", "One chain", alone))
+        checks.append(Check("doubtful", "One chain", alone))
     elif apart:
-        found.append(Check("good", "Started apart", "The chains began far from one another."))
+        checks.append(Check("good", "Started apart", "The chains began far from one another."))
     elif apart is False:
         same = "The chains share a start, so a higher peak may be missed; start them apart."
-        found.append(Check("doubtful", "One start", same))
-    return found
+        checks.append(Check("doubtful", "One start", same))
+    return checks
 
 
 def _agreement(r_hat: float, name: str) -> Check:
@@ -230,13 +230,13 @@ def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
     doubtful = float(np.mean(np.asarray(membership) < DOUBT))
     why = f"{percent(doubtful)} of rows use components that are under {percent(DOUBT)} likely."
     level: Level = "good" if doubtful <= MOST_DOUBTFUL else "doubtful"
-    found = [Check(level, "Choices clear" if level == "good" else "Choices unsure", why)]
+    checks = [Check(level, "Choices clear" if level == "good" else "Choices unsure", why)]
     if repeated:
         why = f"{repeated:,} rows repeat an earlier one, which makes the fit look surer than it is."
-        found.append(Check("doubtful", f"{repeated:,} repeated", why))
+        checks.append(Check("doubtful", f"{repeated:,} repeated", why))
     else:
-        found.append(Check("good", "No repeated rows", "Every row is different."))
-    return found
+        checks.append(Check("good", "No repeated rows", "Every row is different."))
+    return checks
 
 
 def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> set[str]:
@@ -277,19 +277,19 @@ def of_climb(climb: CurveSummary) -> list[Check]:
         )
         return [Check("doubtful", "Noise at its floor", why)]
     if reason.startswith("closed form"):
-        found = Check("good", "Solved exactly", "There is nothing to converge.")
+        check = Check("good", "Solved exactly", "There is nothing to converge.")
     elif reason.startswith("converged"):
         why = f"{capital(_last(climb, 'gained'))}. A few other starts tell whether it is the best."
-        found = Check("good", f"Converged in {passes}", why)
+        check = Check("good", f"Converged in {passes}", why)
     elif reason.startswith("reached max_iter"):
         why = f"It stopped at the {passes} allowed; {_last(climb, 'still gained')}. Allow more."
-        found = Check("bad", "Not converged", why)
+        check = Check("bad", "Not converged", why)
     elif reason.startswith("stopped by"):
         why = f"Stopped by hand after {passes}; {_last(climb, 'still gained')}."
-        found = Check("doubtful", "Stopped early", why)
+        check = Check("doubtful", "Stopped early", why)
     else:
-        found = Check("doubtful", "Ended", f"The fit ended for another reason: {reason}.")
-    return [found, Check("good", "Noise above its floor", "The noise variance is a free estimate.")]
+        check = Check("doubtful", "Ended", f"The fit ended for another reason: {reason}.")
+    return [check, Check("good", "Noise above its floor", "The noise variance is a free estimate.")]
 
 
 def _extremes(name: str, each: NDArray[Any]) -> dict[str, NDArray[Any]]:

@@ -189,16 +189,16 @@ def _means(Y: np.ndarray) -> np.ndarray:
 
 def stored(store: JournalStore, config: MaskedConfig) -> dict[str, np.ndarray]:
     """Return the errors so far: method to (repeat,) root mean squares; methods without one lack."""
-    found: dict[str, dict[int, float]] = {}
+    errors: dict[str, dict[int, float]] = {}
     for repeat, method, error, _ in store.records(config.id):
-        found.setdefault(str(method), {})[int(repeat)] = float(error)
+        errors.setdefault(str(method), {})[int(repeat)] = float(error)
     return {
-        method: np.array([found[method][r] for r in sorted(found[method])])
+        method: np.array([errors[method][r] for r in sorted(errors[method])])
         for method in config.methods
-        if method in found
+        if method in errors
     }
 
 
-def is_whole(found: dict[str, np.ndarray], config: MaskedConfig) -> bool:
+def is_whole(errors: dict[str, np.ndarray], config: MaskedConfig) -> bool:
     """Whether every fit has been made."""
-    return all(len(found.get(method, ())) == config.repeats for method in config.methods)
+    return all(len(errors.get(method, ())) == config.repeats for method in config.methods)

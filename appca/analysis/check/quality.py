@@ -97,27 +97,27 @@ def quality(
     n, k = len(X), n_neighbors
     _refuse(n, k, E)
     anchors = sampled(np.arange(n), n_anchors, random_state)
-    found = np.empty((3, len(anchors)))
+    measures = np.empty((3, len(anchors)))
     right = np.full(len(anchors), np.nan)
     blocks = zip(_distances(X, anchors), _distances(E, anchors), strict=True)
     done = 0
     for in_data, in_projection in blocks:
         report(done / len(anchors))
         for near, image in zip(in_data, in_projection, strict=True):
-            own, others = nearest(near, k), nearest(image, k)
-            found[:, done] = (
+            neighbours, others = nearest(near, k), nearest(image, k)
+            measures[:, done] = (
                 _excess(near, others, k),
-                _excess(image, own, k),
-                len(np.intersect1d(own, others, assume_unique=True)) / k,
+                _excess(image, neighbours, k),
+                len(np.intersect1d(neighbours, others, assume_unique=True)) / k,
             )
             if classes is not None:
                 right[done] = _vote(classes, others, anchors[done])
             done += 1
-    found[:2] = 1.0 - found[:2] * (2.0 / (k * (2.0 * n - 3.0 * k - 1.0)))
-    trustworthiness, continuity, kept = (_mean(values, n) for values in found)
-    known = ~np.isnan(right)
+    measures[:2] = 1.0 - measures[:2] * (2.0 / (k * (2.0 * n - 3.0 * k - 1.0)))
+    trustworthiness, continuity, kept = (_mean(values, n) for values in measures)
+    has_class = ~np.isnan(right)
     labelled = 0 if classes is None else int(np.count_nonzero(classes >= 0))
-    accuracy = _mean(right[known], labelled) if known.any() else None
+    accuracy = _mean(right[has_class], labelled) if has_class.any() else None
     return Quality(trustworthiness, continuity, kept, accuracy, k, n)
 
 
@@ -172,10 +172,10 @@ def crowding(
         Seed of the sample of each panel's rows.
     """
     least = max(LEAST_ROWS, 2 * n_neighbors + 2)
-    found: list[Crowding] = []
+    crowdings: list[Crowding] = []
     for group in ranked(active):
         rows = group.rows
-        if len(found) == most:
+        if len(crowdings) == most:
             break
         if len(rows) < least or not group.components or not (classes[rows] >= 0).any():
             continue
@@ -184,15 +184,15 @@ def crowding(
         of_labelled = partial(knn_accuracy, n_neighbors=n_neighbors, population=len(labelled))
         share = cast("Callable[..., AnchorMean]", of_labelled)  # None is said of no anchors only
         panel = scores[np.ix_(rows, np.asarray(group.components))]
-        one = Crowding(
+        crowded = Crowding(
             group.components,
             len(rows),
             share(panel, classes[rows], places),
             share(other[rows], classes[rows], places),
             share(other, classes, rows[places]),
         )
-        found.append(one)
-    return found
+        crowdings.append(crowded)
+    return crowdings
 
 
 def sampled(rows: np.ndarray, most: int, random_state: int) -> np.ndarray:
@@ -214,8 +214,8 @@ def _excess(distances: np.ndarray, rows: np.ndarray, k: int) -> float:
     """Sum over rows of what their rank by distance exceeds k by."""
     total = 0
     for row in rows:
-        own = distances[row]
-        before = np.count_nonzero(distances < own) + np.count_nonzero(distances[:row] == own)
+        near = distances[row]
+        before = np.count_nonzero(distances < near) + np.count_nonzero(distances[:row] == near)
         total += max(int(before) + 1 - k, 0)
     return float(total)
 
@@ -246,9 +246,9 @@ def _distances(X: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
     step = max(1, _BLOCK // n)
     of = _direct(X) if len(anchors) * n * X.shape[1] <= DIRECT else _by_products(X)
     for first in range(0, len(anchors), step):
-        own = anchors[first : first + step]
-        block = of(own)
-        block[np.arange(len(own)), own] = np.inf
+        queries = anchors[first : first + step]
+        block = of(queries)
+        block[np.arange(len(queries)), queries] = np.inf
         yield block
 
 
@@ -269,9 +269,9 @@ def _by_products(X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     norms = np.einsum("nd,nd->n", X, X)
 
     def block(rows: np.ndarray) -> np.ndarray:
-        found: np.ndarray = (X[rows] * np.float32(-2.0)) @ X.T
-        found += norms
-        return found
+        products: np.ndarray = (X[rows] * np.float32(-2.0)) @ X.T
+        products += norms
+        return products
 
     return block
 

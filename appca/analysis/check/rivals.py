@@ -86,19 +86,19 @@ def ours(
     if "callback" in inspect.signature(kind).parameters:
         keywords["callback"] = callback
     model: Any = kind(**keywords).fit(split.train)
-    own = model.describe(split.train)
+    described = model.describe(split.train)
     seconds = cap.passed()
     others = model.describe(split.test)
     notes = [f"stopped after {cap.seconds:g} s, not converged"] if stopped else []
     if others.standard_error.any():
         notes.append("log-likelihood estimated by sampling")
     return RivalProjection(
-        own.scores,
+        described.scores,
         seconds,
         others.log_likelihood,
         model.inverse_transform(others.scores),
         "; ".join(notes),
-        own.active,
+        described.active,
         getattr(model, "n_parameters_", None),
     )
 
@@ -213,12 +213,12 @@ def dictionary(q: int, n_active: int, split: Split, cap: Cap, report: Report) ->
 
     mean = split.train.mean(axis=0, dtype=np.float64).astype(split.train.dtype)
     centred = split.train - mean
-    found: dict[str, np.ndarray] = {}
+    learned: dict[str, np.ndarray] = {}
 
     def callback(of_the_method: dict[str, Any]) -> None:
         report(min(cap.passed() / cap.seconds, 1.0))
         if cap.over() and "dictionary" in of_the_method:
-            found["atoms"] = of_the_method["dictionary"].copy()
+            learned["atoms"] = of_the_method["dictionary"].copy()
         cap.check()
 
     model = MiniBatchDictionaryLearning(
@@ -233,13 +233,13 @@ def dictionary(q: int, n_active: int, split: Split, cap: Cap, report: Report) ->
         try:
             model.fit(centred)
         except TimeUp:
-            if not found:
+            if not learned:
                 raise
-            model.components_ = found["atoms"]
+            model.components_ = learned["atoms"]
         scores = model.transform(centred)
         seconds = cap.passed()
         back = model.transform(split.test - mean) @ model.components_ + mean
-    note = f"stopped after {cap.seconds:g} s, not converged" if found else ""
+    note = f"stopped after {cap.seconds:g} s, not converged" if learned else ""
     return RivalProjection(scores, seconds, None, back, note, scores != 0)
 
 

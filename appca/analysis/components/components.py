@@ -27,8 +27,8 @@ def name_of(model: FittedModel, k: int) -> str:
 
     The number stays, because subspaces and sign cells are named by numbers.
     """
-    own = own_name(model, k)
-    return f"{k + 1} · {own}" if own else f"component {k + 1}"
+    name = own_name(model, k)
+    return f"{k + 1} · {name}" if name else f"component {k + 1}"
 
 
 def in_data_space(model: FittedModel) -> np.ndarray:

@@ -29,27 +29,27 @@ def goes_with(dataset: Dataset, scores: np.ndarray) -> list[str]:
     labels = list(_labels(dataset))
     spread = scores.std(axis=0, dtype=np.float64)
     centred = (scores - scores.mean(axis=0, dtype=np.float64)) / np.where(spread > 0, spread, 1.0)
-    found = [_explained(label, centred) for label in labels]
+    explanations = [_explained(label, centred) for label in labels]
     told = []
     for k in range(scores.shape[1]):
-        explained = [shares[k] for shares, _ in found]
+        explained = [shares[k] for shares, _ in explanations]
         best = int(np.argmax(explained)) if explained else 0
         enough = bool(explained) and explained[best] >= LEAST
-        told.append(_said(labels[best], found[best][1][:, k]) if enough else "")
+        told.append(_said(labels[best], explanations[best][1][:, k]) if enough else "")
     return told
 
 
 def _labels(dataset: Dataset) -> Sequence[_Label]:
-    found = []
+    labels = []
     for name, values in list(dataset.labels.items())[:MOST_LABELS]:
         column = label_column(name, values)
         if column.names is not None and 2 <= len(column.names) <= MOST_CLASSES:
-            found.append(_Label(name, column.names, np.asarray(column.values)))
+            labels.append(_Label(name, column.names, np.asarray(column.values)))
         elif column.names is None:
             numbers = np.asarray(column.values, dtype=np.float64)
             if np.isfinite(numbers).all() and numbers.std() > 0:
-                found.append(_Label(name, (), (numbers - numbers.mean()) / numbers.std()))
-    return found
+                labels.append(_Label(name, (), (numbers - numbers.mean()) / numbers.std()))
+    return labels
 
 
 def _explained(label: _Label, centred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -57,22 +57,22 @@ def _explained(label: _Label, centred: np.ndarray) -> tuple[np.ndarray, np.ndarr
     if not label.names:
         r = label.values @ centred / len(centred)
         return r**2, r[None]
-    known = label.values >= 0
-    codes = label.values[known]
+    labelled = label.values >= 0
+    codes = label.values[labelled]
     sums = np.zeros((len(label.names), centred.shape[1]))
-    np.add.at(sums, codes, centred[known])
+    np.add.at(sums, codes, centred[labelled])
     counts = np.bincount(codes, minlength=len(label.names))[:, None]
     means = sums / np.maximum(counts, 1)
     return (means**2 * counts).sum(axis=0) / len(centred), means
 
 
-def _said(label: _Label, found: np.ndarray) -> str:
+def _said(label: _Label, slopes: np.ndarray) -> str:
     if not label.names:
-        way = "rises" if found[0] > 0 else "falls"
+        way = "rises" if slopes[0] > 0 else "falls"
         return f"{way} with {shortened(label.name)}"
-    order = np.argsort(-found, kind="stable")
-    high = [label.names[c] for c in order[:NAMED] if found[c] >= APART]
-    low = [label.names[c] for c in order[::-1][:NAMED] if found[c] <= -APART]
+    order = np.argsort(-slopes, kind="stable")
+    high = [label.names[c] for c in order[:NAMED] if slopes[c] >= APART]
+    low = [label.names[c] for c in order[::-1][:NAMED] if slopes[c] <= -APART]
     ends = (("higher", high), ("lower", low))
     return ", ".join(f"{way} for {_joined(names)}" for way, names in ends if names)
 

@@ -54,13 +54,13 @@ def effect(values: np.ndarray, inside: np.ndarray) -> Effect:
 
     At least two rows must be inside and two outside; else size and error are NaN.
     """
-    own, rest = values[inside], values[~inside]
-    n, m = len(own), len(rest)
-    mean, sd = (float(own.mean()), float(own.std(ddof=1))) if n > 1 else (np.nan, np.nan)
+    members, rest = values[inside], values[~inside]
+    n, m = len(members), len(rest)
+    mean, sd = (float(members.mean()), float(members.std(ddof=1))) if n > 1 else (np.nan, np.nan)
     if n < 2 or m < 2:
         return Effect(n, mean, sd, np.nan, np.nan)
-    pooled = np.sqrt(((n - 1) * own.var(ddof=1) + (m - 1) * rest.var(ddof=1)) / (n + m - 2))
-    size = float((own.mean() - rest.mean()) / max(pooled, _LEAST))
+    pooled = np.sqrt(((n - 1) * members.var(ddof=1) + (m - 1) * rest.var(ddof=1)) / (n + m - 2))
+    size = float((members.mean() - rest.mean()) / max(pooled, _LEAST))
     return Effect(n, mean, sd, size, float(np.sqrt((n + m) / (n * m) + size**2 / (2 * (n + m)))))
 
 

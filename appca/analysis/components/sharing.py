@@ -77,11 +77,11 @@ def popularity_by_class(active: np.ndarray, codes: np.ndarray, n_classes: int) -
     return np.asarray(np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0))
 
 
-def closest_pairs(found: Sharing) -> list[ClassPair]:
+def closest_pairs(shared_counts: Sharing) -> list[ClassPair]:
     """All pairs of different classes, those that share most first; ties by class number."""
     every = [
-        ClassPair(a, b, float(found.shared[a, b]))
-        for a, b in combinations(range(len(found.counts)), 2)
+        ClassPair(a, b, float(shared_counts.shared[a, b]))
+        for a, b in combinations(range(len(shared_counts.counts)), 2)
     ]
     return sorted((pair for pair in every if not np.isnan(pair.shared)), key=lambda p: -p.shared)
 

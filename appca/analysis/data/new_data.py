@@ -50,7 +50,7 @@ class NewRowsVerdict(NamedTuple):
         return np.argsort(-self.ratios.max(axis=1), kind="stable")
 
 
-def verdict(found: Distances, run: Distances | None, level: float = LEVEL) -> NewRowsVerdict:
+def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -> NewRowsVerdict:
     """Hold new rows against a run.
 
     Parameters
@@ -62,10 +62,10 @@ def verdict(found: Distances, run: Distances | None, level: float = LEVEL) -> Ne
     level : float
         The share of rows that each limit lets pass.
     """
-    own = None
+    data_limits = None
     if run is not None:
-        own = limits_of_the_data(found, level, np.arange(len(run.t2)), run)
-    return NewRowsVerdict(found, limits_of_the_model(found, level), own)
+        data_limits = limits_of_the_data(distances, level, np.arange(len(run.t2)), run)
+    return NewRowsVerdict(distances, limits_of_the_model(distances, level), data_limits)
 
 
 def new_rows_table(

@@ -33,14 +33,14 @@ def nearest_classes(
     for rows without a class, which are left out.
     """
     kept = np.flatnonzero(codes >= 0)
-    used, own = active[kept], codes[kept]
+    used, row_codes = active[kept], codes[kept]
     nearest = np.full(len(kept), -1)
     for subspace in ranked(used) if len(kept) else []:
         points = projected(scores[kept], components, subspace)
-        index = _nearest_of_another_class(points, own[subspace.rows])
-        found = index >= 0
-        nearest[subspace.rows[found]] = own[subspace.rows[index[found]]]
-    return [_of_class(c, names, nearest[own == c]) for c in range(len(names))]
+        index = _nearest_of_another_class(points, row_codes[subspace.rows])
+        has_neighbour = index >= 0
+        nearest[subspace.rows[has_neighbour]] = row_codes[subspace.rows[index[has_neighbour]]]
+    return [_of_class(c, names, nearest[row_codes == c]) for c in range(len(names))]
 
 
 def _nearest_of_another_class(points: np.ndarray, codes: np.ndarray) -> np.ndarray:

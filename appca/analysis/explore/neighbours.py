@@ -36,17 +36,17 @@ def nearest(X: np.ndarray, k: int, report: Report = lambda _stage, _share: None)
     distances, indices = np.empty((len(X), k), np.float32), np.empty((len(X), k), np.int32)
     for first in range(0, len(X), _QUERIES):
         report("finding neighbours", first / len(X))
-        own = slice(first, first + _QUERIES)
-        distances[own], indices[own] = search.kneighbors(X[own])
+        queries = slice(first, first + _QUERIES)
+        distances[queries], indices[queries] = search.kneighbors(X[queries])
     _put_self_first(indices, distances)
     return Neighbours(indices, distances)
 
 
 def _put_self_first(indices: np.ndarray, distances: np.ndarray) -> None:
     """UMAP takes the first neighbour for the row itself; among equal rows another may lead."""
-    own = np.arange(len(indices))
-    place = (indices == own[:, None]).argmax(axis=1)
-    found = indices[own, place] == own
-    place[~found] = indices.shape[1] - 1  # more equal rows than k: give up the last of them
-    indices[own, place] = indices[:, 0]
-    indices[:, 0], distances[:, 0] = own, 0.0
+    rows = np.arange(len(indices))
+    place = (indices == rows[:, None]).argmax(axis=1)
+    is_listed = indices[rows, place] == rows
+    place[~is_listed] = indices.shape[1] - 1  # more equal rows than k: give up the last of them
+    indices[rows, place] = indices[:, 0]
+    indices[:, 0], distances[:, 0] = rows, 0.0

@@ -66,16 +66,16 @@ def distances(fitted: FittedRun) -> Distances:
     return Distances(t2, q, inside, np.maximum(n_features - inside, 0))
 
 
-def limits_of_the_model(found: Distances, level: float) -> DistanceLimits:
+def limits_of_the_model(distances: Distances, level: float) -> DistanceLimits:
     """Return what a share `level` of rows drawn from the model stays below: chi-square quantiles.
 
     Without a degree of freedom left there is nothing to exceed: the limit is then infinite.
     """
-    return DistanceLimits(_quantile(found.inside, level), _quantile(found.outside, level))
+    return DistanceLimits(_quantile(distances.inside, level), _quantile(distances.outside, level))
 
 
 def limits_of_the_data(
-    found: Distances, level: float, rows: np.ndarray, data: Distances | None = None
+    distances: Distances, level: float, rows: np.ndarray, data: Distances | None = None
 ) -> DistanceLimits:
     """Return what a share `level` of the given rows stays below, so that the rest are flagged.
 
@@ -85,19 +85,19 @@ def limits_of_the_data(
     The rows of `found` get a limit. Those numbered `rows` set it, of `data` where given, such as
     the rows of the fit, else of `found`.
     """
-    data = found if data is None else data
-    own, model = limits_of_the_model(data, level), limits_of_the_model(found, level)
+    data = distances if data is None else data
+    data_limits, model = limits_of_the_model(data, level), limits_of_the_model(distances, level)
     factors = [
         float(np.quantile((value / limit)[rows], level)) if len(rows) else 1.0
-        for value, limit in ((data.t2, own.t2), (data.q, own.q))
+        for value, limit in ((data.t2, data_limits.t2), (data.q, data_limits.q))
     ]
     tiny = np.finfo(float).tiny
     return DistanceLimits(model.t2 * max(factors[0], tiny), model.q * max(factors[1], tiny))
 
 
-def ratios(found: Distances, limits: DistanceLimits) -> np.ndarray:
+def ratios(distances: Distances, limits: DistanceLimits) -> np.ndarray:
     """Return T2 and Q over their limits, (N, 2); above 1 a row is flagged."""
-    return np.column_stack([found.t2 / limits.t2, found.q / limits.q])
+    return np.column_stack([distances.t2 / limits.t2, distances.q / limits.q])
 
 
 def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -111,12 +111,12 @@ def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.nda
             part = sets[start : start + step]
             inverse, ranks = _inverses(gram[part[:, :, None], part[:, None, :]])
             here = (which >= start) & (which < start + len(part))
-            own, place = rows[here], which[here] - start
+            rows_of_support, place = rows[here], which[here] - start
             columns = part[place]
-            right = np.take_along_axis(u[own], columns, axis=1)
+            right = np.take_along_axis(u[rows_of_support], columns, axis=1)
             solved = np.einsum("nij,nj->ni", inverse[place], right)
-            v[own[:, None], columns] = solved
-            rank[own] = ranks[place]
+            v[rows_of_support[:, None], columns] = solved
+            rank[rows_of_support] = ranks[place]
     return v, rank
 
 

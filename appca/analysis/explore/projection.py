@@ -73,12 +73,12 @@ def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, 
     from appca.models.rows.observations import about, centre_of, project
 
     rows = about(Y, centre_of(Y))
-    found = principal(np.random.default_rng(0), rows, min(n_components, *Y.shape))
-    scores = project(rows, found.V)
+    axes = principal(np.random.default_rng(0), rows, min(n_components, *Y.shape))
+    scores = project(rows, axes.V)
     extreme = np.abs(scores).argmax(axis=0)
     scores *= np.where(scores[extreme, range(len(extreme))] < 0, -1, 1)
     total = max(float(rows.squares.mean()), np.finfo(float).tiny)
-    return scores.astype(np.float32), found.values / total
+    return scores.astype(np.float32), axes.values / total
 
 
 def variance_shares(fitted: FittedRun) -> np.ndarray:

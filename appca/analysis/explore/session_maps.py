@@ -25,12 +25,12 @@ class AboutMap(Struct):
 
 def of_runs(maps: Sequence[KeptMap], ids: Mapping[str, str]) -> list[KeptMap]:
     """Return maps that start from fits of other ids, such as those in another home."""
-    return [(replace(one, run=ids.get(one.run or "", one.run)), found) for one, found in maps]
+    return [(replace(of, run=ids.get(of.run or "", of.run)), embedding) for of, embedding in maps]
 
 
 def about(maps: Sequence[KeptMap]) -> list[dict[str, Any]]:
     """Return what a session file says of maps."""
-    return [{"config": one.to_dict(), "info": found.info} for one, found in maps]
+    return [{"config": config.to_dict(), "info": embedding.info} for config, embedding in maps]
 
 
 def read(packed: Packed, number: int, said: AboutMap, dataset: Dataset) -> KeptMap:
@@ -48,6 +48,6 @@ def read(packed: Packed, number: int, said: AboutMap, dataset: Dataset) -> KeptM
 def keep(maps: Sequence[KeptMap], home: Path) -> None:
     """Store maps, unless they are there."""
     store = EmbeddingStore(home)
-    for config, found in maps:
+    for config, embedding in maps:
         if store.get(config.id) is None:
-            store.save(config, found)
+            store.save(config, embedding)

@@ -38,11 +38,11 @@ def ranked(active: np.ndarray) -> list[Subspace]:
     _, first, member = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(member, kind="stable")
     groups = np.split(order, np.cumsum(np.bincount(member))[:-1])
-    found = [
+    subspaces = [
         Subspace(tuple(np.flatnonzero(active[start]).tolist()), rows)
         for start, rows in zip(first, groups, strict=True)
     ]
-    return sorted(found, key=lambda s: (-len(s.rows), s.components))
+    return sorted(subspaces, key=lambda s: (-len(s.rows), s.components))
 
 
 def pair_counts(active: np.ndarray) -> list[tuple[tuple[int, int], int]]:

@@ -141,10 +141,10 @@ class EmbeddingStore:
         kept = cache.read(self._file(name))
         if kept is not None and set(Neighbours._fields) == set(kept):
             return Neighbours(**kept)
-        found = nearest(X, k, lambda stage, share: report(stage, _NEIGHBOURS_END * share))
-        self._publish(name, dataset.digest, **found._asdict())
+        neighbours = nearest(X, k, lambda stage, share: report(stage, _NEIGHBOURS_END * share))
+        self._publish(name, dataset.digest, **neighbours._asdict())
         cache.prune(self.folder, NEIGHBOUR_FILES, MOST_BYTES, keep=self._file(name))
-        return found
+        return neighbours
 
     def _publish(self, name: str, of: str, **arrays: np.ndarray) -> None:
         with storing("The embedding", self.folder):

@@ -67,18 +67,18 @@ def _heading(dataset: Dataset, recipe: Recipe) -> str:
 
 
 def _imports(kind: str, load_import: str, recipe: Recipe) -> str:
-    own = [
+    imports = [
         f"from appca import {kind}",
         *load_import.splitlines(),
         "from appca.data.preprocessing import Preprocessing",
     ]
     if _anew(recipe):
-        own.append("from appca.models.rows.steady_products import times")
+        imports.append("from appca.models.rows.steady_products import times")
     standard = ["import itertools"] if recipe.stopped_at is not None else []
     standard += ["from pathlib import Path"] if load_import.endswith("read_many") else []
     standard += [""] if standard else []
     others = ["import numpy as np", "from threadpoolctl import threadpool_limits"]
-    return "\n".join([*standard, *others, "", *sorted(own)])
+    return "\n".join([*standard, *others, "", *sorted(imports)])
 
 
 def _loading(dataset: Dataset) -> tuple[str, list[str]]:
@@ -86,9 +86,9 @@ def _loading(dataset: Dataset) -> tuple[str, list[str]]:
     source = dataset.provenance.get("source")
     if source in SOURCES:
         usual = {option.name: option.default for option in SOURCES[source].options}
-        given = dataset.provenance.get("options", {})
-        known = {name: value for name, value in given.items() if name in usual}
-        special = {name: value for name, value in known.items() if value != usual[name]}
+        options = dataset.provenance.get("options", {})
+        accepted = {name: value for name, value in options.items() if name in usual}
+        special = {name: value for name, value in accepted.items() if value != usual[name]}
         return "from appca.data.sources.builtin import load", [
             _call("dataset = load", special, first=repr(source))
         ]
@@ -106,8 +106,8 @@ def _loading(dataset: Dataset) -> tuple[str, list[str]]:
 
 def _reading(dataset: Dataset) -> list[str]:
     kept = dataset.provenance
-    given = {key: _from_json(value) for key, value in kept.get("options", {}).items()}
-    options = reading_options(kept.get("report", {}), dataset) | given
+    options_read = {key: _from_json(value) for key, value in kept.get("options", {}).items()}
+    options = reading_options(kept.get("report", {}), dataset) | options_read
     options = {name: value for name, value in options.items() if _is_keyword(name)}
     files = [str(name) for name in kept["files"]]
     if len(files) > 1:
@@ -121,12 +121,12 @@ def _reading(dataset: Dataset) -> list[str]:
 
 def _reading_many(names: list[str], options: dict[str, Any]) -> list[str]:
     """Name the files where they are few; else they are all those of a folder."""
-    found = "sorted(path for path in folder.rglob('*') if path.is_file())"
+    paths = "sorted(path for path in folder.rglob('*') if path.is_file())"
     if len(names) <= MOST_NAMED:
-        found = f"[folder / name for name in {[PurePath(name).name for name in names]!r}]"
+        paths = f"[folder / name for name in {[PurePath(name).name for name in names]!r}]"
     return [
         'folder = Path(".")  # write here where the files lie',
-        f"paths = {found}",
+        f"paths = {paths}",
         "files = [(path.relative_to(folder).as_posix(), path) for path in paths]",
         _call("dataset = read_many", options, first="files"),
     ]
@@ -178,9 +178,9 @@ def _anew(recipe: Recipe) -> bool:
 
 
 def _preprocessing(options: Mapping[str, Any], dataset: Dataset) -> str:
-    given = Preprocessing.from_dict(dict(options)).to_dict()
+    settings = Preprocessing.from_dict(dict(options)).to_dict()
     usual = Preprocessing().to_dict()
-    special = {name: value for name, value in given.items() if value != usual.get(name)}
+    special = {name: value for name, value in settings.items() if value != usual.get(name)}
     whole = dataset.missing is None
     fit = ".fit(dataset.X)" if whole else ".fit(dataset.X, missing=dataset.missing)"
     rows = "dataset.X" if whole else "dataset.with_gaps()"

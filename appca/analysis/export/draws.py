@@ -24,9 +24,9 @@ def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
         if name not in RUNNING and values.shape[1] != n_draws
     }
     data: Any = to_arviz({name: values for name, values in posterior.items() if name not in short})
-    own = {"components": ("component", "feature"), "mean": ("feature",)}
+    dimensions = {"components": ("component", "feature"), "mean": ("feature",)}
     for name, values in short.items():
-        axes = own.get(name, tuple(f"{name}_{i}" for i in range(values.ndim - 2)))
+        axes = dimensions.get(name, tuple(f"{name}_{i}" for i in range(values.ndim - 2)))
         data.constant_data[name] = (("chain", "thinned_draw", *axes), values)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "draws.nc"

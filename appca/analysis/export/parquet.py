@@ -58,9 +58,9 @@ def explorer_parquet(
 
     rows = np.arange(dataset.n_rows) if rows is None else np.asarray(rows)
     frame = projection_table(dataset, fitted, rows, columns)
-    own = (X, Y, NEIGHBOURS, IMAGE)
-    taken = {*frame.columns, *own}
-    frame = frame.rename(columns={name: free_name(name, taken) for name in own if name in frame})
+    ours = (X, Y, NEIGHBOURS, IMAGE)
+    taken = {*frame.columns, *ours}
+    frame = frame.rename(columns={name: free_name(name, taken) for name in ours if name in frame})
     frame[X], frame[Y] = places[rows].T.astype(np.float64)
     table = pa.Table.from_pandas(frame, preserve_index=False)
     if len(rows) > 1:
@@ -87,8 +87,8 @@ def own_axes(fitted: FittedRun) -> np.ndarray:
     """
     active, scores = fitted.active, fitted.scores
     position = np.cumsum(active, axis=1)
-    own = [np.where(active & (position == j), scores, 0.0).sum(axis=1) for j in (1, 2)]
-    return np.stack(own, axis=1)
+    coordinates = [np.where(active & (position == j), scores, 0.0).sum(axis=1) for j in (1, 2)]
+    return np.stack(coordinates, axis=1)
 
 
 def nearest_projections(fitted: FittedRun, rows: np.ndarray) -> Neighbours:

@@ -38,7 +38,7 @@ _OTHERS = ("id", "subspace", "membership", "reconstruction_error", "log_likeliho
 
 def projection_table(
     dataset: "Dataset",
-    found: DescribedRows,
+    described: DescribedRows,
     rows: np.ndarray | None = None,
     columns: Columns = USUAL,
 ) -> "pd.DataFrame":
@@ -64,9 +64,9 @@ def projection_table(
     """
     import pandas as pd
 
-    rows = np.arange(len(found.scores)) if rows is None else np.asarray(rows)
+    rows = np.arange(len(described.scores)) if rows is None else np.asarray(rows)
     table: dict[str, np.ndarray | list[str]] = {"id": dataset.ids[rows].astype(object)}
-    results = _results(found, rows, columns)
+    results = _results(described, rows, columns)
     for name, values in dataset.labels.items():
         column = values[rows]
         text = column.dtype.kind in "US"
@@ -74,17 +74,17 @@ def projection_table(
     return pd.DataFrame(table | results)
 
 
-def headings(found: DescribedRows, columns: Columns = USUAL) -> list[str]:
+def headings(described: DescribedRows, columns: Columns = USUAL) -> list[str]:
     """Return the heading of each component's column; two of one name get their numbers, too."""
-    k = found.scores.shape[1]
+    k = described.scores.shape[1]
     usual = [f"component_{i + 1}" for i in range(k)]
-    if not columns.named or not isinstance(found, FittedRun):
+    if not columns.named or not isinstance(described, FittedRun):
         return usual
-    own = [own_name(found, i) for i in range(k)]
+    name = [own_name(described, i) for i in range(k)]
     taken = {*_OTHERS, *usual, *(f"inclusion_{i + 1}" for i in range(k))}
-    plain = [bool(own[i]) and own.count(own[i]) == 1 and own[i] not in taken for i in range(k)]
-    numbered = [f"{own[i]} ({usual[i]})" if own[i] else usual[i] for i in range(k)]
-    return [own[i] if plain[i] else numbered[i] for i in range(k)]
+    plain = [bool(name[i]) and name.count(name[i]) == 1 and name[i] not in taken for i in range(k)]
+    numbered = [f"{name[i]} ({usual[i]})" if name[i] else usual[i] for i in range(k)]
+    return [name[i] if plain[i] else numbered[i] for i in range(k)]
 
 
 def csv_bytes(table: "pd.DataFrame") -> bytes:
@@ -135,7 +135,7 @@ def npz_bytes(
     if components is not None:
         together["components"] = components
     # no column hides what stands for all components together
-    beside = {f"{name}_" if name in together else name: one for name, one in arrays.items()}
+    beside = {f"{name}_" if name in together else name: values for name, values in arrays.items()}
     return npz_of({**together, **beside})
 
 
@@ -159,20 +159,20 @@ def neutral(text: object) -> str:
     return f"'{safe}" if risky else safe
 
 
-def _results(found: DescribedRows, rows: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
-    scores = found.scores[rows]
-    sure = found.inclusion[rows] if columns.inclusion else np.empty((len(rows), 0))
+def _results(described: DescribedRows, rows: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
+    scores = described.scores[rows]
+    sure = described.inclusion[rows] if columns.inclusion else np.empty((len(rows), 0))
     names = np.empty(len(rows), dtype=object)
     if len(rows):
-        for subspace in ranked(found.active[rows]):
+        for subspace in ranked(described.active[rows]):
             names[subspace.rows] = title(subspace.components)
     return {
         "subspace": names,
-        **dict(zip(headings(found, columns), scores.T, strict=True)),
-        **{f"inclusion_{k + 1}": one for k, one in enumerate(sure.T)},
-        "membership": found.membership[rows],
-        "reconstruction_error": found.error[rows],
-        "log_likelihood": found.log_likelihood_rows[rows],
+        **dict(zip(headings(described, columns), scores.T, strict=True)),
+        **{f"inclusion_{k + 1}": column for k, column in enumerate(sure.T)},
+        "membership": described.membership[rows],
+        "reconstruction_error": described.error[rows],
+        "log_likelihood": described.log_likelihood_rows[rows],
     }
 
 

@@ -106,17 +106,17 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
             f"{n_group:,} selected and {n_rest:,} other rows, so select more or fewer."
         )
         raise InputError(msg)
-    found = [*_measures(fitted, mask), *_scores(fitted, mask), *_uses(fitted, mask)]
-    found += _labels(dataset, mask)
+    measured = [*_measures(fitted, mask), *_scores(fitted, mask), *_uses(fitted, mask)]
+    measured += _labels(dataset, mask)
     features, sampled = _features(dataset, mask)
-    found += features
-    p = np.array([one.p for one in found])
+    measured += features
+    p = np.array([difference.p for difference in measured])
     q = false_discovery_control(p)  # Benjamini and Hochberg (1995)
-    differences = [one._replace(corrected=float(q[i])) for i, one in enumerate(found)]
+    differences = [each._replace(corrected=float(q[i])) for i, each in enumerate(measured)]
     return GroupComparison(
         n_group,
         n_rest,
-        sorted(differences, key=lambda one: (-abs(one.effect), -_size(one.d), one.name)),
+        sorted(differences, key=lambda each: (-abs(each.effect), -_size(each.d), each.name)),
         sampled,
         len(p),
     )
@@ -233,7 +233,7 @@ def _features(dataset: Dataset, mask: np.ndarray) -> tuple[list[GroupDifference]
     most = max(FEWEST_SAMPLED, MOST_VALUES // dataset.n_features // 2)
     rng = np.random.default_rng(_SEED)
     group, rest = (_sample(rows, most, rng) for rows in (group, rest))
-    found = []
+    differences = []
     step = max(1, _BLOCK_VALUES // (len(group) + len(rest)))
     for start in range(0, dataset.n_features, step):
         part = slice(start, start + step)
@@ -241,11 +241,11 @@ def _features(dataset: Dataset, mask: np.ndarray) -> tuple[list[GroupDifference]
         delta, d, p = numbers(x, y)
         for j, name in enumerate(names[part]):
             means = (float(x[:, j].mean(dtype=float)), float(y[:, j].mean(dtype=float)))
-            found.append(
+            differences.append(
                 GroupDifference("feature", name, *means, float(delta[j]), float(d[j]), float(p[j]))
             )
     compared = len(group) + len(rest)
-    return found, compared if compared < dataset.n_rows else None
+    return differences, compared if compared < dataset.n_rows else None
 
 
 def _sample(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:

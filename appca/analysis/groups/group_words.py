@@ -14,32 +14,33 @@ def sentence(comparison: GroupComparison, group: str = "These rows") -> str:
 
     `group` is what the sentence calls the group.
     """
-    told = list(_one_of_each_kind(one for one in comparison.differences if one.matters))
+    told = list(_one_of_each_kind(each for each in comparison.differences if each.matters))
     if not told:
         return (
             f"{group} and the other {comparison.n_rest:,} are alike in everything that was "
             f"compared: no difference is larger than chance and more than negligible "
             f"({comparison.n_tests:,} tests)."
         )
-    phrases = [_phrase(one) for one in told[:NAMED]]
+    phrases = [_phrase(difference) for difference in told[:NAMED]]
     listed = " and ".join([", ".join(phrases[:-1]), phrases[-1]] if phrases[1:] else phrases)
     return f"{group} differ{'s' if comparison.n_group == 1 else ''} from the rest most in {listed}."
 
 
 def _one_of_each_kind(differences: Iterable[GroupDifference]) -> Iterable[GroupDifference]:
     told = set()
-    for one in differences:
-        if one.kind not in told:
-            told.add(one.kind)
-            yield one
+    for difference in differences:
+        if difference.kind not in told:
+            told.add(difference.kind)
+            yield difference
 
 
-def _phrase(one: GroupDifference) -> str:
-    name = shortened(one.name)
-    if not one.is_share:
-        way = "higher" if one.effect > 0 else "lower"
-        return f"{name} ({way}: {number(one.group)} on average, the rest {number(one.rest)})"
-    return f"{name} ({percent(one.group)} of them, {percent(one.rest)} of the rest)"
+def _phrase(difference: GroupDifference) -> str:
+    name = shortened(difference.name)
+    if not difference.is_share:
+        way = "higher" if difference.effect > 0 else "lower"
+        means = number(difference.group), number(difference.rest)
+        return f"{name} ({way}: {means[0]} on average, the rest {means[1]})"
+    return f"{name} ({percent(difference.group)} of them, {percent(difference.rest)} of the rest)"
 
 
 def probability(value: float) -> str:

@@ -42,16 +42,18 @@ def names_of(dataset: Dataset, fitted: FittedRun, wanted: str = "") -> dict[str,
 
     Of very many features, the first `MOST_FEATURES` are named that hold the text `wanted`.
     """
-    found = {f"label:{name}": name for name in dataset.labels}
-    found["subspace"] = "subspace"
-    found |= {key: key for key in MEASURES}
+    names = {f"label:{name}": name for name in dataset.labels}
+    names["subspace"] = "subspace"
+    names |= {key: key for key in MEASURES}
     n_components = fitted.scores.shape[1]
-    found |= {f"score:{k}": score_name(fitted, k) for k in range(n_components)}
+    names |= {f"score:{k}": score_name(fitted, k) for k in range(n_components)}
     if dataset.image_shape is None:
         text = wanted.casefold()
-        features = (one for one in enumerate(dataset.column_names) if text in one[1].casefold())
-        found |= {f"feature:{j}": name for j, name in islice(features, MOST_FEATURES)}
-    return found
+        features = (
+            (j, name) for j, name in enumerate(dataset.column_names) if text in name.casefold()
+        )
+        names |= {f"feature:{j}": name for j, name in islice(features, MOST_FEATURES)}
+    return names
 
 
 def score_name(model: FittedModel, k: int) -> str:
@@ -127,10 +129,10 @@ def matching(column: RowValues, relation: str, value: float | Sequence[str]) -> 
     numbers: "highest" 5 are the rows above the 95% quantile. Raises InputError when it does not
     suit the column, or a share is not one.
     """
-    known = OF_NUMBERS if column.names is None else OF_CLASSES
-    if relation not in known:
+    rules = OF_NUMBERS if column.names is None else OF_CLASSES
+    if relation not in rules:
         kind = "numbers" if column.names is None else "classes"
-        msg = f"“{column.name}” has {kind}, so a rule is one of {', '.join(known)}; got {relation}."
+        msg = f"“{column.name}” has {kind}, so a rule is one of {', '.join(rules)}; got {relation}."
         raise InputError(msg)
     if column.names is not None:
         chosen = (value,) if isinstance(value, float | int) else value

@@ -100,17 +100,17 @@ class SelectionStore:
 
     def list(self, digest: str, n_rows: int) -> list[SavedSelection]:
         """Return all selections of a data set by name."""
-        found = (_read(file, n_rows) for file in self._of(digest).glob("*.npz"))
-        kept = [saved for saved in found if isinstance(saved, SavedSelection)]
+        selections = (_read(file, n_rows) for file in self._of(digest).glob("*.npz"))
+        kept = [saved for saved in selections if isinstance(saved, SavedSelection)]
         return sorted(kept, key=lambda saved: saved.name.casefold())
 
     def damaged(self, digest: str, n_rows: int) -> tuple[str, ...]:
         """Say of each selection that cannot be read in one sentence why, and what to do."""
-        found = ((file, _read(file, n_rows)) for file in sorted(self._of(digest).glob("*.npz")))
+        entries = ((file, _read(file, n_rows)) for file in sorted(self._of(digest).glob("*.npz")))
         return tuple(
             f"A saved selection is damaged ({reason(why)}) and left out; delete {file}, then "
             "select its rows and save them again."
-            for file, why in found
+            for file, why in entries
             if isinstance(why, Exception)
         )
 
@@ -119,14 +119,14 @@ class SelectionStore:
 
         Raises InputError without a name, with one that is taken, or when the disk refuses.
         """
-        known = {saved.name: saved.mask for saved in self.list(digest, n_rows)}
+        masks = {saved.name: saved.mask for saved in self.list(digest, n_rows)}
         new = tidy(new)
-        if old not in known or new == old:
+        if old not in masks or new == old:
             return
-        if new in known:
+        if new in masks:
             msg = f"There is a selection “{new}” already; delete it first, or take another name."
             raise InputError(msg)
-        self.save(digest, new, known[old])
+        self.save(digest, new, masks[old])
         self.delete(digest, old)
 
     def delete(self, digest: str, name: str) -> None:

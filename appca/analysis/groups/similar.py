@@ -64,15 +64,15 @@ def similar(
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
-    found: list[SimilarRows] = []
+    groups: list[SimilarRows] = []
     # Several threads add up in any order: other last bits each time. BLAS keeps what a fit set.
     with threadpool_limits(1, user_api="openmp"):
         for subspace in subspaces:
             if subspace.components and len(subspace.rows) >= LEAST_ROWS:
                 points = projected(scores, components, subspace)
                 means = KMeans(_count(points, size), n_init=STARTS, random_state=seed)
-                found += _groups(subspace, points, means.fit(points).labels_)
-    return found
+                groups += _groups(subspace, points, means.fit(points).labels_)
+    return groups
 
 
 def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) -> np.ndarray:
@@ -82,16 +82,16 @@ def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) ->
     as those of adaptive FA do, are not taken for orthogonal ones.
     """
     chosen = list(subspace.components)
-    own = scores[np.ix_(subspace.rows, np.asarray(chosen))].astype(np.float64)
+    member_scores = scores[np.ix_(subspace.rows, np.asarray(chosen))].astype(np.float64)
     W = components[chosen].astype(np.float64)
     values, vectors = np.linalg.eigh(W @ W.T)  # unlike Cholesky, also of parallel factors
-    return np.asarray(own @ (vectors * np.sqrt(np.maximum(values, 0.0))))
+    return np.asarray(member_scores @ (vectors * np.sqrt(np.maximum(values, 0.0))))
 
 
 def mixture(group: SimilarRows, codes: np.ndarray, n_classes: int) -> Mixture:
     """Count the classes in a group; rows of a negative code have none."""
-    own = codes[group.rows]
-    counts = np.bincount(own[own >= 0], minlength=n_classes)
+    member_codes = codes[group.rows]
+    counts = np.bincount(member_codes[member_codes >= 0], minlength=n_classes)
     shares = counts[counts > 0] / max(counts.sum(), 1)
     entropy = float(-(shares * np.log(shares)).sum())
     least = max(JOINED_ROWS, JOINED_SHARE * len(group.rows))
@@ -123,9 +123,9 @@ def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int
     counted: dict[tuple[int, int], int] = {}
     for item in mixtures:
         members = sorted(item.joined)
-        for place, one in enumerate(members):
+        for place, joined in enumerate(members):
             for other in members[place + 1 :]:
-                counted[one, other] = counted.get((one, other), 0) + 1
+                counted[joined, other] = counted.get((joined, other), 0) + 1
     return sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
 
 
@@ -139,14 +139,14 @@ def _count(points: np.ndarray, size: int) -> int:
 
 def _groups(subspace: Subspace, points: np.ndarray, labels: np.ndarray) -> list[SimilarRows]:
     whole = _radius(points - points.mean(axis=0))
-    found = []
+    groups = []
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         offsets = points[members] - points[members].mean(axis=0)  # k-means stops a little off it
         order = np.argsort(np.square(offsets).sum(axis=1), kind="stable")
         spread = _radius(offsets) / whole if whole > 0 else 0.0
-        found.append(SimilarRows(subspace.components, subspace.rows[members[order]], spread))
-    return sorted(found, key=lambda group: (group.spread, int(group.rows.min())))
+        groups.append(SimilarRows(subspace.components, subspace.rows[members[order]], spread))
+    return sorted(groups, key=lambda group: (group.spread, int(group.rows.min())))
 
 
 def _radius(offsets: np.ndarray) -> float:

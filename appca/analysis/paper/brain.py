@@ -119,9 +119,9 @@ def reference(series: np.ndarray, raw: np.ndarray) -> Reference:
     from scipy.stats import t as student
 
     design = np.column_stack([raw / np.abs(raw).max(), drift(len(raw))])
-    labels, found = run_glm(series.T.astype(np.float64), design, noise_model="ar1")
+    labels, results = run_glm(series.T.astype(np.float64), design, noise_model="ar1")
     wanted = np.eye(design.shape[1])[0]
-    t = np.asarray(compute_contrast(labels, found, wanted, stat_type="t").stat()).ravel()
+    t = np.asarray(compute_contrast(labels, results, wanted, stat_type="t").stat()).ravel()
     freedom = design.shape[0] - design.shape[1]
     threshold = float(student.isf(FAMILY_WISE / len(series), freedom))
     return Reference(t.astype(np.float32), threshold, t > threshold)

@@ -62,10 +62,10 @@ class BrainMaps(NamedTuple):
             arrays["stimulus"] = self.stimulus.course
             arrays["threshold"] = np.array(self.stimulus.threshold)
             arrays["map_t"] = self.stimulus.t
-        for key, one in self.models.items():
-            arrays[f"map_{key}"] = one.values
-            arrays[f"course_{key}"] = one.course
-            arrays[f"errors_{key}"] = one.errors
+        for key, model in self.models.items():
+            arrays[f"map_{key}"] = model.values
+            arrays[f"course_{key}"] = model.course
+            arrays[f"errors_{key}"] = model.errors
         return arrays
 
     def different(self, keys: Iterable[str]) -> list[str]:
@@ -73,6 +73,6 @@ class BrainMaps(NamedTuple):
         kept: list[str] = []
         for key in keys:
             course = self.models[key].course
-            if not any(np.allclose(course, self.models[one].course, atol=1e-3) for one in kept):
+            if not any(np.allclose(course, self.models[k].course, atol=1e-3) for k in kept):
                 kept.append(key)
         return kept
