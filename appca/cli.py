@@ -26,20 +26,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     about the command line itself; 130 after Ctrl-C; 141 when what reads the output, such as
     ``head``, has gone.
     """
-    given = sys.argv[1:] if arguments is None else arguments
-    options = _parser().parse_args(_with_command(given))
+    words = sys.argv[1:] if arguments is None else arguments
+    options = _parser().parse_args(_with_command(words))
     manner = Manner(options.quiet, options.json or parsing.is_piped(options))
     with speaking(manner), warnings.catch_warnings():
         warnings.showwarning = _say_warning
         return _run(options)
 
 
-def _with_command(given: Sequence[str]) -> list[str]:
+def _with_command(words: Sequence[str]) -> list[str]:
     """Let ``appca DATA`` and ``appca`` alone open the app."""
     names = [command.__name__.rpartition(".")[2] for command in COMMANDS[1:]]
-    if given and given[0] in (*names, app.NAME, "-h", "--help", "--version"):
-        return list(given)
-    return [app.NAME, *given]
+    if words and words[0] in (*names, app.NAME, "-h", "--help", "--version"):
+        return list(words)
+    return [app.NAME, *words]
 
 
 def _say_warning(

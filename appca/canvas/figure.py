@@ -296,7 +296,7 @@ def _legend(drawing: _Drawing, figure: Figure, colouring: str, *, within: bool) 
         dot: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 5}
         classes = list(zip(names, header["table"], strict=False))[:most]
         legend = figure.legend(
-            handles=[Line2D([], [], color=one, label=name[:24], **dot) for name, one in classes],
+            handles=[Line2D([], [], color=hue, label=name[:24], **dot) for name, hue in classes],
             title=header["title"],
             title_fontproperties={"weight": "bold"},
             loc="upper left",

@@ -110,7 +110,7 @@ def publish(scene: Scene, of_rows: str, parcels: Parcels) -> dict[str, Any]:
     pictures = scene.component_sheet
     return {
         "meta": parcels.offer(about, JSON),
-        "buffers": {name: _shards(one, parcels) for name, one in scene.buffers.items()},
+        "buffers": {name: _shards(buffer, parcels) for name, buffer in scene.buffers.items()},
         "sheets": drawn,
         "components": None if pictures is None else parcels.offer(pictures, PNG),
     }

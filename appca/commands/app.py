@@ -190,9 +190,9 @@ def _place(options: argparse.Namespace) -> dict[str, str]:
     if len(options.data) == 1 and options.data[0].endswith(SUFFIX):
         path = Path(options.data[0])
         with path.open("rb") as file:
-            found = unpack(path.name, file, home())
-        run = found.opened or next(iter(found.runs), None)
-        return {"data": found.dataset} | ({"run": run} if run else {})
+            unpacked = unpack(path.name, file, home())
+        run = unpacked.opened or next(iter(unpacked.runs), None)
+        return {"data": unpacked.dataset} | ({"run": run} if run else {})
     dataset = with_gaps(options, opened)
     if options.labels is not None:
         dataset = with_labels(dataset, options.labels)

@@ -54,9 +54,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     _check(options)
     words = [f"--{name}" for name in ("quick", "large") if getattr(options, name)]
     for name in ("rounds", "minutes", "data", "methods"):
-        given = getattr(options, name)
-        if given is not None:
-            words.append(f"--{name}={given}")
+        value = getattr(options, name)
+        if value is not None:
+            words.append(f"--{name}={value}")
     if options.out is not None:
         words.append(f"--out={options.out.resolve()}")
     command = [sys.executable, "-m", f"benchmarks.{options.what}", *words]
@@ -91,9 +91,9 @@ def _check(options: argparse.Namespace) -> None:
         )
         raise InputError(msg)
     for name, lowest, rule in (("rounds", 1, "at least 1"), ("minutes", 1e-9, "above 0")):
-        given = getattr(options, name)
-        if given is not None and not given >= lowest:
-            msg = f"--{name} must be {rule}; got {given}: raise it or leave it out."
+        value = getattr(options, name)
+        if value is not None and not value >= lowest:
+            msg = f"--{name} must be {rule}; got {value}: raise it or leave it out."
             raise parsing.UsageError(msg)
     for name in ("quick", "large", "rounds", "minutes", "methods"):
         if options.what == "rivals" and getattr(options, name):

@@ -66,16 +66,16 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 def checked(home: Path) -> Iterator[Line]:
     """Yield what is damaged; of a data set of format 1 that is told by its name, its digest."""
-    found = list(findings(home))
-    store, named = DatasetStore(home), {one.file.parent.name for one in found}
+    damages = list(findings(home))
+    store, named = DatasetStore(home), {damage.file.parent.name for damage in damages}
     for summary in store.list():
         try:
             store.get(summary.digest)
         except InputError as error:
             if summary.digest not in named:
                 file = store.folder / summary.digest / "matrix.npy"
-                found.append(StoredFinding(file, str(error.__cause__ or error)))
-    for finding in found:
+                damages.append(StoredFinding(file, str(error.__cause__ or error)))
+    for finding in damages:
         what, remedy = _words(finding.file, home)
         if not finding.file.exists():
             remedy = remedy.removeprefix("delete the file, then ")
@@ -122,16 +122,16 @@ def _dataset(folder: Path) -> tuple[str, str]:
 
 def _run(folder: Path, file: Path) -> tuple[str, str]:
     meta = _facts(folder / "config.json")
-    given = f" “{shortened(meta['name'])}”" if meta.get("name") else ""
+    label = f" “{shortened(meta['name'])}”" if meta.get("name") else ""
     if file.name == labels.FILE:
-        what = f"names of the components of run {folder.name}{given}"
+        what = f"names of the components of run {folder.name}{label}"
         return what, "delete the file, then name the components again"
     try:
         config = RunConfig.from_record(meta["config"])
         again = f"{remedy(config)}: {title(config)}"
     except Exception:  # what is damaged fails in as many ways as its parsers can
         again = "fit it again"
-    return f"run {folder.name}{given}", again
+    return f"run {folder.name}{label}", again
 
 
 def _selection(file: Path) -> str:

@@ -148,10 +148,10 @@ def _workers(address: str | None) -> Iterator[str]:
         refuse_missing_packages("Reading part by part", ("dask",), "save the rows as CSV")
         yield "by threads of this computer"
         return
-    given = SchedulerAddress(
+    scheduler = SchedulerAddress(
         address, "--scheduler", f"name {THREADS} instead to fit on this computer"
     )
-    with connected(given), losses(given):
+    with connected(scheduler), losses(scheduler):
         yield f"on the cluster at {address}"
 
 
@@ -183,10 +183,10 @@ def _tables(model: Any, X: "Array") -> Iterator["pd.DataFrame"]:
     from appca.analysis.export.projections import projection_table
 
     first = 0
-    for found in model.describe_chunks(X):
-        ids = np.arange(first, first + len(found.scores)).astype(str)
+    for described in model.describe_chunks(X):
+        ids = np.arange(first, first + len(described.scores)).astype(str)
         rows = cast("Dataset", Numbered(ids, {}))  # the table asks for nothing else
-        yield projection_table(rows, DescribedRows.from_description(found))
+        yield projection_table(rows, DescribedRows.from_description(described))
         first += len(ids)
 
 

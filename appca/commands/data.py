@@ -97,11 +97,11 @@ def _first_fit(dataset: Dataset) -> dict[str, str]:
 
 
 def _say_columns(columns: list[dict[str, Any]]) -> None:
-    width = min(40, max((len(shortened(one["name"])) for one in columns), default=0))
-    for one in columns:
-        gaps = f", {counted(one['missing'], 'missing cell')}" if one["missing"] else ""
-        kind = one["kind"] or ""
-        say(f"  {shortened(one['name']):{width}}  {one['role']:8} {kind}{gaps}".rstrip())
+    width = min(40, max((len(shortened(column["name"])) for column in columns), default=0))
+    for column in columns:
+        gaps = f", {counted(column['missing'], 'missing cell')}" if column["missing"] else ""
+        kind = column["kind"] or ""
+        say(f"  {shortened(column['name']):{width}}  {column['role']:8} {kind}{gaps}".rstrip())
 
 
 def table_of(dataset: Dataset) -> "pd.DataFrame":

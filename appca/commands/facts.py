@@ -27,7 +27,7 @@ def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
     for name in list(report.get("likely_labels", {}))[:1]:
         lines["Features that may be labels"] += f"; --label {shlex.quote(name)} makes it one"
     constant = _constant(dataset)
-    named = [one if isinstance(one, str) else f"feature {one + 1}" for one in constant]
+    named = [name if isinstance(name, str) else f"feature {name + 1}" for name in constant]
     listed = [] if dataset.image_shape else named
     features = f"{dataset.n_features:,}"
     if dataset.image_shape:
@@ -113,7 +113,7 @@ def _missing(dataset: Dataset, lines: dict[str, str], gaps: str) -> dict[str, st
 def _constant(dataset: Dataset) -> list[Any]:
     """Name the columns with one value, also those left out for it; gaps do not count."""
     left_out = dataset.provenance.get("report", {}).get("left_out", {})
-    found = np.flatnonzero(dataset.X.min(axis=0) == dataset.X.max(axis=0)).tolist()
+    places = np.flatnonzero(dataset.X.min(axis=0) == dataset.X.max(axis=0)).tolist()
     names = dataset.feature_names
-    features = [names[j] for j in found] if names else found
+    features = [names[j] for j in places] if names else places
     return features + [name for name, why in left_out.items() if why == "one value"]

@@ -244,17 +244,17 @@ def _say_plan(options: argparse.Namespace, dataset: Dataset, config: RunConfig) 
 
 
 def _preprocessing(options: argparse.Namespace, dataset: Dataset) -> Preprocessing:
-    given = {name: getattr(options, name) for name in ("divide", "centre", "scale", "pca")}
-    given = {name: value for name, value in given.items() if value is not None}
+    settings = {name: getattr(options, name) for name in ("divide", "centre", "scale", "pca")}
+    settings = {name: value for name, value in settings.items() if value is not None}
     if options.vae is not None:
         coder = autoencoder.suggest(dataset.n_rows, dataset.n_features)
-        given["vae"] = replace(
+        settings["vae"] = replace(
             coder,
             dimensions=options.vae,
             epochs=coder.epochs if options.epochs is None else options.epochs,
             seed=options.seed or 0,
         )
-    return Preprocessing(**(suggest(dataset).to_dict() | given))
+    return Preprocessing(**(suggest(dataset).to_dict() | settings))
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -275,9 +275,9 @@ def _arrays(dataset: Dataset, config: RunConfig, result: FitResult) -> dict[str,
     `project` reads from it, beside the model, what new rows must look like and how far out the
     rows of the fit lie.
     """
-    found = {**result.fitted.to_arrays(), **writing.identity(dataset)}
-    found |= about_run(config, result.info, dataset.feature_names)
-    found["data_type"] = np.array(str(dataset.X.dtype))
+    members = {**result.fitted.to_arrays(), **writing.identity(dataset)}
+    members |= about_run(config, result.info, dataset.feature_names)
+    members["data_type"] = np.array(str(dataset.X.dtype))
     if dataset.image_shape is not None:
-        found["image_shape"] = np.array(dataset.image_shape)
-    return found
+        members["image_shape"] = np.array(dataset.image_shape)
+    return members

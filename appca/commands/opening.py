@@ -57,24 +57,24 @@ def _dataset(options: argparse.Namespace, roles: dict[str, str], limits: ReadLim
     from appca.data.readers.process import read_apart
 
     chosen = dict(options.option)
-    given = {name: role for flag, role in _ROLES.items() for name in getattr(options, flag)}
+    role_of = {name: role for flag, role in _ROLES.items() for name in getattr(options, flag)}
     source = _source(options.data)
     if source is not None:
         return _built_in(source, options, chosen)
     files = _files(options)
-    kinds = {kind_of(*one) for one in files}
+    kinds = {kind_of(*named_file) for named_file in files}
     if kinds == {"idx"}:
         beside = [name for name in options.label if Path(name).is_file()]
         files = [*files, *((Path(name).name, Path(name)) for name in beside)]
-        given = {name: role for name, role in given.items() if name not in beside}
-    if given and not (len(files) == 1 and kinds <= {*_TABLES, None}):
+        role_of = {name: role for name, role in role_of.items() if name not in beside}
+    if role_of and not (len(files) == 1 and kinds <= {*_TABLES, None}):
         msg = (
             f"{_flags(options)} names a column of a table, and “{shortened(options.data[0])}” is "
             "none; labels of images come from the names of folders and files, those of IDX from "
             "a file, `--label FILE`, others from arrays with one entry for each row."
         )
         raise UsageError(msg)
-    roles = roles | dict(chosen.get("roles") or {}) | given
+    roles = roles | dict(chosen.get("roles") or {}) | role_of
     if roles:
         chosen["roles"] = roles
     if options.missing is not None:
@@ -149,12 +149,12 @@ def _files(options: argparse.Namespace) -> Files:
 def _nothing(text: str) -> InputError:
     """Say that a name is neither a file nor built in, and which is near."""
     place = Path(text).parent
-    beside = [one.name for one in place.iterdir()] if place.is_dir() else []
+    beside = [path.name for path in place.iterdir()] if place.is_dir() else []
     near = str(unknown("file", Path(text).name, [*SOURCES, *beside[:1000]]))
     hint = near.partition("; the nearest ")[2].partition(", and there are ")[0].rstrip(".")
-    known = f"the latter are {', '.join(SOURCES)}"
+    sources = f"the latter are {', '.join(SOURCES)}"
     msg = f"“{text}” is neither a file or folder nor a built-in data set; "
-    return InputError(f"{msg}{f'the nearest {hint}, and ' if hint else ''}{known}.")
+    return InputError(f"{msg}{f'the nearest {hint}, and ' if hint else ''}{sources}.")
 
 
 def _piped(options: argparse.Namespace) -> tuple[str, io.BytesIO]:
@@ -183,16 +183,16 @@ def _title(content: bytes) -> str:
 
 def _inside(folder: Path) -> list[Path]:
     """Files of a folder and its folders, without hidden ones."""
-    found = [
+    files = [
         path
         for path in sorted(folder.rglob("*"))
         if path.is_file()
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     ]
-    if not found:
+    if not files:
         msg = f"The folder “{folder}” holds no files; name one that holds images."
         raise InputError(msg)
-    return found
+    return files
 
 
 def _name(path: Path, base: Path) -> str:

@@ -133,11 +133,11 @@ def size(text: str) -> int | str:
 
 def pair(text: str) -> tuple[str, object]:
     """Take NAME=VALUE apart."""
-    name, equals, given = text.partition("=")
+    name, equals, written = text.partition("=")
     if not equals or not name:
         msg = f"“{text}” must be of the form name=value"
         raise argparse.ArgumentTypeError(msg)
-    return name.strip(), value(given)
+    return name.strip(), value(written)
 
 
 def value(text: str) -> object:
@@ -166,7 +166,7 @@ def in_flags(settings: Collection[str] | None = None) -> Iterator[None]:
         msg = f"A value is not of the kind that its setting takes ({error}); see --set and --help."
         raise UsageError(msg) from error
     except ValueError as error:
-        said = _NAMES.sub(lambda found: _FLAGS.get(found[0], found[0]), str(error))
+        said = _NAMES.sub(lambda match: _FLAGS.get(match[0], match[0]), str(error))
         usage = settings is None or str(error).partition(" ")[0] in settings
         kind = UsageError if usage else InputError
         raise kind(re.sub(r"(-[KL])=", r"\1 ", said)) from error
@@ -183,11 +183,11 @@ def options_of_data(options: argparse.Namespace) -> Iterator[None]:
     try:
         yield
     except _WRONG as error:
-        given = ", ".join(f"{name}={json.dumps(value)}" for name, value in options.option)
-        if not given:
+        written = ", ".join(f"{name}={json.dumps(value)}" for name, value in options.option)
+        if not written:
             raise
         msg = (
-            f"--option {shortened(given, 120)} is not of the kind that the option takes "
+            f"--option {shortened(written, 120)} is not of the kind that the option takes "
             f"({shortened(error, 120)}); write a number, a text or a list such as [32,32]."
         )
         raise InputError(msg) from error

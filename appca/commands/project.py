@@ -75,23 +75,23 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     new = with_gaps(options, lambda how: opened_as(how, fitted.wanted), may=takes)
     _say_columns(new)
     dataset = new.dataset
-    found = project(fitted.config, fitted.model, dataset.with_gaps(), Meter(dataset.n_rows))
+    described = project(fitted.config, fitted.model, dataset.with_gaps(), Meter(dataset.n_rows))
     clear()
-    doubtful = found.membership < 0.5
+    doubtful = described.membership < 0.5
     share = np.mean(doubtful)
     say(f"{counted(dataset.n_rows, 'row')}; {share:.1%} of them with doubtful membership")
-    said = _judged(fitted, found, options.level) if options.flag else None
+    said = _judged(fitted, described, options.level) if options.flag else None
     from appca.analysis.export.projections import projection_table
 
     flags = {} if said is None else {"t2": said.found.t2, "q": said.found.q, "fits": said.fits}
     written = writing.write(
         options,
         lambda: (
-            projection_table(dataset, found)
+            projection_table(dataset, described)
             if said is None
-            else new_rows_table(dataset, found, said)
+            else new_rows_table(dataset, described, said)
         ),
-        lambda: {**found.row_arrays(), **writing.identity(dataset), **flags},
+        lambda: {**described.row_arrays(), **writing.identity(dataset), **flags},
     )
     return {
         "rows": dataset.n_rows,
@@ -126,11 +126,11 @@ def _say_columns(new: Matched) -> None:
         say(f"not used: {', '.join(shortened(name) for name in new.ignored)}")
 
 
-def _judged(fitted: RowsDescriber, found: DescribedRows, level: float) -> NewRowsVerdict:
-    known = None if fitted.run is None else distances(fitted.run)
-    said = verdict(distances(fitted.model.with_rows(found)), known, level)
+def _judged(fitted: RowsDescriber, described: DescribedRows, level: float) -> NewRowsVerdict:
+    run_distances = None if fitted.run is None else distances(fitted.run)
+    said = verdict(distances(fitted.model.with_rows(described)), run_distances, level)
     t2, q = (said.ratios > 1).sum(axis=0)
-    whose = "the run's rows" if known is not None else "rows drawn from the model"
+    whose = "the run's rows" if run_distances is not None else "rows drawn from the model"
     say(
         f"{(~said.fits).sum()} of {counted(len(said.fits), 'row')} do not fit: {q} too far off "
         f"their subspace (Q), {t2} too far out within it (T2), beyond what {level:.4g} of {whose} "

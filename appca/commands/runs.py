@@ -24,19 +24,19 @@ def add(commands: parsing.Commands) -> None:
 def run(_options: argparse.Namespace) -> dict[str, Any]:
     """Say of every run its id, when it was made, how good it is, its data and its name."""
     store = RunStore(home())
-    names = {one.digest: one.name for one in DatasetStore(home()).list()}
-    found = store.list()
-    for one in found:
-        when = datetime.fromtimestamp(one.created).strftime("%Y-%m-%d %H:%M")
-        nats = one.info.log_likelihood / one.info.n_rows
-        data = shortened(names.get(one.config.dataset, "data not kept"), 24)
-        say(f"{one.id}  {when}  {nats:10.4g} nats per row  {data:24}  {one.name}")
-    if not found:
+    names = {item.digest: item.name for item in DatasetStore(home()).list()}
+    runs = store.list()
+    for item in runs:
+        when = datetime.fromtimestamp(item.created).strftime("%Y-%m-%d %H:%M")
+        nats = item.info.log_likelihood / item.info.n_rows
+        data = shortened(names.get(item.config.dataset, "data not kept"), 24)
+        say(f"{item.id}  {when}  {nats:10.4g} nats per row  {data:24}  {item.name}")
+    if not runs:
         say("no runs are stored yet; `fit --store` keeps one")
     problems = list(store.problems())
     for sentence in problems:
         say(sentence)
-    return {"runs": [_fields(one, names) for one in found], "problems": problems}
+    return {"runs": [_fields(item, names) for item in runs], "problems": problems}
 
 
 def _fields(run: Run, names: Mapping[str, str]) -> dict[str, Any]:

@@ -70,10 +70,10 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
             f"fit {_pixels(wanted.image_shape)}; bring them to that size when they are read."
         )
         raise InputError(msg)
-    known, given = own_names(wanted.names), own_names(new.feature_names)
+    old, names = own_names(wanted.names), own_names(new.feature_names)
     images = wanted.image_shape is not None and wanted.image_shape == new.image_shape
-    pixels = images and not set(known or ()) & set(given or ())  # in order, named in two ways
-    if known is not None and given is not None and not pixels:
+    pixels = images and not set(old or ()) & set(names or ())  # in order, named in two ways
+    if old is not None and names is not None and not pixels:
         return _by_name(new, wanted)
     if new.n_features != wanted.n_features:
         msg = (
@@ -97,17 +97,17 @@ def roles_for(report: Mapping[str, Any], wanted: Wanted) -> dict[str, str]:
         Of the reader, with ``roles`` where it knows them.
     wanted : Wanted
     """
-    known = set(own_names(wanted.names) or ())
+    features = set(own_names(wanted.names) or ())
     roles, kinds = report.get("roles"), report.get("kinds") or {}
     if roles is None:  # words among the numbers of a column kept the reader from guessing
         mixed = [name for name, kind in kinds.items() if kind == KINDS["mixed"]]
-        return dict.fromkeys(set(mixed) - known, "label")
-    if not known or not known <= set(roles):
+        return dict.fromkeys(set(mixed) - features, "label")
+    if not features or not features <= set(roles):
         return {}
     return {
-        name: "feature" if name in known else "ignored"
+        name: "feature" if name in features else "ignored"
         for name, role in roles.items()
-        if (name in known) != (role == "feature")
+        if (name in features) != (role == "feature")
     }
 
 
@@ -139,9 +139,9 @@ def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matche
             if "feature" not in more.values() and not (more and report.get("missing")):
                 break
         roles |= more
-    found = matched(new, wanted)
+    columns = matched(new, wanted)
     left_out = dict.fromkeys(report.get("left_out", ()))
-    return found._replace(ignored=tuple(left_out | dict.fromkeys(found.ignored)))
+    return columns._replace(ignored=tuple(left_out | dict.fromkeys(columns.ignored)))
 
 
 def _by_name(new: Dataset, wanted: Wanted) -> Matched:
@@ -164,8 +164,8 @@ def _by_name(new: Dataset, wanted: Wanted) -> Matched:
         new = replace(new, X=X, feature_names=names, image_shape=None, missing=gaps)
     labels = {name: column for name, column in new.labels.items() if name not in set(names)}
     ignored = tuple(name for name in place if name not in set(names))
-    found = [j for j in order if j >= 0]
-    return Matched(_built(new, wanted, X, labels), True, found != sorted(found), ignored)
+    places = [j for j in order if j >= 0]
+    return Matched(_built(new, wanted, X, labels), True, places != sorted(places), ignored)
 
 
 def _columns(new: Dataset, names: tuple[str, ...], order: list[int]) -> np.ndarray:

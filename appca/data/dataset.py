@@ -410,9 +410,9 @@ def _check_image_shape(shape: tuple[int, ...] | None, d: int) -> None:
         raise InputError(msg)
 
 
-def _check_provenance(known: dict[str, Any]) -> None:
+def _check_provenance(provenance: dict[str, Any]) -> None:
     try:
-        fitted(Provenance, known)
+        fitted(Provenance, provenance)
     except Misfit as error:
         msg = f"What is said of where the data came from cannot be: {error}; load them again."
         raise InputError(msg) from error

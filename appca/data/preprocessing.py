@@ -85,10 +85,10 @@ class Preprocessing:
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> "Preprocessing":
         """Options from a dict as `to_dict` makes it; unknown names are refused."""
-        known = {option.name for option in fields(cls)}
-        unknown = sorted(set(options) - known)
+        names = {option.name for option in fields(cls)}
+        unknown = sorted(set(options) - names)
         if unknown:
-            msg = f"Preprocessing knows {', '.join(sorted(known))}; got {', '.join(unknown)}."
+            msg = f"Preprocessing knows {', '.join(sorted(names))}; got {', '.join(unknown)}."
             raise InputError(msg)
         return cls(**options)
 
@@ -145,11 +145,11 @@ class Preprocessing:
         """
         _, d = X.shape
         self._refuse_gaps(missing)
-        data, one = Observed(X, missing), np.ones(d)
+        data, ones = Observed(X, missing), np.ones(d)
         centred = self.centre or self.pca is not None
         mean = _mean(data) if centred or self.scale != "none" else np.zeros(d)
         offset = mean / self.divide if centred else np.zeros(d)
-        scale = one if self.scale == "none" else _scale(data, mean, self.divide, self.scale)
+        scale = ones if self.scale == "none" else _scale(data, mean, self.divide, self.scale)
         plain = Fitted(self.divide, offset, scale, None)
         if self.vae is not None:
             from appca.data.vae.training import train
@@ -270,11 +270,11 @@ class Fitted(NamedTuple):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays from which `from_arrays` makes the same object."""
-        found = {"divide": np.array(self.divide), "offset": self.offset, "scale": self.scale}
+        arrays = {"divide": np.array(self.divide), "offset": self.offset, "scale": self.scale}
         if self.vae is not None:
             nets = self.vae._asdict()
-            return found | {VAE_ARRAYS + name: value for name, value in nets.items()}
-        return found if self.basis is None else {**found, "basis": self.basis}
+            return arrays | {VAE_ARRAYS + name: value for name, value in nets.items()}
+        return arrays if self.basis is None else {**arrays, "basis": self.basis}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Fitted":

@@ -112,13 +112,13 @@ class DatasetStore:
 
     def list(self) -> list[DatasetSummary]:
         """Summaries of all readable data sets, newest first; damaged ones are left out."""
-        found = []
+        summaries = []
         for folder in sorted(self.folder.glob("[0-9a-f]*")) if self.folder.is_dir() else []:
             try:
-                found.append(_summary(folder))
+                summaries.append(_summary(folder))
             except Exception:  # as above
                 continue
-        return sorted(found, key=lambda summary: -summary.created)
+        return sorted(summaries, key=lambda summary: -summary.created)
 
     def delete(self, digest: str) -> None:
         """Remove a data set; readers that have it open keep their view of it."""

@@ -44,7 +44,7 @@ def choose_rows(
                 f"{len(rows_of[small])}; ask for at most that many."
             )
             raise InputError(msg)
-    rows = np.sort(np.concatenate([found[:per_class] for found in rows_of.values()]))
+    rows = np.sort(np.concatenate([members[:per_class] for members in rows_of.values()]))
     if first is not None:
         _check_count("rows", first)
     return rows[:first]

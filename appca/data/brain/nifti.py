@@ -94,7 +94,7 @@ def read_many(files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS) 
     if len(files) == 1:
         name, file = files[0]
         return read(shortened(name, LONGEST_NAME), file, options, limits)
-    (name, file), mask = sorted(files, key=lambda one: "mask" in one[0].lower())
+    (name, file), mask = sorted(files, key=lambda named: "mask" in named[0].lower())
     return read(name, file, options._replace(mask=mask[1], mask_name=mask[0]), limits)
 
 
@@ -193,8 +193,8 @@ def _numbers(name: str, image: "Nifti1Pair") -> np.ndarray:
 def _mask(name: str, file: File, shape: tuple[int, ...], limits: ReadLimits) -> np.ndarray:
     image = _image(name, file, limits)
     if image.shape != shape:
-        own, wanted = (" x ".join(map(str, sides)) for sides in (image.shape, shape))
-        msg = f"The mask “{shortened(name)}” is {own}, the recording {wanted}; both must agree."
+        of_mask, wanted = (" x ".join(map(str, sides)) for sides in (image.shape, shape))
+        msg = f"The mask “{shortened(name)}” is {of_mask}, the recording {wanted}; both must agree."
         raise InputError(msg)
     values = _numbers(name, image)
     mask: np.ndarray = np.isfinite(values) & (values > 0)

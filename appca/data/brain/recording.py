@@ -128,7 +128,7 @@ def of_dataset(dataset: Dataset) -> Recording:
         msg = f"The rows of “{dataset.name}” are not the voxels it says; open its file again."
         raise InputError(msg) from error
     signal = dataset.labels.get(MEAN_SIGNAL, np.ones(dataset.n_rows))
-    events = tuple(Event(one["onset"], one["duration"]) for one in facts.get("events", []))
+    events = tuple(Event(event["onset"], event["duration"]) for event in facts.get("events", []))
     return Recording(
         name=dataset.name,
         series=cleaned(dataset.X),

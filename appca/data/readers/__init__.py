@@ -48,8 +48,8 @@ _IDX_TYPES = b"\x08\x09\x0b\x0c\x0d\x0e"
 def kind_of(name: str, file: File | None = None) -> str | None:
     """Name the module that reads a file: by the end of its name, else by its first bytes."""
     lower = name.lower()
-    found = next((home for end, home in _HOMES.items() if lower.endswith(end)), None)
-    return found or (None if file is None else _kind_by_content(name, file))
+    kind = next((home for end, home in _HOMES.items() if lower.endswith(end)), None)
+    return kind or (None if file is None else _kind_by_content(name, file))
 
 
 @naming_extra()
@@ -102,7 +102,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
         msg = "There is no file to read; give at least one."
         raise InputError(msg)
     limits = limits.within(total_bytes(files))
-    kind = _common_kind([name for name, _ in files], [kind_of(*one) for one in files])
+    kind = _common_kind([name for name, _ in files], [kind_of(*named_file) for named_file in files])
     reader = _reader(kind)
     chosen = _checked_options(kind, reader, options)
     if reader.read_many is not None:
@@ -149,8 +149,8 @@ def _common_kind(names: list[str], kinds: list[str | None]) -> str:
     if len(names) == 1:
         if kinds[0] is None:
             name = shortened(names[0], LONGEST_NAME)
-            known = ", ".join(sorted(SUFFIXES))
-            msg = f"“{name}” is of no known kind; give a file that ends in {known}."
+            suffixes = ", ".join(sorted(SUFFIXES))
+            msg = f"“{name}” is of no known kind; give a file that ends in {suffixes}."
             raise InputError(msg)
         return kinds[0]
     if any(name.lower().endswith(ENDINGS) for name in names):
@@ -169,11 +169,11 @@ def _common_kind(names: list[str], kinds: list[str | None]) -> str:
 
 
 def _checked_options(kind: str, reader: Reader[Any], options: dict[str, object]) -> Any:
-    known = reader.options._fields
-    unknown = sorted(set(options) - set(known))
+    names = reader.options._fields
+    unknown = sorted(set(options) - set(names))
     if unknown:
         msg = (
-            f"Reading {_TITLES[kind]} has the options {', '.join(known)}; got {', '.join(unknown)}."
+            f"Reading {_TITLES[kind]} has the options {', '.join(names)}; got {', '.join(unknown)}."
         )
         raise InputError(msg)
     return reader.options(**options)

@@ -85,7 +85,7 @@ def labels(dataset: Dataset) -> dict[str, str]:
         classes, codes = categories(column)
         counts = np.bincount(codes, minlength=len(classes))
         first = zip(classes[:MOST_NAMES], counts[:MOST_NAMES], strict=True)
-        some = few([f"{one} ({count:,})" for one, count in first], len(classes))
+        some = few([f"{text} ({count:,})" for text, count in first], len(classes))
         lines[f"Label “{name}”"] = f"{counted(len(classes), 'value')}: {some}"
     return lines
 
@@ -102,10 +102,10 @@ def _size(report: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _roles(report: Mapping[str, Any]) -> dict[str, str]:
-    given, left_out = report.get("roles", {}), report.get("left_out", {})
+    roles, left_out = report.get("roles", {}), report.get("left_out", {})
     why = {name: f"{name} ({reason})" for name, reason in left_out.items() if reason}
     named = {
-        _ROLES[role]: few([why.get(n, n) for n in given if given[n] == role]) for role in _ROLES
+        _ROLES[role]: few([why.get(n, n) for n in roles if roles[n] == role]) for role in _ROLES
     }
     return {label: names for label, names in named.items() if names}
 

@@ -151,17 +151,17 @@ def row_ids(rows: np.ndarray) -> np.ndarray:
     return ids
 
 
-def _listed_of(found: np.ndarray, names: Sequence[str]) -> list[int]:
+def _listed_of(mask: np.ndarray, names: Sequence[str]) -> list[int]:
     """Return the places of the columns that a report lists."""
-    places: list[int] = np.flatnonzero(found).tolist()
+    places: list[int] = np.flatnonzero(mask).tolist()
     return places[:_MOST_NUMBERED] if isinstance(names, NumberedNames) else places
 
 
 def _check_no_empty_column(empty: np.ndarray, names: Sequence[str], report: FileReport) -> None:
-    found = np.flatnonzero(empty)
-    if len(found):
-        shown = ", ".join(f"“{shortened(names[j])}”" for j in found[:3].tolist())
-        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    places = np.flatnonzero(empty)
+    if len(places):
+        shown = ", ".join(f"“{shortened(names[j])}”" for j in places[:3].tolist())
+        more = f" and {len(places) - 3} more" if len(places) > 3 else ""
         msg = f"No cell of column {shown}{more} holds a number; ignore the column or fill it."
         raise InputError(msg, report)
 

@@ -102,9 +102,9 @@ class ReadingProcess(Child):
 
     def __init__(self) -> None:
         # memory is counted as it is asked for, so none is asked for in advance
-        own = environment(1, ARROW_DEFAULT_MEMORY_POOL="system", MALLOC_ARENA_MAX="1")
+        variables = environment(1, ARROW_DEFAULT_MEMORY_POOL="system", MALLOC_ARENA_MAX="1")
         # Ctrl-C in the terminal is for the server
-        super().__init__(COMMAND, own, stderr=subprocess.DEVNULL, start_new_session=True)
+        super().__init__(COMMAND, variables, stderr=subprocess.DEVNULL, start_new_session=True)
         self.late = False
 
     def read(self, request: dict[str, Any]) -> Any:
@@ -176,7 +176,7 @@ def _folder(title: str, limits: ReadLimits) -> Iterator[Path]:
 
 def _lay_down(files: Files, place: Path, title: str, limits: ReadLimits) -> list[tuple[str, str]]:
     """Write the files into a folder, under numbers; return their names and places."""
-    found = []
+    laid = []
     remedy = "free some space on the disk of temporary files"
     for i, (name, file) in enumerate(files):
         target = place / str(i)
@@ -187,8 +187,8 @@ def _lay_down(files: Files, place: Path, title: str, limits: ReadLimits) -> list
         ):
             for chunk in chunks_of(stream):
                 out.write(chunk)
-        found.append((name, str(target)))
-    return found
+        laid.append((name, str(target)))
+    return laid
 
 
 def _opened(place: Path, facts: dict[str, Any]) -> Dataset:

@@ -39,8 +39,8 @@ class ReadLimits(NamedTuple):
         size = f"{self.n_bytes / 1e6:,.0f} MB"
         if self.given is None or self.n_bytes != most_unpacked(self.given):
             return size
-        given = f"{self.given / 1e6:,.1f} MB" if self.given > 1e6 else f"{self.given / 1e3:,.1f} kB"
-        return f"{size}, the most for {given} of files"
+        sent = f"{self.given / 1e6:,.1f} MB" if self.given > 1e6 else f"{self.given / 1e3:,.1f} kB"
+        return f"{size}, the most for {sent} of files"
 
 
 LIMITS = ReadLimits()
@@ -103,16 +103,16 @@ def temporary_file(name: str, chunks: Iterator[bytes], limits: ReadLimits) -> Bi
 
 def checksum(files: Files, limits: ReadLimits = LIMITS) -> str:
     """SHA-256 of a file's bytes; of several, that of their checksums and names, in order."""
-    found = []
+    digests = []
     for name, file in files:
         sha = hashlib.sha256()
         with file_stream(name, file, limits) as stream:
             for chunk in chunks_of(stream):
                 sha.update(chunk)
-        found.append(sha.hexdigest())
-    if len(found) == 1:
-        return found[0]
-    lines = [f"{digest}  {name}\n" for digest, (name, _) in zip(found, files, strict=True)]
+        digests.append(sha.hexdigest())
+    if len(digests) == 1:
+        return digests[0]
+    lines = [f"{digest}  {name}\n" for digest, (name, _) in zip(digests, files, strict=True)]
     return hashlib.sha256("".join(lines).encode(errors="surrogatepass")).hexdigest()
 
 
@@ -163,14 +163,14 @@ def check_matrix(
 
 def total_bytes(files: Files) -> int:
     """Return how many bytes files have together."""
-    found = 0
+    total = 0
     for _, file in files:
         if isinstance(file, (str, Path)):
-            found += Path(file).stat().st_size if Path(file).is_file() else 0
+            total += Path(file).stat().st_size if Path(file).is_file() else 0
         else:
-            found += file.seek(0, io.SEEK_END)
+            total += file.seek(0, io.SEEK_END)
             file.seek(0)
-    return found
+    return total
 
 
 class _Borrowed(io.RawIOBase):

@@ -40,15 +40,15 @@ def outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool]
             module, _, name = request["task"].partition(":")
             task = getattr(importlib.import_module(module), name)
             limits = ReadLimits(**request["limits"])
-            found = task(files, Path(request["place"]), limits, **options)
+            answer = task(files, Path(request["place"]), limits, **options)
         except InputError as error:
             fit = not _for_lack_of_memory(error)
             sentence = str(error) if fit else too_much(title, request["memory"])
-            found = {"sentence": sentence, "report": error.report if fit else None}
+            answer = {"sentence": sentence, "report": error.report if fit else None}
         except MemoryError:
             fit = False
-            found = {"sentence": too_much(title, request["memory"]), "report": None}
-    return found, fit and _status("VmHWM") < _LARGEST
+            answer = {"sentence": too_much(title, request["memory"]), "report": None}
+    return answer, fit and _status("VmHWM") < _LARGEST
 
 
 @contextmanager

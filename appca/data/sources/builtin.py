@@ -101,10 +101,10 @@ def load(
     if key not in SOURCES:
         msg = f"There is no built-in data set {key!r}; choose one of {', '.join(SOURCES)}."
         raise InputError(msg)
-    known = {option.name for option in SOURCES[key].options}
-    unknown = sorted(set(options) - known)
+    names = {option.name for option in SOURCES[key].options}
+    unknown = sorted(set(options) - names)
     if unknown:
-        has = f"the options {', '.join(sorted(known))}" if known else "no options"
+        has = f"the options {', '.join(sorted(names))}" if names else "no options"
         msg = f"The data set {key!r} has {has}; got {', '.join(unknown)}."
         raise InputError(msg)
     if key in {"mnist", "coil20"}:
@@ -133,5 +133,5 @@ def are_here(key: str, data_folder: Path | str | None = None) -> bool:
     if key == "coil20":
         return any((folder / "coil20" / name).is_file() for name in (coil20.ZIP, coil20.MAT))
     return all(
-        (folder / "mnist" / one.name).is_file() for pair in mnist.FILES.values() for one in pair
+        (folder / "mnist" / file.name).is_file() for pair in mnist.FILES.values() for file in pair
     )

@@ -109,7 +109,7 @@ def read_zip(path: Path) -> np.ndarray:
     from PIL import Image
 
     images = np.zeros((OBJECTS, VIEWS, SIDE, SIDE), np.uint8)
-    found = set()
+    places = set()
     try:
         with zipfile.ZipFile(path) as archive:
             for item in archive.infolist():
@@ -119,14 +119,14 @@ def read_zip(path: Path) -> np.ndarray:
                 with Image.open(io.BytesIO(archive.read(item)), formats=["PNG"]) as image:
                     if image.size == (SIDE, SIDE):
                         images[place] = np.asarray(image.convert("L"))
-                        found.add(place)
+                        places.add(place)
     except (zipfile.BadZipFile, OSError, EOFError, SyntaxError) as error:
         msg = f"{path} is damaged ({type(error).__name__}); delete it and fetch it again."
         raise InputError(msg) from error
-    if len(found) < OBJECTS * VIEWS:
+    if len(places) < OBJECTS * VIEWS:
         msg = (
             f"{path} must hold the {OBJECTS * VIEWS} images obj1__0.png to obj20__71.png of "
-            f"128 x 128 pixels; it holds {len(found)} of them, so delete it and fetch it again."
+            f"128 x 128 pixels; it holds {len(places)} of them, so delete it and fetch it again."
         )
         raise InputError(msg)
     return images.reshape(-1, SIDE, SIDE)
@@ -179,10 +179,10 @@ def _images(folder: Path, size: int, progress: Progress | None) -> tuple[np.ndar
 
 def _verified(images: np.ndarray, size: int, path: Path) -> np.ndarray:
     flat = np.ascontiguousarray(images.reshape(len(images), -1))
-    found = hashlib.sha256(flat.data).hexdigest()
-    if found != DIGESTS[size]:
+    digest = hashlib.sha256(flat.data).hexdigest()
+    if digest != DIGESTS[size]:
         msg = (
-            f"The pixels in {path} are not those of COIL-20 (SHA-256 {found[:8]}, not "
+            f"The pixels in {path} are not those of COIL-20 (SHA-256 {digest[:8]}, not "
             f"{DIGESTS[size][:8]}); delete it and fetch it again."
         )
         raise InputError(msg)

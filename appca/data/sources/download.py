@@ -53,13 +53,13 @@ def fetch(
     import pooch
 
     pooch.get_logger().setLevel("ERROR")
-    known = None if sha256 is None else f"sha256:{sha256}"
+    checksum = None if sha256 is None else f"sha256:{sha256}"
     reason = ""
     for url in urls:
         downloader = _Resuming(path.with_name(path.name + ".part"), progress)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            pooch.retrieve(url, known, path.name, path.parent, downloader=downloader)
+            pooch.retrieve(url, checksum, path.name, path.parent, downloader=downloader)
         except _Failed as error:
             reason = str(error)
         except OSError as error:

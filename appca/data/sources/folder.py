@@ -6,10 +6,10 @@ from pathlib import Path
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 
-def data_folder(given: Path | str | None = None) -> Path:
+def data_folder(chosen: Path | str | None = None) -> Path:
     """Return `given`, else ``APPCA_DATA``, else ``data`` in ``APPCA_HOME`` or the user's folder."""
-    if given is not None:
-        return Path(given)
+    if chosen is not None:
+        return Path(chosen)
     if os.environ.get("APPCA_DATA"):
         return Path(os.environ["APPCA_DATA"])
     if os.environ.get("APPCA_HOME"):

@@ -134,10 +134,10 @@ def _files(folder: Path, progress: Progress | None) -> dict[str, list[Path]]:
 
 def check(path: Path, item: Published) -> None:
     """Refuse a file that is not the published one."""
-    found = sha256_of_file(path)
-    if found != item.sha256:
+    digest = sha256_of_file(path)
+    if digest != item.sha256:
         msg = (
-            f"{path} is not the published {item.name} (its SHA-256 starts with {found[:8]}, not "
+            f"{path} is not the published {item.name} (its SHA-256 starts with {digest[:8]}, not "
             f"{item.sha256[:8]}); delete it, and the right one will be fetched."
         )
         raise InputError(msg)

@@ -64,10 +64,10 @@ class VAE:
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> "VAE":
         """Options from a dict as `to_dict` makes it; unknown names are refused."""
-        known = [option.name for option in fields(cls)]
-        unknown = sorted(set(options) - set(known))
+        names = [option.name for option in fields(cls)]
+        unknown = sorted(set(options) - set(names))
         if unknown:
-            msg = f"The autoencoder has the options {', '.join(known)}; got {', '.join(unknown)}."
+            msg = f"The autoencoder has the options {', '.join(names)}; got {', '.join(unknown)}."
             raise InputError(msg)
         return cls(**options)
 

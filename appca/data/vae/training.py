@@ -190,8 +190,8 @@ def _compiled(
 def _fitted(
     weights: _Weights, seen: _Range, rows: Rows, shape: tuple[int, int], losses: np.ndarray
 ) -> Autoencoder:
-    own = {name: np.asarray(getattr(weights, name)) for name in _Weights._fields}
-    nets = {name: own[name] for name in Autoencoder._fields if name in own}
+    arrays = {name: np.asarray(getattr(weights, name)) for name in _Weights._fields}
+    nets = {name: arrays[name] for name in Autoencoder._fields if name in arrays}
     width = len(nets["code_bias"])
     plain = Autoencoder(
         **nets,

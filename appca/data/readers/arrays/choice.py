@@ -64,7 +64,7 @@ def choose(
     can be, with their sizes in words.
     """
     possible = _matrices(arrays, LIMITS.least_rows) or _matrices(arrays, limits.least_rows)
-    report["arrays"] = {key: _sides(one.shape) for key, one in possible.items()}
+    report["arrays"] = {key: _sides(info.shape) for key, info in possible.items()}
     if wanted is not None:
         if wanted not in arrays:
             error = unknown(
@@ -156,29 +156,29 @@ def beside(
 
     Raises InputError when what is called ids or labels has not one entry for each row of any array.
     """
-    others = {key: one for key, one in arrays.items() if key != wanted.array and _is_vector(one)}
-    one_each = {key: one for key, one in others.items() if math.prod(one.shape) == wanted.n_rows}
+    others = {key: info for key, info in arrays.items() if key != wanted.array and _is_vector(info)}
+    one_each = {key: info for key, info in others.items() if math.prod(info.shape) == wanted.n_rows}
     names = _written_names(arrays, load, limits)
     written = {f"label_{i}": text for i, text in enumerate(names)}
     _check_chosen(wanted, arrays, one_each)
     for key in others.keys() - one_each.keys():
         _check_length(wanted, key, others[key], arrays, key in written, load)
     unused = {
-        key: f"{counted(math.prod(one.shape), 'value')} for {counted(wanted.n_rows, 'row')}"
-        for key, one in others.items()
-        if key not in one_each and key != _LABEL_NAMES and math.prod(one.shape) > 1
+        key: f"{counted(math.prod(info.shape), 'value')} for {counted(wanted.n_rows, 'row')}"
+        for key, info in others.items()
+        if key not in one_each and key != _LABEL_NAMES and math.prod(info.shape) > 1
     }
-    large = [key for key, one in one_each.items() if _held(one) > limits.n_bytes // 4]
+    large = [key for key, info in one_each.items() if _held(info) > limits.n_bytes // 4]
     unused |= dict.fromkeys(large, "its texts are too long for a label")
-    kinds = {key: one.dtype.kind for key, one in one_each.items() if key not in large}
+    kinds = {key: info.dtype.kind for key, info in one_each.items() if key not in large}
     able = sorted(key for key in kinds if _title(key) in _ID_NAMES and kinds[key] in "USiu")
-    own = wanted.ids or min(able, key=lambda key: key not in _ID_NAMES, default=None)
-    ids = None if own is None else _column(np.ravel(load(own))).astype(str)
+    key_of_ids = wanted.ids or min(able, key=lambda key: key not in _ID_NAMES, default=None)
+    ids = None if key_of_ids is None else _column(np.ravel(load(key_of_ids))).astype(str)
     if ids is not None and wanted.ids is None and len(np.unique(ids)) < wanted.n_rows:
-        ids, own = None, None
+        ids, key_of_ids = None, None
     labels = {written.get(key, key): key for key in written if key in kinds}
     if not written:
-        labels = {key: key for key in wanted.labels or kinds if key != own}
+        labels = {key: key for key in wanted.labels or kinds if key != key_of_ids}
     columns = {title: _column(np.ravel(load(key))) for title, key in labels.items()}
     sure = bool(written) or wanted.labels is not None
     kept = {title for title, column in columns.items() if sure or _names_rows(title, column)}
@@ -193,8 +193,8 @@ def _check_chosen(
     """Refuse ids or labels that were asked for by a name that stands for none."""
     for key in [*filter(None, [wanted.ids]), *(wanted.labels or ())]:
         if key not in arrays:
-            known = _listed(arrays) or "none"
-            msg = f"There is no array “{shortened(key)}” in “{wanted.file}”; choose of {known}."
+            listed = _listed(arrays) or "none"
+            msg = f"There is no array “{shortened(key)}” in “{wanted.file}”; choose of {listed}."
             raise InputError(msg)
         if key not in one_each:
             raise _other_length(wanted, key, arrays[key])
@@ -203,29 +203,29 @@ def _check_chosen(
 def _check_length(
     wanted: RowNames,
     key: str,
-    one: ArrayInfo,
+    info: ArrayInfo,
     arrays: Mapping[str, ArrayInfo],
     written: bool,
     load: Callable[[str], np.ndarray],
 ) -> None:
     """Refuse what is called ids or labels and has another length, unless it goes with others."""
-    length = math.prod(one.shape)
+    length = math.prod(info.shape)
     title = _title(key)
     named = written or title in _ID_NAMES or is_label_name(title)
     matrices = _matrices(arrays, 1)
     if not named or any(length in (other.shape[0], other.shape[-1]) for other in matrices.values()):
         return
-    few = one.dtype.kind in "US" and length < wanted.n_rows and not written
-    if few and title not in _ID_NAMES and _held(one) < 1 << 20:
+    few = info.dtype.kind in "US" and length < wanted.n_rows and not written
+    if few and title not in _ID_NAMES and _held(info) < 1 << 20:
         texts = np.ravel(load(key))
         if len(np.unique(texts)) == length:  # the names of the classes, each once
             return
-    raise _other_length(wanted, key, one)
+    raise _other_length(wanted, key, info)
 
 
-def _other_length(wanted: RowNames, key: str, one: ArrayInfo) -> InputError:
+def _other_length(wanted: RowNames, key: str, info: ArrayInfo) -> InputError:
     return InputError(
-        f"“{shortened(key)}” in “{wanted.file}” has {_sides(one.shape)} entries for the "
+        f"“{shortened(key)}” in “{wanted.file}” has {_sides(info.shape)} entries for the "
         f"{counted(wanted.n_rows, 'row')} of “{shortened(wanted.array)}”; save one for each row, "
         "or leave it out of the file."
     )
@@ -252,16 +252,16 @@ def _written_names(
     arrays: Mapping[str, ArrayInfo], load: Callable[[str], np.ndarray], limits: ReadLimits
 ) -> list[str]:
     """Return what label_0, label_1 ... are called in a file that this project has written."""
-    found = arrays.get(_LABEL_NAMES)
-    if found is None or found.dtype.kind != "U" or _held(found) > limits.n_bytes // 4:
+    info = arrays.get(_LABEL_NAMES)
+    if info is None or info.dtype.kind != "U" or _held(info) > limits.n_bytes // 4:
         return []
-    return [str(one) for one in np.ravel(load(_LABEL_NAMES))]
+    return [str(name) for name in np.ravel(load(_LABEL_NAMES))]
 
 
 def build(
     name: str,
     array: np.ndarray,
-    found: Beside,
+    named: Beside,
     missing: str,
     image_shape: Sequence[int] | None,
     report: FileReport,
@@ -276,12 +276,12 @@ def build(
     gaps = left_to_the_model(X, missing)
     X, rows = settle_missing(X, features, missing, report, limits.least_rows)
     note_quality(X, features, report, limits.least_rows)
-    ids = row_ids(rows) if found.ids is None else found.ids[rows]
+    ids = row_ids(rows) if named.ids is None else named.ids[rows]
     return Dataset(
         name=Path(name).name.split(".")[0] or name,
         X=X,
         ids=ids,
-        labels={key: column[rows] for key, column in found.labels.items()},
+        labels={key: column[rows] for key, column in named.labels.items()},
         image_shape=sides,
         # The digest of a data set has them: a file keeps the one that it has always had.
         feature_names=None if sides or len(features) > limits.columns else tuple(features),
@@ -299,7 +299,7 @@ def image_sides(shape: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def _matrices(arrays: Mapping[str, ArrayInfo], least_rows: int) -> dict[str, ArrayInfo]:
-    return {key: one for key, one in arrays.items() if _is_matrix(one, least_rows)}
+    return {key: info for key, info in arrays.items() if _is_matrix(info, least_rows)}
 
 
 def _is_matrix(array: ArrayInfo, least_rows: int) -> bool:
@@ -330,8 +330,8 @@ def _sides(shape: tuple[int, ...]) -> str:
 
 def _listed(arrays: Mapping[str, ArrayInfo]) -> str:
     shown = [
-        f"“{shortened(key)}” ({_sides(one.shape)})"
-        for key, one in list(arrays.items())[:_MOST_LISTED]
+        f"“{shortened(key)}” ({_sides(info.shape)})"
+        for key, info in list(arrays.items())[:_MOST_LISTED]
     ]
     more = len(arrays) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -43,7 +43,7 @@ def read(name: str, file: File, options: Hdf5Options, limits: ReadLimits = LIMIT
     report: FileReport = {}
     with plain_file(name, file, limits) as stream, hdf5_contents.opened(name, stream) as opened:
         inside = hdf5_contents.arrays(name, opened, report)
-        arrays = {path: one.info for path, one in inside.items()}
+        arrays = {path: item.info for path, item in inside.items()}
 
         def load(path: str) -> np.ndarray:
             return hdf5_contents.load(name, path, inside[path], limits)

@@ -49,38 +49,38 @@ def damaged(name: str) -> InputError:
 
 def arrays(name: str, file: "h5py.File", report: FileReport) -> dict[str, Hdf5Array]:
     """List the arrays by their paths; ``report["unused"]`` says what was left out, and why."""
-    found: dict[str, Hdf5Array] = {}
+    usable: dict[str, Hdf5Array] = {}
     unused: dict[str, str] = {}
     try:
         for path, dataset, why in _walk(name, file):
-            one = None if why else _described(dataset)
-            if one is None or isinstance(one, str):
-                unused[path] = why or one or "no numbers or texts"
+            described = None if why else _described(dataset)
+            if described is None or isinstance(described, str):
+                unused[path] = why or described or "no numbers or texts"
             else:
-                found[path] = one
+                usable[path] = described
     except InputError:
         raise
     except Exception as error:  # as above
         raise damaged(name) from error
     report["unused"] = unused
-    return found
+    return usable
 
 
-def load(name: str, path: str, one: Hdf5Array, limits: ReadLimits) -> np.ndarray:
+def load(name: str, path: str, item: Hdf5Array, limits: ReadLimits) -> np.ndarray:
     """Read an array whose size was checked.
 
     Raises InputError when its chunks, or the texts it refers to, unpack to more than is allowed.
     """
-    if one.chunk_bytes > limits.n_bytes:
+    if item.chunk_bytes > limits.n_bytes:
         msg = (
-            f"The chunks of “{shortened(path)}” in “{name}” unpack to {one.chunk_bytes / 1e6:,.0f} "
-            f"MB each, more than {limits.most}; write it in smaller ones."
+            f"The chunks of “{shortened(path)}” in “{name}” unpack to {item.chunk_bytes / 1e6:,.0f}"
+            f" MB each, more than {limits.most}; write it in smaller ones."
         )
         raise InputError(msg)
     try:
-        if one.info.dtype.kind != "U":
-            return np.asarray(one.dataset[()])
-        values = _texts(one.dataset, limits.n_bytes // 8)
+        if item.info.dtype.kind != "U":
+            return np.asarray(item.dataset[()])
+        values = _texts(item.dataset, limits.n_bytes // 8)
     except Exception as error:  # as above
         raise damaged(name) from error
     if values is None or not is_text(values):
@@ -150,15 +150,16 @@ def _described(dataset: Any) -> Hdf5Array | str:
 
 def _texts(dataset: Any, most: int) -> np.ndarray | None:
     """Read texts, a few at a time: any number of them can be one and the same long one."""
-    found: list[str] = []
+    texts_read: list[str] = []
     longest = 1
     for start in range(0, math.prod(dataset.shape), _PIECE):
         part = np.ravel(dataset[start : start + _PIECE])
         texts = [
-            one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in part
+            cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
+            for cell in part
         ]
         longest = max(longest, *map(len, texts))
-        found += texts
+        texts_read += texts
         if longest * len(dataset) > most:
             return None
-    return np.array(found, f"U{longest}").reshape(dataset.shape)
+    return np.array(texts_read, f"U{longest}").reshape(dataset.shape)

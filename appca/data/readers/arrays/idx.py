@@ -58,11 +58,11 @@ def read_many(files: Files, options: IdxOptions, limits: ReadLimits = LIMITS) ->
     Dataset
         Bytes stay bytes, and those of a single file of images stay on the disk.
     """
-    found = [_part(name, file, limits) for name, file in files]
-    rows = [part for part in found if part.values.ndim > 1]
-    columns = [part for part in found if part.values.ndim == 1]
+    parts = [_part(name, file, limits) for name, file in files]
+    rows = [part for part in parts if part.values.ndim > 1]
+    columns = [part for part in parts if part.values.ndim == 1]
     if not rows:
-        msg = f"“{found[0].name}” holds labels alone; give the file of images with it."
+        msg = f"“{parts[0].name}” holds labels alone; give the file of images with it."
         raise InputError(msg)
     _check_alike(rows, limits)
     names = {"class": _labels(rows, columns)} if columns else {}
@@ -95,8 +95,8 @@ def _part(name: str, file: File, limits: ReadLimits) -> IdxArray:
 def _header(name: str, stream: BinaryIO) -> ArrayInfo:
     """Read the beginning of an unpacked file, up to where the numbers begin."""
     magic = stream.read(4)
-    known = len(magic) == 4 and magic[:2] == b"\0\0" and magic[2] in _TYPES
-    if not known or not 1 <= magic[3] <= _MOST_SIDES:
+    is_idx = len(magic) == 4 and magic[:2] == b"\0\0" and magic[2] in _TYPES
+    if not is_idx or not 1 <= magic[3] <= _MOST_SIDES:
         start = magic.hex() or "nothing"
         msg = f"“{name}” is not an IDX file (it starts with {start}); choose another file."
         raise InputError(msg)
@@ -122,7 +122,7 @@ def _check_alike(rows: list[IdxArray], limits: ReadLimits) -> None:
     first = rows[0]
     for part in rows[1:]:
         if part.values.shape[1:] != first.values.shape[1:]:
-            sides = [" x ".join(map(str, one.values.shape[1:])) for one in (first, part)]
+            sides = [" x ".join(map(str, array.values.shape[1:])) for array in (first, part)]
             msg = (
                 f"“{part.name}” has images of {sides[1]}, “{first.name}” of {sides[0]}; read them "
                 "one after the other."

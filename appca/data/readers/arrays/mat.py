@@ -74,9 +74,9 @@ def read(name: str, file: File, options: MatOptions, limits: ReadLimits = LIMITS
         rows = load(wanted)
         matrix = native(np.moveaxis(rows, -1, 0) if options.transpose else rows)
         named = RowNames(name, wanted, len(matrix))
-        found = beside(named, arrays, load, report, limits)
+        named_rows = beside(named, arrays, load, report, limits)
     matrix = _row_major(matrix, options)
-    return build(name, matrix, found, options.missing, options.image_shape, report, limits)
+    return build(name, matrix, named_rows, options.missing, options.image_shape, report, limits)
 
 
 @contextmanager
@@ -101,11 +101,11 @@ def _of_7_3(
     name: str, inside: dict[str, hdf5_contents.Hdf5Array], limits: ReadLimits
 ) -> MatVariables:
     arrays = {}
-    for key, one in inside.items():
-        kind = one.dataset.attrs.get("MATLAB_class", b"")
+    for key, array in inside.items():
+        kind = array.dataset.attrs.get("MATLAB_class", b"")
         kind = kind.decode("latin-1") if isinstance(kind, bytes) else kind
         if not key.startswith("#") and kind in _NUMBERS:
-            arrays[key] = one.info._replace(shape=one.info.shape[::-1])
+            arrays[key] = array.info._replace(shape=array.info.shape[::-1])
     return MatVariables(
         arrays, lambda key: np.transpose(hdf5_contents.load(name, key, inside[key], limits))
     )

@@ -45,11 +45,11 @@ def read(name: str, file: File, options: NpyOptions, limits: ReadLimits = LIMITS
         float32, other numbers float64.
     """
     with plain_file(name, file, limits) as stream:
-        found = header(name, stream)
-        check_length(name, stream, found.array)
-        check_array(name, found.array, limits)
-        values = mapped(stream, found.array, stream.tell(), fortran=found.fortran)
-    report = {"dtype": str(found.array.dtype)}
+        start = header(name, stream)
+        check_length(name, stream, start.array)
+        check_array(name, start.array, limits)
+        values = mapped(stream, start.array, stream.tell(), fortran=start.fortran)
+    report = {"dtype": str(start.array.dtype)}
     return build(
         name, values, Beside(None, {}), options.missing, options.image_shape, report, limits
     )

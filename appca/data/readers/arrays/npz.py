@@ -44,8 +44,8 @@ def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS
     report: FileReport = {}
     with file_stream(name, file, limits) as stream:
         archive, items = members(name, stream, limits)
-        own = [item for item in items if item.filename.endswith(".npy")]
-        inside = {item.filename.removesuffix(".npy"): item for item in own}
+        arrays_in = [item for item in items if item.filename.endswith(".npy")]
+        inside = {item.filename.removesuffix(".npy"): item for item in arrays_in}
         arrays = {key: _found(name, archive, item) for key, item in inside.items()}
         wanted = choose(name, arrays, options.array, report, limits)
         check_array(shortened(wanted), arrays[wanted], limits)
@@ -66,15 +66,15 @@ def _values(
 ) -> np.ndarray:
     label = shortened(item.filename)
     with temporary_file(name, unpacked(name, archive, item), limits) as stream:
-        found = npy.header(label, stream)
-        npy.check_length(label, stream, found.array)
-        return mapped(stream, found.array, stream.tell(), fortran=found.fortran)
+        start = npy.header(label, stream)
+        npy.check_length(label, stream, start.array)
+        return mapped(stream, start.array, stream.tell(), fortran=start.fortran)
 
 
 def _small(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> np.ndarray:
     stream = io.BytesIO(content(name, archive, item))
-    found = npy.header(shortened(item.filename), stream)
-    npy.check_length(shortened(item.filename), stream, found.array)
+    start = npy.header(shortened(item.filename), stream)
+    npy.check_length(shortened(item.filename), stream, start.array)
     stream.seek(0)
     values = np.lib.format.read_array(stream, allow_pickle=False)
     if not is_text(values):

@@ -125,9 +125,9 @@ def _check_options(options: ImageOptions) -> None:
     if size is not None and (len(size) != 2 or not all(1 <= side <= _MOST_SIDE for side in size)):
         msg = f"size must be a height and a width from 1 to {_MOST_SIDE}; got {size}."
         raise InputError(msg)
-    for key, known in (("colour", ("grey", "keep")), ("broken", ("refuse", "skip"))):
-        if getattr(options, key) not in known:
-            msg = f"{key} must be {' or '.join(known)}; got {getattr(options, key)!r}."
+    for key, values in (("colour", ("grey", "keep")), ("broken", ("refuse", "skip"))):
+        if getattr(options, key) not in values:
+            msg = f"{key} must be {' or '.join(values)}; got {getattr(options, key)!r}."
             raise InputError(msg)
 
 

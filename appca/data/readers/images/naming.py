@@ -119,14 +119,14 @@ def _from_pattern(paths: list[Path], pattern: str) -> dict[str, np.ndarray]:
         raise InputError(msg)
     deep = "/" in pattern
     texts = ["/".join((*path[:-1], _stem(path[-1]))) if deep else _stem(path[-1]) for path in paths]
-    found = [match for text in texts if (match := compiled.fullmatch(text))]
-    if len(found) < len(texts):
+    matches = [match for text in texts if (match := compiled.fullmatch(text))]
+    if len(matches) < len(texts):
         odd = next(text for text in texts if not compiled.fullmatch(text))
         msg = f"The pattern {pattern!r} does not fit the file name “{odd[:40]}”; widen it."
         raise InputError(msg)
     if not compiled.groupindex:
-        return {"class": _column([match[1] for match in found])}
-    return {name: _column([match[name] for match in found]) for name in names}
+        return {"class": _column([match[1] for match in matches])}
+    return {name: _column([match[name] for match in matches]) for name in names}
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

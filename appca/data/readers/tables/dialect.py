@@ -52,11 +52,11 @@ def as_text(name: str, data: bytes, encoding: str | None) -> Text:
     if data[:2] == b"PK":
         msg = f"“{name}” is a packed or spreadsheet file, not text; save it as CSV first."
         raise InputError(msg)
-    found = [encoding] if encoding else _likely_encodings(data)
-    for one in found[:-1]:
+    encodings = [encoding] if encoding else _likely_encodings(data)
+    for candidate in encodings[:-1]:
         with suppress(InputError):
-            return Text(_checked(name, _utf8(name, data, one)), one)
-    return Text(_checked(name, _utf8(name, data, found[-1])), found[-1])
+            return Text(_checked(name, _utf8(name, data, candidate)), candidate)
+    return Text(_checked(name, _utf8(name, data, encodings[-1])), encodings[-1])
 
 
 def _checked(name: str, text: bytes) -> bytes:
@@ -204,14 +204,14 @@ def _likely_encodings(data: bytes) -> list[str]:
 def _sample(text: bytes) -> list[str]:
     """Return the first lines: a few however long they are, many where they are short."""
     lines = (line for line in io.BytesIO(text) if line.strip())
-    found: list[str] = []
+    whole_lines: list[str] = []
     size = 0
     for line in itertools.islice(lines, _SAMPLE_ROWS):
         size += len(line)
-        if size > _SAMPLE_BYTES and len(found) >= _FEWEST_ROWS:
+        if size > _SAMPLE_BYTES and len(whole_lines) >= _FEWEST_ROWS:
             break
-        found.append(line.decode().removesuffix("\n") + "\n")
-    return found
+        whole_lines.append(line.decode().removesuffix("\n") + "\n")
+    return whole_lines
 
 
 def _narrow(rows: list[list[str]]) -> list[list[str]]:
@@ -232,9 +232,9 @@ def _guess_separator(lines: list[str]) -> str:
         cells = [cell for row in rows[1:] or rows for cell in row]
         decimal = "." if separator == "," else _guess_decimal(rows[1:] or rows)
         numbers = sum(_is_number(cell, decimal) for cell in cells) / max(1, len(cells))
-        found = (even, numbers, width)
-        if width > 1 and found > merit and not (separator == BLANK and merit[0]):
-            best, merit = separator, found
+        score = (even, numbers, width)
+        if width > 1 and score > merit and not (separator == BLANK and merit[0]):
+            best, merit = separator, score
     return best
 
 

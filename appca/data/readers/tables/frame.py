@@ -83,10 +83,12 @@ def build(
     check_columns(name, len(frame.columns), limits)
     _check_rows(name, frame, report, limits)
     columns = describe(frame, named)
-    report["kinds"] = {one.name: KINDS[one.kind] for one in columns if one.kind != "number"}
+    report["kinds"] = {each.name: KINDS[each.kind] for each in columns if each.kind != "number"}
     report["roles"] = roles = _roles(columns, len(frame), options.roles or {}, report)
     report["left_out"] = {
-        one.name: why_left_out(one, len(frame)) for one in columns if roles[one.name] == "ignored"
+        each.name: why_left_out(each, len(frame))
+        for each in columns
+        if roles[each.name] == "ignored"
     }
     features = _with(roles, "feature")
     _check_features(name, features, roles, report)
@@ -135,7 +137,7 @@ def _roles(
     try:
         return guess_roles(columns, n, chosen)
     except InputError as error:
-        odd = [one.name for one in columns if one.kind == "mixed" and one.name not in chosen]
+        odd = [each.name for each in columns if each.kind == "mixed" and each.name not in chosen]
         error.report = report | ({"unclear": odd} if odd else {})
         raise
 
@@ -144,16 +146,16 @@ def describe(frame: "pd.DataFrame", named: list[bool]) -> list[Column]:
     """Say of every column what the guess of its role needs to know."""
     names = [str(label) for label in frame.columns]
     plain = np.array([kind.kind in "iuf" for kind in frame.dtypes], bool)
-    found: dict[int, Column] = {}
+    described: dict[int, Column] = {}
     step = _at_once(frame)
     numbers = np.flatnonzero(plain)
     for start in range(0, len(numbers), step):
         part = numbers[start : start + step]
         block = frame.iloc[:, part].to_numpy()  # numbers of one kind stay what they are
-        found |= zip(part.tolist(), _numbers(block, part, names, named), strict=True)
+        described |= zip(part.tolist(), _numbers(block, part, names, named), strict=True)
     for j in np.flatnonzero(~plain).tolist():
-        found[j] = _words(frame.iloc[:, j], names[j], named[j])
-    return [found[j] for j in range(len(names))]
+        described[j] = _words(frame.iloc[:, j], names[j], named[j])
+    return [described[j] for j in range(len(names))]
 
 
 def _numbers(
@@ -195,13 +197,13 @@ def _words(values: "pd.Series[Any]", name: str, named: bool) -> Column:
         return base._replace(kind="list") if len(present) else base
     once, codes = _distinct(present)  # a text that many rows share is parsed once
     base = base._replace(distinct=len(once))
-    if max((len(one) for one in once if isinstance(one, str)), default=0) > _LONGEST_LABEL:
+    if max((len(value) for value in once if isinstance(value, str)), default=0) > _LONGEST_LABEL:
         return base._replace(kind="long")
-    flags = all(isinstance(one, (bool, np.bool_)) for one in once)
-    plain = pd.Series([str(one) for one in once] if flags else once, dtype=object)
+    flags = all(isinstance(value, (bool, np.bool_)) for value in once)
+    plain = pd.Series([str(value) for value in once] if flags else once, dtype=object)
     floats = _as_numbers(plain).to_numpy(np.float64)[codes]
     odd = np.isnan(floats)
-    if odd.all() and are_dates([str(one) for one in once]):
+    if odd.all() and are_dates([str(value) for value in once]):
         return base._replace(kind="date")
     if odd.any():
         mixed = odd.sum() < _MOSTLY * len(present)
@@ -217,8 +219,8 @@ def _words(values: "pd.Series[Any]", name: str, named: bool) -> Column:
 def _distinct(values: "pd.Series[Any]") -> tuple[list[Any], np.ndarray]:
     """Return the different values and their places in the rows, by hashes Python keeps."""
     places: dict[tuple[type, Any], int] = {}
-    codes = [places.setdefault((type(one), one), len(places)) for one in values.tolist()]
-    return [one for _, one in places], np.array(codes)
+    codes = [places.setdefault((type(value), value), len(places)) for value in values.tolist()]
+    return [value for _, value in places], np.array(codes)
 
 
 def _as_numbers(values: "pd.Series[Any]") -> "pd.Series[Any]":
@@ -240,7 +242,7 @@ def _check_rows(name: str, frame: "pd.DataFrame", report: FileReport, limits: Re
 
 
 def _with(roles: dict[str, str], role: str) -> list[str]:
-    return [column for column, given in roles.items() if given == role]
+    return [column for column, role_of in roles.items() if role_of == role]
 
 
 def _check_features(
@@ -307,7 +309,7 @@ def _check_texts(frame: "pd.DataFrame", roles: dict[str, str], limits: ReadLimit
     for column in [*_with(roles, "label"), *_with(roles, "id")]:
         if frame[column].dtype.kind in "iufb":
             continue
-        longest = max((len(str(one)) for one in _distinct(frame[column])[0]), default=0)
+        longest = max((len(str(text)) for text in _distinct(frame[column])[0]), default=0)
         total += 4 * longest * len(frame)
         if total > limits.n_bytes // 2:
             msg = (

@@ -55,7 +55,7 @@ def _table(name: str, stream: BinaryIO, limits: ReadLimits) -> "pa.Table":
 
     try:
         file = parquet.ParquetFile(stream)
-        words = [one.name for one in file.schema_arrow if _is_text(one.type)]
+        words = [field.name for field in file.schema_arrow if _is_text(field.type)]
         _check_names(name, file.schema_arrow.names)
         nested = any(pa.types.is_nested(kind) for kind in file.schema_arrow.types)
         _check_size(name, file.metadata, limits, nested=nested)
@@ -78,7 +78,7 @@ def _frame(name: str, table: "pa.Table", limits: ReadLimits) -> "pd.DataFrame":
 
     table = table.replace_schema_metadata(None)  # else pandas makes an index of some columns
     titles = ["index" if key == _INDEX else key for key in table.column_names]
-    plain = [_is_number(one) for one in table.schema.types]
+    plain = [_is_number(kind) for kind in table.schema.types]
     frames: list[pd.DataFrame] = []
     n_columns, start = 0, 0
     try:
@@ -89,7 +89,7 @@ def _frame(name: str, table: "pa.Table", limits: ReadLimits) -> "pd.DataFrame":
                 frames.append(part.rename_columns(titles[start:stop]).to_pandas())
             else:
                 frames += map(partial(_columns, limits=limits), titles[start:stop], part.columns)
-            n_columns = sum(len(one.columns) for one in frames)
+            n_columns = sum(len(kind.columns) for kind in frames)
             check_columns(name, n_columns, limits)
             start = stop
     except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
@@ -114,9 +114,9 @@ def _check_size(name: str, metadata: Any, limits: ReadLimits, *, nested: bool) -
     if len(groups) * metadata.num_columns > _MOST_PARTS:
         msg = f"“{name}” is cut into {len(groups):,} row groups; write it with fewer."
         raise InputError(msg)
-    unpacked = sum(one.total_byte_size for one in groups)
+    unpacked = sum(row_group.total_byte_size for row_group in groups)
     if nested:  # few rows may hold very many values; PyArrow can abort here, so else it is left out
-        chunks = (one.column(j) for one in groups for j in range(one.num_columns))
+        chunks = (row_group.column(j) for row_group in groups for j in range(row_group.num_columns))
         unpacked = max(unpacked, 8 * sum(column.num_values for column in chunks))
     if unpacked > limits.n_bytes:
         msg = (
@@ -173,12 +173,12 @@ def _texts(values: "pa.ChunkedArray") -> "pd.Series":
     import pandas as pd
 
     series = values.to_pandas()
-    known = [
-        one.decode("utf-8", "replace") if isinstance(one, bytes) else one
-        for one in series.cat.categories
+    categories = [
+        text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+        for text in series.cat.categories
     ]
     return pd.Series(
-        [known[code] if code >= 0 else None for code in series.cat.codes], dtype=object
+        [categories[code] if code >= 0 else None for code in series.cat.codes], dtype=object
     )
 
 

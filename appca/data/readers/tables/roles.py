@@ -53,12 +53,12 @@ def guess_roles(columns: list[Column], n_rows: int, chosen: dict[str, str]) -> d
     open_ones = [column for column in columns if column.name not in chosen]
     counters = _counters(columns, n_rows)
     values = [
-        one.name
-        for one in columns
-        if one.kind == "number" and one.name not in counters and not _is_constant(one, n_rows)
+        each.name
+        for each in columns
+        if each.kind == "number" and each.name not in counters and not _is_constant(each, n_rows)
     ]
     wide = len(values) > 1  # else each column of numbers is needed
-    counters &= {one.name for one in columns if wide or _ID_NAME.fullmatch(one.name.strip())}
+    counters &= {each.name for each in columns if wide or _ID_NAME.fullmatch(each.name.strip())}
     names = [] if "id" in chosen.values() else _ids_among(open_ones, n_rows, counters)
     roles = dict(chosen) | dict.fromkeys(names[:1], "id")
     for column in open_ones:
@@ -114,13 +114,13 @@ def likely_labels(
     ]
     if len(narrow) > 2 * _MOST_LIKELY:
         return {}
-    found = {}
+    labels = {}
     for column in narrow:
         values = values_of(column.name)
         distinct = len(np.unique(values))
         if distinct <= min(_FEW_CLASSES, len(values) // 3):
-            found[column.name] = distinct
-    return found if len(found) <= min(_MOST_LIKELY, len(features) // 2) else {}
+            labels[column.name] = distinct
+    return labels if len(labels) <= min(_MOST_LIKELY, len(features) // 2) else {}
 
 
 def label_order(names: list[str], distinct: dict[str, int], n_rows: int) -> list[str]:
@@ -171,7 +171,7 @@ def _ids_among(columns: list[Column], n_rows: int, counters: set[str]) -> list[s
         return 2 if column.name in counters else None
 
     ranked = [(rank(column), j) for j, column in enumerate(columns)]
-    return [columns[j].name for _, j in sorted(one for one in ranked if one[0] is not None)]
+    return [columns[j].name for _, j in sorted(entry for entry in ranked if entry[0] is not None)]
 
 
 def _counters(columns: list[Column], n_rows: int) -> set[str]:
@@ -179,7 +179,7 @@ def _counters(columns: list[Column], n_rows: int) -> set[str]:
     if n_rows >= _FEWEST_COUNTED:
         return {column.name for column in columns if column.grows}
     first = columns[0]
-    index = n_rows > 1 and first.grows and not first.named and any(one.named for one in columns)
+    index = n_rows > 1 and first.grows and not first.named and any(each.named for each in columns)
     return {first.name} if index else set()
 
 
