@@ -250,21 +250,21 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
 
         A callback that stops the fit by EM gets chains of a single sweep.
         """
-        data, given = data_of(rows), self.loading_variance
+        data, variance = data_of(rows), self.loading_variance
         prior = self._prior(control.settings.floor / NOISE_FLOOR)
         rngs, callback = generators(rng, self.n_chains), control.callback
         schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
 
-        def start(own: np.random.Generator, heard: Callback | None) -> tuple[CachedGibbsState, str]:
-            found = fit(own, rows, begins, control._replace(callback=heard))
-            state = factor_chains.first_state(own, rows, found, given)
-            return look(data, state), found.stop_reason
+        def start(rng: np.random.Generator, heard: Callback | None) -> tuple[CachedGibbsState, str]:
+            climbed = fit(rng, rows, begins, control._replace(callback=heard))
+            state = factor_chains.first_state(rng, rows, climbed, variance)
+            return look(data, state), climbed.stop_reason
 
-        def afar(own: np.random.Generator) -> CachedGibbsState:
+        def afar(rng: np.random.Generator) -> CachedGibbsState:
             begin = partial(turned_start, self.n_components, self.n_active)
             short = control._replace(callback=None, annealing=0, max_iter=1)
-            found = fit(own, rows, [("random rotation", begin)], short)
-            return look(data, factor_chains.first_state(own, rows, found, given))
+            climbed = fit(rng, rows, [("random rotation", begin)], short)
+            return look(data, factor_chains.first_state(rng, rows, climbed, variance))
 
         others = afar if self.chain_starts == OVERDISPERSED else None
         starts, stopped = initial_states(rngs, start, callback, others)
@@ -304,10 +304,10 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
     def _control(self, rows: Rows) -> FactorEMControl:
         few = enumeration.n_sets(self.n_components, self.n_active) <= SETS_IN_PASSING
         exact = few if self.allocation == "auto" else self.allocation == "exact"
-        given = self.loading_variance
+        variance = self.loading_variance
         settings = FactorSettings(
             n_active=self.n_active,
-            loading_variance=math.inf if given is None else float(given),
+            loading_variance=math.inf if variance is None else float(variance),
             learn_mean=self.mean == "learned",
             floor=floor_of(rows),
         )

@@ -261,11 +261,11 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         rng, control = generator(self.random_state), self._control(rows)
         warm = self._warm(rng, rows, control.settings)
         start, mean = self._start(rows.d) if warm is None else warm, getattr(self, "mean_", None)
-        found = fit_incomplete(rng, X, rows, start, control, mean)
+        fitted = fit_incomplete(rng, X, rows, start, control, mean)
         self._forget_fit()
-        publish_incomplete(self, X, found, first_size(self))
+        publish_incomplete(self, X, fitted, first_size(self))
         self._sums = self._predicted_sums(len(X))
-        warn_of_end(found.stop_reason, self.max_iter)
+        warn_of_end(fitted.stop_reason, self.max_iter)
         return self
 
     def fit_blocks(self, blocks: Blocks) -> Self:

@@ -102,11 +102,11 @@ class PPCA(Criteria, Queries):
         if is_dask(X):
             refuse_weights(sample_weight, "a Dask array")
             refuse_parameters(self._model, self.get_params(deep=False))
-            found = dask_rows(X)
-            refuse_sizes(self.n_components, found.n, found.d)
-            self.n_features_in_ = found.d
+            chunks = dask_rows(X)
+            refuse_sizes(self.n_components, chunks.n, chunks.d)
+            self.n_features_in_ = chunks.d
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-            return self._fit_rows(X, found)
+            return self._fit_rows(X, chunks)
         X = self._validated(X, reset=True)
         X, weights = counted_rows(X, sample_weight)
         refuse_sizes(self.n_components, *X.shape)
@@ -136,6 +136,6 @@ class PPCA(Criteria, Queries):
         callback = spoken(self.callback, len(X)) if self.verbose else self.callback
         control = EMControl(settings, callback, MAX_ITER, TOL, True, len(X))
         with single_threaded_blas():
-            found = fit_incomplete(generator(self.random_state), X, rows, [], control)
-            publish_incomplete(self, X, found, K)
+            fitted = fit_incomplete(generator(self.random_state), X, rows, [], control)
+            publish_incomplete(self, X, fitted, K)
         return self

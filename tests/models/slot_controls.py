@@ -37,8 +37,8 @@ def uncompiled(tmp_path, stem, old="", new=""):
 
 
 CONTROLS = {
-    "increment_without_determinant": ("0.5 * (fit[i] - found[i])", "0.5 * fit[i]"),
-    "signal_halved": ("0.5 * (fit[i] - found[i])", "0.5 * (0.5 * fit[i] - found[i])"),
+    "increment_without_determinant": ("0.5 * (fit[i] - increment[i])", "0.5 * fit[i]"),
+    "signal_halved": ("0.5 * (fit[i] - increment[i])", "0.5 * (0.5 * fit[i] - increment[i])"),
     "factor_left_in": ("s = max(w.schur[i] + a * a * schur, prior)", "s = max(w.schur[i], prior)"),
     "slots_in_sorted_order": (
         "    for slot in w.order:\n        modes",

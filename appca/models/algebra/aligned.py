@@ -20,5 +20,5 @@ def zeros(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     room = np.zeros(size + LINE, np.uint8)
     begin = -room.ctypes.data % LINE
-    found: Array = room[begin : begin + size].view(dtype).reshape(shape)
-    return found
+    array: Array = room[begin : begin + size].view(dtype).reshape(shape)
+    return array

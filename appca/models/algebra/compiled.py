@@ -43,11 +43,11 @@ def reassociated(function: Function) -> Function:
 
 def _compiled(function: Function, **options: Any) -> Function:
     try:
-        found = njit(cache=True, nogil=True, **options)(function)
-        _discard_unreadable(found)
+        kernel = njit(cache=True, nogil=True, **options)(function)
+        _discard_unreadable(kernel)
     except RuntimeError:  # no folder to keep compiled code in may be written to
-        found = njit(nogil=True, **options)(function)
-    return cast(Function, found)
+        kernel = njit(nogil=True, **options)(function)
+    return cast(Function, kernel)
 
 
 def _discard_unreadable(compiled: Any) -> None:

@@ -57,10 +57,10 @@ def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
     if previous is None or rank == A.shape[1]:
         return np.asarray(U @ Vt)
     W = np.asarray(previous, dtype=np.float64)
-    found, free = U[:, :rank], W @ Vt[rank:].T
-    free = free - found @ (found.T @ free)
+    basis, free = U[:, :rank], W @ Vt[rank:].T
+    free = free - basis @ (basis.T @ free)
     # The two blocks are orthogonal, so the polar factor of both leaves the first as it is.
-    U, _, Qt = np.linalg.svd(np.hstack([found, free]), full_matrices=False)
+    U, _, Qt = np.linalg.svd(np.hstack([basis, free]), full_matrices=False)
     return np.asarray(U @ Qt @ Vt)
 
 

@@ -281,8 +281,8 @@ class InBatches(Estimator):
         if missing <= 0:
             return W, None
         X = rows.take(np.sort(rng.permutation(rows.n)[:WARM_ROWS]))
-        own: Any = self._unnamed()
-        left = X - own.inverse_transform(own.transform(X, MAP), MAP)
+        plain: Any = self._unnamed()
+        left = X - plain.inverse_transform(plain.transform(X, MAP), MAP)
         return W, principal(rng, about(left, centre_of(left)), missing)
 
     @_WithBatches

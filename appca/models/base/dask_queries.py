@@ -56,8 +56,8 @@ def _suited(model: Any, X: Any) -> Any:
 def _shared(model: Any) -> Any:
     """One task that gives the workers the model."""
     # What was fitted, without a callback, which may be bound to this process.
-    given = model.get_params(deep=False)
-    kept = {name: given[name] for name in ("whiten", "inference") if name in given}
+    parameters = model.get_params(deep=False)
+    kept = {name: parameters[name] for name in ("whiten", "inference") if name in parameters}
     return sent_once(type(model)(**kept).restore(model.fitted_arrays()))
 
 

@@ -34,15 +34,15 @@ def given_directions(init: Any, n_components: int, n_features: int) -> Array:
     ValueError
         When its shape is another.
     """
-    given: Array = check_array(init, dtype=np.float64)
+    directions: Array = check_array(init, dtype=np.float64)
     wanted = (n_components, n_features)
-    if given.shape != wanted:
+    if directions.shape != wanted:
         msg = (
-            f"init must have shape {wanted}, n_components by features; got {given.shape}: "
+            f"init must have shape {wanted}, n_components by features; got {directions.shape}: "
             "pass one row per component."
         )
         raise ValueError(msg)
-    return given.T
+    return directions.T
 
 
 def refuse_starts(init: Any, n_init: int) -> None:
@@ -79,7 +79,7 @@ def warn_of_constant(scales: Array) -> None:
         warnings.warn(msg, UserWarning, stacklevel=5)
 
 
-def row_weights(given: Any, n_rows: int) -> Array:
+def row_weights(weights: Any, n_rows: int) -> Array:
     """Weights (N,) of rows as they were given, or ones.
 
     Raises
@@ -87,9 +87,9 @@ def row_weights(given: Any, n_rows: int) -> Array:
     ValueError
         When they are not one number of at least 0 a row, some above 0.
     """
-    if given is None:
+    if weights is None:
         return np.ones(n_rows)
-    w: Array = np.full(n_rows, float(given)) if isinstance(given, Real) else given
+    w: Array = np.full(n_rows, float(weights)) if isinstance(weights, Real) else weights
     w = check_array(w, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     if w.shape != (n_rows,) or (w < 0).any():
         msg = (

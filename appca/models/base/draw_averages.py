@@ -36,8 +36,8 @@ class AveragedPosterior(Posterior):
 
     def _each(self) -> Iterator[PlacedDraw]:
         for stream, draw in enumerate(self.draws.each()):
-            own = np.flatnonzero(draw.places < self.K)
-            yield PlacedDraw(self.published.at(draw, stream), own, draw.places[own])
+            placed = np.flatnonzero(draw.places < self.K)
+            yield PlacedDraw(self.published.at(draw, stream), placed, draw.places[placed])
 
     def summary(self, X: Array) -> RowSummary:
         n = len(X)

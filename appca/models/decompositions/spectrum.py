@@ -80,8 +80,8 @@ def principal(rng: np.random.Generator, rows: Observations, q: int) -> Principal
     iteration (the only user of `rng`) beyond.
     """
     if isinstance(rows, Rows) and rows.weights is not None:
-        found = principal(rng, _scaled(rows, rows.weights), q)
-        return found._replace(values=found.values * (rows.n / rows.mass))
+        axes = principal(rng, _scaled(rows, rows.weights), q)
+        return axes._replace(values=axes.values * (rows.n / rows.mass))
     n, d = rows.n, rows.d
     if d <= n and d <= DENSE_LIMIT:
         values, V = _leading(covariance(rows), q)
@@ -161,8 +161,8 @@ def thin(rows: Rows) -> Thin:
     root = np.sqrt(values[:r])
     coordinates = np.empty((rows.n, r), rows.dtype, order="F")
     np.multiply(U[:, :r], root / weights, out=coordinates, casting="same_kind")
-    found = Rows(coordinates, None, rows.squares, rows.n_features, weights=rows.weights)
-    return Thin(found, weights * U[:, :r] / root)
+    thinned = Rows(coordinates, None, rows.squares, rows.n_features, weights=rows.weights)
+    return Thin(thinned, weights * U[:, :r] / root)
 
 
 def lift(W: Array, space: Thin, rows: Observations) -> Array:

@@ -63,10 +63,10 @@ def support_log_densities(seen: CachedGibbsState) -> Array:
     f = np.empty(len(c))
     for part in parts(seen.state.members):
         members = seen.state.members[part]
-        given = scores(c[part], members, model)
-        own = np.take_along_axis(c[part], members, axis=1)
-        log_det = np.linalg.slogdet(given.precision / model.prior)[1]
-        f[part] = 0.5 * (np.einsum("nl,nl->n", own, given.mean) - log_det)
+        normal = scores(c[part], members, model)
+        projections = np.take_along_axis(c[part], members, axis=1)
+        log_det = np.linalg.slogdet(normal.precision / model.prior)[1]
+        f[part] = 0.5 * (np.einsum("nl,nl->n", projections, normal.mean) - log_det)
     return f
 
 

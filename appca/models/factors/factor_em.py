@@ -87,10 +87,10 @@ def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> Fact
     """E step over every set: exact posterior sums and the exact log-likelihood."""
     seen = coefficients(state, rows)
     t = enumeration.table(seen.model, settings.n_active)
-    given = enumeration.posterior(t, seen.c, rows.weights)
-    total = float(rows.weighted(seen.background + given.log_sum).sum())
-    used = rows.weighted(given.inclusion).sum(axis=0)
-    return _sums(total, given.H, given.second, used, (state, rows, settings))
+    supports = enumeration.posterior(t, seen.c, rows.weights)
+    total = float(rows.weighted(seen.background + supports.log_sum).sum())
+    used = rows.weighted(supports.inclusion).sum(axis=0)
+    return _sums(total, supports.H, supports.second, used, (state, rows, settings))
 
 
 def expect_sets(

@@ -146,7 +146,7 @@ def fit(
         fits.append(fit_from(rng, begin(rng, work, space), work, control, stage))
         if fits[-1].stop_reason == STOPPED:
             break
-    best = max(fits, key=lambda one: one.sums.log_likelihood)
+    best = max(fits, key=lambda climb: climb.sums.log_likelihood)
     if screened:
         best = best._replace(same_order=False)
     if fits[-1].stop_reason == STOPPED or (screened and stopped):
@@ -283,37 +283,37 @@ def _classification_em(
     seen: list[tuple[FactorStatistics, Members]] = []
 
     def advance(
-        given: ClassificationState, betas: Array = MODE
+        before: ClassificationState, betas: Array = MODE
     ) -> tuple[float, ClassificationState]:
-        chosen = given.members, given.log_conditional
-        expected = expect_sets(rng, given.state, rows, settings, chosen, betas)
+        chosen = before.members, before.log_conditional
+        expected = expect_sets(rng, before.state, rows, settings, chosen, betas)
         sums, members, log_conditional = expected
         seen[:] = [(sums, members)]
-        state = maximise(sums, given.state, rows, settings)
-        changed = _changed_share(given.members, members, len(sums.second), rows.weights)
+        state = maximise(sums, before.state, rows, settings)
+        changed = _changed_share(before.members, members, len(sums.second), rows.weights)
         return sums.log_likelihood, ClassificationState(
-            state, members, log_conditional, changed, given.iterations + 1
+            state, members, log_conditional, changed, before.iterations + 1
         )
 
-    def halt(given: ClassificationState) -> str | None:
-        if given.state.noise <= settings.floor:
+    def halt(before: ClassificationState) -> str | None:
+        if before.state.noise <= settings.floor:
             return FLOOR_REACHED
-        if given.iterations >= WINDOW and given.changed < control.least_change:
+        if before.iterations >= WINDOW and before.changed < control.least_change:
             return (
                 f"converged: an iteration changed less than {control.least_change:g} of the slots"
             )
         return None
 
     none = np.full((len(rows.X), settings.n_active), -1, dtype=np.int64)
-    given, stopped = ClassificationState(start, none, None, 1.0, 0), False
+    before, stopped = ClassificationState(start, none, None, 1.0, 0), False
     watch = watcher(control.callback, f"{stage}, annealing", control.annealing)
     for i in range(1, control.annealing + 1):
-        value, given = advance(given, DRAW)
+        value, before = advance(before, DRAW)
         stopped = watch(i, value)
         if stopped:
             break
     ended: EMResult[ClassificationState] = iterate(
-        plain(advance, given._replace(iterations=0)),
+        plain(advance, before._replace(iterations=0)),
         tol=control.tol * rows.mass,
         max_iter=1 if stopped else control.max_iter,
         watch=watcher(None if stopped else control.callback, stage, control.max_iter),

@@ -84,8 +84,8 @@ def scores(c: Array, members: Members, model: CollapsedModel) -> ScoreNormal:
     """Give p(x_n | z_n, y_n): precision Lam_S = I/tau2 + A_SS, mean inv(Lam_S) c_S."""
     L = members.shape[1]
     precision = model.A[members[:, :, None], members[:, None, :]] + model.prior * np.eye(L)
-    own = np.take_along_axis(c, members, axis=1)
-    mean = np.asarray(np.linalg.solve(precision, own[:, :, None])[:, :, 0], dtype=np.float64)
+    c_S = np.take_along_axis(c, members, axis=1)
+    mean = np.asarray(np.linalg.solve(precision, c_S[:, :, None])[:, :, 0], dtype=np.float64)
     return ScoreNormal(mean, precision)
 
 
@@ -97,11 +97,11 @@ def draw_sets(
     return row_blocks.search(rows, DRAW, model)[0]
 
 
-def draw_scores(rng: np.random.Generator, given: ScoreNormal) -> Array:
+def draw_scores(rng: np.random.Generator, normal: ScoreNormal) -> Array:
     """Draw active scores (N, L): with precision C C', inv(C') e has covariance inv(C C')."""
-    C = np.linalg.cholesky(given.precision)
-    e = rng.standard_normal(given.mean.shape)[:, :, None]
-    return given.mean + np.linalg.solve(np.swapaxes(C, 1, 2), e)[:, :, 0]
+    C = np.linalg.cholesky(normal.precision)
+    e = rng.standard_normal(normal.mean.shape)[:, :, None]
+    return normal.mean + np.linalg.solve(np.swapaxes(C, 1, 2), e)[:, :, 0]
 
 
 def parts(members: Members) -> list[slice]:
@@ -117,8 +117,8 @@ def drawn_scores(
     """Draw the scores (N, K) of all rows given their sets, zero where inactive."""
     X = np.zeros(c.shape)
     for part in parts(members):
-        own = draw_scores(rng, scores(c[part], members[part], model))
-        np.put_along_axis(X[part], members[part], own, axis=1)
+        drawn = draw_scores(rng, scores(c[part], members[part], model))
+        np.put_along_axis(X[part], members[part], drawn, axis=1)
     return X
 
 
@@ -151,8 +151,8 @@ def sweep(
     mu = state.mu
     if prior.mean_variance > 0:
         left = data.total - W @ cross.total
-        given = conditionals.mean(left, len(X), state.sigma2, prior.mean_variance)
-        mu = conditionals.draw_normal(rng, given)
+        normal = conditionals.mean(left, len(X), state.sigma2, prior.mean_variance)
+        mu = conditionals.draw_normal(rng, normal)
     squares = row_sums.residual_squares(data, cross, W, mu)
     noise = conditionals.noise_variance(prior.noise, data.size, squares)
     sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))

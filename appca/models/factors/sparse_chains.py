@@ -83,12 +83,12 @@ def sampler(data: ChainData, prior: SparsePrior, kind: Kind) -> Sampler[CachedSp
 
 def measure(data: ChainData, prior: SparsePrior, kind: Kind, seen: CachedSparseState) -> Measures:
     """Give log p(Y | Z), X integrated out, and with the priors of Z, W and the variances."""
-    state, given = seen.state, log_marginal(data, seen, prior)
-    total = given + log_structure(state, kind.infinite, prior.unit)
+    state, log_likelihood = seen.state, log_marginal(data, seen, prior)
+    total = log_likelihood + log_structure(state, kind.infinite, prior.unit)
     total += log_density(prior.noise, state.sigma2) + log_density(prior.loading, state.sigma2_W)
     if prior.alpha is not None:
         total += log_gamma_density(prior.alpha, state.alpha)
-    return Measures(given, total, int(state.Z.any(axis=0).sum()))
+    return Measures(log_likelihood, total, int(state.Z.any(axis=0).sum()))
 
 
 def record(data: ChainData, prior: SparsePrior, kind: Kind, seen: CachedSparseState) -> Draws:

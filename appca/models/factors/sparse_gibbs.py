@@ -130,11 +130,11 @@ def draw_parameters(
     """Redraw W, mu, sigma2 and sigma2_W given Z and X; columns not `used` do not exist."""
     W, mu, n = np.zeros_like(state.W), state.mu, data.rows.n
     cross = row_sums.crossed(data, state.X)
-    own = FactorCrossProducts(
+    products = FactorCrossProducts(
         cross.products[:, used], cross.total[used], cross.second[np.ix_(used, used)]
     )
-    given = row_sums.loadings(own, mu, state.sigma2, state.sigma2_W)
-    W[:, used] = conditionals.draw_rows(rng, given)
+    normal = row_sums.loadings(products, mu, state.sigma2, state.sigma2_W)
+    W[:, used] = conditionals.draw_rows(rng, normal)
     if prior.mean_variance > 0:
         left = data.total - W @ cross.total
         free = conditionals.mean(left, n, state.sigma2, prior.mean_variance)
@@ -156,9 +156,9 @@ def draw_scales(rng: np.random.Generator, state: SparseState, tau2: float) -> Sp
     """
     W, X, Z = state[:3]
     used = np.asarray(Z.any(axis=0))
-    given = conditionals.scales(W[:, used], X[:, used], Z[:, used], state.sigma2_W, tau2)
+    conditional = conditionals.scales(W[:, used], X[:, used], Z[:, used], state.sigma2_W, tau2)
     scale = np.ones(len(used))
-    scale[used] = np.exp(conditionals.draw_log_scales(rng, given) / 2)
+    scale[used] = np.exp(conditionals.draw_log_scales(rng, conditional) / 2)
     return SparseState(W * scale, X / scale, *state[2:])
 
 

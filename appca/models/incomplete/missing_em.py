@@ -123,7 +123,7 @@ def project(
 
 
 def log_densities(
-    found: IncompletePosterior, squares: Array, n_observed: Array, at: EStepParameters
+    posterior: IncompletePosterior, squares: Array, n_observed: Array, at: EStepParameters
 ) -> Array:
     """Log p(y_O) of every row of a block; a lower bound where few are summed.
 
@@ -131,7 +131,7 @@ def log_densities(
                  - log C(K, L)
     """
     background = -0.5 * n_observed * np.log(2.0 * np.pi * at.noise) - squares / (2.0 * at.noise)
-    density: Array = background + found.log_sum
+    density: Array = background + posterior.log_sum
     return density - gaussian.log_binomial(at.W.shape[1], at.n_active)
 
 
@@ -156,12 +156,12 @@ def expect(
     at = e_step_parameters(state, settings.n_active)
     summed = missing_supports.is_exact(settings.n_components, settings.n_active)
     statistics = _expect_complete(state, data, settings)
-    known = state.members or (None,) * len(data.blocks)
+    members_before = state.members or (None,) * len(data.blocks)
     members: list[Array] = []
-    work = list(zip(data.blocks, known, strict=True))
-    for part, found in in_order(partial(_expect_block, at=at), work):
+    work = list(zip(data.blocks, members_before, strict=True))
+    for part, members_of_part in in_order(partial(_expect_block, at=at), work):
         statistics = _added(statistics, part)
-        members.append(found)
+        members.append(members_of_part)
     return statistics, state if summed else state._replace(members=tuple(members))
 
 
@@ -211,10 +211,10 @@ def _expect_block(
     """
     block, members = work
     projections, squares, n_observed = project(block, at)
-    found = missing_supports.posterior(projections, at.n_active, members)
+    posterior = missing_supports.posterior(projections, at.n_active, members)
     mean, tau = at.offset, np.sqrt(at.latent)
     i, j = np.triu_indices(len(tau))
-    H, S = found.H * tau, found.second * (tau[i] * tau[j])  # h_n (n, K), pairs of S_n (n, P)
+    H, S = posterior.H * tau, posterior.second * (tau[i] * tau[j])  # h_n (n, K), S_n (n, pairs)
     missing, X = block.missing.T.tocsr(), block.X
     h = H.sum(axis=0)
     h_missing = missing @ H  # (D, K) sum of h_n' over the rows that miss d
@@ -224,15 +224,15 @@ def _expect_block(
     A_observed -= mean[:, None] * (h - h_missing)
     y_observed = X.sum(axis=0, dtype=np.float64) - n_rows_observed * mean
     statistics = IncompleteStatistics(
-        log_likelihood=float(log_densities(found, squares, n_observed, at).sum()),
+        log_likelihood=float(log_densities(posterior, squares, n_observed, at).sum()),
         A=A_observed + WS_missing,
         y=y_observed + (at.W * h_missing).sum(axis=1),
         squares=float(squares.sum() + np.sum(at.W * WS_missing) + block.missing.nnz * at.noise),
         h=h,
         second=S[:, i == j].sum(axis=0),
-        used=found.inclusion.sum(axis=0),
+        used=posterior.inclusion.sum(axis=0),
     )
-    return statistics, found.members
+    return statistics, posterior.members
 
 
 def maximise(

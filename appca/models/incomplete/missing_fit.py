@@ -132,7 +132,7 @@ def _fit_imputed(
     X, data = incomplete
     full = impute(X, data, e_step_parameters(ppca, control.settings.n_components))
     origin = centre_of(full) if control.settings.learn_mean else data.origin
-    found = fit_by_em(rng, about(full, origin), start, control)
-    W, shift, latent, noise = found.state
+    fit = fit_by_em(rng, about(full, origin), start, control)
+    W, shift, latent, noise = fit.state
     offset = origin - data.origin - W @ shift
-    return IncompleteState(W, offset, latent, noise), found.stop_reason == STOPPED
+    return IncompleteState(W, offset, latent, noise), fit.stop_reason == STOPPED

@@ -60,9 +60,9 @@ def scores(projections: IncompleteProjections, members: Members) -> Floats:
     rows = np.minimum(np.arange(n), len(A) - 1)[:, None, None]
     Lam = np.eye(L) + support_sums.unfolded(A, K)[rows, members[:, :, None], members[:, None, :]]
     v = np.linalg.solve(Lam, np.take_along_axis(c, members, axis=1)[:, :, None])[:, :, 0]
-    found = np.zeros((n, K))
-    np.put_along_axis(found, members, v, axis=1)
-    return found
+    means = np.zeros((n, K))
+    np.put_along_axis(means, members, v, axis=1)
+    return means
 
 
 def compile_ahead() -> None:

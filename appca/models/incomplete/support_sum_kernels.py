@@ -31,21 +31,21 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - loops, one after the other
         here, corner = depth * Q * Q, (depth + 1) * Q * Q - 1
         if what == WEIGH:
             for i in range(k + 1, K):
-                own, edge = here + i * Q + i, here + i * Q + K
+                diagonal, edge = here + i * Q + i, here + i * Q + K
                 for v in range(w):
-                    s, t = M[own, v], M[edge, v]
+                    s, t = M[diagonal, v], M[edge, v]
                     out[0, leaf, v] = M[corner, v] - t * t / s
                     out[1, leaf, v] = room[depth, v] * s
                 leaf += 1
             continue
         if what == ADD:
             for i in range(k + 1, K):
-                own, edge = here + i * Q + i, here + i * Q + K
+                diagonal, edge = here + i * Q + i, here + i * Q + K
                 for v in range(w):
-                    p, s = out[0, leaf, v], 1.0 / M[own, v]
+                    p, s = out[0, leaf, v], 1.0 / M[diagonal, v]
                     u = M[edge, v] * s
                     N[edge, v] = sign * p * u
-                    N[own, v] = -0.5 * p * (sign * u * u + s)
+                    N[diagonal, v] = -0.5 * p * (sign * u * u + s)
                     N[corner, v] -= 0.5 * sign * p
                     used[i, v] += p
                 leaf += 1
@@ -62,33 +62,33 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - loops, one after the other
                 room[mass, v] = p
                 used[k, v] -= p
         for i in range(k + 1, Q):
-            own = line + i
+            diagonal = line + i
             for v in range(w):
-                room[y + i, v] = M[own, v] * room[x, v] if what == ENTER else 0.0
+                room[y + i, v] = M[diagonal, v] * room[x, v] if what == ENTER else 0.0
         for i in range(k + 1, Q):
             apart = K - i if depth == J - 1 and i < K else 1  # sets need but two of a line
             for j in range(i, Q, apart):
-                a, one, other = here + i * Q + j, y + i, y + j
-                b, own, m = a + away, line + i, line + j
+                a, left, other = here + i * Q + j, y + i, y + j
+                b, diagonal, m = a + away, line + i, line + j
                 if what == ENTER:
                     for v in range(w):
-                        M[a, v] = M[b, v] - room[one, v] * M[m, v]
+                        M[a, v] = M[b, v] - room[left, v] * M[m, v]
                     continue
                 for v in range(w):
-                    room[one, v] += N[a, v] * M[m, v]
+                    room[left, v] += N[a, v] * M[m, v]
                 for v in range(w):
-                    room[other, v] += N[a, v] * M[own, v]
+                    room[other, v] += N[a, v] * M[diagonal, v]
                 for v in range(w):
                     N[b, v] += N[a, v]
                     N[a, v] = 0.0
         if what == ENTER:
             continue
         for i in range(k + 1, Q):
-            own, one = line + i, y + i
+            diagonal, left = line + i, y + i
             for v in range(w):
-                u = room[one, v] * room[x, v]
-                N[own, v] -= u
-                room[mass, v] += u * M[own, v]
-        own = line + k
+                u = room[left, v] * room[x, v]
+                N[diagonal, v] -= u
+                room[mass, v] += u * M[diagonal, v]
+        diagonal = line + k
         for v in range(w):
-            N[own, v] += 0.5 * room[x, v] * room[mass, v]
+            N[diagonal, v] += 0.5 * room[x, v] * room[mass, v]

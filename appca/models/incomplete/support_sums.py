@@ -98,21 +98,21 @@ def steps(n_components: int, n_members: int) -> tuple[Numbers, Numbers]:
     """List the steps (n, 4) of `support_sum_kernels.walk` that weigh all sets, and that add up."""
     from appca.models.incomplete.support_sum_kernels import ADD, ENTER, LEAVE, WEIGH
 
-    K, J, found, leaf = n_components, n_members, [], 0
+    K, J, instructions, leaf = n_components, n_members, [], 0
 
     def below(depth: int, first: int) -> None:
         nonlocal leaf
         if depth == J - 1:
-            found.append((WEIGH, depth, first - 1, leaf))
+            instructions.append((WEIGH, depth, first - 1, leaf))
             leaf += K - first
             return
         for k in range(first, K - (J - depth - 1)):
-            found.append((ENTER, depth + 1, k, leaf))
+            instructions.append((ENTER, depth + 1, k, leaf))
             below(depth + 1, k + 1)
-            found.append((LEAVE, depth + 1, k, leaf))
+            instructions.append((LEAVE, depth + 1, k, leaf))
 
     below(0, 0)
-    adding = np.array(found)
+    adding = np.array(instructions)
     weighing = adding[adding[:, 0] != LEAVE]
     adding[adding[:, 0] == WEIGH, 0] = ADD
     return weighing, adding

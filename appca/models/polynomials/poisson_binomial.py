@@ -112,8 +112,8 @@ class Room:
         likely = self._away > -tilt
         above = np.multiply(self._away, likely, out=self._down).sum(axis=0)
         above += (np.count_nonzero(likely, axis=0) - n_active) * tilt
-        found: Array = above - np.log(product).sum(axis=0)
-        return found
+        difference: Array = above - np.log(product).sum(axis=0)
+        return difference
 
 
 def points(variance: Array, n_components: int, n_active: int) -> tuple[Array, Array, Array]:

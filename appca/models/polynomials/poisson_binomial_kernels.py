@@ -64,10 +64,10 @@ def inclusion(p: Any, less: Any, sine: Any, re: Any, im: Any, x: Any, r: Any) ->
             for i in range(w):
                 a = p[k, i]
                 u, v = 1.0 + a * less[m, i], a * sine[m, i]
-                one, size = re[m, i] * u + im[m, i] * v, u * u + v * v
+                weight, size = re[m, i] * u + im[m, i] * v, u * u + v * v
                 u, v = 1.0 + a * less[m + 1, i], a * sine[m + 1, i]
                 other, length = re[m + 1, i] * u + im[m + 1, i] * v, u * u + v * v
-                x[1, i] += (one * length + other * size) / (size * length)
+                x[1, i] += (weight * length + other * size) / (size * length)
         for i in range(w):
-            found = p[k, i] * x[1, i]
-            r[k, i] = 0.0 if found < 0.0 else (1.0 if found > 1.0 else found)
+            probability = p[k, i] * x[1, i]
+            r[k, i] = 0.0 if probability < 0.0 else (1.0 if probability > 1.0 else probability)

@@ -53,9 +53,9 @@ class Pass(Generic[R]):
 
     def over(self, chunk: Any, number: int) -> Iterator[R]:
         """Yield work(block) for all blocks of a chunk."""
-        given, first = plain(chunk), self.firsts[number]
-        for begin, end in cut(given, self.dtype.itemsize):
-            X = given[begin:end].astype(self.dtype, copy=False)
+        values, first = plain(chunk), self.firsts[number]
+        for begin, end in cut(values, self.dtype.itemsize):
+            X = values[begin:end].astype(self.dtype, copy=False)
             block = Block(slice(first + begin, first + end), X, None)
             with single_threaded_blas():
                 answer = self.work(seen_from(block, self.origin, careful=self.careful))
@@ -152,10 +152,10 @@ def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
         raise ValueError(msg)
     total = reduce(np.add, [sums for _, sums in seen])
     origin = None if zero_mean else (total / n).astype(dtype)
-    found = DaskRows(X, sizes, X.shape[1], dtype, origin, 0.0, careful=True)
-    square = found.summed(square_sum, 0.0)
+    observations = DaskRows(X, sizes, X.shape[1], dtype, origin, 0.0, careful=True)
+    square = observations.summed(square_sum, 0.0)
     careful = origin is not None and is_far(origin, square / n)
-    return found._replace(total=square, careful=careful)
+    return observations._replace(total=square, careful=careful)
 
 
 def matrix(X: Any) -> Any:
@@ -195,8 +195,8 @@ def by_chunks(answer: Callable[..., Any], X: Any, shared: Any = None) -> list[An
     name = f"{answer.__name__}-{uuid.uuid4().hex}"
     meta = np.empty((0, 0), dtype=object)
     answers = X.map_blocks(answer, name=name, dtype=object, meta=meta, **told)
-    found: list[Any] = answers.to_delayed(optimize_graph=True).ravel().tolist()
-    return found
+    chunks: list[Any] = answers.to_delayed(optimize_graph=True).ravel().tolist()
+    return chunks
 
 
 def _over(chunk: Any, *, shared: Pass[R], block_id: tuple[int, ...]) -> list[R]:

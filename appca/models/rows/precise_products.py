@@ -46,11 +46,11 @@ def products(rows: Rows, S: Array) -> Array:
 
 def totals(rows: Rows) -> Totals:
     """Sum up the rows and their squares."""
-    found, squares = np.zeros(rows.d), 0.0
+    sums, squares = np.zeros(rows.d), 0.0
     for part in _over(_totals, rows):
-        found += part.rows
+        sums += part.rows
         squares += part.squares
-    return Totals(found, squares)
+    return Totals(sums, squares)
 
 
 def _over(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
@@ -97,8 +97,8 @@ def _multiplied(block: Block, S: Array) -> Array:
 
 
 def _totals(block: Block) -> Totals:
-    found, squares = np.zeros(block.X.shape[1]), 0.0
+    sums, squares = np.zeros(block.X.shape[1]), 0.0
     for _, columns, B in _tiles(block):
-        found[columns] += B.sum(axis=0)
+        sums[columns] += B.sum(axis=0)
         squares += float(np.vdot(B, B))
-    return Totals(found, squares)
+    return Totals(sums, squares)

@@ -45,8 +45,8 @@ def mean_squares(rows: Rows, H: Array, C: Array) -> Array:
     """Mean over features of the squares of y_n - origin - C' h_n, (N,), for H (N, K), C (K, d)."""
     C = np.require(C, np.float64, KERNEL)
     H = np.require(H, np.float64, KERNEL)
-    found: Array = np.concatenate(list(_over(partial(_mean_squares, H=H, C=C), rows)))
-    return found
+    means: Array = np.concatenate(list(_over(partial(_mean_squares, H=H, C=C), rows)))
+    return means
 
 
 def _over(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:

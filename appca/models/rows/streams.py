@@ -49,15 +49,15 @@ class Stream(NamedTuple):
     def over(self, work: Callable[[Block], R]) -> Iterator[R]:
         """Yield work(block) for blocks of rows, in order, each block as read cut for all cores."""
         first = 0
-        for given in self.read():
+        for values in self.read():
             begin = first
 
-            def one(ends: tuple[int, int], given: Array = given, begin: int = begin) -> R:
-                block = Block(slice(begin + ends[0], begin + ends[1]), given[slice(*ends)], None)
+            def one(ends: tuple[int, int], values: Array = values, begin: int = begin) -> R:
+                block = Block(slice(begin + ends[0], begin + ends[1]), values[slice(*ends)], None)
                 return work(seen_from(block, self.origin, careful=self.careful))
 
-            yield from in_order(one, cut(given, self.dtype.itemsize))
-            first += len(given)
+            yield from in_order(one, cut(values, self.dtype.itemsize))
+            first += len(values)
         if first != self.n:
             msg = (
                 f"blocks must be the same in every pass; got {self.n} rows first and {first} now: "
@@ -72,20 +72,20 @@ class Stream(NamedTuple):
     def take(self, which: NDArray[np.intp]) -> Array:
         """Rows by their numbers, which rise; one pass."""
         out, first = np.empty((len(which), self.d), self.dtype), 0
-        for given in self.read():
-            low, high = np.searchsorted(which, [first, first + len(given)])
-            out[low:high] = given[which[low:high] - first]
-            first += len(given)
+        for values in self.read():
+            low, high = np.searchsorted(which, [first, first + len(values)])
+            out[low:high] = values[which[low:high] - first]
+            first += len(values)
         return out
 
 
-def cut(given: Array, itemsize: int) -> list[tuple[int, int]]:
+def cut(values: Array, itemsize: int) -> list[tuple[int, int]]:
     """Where blocks of some rows begin and end, of a size that suits the kernels.
 
     `itemsize` is that of the numbers they will be worked on as.
     """
-    count = block_count(len(given), given.shape[1], itemsize)
-    return list(pairwise(len(given) * i // count for i in range(count + 1))) if count else []
+    count = block_count(len(values), values.shape[1], itemsize)
+    return list(pairwise(len(values) * i // count for i in range(count + 1))) if count else []
 
 
 def seen_from(block: Block, origin: Array | None, *, careful: bool) -> Block:
@@ -147,23 +147,23 @@ def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Arra
     def read() -> Iterator[Array]:
         width, dtype = None, None
         for i, block in enumerate(blocks() if callable(blocks) else blocks):
-            given = np.asarray(block)
-            if given.ndim != 2 or given.dtype.kind not in "fiub":
+            array = np.asarray(block)
+            if array.ndim != 2 or array.dtype.kind not in "fiub":
                 msg = (
                     f"blocks must be matrices of numbers, rows by features; block {i} has "
-                    f"{given.ndim} dimension(s) and holds {given.dtype}: convert it first."
+                    f"{array.ndim} dimension(s) and holds {array.dtype}: convert it first."
                 )
                 raise ValueError(msg)
-            width = given.shape[1] if width is None else width
-            dtype = dtype or (np.float32 if given.dtype == np.float32 else np.float64)
-            if given.shape[1] != width:
+            width = array.shape[1] if width is None else width
+            dtype = dtype or (np.float32 if array.dtype == np.float32 else np.float64)
+            if array.shape[1] != width:
                 msg = (
                     f"blocks must have the same number of columns; block {i} has "
-                    f"{given.shape[1]}, those before have {width}: check what yields them."
+                    f"{array.shape[1]}, those before have {width}: check what yields them."
                 )
                 raise ValueError(msg)
-            if len(given):
-                yield given.astype(dtype, copy=False)
+            if len(array):
+                yield array.astype(dtype, copy=False)
 
     return read
 
@@ -204,10 +204,10 @@ def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
     if n == 0:
         raise ValueError(NO_ROWS)
     origin = None if zero_mean else (total / n).astype(dtype)
-    found = Stream(read, n, len(total), dtype, origin, 0.0, careful=True)
-    square = found.summed(square_sum, 0.0)
+    observations = Stream(read, n, len(total), dtype, origin, 0.0, careful=True)
+    square = observations.summed(square_sum, 0.0)
     careful = origin is not None and is_far(origin, square / n)
-    return found._replace(total=square, careful=careful)
+    return observations._replace(total=square, careful=careful)
 
 
 def _finite_sums(number: int, block: Array) -> Array:

@@ -143,15 +143,15 @@ class DrawStore(Generic[S]):
 
     def keep(self, states: Sequence[S], measures: Sequence[Measures]) -> None:
         """Add a draw of every chain."""
-        for chain, (state, found) in enumerate(zip(states, measures, strict=True)):
-            for name, value in (self.sampler.record(state) | _densities(found)).items():
+        for chain, (state, measured) in enumerate(zip(states, measures, strict=True)):
+            for name, value in (self.sampler.record(state) | _densities(measured)).items():
                 self._place(self.draws, name, value, self.shape)[chain, self.kept] = value
             for name, value in self.sampler.average(state).items():
                 self._place(self.totals, name, value, self.shape[:1])[chain] += value
-            place = chain, found.number
+            place = chain, measured.number
             self.counts[place] += 1
-            if place not in self.highest or found.log_posterior >= self.highest[place][0]:
-                self.highest[place] = found.log_posterior, state
+            if place not in self.highest or measured.log_posterior >= self.highest[place][0]:
+                self.highest[place] = measured.log_posterior, state
         self.kept += 1
 
     @property
@@ -166,10 +166,10 @@ class DrawStore(Generic[S]):
         for (chain, number), count in self.counts.items():
             frequent[number] += count * int(good[chain])
         usual = min(frequent, key=lambda number: (-frequent[number], number))
-        ones = [
-            one for (chain, number), one in self.highest.items() if number == usual and good[chain]
+        tops = [
+            top for (chain, number), top in self.highest.items() if number == usual and good[chain]
         ]
-        return max(ones, key=lambda one: one[0])[1]
+        return max(tops, key=lambda top: top[0])[1]
 
     @staticmethod
     def _place(where: Draws, name: str, value: NDArray[Any], shape: tuple[int, ...]) -> Any:

@@ -169,47 +169,47 @@ def harmonic(n: int) -> float:
     return float((1 / np.arange(1, n + 1)).sum())
 
 
-def draw_gamma(rng: np.random.Generator, given: Gamma) -> float:
+def draw_gamma(rng: np.random.Generator, law: Gamma) -> float:
     """Draw from a gamma distribution with a rate."""
-    return float(rng.gamma(given.shape) / given.rate)
+    return float(rng.gamma(law.shape) / law.rate)
 
 
-def draw_inverse_gamma(rng: np.random.Generator, given: InverseGamma) -> Array:
+def draw_inverse_gamma(rng: np.random.Generator, law: InverseGamma) -> Array:
     """Draw from (an array of) inverse gamma distributions."""
-    return np.asarray(given.rate / rng.gamma(given.shape))
+    return np.asarray(law.rate / rng.gamma(law.shape))
 
 
-def draw_normal(rng: np.random.Generator, given: Normal) -> Array:
+def draw_normal(rng: np.random.Generator, law: Normal) -> Array:
     """Draw independent normal entries."""
-    return np.asarray(given.mean + np.sqrt(given.variance) * rng.standard_normal(given.mean.shape))
+    return np.asarray(law.mean + np.sqrt(law.variance) * rng.standard_normal(law.mean.shape))
 
 
-def draw_rows(rng: np.random.Generator, given: RowNormal) -> Array:
+def draw_rows(rng: np.random.Generator, law: RowNormal) -> Array:
     """Draw independent rows with covariance inv(precision).
 
     With precision = L L', a row of standard normals e gives e inv(L), whose covariance is
     inv(L)' inv(L) = inv(L L').
     """
-    L = np.linalg.cholesky(given.precision)
-    return np.asarray(given.mean + np.linalg.solve(L.T, rng.standard_normal(given.mean.shape).T).T)
+    L = np.linalg.cholesky(law.precision)
+    return np.asarray(law.mean + np.linalg.solve(L.T, rng.standard_normal(law.mean.shape).T).T)
 
 
-def draw_log_beta(rng: np.random.Generator, given: LogBeta) -> Array:
+def draw_log_beta(rng: np.random.Generator, law: LogBeta) -> Array:
     """Draw the logarithms of beta variables, also for first parameters near zero.
 
     A gamma variable of a tiny shape a underflows; ``log G(a) = log G(a + 1) + log(U) / a`` not.
     """
-    log_first = np.log(rng.gamma(given.a + 1)) + np.log1p(-rng.random(given.a.shape)) / given.a
-    return np.asarray(log_first - np.logaddexp(log_first, np.log(rng.gamma(given.b))))
+    log_first = np.log(rng.gamma(law.a + 1)) + np.log1p(-rng.random(law.a.shape)) / law.a
+    return np.asarray(log_first - np.logaddexp(log_first, np.log(rng.gamma(law.b))))
 
 
-def draw_log_scales(rng: np.random.Generator, given: LogScale) -> Array:
+def draw_log_scales(rng: np.random.Generator, law: LogScale) -> Array:
     """Move u from 0 by one Metropolis-Hastings step.
 
     The proposal is a Student distribution at the mode, as wide as the curvature there says; it
     does not depend on where along the orbit the chain stands, hence a plain ratio.
     """
-    p, a, b = given
+    p, a, b = law
     root = np.sqrt(p * p + a * b)
     mode = np.where(p >= 0, np.log((p + root) / a), np.log(b / (root + np.abs(p))))
     width = 1 / np.sqrt(root)
@@ -240,5 +240,5 @@ def draw_alpha_finite(
 ) -> float:
     """Move alpha of the finite model: draw pi given Z, alpha given pi, forget pi."""
     n_rows, n_components = Z.shape
-    given = log_weights(Z.sum(axis=0), n_rows, alpha, n_components)
-    return draw_gamma(rng, alpha_finite(prior, draw_log_beta(rng, given)))
+    law = log_weights(Z.sum(axis=0), n_rows, alpha, n_components)
+    return draw_gamma(rng, alpha_finite(prior, draw_log_beta(rng, law)))

@@ -168,12 +168,12 @@ def _order(
     components: Floats, used: NDArray[np.bool_], published: Floats
 ) -> tuple[NDArray[np.intp], Floats]:
     """Which column of a draw comes to each place, -1 where none does, and with which sign."""
-    own, K = np.flatnonzero(used), len(published)
+    in_use, K = np.flatnonzero(used), len(published)
     order, sign = np.full(K, -1), np.ones(K)
-    if len(own):
-        places, found, turned, _ = match(published, components[own])
-        order[places], sign[places] = own[found], turned
-    rest = np.setdiff1d(own, order)
+    if len(in_use):
+        places, matched, turned, _ = match(published, components[in_use])
+        order[places], sign[places] = in_use[matched], turned
+    rest = np.setdiff1d(in_use, order)
     return np.concatenate([order, rest]), np.concatenate([sign, np.ones(len(rest))])
 
 

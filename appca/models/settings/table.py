@@ -284,16 +284,16 @@ def suited(model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
             return value != LEARNED
         return names is None or not isinstance(value, str) or value in names
 
-    given = {name: value for name, value in parameters.items() if suits(name, value)}
-    known = defaults(model, given.get("inference", spec.parameters.get("inference")))
-    found = known | {name: value for name, value in given.items() if name in known}
-    if found.get("n_active", LEARNED) != LEARNED:
-        found["n_active"] = min(found["n_active"], found["n_components"])
-    return found
+    fitting = {name: value for name, value in parameters.items() if suits(name, value)}
+    usual = defaults(model, fitting.get("inference", spec.parameters.get("inference")))
+    settings = usual | {name: value for name, value in fitting.items() if name in usual}
+    if settings.get("n_active", LEARNED) != LEARNED:
+        settings["n_active"] = min(settings["n_active"], settings["n_components"])
+    return settings
 
 
 def estimator_class(model: str) -> type:
     """Import the scikit-learn estimator of a model."""
     module, _, name = MODELS[model].estimator.partition(":")
-    found: type = getattr(import_module(module), name)
-    return found
+    estimator: type = getattr(import_module(module), name)
+    return estimator

@@ -128,12 +128,12 @@ def best(c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds) -> tuple
     if enumeration.n_sets(c.shape[1], n_active) <= MOST_SETS:
         return enumeration.best(enumeration.table(model, n_active), c)
     rows = RowSupports(c, np.full((len(c), n_active), -1), seeds)
-    members, found = row_blocks.search(rows, ANNEALED[-1:], model)
+    members, searched = row_blocks.search(rows, ANNEALED[-1:], model)
     few = c.shape[1] * n_active <= MANY
     for i in range(RESTARTS if few else RESTARTS_OF_MANY):
         rows = RowSupports(c, members, seeds + np.uint64(i + 1))
-        members, found = row_blocks.search(rows, ANNEALED, model, keep=True)
-    return np.sort(members, axis=1), found.value
+        members, searched = row_blocks.search(rows, ANNEALED, model, keep=True)
+    return np.sort(members, axis=1), searched.value
 
 
 def root_mean_square(H: Floats, members: Members, weights: Floats | None = None) -> Floats:
@@ -181,14 +181,14 @@ def _sampled(
     agree = np.ptp(pilot, axis=1).max(axis=1) < SAME
     part, others = (RowSupports(*(array[some] for array in rows)) for some in (agree, ~agree))
     again = _pilot(others, other, model) if many else pilot[~agree]
-    found = np.empty(n), np.empty(n), np.empty((n, K))
+    estimates = np.empty(n), np.empty(n), np.empty((n, K))
     for some, mine, first, way in (
         (agree, part, pilot[agree], route),
         (~agree, others, again, other._replace(pilots=again.shape[1])),
     ):
-        for array, new in zip(found, _annealed(mine, first, way, model, n_paths), strict=True):
+        for array, new in zip(estimates, _annealed(mine, first, way, model, n_paths), strict=True):
             array[some] = new
-    return found
+    return estimates
 
 
 def _pilot(rows: RowSupports, route: Route, model: CollapsedModel) -> Floats:

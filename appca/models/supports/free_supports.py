@@ -122,8 +122,8 @@ def summed(q: Question, n_paths: int, stream: int = 0) -> SupportEstimate:
     if K > MOST_COLUMNS:
         return _sampled(q, n_paths, stream)
     method = f"exact, by enumeration of {2**K} sets"
-    found = every_set(q)
-    return SupportEstimate(found.log_sum, np.zeros(n), found.inclusion, method)
+    sums = every_set(q)
+    return SupportEstimate(sums.log_sum, np.zeros(n), sums.inclusion, method)
 
 
 def scores(q: Question, Z: Mask) -> Floats:

@@ -23,8 +23,8 @@ def log_densities(c: Floats, Z: Mask, model: CollapsedModel) -> Floats:
     """f(z) of each row's support, (n,)."""
     f = np.empty(len(c))
     with single_threaded_blas():
-        for part, M, own in _systems(c, Z, model):
-            quadratic = np.einsum("nk,nk->n", own, np.linalg.solve(M, own[:, :, None])[:, :, 0])
+        for part, M, c_z in _systems(c, Z, model):
+            quadratic = np.einsum("nk,nk->n", c_z, np.linalg.solve(M, c_z[:, :, None])[:, :, 0])
             f[part] = 0.5 * (quadratic - np.linalg.slogdet(M / model.prior)[1])
     return f
 
@@ -33,9 +33,9 @@ def draw_scores(rng: np.random.Generator, c: Floats, Z: Mask, model: CollapsedMo
     """Draw x * z (n, K) given each row's support: with M = C C', inv(C')e has covariance inv(M)."""
     drawn = np.empty(c.shape)
     with single_threaded_blas():
-        for part, M, own in _systems(c, Z, model):
+        for part, M, c_z in _systems(c, Z, model):
             C = np.linalg.cholesky(M)
-            white = np.linalg.solve(C, own[:, :, None])
+            white = np.linalg.solve(C, c_z[:, :, None])
             white += rng.standard_normal(white.shape)
             drawn[part] = np.linalg.solve(np.swapaxes(C, 1, 2), white)[:, :, 0]
     drawn[~Z] = 0.0

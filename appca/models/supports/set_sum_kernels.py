@@ -31,24 +31,24 @@ class PosteriorSums(NamedTuple):
 
 
 @wide_kernel
-def gather(members: Any, c: Any, own: Any) -> None:
+def gather(members: Any, c: Any, projections: Any) -> None:
     """Set own (L, C) = c_S."""
-    for a in range(len(own)):
-        for s in range(own.shape[1]):
-            own[a, s] = c[members[a, s]]
+    for a in range(len(projections)):
+        for s in range(projections.shape[1]):
+            projections[a, s] = c[members[a, s]]
 
 
 @wide_kernel
-def weigh(sets: SupportArrays, own: Any, white: Any, f: Any) -> None:
+def weigh(sets: SupportArrays, projections: Any, white: Any, f: Any) -> None:
     """Set white (L, C) = root' c_S and f (C,) = f(S) of one row with own (L, C) = c_S."""
-    L, C = own.shape
+    L, C = projections.shape
     for s in range(C):
         f[s] = -sets.half_log_det[s]
     for a in range(L):
         line = white[a]
         line[:] = 0.0
         for b in range(a + 1):
-            root, x = sets.root[b, a], own[b]
+            root, x = sets.root[b, a], projections[b]
             for s in range(C):
                 line[s] += root[s] * x[s]
         for s in range(C):
@@ -102,10 +102,10 @@ def add_sets(
 def best(sets: SupportArrays, c: Any, which: Any, value: Any) -> None:
     """Find the number (n,) of the most probable set of each row c (n, K), and its f(S) (n,)."""
     L, C = sets.members.shape
-    f, own, white = np.empty(C), np.empty((L, C)), np.empty((L, C))
+    f, projections, white = np.empty(C), np.empty((L, C)), np.empty((L, C))
     for i in range(len(c)):
-        gather(sets.members, c[i], own)
-        weigh(sets, own, white, f)
+        gather(sets.members, c[i], projections)
+        weigh(sets, projections, white, f)
         which[i] = f.argmax()
         value[i] = f[which[i]]
 
@@ -114,10 +114,10 @@ def best(sets: SupportArrays, c: Any, which: Any, value: Any) -> None:
 def posterior(sets: SupportArrays, c: Any, counts: Any, out: PosteriorSums) -> None:
     """Go through the rows c (n, K), each of which counts as often as counts (n,) says."""
     L, C = sets.members.shape
-    f, own, white, m = np.empty(C), np.empty((L, C)), np.empty((L, C)), np.empty(L)
+    f, projections, white, m = np.empty(C), np.empty((L, C)), np.empty((L, C)), np.empty(L)
     for i in range(len(c)):
-        gather(sets.members, c[i], own)
-        weigh(sets, own, white, f)
+        gather(sets.members, c[i], projections)
+        weigh(sets, projections, white, f)
         out.log_sum[i] = normalise(f)
         out.inclusion[i] = 0.0
         out.H[i] = 0.0

@@ -157,7 +157,7 @@ def _scratch(K: int, L: int) -> Scratch:
 
 
 @bare_kernel
-def cross_products(slots: int, J: int, own: Any, w: RowState) -> None:
+def cross_products(slots: int, J: int, row_of_A: Any, w: RowState) -> None:
     """Write r_j = A_kj - A_kS coef_j for J candidates into y, with `own` = A_k. (K,).
 
     Four slots at a time: half of what the loop does would else be to read and write r. With
@@ -165,7 +165,7 @@ def cross_products(slots: int, J: int, own: Any, w: RowState) -> None:
     """
     table, y, a = w.table, w.scratch.entering, w.scratch.column
     for j in range(J):
-        y[j] = own[w.candidates[j]]
+        y[j] = row_of_A[w.candidates[j]]
     whole = slots - slots % 4
     for b in range(0, whole, 4):
         a0, a1, a2, a3 = a[b], a[b + 1], a[b + 2], a[b + 3]
@@ -185,10 +185,10 @@ def insert(slot: int, i: int, A: Any, w: RowState) -> float:
     """
     table, y, K = w.table, w.scratch.entering, len(w.candidates)
     J, k, s, t = K - slot, w.candidates[i], w.schur[i], w.resid[i]
-    own = A[k]
+    row_of_A = A[k]
     for b in range(slot):
-        w.scratch.column[b] = own[w.members[b]]
-    cross_products(slot, J, own, w)
+        w.scratch.column[b] = row_of_A[w.members[b]]
+    cross_products(slot, J, row_of_A, w)
     last = J - 1
     for b in range(slot):
         y[K - 1 - b] = -table[b, i]
@@ -217,12 +217,12 @@ def take_out(slot: int, i: int, w: RowState) -> tuple[float, float, float]:
     """
     table, L, K = w.table, len(w.members), len(w.candidates)
     x, y, out, into = w.scratch.leaving, w.scratch.entering, w.scratch.out, w.scratch.into
-    own = K - 1 - slot
-    for j in range(own + 1):
+    last = K - 1 - slot
+    for j in range(last + 1):
         x[j] = table[slot, j]
     for b in range(slot):
-        x[K - 1 - b] = table[b, own]
-    m, a = x[own], x[i]
+        x[K - 1 - b] = table[b, last]
+    m, a = x[last], x[i]
     s, t = w.schur[i] + a * a / m, w.resid[i] + a * w.mean[slot] / m
     per_m, per_s = 1.0 / m, 1.0 / s
     for b in range(L):
@@ -230,7 +230,7 @@ def take_out(slot: int, i: int, w: RowState) -> tuple[float, float, float]:
         v = table[b, i] - out[b] * a
         into[b], y[K - 1 - b] = v * per_s, -v
         table[b, i] = 0.0
-    out[slot], into[slot], y[own] = 1.0, -per_s, 1.0
+    out[slot], into[slot], y[last] = 1.0, -per_s, 1.0
     table[slot, i] = x[i] = 1.0
     w.schur[i] = w.resid[i] = 0.0
     return m, s, t
@@ -245,14 +245,14 @@ def exchange(slot: int, i: int, A: Any, w: RowState) -> float:
     L, K, k, d = len(w.members), len(w.candidates), w.candidates[i], 0.0
     J, a, table = K - L, w.scratch.column, w.table
     m, s, t = take_out(slot, i, w)
-    own = A[k]
+    row_of_A = A[k]
     for b in range(L):
-        a[b] = own[w.members[b]]
+        a[b] = row_of_A[w.members[b]]
     a[slot] = 0.0
     for b in range(L):
         d += a[b] * w.scratch.out[b]
     w.candidates[i], w.members[slot] = w.members[slot], k
-    cross_products(L, J, own, w)
+    cross_products(L, J, row_of_A, w)
     x, y, q, schur, resid = w.scratch.leaving, w.scratch.entering, w.mean[slot], w.schur, w.resid
     per_m, per_s, of_m, of_s = 1.0 / m, 1.0 / s, q / m, t / s
     for j in range(J):
@@ -287,28 +287,28 @@ def score_replacements(slot: int, J: int, prior: float, w: RowState) -> None:
 
     By (8): schur_k + coef_lk^2/m and resid_k + coef_lk q/m; 1/m and q/m for the factor in it.
     """
-    row, K, found, fit = w.table[slot], len(w.candidates), w.scratch.increment, w.scratch.fit
+    row, K, increment, fit = w.table[slot], len(w.candidates), w.scratch.increment, w.scratch.fit
     m, per_prior = row[K - 1 - slot], 1.0 / prior
     schur, resid = 1.0 / m, w.mean[slot] / m
     for i in range(J):
         a = row[i]
         s = max(w.schur[i] + a * a * schur, prior)
         t = w.resid[i] + a * resid
-        found[i], fit[i] = s * per_prior, t * t / s
-    found[J], fit[J] = schur / prior, resid * resid / schur
+        increment[i], fit[i] = s * per_prior, t * t / s
+    increment[J], fit[J] = schur / prior, resid * resid / schur
     for start in range(0, J + 1, LANES):
         part = slice(start, start + LANES)
-        logarithms(found[part], w.scratch.increment_bits[part], w.scratch.power[part])
+        logarithms(increment[part], w.scratch.increment_bits[part], w.scratch.power[part])
     for i in range(J + 1):
-        found[i] = fit[i] = 0.5 * (fit[i] - found[i])
+        increment[i] = fit[i] = 0.5 * (fit[i] - increment[i])
 
 
 @bare_kernel
 def best_of(n: int, w: RowState) -> int:
     """Give the largest of n increments; ties go to the last, the present factor if there is one."""
-    top, found = n - 1, w.scratch.increment
+    top, increment = n - 1, w.scratch.increment
     for i in range(n - 1):
-        if found[i] > found[top]:
+        if increment[i] > increment[top]:
             top = i
     return top
 

@@ -106,10 +106,10 @@ def draw_base(r: Any, P: Any, w: RowState) -> None:
 @bare_kernel
 def lead(log_det: float, c: Any, w: RowState) -> float:
     """Give f(S) - base'z, by whose multiples a path's weight grows."""
-    found = log_density(log_det, c, w)
+    log_weight = log_density(log_det, c, w)
     for k in w.members:
-        found -= w.base[k]
-    return found
+        log_weight -= w.base[k]
+    return log_weight
 
 
 @bare_kernel
@@ -122,16 +122,16 @@ def climb(
     f tells the next lead.
     """
     J, L, lead, grown = len(w.candidates) - len(w.members), len(w.members), of.lead[p], 0.0
-    beta, found = first, w.scratch.fit
+    beta, gain = first, w.scratch.fit
     step = (np.sqrt(last) - np.sqrt(first)) / L
     shuffle(w)
     for v in range(L):
-        slot, own = w.order[v], w.members[w.order[v]]
+        slot, member = w.order[v], w.members[w.order[v]]
         before, beta = beta, (np.sqrt(first) + (v + 1) * step) ** 2
         grown += (beta - before) * lead
         i = draw_slot(slot, beta, model.prior, w)
         if i < J:
-            lead += found[i] - found[J] - w.base[w.candidates[i]] + w.base[own]
+            lead += gain[i] - gain[J] - w.base[w.candidates[i]] + w.base[member]
             exchange(slot, i, model.A, w)
     of.lead[p] = lead
     of.log_weight[p] += grown
@@ -255,16 +255,16 @@ def importance(
             w.base[k] = np.log(r[i, k]) - np.log1p(-r[i, k])
         for p in range(n):
             draw_base(r[i], P, w)
-            one = one_of(of, p, w)
-            of.lead[p] = lead(build(w.kept, model, c, one), c, one)
+            path = one_of(of, p, w)
+            of.lead[p] = lead(build(w.kept, model, c, path), c, path)
             of.log_weight[p], of.family[p] = log_norm, p
         anneal(of, schedule.betas, model, w)
         for p in range(n):
             out.log_weights[i, p], out.families[i, p] = of.log_weight[p], of.family[p]
-            one, found = one_of(of, p, w), out.inclusion[i, p]
+            path, inclusion = one_of(of, p, w), out.inclusion[i, p]
             for k in range(K):
-                found[k] = 0.0
+                inclusion[k] = 0.0
             for _ in range(schedule.after):
-                add_inclusion(model, one, found)
+                add_inclusion(model, path, inclusion)
             for k in range(K):
-                found[k] /= 4.0 * max(schedule.after, 1)
+                inclusion[k] /= 4.0 * max(schedule.after, 1)

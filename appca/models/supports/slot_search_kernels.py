@@ -54,9 +54,9 @@ def slot_mode(slot: int, J: int, prior: float, w: RowState) -> int:
         a = row[i]
         s, t = max(w.schur[i] + a * a * schur, prior), w.resid[i] + a * resid
         if 0.5 * t * t > highest * s:
-            found = 0.5 * (t * t / s - np.log(s / prior))
-            if found > highest:
-                top, highest = i, found
+            gain = 0.5 * (t * t / s - np.log(s / prior))
+            if gain > highest:
+                top, highest = i, gain
     return top
 
 
@@ -86,21 +86,21 @@ def draw_candidate(n: int, beta: float, w: RowState) -> int:
 
     Afterwards `increment` holds the weights, over the largest.
     """
-    found, power, bits = w.scratch.increment, w.scratch.power, w.scratch.power_bits
+    increment, power, bits = w.scratch.increment, w.scratch.power, w.scratch.power_bits
     if beta < 1.0:
         for i in range(n):
-            found[i] = beta * found[i] + (1.0 - beta) * w.base[w.candidates[i]]
-    top = largest(found, n)
+            increment[i] = beta * increment[i] + (1.0 - beta) * w.base[w.candidates[i]]
+    top = largest(increment, n)
     for i in range(n):
-        found[i] -= top
+        increment[i] -= top
     for start in range(0, n, LANES):
         part = slice(start, start + LANES)
         for i in range(n, start + LANES):
-            found[i] = -np.inf
-        exponentials(found[part], power[part], bits[part])
-    left = uniform(w.stream) * total_of(found, n)
+            increment[i] = -np.inf
+        exponentials(increment[part], power[part], bits[part])
+    left = uniform(w.stream) * total_of(increment, n)
     for i in range(n - 1):
-        left -= found[i]
+        left -= increment[i]
         if left < 0.0:
             return i
     return n - 1

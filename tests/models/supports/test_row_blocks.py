@@ -336,7 +336,7 @@ def test_resampled_paths_sum_over_all_sets_without_bias(seed):
     [
         ("of.log_weight[p] = mean", "of.log_weight[p] = high"),
         pytest.param("count[p] += 1", "count[j] += 1", marks=pytest.mark.thorough),
-        pytest.param(" + w.base[own]", "", marks=pytest.mark.thorough),
+        pytest.param(" + w.base[member]", "", marks=pytest.mark.thorough),
         pytest.param(
             "draw_slot(slot, beta,", "draw_slot(slot, before,", marks=pytest.mark.thorough
         ),
