@@ -101,9 +101,9 @@ def class_shape(code: int) -> str:
 
 def viridis(n: int) -> tuple[str, ...]:
     """Sample Viridis at ``n`` places, without the ends that vanish on black and on white."""
-    stops = np.array([[int(one[at : at + 2], 16) for at in (1, 3, 5)] for one in VIRIDIS])
+    stops = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in VIRIDIS])
     place, ends = np.linspace(0.04, 0.95, n), np.linspace(0, 1, len(stops))
-    return tuple(map(to_hex, np.stack([np.interp(place, ends, one) for one in stops.T], axis=1)))
+    return tuple(map(to_hex, np.stack([np.interp(place, ends, rgb) for rgb in stops.T], axis=1)))
 
 
 def to_hex(rgb: np.ndarray) -> str:

@@ -27,9 +27,9 @@ def python_path() -> str:
 
 def environment(threads: int, **more: str) -> dict[str, str]:
     """Return the environment of a child that computes with so many threads."""
-    own = {"PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1", **more}
+    variables = {"PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1", **more}
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    return dict(os.environ) | own | dict.fromkeys(names, str(threads))
+    return dict(os.environ) | variables | dict.fromkeys(names, str(threads))
 
 
 def start_compiler(modules: Sequence[str]) -> "subprocess.Popen[bytes]":

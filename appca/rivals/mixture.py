@@ -94,9 +94,9 @@ class MixtureOfFactorAnalysers(TransformerMixin, BaseEstimator):  # type: ignore
         del y
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         w = row_weights(sample_weight, len(X))
-        for name, known in (("noise", ("isotropic", "diagonal")), ("loadings", ("own", "common"))):
-            if getattr(self, name) not in known:
-                msg = f"{name} must be {known[0]!r} or {known[1]!r}; got {getattr(self, name)!r}."
+        for name, words in (("noise", ("isotropic", "diagonal")), ("loadings", ("own", "common"))):
+            if getattr(self, name) not in words:
+                msg = f"{name} must be {words[0]!r} or {words[1]!r}; got {getattr(self, name)!r}."
                 raise ValueError(msg)
         rng = check_random_state(self.random_state)
         rows = _about(X, w @ X.astype(np.float64) / w.sum(), w)
@@ -125,18 +125,18 @@ class MixtureOfFactorAnalysers(TransformerMixin, BaseEstimator):  # type: ignore
         means, W, left = np.empty((K, D)), np.zeros((K, D, L)), np.zeros(D)
         A = weighted_axes(Y, w, L)[2] if self.loadings == "common" else None
         for k in range(K):
-            own = w * (pieces == k)
-            own = own if own.sum() > 0 else w
+            mass = w * (pieces == k)
+            mass = mass if mass.sum() > 0 else w
             if A is None:
-                means[k], values, V = weighted_axes(Y, own, L)
+                means[k], values, V = weighted_axes(Y, mass, L)
                 spare = float(np.maximum(values[L:], 0.0).sum()) / max(D - L, 1)
                 W[k][:, : V.shape[1]] = V * np.sqrt(np.maximum(values[:L] - spare, 0.0))
             else:
-                xi, values, V = weighted_axes(Y @ A, own, L)
+                xi, values, V = weighted_axes(Y @ A, mass, L)
                 means[k] = A @ xi
                 W[k] = A @ (V * np.sqrt(np.maximum(values, 1e-3 * values[0])))
-            C = own @ np.square(Y - means[k]) / own.sum() - np.square(W[k]).sum(axis=1)
-            left += C * own.sum() / w.sum()
+            C = mass @ np.square(Y - means[k]) / mass.sum() - np.square(W[k]).sum(axis=1)
+            left += C * mass.sum() / w.sum()
         shares = np.array([(w * (pieces == k)).sum() for k in range(K)]) + 1e-3 * w.sum()
         return _State(shares / shares.sum(), means, W, self._floored(left, rows))
 
@@ -169,8 +169,8 @@ class MixtureOfFactorAnalysers(TransformerMixin, BaseEstimator):  # type: ignore
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of every row, (N,) in nats."""
-        found: Array = logsumexp(self._seen(X)[0].joint, axis=1)
-        return found
+        densities: Array = logsumexp(self._seen(X)[0].joint, axis=1)
+        return densities
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows, in nats."""
@@ -179,8 +179,8 @@ class MixtureOfFactorAnalysers(TransformerMixin, BaseEstimator):  # type: ignore
 
     def predict(self, X: Any) -> Array:
         """Most probable piece (N,) of every row."""
-        found: Array = self._seen(X)[0].joint.argmax(axis=1)
-        return found
+        pieces: Array = self._seen(X)[0].joint.argmax(axis=1)
+        return pieces
 
     def transform(self, X: Any) -> Array:
         """Posterior mean scores (N, K L) in each row's own piece, zero in the others.
@@ -188,22 +188,22 @@ class MixtureOfFactorAnalysers(TransformerMixin, BaseEstimator):  # type: ignore
         With common loadings coordinates (N, L) on `components_`.
         """
         if self.loadings == "common":
-            found: Array = (self.reconstruct(X) - self.centre_) @ self.components_.T
-            return found
+            scores: Array = (self.reconstruct(X) - self.centre_) @ self.components_.T
+            return scores
         seen, state = self._seen(X)
-        own, (K, _, L) = seen.joint.argmax(axis=1), state.W.shape
-        H = np.zeros((len(own), K, L))
-        H[range(len(own)), own] = seen.H[own, range(len(own))]
-        return H.reshape(len(own), K * L)
+        pieces, (K, _, L) = seen.joint.argmax(axis=1), state.W.shape
+        H = np.zeros((len(pieces), K, L))
+        H[range(len(pieces)), pieces] = seen.H[pieces, range(len(pieces))]
+        return H.reshape(len(pieces), K * L)
 
     def reconstruct(self, X: Any) -> Array:
         """Mean of each row's own piece plus its loadings times its scores, (N, D)."""
         seen, state = self._seen(X)
-        own = seen.joint.argmax(axis=1)
-        found: Array = self.means_[own]
+        pieces = seen.joint.argmax(axis=1)
+        rows: Array = self.means_[pieces]
         for k in range(len(state.W)):
-            found[own == k] += seen.H[k, own == k] @ state.W[k].T
-        return found
+            rows[pieces == k] += seen.H[k, pieces == k] @ state.W[k].T
+        return rows
 
     @property
     def n_parameters_(self) -> int:

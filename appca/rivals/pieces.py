@@ -45,7 +45,7 @@ def first_pieces(rng: Any, Y: Array, w: Array, n_pieces: int) -> NDArray[np.intp
         if (pieces == before).all():
             break
         for k in range(n_pieces):
-            own = w * (pieces == k)
-            if own.sum() > 0:
-                centres[k] = own @ Y / own.sum()
+            mass = w * (pieces == k)
+            if mass.sum() > 0:
+                centres[k] = mass @ Y / mass.sum()
     return pieces

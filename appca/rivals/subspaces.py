@@ -65,9 +65,9 @@ class KSubspaces(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         while step < self.max_iter:
             step += 1
             for k in range(self.n_pieces):
-                own = w * (pieces == k)
-                if own.sum() > 0:
-                    means[k], _, V = weighted_axes(Y, own, L)
+                mass = w * (pieces == k)
+                if mass.sum() > 0:
+                    means[k], _, V = weighted_axes(Y, mass, L)
                     axes[k] = V.T
             apart = _distances(Y, means, axes)
             before, pieces = pieces, apart.argmin(axis=1)
@@ -83,8 +83,8 @@ class KSubspaces(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """Nearest subspace (N,) of every row."""
-        found: Array = self._distances(X)[1].argmin(axis=1)
-        return found
+        nearest: Array = self._distances(X)[1].argmin(axis=1)
+        return nearest
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean squared distance of rows from their subspaces, with a minus."""
@@ -94,16 +94,16 @@ class KSubspaces(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Array:
         """Coordinates (N, K L) in each row's own subspace, zero in the others."""
         Y, apart = self._distances(X)
-        own, (K, L, _) = apart.argmin(axis=1), self.components_.shape
+        at, (K, L, _) = apart.argmin(axis=1), self.components_.shape
         H = np.zeros((len(Y), K, L))
-        H[range(len(Y)), own] = np.einsum("nd,nld->nl", Y - self.means_[own], self.components_[own])
+        H[range(len(Y)), at] = np.einsum("nd,nld->nl", Y - self.means_[at], self.components_[at])
         return H.reshape(len(Y), K * L)
 
     def reconstruct(self, X: Any) -> Array:
         """Project each row (N, D) onto its own subspace."""
-        H, own = self.transform(X), self.predict(X)
-        found: Array = self.means_[own] + H @ self.components_.reshape(-1, self.means_.shape[1])
-        return found
+        H, pieces = self.transform(X), self.predict(X)
+        rows: Array = self.means_[pieces] + H @ self.components_.reshape(-1, self.means_.shape[1])
+        return rows
 
 
 def _distances(Y: Array, means: Array, axes: Array) -> Array:

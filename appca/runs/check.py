@@ -47,25 +47,25 @@ def findings(home: Path) -> Iterator[StoredFinding]:
         for folder in _folders(home / name):
             in_home = folder.parent.name if folder.parent.parent == home else ""
             kind = _DESCRIBED.get(in_home, ("", ""))
-            found = list(_in_folder(folder, *kind))
-            if found:  # or somebody wrote to it just now: look again
-                found = list(_in_folder(folder, *kind)) if folder.is_dir() else []
-            yield from found
+            damages = list(_in_folder(folder, *kind))
+            if damages:  # or somebody wrote to it just now: look again
+                damages = list(_in_folder(folder, *kind)) if folder.is_dir() else []
+            yield from damages
 
 
 def _folders(top: Path) -> Iterator[Path]:
     """Yield a folder and those in it; none where there is none."""
     with suppress(OSError):
-        inside = sorted(one for one in top.iterdir() if not one.name.startswith("."))
+        inside = sorted(path for path in top.iterdir() if not path.name.startswith("."))
         yield top
-        for one in inside:
-            if one.is_dir() and not one.is_symlink():
-                yield from _folders(one)
+        for path in inside:
+            if path.is_dir() and not path.is_symlink():
+                yield from _folders(path)
 
 
 def _files(folder: Path) -> list[Path]:
-    found = (one for one in folder.iterdir() if not one.name.startswith("."))
-    return sorted(one for one in found if one.is_file())
+    paths = (path for path in folder.iterdir() if not path.name.startswith("."))
+    return sorted(path for path in paths if path.is_file())
 
 
 def _in_folder(folder: Path, description: str, kind: str) -> Iterator[StoredFinding]:
@@ -73,8 +73,8 @@ def _in_folder(folder: Path, description: str, kind: str) -> Iterator[StoredFind
     if description and not (folder / description).is_file():
         yield StoredFinding(folder / description, f"{description} is missing")
         return
-    entries, known = _files(folder), set[str]()
-    for file in (one for one in entries if one.suffix == ".json"):
+    entries, seen = _files(folder), set[str]()
+    for file in (entry for entry in entries if entry.suffix == ".json"):
         try:
             facts = read_json(file, file.name, kind if file.name == description else "")
         except TooNew as error:
@@ -85,13 +85,13 @@ def _in_folder(folder: Path, description: str, kind: str) -> Iterator[StoredFind
             if file.name == description:
                 return  # nothing is known of the others
             continue
-        yield from _of_description(file, facts, known)
+        yield from _of_description(file, facts, seen)
         by_itself = facts.get("ended") and FILES not in facts  # a job's digests stood beside, once
         is_sealed = by_itself and digests.is_sealed(file, file.read_bytes())
         yield from _lost(folder, ["sealed.json"] if is_sealed else [])
     yield from _lost(folder, [*_BESIDE.get(kind, ()), *marks(folder)])
     for file in entries:
-        if file.name not in known and file.suffix in {".npz", ".txt"}:
+        if file.name not in seen and file.suffix in {".npz", ".txt"}:
             yield from _alone(file)
 
 
@@ -101,17 +101,17 @@ def _lost(folder: Path, needed: Iterable[str]) -> Iterator[StoredFinding]:
             yield StoredFinding(folder / name, f"{name} is missing")
 
 
-def _of_description(file: Path, facts: dict[str, Any], known: set[str]) -> Iterator[StoredFinding]:
+def _of_description(file: Path, facts: dict[str, Any], seen: set[str]) -> Iterator[StoredFinding]:
     """Look at the files that a description lists, and note what needs no other look."""
     listed = facts.get(FILES)
     if listed is None:
         return
     if not isinstance(listed, dict) or any(Path(name).name != name for name in listed):
-        known.update(one.name for one in _files(file.parent))  # nothing is known of them
+        seen.update(path.name for path in _files(file.parent))  # nothing is known of them
         yield StoredFinding(file, "it lists other files than its own")
         return
     for name, blocks in listed.items():
-        known.add(name)
+        seen.add(name)
         try:
             digests.check_file(file.parent / name, blocks, anew=True)
         except Exception as error:

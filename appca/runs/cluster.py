@@ -80,9 +80,9 @@ class FitPlace:
         address = scheduler()
         if not address or not suits(self.config, *rows.shape, gaps=self.gaps):
             return fit(rows)
-        given = SchedulerAddress(address, SCHEDULER, f"unset {SCHEDULER} to fit on this computer")
+        server = SchedulerAddress(address, SCHEDULER, f"unset {SCHEDULER} to fit on this computer")
         self.tell("connecting to the cluster", 0.0)
-        with connected(given) as client, losses(given):
+        with connected(server) as client, losses(server):
             answer = self._fit(client, rows, fit)
             workers = counted(len(client.nthreads()), "worker")
         self.place = f"the Dask cluster at {address}, {workers}"
@@ -114,27 +114,27 @@ class FitPlace:
 
 
 @contextmanager
-def connected(given: SchedulerAddress) -> Iterator["Client"]:
+def connected(server: SchedulerAddress) -> Iterator["Client"]:
     """Connect to a cluster whose workers can fit; what Dask computes meanwhile is computed there.
 
     Raises InputError without the packages, or where no scheduler answers, or it has no workers, or
     those have another version of this package or none.
     """
-    refuse_missing_packages(given.by, ("dask", "distributed"), given.otherwise)
+    refuse_missing_packages(server.by, ("dask", "distributed"), server.otherwise)
     import dask
     from distributed import Client
 
     try:  # not as Dask's default: one that fails to connect stays that
-        client = Client(given.address, timeout=WAIT, set_as_default=False)
+        client = Client(server.address, timeout=WAIT, set_as_default=False)
     except (OSError, ValueError) as error:
         msg = (
-            f"No scheduler answers at “{given.address}”, which {given.by} names; start one with "
+            f"No scheduler answers at “{server.address}”, which {server.by} names; start one with "
             f"`dask scheduler`, correct the address, such as tcp://127.0.0.1:8786, or "
-            f"{given.otherwise}."
+            f"{server.otherwise}."
         )
         raise InputError(msg) from error
     with client, dask.config.set(scheduler=client.get):
-        _check_workers(client, given)
+        _check_workers(client, server)
         yield client
 
 
@@ -149,13 +149,13 @@ def refuse_missing_packages(by: str, names: Sequence[str], otherwise: str) -> No
         raise InputError(msg)
 
 
-def _check_workers(client: "Client", given: SchedulerAddress) -> None:
+def _check_workers(client: "Client", server: SchedulerAddress) -> None:
     import appca
 
     if not client.nthreads():
         msg = (
-            f"The scheduler at “{given.address}” has no workers; start some with "
-            f"`dask worker {given.address}`, or {given.otherwise}."
+            f"The scheduler at “{server.address}” has no workers; start some with "
+            f"`dask worker {server.address}`, or {server.otherwise}."
         )
         raise InputError(msg)
     try:
@@ -165,14 +165,14 @@ def _check_workers(client: "Client", given: SchedulerAddress) -> None:
     if versions != {appca.__version__}:
         others = ", ".join(sorted(versions - {appca.__version__}))
         msg = (
-            f"The workers at “{given.address}” must have appca {appca.__version__}, as here; they "
-            f"have {others}: install it there, or {given.otherwise}."
+            f"The workers at “{server.address}” must have appca {appca.__version__}, as here; they "
+            f"have {others}: install it there, or {server.otherwise}."
         )
         raise InputError(msg)
 
 
 @contextmanager
-def losses(given: SchedulerAddress) -> Iterator[None]:
+def losses(server: SchedulerAddress) -> Iterator[None]:
     """Turn what Dask raises when a cluster goes away into one sentence."""
     from distributed import KilledWorker
     from distributed.client import ClosedClientError
@@ -188,8 +188,8 @@ def losses(given: SchedulerAddress) -> Iterator[None]:
         TimeoutError,
     ) as error:
         msg = (
-            f"The cluster at “{given.address}” was lost during the fit ({type(error).__name__}); "
+            f"The cluster at “{server.address}” was lost during the fit ({type(error).__name__}); "
             f"see what its workers say, perhaps for lack of memory, start it again, or "
-            f"{given.otherwise}."
+            f"{server.otherwise}."
         )
         raise InputError(msg) from error

@@ -37,9 +37,9 @@ __all__ = [
 
 
 def _refuse_values(model: str, parameters: Mapping[str, Any]) -> None:
-    found = rules(model)
+    allowed = rules(model)
     try:
-        refuse({name: found[name] for name in parameters if name in found}, parameters)
+        refuse({name: allowed[name] for name in parameters if name in allowed}, parameters)
     except ValueError as error:
         raise InputError(str(error)) from error
     K, L = parameters.get("n_components"), parameters.get("n_active")
@@ -91,16 +91,16 @@ class RunConfig(OfModel):
     def __post_init__(self) -> None:
         """Fill in the defaults and own the dicts, so that the id cannot change under it."""
         defaults(self.model)  # refuses an unknown model
-        given = plain("parameters", self.parameters)
-        known = defaults(self.model, given.get("inference"))
-        idle = set(MODELS[self.model].sampling) - set(known)
-        given = {name: value for name, value in given.items() if name not in idle}
-        unknown = sorted(set(given) - set(known))
+        chosen = plain("parameters", self.parameters)
+        settings = defaults(self.model, chosen.get("inference"))
+        idle = set(MODELS[self.model].sampling) - set(settings)
+        chosen = {name: value for name, value in chosen.items() if name not in idle}
+        unknown = sorted(set(chosen) - set(settings))
         if unknown:
             got = ", ".join(map(shortened, unknown))
-            msg = f"{self.model} has the settings {', '.join(known)}; got {got}."
+            msg = f"{self.model} has the settings {', '.join(settings)}; got {got}."
             raise InputError(msg)
-        parameters = known | given
+        parameters = settings | chosen
         _refuse_values(self.model, parameters)
         options = plain("preprocessing", self.preprocessing)
         object.__setattr__(self, "parameters", parameters)
@@ -167,8 +167,8 @@ class RunConfig(OfModel):
     @property
     def unknown(self) -> list[str]:
         """The recorded settings that the model does not have any more, or not yet."""
-        known = defaults(self.model, "gibbs")
-        return sorted(set(self.to_dict()["parameters"]) - set(known))
+        settings = defaults(self.model, "gibbs")
+        return sorted(set(self.to_dict()["parameters"]) - set(settings))
 
     def to_be_fitted(self, **changes: Any) -> Self:
         """Return settings with some changed, to be fitted whatever became of these."""
@@ -176,8 +176,8 @@ class RunConfig(OfModel):
 
     def of_import(self, digest: str | None) -> Self:
         """Return the settings of a run whose arrays came from elsewhere; of a fit with None."""
-        own = {name: value for name, value in self.to_dict().items() if name != "imported"}
-        return self.from_record(own if digest is None else own | {"imported": digest})
+        fields = {name: value for name, value in self.to_dict().items() if name != "imported"}
+        return self.from_record(fields if digest is None else fields | {"imported": digest})
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able settings, from which `from_dict` makes an equal config."""
@@ -191,12 +191,12 @@ class RunConfig(OfModel):
         The defaults of today do not go into that id. Settings the model does not have today are
         among `unknown`, and left out of `parameters`.
         """
-        given = plain("settings", settings)
-        recorded = fitted(_Record, given)
-        known = defaults(recorded.model, "gibbs")
-        kept = {name: value for name, value in recorded.parameters.items() if name in known}
-        config = cls.from_dict({**given, "parameters": kept})
-        object.__setattr__(config, "record", given)
+        record = plain("settings", settings)
+        recorded = fitted(_Record, record)
+        names = defaults(recorded.model, "gibbs")
+        kept = {name: value for name, value in recorded.parameters.items() if name in names}
+        config = cls.from_dict({**record, "parameters": kept})
+        object.__setattr__(config, "record", record)
         return config
 
 

@@ -83,10 +83,10 @@ def fit_run(
     estimator, stopped_at = where(Y, lambda rows: fit_estimator(rows, config, callback))
     if _follows_bits(config, preprocessing):
         Y = prepared(config, preprocessing, X)
-    found = _describe(estimator, Y, config, callback)
+    description = _describe(estimator, Y, config, callback)
     model = FittedModel.from_estimator(estimator, preprocessing)
-    rows = DescribedRows.from_description(found)
-    info = told(estimator, found, model)._replace(stopped_at=stopped_at)
+    rows = DescribedRows.from_description(description)
+    info = told(estimator, description, model)._replace(stopped_at=stopped_at)
     imputed = None
     if dataset.missing is not None:
         imputed = _imputed(estimator, dataset, Y, preprocessing)
@@ -324,15 +324,15 @@ def joined(parts: "list[Description]") -> "Description":
     return Description._make([*map(np.concatenate, columns), parts[0].method])
 
 
-def told(estimator: Any, found: "Description", fitted: FittedModel) -> RunInfo:
+def told(estimator: Any, description: "Description", fitted: FittedModel) -> RunInfo:
     """Return the facts of a fit but for how long it took."""
     return RunInfo(
         n_iter=int(estimator.n_iter_),
         stop_reason=str(estimator.stop_reason_),
-        log_likelihood=float(found.log_likelihood.sum()),
-        likelihood=found.method,
-        likelihood_error=float(np.sqrt(np.square(found.standard_error).sum())),
-        n_rows=len(found.scores),
+        log_likelihood=float(description.log_likelihood.sum()),
+        likelihood=description.method,
+        likelihood_error=float(np.sqrt(np.square(description.standard_error).sum())),
+        n_rows=len(description.scores),
         n_features=fitted.components.shape[1],
         versions=versions(),
         seconds=0.0,
@@ -361,5 +361,5 @@ def versions() -> dict[str, str]:
     import appca
 
     packages = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn, "appca": appca}
-    found = {name: package.__version__ for name, package in packages.items()}
-    return {"python": platform.python_version(), **found}
+    packages_here = {name: package.__version__ for name, package in packages.items()}
+    return {"python": platform.python_version(), **packages_here}

@@ -83,9 +83,9 @@ def threads() -> int:
     workers must agree on it; half, because two workers that each take all cores wait for each
     other (two products at once on two cores: three times slower than with one thread each).
     """
-    given = os.environ.get("OMP_NUM_THREADS", "")
-    if given.isascii() and given.isdigit() and int(given) > 0:
-        return int(given)
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    if wanted.isascii() and wanted.isdigit() and int(wanted) > 0:
+        return int(wanted)
     affinity = getattr(os, "sched_getaffinity", None)  # not on every system
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     return max(1, cores // 2)

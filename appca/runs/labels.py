@@ -40,13 +40,13 @@ def damage(run: Run) -> str | None:
     return None
 
 
-def put(run: Run, given: Labels) -> Labels:
+def put(run: Run, labels: Labels) -> Labels:
     """Keep names and signs with a run. Raises InputError when the disk refuses."""
     remedy = "free some space, or fit again if it was deleted"
     with storing(_words(run), run.path.parent, remedy):
-        write_json(run.path / FILE, given._asdict(), _words(run))  # see `Run.kept`
+        write_json(run.path / FILE, labels._asdict(), _words(run))  # see `Run.kept`
         mark(run.path / FILE)
-    return given
+    return labels
 
 
 def _read(run: Run, k: int) -> Labels:

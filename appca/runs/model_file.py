@@ -204,17 +204,17 @@ def _said(packed: Packed, name: str) -> tuple[RunConfig, dict[str, Any]]:
         raise InputError(msg)
     text = packed.array(f"{RUN}.npy")
     try:
-        given = fitted(_About, current(f"“{name}”", as_object(str(text)), "model"))
-        config = RunConfig.from_record(given.config)
-        if given.info:
-            RunInfo.from_dict(given.info)
+        about = fitted(_About, current(f"“{name}”", as_object(str(text)), "model"))
+        config = RunConfig.from_record(about.config)
+        if about.info:
+            RunInfo.from_dict(about.info)
     except TooNew:
         raise
     except ValueError as error:
         why = str(error).removesuffix(".")
         msg = f"“{name}” does not say which model it holds ({why}); save the model again."
         raise InputError(msg) from error
-    return config, given.info
+    return config, about.info
 
 
 def _read(packed: Packed, name: str) -> ModelFile:

@@ -119,8 +119,8 @@ class ComponentNumbers:
         with storing(f"The names of fit {run.id}", self._folder), self._held(run.config):
             stored, registry = self._decided(run, None, Labels(names, signs))
             turned = [registry.turned[registry.place_of(number)] for number in stored.numbers]
-            own = tuple(-s if turn else s for s, turn in zip(signs, turned, strict=True))
-            _store(run, stored._replace(signs=own, places=_from_one(places)))
+            turned_signs = tuple(-s if turn else s for s, turn in zip(signs, turned, strict=True))
+            _store(run, stored._replace(signs=turned_signs, places=_from_one(places)))
 
     def rename(self, run: Run, component: int, name: str) -> Numbering:
         """Name a component, counted from 0, in all runs that have it; an empty name is none.
@@ -160,7 +160,7 @@ class ComponentNumbers:
         return shown
 
     def _decided(
-        self, run: Run, screen: np.ndarray | None, given: Labels | None = None
+        self, run: Run, screen: np.ndarray | None, new_labels: Labels | None = None
     ) -> tuple[_Stored, _Registry]:
         """Return what is stored of a run, decided now where nothing is, and the registry."""
         stored, rows = _stored(run), directions(run.fitted)
@@ -174,7 +174,7 @@ class ComponentNumbers:
             return stored, registry
         old = set(registry.numbers.tolist())
         stored, registry = _matched(rows, run.fitted.explained_variance, registry, screen)
-        stored, registry = _with_labels(stored, registry, run, old, given or labels(run))
+        stored, registry = _with_labels(stored, registry, run, old, new_labels or labels(run))
         self._keep(run.config, registry)
         with suppress(OSError):
             _store(run, stored)
@@ -250,12 +250,12 @@ def _matched(
     """Give directions (K, D) of this explained variance (K,) places; new ones are registered."""
     K = len(rows)
     cosine = rows @ registry.directions.T
-    own, theirs = _pairs(np.abs(cosine), ROUGHLY)
+    ours, theirs = _pairs(np.abs(cosine), ROUGHLY)
     on_screen = likeness(rows, screen)
     signs = np.array([on_screen.get(k, (0, 1))[1] for k in range(K)], np.int64)
-    signs[own] = np.where(cosine[own, theirs] < 0, -1, 1)
+    signs[ours] = np.where(cosine[ours, theirs] < 0, -1, 1)
     numbers = np.zeros(K, np.int64)
-    numbers[own] = registry.numbers[theirs]
+    numbers[ours] = registry.numbers[theirs]
     new = np.flatnonzero(numbers == 0)
     numbers[new] = registry.numbers.max(initial=0) + 1 + np.arange(len(new))
     places = _places(power, {k: there for k, (there, _) in on_screen.items()})
@@ -284,9 +284,9 @@ def _pairs(values: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
     from scipy.optimize import linear_sum_assignment
 
     worth = np.where(values >= least, values, -1.0)
-    own, theirs = linear_sum_assignment(-worth)
-    alike = worth[own, theirs] >= 0
-    return own[alike], theirs[alike]
+    rows, theirs = linear_sum_assignment(-worth)
+    alike = worth[rows, theirs] >= 0
+    return rows[alike], theirs[alike]
 
 
 def _nothing(n_features: int) -> _Registry:
@@ -300,7 +300,7 @@ def _registry_in(file: Path) -> _Registry:
 
 
 def _with_labels(
-    stored: _Stored, registry: _Registry, run: Run, old: set[int], given: Labels
+    stored: _Stored, registry: _Registry, run: Run, old: set[int], new_labels: Labels
 ) -> tuple[_Stored, _Registry]:
     """Take over the names and signs that came with a run, or are older than registries.
 
@@ -309,7 +309,7 @@ def _with_labels(
     """
     names, kept = registry.names.tolist(), []
     foreign = run.config.imported is not None
-    for number, name, sign in zip(stored.numbers, *given, strict=True):
+    for number, name, sign in zip(stored.numbers, *new_labels, strict=True):
         place = registry.place_of(number)
         assert place is not None  # all that were matched are registered
         names[place] = names[place] or ("" if foreign else name)

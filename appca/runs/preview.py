@@ -76,16 +76,17 @@ def preview(
     short = _short(config, passes)
     if on_ground(dataset, config):
         ground = ground or prepare(dataset, config, rows, preprocessing, watch)
-        estimator, found, model = _on_ground(dataset, ground, short, watch)
+        estimator, description, model = _on_ground(dataset, ground, short, watch)
     else:
         sample = _sample(dataset, rows)
         preprocessing = preprocessing or _learned(dataset, config, sample)
         Y = preprocessing.transform(dataset.with_gaps())
         estimator, _ = fit_estimator(Y[sample], short, lambda _: watch())
-        found, model = estimator.describe(Y), FittedModel.from_estimator(estimator, preprocessing)
-    info = told(estimator, found, model)
+        description = estimator.describe(Y)
+        model = FittedModel.from_estimator(estimator, preprocessing)
+    info = told(estimator, description, model)
     info = info._replace(preview=True, seconds=round(time.perf_counter() - began, 3))
-    return FitResult(model.with_rows(DescribedRows.from_description(found)), info)
+    return FitResult(model.with_rows(DescribedRows.from_description(description)), info)
 
 
 def on_ground(dataset: Dataset, config: RunConfig) -> bool:
@@ -166,8 +167,8 @@ def _short(config: RunConfig, passes: int) -> RunConfig:
     limits = {"max_iter": passes, "inference": "em"}
     if config.parameters.get("inference") == "hard":
         del limits["inference"]
-    known = {key: value for key, value in limits.items() if key in config.parameters}
-    return RunConfig(config.dataset, config.preprocessing, config.model, config.parameters | known)
+    short = {key: value for key, value in limits.items() if key in config.parameters}
+    return RunConfig(config.dataset, config.preprocessing, config.model, config.parameters | short)
 
 
 def _on_ground(
@@ -178,19 +179,19 @@ def _on_ground(
 
     sample = Rows(ground.sample, None, ground.squares, len(ground.origin))
     fit = _fitted(sample, config, watch)
-    own = _model(fit, sample, ground, config)
-    W = own.components @ ground.basis.T
+    small = _model(fit, sample, ground, config)
+    W = small.components @ ground.basis.T
     model = replace(
-        own, components=W, mean=(ground.origin + ground.basis @ own.mean).astype(W.dtype)
+        small, components=W, mean=(ground.origin + ground.basis @ small.mean).astype(W.dtype)
     )
-    asked = model if ground.coordinates is None else own
+    asked = model if ground.coordinates is None else small
     estimator = estimator_class(config.model)(**config.parameters).restore(asked.estimator_arrays())
     estimator.n_iter_, estimator.stop_reason_ = len(fit.log_likelihoods), fit.stop_reason
     watch()
-    found = _described(dataset, ground, estimator)
-    used = np.maximum(found.active.sum(axis=0), 1)
-    power = np.sqrt(np.square(found.scores, dtype=np.float64).sum(axis=0) / used)
-    return estimator, found, replace(model, scale=np.where(power > 0.0, power, 1.0))
+    description = _described(dataset, ground, estimator)
+    used = np.maximum(description.active.sum(axis=0), 1)
+    power = np.sqrt(np.square(description.scores, dtype=np.float64).sum(axis=0) / used)
+    return estimator, description, replace(model, scale=np.where(power > 0.0, power, 1.0))
 
 
 def _fitted(sample: "Rows", config: RunConfig, watch: Callable[[], object]) -> "SubspaceFit":
@@ -203,23 +204,23 @@ def _fitted(sample: "Rows", config: RunConfig, watch: Callable[[], object]) -> "
     from appca.models.orthonormal.starts import candidates
 
     refuse_constant(sample)
-    given, K = config.parameters, config.k
+    parameters, K = config.parameters, config.k
     settings = EMSettings(
         n_components=K,
-        n_active=given["n_active"],
-        latent=given["latent_variance"],
-        learn_mean=given["mean"] == "learned",
-        hard=given["inference"] == "hard",
+        n_active=parameters["n_active"],
+        latent=parameters["latent_variance"],
+        learn_mean=parameters["mean"] == "learned",
+        hard=parameters["inference"] == "hard",
         update=polar,
         floor=floor_of(sample),
-        compiled=worth_compiling(sample.n, K, given["n_active"]) and _KERNELS in sys.modules,
+        compiled=worth_compiling(sample.n, K, parameters["n_active"]) and _KERNELS in sys.modules,
     )
-    limits = given["max_iter"], given["tol"], given["accelerate"]
+    limits = parameters["max_iter"], parameters["tol"], parameters["accelerate"]
     course = EMControl(settings, lambda _: watch(), *limits, sample.n)
-    rng = np.random.default_rng(given["random_state"])
-    if given["n_active"] == K and isinstance(settings.latent, str):
+    rng = np.random.default_rng(parameters["random_state"])
+    if parameters["n_active"] == K and isinstance(settings.latent, str):
         return fit_in_closed_form(rng, sample, course)
-    names = candidates(given["init"], given["n_init"], K)
+    names = candidates(parameters["init"], parameters["n_init"], K)
     if sample.n > RACE_ROWS:
         W = np.eye(sample.d, K) @ names[0].rotation(rng, sample.X[:, :K])
         return fit_by_em(rng, sample, W, course)
@@ -254,10 +255,10 @@ def _described(dataset: Dataset, ground: Ground, estimator: Any) -> "Description
     if ground.coordinates is None or ground.outside is None:
         transform = ground.preprocessing.transform
         return joined([estimator.describe(transform(dataset.X[part])) for part in _parts(dataset)])
-    found: Description = estimator.describe(ground.coordinates)
+    description: Description = estimator.describe(ground.coordinates)
     D, q = ground.basis.shape
-    return found._replace(
-        error=(found.error * q + ground.outside) / D,
-        log_likelihood=found.log_likelihood
+    return description._replace(
+        error=(description.error * q + ground.outside) / D,
+        log_likelihood=description.log_likelihood
         + background(ground.outside, estimator.noise_variance_, D - q),
     )

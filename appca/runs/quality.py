@@ -43,8 +43,8 @@ class QualityConfig(Recorded):
 
     def __post_init__(self) -> None:
         """Own the dict."""
-        given = RunConfig.from_dict(plain("run", self.run))
-        run = replace(given, imported=None).to_dict()  # what is measured is a fit
+        config = RunConfig.from_dict(plain("run", self.run))
+        run = replace(config, imported=None).to_dict()  # what is measured is a fit
         object.__setattr__(self, "run", run)
 
 
@@ -65,12 +65,12 @@ class QualityStore:
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "quality"
 
-    def save(self, config: QualityConfig, found: MethodComparison) -> str:
+    def save(self, config: QualityConfig, comparison: MethodComparison) -> str:
         """Store what has been measured and return its id.
 
         Raises InputError when the disk refuses.
         """
-        facts = {"config": config.to_dict(), **found._asdict()}
+        facts = {"config": config.to_dict(), **comparison._asdict()}
         with storing("The comparison", self.folder):
             write_json(self._file(config.id), facts, f"Comparison {config.id}")
         return config.id

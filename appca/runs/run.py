@@ -33,8 +33,8 @@ class RunInfo(NamedTuple):
         Raises ValueError without what every run has had from the first, or where something is of
         another type.
         """
-        found: RunInfo = fitted(cls, {**_NOT_FROM_THE_FIRST, **about})
-        return found
+        info: RunInfo = fitted(cls, {**_NOT_FROM_THE_FIRST, **about})
+        return info
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able facts."""

@@ -131,15 +131,15 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
         msg = f"Fit {strange[0]} is not of “{dataset.name}”; pack fits with their own data."
         raise InputError(msg)
     members = _data_arrays(dataset) if with_data else {}
-    known = ComponentNumbers(usual_home() if home is None else home)
-    numberings = [known.of_run(run) for run in session.runs]
+    numbers = ComponentNumbers(usual_home() if home is None else home)
+    numberings = [numbers.of_run(run) for run in session.runs]
     for i, (run, numbering) in enumerate(zip(session.runs, numberings, strict=True)):
         arrays = numbered(run.fitted, numbering).to_arrays()
         members |= {f"runs/{i}/{name}.npy": values for name, values in arrays.items()}
     members |= {f"selections/{i}.npy": kept.mask for i, kept in enumerate(session.selections)}
     if session.selected is not None and session.selected.any():
         members["selections/selected.npy"] = session.selected
-    members |= {f"maps/{i}.npy": one.coordinates for i, (_, one) in enumerate(session.maps)}
+    members |= {f"maps/{i}.npy": map_.coordinates for i, (_, map_) in enumerate(session.maps)}
     # the id of a fit, for nothing in a file says whether a run was imported
     ids = {run.id: run.config.of_import(None).id for run in session.runs}
     contents = {
@@ -174,22 +174,22 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
     contents = _contents(packed)
     try:
         dataset = _read_data(packed, contents.dataset, home)
-        runs = [_read_run(packed, i, one, dataset) for i, one in enumerate(contents.runs)]
+        runs = [_read_run(packed, i, part, dataset) for i, part in enumerate(contents.runs)]
         masks = [
             _mask(packed, f"selections/{i}.npy", dataset) for i in range(len(contents.selections))
         ]
         now = "selections/selected.npy"
         selected = _mask(packed, now, dataset) if now in packed else None
-        maps = [session_maps.read(packed, i, one, dataset) for i, one in enumerate(contents.maps)]
+        maps = [session_maps.read(packed, i, part, dataset) for i, part in enumerate(contents.maps)]
     except InputError:
         raise
     except Exception as error:  # arrays of other kinds than they should be fail in many ways
         raise _damaged(name, error) from error
-    places = [_place(RunStore(home), one) for one in runs]
+    places = [_place(RunStore(home), part) for part in runs]
     digest = _keep_data(DatasetStore(home), dataset)
-    ids = [_keep(home, config, one) for config, one in zip(places, runs, strict=True)]
+    ids = [_keep(home, config, part) for config, part in zip(places, runs, strict=True)]
     kept = _keep_selections(SelectionStore(home), dataset, contents.selections, masks)
-    here = {one.config.of_import(None).id: at for one, at in zip(runs, ids, strict=True)}
+    here = {part.config.of_import(None).id: at for part, at in zip(runs, ids, strict=True)}
     session_maps.keep(session_maps.of_runs(maps, here), home)
     opened = here.get(contents.opened or "")
     return Unpacked(digest, tuple(ids), kept, selected, opened, contents.look)
@@ -228,20 +228,20 @@ def _contents(packed: Packed) -> _Contents:
     if CONTENTS not in packed:
         msg = f"“{name}” is no session file; save one on the page Export."
         raise InputError(msg)
-    given = packed.json(CONTENTS)
-    number = given.get("version")
-    if given.get("format") != FORMAT or type(number) is not int or number < 1:
+    described = packed.json(CONTENTS)
+    number = described.get("version")
+    if described.get("format") != FORMAT or type(number) is not int or number < 1:
         msg = (
             f"“{name}” is no session file that this version of appca reads; it says "
-            f"“{shortened(given.get('format'))}”, version {shortened(number)}."
+            f"“{shortened(described.get('format'))}”, version {shortened(number)}."
         )
         raise InputError(msg)
     refuse_newer(f"“{name}”", number, VERSION)
     try:
-        found: _Contents = fitted(_Contents, given)
+        contents: _Contents = fitted(_Contents, described)
     except Misfit as error:
         raise _damaged(name, error) from error
-    return found
+    return contents
 
 
 def _damaged(name: str, error: Exception) -> InputError:
@@ -315,14 +315,14 @@ def _read_data(packed: Packed, about: _AboutData, home: Path) -> Dataset:
 def _data_at_hand(file: str, about: _AboutData, came: Provenance, home: Path) -> Dataset:
     if (DatasetStore(home).folder / about.digest).is_dir():
         return DatasetStore(home).get(about.digest)
-    known = SOURCES.get(came.source)
-    if known is not None and known.offline and not came.options:
+    source = SOURCES.get(came.source)
+    if source is not None and source.offline and not came.options:
         dataset = load(came.source)
         if dataset.digest == about.digest:
             return dataset
-    given = ", ".join(f"{key} = {value}" for key, value in came.options.items())
-    title = "your own files" if known is None else known.title
-    where = f"{title}{f' with {given}' if given else ''}"
+    options = ", ".join(f"{key} = {value}" for key, value in came.options.items())
+    title = "your own files" if source is None else source.title
+    where = f"{title}{f' with {options}' if options else ''}"
     msg = (
         f"“{shortened(file)}” was saved without its data, and “{shortened(about.name)}” is not "
         f"here; open it first from {shortened(where, 120)}, then this file again."
@@ -339,25 +339,26 @@ def _read_run(packed: Packed, number: int, about: _AboutRun, dataset: Dataset) -
         where = f"Fit {number + 1} in “{shortened(packed.name)}” cannot be opened"
         msg = f"{where}: {str(error).removesuffix('.')}; save the file again."
         raise InputError(msg) from error
-    found = FittedRun.from_arrays(packed.arrays(f"runs/{number}/"))
-    _check(config, found, info, dataset)
-    numbering, raw = _numbering(about.components, len(found.components)), found
+    fitted_run = FittedRun.from_arrays(packed.arrays(f"runs/{number}/"))
+    _check(config, fitted_run, info, dataset)
+    numbering, raw = _numbering(about.components, len(fitted_run.components)), fitted_run
     if about.components.rows is not None:  # as the estimator had it, by which a fit is known
         back = np.argsort(numbering.order)
-        raw = found.arranged(back.tolist(), np.array(numbering.signs)[back].tolist())
+        raw = fitted_run.arranged(back.tolist(), np.array(numbering.signs)[back].tolist())
     return _RunParts(config, FitResult(raw, info), about.name, numbering)
 
 
-def _numbering(given: _Given, K: int) -> Numbering:
+def _numbering(labels: _Given, K: int) -> Numbering:
     """Read how the components were shown; names and signs of another number are left out."""
-    if given.rows is None:
-        whole = len(given.names) == len(given.signs) == K
-        names, signs = (given.names, given.signs) if whole else ([""] * K, [1] * K)
+    if labels.rows is None:
+        whole = len(labels.names) == len(labels.signs) == K
+        names, signs = (labels.names, labels.signs) if whole else ([""] * K, [1] * K)
         return Numbering(tuple(range(K)), tuple(signs), tuple(names))
-    if sorted(given.rows) != list(range(K)) or not len(given.turned or ()) == len(given.names) == K:
+    whole = len(labels.turned or ()) == len(labels.names) == K
+    if sorted(labels.rows) != list(range(K)) or not whole:
         msg = "the numbers of components are not those of a run"
         raise ValueError(msg)
-    return Numbering(tuple(given.rows), tuple(given.turned or ()), tuple(given.names))
+    return Numbering(tuple(labels.rows), tuple(labels.turned or ()), tuple(labels.names))
 
 
 def _check(config: RunConfig, fitted: FittedRun, info: RunInfo, dataset: Dataset) -> None:
@@ -381,13 +382,13 @@ def _mask(packed: Packed, member: str, dataset: Dataset) -> np.ndarray:
     return mask
 
 
-def _place(store: RunStore, one: _RunParts) -> RunConfig:
+def _place(store: RunStore, parts: _RunParts) -> RunConfig:
     """Return the settings under which a run is stored: those of a fit if this is the fit here."""
-    fit = one.config.of_import(None)
-    own = store.get(fit.id)
-    if own is not None and _has(own, one.result.fitted.to_arrays()):
+    fit = parts.config.of_import(None)
+    stored = store.get(fit.id)
+    if stored is not None and _has(stored, parts.result.fitted.to_arrays()):
         return fit
-    return fit.of_import(one.result.fitted.digest())
+    return fit.of_import(parts.result.fitted.digest())
 
 
 def _keep_data(store: DatasetStore, dataset: Dataset) -> str:
@@ -396,23 +397,24 @@ def _keep_data(store: DatasetStore, dataset: Dataset) -> str:
     return store.put(dataset) if here is None else here.digest
 
 
-def _keep(home: Path, config: RunConfig, one: _RunParts) -> str:
+def _keep(home: Path, config: RunConfig, parts: _RunParts) -> str:
     store = RunStore(home)
-    known = store.get(config.id)
-    run = store.save(config, one.result, one.name if known is None or not known.named else None)
-    ComponentNumbers(home).adopt(run, one.numbering)
+    stored = store.get(config.id)
+    name = parts.name if stored is None or not stored.named else None
+    run = store.save(config, parts.result, name)
+    ComponentNumbers(home).adopt(run, parts.numbering)
     return run.id
 
 
 def _has(run: Run, arrays: dict[str, np.ndarray]) -> bool:
     """Whether a run has these arrays; 0.0 equals -0.0, which no order on screen keeps."""
     try:
-        own = run.fitted.to_arrays()
+        stored = run.fitted.to_arrays()
     except InputError:  # they are damaged
         return False
-    return own.keys() == arrays.keys() and all(
+    return stored.keys() == arrays.keys() and all(
         values.dtype == arrays[name].dtype and np.array_equal(values, arrays[name])
-        for name, values in own.items()
+        for name, values in stored.items()
     )
 
 
@@ -420,15 +422,15 @@ def _keep_selections(
     store: SelectionStore, dataset: Dataset, names: list[str], masks: list[np.ndarray]
 ) -> tuple[str, ...]:
     here = {kept.name: kept.mask for kept in store.list(dataset.digest, dataset.n_rows)}
-    found = []
+    stored = []
     for name, mask in zip(map(tidy, names), masks, strict=True):
         same = name not in here or np.array_equal(here[name], mask)
         others = (f"{name[:50]} ({i})" for i in count(2))
-        free = name if same else next(one for one in others if one not in here)
+        free = name if same else next(other for other in others if other not in here)
         if mask.any() and free:
             here[free] = mask
-            found.append(store.save(dataset.digest, free, mask))
-    return tuple(found)
+            stored.append(store.save(dataset.digest, free, mask))
+    return tuple(stored)
 
 
 def _tuple(values: list[Item] | None) -> tuple[Item, ...] | None:

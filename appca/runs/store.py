@@ -157,9 +157,9 @@ class RunStore:
 
     def _hold(self, run_id: str, fill: Callable[[Path], None]) -> Run:
         atomic.put_folder(self.spare / run_id, fill, _is_sound)
-        held = sorted((one for one in self.list() if one.is_held), key=lambda one: -one.created)
-        for one in held[MOST_HELD:]:
-            atomic.discard(one.path)
+        held = sorted((run for run in self.list() if run.is_held), key=lambda run: -run.created)
+        for run in held[MOST_HELD:]:
+            atomic.discard(run.path)
         return _read(self.spare / run_id)
 
     def settle(self, run: Run) -> Run:
@@ -196,24 +196,24 @@ class RunStore:
 
     def list(self) -> list[Run]:
         """All readable runs, newest first."""
-        found = (self._readable(folder) for folder in self._folders())
-        return sorted((run for run in found if run), key=lambda run: -run.created)
+        runs = (self._readable(folder) for folder in self._folders())
+        return sorted((run for run in runs if run), key=lambda run: -run.created)
 
     def damaged(self) -> tuple[DamagedRun, ...]:
         """Say which runs cannot be read, and in one sentence each why."""
-        found = (self._damage(folder) for folder in self._folders())
-        return tuple(one for one in found if one is not None)
+        damages = (self._damage(folder) for folder in self._folders())
+        return tuple(damage for damage in damages if damage is not None)
 
     def problems(self) -> tuple[str, ...]:
         """One sentence for each damaged run."""
-        return tuple(one.sentence for one in self.damaged())
+        return tuple(damage.sentence for damage in self.damaged())
 
     def damage(self, run_id: str) -> str | None:
         """Return the sentence about one run; None when it is sound or not there."""
         if not is_id(run_id) or not os.path.lexists(self._place(run_id)):
             return None
-        found = self._damage(self._place(run_id))
-        return found and found.sentence
+        damage = self._damage(self._place(run_id))
+        return damage and damage.sentence
 
     def rename(self, run_id: str, name: str) -> Run:
         """Give a run a name; an empty one brings back the name made from the settings.
@@ -256,8 +256,8 @@ class RunStore:
 
     def _folders(self) -> tuple[Path, ...]:
         held = self.spare.glob("*") if is_own(self.spare.parent) else ()
-        found = {path.name: path for path in (*held, *self.folder.glob("*")) if is_id(path.name)}
-        return tuple(found[name] for name in sorted(found))
+        folders = {path.name: path for path in (*held, *self.folder.glob("*")) if is_id(path.name)}
+        return tuple(folders[name] for name in sorted(folders))
 
     def _place(self, run_id: str) -> Path:
         """Return where a run is, or would be stored."""
@@ -388,10 +388,10 @@ def _write(meta: dict[str, Any], arrays: dict[str, np.ndarray], folder: Path) ->
     with atomic.solid(folder / ARRAYS) as file:
         write_arrays(file, arrays)
         n_bytes = file.tell()
-    given = folder.parent / meta["id"] / LABELS  # of a run whose arrays were damaged
-    if given.is_file():
+    labels = folder.parent / meta["id"] / LABELS  # of a run whose arrays were damaged
+    if labels.is_file():
         with atomic.solid(folder / LABELS) as file:
-            file.write(given.read_bytes())
+            file.write(labels.read_bytes())
     _write_meta(folder, meta | {"bytes": n_bytes, FILES: digests_of(folder, [ARRAYS])})
 
 

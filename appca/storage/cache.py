@@ -45,13 +45,13 @@ def prune(folder: Path, pattern: str, most_bytes: int, keep: Path | None = None)
     `keep` is the file just written, which stays even when it alone is larger. Files that another
     process deletes meanwhile, or that cannot be deleted, are passed over.
     """
-    found = []
+    files = []
     for file in folder.glob(pattern):
         with contextlib.suppress(OSError):
             facts = file.stat()
-            found.append((facts.st_mtime_ns, facts.st_size, file))
-    total, gone = sum(size for _, size, _ in found), []
-    for _, size, file in sorted(found):
+            files.append((facts.st_mtime_ns, facts.st_size, file))
+    total, gone = sum(size for _, size, _ in files), []
+    for _, size, file in sorted(files):
         if total <= most_bytes:
             break
         if file == keep:

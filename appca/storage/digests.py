@@ -121,10 +121,10 @@ def sealed(text: str) -> bytes:
 
 def is_sealed(file: Path, content: bytes) -> bool:
     """Whether a JSON file ends with a digest; raises `Damaged` when that is of another text."""
-    found = _TAIL.fullmatch(content[-_TAIL_BYTES:])
-    if found is None:
+    seal = _TAIL.fullmatch(content[-_TAIL_BYTES:])
+    if seal is None:
         return False
-    if hashlib.sha256(content[:-_TAIL_BYTES]).hexdigest().encode() != found[1]:
+    if hashlib.sha256(content[:-_TAIL_BYTES]).hexdigest().encode() != seal[1]:
         raise Damaged(file)
     return True
 
@@ -140,10 +140,10 @@ def seal(stream: BinaryIO) -> None:
 def is_sealed_zip(file: Path) -> bool:
     """Whether a zip file has a digest; raises `Damaged` when that is of another content."""
     end = max(0, file.stat().st_size - _COMMENT_BYTES)
-    found = _COMMENT.fullmatch(_part(file, end, _COMMENT_BYTES))
-    if found is None:
+    seal = _COMMENT.fullmatch(_part(file, end, _COMMENT_BYTES))
+    if seal is None:
         return False
-    if _whole(blocks_of(file, end)) != found[1]:
+    if _whole(blocks_of(file, end)) != seal[1]:
         raise Damaged(file)
     return True
 
@@ -155,14 +155,14 @@ def line_of(text: str) -> bytes:
 
 def lines_in(content: bytes) -> tuple[list[str], int]:
     """Return the whole lines of a file that `line_of` made, and how many others there are."""
-    found, n_damaged = [], 0
+    lines, n_damaged = [], 0
     for line in content.splitlines(keepends=True):  # of bytes: at line ends alone
         text = line[9:].rstrip(b"\r\n").decode(errors="replace")
         if line_of(text) == line.rstrip(b"\r\n") + b"\n":  # "\r\n": format 1 on Windows
-            found.append(text)
+            lines.append(text)
         else:
             n_damaged += 1
-    return found, n_damaged
+    return lines, n_damaged
 
 
 def _whole(blocks: Iterable[str]) -> bytes:

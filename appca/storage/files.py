@@ -34,7 +34,8 @@ def unless_changed(*names: str) -> Callable[[Callable[[Path], Result]], Callable
             if time.time() < max(fact.st_ctime for fact in facts) + SETTLED_SECONDS:
                 return read(folder)
             return remembered(
-                folder, tuple((one.st_ino, one.st_ctime_ns, one.st_size) for one in facts)
+                folder,
+                tuple((file.st_ino, file.st_ctime_ns, file.st_size) for file in facts),
             )
 
         return ask
@@ -51,10 +52,10 @@ def read_json(file: Path, what: str, kind: str = "") -> dict[str, Any]:
     content = file.read_bytes()
     has_seal = digests.is_sealed(file, content)  # first: a number may be what is damaged
     facts = as_object(content.decode())
-    found = current(what, facts, kind)
+    record = current(what, facts, kind)
     _refuse_unsealed(file, facts.get(KEY, 1), has_seal)
-    found.pop(digests.SEAL, None)
-    return found
+    record.pop(digests.SEAL, None)
+    return record
 
 
 def write_json(file: Path, facts: Mapping[str, Any], what: str) -> None:

@@ -69,7 +69,7 @@ def current(what: str, facts: Mapping[str, Any], kind: str = "") -> dict[str, An
     """
     number = facts.get(KEY, 1)
     refuse_newer(what, number)
-    found = {name: value for name, value in facts.items() if name != KEY}
+    content = {name: value for name, value in facts.items() if name != KEY}
     for step in range(number, FORMAT):
-        found = STEPS.get(kind, {}).get(step, dict)(found)
-    return found
+        content = STEPS.get(kind, {}).get(step, dict)(content)
+    return content

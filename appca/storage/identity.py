@@ -52,12 +52,12 @@ class Recorded:
 
         Raises ValueError for what is missing, of another type, or not among these settings.
         """
-        unknown = sorted(set(settings) - {one.name for one in fields(cls)})  # type: ignore[arg-type]
+        unknown = sorted(set(settings) - {field.name for field in fields(cls)})  # type: ignore[arg-type]
         if unknown:
             msg = f"it has “{shortened(unknown[0])}”, which is none of its settings"
             raise Misfit(msg)
-        found: Self = fitted(cls, {**cls.later, **settings})
-        return found
+        record: Self = fitted(cls, {**cls.later, **settings})
+        return record
 
 
 def without(settings: Mapping[str, Any], later: Mapping[str, object]) -> dict[str, Any]:

@@ -90,8 +90,8 @@ class Packed:
             with self._archive.open(item) as stream:
                 shape, by_columns, dtype = npy_header(stream)
                 expected = math.prod(shape) * dtype.itemsize
-                known = dtype.kind in "biufU" and not dtype.hasobject
-                if not known or min(shape, default=0) < 0 or expected > item.file_size:
+                is_plain = dtype.kind in "biufU" and not dtype.hasobject
+                if not is_plain or min(shape, default=0) < 0 or expected > item.file_size:
                     msg = "not an array of numbers or texts, or another length than it says"
                     raise ValueError(msg)
                 data = stream.read(item.file_size)
@@ -108,12 +108,12 @@ class Packed:
 
     def arrays(self, prefix: str) -> dict[str, np.ndarray]:
         """Read all NPY members whose names begin with `prefix`; keys are what follows it."""
-        found = {
+        members = {
             member: member.removeprefix(prefix).removesuffix(".npy")
             for member in self._items
             if member.startswith(prefix) and member.endswith(".npy")
         }
-        return {key: self.array(member) for member, key in found.items()}
+        return {key: self.array(member) for member, key in members.items()}
 
     def json(self, member: str) -> dict[str, Any]:
         """Read one JSON member, which must be an object.

@@ -49,7 +49,7 @@ class Misfit(ValueError):
     """A value has another shape; its message is a clause: “it lacks “k”” or so."""
 
 
-def fitted(shape: Any, given: object, *, from_text: bool = False) -> Any:
+def fitted(shape: Any, value: object, *, from_text: bool = False) -> Any:
     """Return a value of JSON as a value of a type, with all that is in it checked.
 
     The shape is a Struct, a dataclass, a named tuple or an annotated type. In an address numbers
@@ -58,12 +58,12 @@ def fitted(shape: Any, given: object, *, from_text: bool = False) -> Any:
     """
     try:
         if hasattr(shape, "_field_defaults"):
-            return shape(**msgspec.structs.asdict(_converted(_of_tuple(shape), given, from_text)))
-        return _converted(shape, given, from_text)
+            return shape(**msgspec.structs.asdict(_converted(_of_tuple(shape), value, from_text)))
+        return _converted(shape, value, from_text)
     except msgspec.ValidationError as error:
         if isinstance(error.__cause__, InputError):
             raise error.__cause__ from None
-        raise Misfit(_clause(str(error), given)) from error
+        raise Misfit(_clause(str(error), value)) from error
 
 
 def weight(value: object) -> int:
@@ -79,8 +79,8 @@ def weight(value: object) -> int:
     return total
 
 
-def _converted(shape: Any, given: object, from_text: bool) -> Any:
-    return msgspec.convert(given, shape, strict=not from_text)
+def _converted(shape: Any, value: object, from_text: bool) -> Any:
+    return msgspec.convert(value, shape, strict=not from_text)
 
 
 @cache
@@ -93,14 +93,14 @@ def _of_tuple(shape: Any) -> Any:
     return msgspec.defstruct(shape.__name__, [*named, *later], kw_only=True)
 
 
-def _clause(told: str, given: object) -> str:
+def _clause(told: str, record: object) -> str:
     """Turn msgspec's “Expected `int`, got `str` - at `$.runs[0].k`” into words."""
     what, _, path = told.partition(" - at `")
     lacking = re.match(r"Object missing required field `(\w+)`", what)
     if lacking:
         of = _place(path)
         return f"it lacks “{lacking[1]}”{of and f' of {of}'}"
-    value, place = _at(given, path), _place(path)
+    value, place = _at(record, path), _place(path)
     if "[...]" in path:  # msgspec does not say which of the values it is
         return f"{place} is not {_rule(what)}"
     return f"it has {_shown(value)}{place and f' for {place}'}, where {_rule(what)} belongs"
@@ -119,13 +119,13 @@ def _place(path: str) -> str:
     return " of ".join(reversed(words))
 
 
-def _at(given: object, path: str) -> object:
+def _at(value: object, path: str) -> object:
     for name, number, _ in _STEP.findall(path):
-        if name and isinstance(given, Mapping):
-            given = given.get(name)
-        elif number and isinstance(given, Sequence):
-            given = given[int(number)]
-    return given
+        if name and isinstance(value, Mapping):
+            value = value.get(name)
+        elif number and isinstance(value, Sequence):
+            value = value[int(number)]
+    return value
 
 
 def _shown(value: object) -> str:

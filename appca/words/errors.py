@@ -49,8 +49,8 @@ class UnknownNameError(InputError):
 
 def unknown(
     kind: str,
-    given: object,
-    known: Iterable[object],
+    wanted: object,
+    choices: Iterable[object],
     place: str = "",
     choice: str | None = None,
 ) -> UnknownNameError:
@@ -59,17 +59,17 @@ def unknown(
     `kind` is what the name should be of, "column" or "array". `place` is where it should be, such
     as " in “file.npz”", and `choice` stands instead of a list of the known names.
     """
-    names = list(map(str, known))
-    text = str(given).casefold()
+    names = list(map(str, choices))
+    text = str(wanted).casefold()
     by_text = {name.casefold(): name for name in reversed(names[:10_000])}
-    close = [by_text[one] for one in get_close_matches(text, by_text, _NEAR)]
+    close = [by_text[match] for match in get_close_matches(text, by_text, _NEAR)]
     parts = [f"the nearest {'are' if len(close) > 1 else 'is'} {listed(close)}"] if close else []
     if choice is not None:
         parts.append(choice)
     elif len(names) > len(close) or not close:
         parts.append(f"there are {listed(names)}" if names else "there are none to choose from")
     return UnknownNameError(
-        kind, f"There is no {kind} “{shortened(given)}”{place}; {', and '.join(parts)}."
+        kind, f"There is no {kind} “{shortened(wanted)}”{place}; {', and '.join(parts)}."
     )
 
 

@@ -38,8 +38,8 @@ def is_text(column: np.ndarray) -> bool:
     """
     if column.dtype.kind != "U" or not column.size * column.dtype.itemsize:
         return True
-    own = np.ascontiguousarray(column, column.dtype.newbyteorder("=")).reshape(-1)
-    codes = own.view(np.uint32)
+    native = np.ascontiguousarray(column, column.dtype.newbyteorder("=")).reshape(-1)
+    codes = native.view(np.uint32)
     if codes.max() < 0xD800:
         return True
     return not bool(((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any())

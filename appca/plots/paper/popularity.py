@@ -22,7 +22,7 @@ def popularity(rows: Sequence[Row]) -> go.Figure:
     import plotly.express as px
 
     table = pd.DataFrame(rows)
-    table = table.sort_values("method", key=lambda one: one == "truth", kind="stable")  # on top
+    table = table.sort_values("method", key=lambda names: names == "truth", kind="stable")  # on top
     *others, truth = table["title"].unique()
     figure = px.line(
         table,

@@ -65,8 +65,8 @@ def scatters(
         figure.update_yaxes(title=plain(panel.y_title), zeroline=False, **at)
         if panel.images is not None:
             axis = str(place + 1) if place else ""
-            own = _thumbnails(panel, panel.images, cells, len(names))
-            pictures += [one | {"xref": f"x{axis}", "yref": f"y{axis}"} for one in own]
+            thumbnails = _thumbnails(panel, panel.images, cells, len(names))
+            pictures += [each | {"xref": f"x{axis}", "yref": f"y{axis}"} for each in thumbnails]
     legend = below(-60 / height) | {"itemsizing": "constant"}
     return framed(figure, height, legend=legend, images=pictures)
 
@@ -80,7 +80,7 @@ def _traces(
         text = [plain(str(names[code])) for code in panel.codes]
         trace = kind(x=panel.x, y=panel.y, mode="markers", marker=marker, text=text)
         return [trace.update(hovertemplate="%{text}<extra></extra>", showlegend=False)]
-    found = []
+    traces = []
     for code in np.unique(panel.codes):
         rows = np.flatnonzero(panel.codes == code)
         marker = {"size": size, "color": class_colour(int(code), len(names)), "opacity": 0.75}
@@ -89,9 +89,9 @@ def _traces(
         name = plain(str(names[code]))
         trace.update(name=name, legendgroup=name, showlegend=int(code) not in listed)
         trace.update(legendrank=int(code), hovertemplate=f"{name}<extra></extra>")
-        found.append(trace)
+        traces.append(trace)
         listed.add(int(code))
-    return found
+    return traces
 
 
 def _symbols(panel: Scatter, rows: np.ndarray) -> "list[str] | str":
@@ -127,7 +127,7 @@ def spaced(x: np.ndarray, y: np.ndarray, cells: int = CELLS) -> np.ndarray:
     """Row numbers of points that lie apart: at most one per cell of a grid, nearest its middle."""
     places = [(v - v.min()) / (np.ptp(v) or 1.0) * cells for v in (x, y)]
     cell = [np.minimum(place.astype(int), cells - 1) for place in places]
-    away = sum((place - own - 0.5) ** 2 for place, own in zip(places, cell, strict=True))
+    away = sum((place - inside - 0.5) ** 2 for place, inside in zip(places, cell, strict=True))
     order = np.lexsort((away, cell[0] * cells + cell[1]))
     _, first = np.unique((cell[0] * cells + cell[1])[order], return_index=True)
     return np.sort(order[first])
