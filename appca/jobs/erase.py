@@ -36,12 +36,12 @@ def planned(home: Path, run_ids: Collection[str], tasks: str = "") -> Deletion:
     chosen = {run.config.dataset for run in runs if run.id in run_ids}
     others = Counter(run.config.dataset for run in runs if run.kept and run.id not in run_ids)
     stored = DatasetStore(home).list()
-    names = {one.name for one in stored if one.source == "file" and one.digest in chosen}
-    again = {one.digest for one in stored if one.source == "file" and one.name in names}
+    names = {item.name for item in stored if item.source == "file" and item.digest in chosen}
+    again = {item.digest for item in stored if item.source == "file" and item.name in names}
     used = {digest for digest in chosen | again if others[digest] or digest in tasks}
     data = frozenset((chosen | again) - used)
     gone = frozenset(run.id for run in runs if run.config.dataset in data)
-    shared = tuple((one.name, others[one.digest]) for one in stored if one.digest in used & chosen)
+    shared = tuple((of.name, others[of.digest]) for of in stored if of.digest in used & chosen)
     return Deletion(gone | frozenset(run_ids), data, shared)
 
 
@@ -54,7 +54,9 @@ def erase(home: Path, deletion: Deletion | None = None) -> None:
         for run_id in deletion.runs if deletion else ():
             RunStore(home).delete(run_id)
         marks = set() if deletion is None else deletion.runs | deletion.data
-        marks |= {digest_of({"dataset": one, "model": model}) for one in marks for model in MODELS}
+        marks |= {
+            digest_of({"dataset": mark, "model": model}) for mark in marks for model in MODELS
+        }
         for name in FOLDERS:
             for path in (home / name).glob("[!.]*"):
                 if deletion is None or _belongs(path, marks, by_name=name in _NAMED):

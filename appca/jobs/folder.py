@@ -106,8 +106,8 @@ class JobFolder:
     def read(self) -> JobState:
         """Return the present state."""
         facts = read_json(self.path / "status.json", "The job")
-        found: JobState = fitted(JobState, facts)
-        return found
+        state: JobState = fitted(JobState, facts)
+        return state
 
     def write(self, state: JobState) -> None:
         """Replace the state in one step; the last one with the digest of the log."""

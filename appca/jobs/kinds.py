@@ -119,10 +119,10 @@ def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     def report(progress: "Progress") -> None:
         context.report("describing the rows", progress.iteration / progress.max_iter)
 
-    found = described(run.config, run.fitted, rows["X"], report)
+    rows_described = described(run.config, run.fitted, rows["X"], report)
     context.check()
     file = new_data.file_of(home, key)
-    cache.write(file, run.id, **found.row_arrays())
+    cache.write(file, run.id, **rows_described.row_arrays())
     new_data.rows_file(home, key).unlink(missing_ok=True)
     cache.prune(file.parent, "*.npz", new_data.MOST_BYTES, keep=file)
     return {"key": key}
@@ -187,9 +187,9 @@ class FitProgress:
             return _START + (_FITTED - _START) * progress.iteration / progress.max_iter
         if not self.sampled:
             return _climbed(progress, left)
-        own = _OF_A_CHAIN.fullmatch(progress.stage)
-        number, chains = (int(own[1]), int(own[2])) if own else (1, 1)
-        climbed = _climbed(progress._replace(stage=own[3]) if own else progress, left)
+        match = _OF_A_CHAIN.fullmatch(progress.stage)
+        number, chains = (int(match[1]), int(match[2])) if match else (1, 1)
+        climbed = _climbed(progress._replace(stage=match[3]) if match else progress, left)
         return _START * (number - 1 + climbed / _FITTED) / chains
 
 

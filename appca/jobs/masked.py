@@ -32,8 +32,8 @@ def estimate(config: MaskedConfig, n_rows: int, n_features: int) -> float:
     def seconds(k: int, active: int) -> float:
         sizes = {"n_components": k, "n_active": active}
         parameters = config.parameters | sizes
-        one = RunConfig(config.dataset, config.preprocessing, "aPPCA", parameters)
-        return estimate_seconds(rows, n_features, one, incomplete=rows)
+        config_of_fit = RunConfig(config.dataset, config.preprocessing, "aPPCA", parameters)
+        return estimate_seconds(rows, n_features, config_of_fit, incomplete=rows)
 
     once = seconds(K, K)
     return config.repeats * (once if K == L else once + seconds(K, L) + seconds(L, L))

@@ -58,16 +58,16 @@ def quality(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     context.report("preprocessing", 0.0)
     split = split_of(dataset, config)
     hold_threads()
-    found = store.get(config.id) or MethodComparison([], [], {}, False)
-    if not found.complete:
-        compare(split, config, found, context.report, partial(store.save, config))
+    comparison = store.get(config.id) or MethodComparison([], [], {}, False)
+    if not comparison.complete:
+        compare(split, config, comparison, context.report, partial(store.save, config))
     return {"quality": config.id}
 
 
 def compare(
     split: "Split",
     config: QualityConfig,
-    found: MethodComparison,
+    comparison: MethodComparison,
     report: Callable[[str, float], object],
     save: Callable[[MethodComparison], object],
 ) -> MethodComparison:
@@ -87,7 +87,7 @@ def compare(
 
     classes = _classes(split.dataset)
     k = min(config.n_neighbors, (len(split.train) - 1) // 2)
-    facts = found.facts | {
+    facts = comparison.facts | {
         "n_train": len(split.train),
         "n_test": len(split.test),
         "n_features": split.train.shape[1],
@@ -95,7 +95,7 @@ def compare(
         "n_anchors": min(ANCHORS, len(split.train)),
     }
     every = methods(config)
-    lines = {line["key"]: line for line in found.lines}
+    lines = {line["key"]: line for line in comparison.lines}
     projected: dict[str, RivalProjection] = {}
     for number, method in enumerate(every):
         # Scores and densities are not stored; two methods are compared row by row.
@@ -109,21 +109,21 @@ def compare(
         lines[method.key] = line
         if scores is not None and method.key in _PAIR:
             projected[method.key] = scores
-        panels = found.panels
+        panels = comparison.panels
         if set(projected) == set(_PAIR) and "gain_error" not in facts:
-            own, plane = (projected[key] for key in _PAIR)
-            if own.log_likelihood is not None and plane.log_likelihood is not None:
-                facts["gain_error"] = _error(own.log_likelihood - plane.log_likelihood)
-            if classes is not None and own.active is not None:
-                crowds = crowding(own.scores, own.active, plane.scores, classes, n_neighbors=k)
+            ours, plane = (projected[key] for key in _PAIR)
+            if ours.log_likelihood is not None and plane.log_likelihood is not None:
+                facts["gain_error"] = _error(ours.log_likelihood - plane.log_likelihood)
+            if classes is not None and ours.active is not None:
+                crowds = crowding(ours.scores, ours.active, plane.scores, classes, n_neighbors=k)
                 panels = [crowd._asdict() for crowd in crowds]
-        found = MethodComparison(
+        comparison = MethodComparison(
             [lines[m.key] for m in every if m.key in lines], panels, facts, False
         )
-        save(found)
-    found = found._replace(complete=True)
-    save(found)
-    return found
+        save(comparison)
+    comparison = comparison._replace(complete=True)
+    save(comparison)
+    return comparison
 
 
 def measured(
@@ -179,20 +179,20 @@ def methods(config: QualityConfig) -> list[MethodWork]:
     from appca.models.ppca import PPCA
 
     run, k, active = RunConfig.from_dict(config.run), config.k, config.n_active
-    own = partial(rivals.ours, estimator_class(run.model), run.parameters)
+    adaptive = partial(rivals.ours, estimator_class(run.model), run.parameters)
 
     def ppca(q: int) -> Callable[..., Any]:
         return partial(rivals.ours, PPCA, {"n_components": q, "random_state": 0})
 
-    found = [MethodWork("own", MODELS[run.model].title, k, active, own)]
+    work = [MethodWork("own", MODELS[run.model].title, k, active, adaptive)]
     if run.model != "PPCA":
         if active < k:
-            found.append(MethodWork("ppca_l", "Probabilistic PCA", active, active, ppca(active)))
-        found.append(MethodWork("ppca_k", "Probabilistic PCA", k, k, ppca(k)))
+            work.append(MethodWork("ppca_l", "Probabilistic PCA", active, active, ppca(active)))
+        work.append(MethodWork("ppca_k", "Probabilistic PCA", k, k, ppca(k)))
     factors = partial(rivals.factor_analysis, k)
     atoms = partial(rivals.dictionary, k, active)
     return [
-        *found,
+        *work,
         MethodWork("pca", "PCA (scikit-learn)", k, k, partial(rivals.pca, k)),
         MethodWork("fa", "Factor analysis (scikit-learn)", k, k, factors),
         MethodWork(
@@ -235,22 +235,22 @@ def split_of(dataset: "Dataset", config: QualityConfig) -> "Split":
 
 def _classes(dataset: "Dataset") -> np.ndarray | None:
     """Class numbers of the first label, unless it has about as many values as there are rows."""
-    found = dataset.class_column
-    if found is None or len(found[0]) > dataset.n_rows * _MOST_CLASSES:
+    column = dataset.class_column
+    if column is None or len(column[0]) > dataset.n_rows * _MOST_CLASSES:
         return None
-    return np.asarray(found[1])
+    return np.asarray(column[1])
 
 
 def held_out(made: "RivalProjection", test: np.ndarray) -> dict[str, Any]:
     """Averages over the rows held out."""
-    found = {}
+    measures = {}
     if made.log_likelihood is not None and np.isfinite(made.log_likelihood).all():
         values = made.log_likelihood
-        found = {"log_likelihood": float(values.mean()), "log_likelihood_error": _error(values)}
+        measures = {"log_likelihood": float(values.mean()), "log_likelihood_error": _error(values)}
     if made.reconstruction is not None:
         off = made.reconstruction.astype(np.float64) - test
-        found |= {"mse": float(np.square(off).mean()), "mae": float(np.abs(off).mean())}
-    return found
+        measures |= {"mse": float(np.square(off).mean()), "mae": float(np.abs(off).mean())}
+    return measures
 
 
 def _error(values: np.ndarray) -> float:

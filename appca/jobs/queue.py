@@ -121,7 +121,7 @@ class Jobs:
             job = self._same(key)
             if job is None:
                 self._admit(owner, needs)
-                self.records.clean({one.folder.id for one in self._open()})
+                self.records.clean({item.folder.id for item in self._open()})
                 job = Job(self.records.create(kind, spec, key), key, needs, kind, spec)
                 self._queue.append(job)
                 begins = after
@@ -196,7 +196,7 @@ class Jobs:
         """End the jobs that mention any of these texts, whoever waits for them, and wait for it."""
         with self._lock:
             texts = {job: json.dumps([job.key, job.spec]) for job in self._open()}
-            doomed = [job for job, text in texts.items() if any(one in text for one in about)]
+            doomed = [job for job, text in texts.items() if any(term in text for term in about)]
             for job in doomed:
                 job.claims.clear()
                 self._stop(job)
@@ -281,7 +281,7 @@ class Jobs:
             job = following(waiting, running, self._served, self.limit, self._fits, self.is_open)
             if job is not None or running or not self.limit:
                 return job
-            job = min(waiting, key=lambda one: one.needs.memory)
+            job = min(waiting, key=lambda candidate: candidate.needs.memory)
             self._queue.remove(job)
             message = too_large(job.needs.memory, self.limits.free() or 0)
             self.records.end(job.folder, _last(job, "failed", message))
@@ -351,8 +351,8 @@ def _last(job: Job, state: str, message: str) -> JobState:
     return job.state._replace(state=state, message=message, ended=now, seconds_left=None)
 
 
-def _later(seconds: float, act: Callable[..., object], *given: object) -> None:
+def _later(seconds: float, act: Callable[..., object], *arguments: object) -> None:
     """Do something in so many seconds, unless the server has ended."""
-    timer = threading.Timer(seconds, act, given)
+    timer = threading.Timer(seconds, act, arguments)
     timer.daemon = True
     timer.start()

@@ -42,17 +42,17 @@ def checked(
     number: tuple[str, str] = ("", ""),
 ) -> CheckedClaim:
     """Judge a claim: "yes" if all tests hold, "no" if none does, "not tested" without any."""
-    found = list(tests)
-    holds: Holds = "yes" if all(found) else "partly" if any(found) else "no"
-    return CheckedClaim(claim, paper, measured, holds if found else "not tested", *number)
+    passed = list(tests)
+    holds: Holds = "yes" if all(passed) else "partly" if any(passed) else "no"
+    return CheckedClaim(claim, paper, measured, holds if passed else "not tested", *number)
 
 
 def verdict(claims: Sequence[CheckedClaim]) -> Holds:
     """Judge an experiment by its claims: "yes" if all that were tested hold, "no" if none does."""
-    found = {claim.holds for claim in claims} - {"not tested"}
-    if len(found) == 1:
-        return found.pop()
-    return "partly" if found else "not tested"
+    holds = {claim.holds for claim in claims} - {"not tested"}
+    if len(holds) == 1:
+        return holds.pop()
+    return "partly" if holds else "not tested"
 
 
 def span(values: Sequence[float], form: str = ".2f") -> str:

@@ -85,8 +85,8 @@ def _section(study: Study, result: Stored) -> str:
 
 
 def _made(study: Study, result: Stored) -> str:
-    given = {name: value for name, value in result.options.items() if value != ""}
-    options = "; ".join(f"{name} {words(value)}" for name, value in given.items())
+    named = {name: value for name, value in result.options.items() if value != ""}
+    options = "; ".join(f"{name} {words(value)}" for name, value in named.items())
     versions = ", ".join(f"{name} {number}" for name, number in result.versions.items())
     facts = f"{_date(result)}; size {_size(study, result)}: {options}. {versions}."
     return f"    {study.command(result.options)}\n\n{facts}"

@@ -81,13 +81,13 @@ def _shared_out(piece: str, specs: Sequence[Spec], report: Report, n: int) -> li
             left = set(pieces)
             while left:
                 done, left = wait(pieces, WAIT, FIRST_EXCEPTION)
-                for one in done:
-                    one.result()  # raises what a piece raised
+                for future in done:
+                    future.result()  # raises what a piece raised
                 report(stage, sum(shares) / len(specs))
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
             pool.end()
-    return [one.result() for one in pieces]
+    return [future.result() for future in pieces]
 
 
 def _asked(member: Child, task: Spec, hear: Callable[[Any], None]) -> Any:
@@ -104,10 +104,10 @@ def _asked(member: Child, task: Spec, hear: Callable[[Any], None]) -> Any:
 def _answer(task: Spec, tell: Tell) -> dict[str, Any]:
     """Do one piece."""
     try:
-        found = _function(task["piece"])(task["spec"], lambda *news: tell(news))
+        result = _function(task["piece"])(task["spec"], lambda *news: tell(news))
     except ValueError as error:
         return {"refusal": " ".join(str(error).split())}
-    return {"result": found}
+    return {"result": result}
 
 
 if __name__ == "__main__":

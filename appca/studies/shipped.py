@@ -51,7 +51,7 @@ def lean(outcome: Outcome, private: tuple[str, ...] = ()) -> Outcome:
 @cache
 def shipped() -> dict[str, Stored]:
     """Return the results that come with the package by experiment."""
-    return {one.study: one for one in ShippedResults().list() if one.study in STUDIES}
+    return {result.study: result for result in ShippedResults().list() if result.study in STUDIES}
 
 
 def is_current(stored: Stored) -> bool:

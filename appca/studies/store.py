@@ -78,28 +78,28 @@ class StudyStore:
             return None
         place = self.folder / name
         places = (place, atomic.aside(place), place)  # it may be replaced just now
-        found = (or_none(partial(_read, folder, name)) for folder in places)
-        return next(filter(None, found), None)
+        results = (or_none(partial(_read, folder, name)) for folder in places)
+        return next(filter(None, results), None)
 
     def list(self, study: str | None = None) -> list[Stored]:
         """Return all readable results, or those of one experiment, newest first."""
         folders = self.folder.glob("[0-9a-f]*") if self.folder.is_dir() else ()
         names = sorted({folder.name.removesuffix(atomic.ASIDE) for folder in folders})
-        found = []
+        results = []
         for name in names:
             with suppress(TooNew):
-                found.append(self.get(name))
-        wanted = [one for one in found if one is not None and study in {None, one.study}]
+                results.append(self.get(name))
+        wanted = [each for each in results if each is not None and study in {None, each.study}]
         return sorted(wanted, key=lambda stored: -stored.created)
 
 
 def versions() -> dict[str, str]:
     """Versions of what the numbers depend on."""
-    found = {"appca": __version__}  # also where it runs without being installed
+    versions_here = {"appca": __version__}  # also where it runs without being installed
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            versions_here[package] = version(package)
+    return versions_here
 
 
 def csv_text(rows: list[Row]) -> str:
@@ -145,8 +145,8 @@ def _read(folder: Path, name: str) -> Stored:
     claims = [CheckedClaim(**row) for row in facts.get("claims", [])]
     outcome = Outcome(tables, arrays, claims, str(facts["text"]))
     times = float(facts["created"]), float(facts["seconds"])
-    known = (str(facts["study"]), dict(facts["options"]), *times)
-    return Stored(name, *known, dict(facts["versions"]), outcome)
+    facts_of_run = (str(facts["study"]), dict(facts["options"]), *times)
+    return Stored(name, *facts_of_run, dict(facts["versions"]), outcome)
 
 
 def _table(file: Path, kinds: dict[str, str]) -> list[Row]:

@@ -57,13 +57,13 @@ class Study(NamedTuple):
         if size not in self.sizes:
             msg = f"The sizes of {self.name} are {', '.join(self.sizes)}; got “{size}”."
             raise InputError(msg)
-        known = self.sizes[size]
+        usual = self.sizes[size]
         for name, value in changes.items():
-            if name not in known:
-                msg = f"{self.name} has the options {', '.join(known)}; got “{name}”."
+            if name not in usual:
+                msg = f"{self.name} has the options {', '.join(usual)}; got “{name}”."
                 raise InputError(msg)
-            _check(name, value, known[name])
-        return {name: plain(name, value) for name, value in {**known, **changes}.items()}
+            _check(name, value, usual[name])
+        return {name: plain(name, value) for name, value in {**usual, **changes}.items()}
 
     def size_of(self, options: Options) -> str:
         """Return "default" for options of several sizes, `OTHER_OPTIONS` for those of none."""
@@ -87,8 +87,8 @@ def _check(name: str, value: object, usual: object) -> None:
     """Refuse a value that is not of the kind of the usual one: a number above zero or a list."""
     if isinstance(usual, (list, tuple)):
         if isinstance(value, (list, tuple)) and value:
-            for one in value:
-                _check(name, one, usual[0])
+            for item in value:
+                _check(name, item, usual[0])
             return
         msg = f"{name} must be a list such as {list(usual)}; got {value!r}."
         raise InputError(msg)

@@ -91,15 +91,15 @@ class Job:
 
     def inherit(self, owner: str, is_open: Callable[[str], bool]) -> bool:
         """Let a window wait in place of one that is gone; whether that had asked for it."""
-        gone = sorted((one for one in self.claims if not is_open(one)), key=self.claims.__getitem__)
+        gone = sorted((w for w in self.claims if not is_open(w)), key=self.claims.__getitem__)
         self.claim(owner, bool(gone) and self.claims.pop(gone[-1]))
         return self.claims[owner]
 
     def desert(self, is_open: Callable[[str], bool]) -> bool:
         """Forget windows gone for two looks that had not asked; whether nobody waits any more."""
-        gone = {one for one, asked in self.claims.items() if not (asked or is_open(one))}
-        for one in gone & self.missed:
-            del self.claims[one]
+        gone = {name for name, asked in self.claims.items() if not (asked or is_open(name))}
+        for name in gone & self.missed:
+            del self.claims[name]
         self.missed = gone
         return not self.claims
 

@@ -72,8 +72,8 @@ class Limits(NamedTuple):
 
     def free(self) -> int | None:
         """Return the bytes that jobs could take now; None where this cannot be known."""
-        found = [one for one in (available_memory(), self.memory) if one is not None]
-        return min(found, default=None)
+        limits = [limit for limit in (available_memory(), self.memory) if limit is not None]
+        return min(limits, default=None)
 
 
 def too_large(needed: int, free: int) -> str:
@@ -92,23 +92,23 @@ def number(name: str, default: int) -> int:
 
 def size(name: str, default: int | None) -> int | None:
     """Return the bytes that a variable of the environment names, as ``500MB`` or ``8GB``."""
-    found = _SIZE.fullmatch(os.environ.get(name, "").strip())
-    return int(float(found[1]) * _BYTES[found[2]]) or default if found else default
+    match = _SIZE.fullmatch(os.environ.get(name, "").strip())
+    return int(float(match[1]) * _BYTES[match[2]]) or default if match else default
 
 
 def total_memory() -> int | None:
     """Return the bytes of memory of the machine or the container; None where unknown."""
-    found = [_of_machine("MemTotal"), _of_group("memory.max")]
-    return min((one for one in found if one is not None), default=None)
+    limits = [_of_machine("MemTotal"), _of_group("memory.max")]
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def available_memory() -> int | None:
     """Return the bytes of memory that programs could still take; None where unknown."""
     most, used = _of_group("memory.max"), _of_group("memory.current")
-    found = [_of_machine("MemAvailable")]
+    limits = [_of_machine("MemAvailable")]
     if most is not None and used is not None:
-        found.append(max(0, most - used))
-    return min((one for one in found if one is not None), default=None)
+        limits.append(max(0, most - used))
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _of_machine(name: str) -> int | None:

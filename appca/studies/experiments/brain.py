@@ -73,7 +73,7 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     events = parsed(options["events"]) or recording.events
     heard = _stimulus(recording, events)
     report("reference map", 0.01)
-    known = brain.reference(recording.series, heard.raw) if heard else None
+    reference = brain.reference(recording.series, heard.raw) if heard else None
     rng = np.random.default_rng(options["seed"])
     order = rng.permutation(len(recording.series))
     split = np.sort(order[: _trained(len(order))]), np.sort(order[_trained(len(order)) :])
@@ -82,25 +82,25 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     shown: dict[str, StimulusComponent] = {}
     for number, (K, L) in enumerate(pairs):
         share = _share(report, number, jobs, f"K = {K}, L = {L}")
-        found = _compare(part, (K, L, options["seed"]), heard, known, share)
-        rows += [{"data": RECORDED, **one.row} for one in found.values()]
-        shown = shown or found
+        compared = _compare(part, (K, L, options["seed"]), heard, reference, share)
+        rows += [{"data": RECORDED, **map_.row} for map_ in compared.values()]
+        shown = shown or compared
     randomised = part._replace(series=brain.phase_randomised(rng, recording.series))
     share = _share(report, len(pairs), jobs, f"{RANDOMISED}, K = {pairs[0][0]}, L = {pairs[0][1]}")
     control = _compare(randomised, (*pairs[0], options["seed"]), heard, None, share)
-    rows += [{"data": RANDOMISED, **one.row} for one in control.values()]
+    rows += [{"data": RANDOMISED, **map_.row} for map_ in control.values()]
     facts = {
         "recording": recording.name,
         "voxels": len(recording.series),
         "volumes": recording.series.shape[1],
         "seconds_a_volume": recording.repetition,
         "events": len(events),
-        "active_voxels": int(known.active.sum()) if known else None,
-        "t_threshold": known.threshold if known else None,
+        "active_voxels": int(reference.active.sum()) if reference else None,
+        "t_threshold": reference.threshold if reference else None,
         "voxels_of_the_fit": len(split[0]),
     }
     tables = {"fmri": rows, "recording": [facts]}
-    arrays = _maps(recording, heard, known, shown).to_arrays()
+    arrays = _maps(recording, heard, reference, shown).to_arrays()
     return Outcome(tables, arrays, claims(rows, facts), text_of(rows[:3], facts))
 
 
@@ -151,7 +151,7 @@ def _compare(
     part: VoxelSplit,
     sizes: tuple[int, int, int],
     heard: Stimulus | None,
-    known: brain.Reference | None,
+    reference: brain.Reference | None,
     report: Report,
 ) -> dict[str, StimulusComponent]:
     """Fit adaptive PPCA (K, L), PPCA (L) and PPCA (K) to a part."""
@@ -166,7 +166,7 @@ def _compare(
         "ppca_k": ("PPCA", PPCA(K, random_state=seed)),
     }
     return {
-        key: _judged(title, model, part, heard, known) for key, (title, model) in models.items()
+        key: _judged(title, model, part, heard, reference) for key, (title, model) in models.items()
     }
 
 
@@ -175,7 +175,7 @@ def _judged(
     model: "AdaptivePPCA | PPCA",
     part: VoxelSplit,
     heard: Stimulus | None,
-    known: brain.Reference | None,
+    reference: brain.Reference | None,
 ) -> StimulusComponent:
     """Fit one model and describe its component of the stimulus."""
     began = time.perf_counter()
@@ -187,7 +187,7 @@ def _judged(
     followed = _followed(courses, heard)
     k, sign = followed.pop("place"), followed.pop("sign")
     values = (sign * told.scores[:, k]).astype(np.float32)
-    where = brain.place(values, known.active)._asdict() if known else {}
+    where = brain.place(values, reference.active)._asdict() if reference else {}
     row = {
         "model": title,
         "K": len(courses),
@@ -232,16 +232,16 @@ def _callback(report: Report) -> "Callback":
 def _maps(
     recording: Recording,
     heard: Stimulus | None,
-    known: brain.Reference | None,
+    reference: brain.Reference | None,
     shown: dict[str, StimulusComponent],
 ) -> BrainMaps:
     """Gather what the figures and the exported maps are made of."""
     n_volumes = recording.series.shape[1]
-    most = max(float(np.quantile(one.errors, 0.999)) for one in shown.values())
+    most = max(float(np.quantile(map_.errors, 0.999)) for map_ in shown.values())
     edges = np.linspace(0.0, most, _BINS + 1)
     stimulus = None
-    if heard is not None and known is not None:
-        stimulus = StimulusMap(heard.plain.astype(np.float32), known.t, known.threshold)
+    if heard is not None and reference is not None:
+        stimulus = StimulusMap(heard.plain.astype(np.float32), reference.t, reference.threshold)
     return BrainMaps(
         recording.mask,
         recording.affine,
@@ -249,8 +249,8 @@ def _maps(
         times=recording.repetition * np.arange(n_volumes),
         edges=edges,
         models={
-            key: ModelMap(one.values, one.course, np.histogram(one.errors, edges)[0])
-            for key, one in shown.items()
+            key: ModelMap(map_.values, map_.course, np.histogram(map_.errors, edges)[0])
+            for key, map_ in shown.items()
         },
         stimulus=stimulus,
     )
@@ -267,19 +267,19 @@ def claims(rows: Sequence[Row], facts: Row) -> list[CheckedClaim]:
         The row of the table "recording".
     """
     (appca, small, large), control = rows[:3], rows[-3:]
-    found = []
+    checked_claims = []
     for name, claim, paper in ERRORS:
-        own, chance = (one[name] / other[name] for one, other in ((appca, small), control[:2]))
+        ratio, chance = (row[name] / other[name] for row, other in ((appca, small), control[:2]))
         measured = (
-            f"{appca[name]:.3f} against {small[name]:.3f}, {own:.3f} times (phases random, where "
+            f"{appca[name]:.3f} against {small[name]:.3f}, {ratio:.3f} times (phases random, where "
             f"nothing is shared: {chance:.3f}); PPCA with {large['K']}: {large[name]:.3f}"
         )
         # The choice of L of K alone lowers the error of anything, as it does with random phases.
         number = ("", "")
         if name == "rmse":
             number = (f"{appca[name]:.2f}", f"error, PPCA {small['K']}: {small[name]:.2f}")
-        found.append(checked(claim, measured, [own < 1, own < chance], paper, number))
-    return [*found, _following(appca, small, control[0]), _localised(rows[:3], facts)]
+        checked_claims.append(checked(claim, measured, [ratio < 1, ratio < chance], paper, number))
+    return [*checked_claims, _following(appca, small, control[0]), _localised(rows[:3], facts)]
 
 
 def _following(appca: Row, small: Row, control: Row) -> CheckedClaim:
@@ -305,7 +305,7 @@ def _localised(models: Sequence[Row], facts: Row) -> CheckedClaim:
         f"{inside[0]:.2f} against {span(inside[1:])}; {n:,} active voxels"
     )
     number = (f"{overlap[0]:.2f}", f"overlap, PPCA {max(overlap[1:]):.2f}")
-    tests = [one[0] > max(one[1:]) for one in (overlap, inside)]
+    tests = [values[0] > max(values[1:]) for values in (overlap, inside)]
     return checked(claim, measured, tests, number=number)
 
 
@@ -333,11 +333,11 @@ def figures(outcome: Outcome) -> Figures:
     """Draw the maps as slices, the time courses and the errors."""
     from appca.plots.paper import brain as plots
 
-    titles, found = titles_of(outcome), BrainMaps.from_arrays(outcome.arrays)
+    titles, maps = titles_of(outcome), BrainMaps.from_arrays(outcome.arrays)
     return {
-        "maps": plots.maps(found, titles),
-        "courses": plots.courses(found, titles),
-        "errors": plots.errors(found, titles),
+        "maps": plots.maps(maps, titles),
+        "courses": plots.courses(maps, titles),
+        "errors": plots.errors(maps, titles),
     }
 
 

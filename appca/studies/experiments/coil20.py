@@ -50,18 +50,18 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]:
     """Correlation of each component's scores with the width, over the rows that use it."""
-    found: list[Row] = []
+    rows_of_table: list[Row] = []
     for k in range(fitted.active.shape[1]):
         rows = np.flatnonzero(fitted.active[:, k])
         score, wide = fitted.scores[rows, k], values[rows]
         # Views of one object are not independent; their means are nearly so.
         of_object = [
-            (score[own].mean(), wide[own].mean())
-            for own in (codes[rows] == code for code in np.unique(codes[rows]))
+            (score[of_class].mean(), wide[of_class].mean())
+            for of_class in (codes[rows] == code for code in np.unique(codes[rows]))
         ]
         means = np.array(of_object)
         low, high = score <= np.median(score), score > np.median(score)
-        found.append(
+        rows_of_table.append(
             {
                 "component": k + 1,
                 "rows": len(rows),
@@ -73,7 +73,7 @@ def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]
                 "sd": float(wide.std(ddof=1)),
             }
         )
-    return found
+    return rows_of_table
 
 
 def _correlation(a: np.ndarray, b: np.ndarray) -> float | None:

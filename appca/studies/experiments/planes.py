@@ -36,11 +36,11 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     fitted = fit(Y, options, report)
     principal, shares = principal_scores(Y, 2)
     rows = compared(fitted, Y, codes, names)
-    found = np.zeros(len(Y), dtype=int)
+    panel = np.zeros(len(Y), dtype=int)
     for number, subspace in enumerate(fitted.subspaces):
-        found[subspace.rows] = number
+        panel[subspace.rows] = number
     drawn = DrawnPlanes(
-        Y, codes, np.array(names), found, fitted.scores, principal, fitted.active, fitted.components
+        Y, codes, np.array(names), panel, fitted.scores, principal, fitted.active, fitted.components
     )
     rest = residual(Y, fitted)
     lost = float(1 - shares.sum())
@@ -53,12 +53,12 @@ def compared(fitted: PanelFit, Y: np.ndarray, codes: np.ndarray, names: list[str
 
     subspaces = [subspace for subspace in fitted.subspaces if subspace.components]
     common = np.array(
-        [np.bincount(codes[one.rows], minlength=len(names)) for one in subspaces], dtype=int
+        [np.bincount(codes[part.rows], minlength=len(names)) for part in subspaces], dtype=int
     )
     rows: list[Row] = []
     for number, plane in zip(*linear_sum_assignment(-common), strict=True):
-        own = Y[codes == plane]
-        basis = np.linalg.svd(own - own.mean(axis=0), full_matrices=False)[2][:2]
+        on_plane = Y[codes == plane]
+        basis = np.linalg.svd(on_plane - on_plane.mean(axis=0), full_matrices=False)[2][:2]
         W = fitted.components[list(subspaces[number].components)]
         least = np.linalg.svd(np.linalg.qr(W.T)[0].T @ basis.T, compute_uv=False).min()
         rows.append(
@@ -67,7 +67,7 @@ def compared(fitted: PanelFit, Y: np.ndarray, codes: np.ndarray, names: list[str
                 "plane": names[plane],
                 "rows": len(subspaces[number].rows),
                 "of_the_plane": int(common[number, plane]),
-                "rows_of_plane": len(own),
+                "rows_of_plane": len(on_plane),
                 "angle": float(np.degrees(np.arccos(min(float(least), 1.0)))),
             }
         )
@@ -80,8 +80,8 @@ def residual(Y: np.ndarray, fitted: PanelFit) -> float:
     lost = 0.0
     for subspace in fitted.subspaces:
         W = fitted.components[list(subspace.components)]
-        own = centred[subspace.rows]
-        lost += float(np.square(own - own @ W.T @ W).sum())
+        members = centred[subspace.rows]
+        lost += float(np.square(members - members @ W.T @ W).sum())
     return lost / float(np.square(centred).sum())
 
 
@@ -91,10 +91,10 @@ def claims(rows: list[Row], rest: float, lost: float) -> list[CheckedClaim]:
     angle = max(row["angle"] for row in rows)
     measured = f"{percent(right, 1)} of the points, planes within {angle:.2f} degrees"
     losses = f"{percent(rest, 2)} of the variance lost, by PCA {percent(lost, 1)}"
-    own = "aPPCA projects each point onto its own plane"
+    claim = "aPPCA projects each point onto its own plane"
     return [
         checked(
-            own,
+            claim,
             measured,
             [right > FOUND, angle < NEAR],
             number=(percent(right), "on their own plane"),
@@ -119,11 +119,11 @@ def figures(outcome: Outcome) -> Figures:
     for number, row in enumerate(sorted(outcome.tables["planes"], key=lambda r: r["subspace"])):
         members = drawn.subspace == number
         first, second = np.flatnonzero(drawn.active[members][0])[:2]
-        own = drawn.scores[members]
+        scores = drawn.scores[members]
         name = f"aPPCA, subspace {row['subspace']}"
         axes = (f"component {first + 1}", f"component {second + 1}")
         codes = drawn.plane[members]
-        panels.append(Scatter(name, own[:, first], own[:, second], codes, *axes))
+        panels.append(Scatter(name, scores[:, first], scores[:, second], codes, *axes))
     pca = drawn.pca
     panels.append(Scatter("PCA, all points", pca[:, 0], pca[:, 1], drawn.plane, *PCA_AXES))
     return {

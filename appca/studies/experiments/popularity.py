@@ -28,14 +28,14 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
         for design in DESIGNS
         for method in LINES
     ]
-    found = work("appca.studies.experiments.popularity:shares", specs, report, processes)
+    measured = work("appca.studies.experiments.popularity:shares", specs, report, processes)
     rows, apart = [], []
     for design in DESIGNS:
-        own = next(spec for spec in specs if spec["design"] == design)
-        curves = {TRUTH: ordered(draw(own)[0].Z)}
+        spec_of_design = next(spec for spec in specs if spec["design"] == design)
+        curves = {TRUTH: ordered(draw(spec_of_design)[0].Z)}
         curves |= {
             spec["method"]: share
-            for spec, share in zip(specs, found, strict=True)
+            for spec, share in zip(specs, measured, strict=True)
             if spec["design"] == design and share is not None
         }
         rows += [
@@ -64,8 +64,8 @@ def shares(spec: Spec, tick: Tick) -> list[float] | None:
         most = int(truth.Z.sum(axis=1).max())
         chain = (options["burn_in"], options["n_draws"], spec["seed"], passes_told(stage, tick))
         task = Task(truth.Y, fresh[:1], spec["K"], active_for(truth.Z), most, *chain)
-        found = fit(method, task)
-    return None if found is None else ordered(found.Z)
+        fitted = fit(method, task)
+    return None if fitted is None else ordered(fitted.Z)
 
 
 def ordered(Z: np.ndarray) -> list[float]:
@@ -76,14 +76,14 @@ def ordered(Z: np.ndarray) -> list[float]:
 
 def distance(design: str, method: str, curves: dict[str, list[float]]) -> Row:
     """Mean absolute difference of two sorted curves; a factor that one lacks has share 0 there."""
-    truth, own = curves[TRUTH], curves[method]
-    width = max(len(truth), len(own))
-    padded = [np.pad(curve, (0, width - len(curve))) for curve in (truth, own)]
+    truth, approximate = curves[TRUTH], curves[method]
+    width = max(len(truth), len(approximate))
+    padded = [np.pad(curve, (0, width - len(curve))) for curve in (truth, approximate)]
     return {
         "design": design,
         "method": method,
         "title": title_of(method),
-        "factors": len(own),
+        "factors": len(approximate),
         "true_factors": len(truth),
         "distance": float(np.abs(padded[0] - padded[1]).mean()),
     }
@@ -96,18 +96,18 @@ def title_of(name: str) -> str:
 
 def claims(apart: list[Row]) -> list[CheckedClaim]:
     """Judge each design by whose curve is nearest to the true one."""
-    found = []
+    checked_claims = []
     for design in DESIGNS:
         near = {row["method"]: row["distance"] for row in apart if row["design"] == design}
         order = sorted(near, key=lambda method: near[method])
         told = ", ".join(f"{title_of(method)} {near[method]:.3f}" for method in order)
         claim = f"aFA estimates the popularity of factors best on {design} data"
         tests = [order[0].startswith("afa")]
-        own = min(near[method] for method in near if method.startswith("afa"))
-        number = (f"{own:.3f}", f"off the truth, {design}")
+        nearest = min(near[method] for method in near if method.startswith("afa"))
+        number = (f"{nearest:.3f}", f"off the truth, {design}")
         measured = f"mean distance from the truth: {told}"
-        found.append(checked(claim, measured, tests, number=number))
-    return found
+        checked_claims.append(checked(claim, measured, tests, number=number))
+    return checked_claims
 
 
 def figures(outcome: Outcome) -> Figures:

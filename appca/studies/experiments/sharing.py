@@ -40,30 +40,30 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 def counted(active: np.ndarray, codes: np.ndarray, names: list[str], seed: int = 0) -> Outcome:
     """Make grid, popularity and claims of the allocation (N, K)."""
-    found = sharing(active, codes, len(names))
+    shares = sharing(active, codes, len(names))
     chance = by_chance(active, codes, len(names), seed)
     rows: list[Row] = [
         {
             "digit": names[a],
             "other": names[b],
-            "shared": float(found.shared[a, b]),
-            "of_the_most": float(found.grid[a, b]),
-            "deviation": float((found.shared[a, b] - found.overall) / max(chance[a, b], 1e-12)),
+            "shared": float(shares.shared[a, b]),
+            "of_the_most": float(shares.grid[a, b]),
+            "deviation": float((shares.shared[a, b] - shares.overall) / max(chance[a, b], 1e-12)),
         }
         for a in range(len(names))
         for b in range(a, len(names))
     ]
     used = popularity(active)
-    arrays = {"shared": found.shared, "counts": found.counts, "popularity": used}
-    arrays |= {"names": np.array(names), "overall": np.array(found.overall)}
+    arrays = {"shared": shares.shared, "counts": shares.counts, "popularity": used}
+    arrays |= {"names": np.array(names), "overall": np.array(shares.overall)}
     arrays["n_active"] = np.array(active.sum(axis=1).mean())
     popular: list[Row] = [
         {"rank": rank + 1, "factor": int(k) + 1, "share": float(used[k])}
         for rank, k in enumerate(np.argsort(-used, kind="stable"))
     ]
-    ranks = [(names[pair.first], names[pair.second]) for pair in closest_pairs(found)]
+    ranks = [(names[pair.first], names[pair.second]) for pair in closest_pairs(shares)]
     tables = {"sharing": rows, "popularity": popular}
-    return Outcome(tables, arrays, claims(rows, ranks, found.overall))
+    return Outcome(tables, arrays, claims(rows, ranks, shares.overall))
 
 
 def by_chance(active: np.ndarray, codes: np.ndarray, n_classes: int, seed: int) -> np.ndarray:
@@ -77,18 +77,18 @@ def claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float) -> lis
     """Judge digits by their largest share, the pairs of the paper by rank and by chance."""
     shared = {(row["digit"], row["other"]): row["shared"] for row in rows}
     far = {(row["digit"], row["other"]): row["deviation"] for row in rows}
-    own = {digit: shared[digit, digit] for digit, other in shared if digit == other}
+    same = {digit: shared[digit, digit] for digit, other in shared if digit == other}
     first = [
         value >= max(shared[pair] for pair in shared if digit in pair)
-        for digit, value in own.items()
+        for digit, value in same.items()
     ]
     measured = (
-        f"{sum(first)} of {len(first)} do: {span(list(own.values()))} factors, any two digits "
+        f"{sum(first)} of {len(first)} do: {span(list(same.values()))} factors, any two digits "
         f"{overall:.2f}"
     )
     number = (f"{sum(first)} of {len(first)}", "own kind first")
     claim = "A digit shares most factors with its own kind"
-    found = [checked(claim, measured, first, number=number)]
+    checked_claims = [checked(claim, measured, first, number=number)]
     for pair in (pair for pair in NAMED if pair in shared):
         rank = ranks.index(pair) + 1
         measured = (
@@ -98,8 +98,8 @@ def claims(rows: list[Row], ranks: list[tuple[str, str]], overall: float) -> lis
         tests = [far[pair] > FAR and rank <= FIRST]
         number = (f"{rank} of {len(ranks)}", f"rank of {' and '.join(pair)}")
         claim = f"{' and '.join(pair)} share much"
-        found.append(checked(claim, measured, tests, number=number))
-    return found
+        checked_claims.append(checked(claim, measured, tests, number=number))
+    return checked_claims
 
 
 def figures(outcome: Outcome) -> Figures:

@@ -51,7 +51,7 @@ def spread(group: SimilarRows, codes: np.ndarray, most: int = IMAGES) -> np.ndar
         for number, queue in enumerate(queues):
             if queue and len(taken) < most:
                 taken.append((number, int(queue.pop(0))))
-    return np.array([row for _, row in sorted(taken, key=lambda one: one[0])])
+    return np.array([row for _, row in sorted(taken, key=lambda entry: entry[0])])
 
 
 def _row(group: SimilarRows, mixed: Mixture, names: list[str]) -> Row:
@@ -69,15 +69,15 @@ def _row(group: SimilarRows, mixed: Mixture, names: list[str]) -> Row:
 def claims(mixtures: list[Mixture], names: list[str]) -> list[CheckedClaim]:
     """Judge by whether any group joins different objects, and the pairs that the paper names."""
     joined = [{names[c] for c in mixed.joined} for mixed in mixtures]
-    several, pairs = sum(len(one) > 1 for one in joined), len(joined_pairs(mixtures))
+    several, pairs = sum(len(first) > 1 for first in joined), len(joined_pairs(mixtures))
     measured = f"{several} of {len(joined)} groups join several objects, {pairs} different pairs"
     number = (f"{several} of {len(joined)}", "groups mix objects")
-    found = [checked("Different objects fall together", measured, [several > 0], number=number)]
-    for what, (one, other) in NAMED.items():
-        n = sum(bool(group & one and group & other) for group in joined)
+    made = [checked("Different objects fall together", measured, [several > 0], number=number)]
+    for what, (first, other) in NAMED.items():
+        n = sum(bool(group & first and group & other) for group in joined)
         told, number = f"in {n} of {len(joined)} groups", (f"{n} of {len(joined)}", what.lower())
-        found.append(checked(f"{what} fall together", told, [n > 0], number=number))
-    return found
+        made.append(checked(f"{what} fall together", told, [n > 0], number=number))
+    return made
 
 
 def figures(outcome: Outcome) -> Figures:

@@ -98,11 +98,11 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 def claims(table: Sequence[Row]) -> list[CheckedClaim]:
     """Judge each model: every mean ratio must be at least `ORDERS`."""
-    found = []
+    checked_claims = []
     for model in dict.fromkeys(row["model"] for row in table):
-        own = [row for row in table if row["model"] == model]
-        ratios, ends = [row["ratio"] for row in own], [row["to_end"] for row in own]
-        every = all(row["to_end_reached"] == row["data_sets"] for row in own)
+        of_model = [row for row in table if row["model"] == model]
+        ratios, ends = [row["ratio"] for row in of_model], [row["to_end"] for row in of_model]
+        every = all(row["to_end_reached"] == row["data_sets"] for row in of_model)
         bound = "" if every else " or more, as not every chain arrives"
         measured = (
             f"{span(ratios, '.2g')} times, {magnitude(max(ratios))}; to where EM itself ends "
@@ -111,8 +111,8 @@ def claims(table: Sequence[Row]) -> list[CheckedClaim]:
         claim = f"EM of {model} is orders of magnitude faster than Gibbs sampling"
         number = (f"{span(ratios, '.2g').replace(' to ', '–')} ×", f"faster, {model}")
         tests = [ratio >= ORDERS for ratio in ratios]
-        found.append(checked(claim, measured, tests, number=number))
-    return found
+        checked_claims.append(checked(claim, measured, tests, number=number))
+    return checked_claims
 
 
 def magnitude(ratio: float) -> str:
@@ -142,8 +142,8 @@ def draw(model: str, number: int, options: Options) -> SimulatedRows:
 
 def rungs(most: int) -> list[int]:
     """Numbers of iterations from 1 to `most`, about a factor of 1.4 apart."""
-    found = {round(2 ** (step / 2)) for step in range(2 * most.bit_length())}
-    return [*sorted(rung for rung in found if rung < most), most]
+    numbers = {round(2 ** (step / 2)) for step in range(2 * most.bit_length())}
+    return [*sorted(rung for rung in numbers if rung < most), most]
 
 
 def ladder(spec: Spec, tick: Tick) -> list[Row]:
@@ -195,15 +195,15 @@ def compared(rows: Sequence[Row]) -> list[Row]:
 
 def _pair(rows: Sequence[Row], em: str, gibbs: str, measure: str) -> Row:
     numbers = sorted({row["data_set"] for row in rows})
-    found, paces = [], []
+    measured, paces = [], []
     for number in numbers:
-        own, other = (
+        ours, other = (
             [row for row in rows if (row["way"], row["data_set"]) == (way, number)]
             for way in (em, gibbs)
         )
-        found.append((*times(own, other, measure), *chase(own, other, measure)))
-        paces.append(_pace(other) / _pace(own))
-    seconds_em, seconds_gibbs, chased, reached = np.array(found, dtype=float).T
+        measured.append((*times(ours, other, measure), *chase(ours, other, measure)))
+        paces.append(_pace(other) / _pace(ours))
+    seconds_em, seconds_gibbs, chased, reached = np.array(measured, dtype=float).T
     ratios = seconds_gibbs / seconds_em
     return {
         "model": WAYS[em].model,
@@ -222,29 +222,31 @@ def _pair(rows: Sequence[Row], em: str, gibbs: str, measure: str) -> Row:
     }
 
 
-def times(own: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[float, float]:
+def times(ours: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[float, float]:
     """Give the seconds of both to the level that both reach.
 
     The level is the worse of the two best values. A hundredth of the way from the worst start to
     it is let off: a chain wanders about its level and does not stop there.
     """
-    values = [_losses(rows, measure) for rows in (own, other)]
-    wanted = _with_slack(max(min(one) for one in values), values)
-    found = [_arrival(rows, one, wanted) for rows, one in zip((own, other), values, strict=True)]
-    first, second = (seconds for seconds in found if seconds is not None)  # both arrive
+    values = [_losses(rows, measure) for rows in (ours, other)]
+    wanted = _with_slack(max(min(losses) for losses in values), values)
+    both = zip((ours, other), values, strict=True)
+    arrivals = [_arrival(rows, losses, wanted) for rows, losses in both]
+    first, second = (seconds for seconds in arrivals if seconds is not None)  # both arrive
     return first, second
 
 
-def chase(own: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[float, bool]:
+def chase(ours: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[float, bool]:
     """Return how many times longer the second takes to the first's best level, and if it arrives.
 
     Where it does not, the number is that of its longest fit: a lower bound.
     """
-    values = [_losses(rows, measure) for rows in (own, other)]
+    values = [_losses(rows, measure) for rows in (ours, other)]
     wanted = _with_slack(min(values[0]), values)
     arrived = _arrival(other, values[1], wanted)
     second = other[-1]["seconds"] if arrived is None else arrived
-    first = next(row["seconds"] for row, loss in zip(own, values[0], strict=True) if loss <= wanted)
+    both = zip(ours, values[0], strict=True)
+    first = next(row["seconds"] for row, loss in both if loss <= wanted)
     return second / first, arrived is not None
 
 
@@ -253,7 +255,7 @@ def _losses(rows: Sequence[Row], measure: str) -> list[float]:
 
 
 def _with_slack(level: float, values: Sequence[Sequence[float]]) -> float:
-    return level + SLACK * max(max(one[0] for one in values) - level, 0.0)
+    return level + SLACK * max(max(losses[0] for losses in values) - level, 0.0)
 
 
 def _arrival(rows: Sequence[Row], losses: Sequence[float], wanted: float) -> float | None:

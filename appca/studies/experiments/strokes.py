@@ -27,7 +27,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
         arrays[f"rows_{number}"] = drawn
         for place, measured in enumerate(values.values()):
             arrays[f"values_{number}_{place}"] = measured[subspace.rows].astype(np.float32)
-    arrays["subspaces"] = np.array([title(one.components) for one in fitted.subspaces])
+    arrays["subspaces"] = np.array([title(part.components) for part in fitted.subspaces])
     return Outcome({"strokes": rows}, arrays, claims(rows))
 
 

@@ -97,9 +97,9 @@ def cell(spec: Spec, tick: Tick) -> list[Row]:
         for place, (key, method) in enumerate(METHODS.items()):
             ends = place / len(METHODS), (place + 1) / len(METHODS)
             callback = passes_told(f"{_name(spec)}: {method.title}", tick, *ends)
-            found = fit(method, task._replace(callback=callback))
-            if found is not None:
-                rows.append(_row(spec, key, _active(key, task)) | _told(truth, found))
+            fitted = fit(method, task._replace(callback=callback))
+            if fitted is not None:
+                rows.append(_row(spec, key, _active(key, task)) | _told(truth, fitted))
     return rows
 
 
@@ -110,23 +110,23 @@ def _active(key: str, task: Task) -> int | None:
     return task.n_active if key == "fa_l" or key.startswith("afa") else None
 
 
-def _told(truth: Synthetic, found: MethodFit) -> Row:
-    judged = recovery(truth.W.T, truth.Z, found.components, found.Z)
-    return _measured(truth.Y, found.R, found.Z, judged) | {
-        "heldout": found.log_likelihood,
-        "heldout_error": found.standard_error,
-        "heldout_how": found.how,
-        "seconds": round(found.seconds, 3),
+def _told(truth: Synthetic, fitted: MethodFit) -> Row:
+    judged = recovery(truth.W.T, truth.Z, fitted.components, fitted.Z)
+    return _measured(truth.Y, fitted.R, fitted.Z, judged) | {
+        "heldout": fitted.log_likelihood,
+        "heldout_error": fitted.standard_error,
+        "heldout_how": fitted.how,
+        "seconds": round(fitted.seconds, 3),
     }
 
 
 def references(spec: Spec, truth: Synthetic, fresh: np.ndarray, law: Law) -> list[Row]:
     """Measure what there is to reach: the noise, and those who know the truth or most of it."""
-    known, told = oracle(truth.Y, truth, law), oracle(fresh, truth, law)
-    own = (1.0, 1.0)
+    best, told = oracle(truth.Y, truth, law), oracle(fresh, truth, law)
+    exact = (1.0, 1.0)
     true_R = posterior_mean(truth.Y, truth.W, truth.Z, truth.noise_sd) @ truth.W.T
-    best_R = posterior_mean(truth.Y, truth.W, known.Z, truth.noise_sd) @ truth.W.T
-    right = float((known.Z == truth.Z).mean())
+    best_R = posterior_mean(truth.Y, truth.W, best.Z, truth.noise_sd) @ truth.W.T
+    right = float((best.Z == truth.Z).mean())
     noise = dict(zip(("mae", "mse"), errors(truth.Y, (truth.X * truth.Z) @ truth.W.T), strict=True))
     heldout = {
         "heldout": float(told.log_likelihood.mean()),
@@ -135,9 +135,9 @@ def references(spec: Spec, truth: Synthetic, fresh: np.ndarray, law: Law) -> lis
     }
     return [
         _row(spec, "noise", None) | noise,
-        _row(spec, "oracle_z", None) | _measured(truth.Y, true_R, truth.Z, Recovery(*own, 1.0)),
+        _row(spec, "oracle_z", None) | _measured(truth.Y, true_R, truth.Z, Recovery(*exact, 1.0)),
         _row(spec, "oracle_s", None)
-        | _measured(truth.Y, best_R, known.Z, Recovery(*own, right))
+        | _measured(truth.Y, best_R, best.Z, Recovery(*exact, right))
         | heldout,
     ]
 
@@ -160,7 +160,7 @@ def _summed(group: Sequence[Row]) -> Row:
     row["paper_mae"] = paper_table.printed(answers, design, K)
     row["paper_mae_read_as"] = paper_table.read(answers, design, K)
     for name in MEASURES:
-        values = [one[name] for one in group if one[name] is not None]
+        values = [cell[name] for cell in group if cell[name] is not None]
         row[name] = float(np.mean(values)) if values else None
         row[f"{name}_sd"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
     row["heldout_error"] = _average(group, "heldout_error")
@@ -170,7 +170,7 @@ def _summed(group: Sequence[Row]) -> Row:
 
 
 def _average(group: Sequence[Row], name: str) -> float | None:
-    values = [one[name] for one in group if one[name] is not None]
+    values = [row[name] for row in group if row[name] is not None]
     return float(np.mean(values)) if values else None
 
 

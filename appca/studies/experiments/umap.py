@@ -38,13 +38,13 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
             report=lambda stage, share: report(f"UMAP: {stage}", 0.2 + 0.7 * share),
         ).coordinates
     principal = principal_scores(Y, 3)[0]
-    found = {
+    neighbours = {
         "appca": nearest_classes(fitted.components, fitted.scores, fitted.active, codes, names),
         "umap": nearest_in(layout, codes, names),
         "pca": nearest_in(principal, codes, names),
         "pixels": nearest_in(Y, codes, names),
     }
-    rows = [_row(names[c], {key: value[c] for key, value in found.items()}) for c in range(20)]
+    rows = [_row(names[c], {key: value[c] for key, value in neighbours.items()}) for c in range(20)]
     arrays = {"umap": layout, "codes": codes, "names": np.array(names)}
     arrays |= {"appca_rgb": rgb(fitted.scores, fitted.active), "pca_rgb": pca_rgb(principal)}
     subspaces = fitted.subspaces
@@ -60,11 +60,11 @@ def nearest_in(E: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> list[C
     return nearest_classes(np.eye(E.shape[1]), E, np.ones(E.shape, dtype=bool), codes, names)
 
 
-def _row(name: str, found: dict[str, ClassNeighbour]) -> Row:
+def _row(name: str, neighbours: dict[str, ClassNeighbour]) -> Row:
     row: Row = {"object": name}
-    for key, one in found.items():
-        row[key] = one.other
-        row[f"{key}_share"] = one.share
+    for key, neighbour in neighbours.items():
+        row[key] = neighbour.other
+        row[f"{key}_share"] = neighbour.share
     return row
 
 
@@ -105,7 +105,7 @@ def figures(outcome: Outcome) -> Figures:
     )
     names = [f"object {name}" for name in arrays["names"].tolist()]
     number = arrays["subspace"]
-    own = Scatter(
+    scatter = Scatter(
         f"Coloured by the aPPCA projection: {markers}",
         x,
         y,
@@ -116,7 +116,7 @@ def figures(outcome: Outcome) -> Figures:
     )
     pca = Scatter("Coloured by three principal components", x, y, codes, *axes)
     return {
-        "appca": scatters([own], names, columns=1, size=7),
+        "appca": scatters([scatter], names, columns=1, size=7),
         "others": scatters(
             [
                 Scatter("Coloured by object", x, y, codes, *axes),

@@ -80,12 +80,12 @@ def effects(digits: Digits, fitted: PanelFit) -> list[Row]:
         for subspace in fitted.subspaces:
             inside = np.zeros(len(values), dtype=bool)
             inside[subspace.rows] = True
-            raw, own = effect(values, inside), effect(adjusted, inside)
+            raw, same = effect(values, inside), effect(adjusted, inside)
             above = float(np.mean(values[inside] > middle))
             row: Row = {"measure": name, "subspace": title(subspace.components), "rows": raw.rows}
             row |= {"mean": raw.mean, "sd": raw.sd, "above_median": above}
             row |= {"effect": raw.size, "effect_error": raw.error}
-            row |= {"effect_within_classes": own.size, "effect_within_classes_error": own.error}
+            row |= {"effect_within_classes": same.size, "effect_within_classes_error": same.error}
             rows.append(row)
     return rows
 
@@ -96,7 +96,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     fitted = fit(digits.Y, options, report, 0.85, 0.95)
     principal, _ = principal_scores(digits.Y, 2)
     report("comparing neighbours", 0.95)
-    found = crowding(
+    crowdings = crowding(
         fitted.scores,
         fitted.active,
         principal,
@@ -104,7 +104,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
         n_neighbors=options["n_neighbors"],
         random_state=options["seed"],
     )
-    rows = crowding_rows(found, digits.codes, fitted)
+    rows = crowding_rows(crowdings, digits.codes, fitted)
     sizes = effects(digits, fitted)
     shares = class_shares(digits, fitted)
     arrays = {"scores": fitted.scores.astype(np.float32), "active": fitted.active}
@@ -119,16 +119,16 @@ def class_shares(digits: Digits, fitted: PanelFit) -> list[Row]:
     for code, name in enumerate(digits.names):
         row: Row = {"digit": name, "all": float(np.mean(digits.codes == code))}
         for subspace in fitted.subspaces:
-            own = digits.codes[subspace.rows] == code
-            row[title(subspace.components)] = float(own.mean())
+            of_class = digits.codes[subspace.rows] == code
+            row[title(subspace.components)] = float(of_class.mean())
         rows.append(row)
     return rows
 
 
 def strongest(rows: list[Row], measure: str) -> Row:
     """Return the subspace in which a measure differs most from all other digits."""
-    own = [row for row in rows if row["measure"] == measure]
-    return max(own, key=lambda row: abs(float(row["effect"])))
+    of_measure = [row for row in rows if row["measure"] == measure]
+    return max(of_measure, key=lambda row: abs(float(row["effect"])))
 
 
 def figures(outcome: Outcome) -> Figures:

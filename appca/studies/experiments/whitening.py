@@ -59,11 +59,11 @@ def classify(source: str, options: Options, report: Report, processes: int = 1) 
             "fold": number,
             "K": K,
             "raw": place == 0,
-            "pca": own,
+            "pca": sizes,
             "options": options,
         }
         for number in range(min(options["folds_done"], options["folds"]))
-        for place, (K, own) in enumerate(_shared_out(options["components"]))
+        for place, (K, sizes) in enumerate(_shared_out(options["components"]))
     ]
     parts = work("appca.studies.experiments.whitening:cell", specs, report, processes)
     rows = [row for part in parts for row in part]
@@ -89,11 +89,11 @@ def _check(options: Options, most: int) -> None:
 
 def _shared_out(components: Sequence[int]) -> list[tuple[int, list[int]]]:
     """Give each K, largest first, the sizes of PCA that it is compared with, each size once."""
-    shared, known = [], set()
+    shared, seen = [], set()
     for K in sorted(set(components), reverse=True):
-        own = [size for size in (K, K - 1) if size not in known]
-        known.update(own)
-        shared.append((K, own))
+        sizes = [size for size in (K, K - 1) if size not in seen]
+        seen.update(sizes)
+        shared.append((K, sizes))
     return shared
 
 
@@ -106,16 +106,16 @@ def cell(spec: Spec, tick: Tick) -> list[Row]:
     tick(stage, 0.0)
     data = labelled(spec["source"], options["n_rows"], options["label"])
     with single_threaded_blas():  # the same numbers whatever runs beside
-        own = fold(data, options["folds"], options["seed"], spec["fold"])
-        bench = Bench(own, options, spec["fold"])
+        data_fold = fold(data, options["folds"], options["seed"], spec["fold"])
+        bench = Bench(data_fold, options, spec["fold"])
         if spec["raw"]:
-            bench.score(RAW, None, None, own.X, own.X_test)
+            bench.score(RAW, None, None, data_fold.X, data_fold.X_test)
         for size in spec["pca"]:
             bench.score(PCA, size, size, *bench.pca(size))
             tick(stage, 0.2)
         bench.nearly_all(K)
         tick(stage, 0.6)
-        if min(len(own.X) - 1, own.X.shape[1]) >= 2 * K:
+        if min(len(data_fold.X) - 1, data_fold.X.shape[1]) >= 2 * K:
             bench.half(K)
     return bench.rows
 
@@ -123,8 +123,8 @@ def cell(spec: Spec, tick: Tick) -> list[Row]:
 class Bench:
     """Methods on one fold, and the rows they have earned."""
 
-    def __init__(self, own: LabelledFold, options: Options, number: int) -> None:
-        self.fold, self.options, self.number = own, options, number
+    def __init__(self, fold: LabelledFold, options: Options, number: int) -> None:
+        self.fold, self.options, self.number = fold, options, number
         self.rows: list[Row] = []
 
     def score(
@@ -192,26 +192,26 @@ def summary(rows: Sequence[Row], n_folds: int) -> list[Row]:
     """Mean and spread over the folds, and the gain over PCA at equal K and at equal L."""
     groups: dict[tuple[str, int | None, int | None], dict[int, float]] = {}
     inputs = {}
-    for one in rows:
-        key = (one["method"], one["K"], one["L"])
-        groups.setdefault(key, {})[one["fold"]] = one["accuracy"]
-        inputs[key] = one["inputs"]
+    for record in rows:
+        key = (record["method"], record["K"], record["L"])
+        groups.setdefault(key, {})[record["fold"]] = record["accuracy"]
+        inputs[key] = record["inputs"]
     table = []
-    for (method, K, L), own in groups.items():
-        values = np.array(list(own.values()))
+    for (method, K, L), accuracies in groups.items():
+        values = np.array(list(accuracies.values()))
         row: Row = {"method": method, "title": TITLES[method], "K": K, "L": L}
         row |= {"inputs": inputs[method, K, L], "folds": len(values)}
         row |= {"accuracy": float(values.mean()), "accuracy_sd": float(values.std(ddof=1))}
         for name, size in (("gain_at_k", K), ("gain_at_l", L)):
             pca = None if method in {RAW, PCA} else groups.get((PCA, size, size))
-            found = None if pca is None else gain(own, pca, n_folds)
-            row[name] = None if found is None else found.mean
-            row[f"{name}_error"] = None if found is None else found.error
+            gained = None if pca is None else gain(accuracies, pca, n_folds)
+            row[name] = None if gained is None else gained.mean
+            row[f"{name}_error"] = None if gained is None else gained.error
         table.append(row)
     return table
 
 
-def gain(own: dict[int, float], other: dict[int, float], n_folds: int) -> Gain:
+def gain(ours: dict[int, float], other: dict[int, float], n_folds: int) -> Gain:
     """Compare on the folds that both have.
 
     The training rows of two folds are mostly the same, so the spread over folds is too small;
@@ -220,7 +220,7 @@ def gain(own: dict[int, float], other: dict[int, float], n_folds: int) -> Gain:
     """
     from scipy.stats import t
 
-    apart = np.array([value - other[number] for number, value in own.items()])
+    apart = np.array([value - other[number] for number, value in ours.items()])
     n = len(apart)
     variance = apart.var(ddof=1) * (1 / n + 1 / (n_folds - 1))
     return Gain(float(apart.mean()), float(t.ppf(0.975, n - 1) * np.sqrt(variance)))
@@ -230,12 +230,12 @@ def claims(table: Sequence[Row]) -> list[CheckedClaim]:
     """Judge gains in accuracy by their 95% intervals, at most of the sizes."""
     appca, each, half = (_of(table, method) for method in ("appca", "each", "half"))
     better = [
-        own["gain_at_k"] - joint["gain_at_k"] > own["gain_at_k_error"]
-        for own, joint in zip(each, appca, strict=True)
+        single["gain_at_k"] - joint["gain_at_k"] > single["gain_at_k_error"]
+        for single, joint in zip(each, appca, strict=True)
     ]
     as_well = sum(
-        pattern["accuracy"] >= own["accuracy"]
-        for pattern, own in zip(_of(table, "pattern"), half, strict=True)
+        pattern["accuracy"] >= single["accuracy"]
+        for pattern, single in zip(_of(table, "pattern"), half, strict=True)
     )
     equal = [row["gain_at_k"] > row["gain_at_k_error"] for row in appca]
     active = [row["gain_at_l"] > row["gain_at_l_error"] for row in half]
@@ -268,8 +268,8 @@ def _fewer(table: Sequence[Row], appca: Sequence[Row]) -> CheckedClaim:
         min((row["K"] for row in rows if row["accuracy"] >= raw["accuracy"] - NEAR), default=NEVER)
         for rows in (appca, [row for row in _of(table, PCA) if row["K"] in sizes])
     ]
-    own, other = (f"above {max(sizes)}" if K == NEVER else f"= {K}" for K in near)
-    measured = f"within {100 * NEAR:.0f} points of the raw values at K {own}, PCA at K {other}"
+    ours, other = (f"above {max(sizes)}" if K == NEVER else f"= {K}" for K in near)
+    measured = f"within {100 * NEAR:.0f} points of the raw values at K {ours}, PCA at K {other}"
     claim = "aPPCA needs fewer components than PCA for the same accuracy"
     return checked(claim, measured, [near[0] < near[1]] if min(near) < NEVER else [])
 

@@ -47,8 +47,8 @@ def fit(
         random_state=options["seed"],
         callback=passes_told("fitting aPPCA", report, start, end),
     ).fit(Y)
-    found = model.describe(Y)
-    return PanelFit(found.scores, found.active, np.asarray(model.components_))
+    described = model.describe(Y)
+    return PanelFit(described.scores, described.active, np.asarray(model.components_))
 
 
 def passes_told(stage: str, report: Report, start: float = 0.0, end: float = 1.0) -> "Callback":
@@ -87,37 +87,37 @@ def subspace_panels(
     """
     from appca.plots.paper.study_panels import Scatter
 
-    found = []
+    panels = []
     for subspace in PanelFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
         first, last = subspace.components[0], subspace.components[-1]
-        own, rows = arrays["scores"][subspace.rows], subspace.rows
+        scores, rows = arrays["scores"][subspace.rows], subspace.rows
         panel = Scatter(
             named(title(subspace.components), len(rows)),
-            own[:, first],
-            own[:, last],
+            scores[:, first],
+            scores[:, last],
             arrays["codes"][rows],
             f"component {first + 1}",
             f"component {last + 1}",
             images=None if images is None else images[rows],
         )
-        found.append(panel)
-    return found
+        panels.append(panel)
+    return panels
 
 
-def crowding_rows(found: "list[Crowding]", codes: np.ndarray, fitted: PanelFit) -> list[Row]:
+def crowding_rows(crowdings: "list[Crowding]", codes: np.ndarray, fitted: PanelFit) -> list[Row]:
     """One line a panel: k-NN accuracy in it, and of the same rows in PCA."""
     members = {subspace.components: subspace.rows for subspace in fitted.subspaces}
     return [
         {
-            "subspace": title(one.components),
-            "rows": one.n_rows,
-            "classes": len(np.unique(codes[members[one.components]])),
-            "panel_accuracy": one.panel.value,
-            "panel_error": one.panel.error,
-            "pca_same_rows": one.same_rows.value,
-            "pca_all_rows": one.all_rows.value,
+            "subspace": title(crowding.components),
+            "rows": crowding.n_rows,
+            "classes": len(np.unique(codes[members[crowding.components]])),
+            "panel_accuracy": crowding.panel.value,
+            "panel_error": crowding.panel.error,
+            "pca_same_rows": crowding.same_rows.value,
+            "pca_all_rows": crowding.all_rows.value,
         }
-        for one in sorted(found, key=lambda one: one.components)
+        for crowding in sorted(crowdings, key=lambda crowding: crowding.components)
     ]
 
 

@@ -83,8 +83,8 @@ def classified(dataset: Dataset, n_rows: int, column: str = "") -> Labelled:
         )
         raise InputError(msg)
     names, codes = categories(dataset.labels[column or next(iter(dataset.labels))])
-    known = np.flatnonzero(codes != names.index(MISSING)) if MISSING in names else codes >= 0
-    X, codes = dataset.X[known][:n_rows], codes[known][:n_rows]
+    has_class = np.flatnonzero(codes != names.index(MISSING)) if MISSING in names else codes >= 0
+    X, codes = dataset.X[has_class][:n_rows], codes[has_class][:n_rows]
     there, y = np.unique(codes, return_inverse=True)
     if len(there) < 2:
         msg = f"“{dataset.name}” has fewer than two classes, so there is nothing to tell apart."

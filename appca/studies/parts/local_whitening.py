@@ -33,18 +33,18 @@ def whitened_within(train: Scores, test: Scores) -> tuple[np.ndarray, np.ndarray
     """
     H, H_test = np.zeros_like(train.H), test.H.copy()
     for members, others, active in subspaces(train, test):
-        own = train.H[np.ix_(members, active)].astype(np.float64)
-        mean, root = _whitener(own)
-        H[np.ix_(members, active)] = (own - mean) @ root
+        scores = train.H[np.ix_(members, active)].astype(np.float64)
+        mean, root = _whitener(scores)
+        H[np.ix_(members, active)] = (scores - mean) @ root
         H_test[np.ix_(others, active)] = (test.H[np.ix_(others, active)] - mean) @ root
     return H, H_test
 
 
-def _whitener(own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    n, L = own.shape
+def _whitener(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    n, L = scores.shape
     prior = 2.0 * L
-    mean = own.sum(axis=0) / (n + prior)
-    centred = own - mean
+    mean = scores.sum(axis=0) / (n + prior)
+    centred = scores - mean
     covariance = (centred.T @ centred + prior * np.eye(L)) / (n + prior)
     values, vectors = np.linalg.eigh(covariance)
     return mean, (vectors / np.sqrt(values)) @ vectors.T
@@ -93,8 +93,8 @@ def predict_each(
     """
     answer = joint.copy()
     for members, others, active in subspaces(train, test):
-        own = y[members]
-        if len(others) and len(members) >= LEAST_ROWS and len(np.unique(own)) > 1:
+        classes = y[members]
+        if len(others) and len(members) >= LEAST_ROWS and len(np.unique(classes)) > 1:
             X, X_test = train.H[np.ix_(members, active)], test.H[np.ix_(others, active)]
-            answer[others] = predict(X, own, X_test, options, len(y))
+            answer[others] = predict(X, classes, X_test, options, len(y))
     return answer

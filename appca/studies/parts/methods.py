@@ -75,8 +75,8 @@ def fit(method: ComparedMethod, task: Task) -> MethodFit | None:
         estimator = estimator.published()
     H = estimator.transform(task.Y)
     if hasattr(estimator, "estimate_score_samples"):
-        Z, found = estimator.allocate(task.Y), estimator.estimate_score_samples(task.fresh)
-        fresh, error, how = found.log_likelihood, float(found.error.mean()), found.method
+        Z, estimate = estimator.allocate(task.Y), estimator.estimate_score_samples(task.fresh)
+        fresh, error, how = estimate.log_likelihood, float(estimate.error.mean()), estimate.method
     else:
         Z, fresh = np.ones(H.shape, dtype=bool), estimator.score_samples(task.fresh)
         error, how = 0.0, "exact"
@@ -103,8 +103,8 @@ def _afa_most(task: Task) -> Any:
 
 
 def _afa_gibbs(task: Task) -> Any:
-    own = task._replace(callback=_of_sweeps(task.callback))
-    return _afa(own, inference="gibbs", max_iter=CLIMB, **_chain(task))
+    quiet = task._replace(callback=_of_sweeps(task.callback))
+    return _afa(quiet, inference="gibbs", max_iter=CLIMB, **_chain(task))
 
 
 def _of_sweeps(callback: "Callback | None") -> "Callback | None":

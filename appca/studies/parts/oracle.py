@@ -67,11 +67,11 @@ def _of_one_size(Y: np.ndarray, truth: Synthetic, law: Law) -> Oracle:
     c, G = Y @ truth.W / noise, truth.W.T @ truth.W / noise
     model, seeds = row_supports.CollapsedModel(G, 1.0), row_blocks.row_seeds(Y)
     members = fixed_size_supports.best(c, model, L, seeds)[0]
-    found = fixed_size_supports.summed(c, model, L, seeds, 16)
+    sums = fixed_size_supports.summed(c, model, L, seeds, 16)
     Z = np.zeros((len(Y), K), dtype=bool)
     np.put_along_axis(Z, members, values=True, axis=1)
     base = _nothing(Y, noise) - gaussian.log_binomial(K, L)
-    return Oracle(Z, base + found.log_sum, found.error, found.method)
+    return Oracle(Z, base + sums.log_sum, sums.error, sums.method)
 
 
 def _of_independent(Y: np.ndarray, truth: Synthetic, law: Law) -> Oracle:
@@ -82,9 +82,9 @@ def _of_independent(Y: np.ndarray, truth: Synthetic, law: Law) -> Oracle:
     weights = np.clip(law.popularity, 1e-6, 1 - 1e-6)
     G = truth.W.T @ truth.W / noise
     question = free_supports.Question(Y @ truth.W / noise, G, 1.0, weights)
-    found = free_supports.summed(question, 16)
+    sums = free_supports.summed(question, 16)
     Z = free_supports.best(question).Z
-    return Oracle(Z, _nothing(Y, noise) + found.log_sum, found.error, found.method)
+    return Oracle(Z, _nothing(Y, noise) + sums.log_sum, sums.error, sums.method)
 
 
 def _of_few(Y: np.ndarray, truth: Synthetic, law: Law) -> Oracle:

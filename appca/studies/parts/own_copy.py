@@ -49,10 +49,10 @@ def images_of(source: str, rows: np.ndarray) -> np.ndarray | None:
     if not is_here(source):
         return None
     try:
-        found = _opened(source, str(data_folder()))
+        copy = _opened(source, str(data_folder()))
     except InputError:  # a damaged file: the figure does without
         return None
-    return found.images(rows) if rows.max(initial=-1) < found.n_rows else None
+    return copy.images(rows) if rows.max(initial=-1) < copy.n_rows else None
 
 
 @lru_cache(maxsize=2)

@@ -28,7 +28,7 @@ def errors(Y: np.ndarray, R: np.ndarray) -> Errors:
     return Errors(float(np.abs(difference).mean()), float(np.square(difference).mean()))
 
 
-def recovery(truth: np.ndarray, Z: np.ndarray, found: np.ndarray, Z_found: np.ndarray) -> Recovery:
+def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_found: np.ndarray) -> Recovery:
     """Compare found components (M, D) and indicators (N, M) with the true ones, (K, D) and (N, K).
 
     A true factor that no row uses cannot be found and is left out of the matching; one that has no
@@ -38,7 +38,7 @@ def recovery(truth: np.ndarray, Z: np.ndarray, found: np.ndarray, Z_found: np.nd
     from appca.models.sampling.query_draws import match
 
     used = np.flatnonzero(Z.any(axis=0))
-    left, right, _, paired = match(truth[used], found)
+    left, right, _, paired = match(truth[used], W)
     cosine = np.zeros(Z.shape[1])
     cosine[used[left]] = paired
     judged = Z.mean(axis=0) >= LEAST_SHARE

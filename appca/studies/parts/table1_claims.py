@@ -38,21 +38,22 @@ def claims(table: Sequence[Row], options: Options) -> list[CheckedClaim]:
 
 def _lowest(cells: Cells) -> CheckedClaim:
     """Among the five methods of the paper, as often as in the paper; level errors count there."""
-    known = [place for place in cells if place in paper_table.COLUMNS]
+    columns = [place for place in cells if place in paper_table.COLUMNS]
     claim = "aFA by EM has the lowest error of the five methods"
-    if not known:
+    if not columns:
         return checked(claim, "the paper has no numbers for these K", [])
     paper = 0
-    for place in known:
+    for place in columns:
         printed = {name: paper_table.read(name, *place) or math.inf for name in paper_table.PRINTED}
         paper += printed["aFA EM"] == min(printed.values())
     here = Counter(
-        str(METHODS[_best(cells[place], "mae", SAME_SIZE, least=True)].paper) for place in known
+        str(METHODS[_best(cells[place], "mae", SAME_SIZE, least=True)].paper) for place in columns
     )
-    own = here["aFA EM"]
-    measured = f"in {own} of {len(known)}; {_counted(here)}. FA may use all K factors for any row"
-    tests, number = [own >= paper, own > 0], (f"{own} of {len(known)}", "least error")
-    return checked(claim, measured, tests, f"{paper} of {len(known)} columns", number)
+    wins = here["aFA EM"]
+    n = len(columns)
+    measured = f"in {wins} of {n}; {_counted(here)}. FA may use all K factors for any row"
+    tests, number = [wins >= paper, wins > 0], (f"{wins} of {n}", "least error")
+    return checked(claim, measured, tests, f"{paper} of {n} columns", number)
 
 
 def _fresh(cells: Cells) -> CheckedClaim:
@@ -66,27 +67,27 @@ def _fresh(cells: Cells) -> CheckedClaim:
 
 
 def _everywhere(cells: Cells) -> CheckedClaim:
-    own, full = (_ratios(cells, method, "oracle_s") for method in ("afa", "afa_most"))
+    ratios, full = (_ratios(cells, method, "oracle_s") for method in ("afa", "afa_most"))
     most = f", {span(full)} with the number of the fullest row" if full else ""
-    measured = f"{span(own)} times the squared error of an oracle that knows W{most}"
-    return checked("aFA performs well across all settings", measured, [r <= NEAR for r in own])
+    measured = f"{span(ratios)} times the squared error of an oracle that knows W{most}"
+    return checked("aFA performs well across all settings", measured, [r <= NEAR for r in ratios])
 
 
 def _optima(cells: Cells) -> CheckedClaim:
     """On balanced data, of which aFA is the true model: from our start and from the paper's."""
     balanced = {place: cell for place, cell in cells.items() if place[0] == "balanced"}
-    own, start = (_ratios(balanced, method, "oracle_s") for method in ("afa", "afa_paper"))
+    ratios, start = (_ratios(balanced, method, "oracle_s") for method in ("afa", "afa_paper"))
     claim = "EM converges to good local optima (balanced data)"
-    if not own:
+    if not ratios:
         return checked(claim, "no balanced data", [])
     worst, right = (
         min(cell["afa"][name] for cell in balanced.values()) for name in ("cosine_least", "z_right")
     )
     measured = (
-        f"{span(own)} times the squared error of an oracle that knows W, from the paper's start "
+        f"{span(ratios)} times the squared error of an oracle that knows W, from the paper's start "
         f"{span(start)} times; worst |cos| of a column {worst:.3f}, Z right {percent(right, 1)}"
     )
-    return checked(claim, measured, [ratio <= NEAR for ratio in own + start])
+    return checked(claim, measured, [ratio <= NEAR for ratio in ratios + start])
 
 
 def _gibbs(cells: Cells) -> CheckedClaim:
@@ -119,11 +120,11 @@ def _printed(table: Sequence[Row], options: Options) -> CheckedClaim:
 
 def _squared(cells: Cells) -> CheckedClaim:
     """Try the other reading: squared errors, to which noise of variance 0.01 adds 0.01."""
-    known = [place for place in cells if place in paper_table.COLUMNS]
+    columns = [place for place in cells if place in paper_table.COLUMNS]
     tests, told = [], []
     for name, places in {
-        "on balanced data": [place for place in known if place[0] == "balanced"],
-        "on the other designs": [place for place in known if place[0] != "balanced"],
+        "on balanced data": [place for place in columns if place[0] == "balanced"],
+        "on the other designs": [place for place in columns if place[0] != "balanced"],
     }.items():
         near = {
             measure: [
@@ -148,15 +149,15 @@ def _squared(cells: Cells) -> CheckedClaim:
 def _best(
     cell: dict[str, Row], measure: str, methods: Iterable[str], *, least: bool = False
 ) -> str:
-    found = {method: cell[method][measure] for method in methods if method in cell}
-    return (min if least else max)(found, key=lambda method: found[method])
+    values = {method: cell[method][measure] for method in methods if method in cell}
+    return (min if least else max)(values, key=lambda method: values[method])
 
 
-def _ratios(cells: Cells, own: str, other: str, measure: str = "mse") -> list[float]:
+def _ratios(cells: Cells, method: str, other: str, measure: str = "mse") -> list[float]:
     return [
-        cell[own][measure] / cell[other][measure]
+        cell[method][measure] / cell[other][measure]
         for cell in cells.values()
-        if own in cell and other in cell
+        if method in cell and other in cell
     ]
 
 

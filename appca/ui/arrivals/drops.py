@@ -123,8 +123,8 @@ class Drops:
                 self._missed[session] += 1
                 if self._is_alive(session):
                     del self._missed[session]
-            gone = [one for one in self._missed if self._missed[one] >= LOOKS]
-            left = [drop for one in gone for drop in self._waiting.pop(one, {}).values()]
+            gone = [window for window in self._missed if self._missed[window] >= LOOKS]
+            left = [drop for window in gone for drop in self._waiting.pop(window, {}).values()]
             for session in gone:
                 del self._missed[session]
         for drop in left:
@@ -193,9 +193,9 @@ class Drops:
 
     def _held(self, session: str | None = None) -> int:
         """Return the bytes reserved for a window, by default for all."""
-        waiting = ((one, drop) for one, all_ in self._waiting.items() for drop in all_.values())
-        taken = ((one, drop) for drop, one in self._taken.items() if drop.is_there)
-        return sum(drop.n_bytes for one, drop in (*waiting, *taken) if session in (None, one))
+        waiting = ((window, drop) for window, of in self._waiting.items() for drop in of.values())
+        taken = ((window, drop) for drop, window in self._taken.items() if drop.is_there)
+        return sum(drop.n_bytes for window, drop in (*waiting, *taken) if session in (None, window))
 
     def _discard(self, session: str, drop: str) -> None:
         with self._change:

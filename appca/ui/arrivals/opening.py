@@ -78,25 +78,25 @@ class Opened:
 
     def _names(self) -> list[str]:
         """Name what the session keeps of the forms, but for a button and an editor's number."""
-        own = (name for name in st.session_state if str(name).endswith(f"-{self.key}"))
-        return [str(name) for name in own if not str(name).startswith(("set_all-", "edition-"))]
+        names = (name for name in st.session_state if str(name).endswith(f"-{self.key}"))
+        return [str(name) for name in names if not str(name).startswith(("set_all-", "edition-"))]
 
 
 def current() -> Opened | None:
     """Return the files of this window that can be read again."""
-    found: Opened | None = st.session_state.get(KEYS.arrival)
-    return found
+    opened: Opened | None = st.session_state.get(KEYS.arrival)
+    return opened
 
 
 def of(digest: str) -> Opened | None:
     """Return the files a data set was read from, while they are at hand, or could not be."""
-    found = current()
-    if found is None or found.digest in (digest, None):
-        return found
-    if digest not in found.choices:
+    opened = current()
+    if opened is None or opened.digest in (digest, None):
+        return opened
+    if digest not in opened.choices:
         return None
-    found.go_back(digest)  # by an undo
-    return found
+    opened.go_back(digest)  # by an undo
+    return opened
 
 
 def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
@@ -116,13 +116,13 @@ def arrive(arrival: DroppedFiles) -> None:
         arrival.remove()
         st.switch_page(EXPLORE)
     kinds = (kind_of(name, path) for name, path in arrival.files)
-    kind = next((one for one in kinds if one is not None), None)
+    kind = next((kind_of_file for kind_of_file in kinds if kind_of_file is not None), None)
     key = hashlib.sha256(" ".join(map(str, arrival.files)).encode()).hexdigest()[:16]
     opened = st.session_state[KEYS.arrival] = Opened(arrival, key, kind)
-    found = guessed(opened)
-    if found.dataset is None:
+    guess = guessed(opened)
+    if guess.dataset is None:
         st.switch_page(DATA, query_params=THIS)
-    use(opened, found.dataset)
+    use(opened, guess.dataset)
 
 
 def guessed(opened: Opened) -> Reading:
@@ -133,11 +133,11 @@ def guessed(opened: Opened) -> Reading:
     if plain.dataset is not None or not unclear:
         return plain
     without = opened.options | {"roles": dict.fromkeys(unclear, "ignored")}
-    found = opened.read(without)
-    if found.dataset is None:
+    reading = opened.read(without)
+    if reading.dataset is None:
         return plain  # its sentence says what is wrong
     opened.options = without
-    return found
+    return reading
 
 
 def use(opened: Opened, dataset: Dataset) -> None:
@@ -176,13 +176,13 @@ def _use_as_label(opened: Opened, name: str) -> None:
     """Read the files again with a feature as a label, and look at what they become."""
     roles = opened.options.get("roles", {}) | {name: "label"}
     options = opened.options | {"roles": roles}
-    found = opened.read(options)
-    if found.dataset is None:
-        state.notify("error", found.sentence)
+    reading = opened.read(options)
+    if reading.dataset is None:
+        state.notify("error", reading.sentence)
         return
     opened.options = options
     st.session_state.get(f"changed-{opened.key}", {}).update(roles)  # of the form, if it was drawn
-    use(opened, found.dataset)
+    use(opened, reading.dataset)
 
 
 @guarded

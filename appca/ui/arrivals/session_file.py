@@ -54,7 +54,7 @@ def save(dataset: Dataset, shown: Shown) -> None:
     map_of, laid_out = umap.config_of(dataset, shown), umap.at_hand(dataset, shown)
     session = Session(
         dataset,
-        [runs[one] for one in chosen],
+        [runs[id_] for id_ in chosen],
         named,
         selected,
         shown.config.id,
@@ -77,18 +77,19 @@ def open_file(name: str, file: Path) -> None:
         _look_at(unpack_apart(name, file, home(), dropping.scratch()))
 
 
-def _look_at(found: Unpacked) -> None:
+def _look_at(unpacked: Unpacked) -> None:
     """Bring what came out of the file on screen."""
-    state.open_dataset(found.dataset)
-    run = services.runs().get(found.opened or next(iter(found.runs), ""))
+    state.open_dataset(unpacked.dataset)
+    run = services.runs().get(unpacked.opened or next(iter(unpacked.runs), ""))
     if run is not None:
         state.open_config(run.config)
     dataset = state.current_dataset()
-    _look_like(found.look, dataset, state.config())
-    if found.selected is not None:
-        selection.put(dataset, found.selected)
-    kept = f" and {counted(len(found.selections), 'kept selection')}" if found.selections else ""
-    runs = counted(len(found.runs), "fit")
+    _look_like(unpacked.look, dataset, state.config())
+    if unpacked.selected is not None:
+        selection.put(dataset, unpacked.selected)
+    n = len(unpacked.selections)
+    kept = f" and {counted(n, 'kept selection')}" if n else ""
+    runs = counted(len(unpacked.runs), "fit")
     state.notify("success", f"“{dataset.name}” is open, with {runs}{kept}.")
 
 

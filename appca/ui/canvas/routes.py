@@ -72,7 +72,8 @@ class SessionKeys:
 
     def of(self, session: str) -> str:
         """Return the key of a session, for its own page."""
-        for other in [one for one in list(self._keys) if one != session and not self.is_alive(one)]:
+        gone = [key for key in list(self._keys) if key != session and not self.is_alive(key)]
+        for other in gone:
             self._keys.pop(other, None)
         return self._keys.setdefault(session, secrets.token_urlsafe(24))
 
@@ -80,8 +81,8 @@ class SessionKeys:
         """Return the session a key belongs to, if it is there now."""
         owners = [
             session
-            for session, own in list(self._keys.items())
-            if secrets.compare_digest(own.encode(), key.encode())
+            for session, session_key in list(self._keys.items())
+            if secrets.compare_digest(session_key.encode(), key.encode())
         ]
         return next(filter(self.is_alive, owners), None)
 
@@ -110,11 +111,11 @@ class Delivery:
             self._questions.move_to_end(name)
             if canvas is not None:
                 self._shown[canvas] = name
-            for other in [one for one in self._shown if not self.keys.is_alive(one[0])]:
+            for other in [place for place in self._shown if not self.keys.is_alive(place[0])]:
                 if other != canvas:
                     del self._shown[other]
             shown = set(self._shown.values())
-            spare = [one for one in self._questions if one not in shown]
+            spare = [place for place in self._questions if place not in shown]
             for old in spare[:-MOST_QUESTIONS]:
                 del self._questions[old]
         return name
@@ -134,12 +135,12 @@ class Delivery:
             return Response(closed_bundle(HOST), headers=headers, media_type="text/javascript")
         if not self._may(request):
             return _refusal(403)
-        found = None
+        parcel = None
         if _NAME.fullmatch(name):
-            found = await run_in_threadpool(self.parcels.get, name)
-        if found is None:
+            parcel = await run_in_threadpool(self.parcels.get, name)
+        if parcel is None:
             return _refusal(404)
-        return Response(found.content, headers=_ALWAYS | _FOR_GOOD, media_type=found.kind)
+        return Response(parcel.content, headers=_ALWAYS | _FOR_GOOD, media_type=parcel.kind)
 
     async def _answer(self, request: Request) -> Response:
         if not self._may(request):
@@ -150,10 +151,10 @@ class Delivery:
         rows = _rows(await _body(request, 4 * MOST_ROWS), asked.n_rows)
         if rows is None:
             return _refusal(400)
-        found = await run_in_threadpool(asked.answer, request.path_params["what"], rows)
-        if found is None:
+        answer = await run_in_threadpool(asked.answer, request.path_params["what"], rows)
+        if answer is None:
             return _refusal(404)
-        return Response(found[0], headers=_ALWAYS | _NOT_KEPT, media_type=found[1])
+        return Response(answer[0], headers=_ALWAYS | _NOT_KEPT, media_type=answer[1])
 
     def _may(self, request: Request) -> bool:
         return self.session_of(request) is not None
@@ -164,8 +165,8 @@ class Delivery:
         host, origin = headers.get("host", ""), headers.get("origin")
         if _hostname(host) not in LOOPBACK.union(self._hosts()):
             return None
-        own = (None, f"http://{host}".lower(), f"https://{host}".lower())
-        if (origin and origin.lower()) not in own:
+        ours = (None, f"http://{host}".lower(), f"https://{host}".lower())
+        if (origin and origin.lower()) not in ours:
             return None
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return None
@@ -185,12 +186,12 @@ def _hostname(host: str) -> str | None:
 
 async def _body(request: Request, most: int) -> bytes | None:
     """Read at most so many bytes; None where there are more."""
-    found = bytearray()
+    body = bytearray()
     async for chunk in request.stream():
-        found += chunk
-        if len(found) > most:
+        body += chunk
+        if len(body) > most:
             return None
-    return bytes(found)
+    return bytes(body)
 
 
 def _json(said: Any) -> str:

@@ -80,7 +80,7 @@ def settings(dataset: Dataset) -> GridConfig | None:
     if dataset.n_rows < 4:
         st.info(f"A grid needs at least 4 rows; these data have {dataset.n_rows}.")
         return None
-    given = {}
+    numbers = {}
     for line in (
         {"k_from": ("K from", (1, most)), "k_to": ("to", (1, most)), "k_step": ("step", (1, most))},
         {"l_from": ("L from", (1, most)), "l_to": ("to", (1, most))},
@@ -91,7 +91,7 @@ def settings(dataset: Dataset) -> GridConfig | None:
     ):
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             for name, (label, limits, *told) in line.items():
-                given[name] = _number(label, name, asked, limits, *told)
+                numbers[name] = _number(label, name, asked, limits, *told)
     gaps_note(dataset, "The fits of the grid")
     try:
         return GridConfig(
@@ -99,10 +99,10 @@ def settings(dataset: Dataset) -> GridConfig | None:
             preprocessing=now.preprocessing,
             model=now.model,
             parameters=by_em(now),
-            components=_range(given["k_from"], given["k_to"], given["k_step"]),
-            actives=_range(given["l_from"], given["l_to"], 1),
-            n_folds=given["n_folds"],
-            max_rows=given["max_rows"],
+            components=_range(numbers["k_from"], numbers["k_to"], numbers["k_step"]),
+            actives=_range(numbers["l_from"], numbers["l_to"], 1),
+            n_folds=numbers["n_folds"],
+            max_rows=numbers["max_rows"],
             random_state=asked["seed"],
         )
     except InputError as error:
@@ -122,20 +122,20 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
     if progress.follow(config.id, "choose_cancel", told, heat_map):
         return
     measures = stored(store, config)
-    found = choose_advice.table(config, measures)
+    table = choose_advice.table(config, measures)
     left = [step for step in steps(config) if step not in measures]
     if left:
         with place:
             _say(config, left)
         with buttons:
             _start(dataset, config, left)
-    if np.isfinite(found.log_likelihood).any():
-        choose_pictures.draw(config, found, place, buttons)
+    if np.isfinite(table.log_likelihood).any():
+        choose_pictures.draw(config, table, place, buttons)
     else:
-        choose_pictures.filling(found)
+        choose_pictures.filling(table)
     _left_out(config)
     if not left:
-        seconds = sum(one.seconds for one in measures.values())
+        seconds = sum(measure.seconds for measure in measures.values())
         rows = min(dataset.n_rows, config.max_rows)
         fits = counted(len(measures), "fit")
         st.caption(f"{fits} in {duration(seconds)} on {rows:,} rows, {config.n_folds} folds")
@@ -175,11 +175,11 @@ def _left_out(config: GridConfig) -> None:
 
 def _asked(dataset: Dataset, now: RunConfig) -> dict[str, int]:
     """Return the numbers last asked for; else those of the address, of the last grid, or usual."""
-    known: dict[object, dict[str, int]] = st.session_state.setdefault(SETTINGS, {})
+    settings_asked: dict[object, dict[str, int]] = st.session_state.setdefault(SETTINGS, {})
     same = (dataset.digest, now.model, str(sorted(now.preprocessing.items())))
-    if same not in known:
-        known[same] = _remembered(now) or _usual(dataset, now)
-    numbers: dict[str, int] = known[same]
+    if same not in settings_asked:
+        settings_asked[same] = _remembered(now) or _usual(dataset, now)
+    numbers: dict[str, int] = settings_asked[same]
     return numbers
 
 
@@ -215,8 +215,8 @@ def _asked_for(
     ks: tuple[int, ...], step: int, ls: tuple[int, ...], n_folds: int, max_rows: int, seed: int
 ) -> dict[str, int]:
     """Return what the widgets show."""
-    found = {"k_from": ks[0], "k_to": ks[-1], "k_step": step, "l_from": ls[0], "l_to": ls[-1]}
-    return found | {"n_folds": n_folds, "max_rows": max_rows, "seed": seed}
+    asked = {"k_from": ks[0], "k_to": ks[-1], "k_step": step, "l_from": ls[0], "l_to": ls[-1]}
+    return asked | {"n_folds": n_folds, "max_rows": max_rows, "seed": seed}
 
 
 def _train_rows(dataset: Dataset, asked: dict[str, int]) -> int:

@@ -26,10 +26,10 @@ WHY = (
 )
 
 
-def draw(config: GridConfig, found: GridTable, place: Place, buttons: Place) -> None:
+def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> None:
     """Draw everything that is known; the answer, at its place, only of what has been measured."""
-    advice = choose_advice.advise(found)
-    best = choose_advice.suggest(found, advice, state.config().n_active or 2)
+    advice = choose_advice.advise(grid)
+    best = choose_advice.suggest(grid, advice, state.config().n_active or 2)
     if best is not None:
         with place:
             answer(f"Try K = {best.cell[0]} and L = {best.cell[1]}", best.reason)
@@ -38,13 +38,13 @@ def draw(config: GridConfig, found: GridTable, place: Place, buttons: Place) -> 
     with st.container(key="beside"):
         left, right = st.columns([1.7, 1], gap="medium")
     with left, st.container(border=True):
-        picture = _picture(found, _measure())
+        picture = _picture(grid, _measure())
         heat_map(config, picture, best)
     with right, st.container(border=True):
         st.markdown("**What each component adds**")
         chart(plots.by_budget(picture, best and best.cell), "choose_curves")
     if best is not None:
-        st.html(numbers(_numbers(found, best.cell)))
+        st.html(numbers(_numbers(grid, best.cell)))
 
 
 def _adopt(k: int, active: int) -> None:
@@ -65,18 +65,18 @@ def _measure() -> str:
     return one_of("Fit to unseen rows", {LIKELIHOOD: LIKELIHOOD, ERROR: ERROR}, "choose_measure")
 
 
-def _picture(found: GridTable, measure: str) -> plots.Picture:
+def _picture(grid: GridTable, measure: str) -> plots.Picture:
     is_error = measure == ERROR
-    values = (found.error if is_error else found.log_likelihood).mean(axis=-1)
+    values = (grid.error if is_error else grid.log_likelihood).mean(axis=-1)
     unit = "squared error per feature" if is_error else "nats per row"
-    return plots.Picture(values, found.components, found.actives, unit, is_error)
+    return plots.Picture(values, grid.components, grid.actives, unit, is_error)
 
 
-def filling(found: GridTable) -> None:
+def filling(grid: GridTable) -> None:
     """Draw the heat map of a grid that is being measured, or of one that would be."""
     k, active = state.config().k, state.config().n_active or 0
-    now = (k, active) if k in found.components and active in found.actives else None
-    chart(plots.heat_map(_picture(found, LIKELIHOOD), now), "choose_live")
+    now = (k, active) if k in grid.components and active in grid.actives else None
+    chart(plots.heat_map(_picture(grid, LIKELIHOOD), now), "choose_live")
     st.caption(f"{'Outlined: now. ' if now else ''}Each cell gets the likelihood of unseen rows.")
 
 
@@ -99,17 +99,17 @@ def heat_map(config: GridConfig, picture: plots.Picture, best: Suggestion | None
         st.switch_page(EXPLORE)
 
 
-def _numbers(found: GridTable, cell: Cell) -> list[Number]:
+def _numbers(grid: GridTable, cell: Cell) -> list[Number]:
     """Return the suggested cell's likelihood, its gain over fixed components, and its error."""
-    i, j = found.components.index(cell[0]), found.actives.index(cell[1])
-    own = float(found.log_likelihood[i, j].mean())
-    told = [(fixed(own), f"nats per row at {cell[0]} and {cell[1]}")]
-    more = choose_advice.over_folds(choose_advice.gain(found)[i, j])
-    share = choose_advice.closed_on_average(found)[i, j]
+    i, j = grid.components.index(cell[0]), grid.actives.index(cell[1])
+    likelihood = float(grid.log_likelihood[i, j].mean())
+    told = [(fixed(likelihood), f"nats per row at {cell[0]} and {cell[1]}")]
+    more = choose_advice.over_folds(choose_advice.gain(grid)[i, j])
+    share = choose_advice.closed_on_average(grid)[i, j]
     if np.isfinite(more.mean):
         told.append((f"+{fixed(float(more.mean))}", f"nats over PCA with {cell[1]}"))
     if np.isfinite(share):
         told.append((percent(share), f"of what PCA with all {cell[0]} gains"))
     else:
-        told.append((number(found.error[i, j].mean()), "squared error per feature"))
+        told.append((number(grid.error[i, j].mean()), "squared error per feature"))
     return told

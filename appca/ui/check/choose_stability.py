@@ -38,11 +38,11 @@ def section(dataset: Dataset) -> None:
     config = _settings(now)
     if progress.follow(config.id, cancel="stability_cancel"):
         return
-    found = stored(JournalStore(home(), FOLDER), config)
-    if found is None or len(found.log_likelihoods) < config.repeats:
+    stability = stored(JournalStore(home(), FOLDER), config)
+    if stability is None or len(stability.log_likelihoods) < config.repeats:
         _offer(dataset, config, now)
-    if found is not None:
-        _outcome(config, found)
+    if stability is not None:
+        _outcome(config, stability)
 
 
 def _settings(now: RunConfig) -> StabilityConfig:
@@ -70,20 +70,20 @@ def _settings(now: RunConfig) -> StabilityConfig:
 
 def _offer(dataset: Dataset, config: StabilityConfig, now: RunConfig) -> None:
     rows = min(dataset.n_rows, config.max_rows)
-    one = RunConfig(now.dataset, now.preprocessing, now.model, config.parameters)
-    seconds = (config.repeats + 1) * estimate_seconds(rows, dataset.n_features, one)
+    config_of_fit = RunConfig(now.dataset, now.preprocessing, now.model, config.parameters)
+    seconds = (config.repeats + 1) * estimate_seconds(rows, dataset.n_features, config_of_fit)
     spec = config.to_dict() | {"key": config.id}
     label = f"Fit {config.repeats} times again, {about(seconds)}"
     computation.button(label, "stability_start", "stability", config.id, spec, primary=False)
 
 
-def _outcome(config: StabilityConfig, found: Stability) -> None:
-    means = found.cosines.mean(axis=0)
+def _outcome(config: StabilityConfig, stability: Stability) -> None:
+    means = stability.cosines.mean(axis=0)
     kept = int((means >= IDENTIFIED).sum())
-    ahead = float(found.log_likelihoods.max() - found.reference)
+    ahead = float(stability.log_likelihoods.max() - stability.reference)
     level: Level = "good" if kept == len(means) else "doubtful"
     text = f"{kept} of {counted(len(means), 'component')} come back with {WAYS[config.way]}"
     st.html(chip(level, text))
     if config.way == "starts" and ahead > NEWS:
         st.caption(f"Another start ends {fixed(ahead)} nats per row higher: use more starts.")
-    chart(plots.stability(found.cosines, (ROUGHLY, IDENTIFIED)), "choose_stability")
+    chart(plots.stability(stability.cosines, (ROUGHLY, IDENTIFIED)), "choose_stability")

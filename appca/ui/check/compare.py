@@ -35,11 +35,11 @@ def body(dataset: Dataset, shown: Shown) -> None:
     except InputError as error:
         st.error(markdown(str(error)))
         return
-    found, moved = _compared(f"{shown.key} {second.key}", dataset, shown.fitted, second.fitted)
-    own = ", ".join(shown.config.sizes) if shown.run is None else compare_choice.named(shown.run)
-    _pictures(dataset, [(f"This fit: {own}", shown), (compare_choice.named(other), second)])
+    matches, moved = _compared(f"{shown.key} {second.key}", dataset, shown.fitted, second.fitted)
+    title = ", ".join(shown.config.sizes) if shown.run is None else compare_choice.named(shown.run)
+    _pictures(dataset, [(f"This fit: {title}", shown), (compare_choice.named(other), second)])
     most = max(len(shown.fitted.components), len(second.fitted.components))
-    told = [(f"{len(found.pairs)} of {most}", "components are the same")]
+    told = [(f"{len(matches.pairs)} of {most}", "components are the same")]
     have_supports = not (shown.fitted.active.all() or second.fitted.active.all())
     if have_supports:
         told.append((percent(moved.overlap), "of a row's components shared"))
@@ -57,7 +57,7 @@ def _pictures(dataset: Dataset, both: list[tuple[str, Shown]]) -> None:
     choice = controls.colouring(dataset)
     with st.container(key="beside"):
         columns = st.columns(2, gap="medium")
-    scenes = [scene_of(dataset, one, choice) for _, one in both]
+    scenes = [scene_of(dataset, side, choice) for _, side in both]
     layouts = _alike([list(canvas.views(scene)) for scene in scenes])
     drawn = zip(columns, both, scenes, layouts, strict=True)
     for number, (column, (name, _), scene, layout) in enumerate(drawn):
@@ -79,14 +79,14 @@ def patterns(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
     Images in the units of the data; of a table each feature in units of its standard deviation,
     else the feature with the largest numbers would decide alone.
     """
-    found = in_data_space(fitted)
+    images = in_data_space(fitted)
     if dataset.image_shape is not None:
-        return found
+        return images
     spread = dataset.X.std(axis=0, dtype=np.float64)
-    return found / np.where(spread > 0, spread, 1.0)
+    return images / np.where(spread > 0, spread, 1.0)
 
 
 @by_key(16)
 def _compared(dataset: Dataset, first: FittedRun, second: FittedRun) -> tuple[Matching, Moves]:
-    found = matched(patterns(dataset, first), patterns(dataset, second))
-    return found, moves(first.active, second.active, found)
+    matches = matched(patterns(dataset, first), patterns(dataset, second))
+    return matches, moves(first.active, second.active, matches)

@@ -43,9 +43,9 @@ def choose(shown: Shown) -> Run | None:
 
 def _others(shown: Shown, made: dict[str, RunConfig]) -> dict[str, Run]:
     """Return the other fits of the data; where there is none, a quick one is made to be seen."""
-    digest, own = shown.config.dataset, shown.config.id
-    found = (run for run in services.runs().list() if run.config.dataset == digest)
-    runs = {run.id: run for run in found if run.id != own}
+    digest, run_id = shown.config.dataset, shown.config.id
+    stored = (run for run in services.runs().list() if run.config.dataset == digest)
+    runs = {run.id: run for run in stored if run.id != run_id}
     first = next(iter(made.values()), None)
     if not runs and first is not None and is_quick(first, _dataset(first)):
         made_here = fit_run(_dataset(first), first)
@@ -67,15 +67,15 @@ def variations(shown: Shown) -> dict[str, RunConfig]:
     k, active = sizes(shown)
     most = state.most_components(replace(now, model="PPCA", parameters={}), _dataset(now))
     plain = RunConfig(now.dataset, now.preprocessing, "PPCA", {"n_components": min(active, most)})
-    found = {f"PCA with {counted(min(active, most), 'component')}": plain}
+    configs = {f"PCA with {counted(min(active, most), 'component')}": plain}
     if k <= most:
         every = {"n_components": k}
-        found[f"PCA with {counted(k, 'component')}"] = replace(plain, parameters=every)
+        configs[f"PCA with {counted(k, 'component')}"] = replace(plain, parameters=every)
         every["n_active"] = k
         factors = RunConfig(now.dataset, now.preprocessing, "aFA", every)
-        found[f"Factor analysis with {k}"] = factors
+        configs[f"Factor analysis with {k}"] = factors
     again = now.parameters | {"random_state": now.parameters["random_state"] + 1}
-    return found | {"Another start": now.to_be_fitted(parameters=again)}
+    return configs | {"Another start": now.to_be_fitted(parameters=again)}
 
 
 def sizes(shown: Shown) -> tuple[int, int]:

@@ -33,16 +33,16 @@ ANSWERS = {
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the answer, its chips, how the fit went, and further checks, folded."""
     sampled = bool(shown.fitted.posterior)
-    found = diagnostics_chains.checks(shown) if sampled else _climb(shown)
-    found += of_rows(shown.fitted.membership, _repeated(dataset.digest, dataset))
-    level = worst(found)
-    reasons = " ".join(check.why for check in found if check.level == level)
+    checks = diagnostics_chains.checks(shown) if sampled else _climb(shown)
+    checks += of_rows(shown.fitted.membership, _repeated(dataset.digest, dataset))
+    level = worst(checks)
+    reasons = " ".join(check.why for check in checks if check.level == level)
     answer(ANSWERS[level], "" if level == "good" else reasons, level)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        chips = "".join(chip(check.level, check.label) for check in found)
+        chips = "".join(chip(check.level, check.label) for check in checks)
         st.html(tag("div", chips, "ca-chips-row"))
         with st.popover("Why?"):
-            st.markdown("\n".join(f"- {markdown(check.why)}" for check in found))
+            st.markdown("\n".join(f"- {markdown(check.why)}" for check in checks))
     with st.container(key="beside"):
         left, right = st.columns(2, gap="medium")
         with left, st.container(border=True):

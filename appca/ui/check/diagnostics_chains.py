@@ -61,24 +61,24 @@ def folds(shown: Shown) -> None:
 @st.fragment
 def choose_trace(shown: Shown) -> None:
     """Draw the trace of one quantity by chain."""
-    found = {
+    traces = {
         name: draws
         for name, draws in invariants(shown.fitted.posterior).items()
         if np.ptp(draws) > 0
     }
-    if not found:
+    if not traces:
         st.caption("Nothing was drawn often enough to move.")
         return
     _, burn_in, _, thin = schedule(shown)
     name = st.selectbox(
         "Quantity",
-        list(found),
+        list(traces),
         format_func=capital,
         key=f"trace-{shown.config.id}",
         persist_state="session",
         width=330,
     )
-    chart(diagnostics.traces(found[name], capital(name), burn_in + thin, thin), "chains_trace")
+    chart(diagnostics.traces(traces[name], capital(name), burn_in + thin, thin), "chains_trace")
 
 
 def number_words(posterior: Mapping[str, np.ndarray], most: int) -> str:
@@ -104,8 +104,8 @@ def checks(shown: Shown) -> list[Check]:
     """Return what there is to know of the chains; imports ArviZ when it is not known yet."""
     config, posterior = shown.config, shown.fitted.posterior
     apart = starts_apart(config.model, config.parameters)
-    found = of_chains(_diagnoses(shown), schedule(shown)[0], apart=apart)
-    return found + of_draws(posterior, config.k)
+    of_sampler = of_chains(_diagnoses(shown), schedule(shown)[0], apart=apart)
+    return of_sampler + of_draws(posterior, config.k)
 
 
 def _diagnoses(shown: Shown) -> list[Diagnosis]:
@@ -114,13 +114,13 @@ def _diagnoses(shown: Shown) -> list[Diagnosis]:
 
 def table(shown: Shown) -> None:
     """Draw the table of invariant quantities; cells that fall short are marked."""
-    found = _diagnoses(shown)
-    if not found:
+    diagnoses = _diagnoses(shown)
+    if not diagnoses:
         return
     n_chains, burn_in, n_draws, thin = schedule(shown)
-    asked = next((d.raftery_lewis for d in found if d.raftery_lewis), None)
+    asked = next((d.raftery_lewis for d in diagnoses if d.raftery_lewis), None)
     note = "They do not depend on the order, names or signs of components."
-    if any(failures(d, n_chains, burn_in / thin) for d in found):
+    if any(failures(d, n_chains, burn_in / thin) for d in diagnoses):
         note += f" A coloured cell with{MARK} falls short."
     if asked is not None and not asked.enough:
         note += (
@@ -129,34 +129,35 @@ def table(shown: Shown) -> None:
         )
     st.caption(note)
     st.dataframe(
-        styled(found, n_chains, burn_in / thin),
+        styled(diagnoses, n_chains, burn_in / thin),
         hide_index=True,
         width="stretch",
         column_config=_columns(n_chains),
-        height=38 + 35 * TABLE_ROWS if len(found) > TABLE_ROWS else "auto",
+        height=38 + 35 * TABLE_ROWS if len(diagnoses) > TABLE_ROWS else "auto",
     )
 
 
-def styled(found: list[Diagnosis], n_chains: int, burn_in: float) -> Any:
+def styled(diagnoses: list[Diagnosis], n_chains: int, burn_in: float) -> Any:
     """Return a pandas Styler with numbers that sort and marks that do not need colour."""
     import pandas as pd
 
-    frame = pd.DataFrame([_line(d) for d in found])
+    frame = pd.DataFrame([_line(d) for d in diagnoses])
     styled = frame.style.format(FORMS, na_rep="—")
-    for row, one in enumerate(found):
-        for column in failures(one, n_chains, burn_in):
+    for row, diagnosis in enumerate(diagnoses):
+        for column in failures(diagnosis, n_chains, burn_in):
             cell = pd.IndexSlice[[row], [column]]
             styled = styled.format(FORMS[column] + MARK, subset=cell, na_rep="—" + MARK)
             styled = styled.map(lambda _: FAILS, subset=cell)
     return styled
 
 
-def _line(one: Diagnosis) -> dict[str, Any]:
-    asked = one.raftery_lewis
-    line = {name: getattr(one, name) for name in ("mean", "sd", "r_hat", "ess_bulk", "ess_tail")}
+def _line(diagnosis: Diagnosis) -> dict[str, Any]:
+    asked = diagnosis.raftery_lewis
+    names = ("mean", "sd", "r_hat", "ess_bulk", "ess_tail")
+    line = {name: getattr(diagnosis, name) for name in names}
     for name in ("burn_in", "total", "dependence"):
         line[name] = np.nan if asked is None else float(getattr(asked, name))
-    return {"name": capital(one.name), **line}
+    return {"name": capital(diagnosis.name), **line}
 
 
 def _columns(n_chains: int) -> dict[str, Any]:

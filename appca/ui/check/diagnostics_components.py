@@ -36,43 +36,43 @@ def components(dataset: Dataset, shown: Shown) -> None:
 
 def cards(fitted: FittedRun, dataset: Dataset) -> str:
     """Return the components as HTML: pictures, or the largest loadings of a table."""
-    found = summarise(
+    aligned = summarise(
         fitted.posterior["components"],
         fitted.components,
         lambda W: patterns(replace(fitted, components=W), dataset.image_shape),
     )
-    total = range(len(found.mean))
-    every = "".join(_card(found, k, name_of(fitted, k), dataset) for k in total)
+    total = range(len(aligned.mean))
+    every = "".join(_card(aligned, k, name_of(fitted, k), dataset) for k in total)
     grid = "grid-template-columns:repeat(auto-fill,minmax(260px,1fr))"
     return tag("div", every, "ca-cards", style=grid)
 
 
-def _card(found: AlignedDraws, k: int, called: str, dataset: Dataset) -> str:
+def _card(aligned: AlignedDraws, k: int, called: str, dataset: Dataset) -> str:
     name = tag("div", words(called[:1].upper() + called[1:]), "ca-name")
-    lines = "".join(tag("div", words(line)) for line in agreement(found, k))
+    lines = "".join(tag("div", words(line)) for line in agreement(aligned, k))
     text = tag("div", lines, "ca-quiet")
-    drawn = [picture_of(one[k], dataset) for one in (found.mean, found.sd)]
+    drawn = [picture_of(values[k], dataset) for values in (aligned.mean, aligned.sd)]
     pictures = "".join(
-        _picture(one, what, called)
-        for one, what in zip(drawn, ("mean", "sd"), strict=True)
-        if one is not None
+        _picture(values, what, called)
+        for values, what in zip(drawn, ("mean", "sd"), strict=True)
+        if values is not None
     )
-    bars = "" if pictures else loadings(found.mean[k], dataset.feature_names, found.sd[k])
+    bars = "" if pictures else loadings(aligned.mean[k], dataset.feature_names, aligned.sd[k])
     return tag("div", pictures + tag("div", name + bars + text), "ca-card")
 
 
-def agreement(found: AlignedDraws, k: int) -> list[str]:
+def agreement(aligned: AlignedDraws, k: int) -> list[str]:
     """Say in words how well the draws agree about a component."""
-    level = identification(found.cosine[k], found.present[k])
-    largest = max(float(np.abs(found.mean[k]).max()), np.finfo(float).tiny)
+    level = identification(aligned.cosine[k], aligned.present[k])
+    largest = max(float(np.abs(aligned.mean[k]).max()), np.finfo(float).tiny)
     lines = [
         f"{SIGNS[level]} {level}",
-        f"|cos| {found.cosine[k]:.3f}",
-        f"sd up to {percent(found.sd[k].max() / largest)} of the largest weight",
+        f"|cos| {aligned.cosine[k]:.3f}",
+        f"sd up to {percent(aligned.sd[k].max() / largest)} of the largest weight",
     ]
-    if found.present[k] < 1:
-        lines.append(f"in {percent(found.present[k])} of the draws")
-    of_chains = found.by_chain[:, k]
+    if aligned.present[k] < 1:
+        lines.append(f"in {percent(aligned.present[k])} of the draws")
+    of_chains = aligned.by_chain[:, k]
     apart = np.flatnonzero(of_chains < ROUGHLY) + 1
     if 0 < len(apart) < len(of_chains):
         which = ", ".join(map(str, apart))

@@ -58,14 +58,14 @@ def draw(dataset: Dataset, shown: Shown) -> None:
 
 def said(lines: dict[str, Line]) -> tuple[str, str]:
     """Say how much error and log-likelihood a fit has lost and gained, as a title and a text."""
-    own, parts = lines["own"], []
+    adaptive, parts = lines["own"], []
     others = [lines[key] for key in ("ppca_k", "ppca_l") if key in lines]
     for other in others:
-        change = own["mse"] / other["mse"] - 1
+        change = adaptive["mse"] / other["mse"] - 1
         size = counted(other["size"], "component")
         word = "more" if change > 0 else "less"
         parts.append(f"{percent(abs(change))} {word} error than PCA with {size}")
-    text, density = "", own["log_likelihood"]
+    text, density = "", adaptive["log_likelihood"]
     if density is not None:
         rivals = [other["log_likelihood"] for other in others]
         values = [fixed(value, 1) for value in rivals if value is not None]
@@ -75,8 +75,8 @@ def said(lines: dict[str, Line]) -> tuple[str, str]:
 
 
 def _measured(config: QualityConfig) -> dict[str, Line]:
-    found = QualityStore(home()).get(config.id)
-    return {line["key"]: line for line in (found.lines if found else ()) if _is_whole(line)}
+    stored = QualityStore(home()).get(config.id)
+    return {line["key"]: line for line in (stored.lines if stored else ()) if _is_whole(line)}
 
 
 def _is_whole(line: Line) -> bool:
@@ -106,7 +106,7 @@ def _at_once(dataset: Dataset, config: QualityConfig) -> dict[str, Line]:
 def _cells(lines: dict[str, Line], shown: Shown) -> list[str]:
     model = ", ".join([shown.config.model, *shown.config.sizes])
     k, _ = sizes(shown)
-    found = []
+    cells = []
     for key, form in NAMES.items():
         if key in lines:
             line = lines[key]
@@ -115,8 +115,8 @@ def _cells(lines: dict[str, Line], shown: Shown) -> list[str]:
             value = line["log_likelihood"]
             spread = "" if value is None else f" ± {_error(line)}"
             density = UNKNOWN if value is None else f"{fixed(value, 1)}{spread}"
-            found.append(table_line(name, [number(line["mse"]), density]))
-    return found
+            cells.append(table_line(name, [number(line["mse"]), density]))
+    return cells
 
 
 def _error(line: Line) -> str:

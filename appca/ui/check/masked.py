@@ -99,15 +99,15 @@ def config_of(shown: Shown) -> MaskedConfig:
 def _test(dataset: Dataset, config: MaskedConfig) -> None:
     if progress.follow(config.id, cancel="masked_cancel"):
         return
-    found = stored(JournalStore(home(), FOLDER), config)
-    if found:
-        answer(verdict(config, found), level=level(found))
-        names, means = titles(config), {key: float(one.mean()) for key, one in found.items()}
-        ranked = sorted(found, key=lambda key: means[key])
-        spread = {names[key]: found[key] for key in ranked}
+    errors = stored(JournalStore(home(), FOLDER), config)
+    if errors:
+        answer(verdict(config, errors), level=level(errors))
+        names, means = titles(config), {key: float(values.mean()) for key, values in errors.items()}
+        ranked = sorted(errors, key=lambda key: means[key])
+        spread = {names[key]: errors[key] for key in ranked}
         chart(hidden_errors(spread), "hidden_errors")
-        own = config.methods[0]
-        told = [own, *(key for key in ranked if key != own)]
+        adaptive = config.methods[0]
+        told = [adaptive, *(key for key in ranked if key != adaptive)]
         st.html(numbers([(number(means[key]), names[key]) for key in told if key in means]))
         with st.popover("Why?"):
             st.markdown(WHY)
@@ -117,12 +117,12 @@ def _test(dataset: Dataset, config: MaskedConfig) -> None:
             f"{percent(config.share)} of the cells are hidden and predicted, "
             f"{counted(config.repeats, 'time')}.",
         )
-    if not is_whole(found, config):
+    if not is_whole(errors, config):
         takes = about(estimate(config, dataset.n_rows, dataset.n_features))
         label = f"Compare {len(config.methods)} methods, {takes}"
         spec = config.to_dict() | {"key": config.id}
         computation.button(label, "masked_start", "masked", config.id, spec)
-    if not found:
+    if not errors:
         waiting = (titles(config)[method] for method in config.methods)
         chart(unmeasured(waiting, "error on hidden cells"), "hidden_unmeasured")
 
@@ -140,26 +140,26 @@ def titles(config: MaskedConfig) -> dict[str, str]:
     }
 
 
-def verdict(config: MaskedConfig, found: dict[str, np.ndarray]) -> str:
+def verdict(config: MaskedConfig, errors: dict[str, np.ndarray]) -> str:
     """Say which method predicts best; also where that is not the model, or nobody can tell."""
-    ranked = sorted(found, key=lambda method: float(found[method].mean()))
-    names, own = titles(config), config.methods[0]
-    if len(ranked) > 1 and not is_clear(*(found[method] for method in ranked[:2])):
+    ranked = sorted(errors, key=lambda method: float(errors[method].mean()))
+    names, adaptive = titles(config), config.methods[0]
+    if len(ranked) > 1 and not is_clear(*(errors[method] for method in ranked[:2])):
         return f"{names[ranked[0]]} and {names[ranked[1]]} predict hidden cells equally well"
-    if ranked[0] == own:
+    if ranked[0] == adaptive:
         return "The model predicts hidden cells best"
     if ranked[0] == MEANS:
         return "Nothing predicts hidden cells better than the column means"
     return f"Better at hidden cells than the model: {names[ranked[0]].lower()}"
 
 
-def level(found: dict[str, np.ndarray]) -> Level:
+def level(measured: dict[str, np.ndarray]) -> Level:
     """Return "good" where the model is first, "doubtful" where it beats the means alone."""
-    means = {method: float(errors.mean()) for method, errors in found.items()}
-    own = means.get(OWN, means.get(EVERY, np.inf))
-    if own <= min(means.values()):
+    means = {method: float(errors.mean()) for method, errors in measured.items()}
+    adaptive = means.get(OWN, means.get(EVERY, np.inf))
+    if adaptive <= min(means.values()):
         return "good"
-    return "doubtful" if own < means.get(MEANS, np.inf) else "bad"
+    return "doubtful" if adaptive < means.get(MEANS, np.inf) else "bad"
 
 
 def is_clear(less: np.ndarray, more: np.ndarray) -> bool:

@@ -57,12 +57,12 @@ def body(dataset: Dataset, shown: Shown) -> None:
     told = "Methods that have been measured are kept when you cancel."
     if progress.follow(config.id, "quality_cancel", told, lambda: _so_far(config)):
         return
-    found = _stored(config)
-    if found is not None:
-        _shown(found)
-    if found is None or not found.complete:
-        _offer(dataset, config, found)
-    if found is None:
+    comparison = _stored(config)
+    if comparison is not None:
+        _shown(comparison)
+    if comparison is None or not comparison.complete:
+        _offer(dataset, config, comparison)
+    if comparison is None:
         chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
     gaps_note(dataset, "All methods here, this model among them,")
 
@@ -77,20 +77,20 @@ def _stored(config: QualityConfig) -> MethodComparison | None:
     return QualityStore(home()).get(config.id)
 
 
-def kept(found: MethodComparison) -> dict[str, float]:
+def kept(comparison: MethodComparison) -> dict[str, float]:
     """Return the share of near rows that each picture keeps, as far as it has been measured."""
-    lines = {line["key"]: line["kept"] for line in found.lines}
+    lines = {line["key"]: line["kept"] for line in comparison.lines}
     return {name: lines[key][0] for key, name in NAMES.items() if lines.get(key) is not None}
 
 
 def _so_far(config: QualityConfig) -> None:
-    found = _stored(config)
-    if found is not None and kept(found):
-        chart(neighbours_kept(kept(found)), "quality_so_far")
+    comparison = _stored(config)
+    if comparison is not None and kept(comparison):
+        chart(neighbours_kept(kept(comparison)), "quality_so_far")
 
 
-def _shown(found: MethodComparison) -> None:
-    shares, k = kept(found), found.facts["n_neighbors"]
+def _shown(comparison: MethodComparison) -> None:
+    shares, k = kept(comparison), comparison.facts["n_neighbors"]
     if shares:
         ranked = sorted(shares, key=lambda name: -shares[name])
         verb = "keep" if ranked[0] == NAMES["own"] else "keeps"
@@ -103,14 +103,16 @@ def _shown(found: MethodComparison) -> None:
     with st.popover("Why?"):
         st.markdown(WHY)
     with st.expander("All methods and measures", icon=":material/table:"):
-        st.dataframe(table_of(found), hide_index=True, width="stretch", column_config=looks(found))
+        st.dataframe(
+            table_of(comparison), hide_index=True, width="stretch", column_config=looks(comparison)
+        )
 
 
-def _offer(dataset: Dataset, config: QualityConfig, found: MethodComparison | None) -> None:
-    if found is None:
+def _offer(dataset: Dataset, config: QualityConfig, comparison: MethodComparison | None) -> None:
+    if comparison is None:
         text = "The panels beside PCA, UMAP and other methods."
         answer("How many near rows stay near?", text)
-    start_button(dataset, config, "Measure" if found is None else "Go on")
+    start_button(dataset, config, "Measure" if comparison is None else "Go on")
 
 
 def start_button(dataset: Dataset, config: QualityConfig, label: str) -> None:
@@ -121,14 +123,14 @@ def start_button(dataset: Dataset, config: QualityConfig, label: str) -> None:
     computation.button(f"{label}, {takes}", "quality_start", "quality", config.id, spec)
 
 
-def table_of(found: MethodComparison) -> "pd.DataFrame":
+def table_of(comparison: MethodComparison) -> "pd.DataFrame":
     """Return a line a method and a column a measure, standard errors beside sampled ones.
 
     Comparisons are fair between methods that keep as many numbers of a row.
     """
     import pandas as pd
 
-    lines = sorted(found.lines, key=lambda line: line["used"])
+    lines = sorted(comparison.lines, key=lambda line: line["used"])
     columns: dict[str, list[Any]] = {
         "Method": [line["title"] for line in lines],
         "Numbers per row": [_numbers_kept(line["used"], line["size"]) for line in lines],
@@ -142,14 +144,14 @@ def table_of(found: MethodComparison) -> "pd.DataFrame":
     return pd.DataFrame(columns | {"Note": [line["note"] for line in lines]})
 
 
-def looks(found: MethodComparison) -> dict[str, Any]:
+def looks(comparison: MethodComparison) -> dict[str, Any]:
     """Return how `table_of`'s columns are shown."""
     shown = {}
-    for one in COLUMNS.values():
-        about = one.about.format(k=found.facts["n_neighbors"])
-        shown[one.name] = st.column_config.NumberColumn(format=one.format, help=about)
-        error = st.column_config.NumberColumn(format=one.format, help="Standard error.")
-        shown[f"± {one.name.lower()}"] = error
+    for column in COLUMNS.values():
+        about = column.about.format(k=comparison.facts["n_neighbors"])
+        shown[column.name] = st.column_config.NumberColumn(format=column.format, help=about)
+        error = st.column_config.NumberColumn(format=column.format, help="Standard error.")
+        shown[f"± {column.name.lower()}"] = error
     return shown
 
 

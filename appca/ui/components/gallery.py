@@ -93,11 +93,11 @@ def _card(dataset: Dataset, shown: Shown, k: int) -> str:
 
 
 def _name(shown: Shown, k: int, number: int, title: str) -> str:
-    own = own_name(shown.fitted, k)
-    text = own or f"Component {number}"
+    name = own_name(shown.fitted, k)
+    text = name or f"Component {number}"
     if shown.run is None:
         return tag("b", words(text))
-    return acts.name(text, "rename", k, own, f"Rename {title}")
+    return acts.name(text, "rename", k, name, f"Rename {title}")
 
 
 def _pattern(dataset: Dataset, shown: Shown, k: int) -> str:
@@ -129,8 +129,8 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
         f"the {len(rows)} rows with the most {'negative' if end == 'low' else 'positive'} scores"
     )
     if dataset.image_shape is None:
-        own = rows[:NAMED_AT_END] if end == "low" else rows[-NAMED_AT_END:]
-        seen = words(", ".join(shortened(name, 14) for name in dataset.ids[own]))
+        at_end = rows[:NAMED_AT_END] if end == "low" else rows[-NAMED_AT_END:]
+        seen = words(", ".join(shortened(name, 14) for name in dataset.ids[at_end]))
     else:
         seen = tag("img", "", src=pictures.strip(dataset, rows), alt=f"{title}{mostly}")
     said = tag("small", words(f"{far}{mostly}"))

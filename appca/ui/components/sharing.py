@@ -44,26 +44,26 @@ def body(dataset: Dataset, shown: Shown) -> None:
 
 
 def sentence(
-    shown: Shown, found: Sharing, shares: np.ndarray, named: list[str], classes: Classes
+    shown: Shown, shares_of_pairs: Sharing, shares: np.ndarray, named: list[str], classes: Classes
 ) -> str:
     """Say as Markdown which classes share most, and what of; or why nothing can be made of it."""
-    caution = _caution(shown, found)
-    pairs = sharing.closest_pairs(found)
+    caution = _caution(shown, shares_of_pairs)
+    pairs = sharing.closest_pairs(shares_of_pairs)
     if caution or not pairs:
         return caution or "There is one class with rows, so nothing to compare."
     first = pairs[0]
-    one, other = (markdown(shortened(classes.names[c])) for c in (first.first, first.second))
+    name, other = (markdown(shortened(classes.names[c])) for c in (first.first, first.second))
     both = np.minimum(shares[first.first], shares[first.second])
     common = [k for k in np.argsort(-both, kind="stable")[:2] if both[k] >= LEAST_USED]
     of = " and ".join(markdown(shortened(named[k])) for k in common)
-    more = first.shared / found.overall - 1 if found.overall else 0.0
+    more = first.shared / shares_of_pairs.overall - 1 if shares_of_pairs.overall else 0.0
     than = f", {percent(more)} more than two rows do on average" if more >= 0.005 else ""
-    return f"**{one} and {other} share most: {first.shared:.2f} components a row{than}.**" + (
+    return f"**{name} and {other} share most: {first.shared:.2f} components a row{than}.**" + (
         f" Both use {of}." if of else ""
     )
 
 
-def _caution(shown: Shown, found: Sharing) -> str:
+def _caution(shown: Shown, shares: Sharing) -> str:
     """Return what keeps the comparison from saying anything; empty where nothing does."""
     k, active = len(shown.fitted.components), shown.config.n_active
     if active is not None and active >= k:
@@ -73,7 +73,7 @@ def _caution(shown: Shown, found: Sharing) -> str:
     if active is not None and active >= NEAR * k:
         least = counted(sharing.least_shared(k, active), "component")
         return f"Any two rows share at least {least}, whatever the data. A smaller L tells more."
-    largest = float(np.nanmax(found.shared, initial=0.0))
-    if largest - float(np.nanmin(found.shared, initial=largest)) < ALIKE * largest:
+    largest = float(np.nanmax(shares.shared, initial=0.0))
+    if largest - float(np.nanmin(shares.shared, initial=largest)) < ALIKE * largest:
         return "All classes share about equally much: what a row uses says little about its class."
     return ""

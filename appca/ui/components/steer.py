@@ -73,9 +73,9 @@ def _start(dataset: Dataset, shown: Shown, row: int | None) -> dict[str, Any]:
         start = [0.0] * len(fitted.components)
         return {"id": f"{shown.key} average", "start": start, "from": "the average", "given": None}
     start = np.where(fitted.active[row], fitted.scores[row], 0.0).tolist()
-    given = pictures.strip(dataset, np.array([row])) if dataset.image_shape else None
+    image = pictures.strip(dataset, np.array([row])) if dataset.image_shape else None
     name = str(dataset.ids[row])
-    return {"id": f"{shown.key} {row}", "start": start, "from": name, "given": given}
+    return {"id": f"{shown.key} {row}", "start": start, "from": name, "given": image}
 
 
 def _image(dataset: Dataset) -> dict[str, Any] | None:
@@ -110,8 +110,8 @@ def _pictures(dataset: Dataset, shown: Shown) -> list[str]:
         return []
     shape = dataset.image_shape
     return [
-        data_uri(component_image(one, shape, dark=pictures.is_dark()))
-        for one in in_data_space(shown.fitted)
+        data_uri(component_image(component, shape, dark=pictures.is_dark()))
+        for component in in_data_space(shown.fitted)
     ]
 
 

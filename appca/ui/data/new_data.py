@@ -52,15 +52,15 @@ def described(shown: Shown, new: Dataset) -> DescribedData | None:
     if run is None:
         return None
     key = key_of(run.id, new.digest)
-    found: DescribedRows | None
+    rows: DescribedRows | None
     if is_quick(new.n_rows, new.n_features, run.config, LIVE_SECONDS):
-        found = _live(key, run.config, run.fitted, new.with_gaps())
+        rows = _live(key, run.config, run.fitted, new.with_gaps())
     else:
-        found = stored(home(), key)
-    if found is None:
+        rows = stored(home(), key)
+    if rows is None:
         _wait_or_offer(shown, new, key)
         return None
-    seen = numbered(run.fitted.with_rows(found), shown.numbering)
+    seen = numbered(run.fitted.with_rows(rows), shown.numbering)
     return DescribedData(new, seen, f"{key}-{shown.numbering.key}")
 
 

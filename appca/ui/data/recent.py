@@ -53,9 +53,9 @@ def works() -> list[Run]:
     for run in sorted(runs, key=lambda run: run.config.model == "PPCA"):
         if run.config.dataset not in fitted:
             dataset = _dataset(run)
-            own = dataset is not None and dataset.provenance.get("source") == "file"
+            is_file = dataset is not None and dataset.provenance.get("source") == "file"
             # a corrected file takes the place of the one of the same name
-            newest.setdefault(dataset.name if dataset and own else run.config.dataset, run)
+            newest.setdefault(dataset.name if dataset and is_file else run.config.dataset, run)
     return sorted([*kept, *newest.values()], key=lambda run: -run.created)
 
 

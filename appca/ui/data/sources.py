@@ -74,15 +74,15 @@ def _shipped(key: str, dark: bool) -> np.ndarray:
 
 def _drawn(source: Source, dark: bool) -> np.ndarray | None:
     """Draw images of a published data set that was opened here before, or whose files are here."""
-    for one in services.datasets().list():
-        if one.name.startswith(source.title):
-            return _sheet(f"{one.digest} {dark}", services.dataset(one.digest), dark)
+    for item in services.datasets().list():
+        if item.name.startswith(source.title):
+            return _sheet(f"{item.digest} {dark}", services.dataset(item.digest), dark)
     return _sheet(f"{source.key} {dark}", _some(source.key), dark) if are_here(source.key) else None
 
 
 def ahead() -> Iterator[Callable[[], object]]:
     """Read ahead what the cards of published data sets show, if their files are here."""
-    names = [one.name for one in services.datasets().list()]
+    names = [item.name for item in services.datasets().list()]
     for source in SOURCES.values():
         is_stored = any(name.startswith(source.title) for name in names)
         if not source.offline and not is_stored and are_here(source.key):
@@ -145,15 +145,14 @@ def _widget(source: Source, option: Option) -> None:
     elif option.default is None:
         st.pills(label, option.choices, selection_mode="multi", key=key, persist_state="session")
     else:
-        one_of(label, {one: str(one) for one in option.choices}, default=option.default, key=key)
+        names = {choice: str(choice) for choice in option.choices}
+        one_of(label, names, default=option.default, key=key)
 
 
 def _chosen(source: Source) -> dict[str, object]:
     """Return the options that differ from their defaults."""
-    values = {one: st.session_state.get(_key(source, one), one.default) for one in source.options}
-    return {
-        one.name: value for one, value in values.items() if value not in (one.default, [], None)
-    }
+    values = {of: st.session_state.get(_key(source, of), of.default) for of in source.options}
+    return {of.name: value for of, value in values.items() if value not in (of.default, [], None)}
 
 
 def _key(source: Source, option: Option) -> str:

@@ -44,15 +44,15 @@ def pictures(dataset: Dataset, fitted: FittedRun) -> list[tuple[str, str]]:
     shares = variance_shares(fitted)
     largest = max(float(shares.max()), np.finfo(float).tiny)
     every = patterns(fitted, dataset.image_shape)
-    found = []
+    rows = []
     for k, (pattern, share) in enumerate(zip(every, shares, strict=True)):
         drawn, alt = picture_of(pattern, dataset), f"Component {k + 1}"
         picture = "" if drawn is None else tag("img", "", src=data_uri(drawn), alt=alt)
         bar = tag("div", tag("div", "", style=f"width:{share / largest:.0%}"), "ca-track")
         weights = "" if picture else loadings(pattern, dataset.feature_names)
         line = tag("div", bar + tag("span", percent(share, 1)), "ca-bar-share")
-        found.append((picture, line + weights))
-    return found
+        rows.append((picture, line + weights))
+    return rows
 
 
 _cards = by_key(32)(pictures)

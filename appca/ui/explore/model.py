@@ -34,10 +34,10 @@ def popover(dataset: Dataset) -> None:
         settings(dataset)
         with st.expander("Before the fit"):
             preprocessing(dataset)
-        found = fitting.stored()
-        if found is not None:
+        run = fitting.stored()
+        if run is not None:
             with st.expander("About this fit"):
-                st.html(fact_list(fit_facts(found)))
+                st.html(fact_list(fit_facts(run)))
         st.caption(_cost(dataset, now))
 
 
@@ -46,14 +46,14 @@ def settings(dataset: Dataset) -> None:
     now = state.config()
     _model(now)
     choices = MODELS[now.model].choices
-    own = [
+    names = [
         name
         for name in FIELDS
         if name in now.parameters and (name != "n_active" or name in choices)
     ]
-    _grid([name for name in own if name not in FURTHER | PRIORS], now)
+    _grid([name for name in names if name not in FURTHER | PRIORS], now)
     for title, behind in (("Further settings", FURTHER), ("Priors", PRIORS)):
-        rest = [name for name in own if name in behind]
+        rest = [name for name in names if name in behind]
         if rest:
             with st.expander(title):
                 _grid(rest, now)

@@ -86,9 +86,9 @@ def _near(
     embedding: Embedding | None,
 ) -> dict[str, PageScene]:
     """Return the scenes of those of the steps whose fits are at hand."""
-    found = {step: fitting.at_hand(one, near) for step, one in steps.items()}
+    fits = {step: fitting.at_hand(fit, near) for step, fit in steps.items()}
     return {
-        step: scene_of(dataset, one, colouring, embedding)
-        for step, one in found.items()
-        if one is not None
+        step: scene_of(dataset, fit, colouring, embedding)
+        for step, fit in fits.items()
+        if fit is not None
     }

@@ -92,9 +92,9 @@ def _apart(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
         return compare(dataset, shown.fitted, mask)
 
     try:
-        found = kept(f"apart-{shown.key}-{selection.token(dataset)}", compared)
+        comparison = kept(f"apart-{shown.key}-{selection.token(dataset)}", compared)
     except InputError as error:
         st.caption(markdown(str(error)))
         return
     st.caption("What sets it apart")
-    st.markdown(markdown(sentence(found)))
+    st.markdown(markdown(sentence(comparison)))

@@ -114,8 +114,8 @@ def _for_explorers(
     """Draw what saves a file for other programs that show rows as points."""
     pictured = dataset.image_shape is not None
     what = "map, neighbours and images" if pictured else "map and neighbours"
-    found, name = coordinates(dataset, shown), f"explorer-{shown.config.id}.parquet"
-    places = own_axes(shown.fitted) if found is None else found
+    map_, name = coordinates(dataset, shown), f"explorer-{shown.config.id}.parquet"
+    places = own_axes(shown.fitted) if map_ is None else map_
     picture = png if pictured else None
     save_button(
         f"Save Parquet with {what}",
@@ -124,7 +124,7 @@ def _for_explorers(
         FORMATS["parquet"][1],
         key="explorer",
     )
-    where = "its first two own components" if found is None else "UMAP"
+    where = "its first two own components" if map_ is None else "UMAP"
     image = " --image image" if pictured else ""
     st.caption(
         f"The same table with x and y by {where}, the 15 rows whose projections lie nearest, and "

@@ -51,8 +51,8 @@ def material(dataset: Dataset, shown: Shown, colour: str, rows: np.ndarray | Non
     if rows is not None:
         selected = np.zeros(dataset.n_rows, dtype=bool)
         selected[rows] = True
-    found = coordinates(dataset, shown)
-    return Material(dataset, shown, colour, selected, found)
+    map_ = coordinates(dataset, shown)
+    return Material(dataset, shown, colour, selected, map_)
 
 
 def coordinates(dataset: Dataset, shown: Shown) -> np.ndarray | None:
@@ -84,17 +84,17 @@ def figures(material: Material) -> dict[str, StandingFigure]:
     """Return the figures there are, by a word for the name of a file."""
     scene = cache(lambda: _scene(material))
     about = "As Explore shows them; images where there is room for them."
-    found = [StandingFigure("Subspaces", about, lambda: _drawn(material, scene()))]
+    standing = [StandingFigure("Subspaces", about, lambda: _drawn(material, scene()))]
     about = "What each looks like and explains."
-    found.append(StandingFigure("Components", about, lambda: _components(material)))
+    standing.append(StandingFigure("Components", about, lambda: _components(material)))
     if material.coordinates is not None:
-        found.append(StandingFigure("UMAP", "All rows.", lambda: _drawn(material, scene(), MAP)))
-    return {figure.title.lower(): figure for figure in found}
+        standing.append(StandingFigure("UMAP", "All rows.", lambda: _drawn(material, scene(), MAP)))
+    return {figure.title.lower(): figure for figure in standing}
 
 
 def _scene(material: Material) -> Scene:
-    found, colour = material.coordinates, material.colour
-    maps = {} if found is None else {MAP: Map("UMAP", found)}
+    places, colour = material.coordinates, material.colour
+    maps = {} if places is None else {MAP: Map("UMAP", places)}
     feature = colour if colour.startswith("feature:") else None
     return scene_shown(material.dataset, material.shown.fitted, maps, feature=feature)
 

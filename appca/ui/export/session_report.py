@@ -41,8 +41,8 @@ def report(material: Material, script: str) -> str:
         _selection(material),
         _subspaces(material),
         *(
-            section(f"Figure: {one.title}", paragraph(one.about), drawn(one.make(), one.title))
-            for one in figures(material).values()
+            section(f"Figure: {each.title}", paragraph(each.about), drawn(each.make(), each.title))
+            for each in figures(material).values()
         ),
         _again(material, script),
     ]

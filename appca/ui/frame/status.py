@@ -128,14 +128,14 @@ def _open() -> str:
 
 def _sizes(now: RunConfig) -> str:
     """Return K and L as HTML in which the browser can show the numbers under the hand."""
-    return ", ".join(tag("span", words(one), f"ca-size-{one[0].lower()}") for one in now.sizes)
+    return ", ".join(tag("span", words(size), f"ca-size-{size[0].lower()}") for size in now.sizes)
 
 
 @st.fragment(run_every=POLL_SECONDS)
-def _work(known: list[str]) -> None:
+def _work(ids: list[str]) -> None:
     """Follow the running jobs; when one starts or ends the whole page must know."""
     running = watching.mine()
-    if [job.id for job in running] != known:
+    if [job.id for job in running] != ids:
         st.rerun()
     with st.container(**_LINE, key="work"):
         for job in running:

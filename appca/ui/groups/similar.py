@@ -73,9 +73,9 @@ def sentence(groups: FoundGroups, classes: Classes | None) -> str:
     if classes is None or not joined:
         return f"**{total} of rows that lie close together.** Click one to select it."
     (a, b), number = joined[0]
-    one, other = (markdown(shortened(classes.names[c])) for c in (a, b))
+    name, other = (markdown(shortened(classes.names[c])) for c in (a, b))
     return (
-        f"**{one} and {other} lie together most often: in {number} of {total}.** Click a group to "
+        f"**{name} and {other} lie together most often: in {number} of {total}.** Click a group to "
         "select it."
     )
 

@@ -51,10 +51,10 @@ class RecordingChoice(NamedTuple):
 def body() -> None:
     """Draw a result at once, and below it what separates another recording."""
     place = st.container()
-    known = [options for _, options in results.known(STUDY.name)]
+    earlier = [options for _, options in results.known(STUDY.name)]
     with st.expander("Another recording or other sizes", icon=":material/tune:", key="brain_other"):
-        chosen = _recording(known)
-        options = _settings(chosen, known)
+        chosen = _recording(earlier)
+        options = _settings(chosen, earlier)
         kept = results.stored(STUDY, options)
         if kept is None:
             _wait_or_offer(chosen, options)
@@ -94,16 +94,16 @@ def _cuts(kept: Stored) -> None:
         )
 
 
-def _recording(known: list[Options]) -> RecordingChoice:
+def _recording(earlier: list[Options]) -> RecordingChoice:
     """Draw the choice of the recording, those of one's own among them; return the choice."""
     choices = _choices()
     if st.session_state.get("brain_recording") not in choices:
-        newest = (one["recording"] for one in known if one["recording"] in choices)
+        newest = (options["recording"] for options in earlier if options["recording"] in choices)
         st.session_state["brain_recording"] = next(newest, next(iter(choices)))
     key = st.selectbox(
         "Recording",
         list(choices),
-        format_func=lambda one: choices[one].title,
+        format_func=lambda choice: choices[choice].title,
         key="brain_recording",
         persist_state="session",
     )
@@ -124,19 +124,19 @@ def _choices() -> dict[str, RecordingChoice]:
     return {choice.key: choice for choice in recordings}
 
 
-def _settings(chosen: RecordingChoice, known: list[Options]) -> Options:
+def _settings(chosen: RecordingChoice, earlier: list[Options]) -> Options:
     """Draw K and L; return the options of the experiment."""
-    here = (one for one in known if one["recording"] == chosen.key)
+    here = (options for options in earlier if options["recording"] == chosen.key)
     usual = next(
-        ((one["components"][0], one["active"][0]) for one in here), _USUAL.get(chosen.key, _REAL)
+        ((last["components"][0], last["active"][0]) for last in here), _USUAL.get(chosen.key, _REAL)
     )
     most = max(min(chosen.n_volumes - 4, int(0.8 * chosen.n_voxels) - 1), 2)
-    own: dict[str, Any] = {"persist_state": "session", "width": 150}
+    look: dict[str, Any] = {"persist_state": "session", "width": 150}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         first, key = min(usual[0], most), f"brain_k_{chosen.key[:12]}"
-        K = st.number_input("Components K", 2, most, first, key=key, **own)
+        K = st.number_input("Components K", 2, most, first, key=key, **look)
         first, key = min(usual[1], most - 1), f"brain_l_{chosen.key[:12]}"
-        L = st.number_input("Used per voxel L", 1, most - 1, first, key=key, **own)
+        L = st.number_input("Used per voxel L", 1, most - 1, first, key=key, **look)
     return STUDY.options(components=[K], active=[L], events=_events(chosen), recording=chosen.key)
 
 
@@ -149,12 +149,12 @@ def _events(chosen: RecordingChoice) -> str:
     facts = services.datasets().get(chosen.key).provenance
     if file is not None:
         try:
-            found = brain.read_events(file.name, file)
-            brain.check_events(found, chosen.n_volumes, facts["repetition"])
-            st.session_state[key] = brain.written(found)
+            events = brain.read_events(file.name, file)
+            brain.check_events(events, chosen.n_volumes, facts["repetition"])
+            st.session_state[key] = brain.written(events)
         except InputError as error:
             st.error(markdown(str(error)))
-    kept = [brain.Event(one["onset"], one["duration"]) for one in facts.get("events", [])]
+    kept = [brain.Event(event["onset"], event["duration"]) for event in facts.get("events", [])]
     return str(st.session_state.get(key, brain.written(kept)))
 
 

@@ -77,18 +77,18 @@ def _picture(design: str, truth: Synthetic) -> None:
     chart(indicators({title: truth.Z[:MOST_SHOWN]}), "lab_z")
     facts = described(design, truth.Z)
     signal = np.square((truth.X * truth.Z) @ truth.W.T).mean()
-    found = [
+    numbers_shown = [
         (f"{facts['per_row']:.1f} of {K}", f"factors per row, sd {facts['per_row_sd']:.1f}"),
         (f"{facts['different_sets']:,}", "different choices of factors"),
         (f"{signal / truth.noise_sd**2:,.0f} ×", "signal over noise, variances"),
     ]
-    st.html(numbers(found))
+    st.html(numbers(numbers_shown))
 
 
 def _opening(design: str, chosen: Options) -> None:
     """Draw the button that makes this the data set on screen, and the way on from there."""
-    now, own = state.current_dataset().provenance, {"design": design, **chosen}
-    is_open = now.get("source") == "synthetic" and now.get("options") == own
+    now, wanted = state.current_dataset().provenance, {"design": design, **chosen}
+    is_open = now.get("source") == "synthetic" and now.get("options") == wanted
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
             "Explore these data",

@@ -30,12 +30,12 @@ def shown() -> Shown | None:
 
 def _or_wait(find: Callable[[], Shown | None]) -> Shown | None:
     with status.fitting_now():
-        found = find()
-    if found is None and not waiting():
+        result = find()
+    if result is None and not waiting():
         takes = about(fitting.seconds())
         st.markdown(f"This has not been fitted yet. The fit takes {takes}.")
         st.button("Start the fit", type="primary", key="start_fit", on_click=start)
-    return found
+    return result
 
 
 def waiting() -> bool:
@@ -47,7 +47,7 @@ def follow(
     key: str,
     cancel: str = "job_cancel",
     caption: str = "",
-    found: Callable[[], None] | None = None,
+    arrived: Callable[[], None] | None = None,
 ) -> bool:
     """Draw the running job that makes this, `cancel` its button; False when there is none.
 
@@ -55,7 +55,7 @@ def follow(
     """
     job = watching.running(key)
     if job is not None:
-        _follow(job.id, cancel, caption, found)
+        _follow(job.id, cancel, caption, arrived)
     return job is not None
 
 
@@ -67,7 +67,7 @@ def start() -> None:
 
 
 @st.fragment(run_every=POLL_SECONDS)
-def _follow(job_id: str, cancel: str, caption: str, found: Callable[[], None] | None) -> None:
+def _follow(job_id: str, cancel: str, caption: str, arrived: Callable[[], None] | None) -> None:
     job = services.jobs().status(job_id)
     if job is None or job.state in ENDED or not watching.waits_for(job_id):
         st.rerun()
@@ -85,8 +85,8 @@ def _follow(job_id: str, cancel: str, caption: str, found: Callable[[], None] | 
             )
         if caption:
             st.caption(caption)
-    if found is not None:
-        found()
+    if arrived is not None:
+        arrived()
     if job.curve:
         curve = np.array(job.curve, dtype=float)
         n_rows = services.dataset(state.config().dataset).n_rows

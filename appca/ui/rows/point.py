@@ -153,10 +153,10 @@ def _others(dataset: Dataset, shown: Shown, row: int) -> None:
 
     def of_row() -> str:
         y = fitted.preprocessing.transform(dataset.with_gaps(slice(row, row + 1)))[0]
-        found = alternatives(fitted, y.astype(np.float64), OTHERS + 1)
-        if found is None or found.n_sets == 1:
+        supports = alternatives(fitted, y.astype(np.float64), OTHERS + 1)
+        if supports is None or supports.n_sets == 1:
             return ""
-        pairs = zip(found.sets, found.probability.tolist(), strict=True)
+        pairs = zip(supports.sets, supports.probability.tolist(), strict=True)
         return ", ".join(f"{title(S)} {percent(p)}" for S, p in pairs)
 
     said = kept(f"sets-{shown.key}-{row}", of_row)

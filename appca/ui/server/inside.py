@@ -72,7 +72,7 @@ def uploaded() -> dict[str, int]:
     manager = runtime.get_instance().uploaded_file_mgr
     assert isinstance(manager, MemoryUploadedFileManager)
     kept = list(manager.file_storage.items())
-    return {one: sum(len(file.data) for file in list(files.values())) for one, files in kept}
+    return {key: sum(len(file.data) for file in list(files.values())) for key, files in kept}
 
 
 def scripts(*widgets: str) -> list[str]:

@@ -12,7 +12,7 @@ PREFIXES = ("canvas", "drop")  # named here: their own modules are what is loade
 
 def routes() -> list[Route]:
     """Return the routes for `st.App`."""
-    return [Route(f"{base()}/{one}/{{rest:path}}", _Late()) for one in PREFIXES]
+    return [Route(f"{base()}/{prefix}/{{rest:path}}", _Late()) for prefix in PREFIXES]
 
 
 class _Late:

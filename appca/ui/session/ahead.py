@@ -64,7 +64,7 @@ class FitsAhead:
     def begin(self, wanted: Sequence[FitAhead]) -> None:
         """Make these next, instead of what was to be made."""
         with self._change:
-            self._todo = [one for one in wanted if one.id not in self._made]
+            self._todo = [fit for fit in wanted if fit.id not in self._made]
             self._change.notify()
             if self._todo and self._thread is None:
                 self._thread = threading.Thread(target=self._work, daemon=True, name="ahead")
@@ -91,10 +91,10 @@ class FitsAhead:
     def _work(self) -> None:
         with suppress(OSError, AttributeError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOW_PRIORITY)
-        while (one := self._next()) is not None:
-            if self._is_free(one.window):
+        while (todo := self._next()) is not None:
+            if self._is_free(todo.window):
                 with suppress(ValueError, ArithmeticError, MemoryError):  # the fit proper says why
-                    self.keep(one.id, one.window, one.fit(callback=self._wait))
+                    self.keep(todo.id, todo.window, todo.fit(callback=self._wait))
 
     def _next(self) -> FitAhead | None:
         """Wait until it is quiet, and take the next; None ends the thread."""

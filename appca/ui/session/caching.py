@@ -32,8 +32,8 @@ def by_key(
 
 def kept(key: str, make: Callable[[], _Made]) -> _Made:
     """Return what `make` returns, called once as long as `key` is among the last ones asked for."""
-    found: _Made = _kept(key, make)
-    return found
+    value: _Made = _kept(key, make)
+    return value
 
 
 @st.cache_resource(show_spinner=False, max_entries=48)

@@ -27,10 +27,10 @@ def guarded(act: Callable[_Given, object]) -> Callable[_Given, None]:
     """Return the callback that is not interrupted, and says an error on the page it leads to."""
 
     @wraps(act)
-    def guard(*args: _Given.args, **given: _Given.kwargs) -> None:
+    def guard(*args: _Given.args, **named: _Given.kwargs) -> None:
         with _uninterrupted():
             try:
-                act(*args, **given)
+                act(*args, **named)
             except TOLD as error:
                 state.notify("error", sentence(error))
 

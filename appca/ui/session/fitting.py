@@ -80,12 +80,12 @@ def shown() -> Shown | None:
         When the data or the parameters do not allow a fit; one sentence for the page.
     """
     watching.stop_other_refinements(config().id)  # first of all: they would slow down what follows
-    found = stored() or _live()
-    if found is None and _quick(config()) and not watching.declined(_preview_of(config())):
-        found = _preview(config(), watch=_is_wanted)
-    if found is None or found.is_preview:
+    fit = stored() or _live()
+    if fit is None and _quick(config()) and not watching.declined(_preview_of(config())):
+        fit = _preview(config(), watch=_is_wanted)
+    if fit is None or fit.is_preview:
         _refine()
-    return found
+    return fit
 
 
 def stored() -> Shown | None:
@@ -197,12 +197,12 @@ def while_moving(wanted: RunConfig) -> Shown | None:
     configuration on screen; None where there is none.
     """
     for near in _on_the_way(wanted):
-        found = at_hand(near, screen())
-        if found is None and near == wanted and seconds(near) < INSTANT_SECONDS:
+        fit = at_hand(near, screen())
+        if fit is None and near == wanted and seconds(near) < INSTANT_SECONDS:
             ahead.keep(near.id, _fitted_here(near))
-            found = at_hand(near, screen())
-        if found is not None:
-            return _put_on_screen(found)
+            fit = at_hand(near, screen())
+        if fit is not None:
+            return _put_on_screen(fit)
     return None
 
 
@@ -242,11 +242,11 @@ def make_ahead(near: Iterable[RunConfig]) -> None:
     now = config()
     if now.imported is not None or now.is_sampled or now.stopped_at is not None:
         return
-    wanted = [one for one in near if _is_worth_it(one)]
+    wanted = [each for each in near if _is_worth_it(each)]
     dataset, before = services.dataset(now.dataset), _prepared(now)
     if before is not None:
         ahead.begin(
-            [(one.id, partial(fit_run, dataset, one, preprocessing=before)) for one in wanted]
+            [(each.id, partial(fit_run, dataset, each, preprocessing=before)) for each in wanted]
         )
 
 
@@ -267,8 +267,8 @@ def _on_the_way(wanted: RunConfig) -> Iterator[RunConfig]:
     while k != now.k or active != now.chosen_size:
         k -= (k > now.k) - (k < now.k)
         if active is not None:
-            own = now.chosen_size or active
-            active -= (active > own) - (active < own)
+            chosen = now.chosen_size or active
+            active -= (active > chosen) - (active < chosen)
         sizes = {now.name_of_k: k} | ({} if active is None else {"n_active": active})
         if (k, active) != (now.k, now.chosen_size):
             yield with_parameters(**sizes)
@@ -329,10 +329,10 @@ def screen() -> Screen | None:
     return last if last is not None and last.dataset == config().dataset else None
 
 
-def came(found: Shown) -> tuple[str, ...]:
+def came(now: Shown) -> tuple[str, ...]:
     """Return of each component on screen "was 5" or "new", or ""; () where none has changed."""
     last = screen()
-    return last.came if last is not None and last.key == found.key and any(last.came) else ()
+    return last.came if last is not None and last.key == now.key and any(last.came) else ()
 
 
 def _before() -> np.ndarray | None:
@@ -345,21 +345,21 @@ def _on_screen(run: Run) -> Shown:
     return _put_on_screen(of_run(run, _before()))
 
 
-def _put_on_screen(found: Shown) -> Shown:
+def _put_on_screen(now: Shown) -> Shown:
     """Remember a fit as the one on screen, and what its components were in the one before."""
     last = st.session_state.get(KEYS.screen)
-    if last is None or last.key != found.key:
-        rows, same = directions(found.fitted), last is not None and last.config == found.config.id
+    if last is None or last.key != now.key:
+        rows, same = directions(now.fitted), last is not None and last.config == now.config.id
         came = [""] * len(rows)
-        if last is not None and last.dataset == found.config.dataset:
+        if last is not None and last.dataset == now.config.dataset:
             pairs = likeness(rows, last.directions)
             for k in range(len(rows)):
                 old = pairs[k][0] if k in pairs else -1
                 kept = last.came[k] if same and k < len(last.came) else ""
                 came[k] = "new" if old < 0 else f"was {old + 1}" if old != k else kept
-        new = Screen(found.config.dataset, found.config.id, found.key, rows, tuple(came))
+        new = Screen(now.config.dataset, now.config.id, now.key, rows, tuple(came))
         st.session_state[KEYS.screen] = new
-    return found
+    return now
 
 
 @by_key(12)

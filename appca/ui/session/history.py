@@ -141,5 +141,5 @@ def _now(number: int, changes: tuple[Change, ...]) -> Step:
 
 
 def _kept() -> _History:
-    found: _History = st.session_state.setdefault(KEYS.history, _History())
-    return found
+    history: _History = st.session_state.setdefault(KEYS.history, _History())
+    return history

@@ -13,10 +13,10 @@ from appca.ui.session.callbacks import guarded
 def rename(run: Run | None, component: int, name: str) -> None:
     """Name a component, counted from 0; an empty name takes its own away."""
     if run is not None:  # a preview has nothing to keep it in
-        known = ComponentNumbers(home())
-        old = known.of_run(run).names[component]
-        known.rename(run, component, name)
-        both = (partial(known.rename, run, component, text) for text in (old, name))
+        numbers = ComponentNumbers(home())
+        old = numbers.of_run(run).names[component]
+        numbers.rename(run, component, name)
+        both = (partial(numbers.rename, run, component, text) for text in (old, name))
         history.note(*both)
 
 

@@ -93,18 +93,18 @@ def restore(dataset: Dataset, wanted: str | None) -> None:
     if bits is not None and len(bits) == -(-dataset.n_rows // 8):
         _keep(dataset, _unpacked(bits, dataset))
     elif wanted:
-        known = {token_of(saved.mask): saved.mask for saved in named(dataset)}
-        if wanted in known:
-            _keep(dataset, known[wanted])
+        masks = {token_of(saved.mask): saved.mask for saved in named(dataset)}
+        if wanted in masks:
+            _keep(dataset, masks[wanted])
 
 
 def _keep(dataset: Dataset, mask: np.ndarray) -> None:
     st.session_state.setdefault(KEYS.selections, {})[dataset.digest] = mask
     if mask.any():
-        known = _server_wide()
-        known[token_of(mask)] = np.packbits(mask).tobytes()
-        while len(known) > REMEMBERED:
-            known.popitem(last=False)
+        remembered = _server_wide()
+        remembered[token_of(mask)] = np.packbits(mask).tobytes()
+        while len(remembered) > REMEMBERED:
+            remembered.popitem(last=False)
 
 
 def _nothing(dataset: Dataset) -> np.ndarray:

@@ -136,8 +136,8 @@ def _begin_with_data(address: dict[str, str]) -> bool:
 def _apply_k_and_l(address: dict[str, str]) -> None:
     now = config()
     names = {"k": now.name_of_k} | ({"l": "n_active"} if "n_active" in now.parameters else {})
-    given = {name: _size(address[key]) for key, name in names.items() if key in address}
-    set_parameters(**{name: size for name, size in given.items() if size is not None})
+    sizes = {name: _size(address[key]) for key, name in names.items() if key in address}
+    set_parameters(**{name: size for name, size in sizes.items() if size is not None})
 
 
 def _size(text: str) -> int | None:
@@ -152,8 +152,8 @@ def _size(text: str) -> int | None:
 def open_dataset(digest: str) -> None:
     """Look at a data set, with the configuration last used for it or the suggested one."""
     dataset = services.dataset(digest)  # raises before anything has changed
-    known = st.session_state.get(KEYS.configs, {}).get(digest)
-    _set(known or first_config(dataset))
+    config = st.session_state.get(KEYS.configs, {}).get(digest)
+    _set(config or first_config(dataset))
 
 
 def open_config(wanted: RunConfig) -> None:

@@ -91,8 +91,8 @@ def waits_for(job: str) -> bool:
 
 def any_ended() -> bool:
     """Whether a job this window waits for is over and has not been acted on."""
-    found = (services.jobs().status(job) for job in _watched())
-    return any(status is None or status.state in ENDED for status in found)
+    states = (services.jobs().status(job) for job in _watched())
+    return any(status is None or status.state in ENDED for status in states)
 
 
 def settle() -> None:
