@@ -120,31 +120,18 @@ def refuse_weights(sample_weight: Any, what: str) -> None:
         raise ValueError(msg)
 
 
-def refuse_not_finite(X: Array) -> None:
-    """Raise ValueError for NaN and infinities; free of temporaries where there are none."""
+def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:
+    """Raise ValueError for infinities, and NaN unless `gaps` may be; the usual X costs a sum."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(X.sum()):  # in float32 it may overflow, and the rows decide
             return
-    bad = int(np.sum(~np.isfinite(X).all(axis=1)))
+    bad = int((np.isinf(X) if gaps else ~np.isfinite(X)).any(axis=1).sum())
     if bad:
-        msg = (
-            f"X must be finite, but {bad} of its {len(X)} rows hold NaN or inf: "
-            "fill in or leave out those cells or rows."
-        )
-        raise ValueError(msg)
-
-
-def refuse_infinite(X: Array) -> None:
-    """Raise ValueError for infinities; NaN is a missing entry."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum()):  # in float32 it may overflow, and the rows decide
-            return
-    bad = int(np.isinf(X).any(axis=1).sum())
-    if bad:
-        msg = (
-            f"X must be finite or NaN for a missing entry, but {bad} of its {len(X)} rows "
-            "hold inf: correct those cells or leave out those rows."
-        )
+        finite, what, remedy = "finite", "NaN or inf", "fill in or leave out those cells or rows"
+        if gaps:
+            finite, what = "finite or NaN for a missing entry", "inf"
+            remedy = "correct those cells or leave out those rows"
+        msg = f"X must be {finite}, but {bad} of its {len(X)} rows hold {what}: {remedy}."
         raise ValueError(msg)
 
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from appca.models.algebra.gaussian import Array
-from appca.models.base.data_checks import refuse_infinite, refuse_not_finite
+from appca.models.base.data_checks import refuse_not_finite
 from appca.models.base.order import DRAWS, POSTERIOR, arranged
 from appca.models.base.saved import write
 from appca.models.sampling.chains import Draws
@@ -81,7 +81,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             ensure_min_samples=2 if reset else 1,
             ensure_all_finite=False,
         )
-        (refuse_infinite if self._takes_gaps else refuse_not_finite)(checked)
+        refuse_not_finite(checked, gaps=self._takes_gaps)
         return checked
 
     def _unnamed(self) -> Self:

@@ -94,32 +94,27 @@ export function squared([x0, x1, y0, y1], plot) {
   return [cx - w, cx + w, cy - h, cy + h];
 }
 
-/** Three texels a panel: place and scale, plot, size and strength of points. @param {Placed[]} placed @param {number} panels in the table @param {(one: Placed, all: number) => number} drawn points of a panel */
+/** Three texels of a panel: place and scale, plot, size and strength of points. @param {{plot: Rect, range: Range}} panel @param {number} size @param {number} alpha @returns {number[]} */
+export function texels({ plot, range }, size, alpha) {
+  const kx = plot.w / (range[1] - range[0] || 1);
+  const ky = plot.h / (range[3] - range[2] || 1);
+  const { x, y, w, h } = plot;
+  return [
+    ...[x - range[0] * kx, y + h + range[2] * ky, kx, -ky],
+    ...[x, y, x + w, y + h],
+    ...[size, alpha, 0, 0],
+  ];
+}
+
+/** The texels of all panels. @param {Placed[]} placed @param {number} panels in the table @param {(one: Placed, all: number) => number} drawn points of a panel */
 export function tableOf(placed, panels, drawn) {
   const table = new Float32Array(12 * Math.max(1, panels));
   const all = placed.reduce((sum, { panel }) => sum + panel.count, 0);
   for (const one of placed) {
-    const { part, panel, plot, range, strength } = one;
+    const { part, panel, plot, strength } = one;
     const look = density(drawn(one, all), plot.w * plot.h);
-    const kx = plot.w / (range[1] - range[0] || 1);
-    const ky = plot.h / (range[3] - range[2] || 1);
-    table.set(
-      [
-        plot.x - range[0] * kx,
-        plot.y + plot.h + range[2] * ky,
-        kx,
-        -ky,
-        plot.x,
-        plot.y,
-        plot.x + plot.w,
-        plot.y + plot.h,
-        look.size,
-        strength * look.alpha * (part.layout.kind === 'map' ? 0.85 : 1),
-        0,
-        0,
-      ],
-      12 * (part.base + panel.index),
-    );
+    const alpha = strength * look.alpha * (part.layout.kind === 'map' ? 0.85 : 1);
+    table.set(texels(one, look.size, alpha), 12 * (part.base + panel.index));
   }
   return table;
 }

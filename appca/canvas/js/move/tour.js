@@ -4,6 +4,7 @@ import { drawImages, imageSize } from '../gl/images.js';
 import { drawPoints } from '../gl/points.js';
 import { vertices } from '../gl/programs.js';
 import { density } from '../layout/density.js';
+import { texels } from '../layout/place.js';
 import { sine } from './tween.js';
 import { frameAt, said } from './frames.js';
 
@@ -117,27 +118,9 @@ export class Tour {
     const one = stage.placed.find((placed) => this.hides(placed));
     this.stagePanel = one ?? null;
     if (!one) return;
-    const { plot } = one;
-    const range = this.range;
-    const look = density(this.rows.length, plot.w * plot.h);
-    const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
-    table.set(
-      [
-        plot.x - range[0] * kx,
-        plot.y + plot.h + range[2] * ky,
-        kx,
-        -ky,
-        plot.x,
-        plot.y,
-        plot.x + plot.w,
-        plot.y + plot.h,
-        look.size,
-        look.alpha * one.strength,
-        0,
-        0,
-      ],
-      table.length - 12,
-    );
+    const look = density(this.rows.length, one.plot.w * one.plot.h);
+    const panel = { plot: one.plot, range: this.range };
+    table.set(texels(panel, look.size, look.alpha * one.strength), table.length - 12);
   }
 
   /** @param {Stage} stage @param {import('../gl/points.js').Look} look */
