@@ -72,19 +72,17 @@ class SessionKeys:
 
     def of(self, session: str) -> str:
         """Return the key of a session, for its own page."""
-        gone = [key for key in list(self._keys) if key != session and not self.is_alive(key)]
-        for other in gone:
-            self._keys.pop(other, None)
+        for other in list(self._keys):
+            if other != session and not self.is_alive(other):
+                self._keys.pop(other, None)
         return self._keys.setdefault(session, secrets.token_urlsafe(24))
 
     def owner(self, key: str) -> str | None:
         """Return the session a key belongs to, if it is there now."""
-        owners = [
-            session
-            for session, session_key in list(self._keys.items())
-            if secrets.compare_digest(session_key.encode(), key.encode())
-        ]
-        return next(filter(self.is_alive, owners), None)
+        for session, stored in list(self._keys.items()):
+            if secrets.compare_digest(stored.encode(), key.encode()) and self.is_alive(session):
+                return session
+        return None
 
 
 class Delivery:
@@ -111,8 +109,8 @@ class Delivery:
             self._questions.move_to_end(name)
             if canvas is not None:
                 self._shown[canvas] = name
-            for other in [place for place in self._shown if not self.keys.is_alive(place[0])]:
-                if other != canvas:
+            for other in list(self._shown):
+                if other != canvas and not self.keys.is_alive(other[0]):
                     del self._shown[other]
             shown = set(self._shown.values())
             spare = [place for place in self._questions if place not in shown]
@@ -123,27 +121,22 @@ class Delivery:
     def routes(self, base: str = "") -> list[Route]:
         """Return the routes, below the path that the server was told to live at."""
         at = f"{base}{PREFIX}/{{name}}"
-        return [
-            Route(at, self._parcel, methods=["GET"]),
-            Route(f"{at}/{{what}}", self._answer, methods=["POST"]),
-        ]
+        return [Route(at, self._parcel), Route(f"{at}/{{what}}", self._answer, methods=["POST"])]
 
     async def _parcel(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name == SCRIPT:  # which tells nothing of anybody's data
             headers = _ALWAYS | _FOR_GOOD
             return Response(closed_bundle(HOST), headers=headers, media_type="text/javascript")
-        if not self._may(request):
+        if self.session_of(request) is None:
             return _refusal(403)
-        parcel = None
-        if _NAME.fullmatch(name):
-            parcel = await run_in_threadpool(self.parcels.get, name)
+        parcel = await run_in_threadpool(self.parcels.get, name) if _NAME.fullmatch(name) else None
         if parcel is None:
             return _refusal(404)
         return Response(parcel.content, headers=_ALWAYS | _FOR_GOOD, media_type=parcel.kind)
 
     async def _answer(self, request: Request) -> Response:
-        if not self._may(request):
+        if self.session_of(request) is None:
             return _refusal(403)
         asked = self._questions.get(request.path_params["name"])
         if asked is None:
@@ -155,9 +148,6 @@ class Delivery:
         if answer is None:
             return _refusal(404)
         return Response(answer[0], headers=_ALWAYS | _NOT_KEPT, media_type=answer[1])
-
-    def _may(self, request: Request) -> bool:
-        return self.session_of(request) is not None
 
     def session_of(self, request: Request) -> str | None:
         """Return whose page asks; None unless it is of this server and its session is there."""
