@@ -8,9 +8,9 @@ import numpy as np
 from appca.analysis.components.components import in_units_of_the_fit, patterns
 from appca.analysis.fitted import FittedRun
 from appca.canvas.scene.sheets import cell_of, on_sheet, png_of
+from appca.canvas.sprites import SHEET_SIDE, resized, tile_of
 from appca.data.dataset import Dataset
 from appca.plots.components.components import COURSE, picture_of, ranked_loadings
-from appca.plots.explore.sprites import SHEET_SIDE, resized, tile_of
 
 
 class ComponentSheet(NamedTuple):

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
+from appca.canvas.sprites import JUDGED, LARGEST_TILE, SHEET_SIDE, resized, style_of, tile_of
 from appca.data.dataset import Dataset
-from appca.plots.explore.sprites import JUDGED, LARGEST_TILE, SHEET_SIDE, resized, style_of, tile_of
 
 GREY_SHEET, COLOUR_SHEET = 4096, 1024  # tiles of a sheet at most
 

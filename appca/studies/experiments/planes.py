@@ -110,7 +110,7 @@ def claims(rows: list[Row], rest: float, lost: float) -> list[CheckedClaim]:
 
 def figures(outcome: Outcome) -> Figures:
     """Points in space, and the four projections."""
-    from appca.plots.explore.space import space
+    from appca.plots.paper.space import space
     from appca.plots.paper.study_panels import Scatter, scatters
 
     drawn = DrawnPlanes(**outcome.arrays)

@@ -3,10 +3,10 @@
 import numpy as np
 import streamlit as st
 
+from appca.canvas.sprites import sample
 from appca.data.dataset import Dataset
 from appca.data.readers.facts import facts
 from appca.data.readers.intake import duplicate_rows
-from appca.plots.explore.sprites import sample
 from appca.ui.arrivals import opening
 from appca.ui.arrivals.upload_forms import form_of
 from appca.ui.frame.place import place_of_fits

@@ -6,8 +6,8 @@ import streamlit as st
 from appca.analysis.groups.group import GroupComparison, compare
 from appca.analysis.groups.group_words import sentence
 from appca.canvas.scene.colours import colour_of
+from appca.canvas.sprites import sample
 from appca.data.dataset import Dataset
-from appca.plots.explore.sprites import sample
 from appca.plots.palette import Colour, colour_by, levels
 from appca.ui.parts.downloads import rows_popover
 from appca.ui.parts.selection_tools import tools

@@ -6,8 +6,8 @@ pressed. It opens without a network; texts from files are shown literally.
 
 from appca.analysis.components.components import common
 from appca.analysis.explore.subspaces import Subspace, ranked, title
+from appca.canvas.sprites import is_ink, sample, tiles_of
 from appca.plots.components.components import montage
-from appca.plots.explore.sprites import is_ink, sample, tiles_of
 from appca.plots.export.report_page import (
     code,
     drawn,

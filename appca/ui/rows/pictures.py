@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from appca.canvas import sprites
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri, montage
-from appca.plots.explore import sprites
 from appca.plots.groups.group import image_row
 from appca.ui.session.caching import by_key
 

@@ -3,11 +3,11 @@
 import numpy as np
 import streamlit as st
 
+from appca.canvas.sprites import resized, sample, tile_of, tiles_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted
 from appca.data.vae.autoencoder import Autoencoder
 from appca.plots.curves import loss
-from appca.plots.explore.sprites import resized, sample, tile_of, tiles_of
 from appca.ui.parts.chart import chart
 from appca.ui.rows.pictures import drawn
 from appca.ui.session.caching import by_key

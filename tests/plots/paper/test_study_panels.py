@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from appca.plots.explore.space import space
 from appca.plots.paper import study_panels
+from appca.plots.paper.space import space
 
 
 def test_thumbnails_lie_apart_and_on_their_points(seed):

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from appca.plots.explore import sprites
+from appca.canvas import sprites
 
 
 def dataset(images: np.ndarray) -> SimpleNamespace:

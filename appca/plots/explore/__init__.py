@@ -1,1 +1,0 @@
-"""Pictures of the page Explore: panels of points, sprites, thumbnails."""
