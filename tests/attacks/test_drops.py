@@ -182,8 +182,11 @@ def test_a_timer_looks_as_long_as_there_is_something_and_never_on_the_loop_that_
     monkeypatch.setattr(drops, "_sweep", lambda _: threads.append(threading.current_thread()))
     window.give(b"1")
     window.alive.clear()
-    while window.drops._timer is not None or window.kept():
+    for _ in range(3000):
+        if window.drops._timer is None and not window.kept():
+            break
         time.sleep(0.01)
+    assert not window.kept()
     assert len(threads) >= LOOKS
     assert all(isinstance(thread, threading.Timer) for thread in threads)
 
