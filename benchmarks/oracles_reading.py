@@ -88,7 +88,7 @@ def streams_lines(rows: Sequence[Row]) -> list[dict[str, str]]:
         "sorted_worst": "worst of three, sorted",
         "one_row": "lost by one row more",
     }
-    shown = [row | {"one_row": f"{row['one_row']:.4f}"} for row in _cased(rows)]
+    shown = [row | {"one_row": f"{row['one_row']:z.4f}"} for row in _cased(rows)]
     return columns(shown, names)
 
 

@@ -1,4 +1,4 @@
-"""``appca paper``: tables and figures of the paper, computed anew."""
+"""``appca paper``: reproduced tables and figures of the paper."""
 
 import argparse
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""The experiments of the paper, computed anew: what an experiment is, how it runs and is kept."""
+"""Reproductions of the experiments of the paper: how they are defined, run and stored."""

@@ -16,7 +16,7 @@ from appca.studies.store import Stored
 from appca.studies.study import Study
 from appca.words.refusal import OTHER, refusing
 
-HEAD = """# The paper, computed anew
+HEAD = """# Reproducing the paper
 
 Every table and figure of A. Farooq, Y. P. Raykov, P. Raykov and M. A. Little, *Controlling for
 sparsity in sparse factor analysis models: adaptive latent feature sharing for piecewise linear

@@ -73,7 +73,7 @@ def page(results: Sequence[ReportEntry]) -> str:
     body = "".join(map(_section, results))
     from plotly.offline import get_plotlyjs
 
-    title = "Results of the paper, computed anew"
+    title = "Reproduced results of the paper"
     return framed(title, f"<ol>{index}</ol>{body}", get_plotlyjs())
 
 

@@ -1,4 +1,4 @@
-"""Figures of the paper, computed anew."""
+"""Figures of the paper, reproduced."""
 
 from collections.abc import Mapping
 from typing import Any
