@@ -106,7 +106,9 @@ def _several(runs: Sequence[Run]) -> bool:
             return False
         chosen = [run.id for run in runs if st.session_state.get(f"chosen-{run.id}")]
         with st.popover(f"Delete {len(chosen)}", disabled=not chosen, key="recent_delete"):
-            st.text(f"Delete {counted(len(chosen), 'work')} for good, with data, maps, selections?")
+            st.text(
+                f"Delete {counted(len(chosen), 'fit')} for good, with data, maps and selections?"
+            )
             st.text(_stays(_planned(chosen)) if chosen else "")
             st.button(
                 "Delete", key="recent_really", type="primary", on_click=_delete, args=[chosen]
