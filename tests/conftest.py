@@ -54,7 +54,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("seed", SEEDS)
 
 
-LONG = ("browser", "tests/faults/test_killed_workers.py")  # with few tests for their time
+LONG = (  # with few tests for their time
+    "browser",
+    "tests/docs/test_extend.py",
+    "tests/faults/test_killed_workers.py",
+    "tests/jobs/test_study.py",
+    "tests/jobs/test_vae_job.py",
+    "tests/ui/session/test_windows.py",
+    "tests/ui/explore/test_models.py",
+    "tests/models/supports/test_row_blocks.py",
+    "tests/jobs/test_worker.py",
+    "tests/analysis/check/test_choose_advice.py",
+    "tests/ui/check/test_choose.py",
+    "tests/runs/test_cluster.py",
+    "tests/analysis/export/test_as_python.py",
+    "tests/ui/rows/test_point.py",
+    "tests/jobs/test_quality.py",
+)
 
 
 def group_of(nodeid: str) -> str:
