@@ -138,7 +138,7 @@ def world(seed):
     return rng, state.mu + 2.0 * rng.standard_normal((N, D)), state
 
 
-def close(found, wanted):
+def assert_close(found, wanted):
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
 
@@ -147,27 +147,29 @@ def test_variances_mean_and_loadings_are_those_of_the_reference(world):
     _, Y, s = world
     prior, R = fast.InverseGamma(2.0, 1.5), Y - s.mu - s.X @ s.W.T
     squares = np.square(R).sum()
-    close(fast.noise_variance(prior, R.size, squares), conditionals.noise_variance(prior, R))
-    close(fast.loading_variance(prior, s.W), conditionals.loading_variance(prior, s.W))
+    assert_close(fast.noise_variance(prior, R.size, squares), conditionals.noise_variance(prior, R))
+    assert_close(fast.loading_variance(prior, s.W), conditionals.loading_variance(prior, s.W))
     for each in (False, True):
         given = prior, s.X, s.Z, each
-        close(fast.latent_variance(*given), conditionals.latent_variance(*given))
+        assert_close(fast.latent_variance(*given), conditionals.latent_variance(*given))
     for variance in (0.5, np.inf):
         left = Y - s.X @ s.W.T
         found = fast.mean(left.sum(axis=0), N, s.sigma2, variance)
-        close(found, conditionals.mean(left, s.sigma2, variance))
+        assert_close(found, conditionals.mean(left, s.sigma2, variance))
     R = Y - s.mu
     found = fast.loadings(R.T @ s.X, s.X.T @ s.X, s.sigma2, 1.4)
     M, V = conditionals.loadings(R, s.X, s.sigma2, 1.4)
-    close((found.mean, np.linalg.inv(found.precision)), (M, V))
+    assert_close((found.mean, np.linalg.inv(found.precision)), (M, V))
 
 
 def test_alpha_is_that_of_the_reference(world):
     rng, _, s = world
     prior, pi = fast.Gamma(2.0, 1.3), rng.uniform(0.1, 0.9, K)
     Z = s.Z & [True, True, True, False]
-    close(fast.alpha_infinite(prior, Z.any(axis=0).sum(), N), conditionals.alpha_buffet(prior, Z))
-    close(fast.alpha_finite(prior, np.log(pi)), conditionals.alpha_finite(prior, pi))
+    assert_close(
+        fast.alpha_infinite(prior, Z.any(axis=0).sum(), N), conditionals.alpha_buffet(prior, Z)
+    )
+    assert_close(fast.alpha_finite(prior, np.log(pi)), conditionals.alpha_finite(prior, pi))
     ratio = conditionals.Q(1.3, N, K) / conditionals.Q(4.0, N, K)
     assert fast.alpha_acceptance(1.3, 4.0, N, K) == pytest.approx(ratio, rel=1e-10)
 
@@ -181,7 +183,7 @@ def test_supports_and_scores_of_orthonormal_columns_are_those_of_the_reference(w
     np.testing.assert_allclose(np.exp(found), np.exp(log_p_S - log_p[:, None]), atol=1e-10)
     shrink, v = gaussian.posterior(s.sigma2, s.tau2)
     m = (Y - s.mu) @ s.W * shrink
-    close((m, v), em_orthonormal.scores(Y, s.W, s.mu, s.tau2, s.sigma2))
+    assert_close((m, v), em_orthonormal.scores(Y, s.W, s.mu, s.tau2, s.sigma2))
 
 
 def test_the_density_of_orthonormal_w_is_that_of_the_reference(world):
@@ -198,7 +200,7 @@ def test_the_density_of_orthonormal_w_is_that_of_the_reference(world):
     for place, pair in enumerate(zip(i, j, strict=True)):
         found = rotations[:, place], reflections[:, place]
         wanted = matrix_von_mises_fisher.pair_branches(F[:, pair], s.W[:, pair])
-        close(found, wanted)
+        assert_close(found, wanted)
 
 
 EDGE = 1e-10  # uniform numbers this near a probability, on either side of it, tell it to 1e-10
@@ -262,7 +264,7 @@ def test_slots_and_scores_of_free_columns_are_those_of_the_reference(world):
             np.testing.assert_array_equal(factors[order], candidates)
             np.testing.assert_allclose(np.ptp(gains[order] - log_p), 0.0, atol=1e-10)
         wanted = low_rank.scores(Y[n], W[:, S], s.mu, s.sigma2)
-        close((found.mean[n], np.linalg.inv(found.precision[n])), wanted)
+        assert_close((found.mean[n], np.linalg.inv(found.precision[n])), wanted)
 
 
 def test_odds_of_sparse_columns_are_those_of_the_reference(world):

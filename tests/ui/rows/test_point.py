@@ -111,9 +111,9 @@ def test_an_uploaded_table_has_both_pages_and_nothing_of_it_acts(start):
 def test_other_models_have_both_pages(start):
     app = start("explore")
     app.selectbox(key="set-model").select("PPCA").run()
-    for page in (COMPONENTS, POINT):
-        go(app, page)
-        healthy(app)
+    assert html(healthy(go(app, COMPONENTS))).count('class="ca-piece"') == 4
+    page = html(point(go(app, POINT)))
+    assert page.count("<figure>") == 6  # average, all four components, what they add up to
 
 
 def test_a_sampled_run_of_any_number_of_components_has_both_pages(start):
