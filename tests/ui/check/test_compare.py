@@ -215,3 +215,11 @@ def test_a_likelihood_is_never_said_of_another_method():
     assert loss.said(lines)[1] == ""
     lines["own"]["log_likelihood"] = 0.0
     assert loss.said(lines)[1] == "Held-out log-likelihood: 0.0 nats a row, against 3.0."
+
+
+def test_a_fit_that_the_clock_ended_has_no_numbers(start, wine, monkeypatch):
+    monkeypatch.setattr(loss, "SECONDS", 0.0)
+    run = stored(wine, n_components=5, n_active=2)
+    page = html(healthy(start(PAGE, run=run.id)))
+    assert "How much does this fit lose against PCA?" in page
+    assert "Squared error" not in page
