@@ -57,7 +57,7 @@ def pyright(folder: Path) -> list[str]:
     return [f"{one['range']['start']['line']}: {one['message']}" for one in found]
 
 
-@pytest.mark.parametrize("checker", [mypy, pyright])
+@pytest.mark.parametrize("checker", [pytest.param(mypy, marks=pytest.mark.thorough), pyright])
 def test_a_type_checker_knows_the_public_names(tmp_path, checker):
     (tmp_path / "use.py").write_text(SOUND)
     assert checker(tmp_path) == []
