@@ -456,7 +456,7 @@ def test_the_order_of_components_does_not_follow_units():
         ({"noise": "feature", "latent_variance": 1.0}, "latent_variance must be 'shared' or"),
         ({"noise": "each"}, "noise must be 'shared' or 'feature'; got 'each'"),
         ({"row_scale": True}, "row_scale must be 'none' or 'learned'; got True"),
-        ({"n_active": "all"}, "n_active must be a whole number of at least 1 or 'learned'"),
+        ({"n_active": "all"}, "n_active must be 'learned' or a whole number of at least 1"),
     ],
 )
 def test_what_extensions_cannot_do_is_refused(settings, words):
