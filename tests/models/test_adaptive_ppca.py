@@ -296,7 +296,7 @@ REFUSALS = {
     ),
     "no active component": (
         {"n_active": 0},
-        "n_active must be a whole number of at least 1 or 'learned'; got 0.",
+        "n_active must be 'learned' or a whole number of at least 1; got 0.",
     ),
     "a fraction of a component": (
         {"n_components": 2.5},
