@@ -308,7 +308,7 @@ REFUSALS = {
     ),
     "an unknown update": (
         {"w_update": "qr"},
-        "w_update must be 'auto', 'sample', 'polar' or 'pymanopt'; got 'qr'.",
+        "w_update must be 'auto', 'polar', 'pymanopt' or 'sample'; got 'qr'.",
     ),
     "draws without a sampler": (
         {"w_update": "sample"},
@@ -317,7 +317,7 @@ REFUSALS = {
     ),
     "an unknown start": (
         {"init": "best"},
-        "init must be 'auto', 'quartimax', 'annealed', 'pca', 'ica' or 'random' or an array "
+        "init must be 'auto', 'quartimax', 'annealed', 'ica', 'pca' or 'random' or an array "
         "of n_components by features; got 'best'.",
     ),
     "a variance of zero": (

@@ -201,9 +201,9 @@ VALUES: dict[str, Rule] = {
     "loading_variance": either(NONE, POSITIVE),
     "accelerate": SWITCH,
     "init": ARRAY,
-    "w_update": one_of("sample"),
     "random_state": SEED,
 }
+MORE_NAMES = {"w_update": ("sample",)}  # which no page offers
 # of a run, which is to be repeated, and nobody waits for a million components
 OF_RUNS = {
     **dict.fromkeys(("n_components", "max_components", "n_active"), whole(1, MOST_COMPONENTS)),
@@ -220,7 +220,8 @@ def rules(model: str, *, of_runs: bool = True) -> dict[str, Rule]:
         del values["init"]  # where K is not known, a start cannot be given
     result = {} if of_runs else dict(UNRECORDED)
     for name in {**spec.parameters, **spec.sampling}:
-        named = [one_of(*spec.choices[name])] if name in spec.choices else []
+        names = (*spec.choices[name], *MORE_NAMES.get(name, ())) if name in spec.choices else ()
+        named = [one_of(*names)] if names else []
         allowed = [*named, *([values[name]] if name in values else [])]
         if allowed:
             result[name] = either(*allowed)
