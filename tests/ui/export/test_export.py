@@ -135,7 +135,10 @@ def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_
     assert other.fitted.scores.tobytes() == run.fitted.scores.tobytes()
 
 
-SAVED = ("projection-csv", "projection-parquet", "projection-npz", "components-csv", "explorer")
+SAVED = (
+    *("projection-csv", "projection-parquet", "projection-npz", "components-csv", "explorer"),
+    *("picture", "components-png"),
+)
 
 
 def test_work_of_ten_steps_opens_elsewhere_with_the_same_canvas_and_files(
@@ -288,3 +291,16 @@ def test_the_model_file_of_a_table_checks_the_names_of_its_columns(start, made, 
     assert list(model.feature_names_in_) == list("abcd")
     with pytest.raises(ValueError, match="must be in the same order"):
         model.transform(table[list("dcba")])
+
+
+def test_figures_picture_and_report_show_the_sign_on_screen(start, made):
+    app = healthy(start("export"))
+    run = RunStore(home()).get(address(app)["run"])
+    keys = ("components-png", "picture", "report")
+    before = [file(made, key) for key in keys]
+    names.flip(run, 0)
+    healthy(app.run())
+    assert [file(made, key) == old for key, old in zip(keys, before, strict=True)] == [False] * 3
+    names.flip(run, 0)
+    healthy(app.run())
+    assert file(made, "components-png") == before[0]
