@@ -293,10 +293,10 @@ def test_the_model_file_of_a_table_checks_the_names_of_its_columns(start, made, 
         model.transform(table[list("dcba")])
 
 
-def test_figures_picture_and_report_show_the_sign_on_screen(start, made):
+def test_figures_and_picture_show_the_sign_on_screen(start, made):
     app = healthy(start("export"))
     run = RunStore(home()).get(address(app)["run"])
-    keys = ("components-png", "picture", "report")
+    keys = ("components-png", "picture", "figure-components")
     before = [file(made, key) for key in keys]
     names.flip(run, 0)
     healthy(app.run())
