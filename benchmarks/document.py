@@ -189,8 +189,9 @@ SECTIONS = (
         "Held-out likelihoods under one protocol",
         "At most 2,500 rows in three folds, each row held out once; one BLAS thread. All methods "
         "see the same features, of at least 5% of the mean variance or, in lines that say so, all "
-        "that vary. All noise variances have the same floor, 1% of the feature's variance, and all "
-        "methods that climb have three starts. A is noise by feature, B a scale for each row, C "
+        "but those that vary in hardly more than one training row. All noise variances have the "
+        "floor of noise='feature', at least 1% of the feature's variance, and all methods that "
+        "climb have three starts. A is noise by feature, B a scale for each row, C "
         "learned sizes and V a variance for each component; aPPCA without them is the paper's "
         "model. ± is the standard error over rows of the difference on the same rows. Certainty is "
         "the mean of max(r, 1 - r) over inclusion probabilities r. Parameters are those of the "

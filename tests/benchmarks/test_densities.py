@@ -117,3 +117,19 @@ def test_a_model_is_ahead_where_it_clears_every_rival_by_two_standard_errors():
     text = densities_reading.summary(rows)
     assert "| far | V + A + B | +1.1 ± 0.5 |" in text
     assert "| near (3, 2) | 0" not in text
+
+
+def test_both_choices_of_features_are_counted():
+    asked = dict.fromkeys(densities_reading.ASKED, 1.0)
+    rows = made_up("far", asked | {"V + A + B": 2.1})
+    every = made_up("far", asked | {"V + A + B": 2.1}) + made_up("near", asked | {"V + A + B": 1.9})
+    rows += [row | {"features": "varying"} for row in every]
+    text = densities_reading.reading(rows)
+    assert [line for line in text if line.startswith("With every feature but")] == [text[3]]
+    assert "1 of 1, all but none." in text[0]
+    assert "1 of 2, all but near." in text[4]
+
+
+def test_features_that_vary_in_one_row_are_left_out_for_all(X):
+    X[:, 2], X[:, 4] = np.arange(300) == 7, np.arange(300) % 100 == 7
+    assert densities.kept(X, 1e-9).tolist() == [True, True, False, True, True, True]

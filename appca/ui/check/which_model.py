@@ -54,8 +54,8 @@ RIVALS = {
 WHY = (
     "Every model is fitted to the same seven tenths of the rows and scored on the rest by its "
     "log-likelihood. Differences are taken row by row; a bar is one standard error. Features with "
-    "less than 5% of the mean variance are left out for all models; a fit keeps them, so ignore "
-    "them under This data before you use noise per feature. The best variant is proposed where it "
+    "less than 5% of the mean variance are left out for all models; a fit keeps them. "
+    "The best variant is proposed where it "
     "leads all others by two standard errors; otherwise the one with the fewest parameters among "
     "those that are as good."
 )
