@@ -86,7 +86,7 @@ def streams_lines(rows: Sequence[Row]) -> list[dict[str, str]]:
         "random_worst": "worst of three",
         "sorted": "lost, sorted by class",
         "sorted_worst": "worst of three, sorted",
-        "one_row": "lost by one row more",
+        "one_row": "lost by one more row",
     }
     shown = [row | {"one_row": f"{row['one_row']:z.4f}"} for row in _cased(rows)]
     return columns(shown, names)
@@ -97,7 +97,7 @@ def streams_reading(rows: Sequence[Row]) -> list[str]:
     worst = max(rows, key=lambda row: row["sorted"])
     rowwise = max(row["one_row"] for row in rows)
     return [
-        f"Sorted by class a stream loses most on {worst['data']}, {number(worst['sorted'])} of "
-        f"{number(worst['all'])} nats a row; in random order {number(worst['random'])} there. One "
-        f"row more after a fit of all others costs at most {max(rowwise, 0.0):.4f} nats a row."
+        f"The largest loss of a sorted stream is on {worst['data']}: {number(worst['sorted'])} of "
+        f"{number(worst['all'])} nats per row, and {number(worst['random'])} in random order. "
+        f"After a fit, learning one more row costs at most {max(rowwise, 0.0):.4f} nats per row."
     ]

@@ -19,7 +19,7 @@ TEXT = TEXTS["signs of Markdown"]  # each of which a page must protect
 LARGEST_PAGE = 5 * MOST  # characters of a page's texts: a field's own text, and no hundred copies
 
 
-def alive(app) -> None:
+def assert_alive(app) -> None:
     """Check that a page has no exception, and has not grown by what was typed."""
     assert [problem.message for problem in app.exception] == []
     told = [one.value for one in (*app.markdown, *app.caption, *app.error, *app.warning, *app.info)]
@@ -33,19 +33,19 @@ def run_of(app):
 def test_names_of_components(start):  # noqa: F811
     app = start("explore")
     run = run_of(app)
-    alive(app.text_input(key=f"name-{run.id}-1").set_value(TEXT).run())
+    assert_alive(app.text_input(key=f"name-{run.id}-1").set_value(TEXT).run())
     (name,) = filter(None, ComponentNumbers(home()).of_run(run).names)
     assert 0 < len(name) < 200
     for place in ("components/gallery", "components/sharing", "export"):
-        alive(go(app, place))
+        assert_alive(go(app, place))
 
 
 def test_names_of_work(start):  # noqa: F811
     app = start("data/recent")
     run = run_of(app)
-    alive(app.text_input(key=f"name-{run.id}").set_value(TEXT).run())
+    assert_alive(app.text_input(key=f"name-{run.id}").set_value(TEXT).run())
     assert 0 < len(RunStore(home()).get(run.id).given) < 300
-    alive(go(app, "explore"))
+    assert_alive(go(app, "explore"))
 
 
 def test_names_of_selections(start):  # noqa: F811
@@ -54,10 +54,10 @@ def test_names_of_selections(start):  # noqa: F811
     select(app, np.array([3, 5, 800]))
     go(app, "groups/named")
     app.text_input(key="named-new").set_value(TEXT)
-    alive(app.button(key="named-keep").click().run())
+    assert_alive(app.button(key="named-keep").click().run())
     SelectionStore(home()).save(digest, "few", np.arange(1797) < 5)
     go(app, "groups/named")
-    alive(app.text_input(key="named_other-few").set_value(TEXT).run())
+    assert_alive(app.text_input(key="named_other-few").set_value(TEXT).run())
     assert max(len(one.name) for one in SelectionStore(home()).list(digest, 1797)) <= NAME_LENGTH
 
 
@@ -65,14 +65,14 @@ def test_a_search_for_a_row(start):  # noqa: F811
     app = start("groups/neighbours")
     (box,) = (one for one in app.text_input if one.label == "Find a row")
     for text in TEXTS.values():
-        alive(box.set_value(text).run())
+        assert_alive(box.set_value(text).run())
         (box,) = (one for one in app.text_input if one.label == "Find a row")
 
 
 def test_a_search_for_columns_and_a_pattern_of_names(start):  # noqa: F811
     app = go(give(start("data/open"), ("wide.csv", wide(300))), "data/this")
-    alive(field(app, "Find columns by name").set_value(TEXT).run())
+    assert_alive(field(app, "Find columns by name").set_value(TEXT).run())
     images = [(f"s{i % 2}_v{i}.png", encoded(noise(i, 4, 4))) for i in range(8)]
     app = go(give(go(app, "data/open"), *images), "data/this")
     for pattern in (TEXT, "{a}" * (MOST // 3), "{n}*" * (MOST // 4), "{a}_" * (MOST // 4)):
-        alive(field(app, "Pattern of the names").set_value(pattern).run())
+        assert_alive(field(app, "Pattern of the names").set_value(pattern).run())

@@ -85,6 +85,6 @@ def test_gaps_and_streams_have_a_line_a_data_set():
     (line,) = oracles_reading.streams_lines([stream])
     assert [*line.values()][1:] == ["20", "-15.5", "0.02", "0.05", "0.03", "0.04", "0.0049"]
     assert oracles_reading.streams_reading([stream]) == [
-        "Sorted by class a stream loses most on wine, 0.03 of -15.5 nats a row; in random order "
-        "0.02 there. One row more after a fit of all others costs at most 0.0049 nats a row."
+        "The largest loss of a sorted stream is on wine: 0.03 of -15.5 nats per row, and 0.02 in "
+        "random order. After a fit, learning one more row costs at most 0.0049 nats per row."
     ]

@@ -96,10 +96,10 @@ class Lanes:
         tile, left = start // self.width, self._n - start
         if left < self.width:
             self.P[:, left:] = 0.0
-        given = self._q, self._how, self._weights
-        self._weigh(self._lanes, *given, self._level[tile], self._room)
+        weighing = self._q, self._how, self._weights
+        self._weigh(self._lanes, *weighing, self._level[tile], self._room)
         out = self._total[tile], self._sums
-        self._share(self._lanes, left, *given, out, self._table)
+        self._share(self._lanes, left, *weighing, out, self._table)
         if self._means is not None:
             some = self._means[start : start + self.width]
             some[:] = self.P[: some.shape[1], : len(some)].T
@@ -123,12 +123,12 @@ def lanes_for(n_lines: int, K: int, n_active: int, most: int, n: int) -> Lanes:
 
     most = min(most, -(-n // LANES))
     shape = n_lines, K, n_active, -(-n // (most * LANES)), most
-    found: Lanes | None = getattr(_kept, "lanes", None)
-    if found is None or _kept.shape != shape:
-        found = Lanes(*shape)
-        if found.P.nbytes <= MOST_KEPT_BYTES:
-            _kept.shape, _kept.lanes = shape, found
-    return found
+    lanes: Lanes | None = getattr(_kept, "lanes", None)
+    if lanes is None or _kept.shape != shape:
+        lanes = Lanes(*shape)
+        if lanes.P.nbytes <= MOST_KEPT_BYTES:
+            _kept.shape, _kept.lanes = shape, lanes
+    return lanes
 
 
 def _tiled(

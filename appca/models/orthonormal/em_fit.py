@@ -65,20 +65,20 @@ def fit_by_em(
     if isinstance(start, list):
         # Starts are screened under the polar update whatever the fit's is: the maximum is the same.
         em_map.settings = settings._replace(update=polar)
-        found = screen(rng, em_map, start, control._replace(settings=em_map.settings))
+        screened = screen(rng, em_map, start, control._replace(settings=em_map.settings))
         em_map.settings = settings
     else:
-        given = start if isinstance(start, SubspaceState) else None
-        W = np.asarray(start) if given is None else given.W
+        whole_start = start if isinstance(start, SubspaceState) else None
+        W = np.asarray(start) if whole_start is None else whole_start.W
         W = polar(W if space is None else lower(W, space, rows))
-        first = first_state(work, W, settings) if given is None else given._replace(W=W)
-        found = ScreenedStart(EMResult(first, np.nan, [], ""), WINDOW)
-    stopped = found.run.stop_reason == STOPPED
-    if found.held is not None and settings.update is polar and not stopped:
+        first = first_state(work, W, settings) if whole_start is None else whole_start._replace(W=W)
+        screened = ScreenedStart(EMResult(first, np.nan, [], ""), WINDOW)
+    stopped = screened.run.stop_reason == STOPPED
+    if screened.held is not None and settings.update is polar and not stopped:
         at_floor = partial(halt, floor=settings.floor)
-        run, sums, held = climb_all(found.run.state, found.held, work, control, at_floor)
+        run, sums, held = climb_all(screened.run.state, screened.held, work, control, at_floor)
         return SubspaceFit(run.state, sums.second, *_course(run), held, sums)
-    run = _ascend(found, em_map, control)
+    run = _ascend(screened, em_map, control)
     state, sums = run.state, em_map.within(run.state)
     if space is not None:
         state = state._replace(W=lift(state.W, space, rows))
@@ -98,20 +98,20 @@ def _thin_space(rows: Observations, settings: EMSettings) -> Thin | None:
     return space if space.rows.d >= settings.n_components else None
 
 
-def _ascend(found: ScreenedStart, em_map: EMMap, control: EMControl) -> EMResult[SubspaceState]:
+def _ascend(screened: ScreenedStart, em_map: EMMap, control: EMControl) -> EMResult[SubspaceState]:
     """Run EM on all rows; after a callback's stop a single step, so that the fit is complete."""
-    settings, start = control.settings, found.run.state
-    if found.run.stop_reason == STOPPED:
+    settings, start = control.settings, screened.run.state
+    if screened.run.stop_reason == STOPPED:
         path = plain(em_map, start)
         return iterate(path, tol=0.0, max_iter=1)._replace(stop_reason=STOPPED)
     # After climbs on samples only the directions outside their coordinates are left, which
     # converge within an iteration or two: one stands for ten.
-    each = WINDOW if found.window == 1 else 1
+    each = WINDOW if screened.window == 1 else 1
     return iterate(
         ascent(start, em_map, accelerate=control.accelerate),
         tol=each * control.tol * em_map.rows.mass,
         max_iter=control.max_iter,
-        window=found.window,
+        window=screened.window,
         watch=watcher(control.callback, "fit", control.max_iter),
         halt=partial(halt, floor=settings.floor),
     )

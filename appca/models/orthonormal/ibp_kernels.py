@@ -97,11 +97,11 @@ def scan_swaps(Z: Any, logits: Any, order: Any, U: Any) -> None:
     L = order.shape[1]
     members, weights = np.empty(L, np.int64), np.empty(K)
     for n in range(N):
-        found = 0
+        n_members = 0
         for k in range(K):
             if Z[n, k]:
-                members[found] = k
-                found += 1
+                members[n_members] = k
+                n_members += 1
         for i in order[n]:
             Z[n, members[i]] = False
             highest = -np.inf

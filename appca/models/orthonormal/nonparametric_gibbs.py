@@ -140,9 +140,10 @@ def measure(
 ) -> Measures:
     """Give log p(Y | Z), X integrated out, and with the priors of Z and of the variances."""
     state = seen.state
-    given = row_background(data, state) + float(logits_of(seen).sum(where=state.Z))
+    likelihood = row_background(data, state) + float(logits_of(seen).sum(where=state.Z))
     return Measures(
-        given, given + features.log_density(state.Z, state.alpha) + hyper_density(state, prior)
+        likelihood,
+        likelihood + features.log_density(state.Z, state.alpha) + hyper_density(state, prior),
     )
 
 

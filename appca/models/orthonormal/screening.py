@@ -170,12 +170,12 @@ def _best(runs: Runs, most: int, mass: float) -> Runs:
     """Take the best of those runs that have different ends."""
     if runs[-1].stop_reason == STOPPED:
         return runs
-    found: Runs = []
+    different: Runs = []
     for run in sorted(runs, key=lambda run: -run.log_likelihood):
-        apart = (found[-1].log_likelihood - run.log_likelihood) if found else math.inf
+        apart = (different[-1].log_likelihood - run.log_likelihood) if different else math.inf
         if apart > DIFFERENT * mass:
-            found.append(run)
-    return found[:most]
+            different.append(run)
+    return different[:most]
 
 
 def draw_screening_sample(

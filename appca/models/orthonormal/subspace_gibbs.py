@@ -104,8 +104,8 @@ def sweep(
     mu = state.mu
     if prior.mean_variance > 0:
         left = data.total - W @ cross.total
-        given = conditionals.mean(left, len(X), state.sigma2, prior.mean_variance)
-        mu = conditionals.draw_normal(rng, given)
+        conditional = conditionals.mean(left, len(X), state.sigma2, prior.mean_variance)
+        mu = conditionals.draw_normal(rng, conditional)
     squares = residual_squares(data, cross, W, X, mu)
     noise = conditionals.noise_variance(prior.noise, data.size, squares)
     sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
@@ -152,8 +152,8 @@ def draw_latent(
     """Draw tau2 (K,) from the active entries only."""
     if prior.latent is None:
         return tau2
-    given = conditionals.latent_variance(prior.latent, X, Z, prior.each)
-    return np.broadcast_to(conditionals.draw_inverse_gamma(rng, given), tau2.shape).copy()
+    conditional = conditionals.latent_variance(prior.latent, X, Z, prior.each)
+    return np.broadcast_to(conditionals.draw_inverse_gamma(rng, conditional), tau2.shape).copy()
 
 
 def complete_density(data: ChainData, seen: CachedSubspaceState) -> float:

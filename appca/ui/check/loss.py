@@ -49,7 +49,8 @@ def draw(dataset: Dataset, shown: Shown) -> None:
     else:
         answer("How much does this fit lose against PCA?")
     if "mixture" not in lines and not progress.follow(config.id, "compare_measure_cancel"):
-        quality.start_button(dataset, config, "Measure the mixture too")
+        label = "Measure the mixture too" if "own" in lines else "Measure"
+        quality.start_button(dataset, config, label)
     st.caption(
         "A fifth of the rows is held out from every method and rebuilt from the posterior mean of "
         "its scores. PCA is probabilistic PCA."
@@ -123,6 +124,6 @@ def _cells(lines: dict[str, Line], shown: Shown) -> list[str]:
 
 
 def _error(line: Line) -> str:
-    """Return a standard error with as many digits as the likelihood beside it."""
+    """Return a standard error with the decimal of the likelihood beside it; more if it is small."""
     error = line["log_likelihood_error"]
-    return fixed(error, 1) if error >= 1 else number(error)
+    return fixed(error, 1) if error >= 0.1 else number(error)

@@ -220,6 +220,7 @@ def test_a_likelihood_is_never_said_of_another_method():
 def test_a_fit_that_the_clock_ended_has_no_numbers(start, wine, monkeypatch):
     monkeypatch.setattr(loss, "SECONDS", 1e-9)
     run = stored(wine, n_components=5, n_active=2)
-    page = html(healthy(start(PAGE, run=run.id)))
-    assert "How much does this fit lose against PCA?" in page
-    assert "Squared error" not in page
+    app = healthy(start(PAGE, run=run.id))
+    assert "How much does this fit lose against PCA?" in html(app)
+    assert "Squared error" not in html(app)
+    assert app.button(key="quality_start").label.startswith("Measure,")
