@@ -194,17 +194,20 @@ def test_a_timer_looks_as_long_as_there_is_something_and_never_on_the_loop_that_
 def test_files_that_nobody_refers_to_any_more_are_removed_by_a_thread_of_their_own(
     window, monkeypatch
 ):
-    threads, remove = [], drops._remove
-    monkeypatch.setattr(
-        drops,
-        "_remove",
-        lambda *given: (threads.append(threading.current_thread()), remove(*given)),
-    )
+    threads, removed, remove = [], threading.Event(), drops._remove
+    gc.collect()  # what earlier tests have left goes before
+
+    def noted(*of_folder):
+        threads.append(threading.current_thread())
+        remove(*of_folder)
+        removed.set()
+
+    monkeypatch.setattr(drops, "_remove", noted)
     window.give(b"1")
     window.drops.take("mine", DROP)
     gc.collect()
+    assert removed.wait(60)
     (thread,) = threads
-    thread.join()
     assert thread is not threading.current_thread()
     assert not window.kept()
 
