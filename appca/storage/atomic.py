@@ -178,8 +178,9 @@ def sweep(folder: Path) -> None:
     for draft in folder.glob(".*"):
         if not _DRAFT.fullmatch(draft.name):
             continue
-        with suppress(OSError):
-            free = lock.is_free(draft)
+        # Held until it is gone: else an owner that has just made it takes the lock in between.
+        with suppress(OSError), lock.opened(draft) as file:
+            free = None if file is None else lock.take(file)
             if free or (free is None and time.time() - draft.lstat().st_mtime > _STALE_SECONDS):
                 remove(draft)
 

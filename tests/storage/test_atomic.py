@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appca.storage import atomic
+from appca.storage import atomic, lock
 
 DAY = 86_400
 HEX = "0123456789abcdef" * 2
@@ -33,6 +33,18 @@ def test_what_cannot_be_put_in_its_place_leaves_nothing_beside_it(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
     with pytest.raises(OSError, match="No such file"):
         atomic.write(tmp_path / "nowhere" / "a", "text")
+
+
+def test_an_owner_cannot_take_a_draft_while_it_is_swept(tmp_path, monkeypatch):
+    draft = tmp_path / f".{'0' * 32}"
+    draft.mkdir()
+    taken, remove = [], atomic.remove
+    monkeypatch.setattr(
+        atomic, "remove", lambda path: (taken.append(lock.is_free(path)), remove(path))
+    )
+    atomic.sweep(tmp_path)
+    assert taken == [False]
+    assert not draft.exists()
 
 
 def test_only_drafts_are_swept(tmp_path):
