@@ -205,7 +205,7 @@ NAMED = """(names) => {
 }"""
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1000, 760), (760, 520)])
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1000, 760), (760, 520), (620, 440)])
 def test_names_of_classes_are_whole_where_there_is_room(visit, address, width, height):
     page = visit(f"{address}?d=two", width=width, height=height).page
     page.wait_for_function("window.ready")
@@ -215,6 +215,23 @@ def test_names_of_classes_are_whole_where_there_is_room(visit, address, width, h
     cut = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((b) => b.innerText)"
     assert legend.locator(".appca-class b").evaluate_all(cut) == []
     assert legend.evaluate("(one) => one.scrollHeight <= one.clientHeight")
+
+
+@pytest.mark.parametrize("width", [566, 390])
+def test_a_canvas_narrower_than_its_window_cuts_no_name_of_a_class(visit, address, width):
+    page = visit(f"{address}?d=four", width=1440, height=900).page
+    page.wait_for_function("window.ready")
+    page.evaluate("(px) => { canvas.stage.root.style.width = `${px}px` }", width)
+    settle(page)
+    page.evaluate(NAMED, TEN)
+    bar = page.locator(".appca-bar:not(.appca-block)")
+    assert bar.locator(".appca-class b").all_inner_texts() == TEN
+    cut = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((b) => b.innerText)"
+    assert bar.locator(".appca-class b").evaluate_all(cut) == []
+    assert bar.locator(".appca-rest").inner_text() == ""
+    last = bar.get_by_role("button", name="Ankle boot")
+    last.click()  # names that have no room beside the tools are scrolled to
+    assert last.get_attribute("aria-pressed") == "true"
 
 
 def test_a_bar_above_the_panels_covers_none_of_them(visit, address):

@@ -13,6 +13,7 @@ import { Scene } from './scene/scene.js';
 import { THEMES } from './theme.js';
 
 let mounted = 0; // canvases so far, so that elements have names of their own
+const TIGHT = 600; // px of width up to which a canvas is laid out as on a phone
 const REST = 140; // ms without movement until the picture settles
 const SHOWN = 40; // ms for what has changed in a picture that stands to be on the screen
 
@@ -123,6 +124,7 @@ export class Stage {
     const dpr = this.ratio;
     if (clientWidth === this.width && clientHeight === this.height && dpr === this.dpr) return;
     [this.width, this.height, this.dpr] = [clientWidth, clientHeight, dpr];
+    this.root.classList.toggle('appca-tight', clientWidth <= TIGHT);
     for (const canvas of [this.canvas, this.over]) {
       canvas.width = Math.max(1, Math.round(clientWidth * dpr));
       canvas.height = Math.max(1, Math.round(clientHeight * dpr));

@@ -91,7 +91,7 @@ export function buildBar(stage, actions, tools, more, near) {
     const block = Boolean(box && view.corner);
     bar.classList.toggle('appca-block', block);
     bar.classList.toggle('appca-narrow', Boolean(box && box.h < 200));
-    bar.classList.remove('appca-slim');
+    bar.classList.remove('appca-slim', 'appca-whole');
     bar.hidden = view.compact
       ? !view.opened
       : block
@@ -101,14 +101,15 @@ export function buildBar(stage, actions, tools, more, near) {
       block && box
         ? `left:${box.x}px;top:${box.y + 4}px;width:${box.w}px;max-height:${box.h}px`
         : `width:${stage.width}px`; // also over a second view
-    if (block && legend.scrollHeight > legend.clientHeight) bar.classList.add('appca-slim'); // names before counts
+    for (const step of ['appca-slim', 'appca-whole'])
+      // without counts, then in lines
+      if (block && legend.scrollHeight > legend.clientHeight) bar.classList.add(step);
     rest.textContent = '';
     for (let i = 0; i < 2; i += 1) {
       // twice, for these words take room as well
       const shown = [...legend.children].filter(
-        (one) =>
-          block ||
-          /** @type {HTMLElement} */ (one).offsetTop < legend.offsetTop + legend.clientHeight,
+        (/** @type {any} */ item) =>
+          item.offsetTop + item.offsetHeight / 2 < legend.offsetTop + legend.clientHeight,
       );
       const more = Number(legend.dataset.classes) - shown.length;
       if (more > 0) rest.textContent = `and ${more} more`;
