@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from appca import tl as tl
     from appca.canvas.file import save_html
     from appca.canvas.notebook.figures import plot_components, plot_map, plot_subspaces
     from appca.canvas.notebook.widget import explore
@@ -55,12 +56,14 @@ if not TYPE_CHECKING:  # else every name, also a misspelt one, would be there
         from appca.models.settings.table import MODELS
 
         classes = (spec.estimator.partition(":")[::2] for spec in MODELS.values())
-        homes = _HOMES | {kind: module for module, kind in classes}
+        homes = _HOMES | {"tl": ""} | {kind: module for module, kind in classes}
         if name not in homes:
             msg = f"module 'appca' has no attribute {name!r}; it has {', '.join(__all__)}."
             raise AttributeError(msg)
         from appca.words.errors import MissingExtraError, naming_extra
 
+        if name == "tl":
+            return import_module("appca.tl")
         try:
             with naming_extra():
                 return getattr(import_module(homes[name]), name)

@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "runs": {"storage", "models", "data", "analysis"},
     "jobs": {"storage", "processes", "models", "data", "analysis", "studies", "runs"},
     "canvas": {"storage", "models", "data", "analysis", "plots", "runs"},
+    "tl": {"models", "data", "analysis"},
     "ui": {"storage", "processes", "models", "data", "analysis", "plots", "studies", "runs"}
     | {"jobs", "canvas"},
     "notebook": {"canvas"},  # earlier places of what notebooks import
@@ -36,7 +37,7 @@ MAY_IMPORT = {
     "cli": {"storage", "data", "commands"},
     "__main__": {"storage", "cli"},
     "pages": {"storage", "models", "data", "analysis", "plots", "studies", "runs", "jobs", "ui"},
-    "__init__": {"storage", "models", "runs", "canvas"},  # when a name is asked for
+    "__init__": {"storage", "models", "runs", "canvas", "tl"},  # when a name is asked for
 }
 STREAMLIT = {"ui", "pages"}
 HEAVY = {"sklearn", "scipy", "numba", "umap", "pandas", "pymanopt", "arviz", "jax", "optax"}

@@ -62,7 +62,7 @@ def test_every_package_of_an_extra_is_named_by_one_that_brings_it():
     extras = PROJECT["project"]["optional-dependencies"]
     brought = {
         key: {re.split(r"[\[><]", one)[0] for one in extras[key]}
-        for key in (*OF_THE_APP, "dask", "notebook", "tables")
+        for key in (*OF_THE_APP, "anndata", "dask", "notebook", "tables")
     }
     called = {"PIL": "pillow", "umap": "umap-learn"}
     named = {called.get(package, package): extra for package, extra in EXTRAS.items()}

@@ -16,6 +16,7 @@ EXTRAS = {  # package, as it is imported, to the extra of `pip install` that bri
     **dict.fromkeys(("pandas", "pyarrow"), "tables"),
     **dict.fromkeys(("jax", "optax"), "vae"),
     "arviz": "mcmc",
+    "anndata": "anndata",
     **dict.fromkeys(("nibabel", "nilearn"), "brain"),
     **dict.fromkeys(("anywidget", "matplotlib", "PIL", "traitlets"), "notebook"),
     **dict.fromkeys(("dask", "distributed", "zarr"), "dask"),

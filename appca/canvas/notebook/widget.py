@@ -1,6 +1,7 @@
 """The canvas as a widget of JupyterLab, marimo and whatever else shows an anywidget."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import anywidget
@@ -10,6 +11,7 @@ import traitlets
 from appca.analysis.fitted import FittedRun
 from appca.canvas.bundle import JS, closed_bundle
 from appca.canvas.from_model import GivenRows, map_of, rows_of, run_of, scene_of_rows
+from appca.canvas.notebook.annotated import is_annotated, picture_of
 from appca.canvas.scene.sheets import Sheets
 from appca.canvas.scene.shown import projected
 from appca.runs.numbering import numbered_after
@@ -106,18 +108,21 @@ class Explorer(anywidget.AnyWidget):
 
 def explore(
     model: Any,
-    X: Any,
+    X: Any = None,
     labels: Any = None,
     images: Any = None,
     *,
     maps: Mapping[str, Any] | None = None,
     height: int = HEIGHT,
+    key: str = "appca",
 ) -> Explorer:
     """Show the rows that a fitted model describes, in a notebook.
 
     Parameters
     ----------
-    model : fitted estimator of appca, or what `appca.load_model` gave
+    model : fitted estimator of appca, what `appca.load_model` gave, or AnnData
+        An AnnData with a fit of `appca.tl.appca` needs no further argument: columns of ``obs`` are
+        colours, and ``obs["appca_selected"]`` is always the selection.
     X : array-like, shape (N, D)
     labels : array-like of shape (N,), mapping or data frame, optional
         What points can be coloured by; the first is shown.
@@ -128,6 +133,8 @@ def explore(
         Further views by title, such as {"UMAP": xy}.
     height : int
         Pixels.
+    key : str
+        Of the fit in an AnnData.
 
     Returns
     -------
@@ -145,7 +152,18 @@ def explore(
     >>> widget.selection  # doctest: +SKIP
     array([  3,  17, 105])
     """
-    return Explorer(model, rows_of(X, labels, images), maps or {}, height)
+    if not is_annotated(model):
+        return Explorer(model, rows_of(X, labels, images), maps or {}, height)
+    adata, picture = model, picture_of(model, key)
+    rows = rows_of(picture.X, picture.labels if labels is None else labels, images)
+    rows = rows._replace(dataset=replace(rows.dataset, ids=np.asarray(adata.obs_names, str)))
+    widget = Explorer(picture.model, rows, picture.maps | dict(maps or {}), height)
+
+    def mark(change: Any) -> None:
+        adata.obs[f"{key}_selected"] = np.isin(np.arange(adata.n_obs), change["new"])
+
+    widget.observe(mark, "selection")
+    return widget
 
 
 def _drawn(sheets: Sheets) -> list[bytes]:

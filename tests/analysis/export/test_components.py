@@ -3,12 +3,12 @@
 import io
 
 import numpy as np
-import pandas as pd
 
 from appca.analysis.export.components import Patterns, component_npz, component_table, feature_names
 from appca.analysis.export.projections import Columns, csv_bytes
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
+from tests.exact import table_of
 from tests.fitted_runs import fitted_run
 
 D, K = 6, 2
@@ -43,7 +43,7 @@ def test_csv_and_npz_hold_the_same_components(seed):
     rng = np.random.default_rng(seed)
     patterns = Patterns(rng.normal(size=(K, D)), rng.normal(size=D))
     data, run, columns = dataset(), run_of(seed), Columns(named=True)
-    table = pd.read_csv(io.BytesIO(csv_bytes(component_table(data, run, patterns, columns))))
+    table = table_of(csv_bytes(component_table(data, run, patterns, columns)))
     assert list(table.columns) == ["feature", "average", "feature (component)", "width"]
     assert table["average"].tolist() == patterns.mean.tolist()
     assert table.iloc[:, 2:].to_numpy().T.tolist() == patterns.components.tolist()

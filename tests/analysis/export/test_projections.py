@@ -19,6 +19,7 @@ from appca.analysis.export.projections import (
 )
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
+from tests.exact import table_of
 from tests.fitted_runs import fitted_run
 
 
@@ -85,7 +86,7 @@ def test_each_line_holds_what_belongs_to_its_row(seed):
 def test_csv_parquet_and_npz_hold_the_same_table(seed):
     fitted = run_of(seed=seed)
     table = projection_table(dataset(), fitted)
-    as_csv = pd.read_csv(io.BytesIO(csv_bytes(table)))
+    as_csv = table_of(csv_bytes(table))
     as_parquet = pd.read_parquet(io.BytesIO(parquet_bytes(table)))
     with np.load(io.BytesIO(npz_bytes(table)), allow_pickle=False) as as_npz:
         for name in table.columns:
@@ -194,7 +195,7 @@ def test_named_and_uncertain_columns_agree_in_all_formats(seed):
     assert table[names].to_numpy().tolist() == fitted.scores.tolist()
     inclusion = [f"inclusion_{k}" for k in (1, 2, 3)]
     assert table[inclusion].to_numpy().tolist() == fitted.inclusion.tolist()
-    as_csv = pd.read_csv(io.BytesIO(csv_bytes(table)))
+    as_csv = table_of(csv_bytes(table))
     assert list(as_csv.columns) == ["'=slant" if name == "=slant" else name for name in table]
     with np.load(io.BytesIO(npz_bytes(table, scores=names)), allow_pickle=False) as as_npz:
         assert as_npz["scores"].tolist() == fitted.scores.tolist()

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey are images
 _LONGEST_LABEL = 500  # characters; a column with longer texts is a label only if chosen as one
 _BLOCK_VALUES, _MOST_AT_ONCE = 1 << 20, 1000  # values and columns that are looked at together
+_EXACT_DIGITS = 15  # that pandas 2 reads exactly
 _MOSTLY = 0.5  # share of numbers from which words in a column are taken for mistakes
 KINDS = {
     "number": "numbers",
@@ -228,9 +229,15 @@ def _as_numbers(values: "pd.Series[Any]") -> "pd.Series[Any]":
     import pandas as pd
 
     try:
-        return pd.to_numeric(values, errors="coerce")
+        numbers = pd.to_numeric(values, errors="coerce")
     except OverflowError:
-        return pd.to_numeric(values.astype(str), errors="coerce")
+        numbers = pd.to_numeric(values.astype(str), errors="coerce")
+    if int(pd.__version__.partition(".")[0]) < 3:  # whose last bit is another for long texts
+        for place in np.flatnonzero(numbers.notna()).tolist():
+            text = values.iloc[place]
+            if isinstance(text, str) and len(text) > _EXACT_DIGITS:
+                numbers.iloc[place] = float(text)
+    return numbers
 
 
 def _check_rows(name: str, frame: "pd.DataFrame", report: FileReport, limits: ReadLimits) -> None:

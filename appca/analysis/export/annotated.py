@@ -1,0 +1,83 @@
+"""What a fit adds to annotated data (AnnData): the same parts in memory and in an .h5ad file."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.analysis.explore.subspaces import ranked, title
+from appca.analysis.fitted import DescribedRows, FittedModel
+
+PLAIN = (bool, int, float, str)  # settings that every version of anndata can write
+
+
+class Supports(NamedTuple):
+    """The support of each row as a categorical column."""
+
+    codes: NDArray[np.int64]  # (N,) places in `names`
+    names: list[str]  # "{1,3}", the most frequent first
+
+
+class Additions(NamedTuple):
+    """The parts that a fit adds, each by its key."""
+
+    obsm: dict[str, np.ndarray]
+    varm: dict[str, np.ndarray]
+    uns: dict[str, dict[str, Any]]
+    obs: dict[str, np.ndarray | Supports]
+
+
+def additions(
+    key: str,
+    model: FittedModel,
+    rows: DescribedRows,
+    ratio: np.ndarray,
+    params: Mapping[str, Any],
+    features: np.ndarray | None,
+    names: np.ndarray,
+) -> Additions:
+    """Return what a fit adds under a key.
+
+    Parameters
+    ----------
+    key : str
+        "appca" gives ``obsm["X_appca"]``, ``varm["appca"]``, ``uns["appca"]``,
+        ``obs["appca_support"]`` and ``obs["appca_probability"]``.
+    model : FittedModel
+        K components of D features.
+    rows : DescribedRows
+        Of all N rows.
+    ratio : ndarray, shape (K,)
+        Share of the variance that each component explains.
+    params : mapping
+        Settings of the fit; only plain values are kept.
+    features : ndarray of bool, shape (n_vars,), optional
+        The D features among all variables; None where the features are no variables.
+    names : ndarray of str, shape (D,)
+        Of the features, so that the model finds them again.
+    """
+    loadings = model.components.T.astype(np.float32)
+    varm = {}
+    if features is not None:
+        varm[key] = np.zeros((len(features), len(model.components)), np.float32)
+        varm[key][features] = loadings
+    uns = {
+        "params": {name: value for name, value in params.items() if isinstance(value, PLAIN)},
+        "variance": np.asarray(model.explained_variance),
+        "variance_ratio": np.asarray(ratio),
+        "features": np.asarray(names).astype(str).astype(object),
+        "model": dict(model.model_arrays()),
+    }
+    obs: dict[str, np.ndarray | Supports] = {f"{key}_support": supports(rows.active)}
+    obs[f"{key}_probability"] = rows.membership
+    return Additions({f"X_{key}": rows.scores}, varm, {key: uns}, obs)
+
+
+def supports(active: np.ndarray) -> Supports:
+    """Return the support of each row (N, K) as a category, the most frequent first."""
+    codes, names = np.empty(len(active), np.int64), []
+    for place, subspace in enumerate(ranked(active)):
+        codes[subspace.rows] = place
+        names.append(title(subspace.components))
+    return Supports(codes, names)
