@@ -283,7 +283,7 @@ def _model(
     arrays: Mapping[str, np.ndarray], preprocessing: Fitted, curve: np.ndarray
 ) -> FittedModel:
     draws = _without(DRAWS, arrays)
-    if draws and not _are_draws(draws, arrays["components"]):
+    if draws and not _are_draws(draws, arrays):
         msg = "the draws that queries average over do not fit together"
         raise ValueError(msg)
     return FittedModel(
@@ -305,9 +305,9 @@ def _model(
     )
 
 
-def _are_draws(draws: Mapping[str, np.ndarray], components: np.ndarray) -> bool:
+def _are_draws(draws: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> bool:
     """Whether arrays are S draws of at least K components each: others would fail later."""
-    shape = draws["components"].shape
+    components, shape = model["components"], draws["components"].shape
     if len(shape) != 3 or shape[1] < len(components) or shape[2:] != components.shape[1:]:
         return False
     S, width, D = shape
@@ -320,9 +320,11 @@ def _are_draws(draws: Mapping[str, np.ndarray], components: np.ndarray) -> bool:
         "latent_variance": (S, width),
         "weights": (S, width),
     }
+    learned = {"size_probabilities", "row_scale_probabilities"} & set(model)
+    wanted |= {name: (S, *model[name].shape) for name in learned}
     fits = all(wanted.get(name) == value.shape for name, value in draws.items())
     enough = S > 0 and set(wanted) - set(draws) <= {"weights"}
-    return fits and enough and bool((draws["noise_variance"] > 0).all())
+    return fits and enough and all((draws[n] > 0).all() for n in ("noise_variance", *learned))
 
 
 def _number(value: np.ndarray) -> Any:

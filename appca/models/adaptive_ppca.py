@@ -23,6 +23,7 @@ from appca.models.base.data_checks import (
     refuse_weights,
     warn_of_end,
 )
+from appca.models.base.draw_averages import AveragedPosterior
 from appca.models.base.estimator import generator
 from appca.models.base.publishing import publish
 from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputation
@@ -54,6 +55,7 @@ from appca.models.variants.model import (
     fit_extended,
     refuse_conflicts,
     refuse_gaps,
+    sample_extended,
     variant_of,
 )
 from appca.models.variants.posterior import LEARNED_ARRAYS, VariantPosterior, extended_posterior_of
@@ -90,7 +92,8 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         "learned" lets row n have sigma2 u_n and tau2 u_n in the place of sigma2 and tau2, with
         u_n one of six values from 0.3 to 3.5 whose probabilities are learned.
     inference : {"em", "gibbs", "hard"}
-        "em" maximises the likelihood of the rows. "gibbs" samples the posterior, starting from EM.
+        "em" maximises the likelihood of the rows. "gibbs" samples the posterior, starting from EM;
+        not with noise="feature".
         "hard" gives each row wholly to its best support (classification EM; with vanishing noise
         this is top-L assignment and Procrustes).
     init : {"auto", "quartimax", "annealed", "ica", "pca", "random"} or array (K, D)
@@ -111,7 +114,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         else "polar".
     z_update : {"block", "swap"}
         How "gibbs" draws the support of a row: as a whole, or one member after the other (the
-        paper, in a random order).
+        paper, in a random order; not with row scales or learned sizes).
     n_init : int
         Number of starts: the first from `init`, the others random rotations of the principal
         directions. Not with an array.
@@ -165,7 +168,8 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     scale_ : (K,) root mean square of the training scores when active.
     n_active_ : int, L; K where sizes are learned.
     size_probabilities_ : (K + 1,) of 0 to K components a row, with n_active="learned".
-    row_scale_values_, row_scale_probabilities_ : (6,), with row_scale="learned".
+    row_scale_values_, row_scale_probabilities_ : (6,), with row_scale="learned". With "gibbs" these
+        and the sizes are those of the published draw; `posterior_` has the probabilities of all.
     log_likelihoods_ : (n_iter_,) total log-likelihood after each iteration, nats; with
         inference="hard" that of the rows and their best supports together.
     n_iter_ : int, EM iterations over all rows after the screening of starts.
@@ -306,6 +310,8 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         refuse_constant(rows)
         rng, control = generator(self.random_state), self._control(rows)
         if self._variant != PAPER:
+            if self.inference == "gibbs" and isinstance(rows, Rows):
+                return self._keep_draws(sample_extended(self, rng, rows, control))
             return self._ended(*fit_extended(self, rng, rows, control))
         warm = self._warm(rng, rows, control.settings)
         begin = partial(self._begin, rows=rows, warm=warm)
@@ -329,7 +335,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     def size_probabilities(self, X: Any) -> Array:
         """Posterior probabilities (N, K + 1) that a row uses 0 to K components, if learned."""
         check_is_fitted(self, "size_probabilities_")
-        return extended_posterior_of(self).size_probabilities(self._validated(X, reset=False))
+        return self._averaged(self._validated(X, reset=False), VariantPosterior.size_probabilities)
 
     def row_scales(self, X: Any) -> Any:
         """Posterior mean (N,) of the scale u_n of each row: how unusual it is; 1 if not learned.
@@ -339,7 +345,14 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         if is_dask(X):
             return lazily(self, "row_scales", X)
         check_is_fitted(self)
-        return extended_posterior_of(self).mean_scales(self._validated(X, reset=False))
+        return self._averaged(self._validated(X, reset=False), VariantPosterior.mean_scales)
+
+    def _averaged(self, X: Array, ask: Callable[[VariantPosterior, Array], Array]) -> Array:
+        """Ask the posterior of rows, after sampling that of each draw."""
+        posterior = extended_posterior_of(self)
+        if not hasattr(self, "query_draws_"):
+            return ask(posterior, X)
+        return AveragedPosterior(posterior, self.query_draws_).mean_of(lambda p: ask(p, X))
 
     def _publish_state(
         self, rows: Observations, state: SubspaceState, second: Array, *, same_order: bool = False

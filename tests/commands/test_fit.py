@@ -132,6 +132,14 @@ def test_extensions_have_flags_and_reach_the_file(tmp_path, capsys):
     )
     assert model.estimator.size_probabilities_.shape == (4,)
     assert model.estimator.noise_variance_.shape == (wine.n_features,)
+    sampled = ["--set", "inference=gibbs", "--set", "burn_in=5", "--set", "n_draws=10"]
+    assert main(["fit", "wine", "-K", "3", *flags[2:], *sampled, "--out", str(out)]) == 0
+    assert "L learned, row scales" in capsys.readouterr().out
+    model = appca.load_model(out)
+    assert model.estimator.query_draws_.size_probabilities.shape[1:] == (4,)
+    assert np.isfinite(model.score_samples(table)).all()
+    assert main(["fit", "wine", *flags, *sampled]) == 2
+    assert "inference must be 'em' with noise='feature'" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
         main(["fit", "wine", "-L", "some"])
     assert "must be a whole number or “learned”" in capsys.readouterr().err

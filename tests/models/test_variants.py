@@ -451,8 +451,11 @@ def test_the_order_of_components_does_not_follow_units():
     ("settings", "words"),
     [
         ({"noise": "feature", "inference": "gibbs"}, "inference must be 'em' with noise='feature'"),
-        ({"row_scale": "learned", "inference": "hard"}, "inference must be 'em' with row_scale"),
-        ({"n_active": "learned", "inference": "gibbs"}, "inference must be 'em' with n_active"),
+        (
+            {"row_scale": "learned", "inference": "hard"},
+            "inference must be 'em' or 'gibbs' with row_scale",
+        ),
+        ({"n_active": "learned", "inference": "hard"}, "'em' or 'gibbs' with n_active='learned'"),
         ({"noise": "feature", "latent_variance": 1.0}, "latent_variance must be 'shared' or"),
         ({"noise": "each"}, "noise must be 'shared' or 'feature'; got 'each'"),
         ({"row_scale": True}, "row_scale must be 'none' or 'learned'; got True"),

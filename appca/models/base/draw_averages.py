@@ -1,7 +1,8 @@
 """Averages of what is said of rows over draws of the posterior of the parameters."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -92,6 +93,11 @@ class AveragedPosterior(Posterior):
             standard_error=summary.error,
             method=summary.method,
         )
+
+    def mean_of(self, ask: Callable[[Any], Array]) -> Array:
+        """Average over draws of what `ask` says of their posteriors, which names no component."""
+        total: Array = sum(ask(draw.posterior) for draw in self._each())  # type: ignore[assignment]
+        return total / self.n_draws
 
     def means(self) -> tuple[Array, Array]:
         """Return the averages of components (K, D) and mean (D,)."""

@@ -97,4 +97,4 @@ def record(data: ChainData, seen: CachedSubspaceState) -> Draws:
     """Keep what a draw keeps; the joint is the paper's complete-data likelihood."""
     (N, K), n_active = seen.P.shape, int(seen.state.Z[0].sum())
     joint = complete_density(data, seen) - N * gaussian.log_binomial(K, n_active)
-    return describe(data, seen.state) | {"log_joint": np.asarray(joint)}
+    return describe(data.rows, seen.state) | {"log_joint": np.asarray(joint)}

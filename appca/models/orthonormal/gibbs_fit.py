@@ -1,8 +1,7 @@
 """Fit aPPCA by Gibbs sampling from data to draws: starts, chains, the draw that is published."""
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,9 +24,18 @@ from appca.models.polynomials import subsets
 from appca.models.rows.observations import Rows, about
 from appca.models.rows.precise_products import projections
 from appca.models.sampling.chain_data import data_of
-from appca.models.sampling.chains import Chains, Schedule, generators, initial_states, sample
+from appca.models.sampling.chains import (
+    Chains,
+    Sampler,
+    Schedule,
+    generators,
+    initial_states,
+    sample,
+)
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.settings.table import OVERDISPERSED
+
+S = TypeVar("S")
 
 
 class Plan(NamedTuple):
@@ -75,26 +83,54 @@ def fit_by_gibbs(
     The first chain starts from `begin`, a fit by EM. A callback that stops that gets chains of a
     single sweep.
     """
-    settings, schedule, callback = control.settings, plan.schedule, control.callback
-    rngs, data = generators(rng, schedule.n_chains), data_of(rows)
+    settings, data = control.settings, data_of(rows)
 
     def start(own: np.random.Generator, heard: Callback | None) -> tuple[CachedSubspaceState, str]:
         fit = begin(own, control._replace(callback=heard))
         return look(data, first_state(fit, rows, settings.n_active)), fit.stop_reason
 
-    afar = partial(rotated_state, rows=rows, settings=settings) if plan.overdispersed else None
-    others = None if afar is None else lambda own: look(data, afar(own))
-    first, stopped = initial_states(rngs, start, callback, others, apart=plan.own_starts)
-    origin = np.zeros(rows.n_features) if rows.origin is None else rows.origin.astype(np.float64)
+    def afar(own: np.random.Generator) -> CachedSubspaceState:
+        return look(data, rotated_state(own, rows, settings))
+
     prior = prior_of(plan, settings, data.squares / data.size)
     sampler = adaptive_ppca_gibbs.sampler(data, prior, plan.indicators, plan.directions)
-    chains = sample(rngs, first, sampler, schedule, callback, origin=origin, stopped=stopped)
+    chains = run_chains(rng, rows, plan, Beginnings(start, afar), sampler, control.callback)
     best = chains.best.state
-    about_mean = about(rows.X, (origin + best.mu).astype(rows.dtype))
+    about_mean = about(rows.X, (origin_of(rows) + best.mu).astype(rows.dtype))
     K = best.W.shape[1]
     state = SubspaceState(W=best.W, shift=np.zeros(K), latent=best.tau2, noise=best.sigma2)
     fit = SubspaceFit(state, second_moments(chains.best, settings.n_active), [], chains.stop_reason)
     return Sampled(fit, about_mean, chains)
+
+
+class Beginnings(NamedTuple, Generic[S]):
+    """Where chains start."""
+
+    fitted: Callable[[np.random.Generator, Callback | None], tuple[S, str]]  # see `initial_states`
+    afar: Callable[[np.random.Generator], S]  # without EM
+
+
+def run_chains(
+    rng: np.random.Generator,
+    rows: Rows,
+    plan: Plan,
+    beginnings: Beginnings[S],
+    sampler: Sampler[S],
+    callback: Callback | None,
+) -> Chains[S]:
+    """Start the chains as the plan says, and run them."""
+    rngs = generators(rng, plan.schedule.n_chains)
+    others = beginnings.afar if plan.overdispersed else None
+    first, stopped = initial_states(
+        rngs, beginnings.fitted, callback, others, apart=plan.own_starts
+    )
+    origin = origin_of(rows)
+    return sample(rngs, first, sampler, plan.schedule, callback, origin=origin, stopped=stopped)
+
+
+def origin_of(rows: Rows) -> Array:
+    """Return what the rows are taken about, (D,)."""
+    return np.zeros(rows.d) if rows.origin is None else rows.origin.astype(np.float64)
 
 
 def prior_of(plan: Plan, settings: EMSettings, variance: float) -> SubspacePrior:

@@ -156,7 +156,7 @@ def record(data: ChainData, features: FeaturePrior, seen: CachedSubspaceState) -
     state = seen.state
     joint = complete_density(data, seen) + features.log_density(state.Z, state.alpha)
     joint += 0.5 * int(state.Z.sum()) * float(np.log(data.squares / data.size))
-    return describe(data, state) | {
+    return describe(data.rows, state) | {
         "log_joint": np.asarray(joint),
         "alpha": np.asarray(state.alpha),
         "n_components": np.asarray(state.Z.any(axis=0).sum()),

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.algebra import gaussian, stiefel
+from appca.models.rows.observations import Rows
 from appca.models.rows.precise_products import products, projections
 from appca.models.sampling import conditionals
 from appca.models.sampling.chain_data import ChainData
@@ -100,18 +101,30 @@ def sweep(
     Z = draw_indicators(rng, state, gaussian.logits(P, state.sigma2, state.tau2))
     X = draw_scores(rng, P, Z, state.sigma2, state.tau2)
     cross = _crossed(data, X)
-    W = update_directions(rng, concentration(cross, state.mu, state.sigma2), state.W)
-    mu = state.mu
+    moved = redraw_parameters(rng, data, cross, state._replace(X=X, Z=Z), prior, update_directions)
+    return CachedSubspaceState(moved, _projected(data, moved), cross)
+
+
+def redraw_parameters(
+    rng: np.random.Generator,
+    data: ChainData,
+    cross: SubspaceCrossProducts,
+    state: SubspaceGibbsState,
+    prior: SubspacePrior,
+    update_directions: UpdateDirections = stiefel.draw,
+) -> SubspaceGibbsState:
+    """Redraw W, mu, sigma2 and tau2 given X and Z, whose sums with the rows are `cross`."""
+    X, Z, mu = state.X, state.Z, state.mu
+    W = update_directions(rng, concentration(cross, mu, state.sigma2), state.W)
     if prior.mean_variance > 0:
         left = data.total - W @ cross.total
-        conditional = conditionals.mean(left, len(X), state.sigma2, prior.mean_variance)
+        conditional = conditionals.mean(left, data.mass, state.sigma2, prior.mean_variance)
         mu = conditionals.draw_normal(rng, conditional)
     squares = residual_squares(data, cross, W, X, mu)
     noise = conditionals.noise_variance(prior.noise, data.size, squares)
     sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
     tau2 = draw_latent(rng, prior, X, Z, state.tau2)
-    moved = SubspaceGibbsState(W, X, Z, mu, sigma2, tau2, state.alpha)
-    return CachedSubspaceState(moved, _projected(data, moved), cross)
+    return SubspaceGibbsState(W, X, Z, mu, sigma2, tau2, state.alpha)
 
 
 def draw_scores(
@@ -141,7 +154,7 @@ def residual_squares(
     data: ChainData, cross: SubspaceCrossProducts, W: Array, X: Array, mu: Array
 ) -> float:
     """Sum the squares of y - mu - W x from the sums; |W x| = |x|, as W is orthonormal."""
-    about_mu = data.squares - 2 * (mu @ data.total) + len(X) * (mu @ mu)
+    about_mu = data.squares - 2 * (mu @ data.total) + data.mass * (mu @ mu)
     fit = np.vdot(W, cross.products) - mu @ (W @ cross.total)
     return float(about_mu - 2 * fit + np.square(X).sum())
 
@@ -188,11 +201,11 @@ def hyper_density(state: SubspaceGibbsState, prior: SubspacePrior) -> float:
     return total
 
 
-def describe(data: ChainData, state: SubspaceGibbsState) -> Draws:
+def describe(rows: Rows, state: SubspaceGibbsState) -> Draws:
     """Give what a draw keeps, whatever the prior of Z; W and mu as precise as the data."""
     return {
-        "components": state.W.T.astype(data.rows.dtype),
-        "mean": state.mu.astype(data.rows.dtype),
+        "components": state.W.T.astype(rows.dtype),
+        "mean": state.mu.astype(rows.dtype),
         "noise_variance": np.asarray(state.sigma2),
         "latent_variance": state.tau2,
         "occupancy": occupancy(state.Z),

@@ -44,26 +44,33 @@ def inclusion(logits: Floats, probabilities: Floats) -> tuple[Floats, Floats, Fl
     n, K = logits.shape
     log_sum, r, sizes = np.empty(n), np.empty((n, K)), np.empty((n, K + 1))
     weights = np.exp(np.log(probabilities) - log_counts(K))
-    step = max(64, TABLE_FLOATS // (K + 2) ** 2)
-    for start in range(0, n, step):
-        part = slice(start, start + step)
+    for part in _parts(n, K):
         log_sum[part], r[part], sizes[part] = _inclusion(logits[part], weights)
     return log_sum, r, sizes
 
 
+def draw(rng: np.random.Generator, logits: Floats, probabilities: Floats) -> NDArray[np.bool_]:
+    """Draw a subset (N, K) bool of each row: its size first, then its members from the last on."""
+    n, K = logits.shape
+    uniforms, chosen = rng.random((n, K + 1)), np.zeros((n, K), dtype=bool)
+    weights = np.exp(np.log(probabilities) - log_counts(K))
+    for part in _parts(n, K):
+        table, into, _ = _tables(logits[part])
+        rows = np.arange(table.shape[2])
+        sizes = np.cumsum(table[K] * weights[:, None], axis=0)
+        left = (sizes > uniforms[part, K] * sizes[-1]).argmax(axis=0)
+        for k in range(K - 1, -1, -1):
+            with_k = into[k] * table[k, left - 1, rows]  # of none left it is not read
+            member = (left > 0) & (uniforms[part, k] * table[k + 1, left, rows] < with_k)
+            chosen[part, k] = member
+            left = left - member
+    return chosen
+
+
 def _inclusion(logits: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
-    a = np.ascontiguousarray(logits.T, dtype=np.float64)  # rows last: operations run over them
-    base = np.maximum(a, 0.0).sum(axis=0)
-    K, n = a.shape
-    into, out = np.minimum(a, 0.0), np.minimum(-a, 0.0)
-    for w in (into, out):
-        w[w < LEAST_LOG_WEIGHT] = -np.inf
-        np.exp(w, out=w)
-    table = np.zeros((K + 1, K + 1, n))  # [k, j]: of j of the first k components
-    table[0, 0] = 1.0
-    for k in range(K):
-        np.multiply(table[k, : k + 2], out[k], out=table[k + 1, : k + 2])
-        table[k + 1, 1 : k + 2] += into[k] * table[k, : k + 1]
+    table, into, out = _tables(logits)
+    base = np.maximum(logits, 0.0).sum(axis=1)
+    K, n = into.shape
     sizes = table[K] * weights[:, None]
     total = sizes.sum(axis=0)
     after, r = np.repeat(weights[:, None], n, axis=1), np.empty((K, n))
@@ -72,6 +79,27 @@ def _inclusion(logits: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]
         after = out[k] * after[: k + 1] + into[k] * after[1 : k + 2]
     r *= into
     return base + np.log(total), (r / total).T, (sizes / total).T
+
+
+def _tables(logits: Floats) -> tuple[Floats, Floats, Floats]:
+    """Give sums (K + 1, K + 1, n) over j of the first k components, and their weights (K, n)."""
+    a = np.ascontiguousarray(logits.T, dtype=np.float64)  # rows last: operations run over them
+    K, n = a.shape
+    into, out = np.minimum(a, 0.0), np.minimum(-a, 0.0)
+    for w in (into, out):
+        w[w < LEAST_LOG_WEIGHT] = -np.inf
+        np.exp(w, out=w)
+    table = np.zeros((K + 1, K + 1, n))
+    table[0, 0] = 1.0
+    for k in range(K):
+        np.multiply(table[k, : k + 2], out[k], out=table[k + 1, : k + 2])
+        table[k + 1, 1 : k + 2] += into[k] * table[k, : k + 1]
+    return table, into, out
+
+
+def _parts(n: int, K: int) -> list[slice]:
+    step = max(64, TABLE_FLOATS // (K + 2) ** 2)
+    return [slice(start, start + step) for start in range(0, n, step)]
 
 
 def best(logits: Floats, probabilities: Floats) -> tuple[NDArray[np.bool_], Floats]:

@@ -44,6 +44,14 @@ def products(rows: Rows, S: Array) -> Array:
     return A
 
 
+def row_squares(rows: Rows) -> Array:
+    """|y_n - origin|^2, (N,)."""
+    squares = np.empty(rows.n)
+    for part, values in _over(_squared, rows):
+        squares[part] = values
+    return squares
+
+
 def totals(rows: Rows) -> Totals:
     """Sum up the rows and their squares."""
     sums, squares = np.zeros(rows.d), 0.0
@@ -94,6 +102,13 @@ def _multiplied(block: Block, S: Array) -> Array:
     for part, columns, B in _tiles(block):
         A[columns] += B.T @ S[part]
     return A
+
+
+def _squared(block: Block) -> tuple[slice, Array]:
+    squares = np.zeros(len(block.X))
+    for part, _, B in _tiles(block):
+        squares[part] += np.einsum("nd,nd->n", B, B)
+    return block.part, squares
 
 
 def _totals(block: Block) -> Totals:

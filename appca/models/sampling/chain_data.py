@@ -13,6 +13,7 @@ class ChainData(NamedTuple):
     rows: Rows
     total: Array  # (D,)
     squares: float  # of all entries
+    mass: float  # number of rows, each counted by its weight
 
     @property
     def size(self) -> int:
@@ -22,4 +23,4 @@ class ChainData(NamedTuple):
 
 def data_of(rows: Rows) -> ChainData:
     """Sum up the rows once; the origin should be near their mean, or the sums lose digits."""
-    return ChainData(rows, *totals(rows))
+    return ChainData(rows, *totals(rows), float(rows.n))

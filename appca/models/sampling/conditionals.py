@@ -57,6 +57,12 @@ class LogBeta(NamedTuple):
     b: Array  # (K,)
 
 
+class Dirichlet(NamedTuple):
+    """Shares (J,) that sum to 1, with density proportional to ``prod(x ** (a - 1))``."""
+
+    a: Array  # (J,)
+
+
 class LogScale(NamedTuple):
     """Density proportional to exp(p u - (a e^u + b e^-u) / 2) of u = log c^2, for every column."""
 
@@ -91,10 +97,11 @@ def loading_variance(prior: InverseGamma, W: Array) -> InverseGamma:
     return InverseGamma(prior.shape + W.size / 2, prior.rate + float(np.square(W).sum()) / 2)
 
 
-def mean(total: Array, n_rows: int, sigma2: float, prior_variance: float) -> Normal:
+def mean(total: Array, n_rows: float, sigma2: float, prior_variance: float) -> Normal:
     """Give p(mu | rest) from the sum (D,) of the N rows of Y - (X*Z) W'.
 
-    The prior is N(0, prior_variance I); an infinite one is flat.
+    A row of scale u counts 1 / u times, in `total` and in `n_rows`. The prior is
+    N(0, prior_variance I); an infinite one is flat.
     """
     precision = n_rows / sigma2 + 1 / prior_variance
     return Normal(total / sigma2 / precision, 1 / precision)
@@ -119,6 +126,11 @@ def scales(W: Array, X: Array, Z: NDArray[np.bool_], sigma2_W: float, tau2: floa
     p = (len(W) - Z.sum(axis=0)) / 2
     a, b = np.square(W).sum(axis=0) / sigma2_W, np.square(X).sum(axis=0) / tau2
     return LogScale(p, np.asarray(a), np.asarray(b))
+
+
+def shares(counts: Array) -> Dirichlet:
+    """Give p(shares | counts) of the values of a categorical variable, whose prior is uniform."""
+    return Dirichlet(1.0 + counts)
 
 
 def log_weights(m: NDArray[np.int64], n_rows: int, alpha: float, n_components: int) -> LogBeta:
@@ -201,6 +213,12 @@ def draw_log_beta(rng: np.random.Generator, law: LogBeta) -> Array:
     """
     log_first = np.log(rng.gamma(law.a + 1)) + np.log1p(-rng.random(law.a.shape)) / law.a
     return np.asarray(log_first - np.logaddexp(log_first, np.log(rng.gamma(law.b))))
+
+
+def draw_categories(rng: np.random.Generator, p: Array) -> NDArray[np.intp]:
+    """Draw a column (N,) of each row of probabilities (N, J)."""
+    reached = np.cumsum(p, axis=1) > rng.random((len(p), 1)) * p.sum(axis=1, keepdims=True)
+    return np.asarray(reached.argmax(axis=1))
 
 
 def draw_log_scales(rng: np.random.Generator, law: LogScale) -> Array:

@@ -26,6 +26,8 @@ class ParameterDraw(NamedTuple):
     latent: Floats  # (K',)
     weights: Floats | None  # (K',) probability that a new row uses a component, where it has one
     places: NDArray[np.intp]  # (K',) of its components among the published ones; K or more: none
+    row_scale_probabilities: Floats | None  # (J,), where learned
+    size_probabilities: Floats | None  # (K + 1,), where learned
 
 
 class QueryDraws(NamedTuple):
@@ -38,6 +40,8 @@ class QueryDraws(NamedTuple):
     noise_variance: Floats  # (S,)
     latent_variance: Floats  # (S, K')
     weights: Floats | None  # (S, K'), zero where a draw has no component
+    row_scale_probabilities: Floats | None = None  # (S, J)
+    size_probabilities: Floats | None = None  # (S, K + 1)
 
     def thinned(self, most: int) -> "QueryDraws":
         """Choose at most so many, evenly."""
@@ -60,6 +64,7 @@ class QueryDraws(NamedTuple):
                 self.latent_variance[s, places],
                 weights,
                 places,
+                *(None if p is None else p[s] for p in self[-2:]),
             )
 
 
@@ -104,6 +109,7 @@ def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
     places = zip(chain, draw, used, strict=True)
     orders = [_order(W[c, i], some, published) for c, i, some in places]
     width = max(K, *(len(order) for order, _ in orders))
+    learned = [posterior.get(name) for name in QueryDraws._fields[-2:]]
     components = np.zeros((n, width, W.shape[3]), W.dtype)
     moved, share = np.ones((n, width)), np.zeros((n, width))
     for s, (order, sign) in enumerate(orders):
@@ -120,6 +126,7 @@ def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
         np.asarray(posterior["noise_variance"][chain, draw]),
         moved,
         None if weights is None else share,
+        *(None if p is None else p[chain, draw] for p in learned),
     )
 
 

@@ -11,10 +11,13 @@ from appca.models.base.data_checks import (
     warn_of_constant,
     warn_of_end,
 )
+from appca.models.orthonormal.gibbs_fit import plan_of
 from appca.models.orthonormal.screening import EMControl
-from appca.models.rows.observations import Observations
-from appca.models.variants.em import PAPER, Variant, VariantState, settings_for
+from appca.models.rows.observations import Observations, Rows
+from appca.models.sampling.chains import Chains
+from appca.models.variants.em import PAPER, Variant, VariantSettings, VariantState, settings_for
 from appca.models.variants.fit import fit_variant
+from appca.models.variants.gibbs_fit import fit_variant_by_gibbs
 from appca.models.variants.posterior import extended_posterior_of, publish_variant, state_of
 
 LEARNED = "learned"
@@ -59,10 +62,18 @@ def refuse_variant(model: Any) -> None:
         for name, is_new in zip(("noise", "row_scale", "n_active"), variant, strict=True)
         if is_new
     ]
-    if learned and model.inference != "em":
+    sampled = model.inference == "gibbs" and not variant.by_feature
+    if learned and model.inference != "em" and not sampled:
+        others = "'em'" if variant.by_feature else "'em' or 'gibbs'"
         msg = (
-            f"inference must be 'em' with {' and '.join(learned)}; got {model.inference!r}: "
+            f"inference must be {others} with {' and '.join(learned)}; got {model.inference!r}: "
             "set inference='em', or take the paper's model."
+        )
+        raise ValueError(msg)
+    if learned and sampled and model.z_update != "block":
+        msg = (
+            f"z_update must be 'block' with {' and '.join(learned)}; got {model.z_update!r}: leave "
+            "it at 'block', which draws scale and support of a row together."
         )
         raise ValueError(msg)
     if variant.by_feature and not isinstance(model.latent_variance, str):
@@ -101,14 +112,34 @@ def fit_extended(
     """Fit an estimator that gives up assumptions of the paper's model; return how it went."""
     settings = settings_for(control.settings, variant_of(model), rows)
     refuse_few_features(model.n_components, settings.most)
-    start, continued = model._start(rows.d), model._continued(rng, rows)
-    if continued is not None:
-        W, more = continued
-        state = state_of(extended_posterior_of(model), rows, settings)
-        start = state or (W if more is None else np.hstack([W, more.V]))
+    start = _start(model, rng, rows, settings)
     model._forget_fit()
     fit = fit_variant(rng, rows, start, control, settings)
     publish_variant(model, rows, fit, same_order=isinstance(start, VariantState))
     warn_of_constant(settings.most)
     warn_of_end(fit.stop_reason, model.max_iter)
     return fit.log_likelihoods, fit.stop_reason
+
+
+def sample_extended(
+    model: Any, rng: np.random.Generator, rows: Rows, control: EMControl
+) -> Chains[Any]:
+    """Sample the posterior of row scales, sizes or both, publish a draw, and return the chains."""
+    settings = settings_for(control.settings, variant_of(model), rows)
+    start = _start(model, rng, rows, settings)
+    model._forget_fit()
+    fit, chains = fit_variant_by_gibbs(rng, rows, start, control, settings, plan_of(model))
+    publish_variant(model, rows, fit, same_order=False)
+    return chains
+
+
+def _start(
+    model: Any, rng: np.random.Generator, rows: Observations, settings: VariantSettings
+) -> Any:
+    """Return where EM starts: directions, candidates, or the state of the fit before."""
+    continued = model._continued(rng, rows)
+    if continued is None:
+        return model._start(rows.d)
+    W, more = continued
+    state = state_of(extended_posterior_of(model), rows, settings)
+    return state or (W if more is None else np.hstack([W, more.V]))

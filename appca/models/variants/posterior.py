@@ -1,23 +1,27 @@
 """What a fit with a noise of each feature, a scale of each row, or learned sizes says of rows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.stiefel import polar, upright
-from appca.models.base.answers import Description, Posterior, RowSummary, share_of
+from appca.models.base.answers import Description, PosteriorOfDraw, RowSummary, share_of
 from appca.models.base.data_checks import warn_of_rank
 from appca.models.orthonormal.posterior import described, each_block
+from appca.models.orthonormal.subspace_gibbs import draw_scores
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations
+from appca.models.sampling.conditionals import draw_categories
+from appca.models.sampling.query_draws import ParameterDraw
 from appca.models.variants.em import Variant, VariantSettings, VariantState
 from appca.models.variants.expectation import squared_distances
 from appca.models.variants.fit import VariantFit
+from appca.models.variants.gibbs import draw_supports
 from appca.models.variants.row_mixture import (
     RowModel,
     Weighed,
@@ -30,7 +34,7 @@ LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabi
 
 
 @dataclass(frozen=True, eq=False)
-class VariantPosterior(Posterior):
+class VariantPosterior(PosteriorOfDraw):
     """aPPCA that gives up some of the paper's assumptions; sums are exact.
 
     With a noise of each feature `noise` is (D,) and components are in the unit of the data.
@@ -44,6 +48,18 @@ class VariantPosterior(Posterior):
     row_scales: Array | None  # (J,), where they are learned
     row_scale_probabilities: Array | None  # (J,)
     sizes: Array | None  # (K + 1,) probabilities, where they are learned
+
+    def at(self, draw: ParameterDraw, stream: int) -> Self:
+        del stream
+        return replace(
+            self,
+            components=draw.components,
+            mean=draw.mean,
+            noise=draw.noise,
+            latent=draw.latent,
+            row_scale_probabilities=draw.row_scale_probabilities,
+            sizes=draw.size_probabilities,
+        )
 
     @property
     def variant(self) -> Variant:
@@ -134,6 +150,30 @@ class VariantPosterior(Posterior):
         """Posterior mean (N,) of the scale of each row; 1 where all rows are alike."""
         grid = self.row_model.grid
         return self._by_blocks(X, lambda B, P: self._weighed(B, P).scales @ grid)
+
+    def probability_of(self, X: Array, Z: Array) -> Array:
+        P, squares = self._projected(X)
+        row = weigh(P, squares, self.row_model)
+        return share_of(support_density(P, squares, Z, self.row_model) - row.log_density)
+
+    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+        P, squares = self._projected(X)
+        row, model = weigh(P, squares, self.row_model), self.row_model
+        root = np.sqrt(model.grid[draw_categories(rng, row.scales)])[:, None]
+        P /= root
+        Z = draw_supports(rng, gaussian.logits(P, model.noise, model.latent), model.sizes)
+        return root * draw_scores(rng, P, Z, model.noise, model.latent)
+
+    def likely(self, inclusion: Array) -> Array:
+        if self.sizes is None:
+            return subsets.top(inclusion, int(self.n_active))
+        return inclusion > 0.5
+
+    def _projected(self, X: Array) -> tuple[Array, Array]:
+        """Projections (N, K) and squared distances (N,) of rows, in noise units."""
+        parts = self._each_block(X, lambda B, P: (P.astype(np.float64), self._squares(B)))
+        P, squares = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return P, squares
 
     def description(self, X: Array) -> Description:
         return described(self._each_block(X, self._described))

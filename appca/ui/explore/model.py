@@ -158,13 +158,16 @@ def _apply(name: str, widget: str | None = None) -> None:
 
 
 def _together(name: str, value: object, usual: dict[str, Any]) -> dict[str, Any]:
-    """Return what else must change: the extensions of the paper's model are fitted by EM alone."""
+    """Return what else must change: not every inference fits every extension of the model."""
     now = state.config().parameters
+    if name == "noise" and value != usual[name]:
+        fixed = not isinstance(now.get("latent_variance"), str)
+        return {"inference": "em"} | ({"latent_variance": "shared"} if fixed else {})
     if name in EXTENSIONS and value != usual[name]:
-        latent = now.get("latent_variance")
-        by_feature = name == "noise" and not isinstance(latent, str)
-        return {"inference": "em"} | ({"latent_variance": "shared"} if by_feature else {})
-    if (name, value) in {("inference", "gibbs"), ("inference", "hard")}:
+        return {"z_update": "block"} if now.get("inference") == "gibbs" else {"inference": "em"}
+    if (name, value) == ("inference", "gibbs"):
+        return {"noise": usual["noise"]} if "noise" in usual else {}
+    if (name, value) in {("inference", "hard"), ("z_update", "swap")}:
         sizes = {"n_active"} if now.get("n_active") == LEARNED else set()
         return {other: usual[other] for other in {"noise", "row_scale", *sizes} & set(usual)}
     return {}

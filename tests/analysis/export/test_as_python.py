@@ -99,9 +99,11 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
 
 STOPPED = {"random_state": 3}
 EXTENDED = {"noise": "feature", "row_scale": "learned", "n_active": "learned"}
+SAMPLED = {"inference": "gibbs", "row_scale": "learned", "n_active": "learned", **SHORT}
 RUNS = {
     "aPPCA": ("digits", DIVIDED, "aPPCA", {"n_components": 4, "n_active": 2}, None),
     "extended": ("wine", SCALED, "aPPCA", EXTENDED, None),
+    "scales sampled": ("wine", SCALED, "aPPCA", SAMPLED, None),
     "aFA": ("wine", SCALED, "aFA", {"n_components": 4, "n_active": 2}, None),
     "isFA": ("wine", SCALED, "isFA", {"max_components": 4, **SHORT}, None),
     # 6,435 sets, which are sampled, of rows that are reduced

@@ -106,17 +106,28 @@ def test_data_in_which_nothing_is_found_are_shown_as_such_on_every_page(start):
     assert any("No row uses any component" in caption.value for caption in app.caption)
 
 
-def test_the_extensions_of_the_main_model_are_chosen_fitted_and_shown_on_every_page(wine, start):
-    app = wine
-    for name, value in {"noise": "feature", "row_scale": "learned", "n_active": "learned"}.items():
-        app.selectbox(key=f"set-{name}").select(value).run()
+@pytest.mark.parametrize("inference", ["em", "gibbs"])
+def test_the_extensions_of_the_main_model_are_chosen_fitted_and_shown_on_every_page(
+    wine, start, inference
+):
+    """Noise per feature, which is not sampled, is chosen with EM alone."""
+    app, sizes = wine, ["L learned", "row scales"]
+    app.selectbox(key="set-inference").select(inference).run()
+    for name, value in SHORT.items() if inference == "gibbs" else ():
+        app.number_input(key=f"set-{name}").set_value(value).run()
+    for name in ("row_scale", "n_active"):
+        app.selectbox(key=f"set-{name}").select("learned").run()
+    if inference == "em":
+        app.selectbox(key="set-noise").select("feature").run()
+        sizes.append("noise per feature")
     assert "L learned" in [text.value for text in healthy(app).markdown]
     assert "l-0" not in [slider.key for slider in app.slider]
     run = fit(app)
+    assert run.config.is_sampled == (inference == "gibbs")
     for place in PAGES:
         app = healthy(go(app, place))
     again = healthy(start(run=run.id))
-    for size in ("L learned", "noise per feature", "row scales"):
+    for size in sizes:
         assert size in html(again)
 
 
@@ -132,8 +143,20 @@ def test_settings_that_exclude_one_another_give_way_to_the_one_chosen_last(wine)
     app.selectbox(key="set-n_active").select("learned").run()
     app.selectbox(key="set-inference").select("gibbs").run()
     now = chosen()
-    assert (now["inference"], now["noise"], now["n_active"]) == ("gibbs", "shared", 2)
+    assert (now["inference"], now["noise"], now["n_active"]) == ("gibbs", "shared", "learned")
     app.selectbox(key="set-row_scale").select("learned").run()
+    assert (chosen()["inference"], chosen()["row_scale"]) == ("gibbs", "learned")
+    app.selectbox(key="set-z_update").select("swap").run()
+    now = chosen()
+    assert (now["z_update"], now["row_scale"], now["n_active"]) == ("swap", "none", 2)
+    app.selectbox(key="set-n_active").select("learned").run()
+    assert (chosen()["z_update"], chosen()["inference"]) == ("block", "gibbs")
+    app.selectbox(key="set-inference").select("hard").run()
+    assert (chosen()["inference"], chosen()["n_active"]) == ("hard", 2)
+    app.selectbox(key="set-row_scale").select("learned").run()
+    assert (chosen()["inference"], chosen()["row_scale"]) == ("em", "learned")
+    app.selectbox(key="set-inference").select("gibbs").run()
+    app.selectbox(key="set-noise").select("feature").run()
     assert (chosen()["inference"], chosen()["row_scale"]) == ("em", "learned")
     app.selectbox(key="set-n_active").select("learned").run()
     app.selectbox(key="set-n_active").select("fixed").run()
