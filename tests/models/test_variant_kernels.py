@@ -5,6 +5,7 @@ import pytest
 
 from appca.models.algebra import stiefel
 from appca.models.orthonormal.em import EMSettings, floor_of
+from appca.models.rows import observations
 from appca.models.rows.observations import about, centre_of
 from appca.models.variants.em import GRID, Variant, VariantState, expect, settings_for
 from tests.models.synthetic import planted
@@ -59,6 +60,20 @@ def test_wide_rows_in_single_precision_keep_their_digits(seed):
     np.testing.assert_allclose(found.A, wanted.A, atol=2e-5 * np.abs(wanted.A).max())
     np.testing.assert_allclose(found.power, wanted.power, rtol=1e-5)
     np.testing.assert_allclose(found.used, wanted.used, atol=0.05)
+
+
+@pytest.mark.parametrize("as_stored", [np.ascontiguousarray, np.asfortranarray])
+def test_wide_rows_add_up_alike_in_tiles_and_in_any_order_of_memory(monkeypatch, seed, as_stored):
+    weights = np.random.default_rng(seed).uniform(0.5, 3.0, 333)
+    state, rows, settings = problem(seed, d=300, dtype=np.float32, weights=weights)
+    whole = expect(state, rows, settings)
+    monkeypatch.setattr(observations, "CACHE_BYTES", 50 * 300 * 4)
+    X = as_stored(rows.X)
+    X.flags.writeable = False
+    found = expect(state, rows._replace(X=X), settings)
+    assert found.log_likelihood == pytest.approx(whole.log_likelihood, rel=1e-6)
+    np.testing.assert_allclose(found.A, whole.A, atol=2e-5 * np.abs(whole.A).max())
+    np.testing.assert_allclose(found.power, whole.power, rtol=1e-5)
 
 
 def test_logits_of_thousands_stay_exact_in_the_compiled_e_step(seed):

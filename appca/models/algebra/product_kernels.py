@@ -73,3 +73,32 @@ def add_outer(X: Any, S: Any, A: Any) -> None:
                 x0, x1, x2, x3 = X[i, j], X[i1, j], X[i2, j], X[i3, j]
                 A[k, j] += (s0 * x0 + s1 * x1) + (s2 * x2 + s3 * x3)
                 A[k + 1, j] += (t0 * x0 + t1 * x1) + (t2 * x2 + t3 * x3)
+
+
+@reassociated
+def centre(X: Any, origin: Any, weights: Any, B: Any, squares: Any) -> None:
+    """Put X (n, d) less the origin (d,) into B, and the weighted squares of its rows into (n,)."""
+    (n, d), zero = X.shape, X.dtype.type(0)
+    for i in range(n):
+        a = zero
+        for j in range(d):
+            y = X[i, j] - origin[j]
+            B[i, j] = y
+            a += y * y * weights[j]
+        squares[i] = a
+
+
+@reassociated
+def add_squares(X: Any, weights: Any, power: Any) -> None:
+    """Add the squares of rows X (n, d) to `power` (d,), each row times its weight.
+
+    `weights` has at least n numbers rounded up to fours, zero from n on.
+    """
+    n, d = X.shape
+    for i in range(0, n, QUAD):
+        i1 = i + 1 if i + 1 < n else i
+        i2, i3 = i + 2 if i + 2 < n else i, i + 3 if i + 3 < n else i
+        a, b, c, e = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
+        for j in range(d):
+            x0, x1, x2, x3 = X[i, j], X[i1, j], X[i2, j], X[i3, j]
+            power[j] += (a * x0 * x0 + b * x1 * x1) + (c * x2 * x2 + e * x3 * x3)

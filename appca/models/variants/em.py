@@ -22,9 +22,9 @@ from appca.models.orthonormal.acceleration import MAX_MOMENTUM_LOG_CHANGE as MOS
 from appca.models.orthonormal.em import NOISE_FLOOR, EMSettings, floor_of, many_swaps
 from appca.models.rows.observations import Observations
 from appca.models.variants.expectation import (
+    ByKernel,
+    ByNumpy,
     VariantStatistics,
-    by_kernel,
-    by_numpy,
     expect_block,
     feature_powers,
 )
@@ -122,7 +122,7 @@ def expect(state: VariantState, rows: Observations, settings: VariantSettings) -
     )
     m, model, moving = state.displacement, state.row_model(settings), settings.variant.row_scales
     compiled = settings.em.compiled and not settings.variant.learn_sizes
-    rule = by_kernel if compiled and not many_swaps(settings.em) else by_numpy
+    rule = ByKernel if compiled and not many_swaps(settings.em) else ByNumpy
     sums = rows.summed(
         partial(
             expect_block,

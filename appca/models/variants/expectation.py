@@ -1,12 +1,12 @@
 """The E step of the variants, over a few rows at a time: all is asked of them while in cache."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from appca.models.algebra import gaussian
+from appca.models.algebra import aligned, gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.rows.observations import Block, Observations, added, tile_rows, tiles
 from appca.models.variants.row_mixture import NEGLIGIBLE, RowModel, background, slope
@@ -40,9 +40,17 @@ class RowSums(NamedTuple):
     sizes: Array
 
 
-# Of projections P (K, n), overwritten by E[x z / u] times the weight of a row, squared distances
-# (n,) and weights (n,): sums, and E[1 / u] (n,) times the weight.
-RowWork = Callable[[Array, Array, Array], tuple[RowSums, Array]]
+class RowWork(Protocol):
+    """Weighs the scales and supports of rows, some at a time, and adds up what they say."""
+
+    def __call__(self, P: Array, squares: Array, weights: Array) -> Array:
+        """Return E[1 / u] (n,) times the weights (n,) of rows, from their squared distances (n,).
+
+        Projections P (K, n) are overwritten by E[x z / u] times the weight.
+        """
+
+    def sums(self) -> RowSums:
+        """Return the sums over all rows so far."""
 
 
 def expect_block(
@@ -57,23 +65,23 @@ def expect_block(
 ) -> VariantStatistics:
     """Add up one block about origin + m (d,); `moving`: rows have scales, and squares count."""
     X, (d, K), work = block.X, V.shape, weigh(model)
-    directions, squared = scale[:, None] * V, np.square(scale).astype(X.dtype)
+    directions = scale[:, None] * V
     about = m if block.origin is None else block.origin + m
     centre = about.astype(X.dtype)
-    thin, rest = ThinProducts(directions, X.dtype), (about - centre) @ directions
+    thin, rest = (
+        ThinProducts(directions, scale if moving else None, X),
+        (about - centre) @ directions,
+    )
     weights = np.ones(len(X)) if block.weights is None else block.weights
-    A, power, sums = np.zeros((K + 1, d)), np.zeros(d), list[RowSums]()
-    room = np.empty((tile_rows(X) if moving else 0, d), X.dtype)  # fresh memory costs more
-    for part, B in tiles(X, centre):
+    A, power = np.zeros((K + 1, d)), np.zeros(d)
+    for part, B, squares in thin.tiles(X, centre):
         P = thin.project(B)
         P -= rest[:, None]
-        squares = np.square(B, out=room[: len(B)]) if moving else room
-        row, inverse = work(P, squares @ squared if moving else np.zeros(len(B)), weights[part])
-        sums.append(row)
+        inverse = work(P, squares, weights[part])
         A += thin.outer(P, inverse, B)
         if moving:
-            power += inverse.astype(X.dtype) @ squares
-    row = reduce(added, sums)
+            power += thin.power(inverse, B)
+    row = work.sums()
     away = centre - (0.0 if block.origin is None else block.origin.astype(np.float64))
     first, G = A[K], row.inverse
     A, first, power = (
@@ -86,16 +94,42 @@ def expect_block(
 
 
 class ThinProducts:
-    """Products of a few rows with a few directions (d, K), compiled where that is faster."""
+    """Products of a few rows of X with a few directions (d, K), compiled where that is faster.
 
-    def __init__(self, directions: Array, dtype: Any) -> None:
+    Squares are weighted by those of `scale` (d,), where it is given.
+    """
+
+    def __init__(self, directions: Array, scale: Array | None, X: Array) -> None:
         from appca.models.algebra import product_kernels as kernels
 
-        self._kernels = kernels if kernels.suits(dtype, *directions.shape) else None
-        d, K = directions.shape
-        lines = -(-K // kernels.QUAD) * kernels.QUAD if self._kernels else K
-        self._K, self._W = K, np.zeros((lines, d), dtype)
+        self._kernels = kernels if kernels.suits(X.dtype, *directions.shape) else None
+        self._quad = kernels.QUAD if self._kernels else 1
+        (d, K), size = directions.shape, tile_rows(X)
+        self._K, self._W = K, aligned.zeros((-(-K // self._quad) * self._quad, d), X.dtype)
         self._W[:K] = directions.T
+        self._squared = None if scale is None else np.square(scale).astype(X.dtype)
+        self._room = np.empty((0 if scale is None or self._kernels else size, d), X.dtype)
+
+    def tiles(self, X: Array, centre: Array) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield a few rows about a centre (d,) at a time, and their weighted squares (n,)."""
+        if self._kernels is None or self._squared is None:
+            for part, B in tiles(X, centre):
+                yield part, B, self._squares(B)
+            return
+        size = tile_rows(X)
+        place, squares = aligned.zeros((size, X.shape[1]), X.dtype), np.empty(size, X.dtype)
+        X = np.ascontiguousarray(X).view()
+        X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
+        for start in range(0, len(X), size):
+            rows = X[start : start + size]
+            self._kernels.centre(rows, centre, self._squared, place, squares)
+            yield slice(start, start + len(rows)), place[: len(rows)], squares[: len(rows)]
+
+    def _squares(self, B: Array) -> Array:
+        if self._squared is None:
+            return np.zeros(len(B))
+        weighted: Array = np.square(B, out=self._room[: len(B)]) @ self._squared
+        return weighted
 
     def project(self, B: Array) -> Array:
         """Return projections (K, n) float64 of rows B (n, d)."""
@@ -107,64 +141,84 @@ class ThinProducts:
 
     def outer(self, S: Array, last: Array, B: Array) -> Array:
         """Sum S (K, n) and, in the last line, `last` (n,) times rows B: (K + 1, d)."""
-        K, quad = self._K, 1 if self._kernels is None else self._kernels.QUAD
+        K, quad = self._K, self._quad
         both = np.zeros((K + 1 + (K + 1) % 2, -(-len(B) // quad) * quad), B.dtype)
         both[:K, : len(B)], both[K, : len(B)] = S, last
         if self._kernels is None:
             return both[: K + 1] @ B
-        A = np.zeros((len(both), B.shape[1]), B.dtype)
+        A: Array = np.zeros((len(both), B.shape[1]), B.dtype)
         self._kernels.add_outer(B, both, A)
         return A[: K + 1]
 
+    def power(self, last: Array, B: Array) -> Array:
+        """Sum `last` (n,) times squares of the rows B of the tile at hand, (d,)."""
+        if self._kernels is None:
+            return np.asarray(last.astype(B.dtype) @ self._room[: len(B)])
+        weights = np.zeros(-(-len(B) // self._quad) * self._quad, B.dtype)
+        weights[: len(B)], power = last, np.zeros(B.shape[1], B.dtype)
+        self._kernels.add_squares(B, weights, power)
+        return power
 
-def by_numpy(model: RowModel) -> RowWork:
-    """Return what weighs rows of any variant."""
-    shrink, v = gaussian.posterior(model.noise, model.latent)
 
-    def work(P: Array, squares: Array, weights: Array) -> tuple[RowSums, Array]:
-        row, m = weighed(P.T, squares, model), shrink[:, None] * P
+class ByNumpy:
+    """Weighs rows of any variant."""
+
+    def __init__(self, model: RowModel) -> None:
+        self._model, self._sums = model, list[RowSums]()
+        self._shrink, self._v = gaussian.posterior(model.noise, model.latent)
+
+    def __call__(self, P: Array, squares: Array, weights: Array) -> Array:
+        """See `RowWork`."""
+        row, m = weighed(P.T, squares, self._model), self._shrink[:, None] * P
         P[:] = row.by_scale.T * m * weights
         used, scales = weights @ row.inclusion, weights @ row.scales
-        inverse = weights * (row.scales @ (1.0 / model.grid))
-        second = np.einsum("kn,kn->k", P, m) + used * v
-        sizes = np.zeros(len(v) + 1) if row.sizes is None else weights @ row.sizes
-        value = float(weights @ row.log_density)
-        G = np.asarray(inverse.sum())
-        return RowSums(value, P.sum(axis=1), second, used, G, scales, sizes), inverse
+        inverse = weights * (row.scales @ (1.0 / self._model.grid))
+        second = np.einsum("kn,kn->k", P, m) + used * self._v
+        sizes = np.zeros(len(m) + 1) if row.sizes is None else weights @ row.sizes
+        value, G = float(weights @ row.log_density), np.asarray(inverse.sum())
+        self._sums.append(RowSums(value, P.sum(axis=1), second, used, G, scales, sizes))
+        return np.asarray(inverse)
 
-    return work
+    def sums(self) -> RowSums:
+        """See `RowWork`."""
+        return reduce(added, self._sums)
 
 
-def by_kernel(model: RowModel) -> RowWork:
-    """Return what weighs rows of L components, 0 < L < K, by compiled code."""
-    from appca.models.variants import mixture_kernels
+class ByKernel:
+    """Weighs rows of L components, 0 < L < K, by compiled code."""
 
-    L, K, u = int(model.sizes), len(model.latent), model.grid
-    J, sign = (L, 1.0) if 2 * L <= K else (K - L, -1.0)
-    offset, supports = 0.5 * np.log1p(model.latent / model.noise), gaussian.log_binomial(K, L)
-    q = np.array([slope(model), offset, *gaussian.posterior(model.noise, model.latent)])
-    least = np.sort(offset)
-    costs = least[:L].sum()
-    how = np.array([sign, costs, supports + least[K - L :].sum() - costs + NEGLIGIBLE])
-    nothing = background(np.zeros(1), model)[0] + np.log(model.weights) - supports
-    scales = np.array([u, nothing, 1.0 / (2.0 * u * model.noise)])
-    table = np.zeros((K + 1, J + 2))
-    table[0, 1] = 1.0
-    room = table, np.empty((len(u), K)), np.empty((2, len(u))), np.empty((5, K + 1))
-    sizes = np.zeros(K + 1)
+    def __init__(self, model: RowModel) -> None:
+        L, K, u = int(np.asarray(model.sizes)), len(model.latent), model.grid
+        J, sign = (L, 1.0) if 2 * L <= K else (K - L, -1.0)
+        offset, supports = 0.5 * np.log1p(model.latent / model.noise), gaussian.log_binomial(K, L)
+        posterior = gaussian.posterior(model.noise, model.latent)
+        least = np.sort(offset)
+        costs = least[:L].sum()
+        gap = supports + least[K - L :].sum() - costs + NEGLIGIBLE
+        nothing = background(np.zeros(1), model)[0] + np.log(model.weights) - supports
+        scales = np.array([u, nothing, 1.0 / (2.0 * u * model.noise)])
+        q = np.array([slope(model), offset, *posterior])
+        self._fixed = q, scales, np.array([sign, costs, gap])
+        table = np.zeros((K + 1, J + 2))
+        table[0, 1] = 1.0
+        self._room = table, np.empty((len(u), K)), np.empty((2, len(u))), np.empty((5, K + 1))
+        self._moments, self._scales, self._value = np.zeros((3, K)), np.zeros(len(u)), 0.0
 
-    def work(P: Array, squares: Array, weights: Array) -> tuple[RowSums, Array]:
-        out = np.zeros((2, K)), np.zeros(len(u)), np.empty(len(squares))
-        value = mixture_kernels.weigh(
-            P, squares.astype(np.float64), weights, q, scales, how, out, room
-        )
-        (second, used), by_scale, inverse = out
-        sums = RowSums(
-            value, P.sum(axis=1), second, used, np.asarray(inverse.sum()), by_scale, sizes
-        )
-        return sums, inverse
+    def __call__(self, P: Array, squares: Array, weights: Array) -> Array:
+        """See `RowWork`."""
+        from appca.models.variants.mixture_kernels import weigh
 
-    return work
+        inverse = np.empty(len(squares))
+        out = self._moments, self._scales, inverse
+        squares = squares.astype(np.float64)
+        self._value += weigh(P, squares, weights, *self._fixed, out, self._room)
+        return inverse
+
+    def sums(self) -> RowSums:
+        """See `RowWork`."""
+        second, used, s = self._moments
+        inverse, sizes = np.asarray(self._scales @ (1.0 / self._fixed[1][0])), np.zeros(len(s) + 1)
+        return RowSums(self._value, s, second, used, inverse, self._scales, sizes)
 
 
 def squared_distances(block: Block, m: Array, weights: Array) -> Array:

@@ -27,8 +27,8 @@ def weigh(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - in one piece, as 
     scales : (3, scales) u; what is added to log e_L - squares / (2 u noise); that factor.
     how : sign, -1 if tables are of components left out; least sum of L offsets; nats below the
         largest term of the likeliest scale from which a scale is left out.
-    out : (2, K) to which sums of E[(x z)^2 / u] and inclusion are added; (scales,) to which the
-        probabilities of scales are; (n or more,) written: E[1 / u] times the weight.
+    out : (3, K) to which sums of E[(x z)^2 / u], inclusion and E[x z / u] are added; (scales,) to
+        which the probabilities of scales are; (n or more,) written: E[1 / u] times the weight.
     room : (K + 1, J + 2) table, its first line 0, 1, 0, ..., its first column 0; (scales, K) and
         (2, scales) room; (5, K + 1) room.
     """
@@ -114,6 +114,7 @@ def weigh(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - in one piece, as 
             P[k, i] = into[k] * m
             moments[0, k] += into[k] * m * m + a[k] * q[3, k]
             moments[1, k] += a[k]
+            moments[2, k] += P[k, i]
         inverse[i] = g
         value += weights[i] * (peak + math.log(total))
     return value
