@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from appca.commands import cluster, facts, parsing, writing
+from appca.commands import facts, parsing, writing
+from appca.commands.fitting import annotated, cluster
 from appca.commands.opening import opened
 from appca.commands.terminal import Meter, clear, say, say_facts, show_share
 from appca.data.dataset import Dataset
@@ -46,7 +47,7 @@ def add(commands: parsing.Commands) -> None:
     parsing.add_reading(parser)
     _add_model(parser)
     _add_preprocessing(parser)
-    writing.add_out(parser, ".npz", "; `project` reads the .npz")
+    writing.add_out(parser, ".npz", "; `project` reads the .npz; .h5ad adds the fit to DATA")
     parser.add_argument(
         "--html",
         type=Path,
@@ -134,7 +135,8 @@ def _bound(parameters: Mapping[str, Any]) -> Any:
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit, say what was done and how it went, and keep what was asked for."""
-    writing.check_place(options)
+    is_annotated = annotated.is_wanted(options)
+    writing.check_place(options, (annotated.ENDING,) if is_annotated else ())
     if cluster.is_for(options):
         return cluster.run(options, _settings(options))
     if options.epochs is not None and options.vae is None:
@@ -158,10 +160,14 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         say(f"run {run_id}")
     from appca.analysis.export.projections import projection_table
 
-    written = writing.write(
-        options,
-        lambda: projection_table(dataset, result.fitted),
-        lambda: _arrays(dataset, config, result),
+    written = (
+        annotated.write(options, dataset, config, result)
+        if is_annotated
+        else writing.write(
+            options,
+            lambda: projection_table(dataset, result.fitted),
+            lambda: _arrays(dataset, config, result),
+        )
     )
     page = _write_page(options.html, dataset, result)
     return {

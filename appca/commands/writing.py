@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KINDS, PAGE = (".csv", ".parquet", ".npz"), ".html"
-PACKAGES = {".csv": ("pandas",), ".parquet": ("pandas", "pyarrow"), PAGE: ("PIL",)}
+PACKAGES = {
+    ".csv": ("pandas",),
+    ".parquet": ("pandas", "pyarrow"),
+    ".h5ad": ("h5py",),
+    PAGE: ("PIL",),
+}
 OUT_HELP = (
     "where the result goes: a file whose name ends in .csv, .parquet or .npz, or - for standard "
     "output"
@@ -39,8 +44,10 @@ def add_out(parser: argparse.ArgumentParser, kind: str, more: str = "") -> None:
     parser.set_defaults(default_kind=kind)
 
 
-def check_place(options: argparse.Namespace) -> None:
+def check_place(options: argparse.Namespace, more: tuple[str, ...] = ()) -> None:
     """Refuse a place where nothing can be written, before anything is computed.
+
+    `more` are endings that may be beside the usual ones.
 
     Raises
     ------
@@ -63,7 +70,7 @@ def check_place(options: argparse.Namespace) -> None:
             raise parsing.UsageError(msg)
         _check_packages(_kind(options))
         return
-    check_file(path, KINDS)
+    check_file(path, (*KINDS, *more))
 
 
 def check_file(path: Path, kinds: Sequence[str]) -> None:

@@ -92,12 +92,12 @@ def load_model(path: Path | str) -> Any:
     n_iter = int(info.get("n_iter", len(model.log_likelihoods)))
     how = n_iter, str(info.get("stop_reason", ""))
     estimator = _restored(Path(path).name, config.model, config.parameters, model, how)
-    loaded = _named(_behind(config.preprocessing, estimator, model), names)
+    loaded = _named(behind(config.preprocessing, estimator, model), names)
     loaded.config, loaded.info = config, info
     return loaded
 
 
-def _behind(options: dict[str, Any], estimator: Any, model: FittedModel) -> Any:
+def behind(options: dict[str, Any], estimator: Any, model: FittedModel) -> Any:
     """Return a fitted estimator that prepares its rows first."""
     from appca.models.preprocessed import Preprocessed
 
@@ -154,7 +154,7 @@ def _saved(name: str, path: Path | str) -> Any:
     how = facts.n_iter, facts.stop_reason
     estimator = _restored(name, kind, facts.parameters, model, how)
     if facts.preprocessing is not None:
-        estimator = _behind(facts.preprocessing, estimator, model)
+        estimator = behind(facts.preprocessing, estimator, model)
     return _named(estimator, facts.features)
 
 

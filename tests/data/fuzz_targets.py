@@ -233,6 +233,51 @@ def _hdf5() -> tuple[bytes, ...]:
 
 
 @cache
+def _annotated() -> tuple[bytes, ...]:
+    from scipy.sparse import csc_matrix, csr_matrix
+
+    plain, _, whole, *_ = _matrices()
+    return tuple(
+        _h5ad(X, marks) for X, marks in ((plain, 0), (csr_matrix(whole), 2), (csc_matrix(whole), 0))
+    )
+
+
+def _h5ad(X: Any, marked: int) -> bytes:
+    """An .h5ad file in the layout of anndata; the first variables are marked, if any."""
+    import h5py
+
+    stream = io.BytesIO()
+    with h5py.File(stream, "w") as file:
+        if isinstance(X, np.ndarray):
+            file["X"] = X
+        else:
+            for part in ("data", "indices", "indptr"):
+                file[f"X/{part}"] = getattr(X, part)
+            file["X"].attrs.update({"encoding-type": f"{X.format}_matrix", "shape": X.shape})
+        for table, length in zip(("obs", "var"), X.shape, strict=True):
+            file[f"{table}/names"] = [f"{table}{i}" for i in range(length)]
+            file[table].attrs["_index"] = "names"
+        file["obs/kind/categories"] = ["a", "b"]
+        file["obs/kind/codes"] = (np.arange(X.shape[0]) % 3 - 1).astype(np.int8)
+        if marked:
+            file["var/highly_variable"] = np.arange(X.shape[1]) < marked
+    return stream.getvalue()
+
+
+@cache
+def _markets() -> tuple[bytes, ...]:
+    from scipy.io import mmwrite
+    from scipy.sparse import coo_matrix
+
+    files = []
+    for matrix in _matrices()[:3]:
+        for values in (matrix.astype(float), coo_matrix(matrix.astype(float))):
+            mmwrite(stream := io.BytesIO(), values)
+            files.append(stream.getvalue())
+    return tuple(files)
+
+
+@cache
 def _idx() -> tuple[bytes, ...]:
     rng = np.random.default_rng(6)
     images = b"\0\0\x08\x03" + np.array([4, 3, 5], ">u4").tobytes() + rng.bytes(60)
@@ -294,6 +339,8 @@ TARGETS = {
     "npz": Target("arrays.npz", _collections, inside=_inside_zip),
     "mat": Target("arrays.mat", _mats),
     "hdf5": Target("arrays.h5", _hdf5, options=({}, {"missing": "mean"}, {"array": "X"})),
+    "h5ad": Target("cells.h5ad", _annotated, options=({}, {"mask_var": None})),
+    "mtx": Target("matrix.mtx", _markets, text=True),
     "idx": Target("images.idx", _idx, inside=_inside_gzip),
     "images": Target("a1.png", _pictures, read=_among_others),
     **{

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appca.analysis.components.components import in_units_of_the_fit
 from appca.analysis.explore.subspaces import ranked, title
 from appca.analysis.fitted import DescribedRows, FittedModel
 
@@ -32,7 +33,7 @@ def additions(
     key: str,
     model: FittedModel,
     rows: DescribedRows,
-    ratio: np.ndarray,
+    ratio: np.ndarray | None,
     params: Mapping[str, Any],
     features: np.ndarray | None,
     names: np.ndarray,
@@ -48,7 +49,7 @@ def additions(
         K components of D features.
     rows : DescribedRows
         Of all N rows.
-    ratio : ndarray, shape (K,)
+    ratio : ndarray, shape (K,), optional
         Share of the variance that each component explains.
     params : mapping
         Settings of the fit; only plain values are kept.
@@ -57,7 +58,7 @@ def additions(
     names : ndarray of str, shape (D,)
         Of the features, so that the model finds them again.
     """
-    loadings = model.components.T.astype(np.float32)
+    loadings = in_units_of_the_fit(model).T.astype(np.float32)
     varm = {}
     if features is not None:
         varm[key] = np.zeros((len(features), len(model.components)), np.float32)
@@ -65,10 +66,10 @@ def additions(
     uns = {
         "params": {name: value for name, value in params.items() if isinstance(value, PLAIN)},
         "variance": np.asarray(model.explained_variance),
-        "variance_ratio": np.asarray(ratio),
         "features": np.asarray(names).astype(str).astype(object),
         "model": dict(model.model_arrays()),
     }
+    uns |= {} if ratio is None else {"variance_ratio": np.asarray(ratio)}
     obs: dict[str, np.ndarray | Supports] = {f"{key}_support": supports(rows.active)}
     obs[f"{key}_probability"] = rows.membership
     return Additions({f"X_{key}": rows.scores}, varm, {key: uns}, obs)

@@ -68,11 +68,13 @@ def picture_of(adata: "AnnData", key: str) -> AnnotatedPicture:
 
 
 def _restored(params: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    from appca.models.adaptive_ppca import AdaptivePPCA
+    from appca.runs.configuration import estimator_class
+    from appca.runs.model_file import behind
 
-    known = AdaptivePPCA().get_params(deep=False)
-    estimator = AdaptivePPCA(**{name: params[name] for name in params.keys() & known.keys()})
+    kind = estimator_class(str(params.get("model", "aPPCA")))
+    known = kind().get_params(deep=False)
+    estimator = kind(**{name: params[name] for name in params.keys() & known.keys()})
     model = FittedModel.from_saved({name: np.asarray(value) for name, value in arrays.items()})
     estimator.restore(model.estimator_arrays())
     estimator.log_likelihoods_ = model.log_likelihoods
-    return estimator
+    return behind({}, estimator, model)

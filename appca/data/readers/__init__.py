@@ -28,6 +28,9 @@ _HOMES = {
     ".mat": "mat",
     ".h5": "hdf5",
     ".hdf5": "hdf5",
+    ".h5ad": "h5ad",
+    ".mtx": "mtx",
+    ".mtx.gz": "mtx",
     **{suffix + packing: "idx" for suffix in (".idx", "-ubyte") for packing in ("", ".gz")},
     ".zip": "images",
     **dict.fromkeys(ENDINGS, "images"),
@@ -35,7 +38,12 @@ _HOMES = {
     ".nii.gz": "nifti",
 }
 SUFFIXES = tuple(_HOMES)
-BY_LIBRARIES = {"mat", "hdf5"}  # read by C code that a broken file can crash: see `process`
+BY_LIBRARIES = {
+    "mat",
+    "hdf5",
+    "h5ad",
+    "mtx",
+}  # read by C code that a broken file can crash: see `process`
 _STARTS = {
     b"\x93NUM": "npy",
     b"PAR1": "parquet",
@@ -66,6 +74,7 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
     **options
         Fields of `CsvOptions` or `ParquetOptions` in `appca.data.readers.tables`, of `NpyOptions`,
         `NpzOptions`, `MatOptions`, `Hdf5Options` or `IdxOptions` in `appca.data.readers.arrays`, of
+        `H5adOptions` or `MtxOptions` in `appca.data.readers.sparse`, of
         `appca.data.readers.images.images.ImageOptions` or `appca.data.brain.nifti.NiftiOptions`.
 
     Returns
@@ -102,7 +111,7 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
         msg = "There is no file to read; give at least one."
         raise InputError(msg)
     limits = limits.within(total_bytes(files))
-    kind = _common_kind([name for name, _ in files], [kind_of(*named_file) for named_file in files])
+    kind = _kind_together(files, limits)
     reader = _reader(kind)
     chosen = _checked_options(kind, reader, options)
     if reader.read_many is not None:
@@ -116,6 +125,17 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     if plain:
         dataset.provenance["options"] = plain
     return dataset
+
+
+def _kind_together(files: Files, limits: ReadLimits) -> str:
+    names = [name for name, _ in files]
+    if any(name.lower().endswith((".mtx", ".mtx.gz", ".zip")) for name in names):
+        from appca.data.readers.sparse import mtx
+
+        zipped = len(names) == 1 and names[0].lower().endswith(".zip")
+        if mtx.holds_market(*files[0], limits) if zipped else mtx.is_market(names):
+            return "mtx"
+    return _common_kind(names, [kind_of(*named_file) for named_file in files])
 
 
 def _reader(kind: str) -> Reader[Any]:
@@ -135,6 +155,10 @@ def _reader(kind: str) -> Reader[Any]:
             "hdf5": hdf5.READER,
         }
         return arrays[kind]
+    if kind in ("h5ad", "mtx"):
+        from appca.data.readers.sparse import h5ad, mtx
+
+        return h5ad.READER if kind == "h5ad" else mtx.READER
     if kind == "nifti":
         from appca.data.brain import nifti
 
@@ -187,6 +211,8 @@ _TITLES = {
     "mat": "MAT",
     "idx": "IDX",
     "hdf5": "HDF5",
+    "h5ad": "annotated data",
+    "mtx": "Matrix Market",
     "images": "images",
     "nifti": "NIfTI",
 }

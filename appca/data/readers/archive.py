@@ -14,9 +14,12 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack whole
 
 
 def members(
-    name: str, stream: BinaryIO, limits: ReadLimits
+    name: str, stream: BinaryIO, limits: ReadLimits, may_be_inside: tuple[str, ...] = ()
 ) -> tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]:
-    """Open a zip and list its files (no folders, nothing hidden) after checking what it claims."""
+    """Open a zip and list its files (no folders, nothing hidden) after checking what it claims.
+
+    `may_be_inside` are endings of packed files.
+    """
     try:
         archive = zipfile.ZipFile(stream)
     except Exception as error:  # as below
@@ -35,7 +38,7 @@ def members(
                 "pack with the usual one, Deflate."
             )
             raise InputError(msg)
-        if item.filename.lower().endswith(_PACKED):
+        if item.filename.lower().endswith(tuple({*_PACKED} - {*may_be_inside})):
             msg = f"“{name}” holds another archive, “{inner}”; unpack it and pack the images alone."
             raise InputError(msg)
     return archive, [item for item in items if not is_hidden(item.filename)]

@@ -55,6 +55,7 @@ def in_one_line(report: Mapping[str, Any], dataset: Dataset) -> str:
     done = next((words for key, words in _FILLED.items() if report.get(key)), "")
     parts = [
         _written(report) or f"Read {counted(dataset.n_rows, 'row')} × {dataset.n_features:,}",
+        _marked(report),
         *(f"“{name}” names the rows" for name, role in roles.items() if role == "id"),
         f"left out: {few(left_out)}" if left_out else "",
         f"“{next(iter(dataset.labels))}” used as label" if dataset.labels else "",
@@ -96,9 +97,19 @@ def _size(report: Mapping[str, Any]) -> dict[str, str]:
         lines["Files"] = f"{report['files']:,}"
     if report.get("rows"):
         lines["Found"] = f"{counted(report['rows'], 'row')} × {report.get('columns', 0):,}"
+    if report.get("marked"):
+        lines["Variables"] = _marked(report)
     if report.get("image_shape"):
         lines["Images of"] = " × ".join(map(str, report["image_shape"])) + " pixels"
     return lines
+
+
+def _marked(report: Mapping[str, Any]) -> str:
+    """Say which variables of annotated data were read; nothing where all were."""
+    if not report.get("marked"):
+        return ""
+    of, column = report["marked"]["of"], report["marked"]["column"]
+    return f"{report.get('columns', 0):,} of {of:,} variables, those marked by “{column}”"
 
 
 def _roles(report: Mapping[str, Any]) -> dict[str, str]:

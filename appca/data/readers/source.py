@@ -143,7 +143,12 @@ def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
 
 
 def check_matrix(
-    name: str, n_rows: int, n_features: int, itemsize: int, limits: ReadLimits
+    name: str,
+    n_rows: int,
+    n_features: int,
+    itemsize: int,
+    limits: ReadLimits,
+    remedy: str = "take fewer rows or smaller images",
 ) -> None:
     """Refuse a matrix that would not fit before it is made."""
     if n_features > limits.features:
@@ -156,7 +161,7 @@ def check_matrix(
     if size > limits.n_bytes:
         msg = (
             f"“{name}” would become {n_rows:,} x {n_features:,} numbers in {size / 1e6:,.0f} MB, "
-            f"more than {limits.most}; take fewer rows or smaller images."
+            f"more than {limits.most}; {remedy}."
         )
         raise InputError(msg)
 

@@ -30,7 +30,17 @@ from appca.words.wording import shortened
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
 THIS = {"tab": "this"}  # of the address: the tab with what was assumed
 TABS = ("open", "this", "recent", "add")  # of the page Data, where it is not said again
-WITH_GAPS = ("csv", "parquet", "npy", "npz", "mat", "hdf5", "idx")  # whose readers may find gaps
+WITH_GAPS = (
+    "csv",
+    "parquet",
+    "npy",
+    "npz",
+    "mat",
+    "hdf5",
+    "idx",
+    "h5ad",
+    "mtx",
+)  # whose readers may find gaps
 KEPT_SECONDS = 3600  # how long data that nobody took over stay at hand
 
 

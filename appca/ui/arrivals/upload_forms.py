@@ -175,6 +175,11 @@ def _missing(key: str, report: Report) -> Options:
     return {"missing": chosen}
 
 
+def _gaps(key: str, look: Look, options: Options) -> Options:
+    missing = st.session_state.get(f"missing-{key}", "model")
+    return options | _missing(key, look(options | {"missing": missing}))
+
+
 def _choice(label: str, names: dict[_Choice, str], key: str) -> _Choice:
     chosen: _Choice = st.selectbox(label, names, format_func=names.__getitem__, key=key, **KEPT)
     return chosen
@@ -187,6 +192,8 @@ _FORMS = {
     "npz": _arrays,
     "mat": _mat,
     "hdf5": _arrays,
+    "h5ad": lambda key, look: _gaps(key, look, _which(key, look)),
+    "mtx": lambda key, look: _gaps(key, look, {}),
     "idx": _with_sides,
     "images": _images,
     "nifti": _nifti,

@@ -17,6 +17,9 @@ from appca.data.readers.arrays.choice import (
 from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, plain_file
+from appca.data.readers.sparse import tenx
+from appca.data.readers.sparse.filling import build as sparse_build
+from appca.data.readers.sparse.filling import filled
 from appca.words.wording import shortened
 
 
@@ -33,7 +36,8 @@ class Hdf5Options(NamedTuple):
 def read(name: str, file: File, options: Hdf5Options, limits: ReadLimits = LIMITS) -> Dataset:
     """Read one array as rows, and those with one entry per row as ids and labels.
 
-    Links, virtual data sets and numbers kept in other files are not followed.
+    Counts of 10x Genomics become rows of cells. Links, virtual data sets and numbers kept in other
+    files are not followed.
 
     Returns
     -------
@@ -48,6 +52,11 @@ def read(name: str, file: File, options: Hdf5Options, limits: ReadLimits = LIMIT
         def load(path: str) -> np.ndarray:
             return hdf5_contents.load(name, path, inside[path], limits)
 
+        group = tenx.place_of(arrays) if options.array is None else None
+        if group is not None:
+            matrix, cells, genes = tenx.counts(group, arrays, load)
+            X = filled(name, matrix, None, limits)
+            return sparse_build(name, X, cells, genes or None, options.missing, report, limits)
         wanted = choose(name, arrays, options.array, report, limits)
         check_array(shortened(wanted), arrays[wanted], limits)
         values = native(load(wanted))

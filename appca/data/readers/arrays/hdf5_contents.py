@@ -69,8 +69,15 @@ def arrays(name: str, file: "h5py.File", report: FileReport) -> dict[str, Hdf5Ar
 def load(name: str, path: str, item: Hdf5Array, limits: ReadLimits) -> np.ndarray:
     """Read an array whose size was checked.
 
-    Raises InputError when its chunks, or the texts it refers to, unpack to more than is allowed.
+    Raises InputError when it, its chunks, or the texts it refers to are larger than allowed.
     """
+    size = math.prod(item.info.shape) * item.info.dtype.itemsize
+    if size > limits.n_bytes:
+        msg = (
+            f"“{shortened(path)}” in “{name}” has {size / 1e6:,.0f} MB, more than {limits.most}; "
+            "keep fewer rows or columns, and write the file again."
+        )
+        raise InputError(msg)
     if item.chunk_bytes > limits.n_bytes:
         msg = (
             f"The chunks of “{shortened(path)}” in “{name}” unpack to {item.chunk_bytes / 1e6:,.0f}"

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from appca.data.readers.archive import content, members, unpacked
 from appca.data.readers.arrays import npy
 from appca.data.readers.arrays.choice import (
     ArrayInfo,
+    Beside,
     RowNames,
     beside,
     build,
@@ -21,8 +23,12 @@ from appca.data.readers.arrays.choice import (
 from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, file_stream, temporary_file
+from appca.data.readers.sparse.filling import Compressed, check_rows, filled
+from appca.data.readers.sparse.filling import build as sparse_build
 from appca.words.errors import InputError
 from appca.words.wording import is_text, shortened
+
+_SPARSE = {"format", "shape", "data", "indices", "indptr"}
 
 
 class NpzOptions(NamedTuple):
@@ -39,7 +45,8 @@ def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS
     Returns
     -------
     Dataset
-        Types as from NPY. What ``python -m appca data --out x.npz`` writes comes back as it was.
+        Types as from NPY. A sparse matrix of SciPy is filled with its zeros. What
+        ``python -m appca data --out x.npz`` writes comes back as it was.
     """
     report: FileReport = {}
     with file_stream(name, file, limits) as stream:
@@ -47,6 +54,12 @@ def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS
         arrays_in = [item for item in items if item.filename.endswith(".npy")]
         inside = {item.filename.removesuffix(".npy"): item for item in arrays_in}
         arrays = {key: _found(name, archive, item) for key, item in inside.items()}
+        if options.array is None and arrays.keys() >= _SPARSE:
+            matrix = _compressed(name, lambda key: _small(name, archive, inside[key]))
+            check_rows(name, matrix.shape, limits)
+            X = filled(name, matrix, None, limits)
+            missing, report["dtype"] = options.missing, str(X.dtype)
+            return sparse_build(name, X, Beside(None, {}), None, missing, report, limits)
         wanted = choose(name, arrays, options.array, report, limits)
         check_array(shortened(wanted), arrays[wanted], limits)
         values = _values(name, archive, inside[wanted], limits)
@@ -54,6 +67,16 @@ def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS
         named = RowNames(name, wanted, len(values))
         rows = beside(named, arrays, lambda key: _small(name, archive, inside[key]), report, limits)
     return build(name, values, rows, options.missing, options.image_shape, report, limits)
+
+
+def _compressed(name: str, load: Callable[[str], np.ndarray]) -> Compressed:
+    """Read what `scipy.sparse.save_npz` wrote; by row and by column alone, for others are rare."""
+    kind = str(np.ravel(load("format")).astype("U8")[0])
+    if kind not in ("csr", "csc"):
+        msg = f"“{name}” is a sparse matrix of the kind {shortened(kind)}; save it as csr or csc."
+        raise InputError(msg)
+    shape = tuple(int(side) for side in np.ravel(load("shape"))[:3])
+    return Compressed(shape, load("data"), load("indices"), load("indptr"), by_row=kind == "csr")
 
 
 def _found(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> ArrayInfo:

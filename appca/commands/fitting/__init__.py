@@ -1,0 +1,1 @@
+"""Fits on a cluster, and fits that go into a file of annotated data."""
