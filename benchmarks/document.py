@@ -98,6 +98,16 @@ SECTIONS = (
         readings.speed_reading,
     ),
     Section(
+        "solids",
+        "Many pictures of two kinds, by two kinds of BLAS kernels",
+        "Processor time with one BLAS thread of fits with (10, 3): by default, and with a noise of "
+        "each feature and a scale of each row (A + B). The solids are those of the turntable, at "
+        "random angles, places and lights.",
+        "python -m benchmarks.solids",
+        readings.solids_lines,
+        readings.solids_reading,
+    ),
+    Section(
         "passes",
         "An EM pass beside its two products",
         "An E step over all rows and an M step, in turn with the two products by NumPy on the "

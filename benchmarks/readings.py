@@ -313,3 +313,30 @@ def speed_reading(rows: Sequence[Row]) -> list[str]:
         for row in rows
         if "parts" in row
     ]
+
+
+def solids_lines(rows: Sequence[Row]) -> Cells:
+    """Write a line a kind of pictures and kernels."""
+    names = {"data": "60,000 x 784", "kernels": "BLAS kernels", "pca_s": "PCA, s"}
+    names |= {
+        "default_s": "default fit, s",
+        "default": "over PCA",
+        "first": "first fit of a process",
+    }
+    names |= {"wide_s": "A + B, s", "wide": "over the default fit"}
+    return columns(rows, names)
+
+
+def solids_reading(rows: Sequence[Row]) -> list[str]:
+    """Say what holds of the bounds."""
+    most = {
+        (name, what): max(row[what] for row in rows if row["data"] == name)
+        for name in {row["data"] for row in rows}
+        for what in ("default", "first", "wide")
+    }
+    return [
+        f"{name}: the default fit takes at most {number(most[name, 'default'])} times PCA (asked: "
+        f"{bound}), the first of a process {number(most[name, 'first'])} times (asked: 4), and "
+        f"A + B {number(most[name, 'wide'])} times the default fit (asked: 3)."
+        for name, bound in (("MNIST", 2.5), ("solids", 3))
+    ]
