@@ -37,6 +37,13 @@ export function coloursDrawn() {
   return seen.size;
 }
 
+/** Pixels of the layer over the points on which something is drawn. */
+export function ink() {
+  const { width, height } = canvas.stage.over;
+  const { data } = canvas.stage.context.getImageData(0, 0, width, height);
+  return data.reduce((sum, value, i) => sum + (i % 4 === 3 && value > 0 ? 1 : 0), 0);
+}
+
 /** How far the last frame of a tour is from the panel, and whether it has its range. */
 export function endOfTour(from, to) {
   const { stage } = canvas;

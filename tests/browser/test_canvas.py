@@ -137,6 +137,85 @@ def test_a_double_click_opens_and_closes_a_panel_and_leaves_the_selection(page):
         assert settle(page)["selected"] == "3"
 
 
+HOLDS = """() => {
+  window.heard = [];
+  canvas.stage.callbacks.onPoint = (row) => heard.push(row);
+  canvas.stage.options.held = undefined;
+  const one = canvas.stage.placed[2];
+  const { layout } = one.part;
+  const { start, count } = one.panel;
+  const at = (i) => [
+    one.plot.x + (layout.xy[2 * i] - one.range[0]) / (one.range[1] - one.range[0]) * one.plot.w,
+    one.plot.y + one.plot.h
+      - (layout.xy[2 * i + 1] - one.range[2]) / (one.range[3] - one.range[2]) * one.plot.h,
+  ];
+  const [px, py] = at(start);
+  const near = [...layout.rows.slice(start + 1, start + 4)];
+  return { row: layout.rows[start], x: px, y: py, near };
+}"""
+
+
+def test_a_click_holds_a_row_and_selects_nothing_where_the_page_shows_details(page):
+    page.evaluate("canvas.select([1, 2, 3])")
+    settle(page)
+    one = page.evaluate(HOLDS)
+    held = "canvas.stage.held"
+    try:
+        page.mouse.click(one["x"], one["y"])
+        row = page.evaluate(held)
+        assert row >= 0
+        page.wait_for_function("heard.length")
+        assert page.evaluate("heard") == [row]
+        assert settle(page)["selected"] == "3"
+        near = [other for other in [one["row"], *one["near"]] if other != row][:3]
+        before = page.evaluate("checks.ink()")
+        page.evaluate("(options) => canvas.update({ options })", {"held": row, "near": near})
+        settle(page)
+        assert page.evaluate("checks.ink()") > before + 50  # lines and rings over the points
+        page.keyboard.press("Escape")
+        assert page.evaluate(held) == -1
+        page.wait_for_function("heard.length === 2")
+        page.mouse.click(one["x"], one["y"])
+        page.wait_for_timeout(700)  # not a double click
+        page.mouse.click(one["x"], one["y"])  # again: let go
+        assert page.evaluate(held) == -1
+        page.wait_for_function("heard.length === 4")
+        assert page.evaluate("heard") == [row, -1, row, -1]
+    finally:
+        page.evaluate("delete canvas.stage.callbacks.onPoint")
+
+
+def test_a_double_click_holds_nothing_and_an_old_answer_takes_no_row_away(page):
+    one = page.evaluate(HOLDS)
+    try:
+        page.mouse.dblclick(one["x"], one["y"])
+        page.wait_for_function("canvas.stage.views[0].opened")
+        page.wait_for_timeout(400)
+        assert page.evaluate("[heard, canvas.stage.held]") == [[], -1]
+        page.keyboard.press("Escape")
+        settle(page)
+        page.mouse.click(one["x"], one["y"])
+        row = page.evaluate("canvas.stage.held")
+        page.evaluate("canvas.update({ options: { held: -1, near: [] } })")  # said before the click
+        assert page.evaluate("canvas.stage.held") == row
+        page.evaluate("(row) => canvas.update({ options: { held: row, near: [0] } })", row)
+        page.evaluate("canvas.update({ options: { held: 5, near: [1] } })")  # by the page's buttons
+        assert page.evaluate("canvas.stage.held") == 5
+    finally:
+        page.evaluate("delete canvas.stage.callbacks.onPoint")
+        page.evaluate("canvas.update({ options: { held: -1, near: [] } })")
+
+
+def test_one_selected_row_keeps_all_colours_and_two_grey_the_rest(page):
+    colours = page.evaluate("checks.coloursDrawn()")
+    page.evaluate("canvas.select([1])")
+    settle(page)
+    assert page.evaluate("checks.coloursDrawn()") == colours
+    page.evaluate("canvas.select([1, 2])")
+    settle(page)
+    assert page.evaluate("checks.coloursDrawn()") < colours
+
+
 def test_a_tour_ends_exactly_on_the_panel(page):
     page.evaluate("canvas.tour('{1,2}', '{1,3}', 0.5)")
     settle(page)

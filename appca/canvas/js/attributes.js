@@ -21,6 +21,7 @@ export function tell(stage) {
     panels: layout.panels.length,
     thumbnails: stats.images,
     selected: rows.selected,
+    held: stage.held,
     renders: stats.renders,
     frameMs: stats.ms.toFixed(2),
     theme: stage.dark ? 'dark' : 'light',

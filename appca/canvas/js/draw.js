@@ -6,6 +6,7 @@ import { drawnOf, drawPoints, jobsOf, passesOf, pointsIn, scissor } from './gl/p
 import { carried } from './layout/camera.js';
 import { placeView, pointToPage, tableOf } from './layout/place.js';
 import { HIDDEN } from './scene/rows.js';
+import { heldRows } from './text/held.js';
 import { rgb } from './theme.js';
 
 /** @typedef {import('./stage.js').Stage} Stage @typedef {import('./gl/points.js').Look} Look @typedef {import('./layout/place.js').Placed} Placed @typedef {import('./layout/view.js').View} View */
@@ -26,7 +27,7 @@ export function drawFrame(stage) {
     width,
     height,
     dpr,
-    selecting: rows.selected > 0,
+    selecting: rows.selected > 1, // one row has its ring
     only: stage.only,
     grey: theme.grey,
   };
@@ -233,7 +234,8 @@ function drawAllImages(stage, look) {
     chosen.set(stage, found);
     /** @type {Map<number, number>} */
     const sheetsWanted = new Map();
-    for (const tile of found.flatMap(({ wanted }) => wanted.tile)) {
+    const held = heldRows(stage).map((row) => scene.tile[row]);
+    for (const tile of [...found.flatMap(({ wanted }) => wanted.tile), ...held]) {
       const sheet = Math.floor(tile / sheets.meta.per_sheet);
       sheetsWanted.set(sheet, (sheetsWanted.get(sheet) ?? 0) + 1);
     }

@@ -20,6 +20,7 @@ import { Stage } from './stage.js';
 import { restore, stateOf } from './state.js';
 import { drawGhosts, drawRings, ringedRows } from './text/ghosts.js';
 import { drawHeaders, Pictures } from './text/headers.js';
+import { drawHeld } from './text/held.js';
 import { drawLabels, placeLabels } from './text/labels.js';
 import { drawMini } from './text/minimap.js';
 import { drawAxes, drawNames } from './text/names.js';
@@ -111,6 +112,7 @@ export function mount(element, input, callbacks = {}) {
     () => drawRings(stage, ringed),
     () => drawLabels(stage, labels),
     () => drawHeaders(stage, pictures),
+    drawHeld,
     () => drawMini(stage, near),
     () => drawPath(stage, gestures.path),
     bar.follow,

@@ -41,6 +41,8 @@ export class Stage {
     /** @type {import('./text/headers.js').Pictures | null} of the components */
     this.pictures = null;
     this.only = -1; // the class shown alone
+    this.held = input.options?.held ?? -1; // the row whose details are on the page
+    this.near = input.options?.near ?? []; // the rows nearest to it
     /** @type {import('./move/morph.js').Morph | null} */
     this.morph = null;
     /** @type {import('./move/tour.js').Tour | null} */

@@ -14,6 +14,7 @@ const CAME = 3000; // ms for which a chip says what a component was before
 export async function update(stage, actions, pictures, { options = {}, ...input }) {
   const before = { ...stage.options };
   Object.assign(stage.options, options);
+  actions.follow(options);
   if (String(stage.options.came ?? '') !== String(before.came ?? '')) {
     stage.cameUntil = performance.now() + CAME;
     setTimeout(() => stage.settleSoon(), CAME + 50);

@@ -50,6 +50,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     selected: np.ndarray | None = None,
     on_select: Callable[[np.ndarray], None] | None = None,
     on_layout: Callable[[str], None] | None = None,
+    on_point: Callable[[int | None], None] | None = None,
     near: serving.Near | None = None,
 ) -> None:
     """Draw a scene and take over what is selected in it, at most eight on a page.
@@ -76,6 +77,8 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         become the selection of all pages.
     on_layout : callable, optional
         Takes the layout that a search, a kept view or a tour has opened.
+    on_point : callable, optional
+        Takes the row that a click holds, None when it lets go; without it a click selects the row.
     near : callable, optional
         Returns the scenes one step of K or L away that are at hand: the browser fetches them while
         nothing moves, and shows them as soon as a slider does.
@@ -94,6 +97,12 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         if on_layout is not None and isinstance(name, str) and name in scene.meta["layouts"]:
             on_layout(name)
 
+    @guarded
+    def on_other_point() -> None:
+        row = _held(key, dataset.n_rows)
+        if on_point is not None and row is not None:
+            on_point(None if row < 0 else row)
+
     chosen = selected if selected is not None or on_select is not None else selection.get(dataset)
     chosen_view = {"layout": layout, "colouring": colouring, "keep": f"{dataset.digest[:16]}-{key}"}
     _canvas(
@@ -105,9 +114,11 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
             "selected": _packed(chosen),
             "seen": st.session_state.get(f"{key}-seen"),
             "follows": on_layout is not None,
+            "holds": on_point is not None,
         },
         on_selection_change=on_selection,
         on_layout_change=on_other_layout,
+        on_point_change=on_other_point,
         on_lost_change=lambda: None,  # a state is there only with a reaction to it
     )
     if st.session_state.get(f"{key}-shown") != scene.key:
@@ -135,6 +146,14 @@ class SelectionMessage(NamedTuple):
     mount: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,40}\Z")]
     number: FromOne
     bits: bytes | None = None  # one a row, the first the lowest; None where nothing is selected
+
+
+class PointMessage(NamedTuple):
+    """The row that a click holds, counted from 0; -1 when it lets go. Its stamp is as above."""
+
+    mount: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,40}\Z")]
+    number: FromOne
+    row: Annotated[int, Meta(ge=-1)]
 
 
 def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
@@ -169,3 +188,17 @@ def _newer(key: str, n_rows: int) -> np.ndarray | None:
     except (TypeError, ValueError) as error:
         log.warning("The browser sent a selection that is ignored: %s", error)
         return None
+
+
+def _held(key: str, n_rows: int) -> int | None:
+    """Return the row that a click holds, -1 for none; None for a message that makes no sense."""
+    state = st.session_state.get(key)
+    message = state.get("point") if isinstance(state, Mapping) else None
+    if message is None:
+        return None
+    try:
+        row = fitted(PointMessage, dict(message)).row
+    except (TypeError, ValueError) as error:
+        log.warning("The browser sent a row that is ignored: %s", error)
+        return None
+    return row if row < n_rows else None

@@ -7,7 +7,7 @@ import { mount } from '../../canvas/js/mount.js';
 import { colouredBy } from '../../canvas/js/scene/recolour.js';
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string, near: boolean}} Address `near`: whether scenes one step of K or L away can be asked for */
-/** @typedef {{scene: Address, options: import('../../canvas/js/types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean}} Message `follows`: whether the page wants to know which layout is open */
+/** @typedef {{scene: Address, options: import('../../canvas/js/types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean, holds: boolean}} Message `follows`: whether the page wants to know which layout is open; `holds`: whether a click holds a row */
 /** @typedef {import('./near.js').Near} Near */
 /** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('../../canvas/js/mount.js').Handle | null, key: string, address: Address | null, last: Message | null, around: Record<string, Near>, timer: number, step: (event: Event) => void, shown: string, taken: string | null | undefined, layout: string | undefined, colouring: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
 
@@ -136,6 +136,13 @@ async function remount(host, scene, input) {
       host.send('selection', { ...host.stamp, bits: count ? toBase64(bits) : null });
     },
     describe: (rows) => describe(host, rows),
+    ...(host.last?.holds && {
+      onPoint: (/** @type {number} */ row) => {
+        host.stamp.number += 1;
+        host.send('point', { ...host.stamp, row });
+        if (row >= 0) document.body.dataset.drawer = 'open'; // where it is shut, in a narrow window
+      },
+    }),
     project: async (rows) =>
       new Float32Array(await (await asked(host, 'scores', rows)).arrayBuffer()),
   });

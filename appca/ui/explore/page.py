@@ -15,6 +15,7 @@ from appca.ui.explore import bar, drawer, sizes
 from appca.ui.frame import status
 from appca.ui.parts import progress
 from appca.ui.parts.notes import preview_note
+from appca.ui.rows import point, point_choice
 from appca.ui.session import ahead, fitting, state
 from appca.ui.session.fitting import Screen, Shown
 from appca.ui.settings import umap
@@ -51,8 +52,9 @@ def _draw() -> None:
         canvas.draw(
             *(dataset, scene, there, colouring),
             height=HEIGHT,
-            options={"came": came} if came else None,
+            options=({"came": came} if came else {}) | _held(dataset, shown),
             on_layout=partial(bar.show_view, shown.config.n_active),
+            on_point=partial(point_choice.hold, dataset),
             near=None
             if moved
             else partial(_near, steps, fitting.screen(), dataset, colouring, embedding),
@@ -76,6 +78,14 @@ def _note(shown: Shown, moved: RunConfig | None) -> None:
             preview_note(shown)
         elif moved is not None and shown.config != moved:
             st.caption(f"{', '.join(shown.config.sizes)} is the nearest fit so far.")
+
+
+def _held(dataset: Dataset, shown: Shown) -> dict[str, int | list[int]]:
+    """Return the row that is held, and those nearest to it in the data."""
+    row = point_choice.held(dataset)
+    if row is None or row >= dataset.n_rows:
+        return {"held": -1, "near": []}
+    return {"held": row, "near": point.near_rows(dataset, shown, row).rows.tolist()}
 
 
 def _near(

@@ -167,12 +167,20 @@ def _others(dataset: Dataset, shown: Shown, row: int) -> None:
 def _near(dataset: Dataset, shown: Shown, row: int) -> None:
     fitted = shown.fitted
     within = near_in_subspace(fitted, row, NEAREST)
-    near_rows = partial(near_in_data, dataset.X, fitted.preprocessing, row, NEAREST)
-    around = kept(f"near-{shown.key}-{row}", near_rows)
+    around = near_rows(dataset, shown, row)
     _neighbours(dataset, within, "Nearest in this panel", "panel")
     _neighbours(dataset, around, "Nearest in the data", "data")
     near = np.array([row, *within.rows, *around.rows])
     select_button("Select neighbours", dataset, near, "select_neighbours", icon=":material/hub:")
+
+
+def near_rows(dataset: Dataset, shown: Shown, row: int) -> NearRows:
+    """Return the rows nearest to a row in the data, which are the same for every K and L."""
+    preprocessing = shown.fitted.preprocessing
+    return kept(
+        f"near-{dataset.digest}-{shown.config.preprocessing}-{row}",
+        partial(near_in_data, dataset.X, preprocessing, row, NEAREST),
+    )
 
 
 def _neighbours(dataset: Dataset, near_rows: NearRows, heading: str, where: str) -> None:

@@ -34,8 +34,24 @@ def chosen(dataset: Dataset) -> int:
 
 
 def show(dataset: Dataset, row: int) -> None:
-    """Look at this row from now on."""
-    st.session_state.setdefault(KEYS.points, {})[dataset.digest] = int(row)
+    """Look at this row from now on, and ring it in the picture."""
+    rows = st.session_state.setdefault(KEYS.points, {})
+    rows |= {dataset.digest: int(row), f"held-{dataset.digest}": int(row)}
+
+
+def hold(dataset: Dataset, row: int | None) -> None:
+    """Show the row that a click in the picture holds beside it; None lets go of it."""
+    if row is None:
+        st.session_state.setdefault(KEYS.points, {}).pop(f"held-{dataset.digest}", None)
+        return
+    show(dataset, row)
+    st.query_params["tab"] = "point"
+
+
+def held(dataset: Dataset) -> int | None:
+    """Return the row that is ringed in the picture."""
+    rows = st.session_state.get(KEYS.points, {})
+    return rows.get(f"held-{dataset.digest}")  # type: ignore[no-any-return]
 
 
 def choose(dataset: Dataset) -> int:

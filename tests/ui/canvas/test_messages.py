@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from appca.storage.schema import fitted
 from appca.ui.canvas import canvas
-from appca.ui.canvas.canvas import SelectionMessage
+from appca.ui.canvas.canvas import PointMessage, SelectionMessage
 
 
 def read(bits, n_rows: int) -> np.ndarray:
@@ -68,3 +68,9 @@ def test_rows_beyond_the_last_are_refused():
 def test_what_is_not_base64_is_refused(bits):
     with pytest.raises(ValueError, match="it has"):
         read(bits, 10)
+
+
+@pytest.mark.parametrize("row", [-2, 1.5, "3", None, True])
+def test_a_held_row_is_a_whole_number_or_none(row):
+    with pytest.raises(ValueError, match="it "):
+        fitted(PointMessage, {"mount": "a", "number": 1, "row": row})

@@ -10,12 +10,44 @@ import { panelAt, pick } from './pick.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View @typedef {import('../scene/rows.js').How} How */
 
+const TELL = 250; // ms after a click until the host hears of it: a double click opens a panel
+const ANSWER = 5000; // ms
+
 export class Actions extends Moves {
   /** @param {Stage} stage */
   constructor(stage) {
     super(stage);
     /** @type {(at: [number, number] | null) => void} the hand rests, or moved on */
     this.rest = () => {};
+    this.told = -1; // the row that the host knows to be held
+    this.asked = 0; // ms until which the host's answer about it is awaited
+    this.telling = 0;
+  }
+
+  /** Hold a row, or let go with -1; the host hears of it unless a double click takes it back. @param {number} row */
+  hold(row) {
+    const { stage } = this;
+    if (row === stage.held) return;
+    const { held, near = [] } = stage.options; // what the host said last
+    [stage.held, stage.near] = [row, row === held ? near : []];
+    this.asked = performance.now() + ANSWER;
+    clearTimeout(this.telling);
+    this.telling = setTimeout(() => {
+      if (this.told !== row) stage.callbacks.onPoint?.(row);
+      this.told = row;
+    }, TELL);
+    this.say(row < 0 ? 'No row held' : `Row ${grouped(row)} held`);
+    stage.frame = ''; // pictures of its nearest rows may be on other sheets
+    stage.settleSoon();
+  }
+
+  /** Take over from the host what is held, unless a hand has held another row since. @param {import('../types.js').Options} options */
+  follow({ held, near = [] }) {
+    const { stage } = this;
+    if (held === undefined || (held !== stage.held && performance.now() < this.asked)) return;
+    this.asked = 0;
+    [stage.held, stage.near, this.told] = [held, near, held];
+    stage.frame = '';
   }
 
   /** @param {View} view @param {[number, number][]} path @param {How} how */
@@ -43,10 +75,13 @@ export class Actions extends Moves {
     if (one && axis !== undefined) this.turnAxis(one.view, axis);
     else if (picture !== undefined) this.toggleComponent(picture);
     else if (one && one.view.opened && !one.open) this.tour(one.view, one.panel.index);
+    else if (found && how === 'replace' && stage.callbacks.onPoint)
+      this.hold(found.row === stage.held ? -1 : found.row);
     else if (found) {
       stage.rows.applyList([found.row], how);
       this.selected();
-    } else if (how === 'replace' && stage.rows.selected) {
+    } else if (how === 'replace' && stage.held >= 0) this.hold(-1);
+    else if (how === 'replace' && stage.rows.selected) {
       stage.rows.applyList([], 'replace');
       this.selected();
     }

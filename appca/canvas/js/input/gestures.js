@@ -25,7 +25,7 @@ export class Gestures {
     this.path = [];
     /** @type {[number, number] | null} where the hand is */
     this.at = null;
-    this.before = { bits: new Uint8Array(), change: 0, time: -TWICE }; // a click
+    this.before = { bits: new Uint8Array(), change: 0, held: -1, time: -TWICE }; // a click
     const on = (
       /** @type {string} */ kind,
       /** @type {(event: any) => void} */ run,
@@ -55,6 +55,7 @@ export class Gestures {
       stage.rows.unpack(before.bits);
       actions.selected();
     }
+    actions.hold(before.held);
     if (one.open) actions.close(one.view);
     else actions.open(one.view, one.panel.index, one.part);
   }
@@ -63,7 +64,12 @@ export class Gestures {
   click(event, how) {
     const { rows } = this.stage;
     if (event.timeStamp - this.before.time > TWICE)
-      this.before = { bits: rows.packed, change: rows.flagsChanged, time: event.timeStamp };
+      this.before = {
+        bits: rows.packed,
+        change: rows.flagsChanged,
+        held: this.stage.held,
+        time: event.timeStamp,
+      };
     this.actions.click(...this.place(event), how);
   }
 

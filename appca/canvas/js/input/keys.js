@@ -89,7 +89,7 @@ function listenAnywhere(stage, actions, { search, halt }) {
   const listen = (/** @type {KeyboardEvent} */ event) => {
     const view = stage.views.find((one) => one.opened);
     if (stage.gone) document.removeEventListener('keydown', listen, true);
-    else if (event.key === 'Escape' && (stage.tour || view)) {
+    else if (event.key === 'Escape' && (stage.tour || view || stage.held >= 0)) {
       if (document.querySelector(OPEN)) return;
       event.stopPropagation();
       halt();
@@ -137,7 +137,8 @@ function escape(stage, actions, view) {
   if (stage.tour) {
     actions.endTour();
     actions.after();
-  } else if (view.opened) actions.close(view);
+  } else if (stage.held >= 0) actions.hold(-1);
+  else if (view.opened) actions.close(view);
   else if (!view.atFit) actions.home(view);
   else if (stage.rows.selected) {
     stage.rows.applyList([], 'replace');

@@ -1,0 +1,185 @@
+/** The row that a click holds, ringed with its picture, and thin lines to its nearest rows. */
+
+import { pointToPage } from '../layout/place.js';
+import { paint } from '../parts/dom.js';
+import { cssOf } from '../theme.js';
+
+/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/place.js').Placed} Placed */
+/** @typedef {{row: number, x: number, y: number, px: number, py: number}} Mark where a row stands, and where its picture is drawn */
+
+const [HELD, NEAR] = [56, 34]; // px of pictures
+const LARGE = 300; // px of a plot in which they have room
+const APART = 6; // px between them
+const STEPS = 30; // that a picture slides outward at most, APART each
+
+/** @type {WeakMap<Stage, {key: string, marks: Map<number, [number, number, number][]>}>} */
+const known = new WeakMap();
+
+/** Rows and scores of what is held and near, by panel. @param {Stage} stage */
+function marksOf(stage) {
+  const { held, near, views } = stage;
+  const layouts = views.flatMap(({ parts }) => parts.map(({ layout }) => layout));
+  const key = `${held} ${near} ${layouts.map(({ name, revision }) => `${name} ${revision}`)} ${stage.panels}`;
+  const before = known.get(stage);
+  if (before?.key === key) return before.marks;
+  const wanted = new Set([held, ...near]);
+  /** @type {Map<number, [number, number, number][]>} */
+  const marks = new Map();
+  for (const { layout, base } of views.flatMap(({ parts }) => parts))
+    for (const panel of layout.panels) {
+      const here = [];
+      for (let i = panel.start; i < panel.start + panel.count; i += 1)
+        if (wanted.has(layout.rows[i]))
+          here.push(
+            /** @type {[number, number, number]} */ ([
+              layout.rows[i],
+              layout.xy[2 * i],
+              layout.xy[2 * i + 1],
+            ]),
+          );
+      if (here.length) marks.set(base + panel.index, here);
+    }
+  known.set(stage, { key, marks });
+  return marks;
+}
+
+/** Rows whose pictures are drawn large. @param {Stage} stage */
+export const heldRows = ({ held, near }) => (held < 0 ? [] : [held, ...near]);
+
+/** @param {Stage} stage */
+export function drawHeld(stage) {
+  if (stage.held < 0 || stage.morph || stage.tour) return;
+  const { context } = stage;
+  const marks = marksOf(stage);
+  for (const one of stage.placed) {
+    const here = marks.get(one.part.base + one.panel.index);
+    if (!here || one.strength < 0.5) continue;
+    const { plot } = one;
+    const placed = here
+      .map(([row, u, v]) => {
+        const [x, y] = pointToPage(one, u, v);
+        return { row, x, y, px: x, py: y };
+      })
+      .filter(
+        ({ x, y }) => x >= plot.x && y >= plot.y && x <= plot.x + plot.w && y <= plot.y + plot.h,
+      );
+    const held = placed.find(({ row }) => row === stage.held);
+    const large = Math.min(plot.w, plot.h) >= LARGE && stage.sheets !== null;
+    const near = placed.filter((mark) => mark !== held);
+    if (large) slide(near, held, plot);
+    context.save();
+    if (held) for (const mark of near) line(stage, held, mark);
+    for (const mark of near) draw(stage, mark, large ? NEAR : 0, 1.25);
+    if (held) draw(stage, held, large ? HELD : 0, 2.5);
+    context.restore();
+  }
+}
+
+/** Move pictures of near rows outward until none covers another. @param {Mark[]} near @param {Mark | undefined} held @param {import('../types.js').Rect} plot */
+function slide(near, held, plot) {
+  /** @type {[Mark, number][]} */
+  const taken = held ? [[held, HELD]] : [];
+  for (const mark of near) {
+    const angle = held ? Math.atan2(mark.y - held.y, mark.x - held.x) : 0;
+    const free = () =>
+      taken.every(
+        ([other, side]) =>
+          Math.max(Math.abs(other.px - mark.px), Math.abs(other.py - mark.py)) >=
+          (side + NEAR) / 2 + APART,
+      );
+    for (let k = 0; k < STEPS && !free(); k += 1) {
+      const turn = angle + (k % 2 ? 0.35 : 0); // two ways out, so that pictures in line part
+      mark.px = clamped(mark.px + APART * Math.cos(turn), plot.x, plot.w);
+      mark.py = clamped(mark.py + APART * Math.sin(turn), plot.y, plot.h);
+    }
+    taken.push([mark, NEAR]);
+  }
+}
+
+/** @param {number} value @param {number} from @param {number} length */
+const clamped = (value, from, length) =>
+  Math.min(from + length - NEAR / 2, Math.max(from + NEAR / 2, value));
+
+/** @param {Stage} stage @param {Mark} a @param {Mark} b */
+function line({ context, theme }, a, b) {
+  for (const [colour, width] of /** @type {[string, number][]} */ ([
+    [theme.panel, 4],
+    [theme.primary, 1.25],
+  ])) {
+    [context.strokeStyle, context.lineWidth] = [colour, width];
+    context.beginPath();
+    context.moveTo(a.x, a.y);
+    context.lineTo(b.x, b.y);
+    context.stroke();
+  }
+}
+
+/** @param {Stage} stage @param {Mark} mark @param {number} side px of the picture, 0 for a ring @param {number} width of the ring */
+function draw(stage, { row, x, y, px, py }, side, width) {
+  const { context, theme, palette, rows } = stage;
+  const picture = side ? pictureOf(stage, row) : null;
+  context.strokeStyle = theme.primary;
+  const ring = (/** @type {number} */ radius, /** @type {number} */ thick) => {
+    context.beginPath();
+    context.arc(x, y, radius, 0, 7);
+    [context.strokeStyle, context.lineWidth] = [theme.panel, thick + 3];
+    context.stroke();
+    [context.strokeStyle, context.lineWidth] = [theme.primary, thick];
+    context.stroke();
+  };
+  if (!picture) {
+    ring(row === stage.held ? 8 : 5.5, width);
+    return;
+  }
+  if (Math.hypot(px - x, py - y) > side / 2) {
+    context.setLineDash([2, 3]);
+    [context.strokeStyle, context.lineWidth] = [theme.primary, 1.25];
+    context.beginPath();
+    context.moveTo(x, y);
+    context.lineTo(px, py);
+    context.stroke();
+    context.setLineDash([]);
+    ring(4.5, 1.25);
+  }
+  const box = (/** @type {number} */ grow) => {
+    context.beginPath();
+    context.roundRect(
+      px - side / 2 - grow,
+      py - side / 2 - grow,
+      side + 2 * grow,
+      side + 2 * grow,
+      6,
+    );
+  };
+  box(6);
+  context.fillStyle = theme.panel;
+  context.fill();
+  [context.strokeStyle, context.lineWidth] = [theme.primary, width];
+  context.stroke();
+  context.save();
+  box(0);
+  context.clip();
+  context.drawImage(picture, px - side / 2, py - side / 2, side, side);
+  context.restore();
+  box(1);
+  [context.strokeStyle, context.lineWidth] = [cssOf(palette, rows.codes[row]), 1.5];
+  context.stroke();
+}
+
+/** @type {WeakMap<import('../gl/sheets.js').Sheets, Map<number, HTMLCanvasElement>>} */
+const pictures = new WeakMap();
+
+/** The picture of a row, once its sheet is there. @param {Stage} stage @param {number} row */
+function pictureOf({ sheets, scene }, row) {
+  if (!sheets) return null;
+  const painted = pictures.get(sheets) ?? new Map();
+  pictures.set(sheets, painted);
+  if (!painted.has(row)) {
+    const bytes = sheets.read(scene.tile[row]);
+    if (!bytes) return null;
+    const picture = document.createElement('canvas');
+    paint(picture, bytes, sheets.meta);
+    painted.set(row, picture);
+  }
+  return painted.get(row) ?? null;
+}
