@@ -65,10 +65,10 @@ def placed(
 
 def of_components(usage: Usage) -> np.ndarray:
     """Return the range (K, 2) of each component over the rows that use it."""
-    components, rows = np.nonzero(usage.active.T)
-    counts = np.bincount(components, minlength=usage.active.shape[1])
+    components = usage.slots[usage.taken]
+    counts = np.bincount(components, minlength=usage.n_components)
     start = np.concatenate([[0], np.cumsum(counts)])
-    return tails(usage.dense[rows, components], start)
+    return tails(usage.values[usage.taken][np.argsort(components, kind="stable")], start)
 
 
 def tails(values: np.ndarray, start: np.ndarray) -> np.ndarray:
@@ -94,8 +94,10 @@ def jitter(rows: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _along(usage: Usage, rows: np.ndarray, component: np.ndarray, axis: int) -> np.ndarray:
-    values = np.empty(len(rows), np.float32)
+    values = np.zeros(len(rows), np.float32)
+    for slot in range(usage.most_used):
+        here = usage.slots[rows, slot] == component
+        values[here] = usage.values[rows[here], slot]
     shows = component != JITTER
-    values[shows] = usage.dense[rows[shows], component[shows]]
     values[~shows] = jitter(rows[~shows], axis)
     return values

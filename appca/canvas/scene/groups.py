@@ -37,11 +37,12 @@ class Groups(NamedTuple):
 
 def subspaces(usage: Usage) -> Groups:
     """Return a group for each set of components in use, the fullest first."""
-    member = _keys(usage.active)
+    member = _keys(usage)
     counts = np.bincount(member)
     first = np.empty(len(counts), np.int64)
     first[member[::-1]] = np.arange(len(member))[::-1]
-    sets = [tuple(np.flatnonzero(support).tolist()) for support in usage.active[first]]
+    taken = usage.taken[first]
+    sets = [tuple(usage.slots[row, taken[g]].tolist()) for g, row in enumerate(first.tolist())]
     order = sorted(range(len(sets)), key=lambda g: (-counts[g], sets[g]))
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -59,8 +60,7 @@ def pairs(usage: Usage) -> Groups:
     Rows that use a single component, or none, have groups of their own, so that no row is left out.
     Beyond `MOST_POINTS` only the first rows of the priority are looked at: a fair sample.
     """
-    n, K = usage.active.shape
-    used = usage.active.sum(axis=1)
+    n, K, used = len(usage.slots), usage.n_components, usage.used
     each = np.where(used < 2, 1, used * (used - 1) // 2)
     points = int(each.sum())
     looked_at = usage.priority
@@ -81,6 +81,43 @@ def pairs(usage: Usage) -> Groups:
     return Groups(names, rows, start, totals[kept], 0, len(looked_at))
 
 
+def fullest_pairs(usage: Usage) -> Groups:
+    """Return the fullest pairs of very many components, found on a sample of the rows.
+
+    Rows and totals of the panels are those of all rows, up to `MOST_POINTS`.
+    """
+    K, each = usage.n_components, max(1, usage.most_used * (usage.most_used - 1) // 2)
+    sample = usage.priority[: max(1, MOST_POINTS // each)]
+    codes, counts = np.unique(_pair_codes(usage, sample)[0].astype(np.int64), return_counts=True)
+    together = (codes // K < K) & (codes // K != codes % K)
+    codes, counts = codes[together], counts[together]
+    kept = codes[np.argsort(-counts, kind="stable")[:MOST_PANELS]].tolist()
+    names = [_pair_of(code, K) for code in kept]
+    users = _users(usage, {k for pair in names for k in pair})
+    rank = np.empty(len(usage.priority), np.int64)
+    rank[usage.priority] = np.arange(len(rank))
+    rows = [np.intersect1d(users[a], users[b], assume_unique=True) for a, b in names]
+    order = sorted(range(len(names)), key=lambda p: (-len(rows[p]), names[p]))
+    totals = np.array([len(rows[p]) for p in order], np.int64)
+    ranks = [np.sort(rank[rows[p]]) for p in order]
+    most = len(rank)
+    if totals.sum() > MOST_POINTS:
+        most = int(np.partition(np.concatenate(ranks), MOST_POINTS)[MOST_POINTS])
+    ranks = [one[one < most] for one in ranks]
+    start = np.concatenate([[0], np.cumsum([len(one) for one in ranks])]).astype(np.int64)
+    drawn = usage.priority[np.concatenate([np.empty(0, np.int64), *ranks])]
+    return Groups([names[p] for p in order], drawn, start, totals, 0, most)
+
+
+def _users(usage: Usage, components: set[int]) -> dict[int, np.ndarray]:
+    """Return the rows that use each of some components, ascending."""
+    rows = np.nonzero(usage.taken)[0]
+    used = usage.slots[usage.taken]
+    order = np.argsort(used, kind="stable")
+    ends = np.concatenate([[0], np.cumsum(np.bincount(used, minlength=usage.n_components))])
+    return {k: rows[order[ends[k] : ends[k + 1]]] for k in components}
+
+
 def whole(usage: Usage) -> Groups:
     """Return one group of all rows, or of as many as may be drawn."""
     rows = usage.priority[:MOST_POINTS]
@@ -90,9 +127,9 @@ def whole(usage: Usage) -> Groups:
 
 def _pair_codes(usage: Usage, looked_at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return code a * K + b (a a: one component, K K: none) and row of each point, by priority."""
-    K, L = usage.active.shape[1], usage.most_used
-    slots = usage.slots[looked_at].astype(np.int32)
-    used = usage.active[looked_at].sum(axis=1)
+    K, L = usage.n_components, usage.most_used
+    slots = usage.slots[looked_at].astype(np.int64)
+    used = usage.used[looked_at]
     none = np.flatnonzero(used == 0)
     codes, places = [np.full(len(none), K * K)], [none]
     parts = [(np.flatnonzero(used == 1), 0, 0)] if L else []
@@ -106,10 +143,10 @@ def _pair_codes(usage: Usage, looked_at: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _pair_totals(usage: Usage, used: np.ndarray) -> np.ndarray:
-    K = usage.active.shape[1]
-    floats = usage.active.astype(np.float32)
+    K, active = usage.n_components, usage.active
+    floats = active.astype(np.float32)
     together = np.triu(floats.T @ floats, 1).astype(np.int64)  # exact below 2^24 rows
-    alone = usage.active[used == 1].sum(axis=0)
+    alone = active[used == 1].sum(axis=0)
     together[np.arange(K), np.arange(K)] = alone
     return np.append(together.ravel(), np.count_nonzero(used == 0))
 
@@ -121,16 +158,17 @@ def _pair_of(code: int, K: int) -> Components:
     return (a,) if a == b else (a, b)
 
 
-def _keys(active: np.ndarray) -> np.ndarray:
-    """Give rows (N, K) that use the same set of components the same number, from 0."""
+def _keys(usage: Usage) -> np.ndarray:
+    """Give rows (N,) that use the same set of components the same number, from 0."""
     keys: np.ndarray | None = None
-    for word in _words(active):
+    few = usage.n_components <= 16 * usage.most_used
+    for word in _words(usage.active) if few else usage.slots.T:
         _, of_word = np.unique(word, return_inverse=True)
         if keys is None:
             keys = of_word
         elif of_word.any():
             _, keys = np.unique(keys * (int(of_word.max()) + 1) + of_word, return_inverse=True)
-    return np.zeros(len(active), np.int64) if keys is None else keys
+    return np.zeros(len(usage.slots), np.int64) if keys is None else keys
 
 
 def _words(active: np.ndarray) -> Iterator[np.ndarray]:

@@ -12,6 +12,7 @@ from appca.canvas.scene.room import SPACING, room_orders
 from appca.canvas.scene.usage import Usage
 
 PANELS_AT_FIRST = 60  # as many subspaces are looked at one by one; else pairs come first
+WIDE = 255  # components, beyond which pairs make a grid of the fullest instead of a triangle
 MOST_IMAGES = 12_000  # of a panel that find their place ahead
 LISTED = 100_000  # rows of a layout that are listed at least; else as many as there are rows
 
@@ -29,6 +30,8 @@ def layouts_of(usage: Usage, ranges: np.ndarray) -> dict[str, Layout]:
         return {"subspaces": _grid(usage, "strips")}
     if usage.most_used == 2:
         return {"subspaces": _triangle(usage, ranges, "Subspaces")}
+    if usage.n_components > WIDE:
+        return {"subspaces": _grid(usage, "grid"), "pairs": _pair_grid(usage, ranges)}
     with ThreadPoolExecutor(1) as beside:  # at 60,000 rows and K = 20 0.3 s each
         pairs = beside.submit(_triangle, usage, ranges, "Pairs")
         return {"subspaces": _grid(usage, "grid"), "pairs": pairs.result()}
@@ -67,9 +70,17 @@ def map_layout(usage: Usage, title: str, coordinates: np.ndarray) -> tuple[Layou
 def _triangle(usage: Usage, ranges: np.ndarray, title: str) -> Layout:
     pairs = groups.pairs(usage)
     on_axes = axes.placed(pairs, usage, axes.by_pair(pairs), ranges)
-    K = usage.active.shape[1]
+    K = usage.n_components
     cells = [(pair[-1], pair[0]) if pair else (0, K) for pair in pairs.components]
     return _layout("triangle", title, pairs, on_axes, usage, cells)
+
+
+def _pair_grid(usage: Usage, ranges: np.ndarray) -> Layout:
+    """Put the fullest pairs beside each other: a triangle of so many components shows no panel."""
+    pairs = groups.fullest_pairs(usage)
+    on_axes = axes.placed(pairs, usage, axes.by_pair(pairs), ranges)
+    cells = seriation.cells(pairs.components, pairs.counts)
+    return _layout("grid", "Pairs", pairs, on_axes, usage, cells)
 
 
 def _grid(usage: Usage, kind: str) -> Layout:

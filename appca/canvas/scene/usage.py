@@ -17,8 +17,8 @@ class Usage(NamedTuple):
     slots: np.ndarray  # (N, L) uint8 or uint16: components of a row, ascending; filled up
     scores: np.ndarray  # (N, L) int16 in units of `unit`; 0 where filled up
     unit: float
-    dense: np.ndarray  # (N, K) float32, as the model has them
-    active: np.ndarray  # (N, K) bool
+    values: np.ndarray  # (N, L) float32, the scores as the model has them; 0 where filled up
+    n_components: int
     priority: np.ndarray  # (N,) uint32: the rows in the order in which room is given to them
     pictured: bool  # whether rows are images, which need room
 
@@ -28,14 +28,32 @@ class Usage(NamedTuple):
         return int(self.slots.shape[1])
 
     @property
+    def taken(self) -> np.ndarray:
+        """Slots (N, L) that hold a component."""
+        return np.asarray(self.slots != np.iinfo(self.slots.dtype).max)
+
+    @property
+    def used(self) -> np.ndarray:
+        """How many components each row (N,) uses."""
+        return np.asarray(self.taken.sum(axis=1))
+
+    @property
+    def active(self) -> np.ndarray:
+        """Components (N, K) bool that each row uses."""
+        active = np.zeros((len(self.slots), self.n_components), bool)
+        rows, places = np.nonzero(self.taken)
+        active[rows, self.slots[rows, places]] = True
+        return active
+
+    @property
     def varies(self) -> bool:
         """Whether some rows use more components than others."""
-        return bool(np.ptp(self.active.sum(axis=1)))
+        return bool(np.ptp(self.used))
 
 
 def usage_of(fitted: FittedRun, *, pictured: bool) -> Usage:
     """List the components of each row; `pictured` says whether the rows are images."""
-    active, dense = fitted.active, fitted.scores
+    active = fitted.active
     rows, components = np.nonzero(active)
     counts = active.sum(axis=1)
     starts = np.cumsum(counts) - counts
@@ -44,11 +62,20 @@ def usage_of(fitted: FittedRun, *, pictured: bool) -> Usage:
     dtype = np.uint8 if active.shape[1] < 256 else np.uint16
     slots = np.full(shape, np.iinfo(dtype).max, dtype)
     slots[rows, places] = components
-    values = dense[rows, components]
-    unit = _unit(values)
-    scores = np.zeros(shape, np.int16)
-    scores[rows, places] = np.clip(np.rint(values / unit), -FULL, FULL)
-    return Usage(slots, scores, unit, dense, active, spread_order(len(active)), pictured)
+    values = np.zeros(shape, np.float32)
+    values[rows, places] = fitted.scores[rows, components]
+    return usage_of_slots(slots, values, active.shape[1], pictured=pictured)
+
+
+def usage_of_slots(
+    slots: np.ndarray, values: np.ndarray, n_components: int, *, pictured: bool
+) -> Usage:
+    """Return the usage of components that are listed row by row, as in `Usage`."""
+    taken = slots != np.iinfo(slots.dtype).max
+    unit = _unit(values[taken])
+    scores = np.clip(np.rint(values / unit), -FULL, FULL).astype(np.int16)
+    priority = spread_order(len(slots))
+    return Usage(slots, scores, unit, values, n_components, priority, pictured)
 
 
 def _unit(values: np.ndarray) -> float:
