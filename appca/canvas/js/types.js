@@ -33,7 +33,7 @@
  *
  * @typedef {object} Meta
  * @property {1} format @property {number} rows
- * @property {Component[]} components @property {number} score_unit @property {number | null} n_active null where rows differ @property {number} [most_used]
+ * @property {Component[]} components @property {number} score_unit @property {number | null} n_active null where rows differ @property {number} [most_used] @property {boolean} [centred] false where scores are added to zero, not to the average
  * @property {Record<string, LayoutMeta>} layouts @property {Record<string, Colouring>} colourings
  * @property {SheetMeta} [sheets] @property {{cell: number, columns: number, tile: [number, number, number]}} [component_pictures] with those for a dark ground after the light ones
  * @property {{row?: string, rows?: string}} [words]

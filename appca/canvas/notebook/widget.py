@@ -10,6 +10,7 @@ import traitlets
 
 from appca.analysis.fitted import FittedRun
 from appca.canvas.bundle import JS, closed_bundle
+from appca.canvas.codes import Codes, codes_of, rows_of_codes, scene_of_codes, shape_of
 from appca.canvas.from_model import GivenRows, map_of, rows_of, run_of, scene_of_rows
 from appca.canvas.notebook.annotated import is_annotated, picture_of
 from appca.canvas.scene.sheets import Sheets
@@ -38,7 +39,7 @@ class Explorer(anywidget.AnyWidget):
 
     Attributes
     ----------
-    model : fitted estimator of appca
+    model : fitted estimator of appca, or codes
         Give another one, and the points travel to their new places; components that are alike keep
         their numbers and signs.
     selection : ndarray of int
@@ -55,10 +56,18 @@ class Explorer(anywidget.AnyWidget):
     _sheets: traitlets.List[bytes] = traitlets.List().tag(sync=True)  # PNG
     _height = traitlets.Int(HEIGHT).tag(sync=True)
 
-    def __init__(self, model: Any, rows: GivenRows, maps: Mapping[str, Any], height: int) -> None:
+    def __init__(
+        self,
+        model: Any,
+        rows: GivenRows,
+        maps: Mapping[str, Any],
+        height: int,
+        shape: tuple[int, ...] | None = None,
+    ) -> None:
         self.rows = rows
         self.run: FittedRun | None = None  # what the model says of the rows
         self._maps = {title: map_of(title, xy, rows.dataset) for title, xy in maps.items()}
+        self._shape = shape  # of components that are images, where the rows are codes
         nothing = np.empty(0, np.int64)
         super().__init__(model=model, selection=nothing, _height=height)
         self.on_msg(self._answer)
@@ -66,8 +75,12 @@ class Explorer(anywidget.AnyWidget):
     @traitlets.validate("model")
     def _described(self, proposal: Any) -> Any:
         """Describe the rows before the model is taken over: one that cannot leaves all as it is."""
-        run = numbered_after(run_of(proposal["value"], self.rows.dataset), self.run)
-        scene = scene_of_rows(self.rows, run, self._maps)
+        run = None
+        if isinstance(proposal["value"], Codes):
+            scene = scene_of_codes(proposal["value"], self.rows, self._maps, self._shape)
+        else:
+            run = numbered_after(run_of(proposal["value"], self.rows.dataset), self.run)
+            scene = scene_of_rows(self.rows, run, self._maps)
         if self.run is None and scene.sheets is not None:
             self._sheets = _drawn(scene.sheets)
         self.run = run
@@ -99,36 +112,47 @@ class Explorer(anywidget.AnyWidget):
 
     def _answer(self, _: Any, content: Any, buffers: list[Any]) -> None:
         """Send the scores of rows on all components, for ghosts."""
-        assert self.run is not None
         asked = np.frombuffer(buffers[0], "<u4")
         rows = asked[asked < self.rows.dataset.n_rows]
-        scores = projected(self.rows.dataset, self.run, rows).astype("<f4")
+        run = self.run
+        scores = self.model.dense(rows) if run is None else projected(self.rows.dataset, run, rows)
+        scores = scores.astype("<f4")
         self.send({"answer": content.get("question")}, [scores.tobytes()])
 
 
-def explore(
-    model: Any,
+def explore(  # noqa: PLR0913 (the parts of a picture, each of which may be absent)
+    model: Any = None,
     X: Any = None,
     labels: Any = None,
     images: Any = None,
     *,
+    codes: Any = None,
+    components: Any = None,
     maps: Mapping[str, Any] | None = None,
     height: int = HEIGHT,
     key: str = "appca",
 ) -> Explorer:
-    """Show the rows that a fitted model describes, in a notebook.
+    """Show the rows that a fitted model, or any sparse code, describes, in a notebook.
 
     Parameters
     ----------
     model : fitted estimator of appca, what `appca.load_model` gave, or AnnData
         An AnnData with a fit of `appca.tl.appca` needs no further argument: columns of ``obs`` are
         colours, and ``obs["appca_selected"]`` is always the selection.
-    X : array-like, shape (N, D)
+    X : array-like, shape (N, D), optional
+        Not needed for an AnnData or codes.
     labels : array-like of shape (N,), mapping or data frame, optional
         What points can be coloured by; the first is shown.
     images : tuple or ndarray, optional
         The shape (h, w) or (h, w, 3) of rows that are images, or an image for each row,
         (N, h, w) or (N, h, w, 3).
+    codes : tuple (indices, values) of arrays (N, L), or matrix (N, K), optional
+        Instead of a model: which components each row uses, counted from 0, and how much, such as
+        the strongest features of a sparse autoencoder; or a matrix, sparse or not, such as the
+        result of NMF. A row uses at most 128 components.
+    components : array-like, shape (K, D), optional
+        Of codes: what each component adds to a row. With the shape of images it is drawn; without
+        it a component is shown by its strongest rows.
     maps : mapping of str to array-like of shape (N, 2), optional
         Further views by title, such as {"UMAP": xy}.
     height : int
@@ -152,6 +176,16 @@ def explore(
     >>> widget.selection  # doctest: +SKIP
     array([  3,  17, 105])
     """
+    if (model is None) == (codes is None):
+        msg = "explore shows a fitted model or codes; give one of them, and not both."
+        raise InputError(msg)
+    if codes is not None:
+        listed = codes_of(codes, components)
+        rows = rows_of_codes(listed, X, labels, images)
+        return Explorer(listed, rows, maps or {}, height, shape_of(images))
+    if X is None and not is_annotated(model):
+        msg = "X is missing: give the rows (N, D) that the model describes."
+        raise InputError(msg)
     if not is_annotated(model):
         return Explorer(model, rows_of(X, labels, images), maps or {}, height)
     adata, picture = model, picture_of(model, key)

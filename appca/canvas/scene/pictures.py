@@ -32,9 +32,19 @@ def component_pictures(fitted: FittedRun, dataset: Dataset) -> ComponentSheet | 
     drawn = [
         picture_of(direction, dataset, dark=on) for on in (False, True) for direction in directions
     ]
+    return sheet_of(np.stack([direction for direction in drawn if direction is not None]), shape)
+
+
+def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None:
+    """Lay pictures (2K, h, w, 3) out, all as on white and then in the dark.
+
+    None where there are more than a sheet has room for.
+    """
     tile = tile_of(shape)
-    both = resized(np.stack([direction for direction in drawn if direction is not None]), tile)
     cell = cell_of(max(tile))
+    if len(drawn) > (SHEET_SIDE // cell) ** 2:
+        return None
+    both = resized(drawn, tile)
     seams = [((cell - side) // 2, -(-(cell - side) // 2)) for side in tile]
     cells = np.pad(both, [(0, 0), *seams, (0, 0)], mode="edge")  # no dark rim when enlarged
     columns = SHEET_SIDE // cell

@@ -62,10 +62,42 @@ def scene_of(
         Of the hover card.
     """
     usage = usage_of(fitted, pictured=dataset.image_shape is not None)
+    columns = pictures.strongest_columns(fitted, dataset)
+    entries = [
+        {"number": k + 1, "name": own_name(fitted, k), "columns": strongest}
+        for k, strongest in enumerate(columns)
+    ]
+    doubt = np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)
+    sheet = pictures.component_pictures(fitted, dataset)
     of_a_row = (colourings or {}, maps or {}, lines)
+    of_run = (entries, fitted.n_active, sheet, doubt)
+    return scene_of_usage(usage, dataset, of_a_row, of_run, outside)
+
+
+def scene_of_usage(
+    usage: Usage,
+    dataset: Dataset,
+    of_a_row: tuple[Mapping[str, palette.Colour], Mapping[str, Map], Sequence[RowText]],
+    of_run: tuple[list[dict[str, Any]], int | None, pictures.ComponentSheet | None, np.ndarray],
+    outside: np.ndarray | None = None,
+) -> Scene:
+    """Lay out what rows use.
+
+    Parameters
+    ----------
+    usage : Usage
+    dataset : Dataset
+        The rows, for ids and images.
+    of_a_row : tuple
+        Colourings, maps and lines as `scene_of` takes them.
+    of_run : tuple
+        Entries of the components for the header, how many a row uses, or None where rows differ,
+        pictures of the components, and the certainty (N,) uint8 of each row's support.
+    outside : ndarray of bool, shape (N,), optional
+    """
     with ThreadPoolExecutor(1) as beside:  # each half takes a second where there are a million rows
         rows = beside.submit(_of_rows, dataset, usage, of_a_row)
-        made = _of_run(fitted, dataset, usage, outside)
+        made = _of_run(usage, of_run, outside)
     of_rows = rows.result()
     layouts = made.meta["layouts"] | of_rows.meta["layouts"]
     buffers = made.buffers | of_rows.buffers
@@ -74,22 +106,21 @@ def scene_of(
     return Scene(meta, buffers, of_rows.sheets, made.component_sheet)
 
 
-def _of_run(fitted: FittedRun, dataset: Dataset, usage: Usage, outside: np.ndarray | None) -> Scene:
+def _of_run(
+    usage: Usage,
+    of_run: tuple[list[dict[str, Any]], int | None, pictures.ComponentSheet | None, np.ndarray],
+    outside: np.ndarray | None,
+) -> Scene:
     """Return what is known of the components, and the panels in which the rows stand."""
+    entries, n_active, drawn, doubt = of_run
     layouts = layouts_of(usage, of_components(usage))
-    doubt = np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)
     buffers = {f"order.{name}": layout.order for name, layout in layouts.items()}
     buffers |= {"components": usage.slots, "scores": usage.scores, "doubt": doubt}
     if outside is not None and outside.any():
         buffers["outside"] = outside.astype(np.uint8)
-    drawn = pictures.component_pictures(fitted, dataset)
-    columns = pictures.strongest_columns(fitted, dataset)
     meta = {
-        "components": [
-            {"number": k + 1, "name": own_name(fitted, k), "columns": strongest}
-            for k, strongest in enumerate(columns)
-        ],
-        "n_active": fitted.n_active,
+        "components": entries,
+        "n_active": n_active,
         "first": first_of(layouts, usage.varies),
         "layouts": {name: layout.header for name, layout in layouts.items()},
         "component_pictures": None if drawn is None else drawn.header,

@@ -45,12 +45,17 @@ def scene_shown(
 
 def lines_of(dataset: Dataset, fitted: FittedRun) -> list[RowText]:
     """Return the lines of the hover card; which components a row uses the browser knows itself."""
+    measured = [RowText(name, getattr(fitted, part)) for name, part in MEASURES.values()]
+    return label_lines(dataset) + measured
+
+
+def label_lines(dataset: Dataset) -> list[RowText]:
+    """Return the lines of the hover card that need no fit."""
     labels = []
     for name, values in dataset.labels.items():
         names, codes = categories(values)
         labels.append(RowText(name, codes, tuple(names)))
-    measured = [RowText(name, getattr(fitted, part)) for name, part in MEASURES.values()]
-    return labels + measured
+    return labels
 
 
 def projected(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> np.ndarray:

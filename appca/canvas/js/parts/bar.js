@@ -8,8 +8,8 @@ import { selectedIn } from '../text/names.js';
 
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
 
-/** @param {import('../types.js').Meta} meta @param {import('../types.js').Kind} kind */
-export function sentences(meta, kind) {
+/** @param {import('../types.js').Meta} meta @param {import('../types.js').Kind} kind @param {string} [layout] name */
+export function sentences(meta, kind, layout) {
   const { words, n_active: active, components } = meta;
   const one = words?.row ?? 'row';
   const many = words?.rows ?? `${one}s`;
@@ -19,13 +19,25 @@ export function sentences(meta, kind) {
   const uses = mixed
     ? `Each ${one} uses some of ${components.length} components`
     : `Each ${one} uses ${active} of ${components.length} components`;
+  const paired = kind === 'triangle' || layout === 'pairs';
   const [a, b] = components.map(({ number }) => number);
-  if (kind === 'triangle' && (mixed || active > 2))
+  if (paired && (mixed || active > 2))
     return [uses, `Panel {${a},${b}} holds the ${many} that use both ${a} and ${b}.`];
   return [
     uses,
     `${Many} with the same ${mixed ? 'components' : active === 1 ? 'component' : (NUMBERS[active] ?? active)} share a panel.`,
   ];
+}
+
+/** What stands for the components of a panel where they are too many for a diagonal that says it. @param {import('../types.js').Meta} meta @param {number[]} components */
+export function strongest(meta, components) {
+  if (meta.component_pictures || meta.components.length < 256) return '';
+  const said = components.slice(0, 2).map((index) => {
+    const { number, columns = [] } = meta.components[index];
+    const names = columns.slice(0, 3).map(([name]) => name);
+    return `; ${number}: ${names.join(', ')}`;
+  });
+  return said.join('');
 }
 
 /** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {HTMLElement} tools @param {HTMLElement} more what opens beside them @param {(box: import('../types.js').Rect) => number} near strength of what stands over data near the hand */
@@ -60,7 +72,7 @@ export function buildBar(stage, actions, tools, more, near) {
       filled = now;
       fillLegend(stage, legend);
     }
-    const [first, second] = sentences(stage.meta, view.layout.kind);
+    const [first, second] = sentences(stage.meta, view.layout.kind, view.layout.name);
     const drawn = stage.meta.layouts[view.layout.name].drawn;
     const sample = drawn
       ? ` Drawn: a fair sample of ${grouped(drawn.rows)} of ${countOf(stage.meta, rows.count)}.`
@@ -77,7 +89,7 @@ export function buildBar(stage, actions, tools, more, near) {
       const full = Math.max(...view.layout.panels.map(({ count }) => count));
       name.textContent = panelTitle(stage.meta, panel);
       const picked = rows.selected ? selectedIn(stage, { part: view.parts[0], panel }).count : 0;
-      about.textContent = `${picked ? `${grouped(picked)} of ` : ''}${countOf(stage.meta, panel.count)}, ${Math.round((100 * panel.count) / rows.count)}%${panel.count === full ? ': the fullest panel' : ''}`;
+      about.textContent = `${picked ? `${grouped(picked)} of ` : ''}${countOf(stage.meta, panel.count)}, ${Math.round((100 * panel.count) / rows.count)}%${panel.count === full ? ': the fullest panel' : ''}${strongest(stage.meta, panel.components)}`;
     }
     arrange();
   };

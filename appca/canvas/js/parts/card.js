@@ -108,11 +108,13 @@ function fill(stage, row, picture, lines) {
             '',
             {},
             used.length
-              ? `average + ${terms.join(' + ')}${used.length > 3 ? ` and ${used.length - 3} more` : ''}`.replaceAll(
+              ? `${meta.centred === false ? '' : 'average + '}${terms.join(' + ')}${used.length > 3 ? ` and ${used.length - 3} more` : ''}`.replaceAll(
                   '+ −',
                   '− ',
                 )
-              : 'the average alone',
+              : meta.centred === false
+                ? 'no component'
+                : 'the average alone',
           ),
         ]
       : []),

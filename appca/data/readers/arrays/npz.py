@@ -53,9 +53,9 @@ def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS
         archive, items = members(name, stream, limits)
         arrays_in = [item for item in items if item.filename.endswith(".npy")]
         inside = {item.filename.removesuffix(".npy"): item for item in arrays_in}
-        arrays = {key: _found(name, archive, item) for key, item in inside.items()}
+        arrays = {key: info_of(name, archive, item) for key, item in inside.items()}
         if options.array is None and arrays.keys() >= _SPARSE:
-            matrix = _compressed(name, lambda key: _small(name, archive, inside[key]))
+            matrix = _compressed(name, lambda key: small(name, archive, inside[key]))
             check_rows(name, matrix.shape, limits)
             X = filled(name, matrix, None, limits)
             missing, report["dtype"] = options.missing, str(X.dtype)
@@ -65,7 +65,7 @@ def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS
         values = _values(name, archive, inside[wanted], limits)
         report |= {"array": wanted, "dtype": str(arrays[wanted].dtype)}
         named = RowNames(name, wanted, len(values))
-        rows = beside(named, arrays, lambda key: _small(name, archive, inside[key]), report, limits)
+        rows = beside(named, arrays, lambda key: small(name, archive, inside[key]), report, limits)
     return build(name, values, rows, options.missing, options.image_shape, report, limits)
 
 
@@ -79,7 +79,8 @@ def _compressed(name: str, load: Callable[[str], np.ndarray]) -> Compressed:
     return Compressed(shape, load("data"), load("indices"), load("indptr"), by_row=kind == "csr")
 
 
-def _found(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> ArrayInfo:
+def info_of(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> ArrayInfo:
+    """Return what an array states of itself."""
     start = next(unpacked(name, archive, item), b"")  # a megabyte: more than any header has
     return npy.header(shortened(item.filename), io.BytesIO(start)).array
 
@@ -94,7 +95,8 @@ def _values(
         return mapped(stream, start.array, stream.tell(), fortran=start.fortran)
 
 
-def _small(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> np.ndarray:
+def small(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> np.ndarray:
+    """Read an array into memory."""
     stream = io.BytesIO(content(name, archive, item))
     start = npy.header(shortened(item.filename), stream)
     npy.check_length(shortened(item.filename), stream, start.array)

@@ -1,0 +1,248 @@
+"""Sparse codes of any model on the canvas: which components each row uses, and how much.
+
+Sparse autoencoders, dictionary learning, NMF, topic models and mixtures give such codes.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.analysis.explore.projection import principal_scores
+from appca.canvas.from_model import GivenRows, rows_of
+from appca.canvas.scene.colours import label_choices
+from appca.canvas.scene.pictures import ComponentSheet, sheet_of
+from appca.canvas.scene.scene import Map, Scene, scene_of_usage
+from appca.canvas.scene.shown import label_lines, plane
+from appca.canvas.scene.usage import Usage, usage_of_slots
+from appca.data.dataset import Dataset
+from appca.plots.components.components import component_image, ranked_loadings
+from appca.plots.palette import colour_by
+from appca.words.errors import InputError
+from appca.words.wording import counted
+
+MOST_USED = 128  # components of a row
+MOST_COMPONENTS = 65_000
+STRONGEST = 4  # rows that stand for a component
+
+
+class Codes(NamedTuple):
+    """Codes of N rows over K components."""
+
+    slots: np.ndarray  # (N, L) uint8 or uint16, ascending; the largest number fills
+    values: np.ndarray  # (N, L) float32; 0 where filled
+    n_components: int
+    directions: np.ndarray | None = None  # (K, D) what each component adds to a row
+
+    def dense(self, rows: np.ndarray) -> np.ndarray:
+        """Return the values (n, K) of rows on all components, 0 where one is not used."""
+        scores = np.zeros((len(rows), self.n_components + 1), np.float32)
+        slots = np.minimum(self.slots[rows].astype(np.int64), self.n_components)  # the last fills
+        np.put_along_axis(scores, slots, self.values[rows], axis=1)
+        return scores[:, :-1]
+
+
+def codes_of(codes: Any, components: Any = None) -> Codes:
+    """Check codes and list them row by row.
+
+    Parameters
+    ----------
+    codes : tuple (indices, values) of arrays (N, L), or a matrix (N, K), sparse or not
+        Which components, counted from 0, each row uses, and their values. A negative index, and a
+        value of 0, means that there is no component. In a matrix the entries that are not zero
+        are used.
+    components : array-like, shape (K, D), optional
+        What each component adds to a row, such as the decoder of an autoencoder.
+
+    Raises
+    ------
+    InputError
+        When the parts do not fit together, or rows use more than 128 components.
+    """
+    indices, values = codes if isinstance(codes, tuple) else _listed(codes)
+    indices, values = np.asarray(indices), np.asarray(values, np.float32)
+    if indices.ndim != 2 or indices.shape != values.shape or indices.dtype.kind not in "ui":
+        msg = (
+            "codes are two arrays (N, L), whole numbers and their values, or a matrix (N, K); got "
+            f"{indices.dtype} of shape {indices.shape} and values of shape {values.shape}."
+        )
+        raise InputError(msg)
+    if indices.shape[1] > MOST_USED or not len(indices):
+        msg = f"{counted(len(indices), 'row')} use up to {indices.shape[1]:,} components; "
+        raise InputError(msg + f"give 1 to {MOST_USED} of each row, such as the strongest.")
+    if not np.isfinite(values).all():
+        msg = "The values of codes are finite numbers; correct or leave out those that are not."
+        raise InputError(msg)
+    directions = None if components is None else np.asarray(components, np.float32)
+    most = int(indices.max(initial=-1)) + 1
+    K = most if directions is None else len(directions)
+    if not 0 < most <= K <= MOST_COMPONENTS or (directions is not None and directions.ndim != 2):
+        msg = (
+            f"Components are counted from 0 to at most {min(K, MOST_COMPONENTS) - 1:,}; got "
+            f"{most - 1:,}: leave out those beyond."
+        )
+        raise InputError(msg)
+    return _in_order(indices.astype(np.int64), values, K, directions)
+
+
+def _in_order(
+    indices: np.ndarray, values: np.ndarray, K: int, directions: np.ndarray | None
+) -> Codes:
+    none = (indices < 0) | (values == 0)
+    dtype = np.uint8 if K < 256 else np.uint16
+    filled = np.where(none, np.iinfo(dtype).max, indices)
+    order = np.argsort(filled, axis=1, kind="stable")
+    slots = np.take_along_axis(filled, order, axis=1).astype(dtype)
+    listed = np.take_along_axis(np.where(none, np.float32(0), values), order, axis=1)
+    twice = (slots[:, 1:] == slots[:, :-1]) & (slots[:, 1:] != np.iinfo(dtype).max)
+    if twice.any():
+        row = int(twice.any(axis=1).argmax())
+        msg = f"Each component is in a row once; row {row:,} has one twice, so add its values."
+        raise InputError(msg)
+    most = max(1, int((slots != np.iinfo(dtype).max).sum(axis=1).max()))
+    return Codes(slots[:, :most], listed[:, :most], K, directions)
+
+
+def _listed(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
+    from scipy.sparse import csr_matrix
+
+    rows = csr_matrix(matrix)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    counts = np.diff(rows.indptr)
+    indices = np.full((rows.shape[0], max(1, counts.max(initial=0))), -1)
+    if indices.shape[1] > MOST_USED:
+        return indices, indices  # refused
+    values = np.zeros(indices.shape, np.float32)
+    row = np.repeat(np.arange(len(counts)), counts)
+    place = np.arange(len(row)) - np.repeat(rows.indptr[:-1], counts)
+    indices[row, place], values[row, place] = rows.indices, rows.data
+    return indices, values
+
+
+def shape_of(images: Any) -> tuple[int, ...] | None:
+    """Return the shape of one image, from images (N, h, w ...) or from their shape."""
+    if images is None:
+        return None
+    return tuple(images) if isinstance(images, (tuple, list)) else np.asarray(images).shape[1:]
+
+
+def rows_of_codes(codes: Codes, X: Any, labels: Any, images: Any) -> GivenRows:
+    """Put rows together; without X the codes themselves are their values."""
+    by_image = images is not None and not isinstance(images, (tuple, list))
+    values = X
+    if X is None:
+        values = np.asarray(images).reshape(len(images), -1) if by_image else codes.values
+    shape = None if X is None and not by_image else images
+    rows = rows_of(values, labels, shape)
+    if rows.dataset.n_rows != len(codes.slots):
+        msg = (
+            f"There are codes of {counted(len(codes.slots), 'row')} and "
+            f"{counted(rows.dataset.n_rows, 'row')} of X or images; give as many."
+        )
+        raise InputError(msg)
+    return rows
+
+
+def scene_of_codes(
+    codes: Codes, rows: GivenRows, maps: dict[str, Map], shape: tuple[int, ...] | None = None
+) -> Scene:
+    """Lay codes out: panels of the fullest sets and pairs of components, and maps.
+
+    `shape` is that of components that are images.
+    """
+    shown = rows.pictures or rows.dataset
+    pictured = shown.image_shape is not None
+    usage = usage_of_slots(codes.slots, codes.values, codes.n_components, pictured=pictured)
+    colourings = {
+        key: colour_by(name, rows.dataset.labels[name])
+        for key, name in label_choices(rows.dataset).items()
+    }
+    colourings["size"] = colour_by("Size of code", np.linalg.norm(codes.values, axis=1))
+    pca = Map("PCA of codes", _plane_of(codes))
+    strongest = _strongest(usage)
+    entries: list[dict[str, Any]] = [
+        {"number": k, "name": "", "columns": columns}
+        for k, columns in enumerate(_columns(codes, rows.dataset, strongest, usage))
+    ]
+    sheet = _pictures(codes, shape, shown if pictured else None, strongest)
+    doubt = np.full(len(codes.slots), 255, np.uint8)
+    of_a_row = (colourings, {"pca": pca} | maps, label_lines(rows.dataset))
+    varies = usage.varies
+    n_active = None if varies else usage.most_used
+    scene = scene_of_usage(usage, shown, of_a_row, (entries, n_active, sheet, doubt))
+    return scene._replace(meta=scene.meta | {"centred": False})
+
+
+def _plane_of(codes: Codes) -> np.ndarray:
+    """Return the first two principal components (N, 2) of the codes, which are not centred."""
+    from scipy.sparse import csr_matrix
+    from sklearn.utils.extmath import randomized_svd
+
+    taken = codes.slots != np.iinfo(codes.slots.dtype).max
+    indptr = np.concatenate([[0], np.cumsum(taken.sum(axis=1))])
+    parts = (codes.values[taken], codes.slots[taken].astype(np.int32), indptr)
+    matrix = csr_matrix(parts, shape=(len(taken), codes.n_components))
+    if min(matrix.shape) < 3:
+        return plane(principal_scores(matrix.toarray())[0])
+    left, lengths, _ = randomized_svd(matrix, 2, random_state=0)
+    return np.asarray(left * lengths)
+
+
+def _strongest(usage: Usage) -> list[np.ndarray]:
+    """Return the rows of largest magnitude of each component, the largest first."""
+    rows, places = np.nonzero(usage.taken)
+    components = usage.slots[rows, places]
+    order = np.lexsort((-np.abs(usage.values[rows, places]), components))
+    ends = np.cumsum(np.bincount(components, minlength=usage.n_components))
+    starts = np.concatenate([[0], ends[:-1]])
+    return [
+        rows[order[start : min(end, start + STRONGEST)]]
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+
+
+def _columns(
+    codes: Codes, dataset: Dataset, strongest: list[np.ndarray], usage: Usage
+) -> list[list[tuple[str, float]]]:
+    """Return what stands for each component: features by weight where they have names, or rows."""
+    names = dataset.feature_names
+    if codes.directions is not None and names and len(names) == codes.directions.shape[1]:
+        return [
+            [(one.name, round(float(np.copysign(one.share, one.value)), 3)) for one in ranked]
+            for ranked in (ranked_loadings(weights, names) for weights in codes.directions)
+        ]
+    columns = []
+    for k, rows in enumerate(strongest):
+        values = np.where(usage.slots[rows] == k, usage.values[rows], 0).sum(axis=1)
+        largest = float(np.abs(values).max(initial=0)) or 1.0
+        columns.append(
+            [
+                (f"row {dataset.ids[row]}", round(float(value) / largest, 3))
+                for row, value in zip(rows.tolist(), values, strict=True)
+            ]
+        )
+    return columns
+
+
+def _pictures(
+    codes: Codes,
+    shape: tuple[int, ...] | None,
+    pictures: Dataset | None,
+    strongest: list[np.ndarray],
+) -> ComponentSheet | None:
+    """Draw the components that are images; else each as the image of its strongest row."""
+    weights = codes.directions
+    if shape is not None and weights is not None and weights.shape[1] == int(np.prod(shape)):
+        drawn = [
+            component_image(one, shape, dark=dark) for dark in (False, True) for one in weights
+        ]
+        return sheet_of(np.stack(drawn), shape)
+    if pictures is None:
+        return None
+    assert pictures.image_shape is not None
+    rows = np.array([one[0] if len(one) else 0 for one in strongest])
+    images = pictures.images(rows)
+    if images.ndim == 3:
+        images = np.repeat(images[..., None], 3, axis=-1)
+    images[[not len(one) for one in strongest]] = 128
+    return sheet_of(np.concatenate([images, images]), pictures.image_shape)

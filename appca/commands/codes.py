@@ -1,0 +1,69 @@
+"""``appca codes``: the canvas of any sparse code, as one page for a browser."""
+
+import argparse
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from appca.commands import parsing, writing
+from appca.commands.terminal import say
+from appca.storage import atomic
+from appca.words.errors import InputError
+from appca.words.refusal import OTHER, storing
+
+EXAMPLES = (
+    "python -m appca codes features.h5",
+    "python -m appca codes codes.npz --out picture.html --no-browser",
+)
+
+
+def add(commands: parsing.Commands) -> None:
+    """Add the command."""
+    text = "show which components rows use by any model, such as a sparse autoencoder"
+    parser = parsing.command(commands, "codes", text, EXAMPLES)
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="HDF5 or NPZ with top_indices and top_acts, or indices and values: for each row the "
+        "components that it uses, counted from 0, and how much (N, L)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="PAGE",
+        help="where the picture goes, as one .html (default: in this folder, named after FILE)",
+    )
+    parser.add_argument(
+        "--no-browser", action="store_true", help="do not open the page (default: open it)"
+    )
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Read the codes, write the page and open it."""
+    path = options.out or Path(f"{options.file.stem}{writing.PAGE}")
+    writing.check_file(path, [writing.PAGE])
+    if not options.file.is_file():
+        msg = f"There is no file “{options.file}”; name an HDF5 or NPZ file of codes."
+        raise InputError(msg)
+    from appca.canvas.codes import codes_of, rows_of_codes, scene_of_codes
+    from appca.canvas.file import picture_page
+    from appca.data.readers.sparse.codes import open_codes
+
+    codes = codes_of(open_codes(options.file))
+    n, most = codes.slots.shape
+    say(f"{n:,} rows, {codes.n_components:,} components, up to {most} of them in a row")
+    scene = scene_of_codes(codes, rows_of_codes(codes, None, None, None), {})
+    content = picture_page(scene, options.file.stem, "")
+    with storing(f"“{path.name}”", path.parent, OTHER):
+        atomic.write(path, content)
+    say(f"wrote {path}, {len(content)} bytes")
+    if not options.no_browser:
+        webbrowser.open(path.resolve().as_uri())
+    return {
+        "rows": n,
+        "components": codes.n_components,
+        "most_used": most,
+        "written": str(path),
+    }

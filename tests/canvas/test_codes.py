@@ -1,0 +1,183 @@
+"""Sparse codes on the canvas: what is listed, drawn, refused, and read from files."""
+
+import io
+import re
+from itertools import combinations
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from appca.canvas.codes import codes_of, rows_of_codes, scene_of_codes
+from appca.cli import main
+from appca.words.errors import InputError
+from tests.sentences import faults_of
+
+
+def planted(seed, n=400, K=300, L=3):
+    """Codes in which components 7 and 8 go together, and an index that stands for none."""
+    rng = np.random.default_rng(seed)
+    indices = np.array([rng.choice(np.arange(9, K), L, replace=False) for _ in range(n)])
+    indices[:, 2] = np.where(np.arange(n) % 2, 7, indices[:, 2])
+    indices[:, 1] = np.where(np.arange(n) % 4 == 1, 8, indices[:, 1])
+    indices[5, 0] = -1
+    return indices, rng.normal(size=(n, L)).astype(np.float32)
+
+
+def scene(codes, **parts):
+    rows = rows_of_codes(codes, parts.get("X"), parts.get("labels"), parts.get("images"))
+    return scene_of_codes(codes, rows, {}, parts.get("shape"))
+
+
+def test_codes_are_listed_in_order_and_come_back_dense(seed):
+    indices, values = planted(seed)
+    codes = codes_of((indices, values))
+    K = codes.n_components
+    dense = np.zeros((len(indices), K), np.float32)
+    for row, (one, value) in enumerate(zip(indices, values, strict=True)):
+        dense[row, one[one >= 0]] = value[one >= 0]
+    np.testing.assert_array_equal(codes.dense(np.arange(len(dense))), dense)
+    for matrix in (dense, csr_matrix(dense)):
+        again = codes_of(matrix)
+        np.testing.assert_array_equal(again.slots, codes.slots)
+        np.testing.assert_array_equal(again.values, codes.values)
+
+
+def test_the_fullest_pairs_are_panels_with_all_rows_that_use_both(seed):
+    indices, values = planted(seed)
+    made = scene(codes_of((indices, values)))
+    pairs = made.meta["layouts"]["pairs"]
+    assert pairs["kind"] == "grid"
+    fullest = pairs["panels"][0]
+    assert fullest["components"] == [7, 8]
+    count = {}
+    for row, one in enumerate(indices):
+        for pair in combinations(sorted(one[one >= 0]), 2):
+            count.setdefault(pair, set()).add(row)
+    order = made.buffers["order.pairs"]
+    for panel in pairs["panels"]:
+        rows = order[panel["start"] : panel["start"] + panel["count"]]
+        assert set(rows.tolist()) == count[tuple(panel["components"])]
+    sizes = [panel["count"] for panel in pairs["panels"]]
+    assert sizes == sorted((len(rows) for rows in count.values()), reverse=True)[: len(sizes)]
+    assert made.meta["first"] == "pairs"
+    assert made.meta["components"][7]["number"] == 7
+
+
+def test_a_component_is_shown_by_its_strongest_rows_features_or_images(seed):
+    indices, values = planted(seed)
+    codes = codes_of((indices, values))
+    strongest = made = scene(codes).meta["components"][7]["columns"]
+    rows = np.flatnonzero((indices == 7).any(axis=1))
+    size = np.abs(np.where(indices == 7, values, 0).sum(axis=1)[rows])
+    best = rows[np.argsort(-size)[:4]]
+    assert [name for name, _ in strongest] == [f"row {row}" for row in best]
+    assert abs(strongest[0][1]) == 1
+    rng = np.random.default_rng(seed)
+    directions = rng.normal(size=(300, 12))
+    with_atoms = codes_of((indices, values), directions)
+    made = scene(with_atoms, X=rng.normal(size=(400, 12)), images=(4, 3), shape=(4, 3))
+    assert made.meta["component_pictures"]["tile"] == [4, 3, 3]
+    images = rng.integers(255, size=(400, 4, 3)).astype(np.uint8)
+    pictured = scene(codes, images=images, shape=(4, 3))
+    assert pictured.component_sheet.startswith(b"\x89PNG")
+    assert pictured.sheets is not None
+
+
+def test_few_components_make_a_triangle_and_labels_are_colours():
+    nmf = np.array([[0, 1.5, 0.2], [0.3, 0, 0], [0, 0, 0], [1, 1, 1]])
+    made = scene(codes_of(nmf), labels={"kind": list("aabb")})
+    assert made.meta["layouts"]["pairs"]["kind"] == "triangle"
+    assert list(made.meta["colourings"]) == ["label:kind", "size"]
+    assert made.meta["n_active"] is None
+    assert made.meta["centred"] is False
+
+
+@pytest.mark.parametrize(
+    ("codes", "components", "words"),
+    [
+        ((np.zeros((3, 2), int), np.zeros((3, 3))), None, "two arrays"),
+        ((np.zeros((3, 2)), np.ones((3, 2))), None, "two arrays"),
+        ((np.array([[1, 1]]), np.ones((1, 2))), None, "row 0 has one twice"),
+        ((np.array([[1, 2]]), np.array([[1, np.nan]])), None, "finite"),
+        ((np.array([[1, 9]]), np.ones((1, 2))), np.ones((4, 2)), "counted from 0 to at most 3"),
+        (np.ones((2, 200)), None, "up to 200 components"),
+        ((np.zeros((0, 2), int), np.zeros((0, 2))), None, "0 rows"),
+    ],
+)
+def test_codes_that_do_not_fit_are_refused(codes, components, words):
+    with pytest.raises(InputError, match=words) as refused:
+        codes_of(codes, components)
+    assert not faults_of(str(refused.value))
+
+
+def test_a_notebook_shows_codes_and_answers_about_all_components(seed):
+    pytest.importorskip("anywidget", reason="the extra notebook brings it")
+    import appca
+
+    indices, values = planted(seed)
+    widget = appca.explore(codes=(indices, values), labels=np.arange(400) % 3)
+    assert len(widget._scene["meta"]["components"]) == 300
+    sent = []
+    widget.send = lambda content, buffers: sent.append(buffers[0])
+    widget._answer(None, {"question": 1}, [np.array([5], "<u4").tobytes()])
+    scores = np.frombuffer(sent[0], "<f4")
+    assert set(np.flatnonzero(scores)) == set(indices[5][indices[5] >= 0])
+    with pytest.raises(InputError, match="400 rows and 7 rows"):
+        appca.explore(codes=(indices, values), X=np.ones((7, 2)))
+    with pytest.raises(InputError, match="a fitted model or codes"):
+        appca.explore()
+
+
+def test_the_guide_runs():
+    pytest.importorskip("anywidget", reason="the extra notebook brings it")
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "codes.md").read_text("utf-8")
+    names: dict = {}
+    for part in re.findall(r"^```python\n(.*?)^```", guide, re.M | re.S):
+        exec(part, names)
+    meta = names["picture"]._scene["meta"]
+    assert meta["n_active"] == 2
+    assert len(meta["components"]) == 20
+    assert meta["component_pictures"]["tile"] == [8, 8, 3]
+
+
+def file_of(kind, **arrays):
+    stream = io.BytesIO()
+    if kind == "npz":
+        np.savez(stream, **arrays)
+    else:
+        with h5py.File(stream, "w") as file:
+            for name, values in arrays.items():
+                file[name] = values
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["h5", "npz"])
+def test_the_command_writes_a_page_of_a_file(kind, tmp_path, monkeypatch, capsys, seed):
+    monkeypatch.chdir(tmp_path)
+    indices, values = planted(seed)
+    (tmp_path / f"sae.{kind}").write_bytes(file_of(kind, top_indices=indices, top_acts=values))
+    assert main(["codes", f"sae.{kind}", "--no-browser"]) == 0
+    assert "400 rows, 300 components, up to 3 of them in a row" in capsys.readouterr().out
+    assert b'"rows":400' in (tmp_path / "sae.html").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"damaged", "no HDF5 file or is damaged"),
+        (file_of("h5", X=np.ones((3, 3))), "must hold top_indices and top_acts"),
+        (file_of("h5", indices=np.ones((3, 2), int), values=np.ones((3, 4))), "both"),
+        (file_of("h5", indices=np.ones((3, 2)), values=np.ones((3, 2))), "whole numbers"),
+        (file_of("h5", indices=np.ones(3, int), values=np.ones(3)), "both"),
+    ],
+)
+def test_files_without_codes_are_refused_in_one_sentence(content, words, tmp_path, capsys):
+    (tmp_path / "a.h5").write_bytes(content)
+    out = str(tmp_path / "a.html")
+    assert main(["codes", str(tmp_path / "a.h5"), "--no-browser", "--out", out]) == 1
+    said = capsys.readouterr().err.strip().removeprefix("appca: ")
+    assert words in said
+    assert not faults_of(said)
