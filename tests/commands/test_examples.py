@@ -5,6 +5,7 @@ import re
 import shlex
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +17,7 @@ from appca.studies.shipped import ShippedResults
 from tests.commands.conftest import arrays_of, asked_for
 
 SERVERS = 2  # the first commands are of servers, which run until they are ended: see test_app
-NAMES = ("data", "fit", "project", "runs", "check", "paper", "bench")
+NAMES = ("data", "fit", "project", "runs", "codes", "check", "paper", "bench")
 
 
 def words_of(example: str) -> list[str]:
@@ -76,15 +77,24 @@ def not_shipped(monkeypatch) -> list[list[str]]:
 def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch):
     shipped = not_shipped(monkeypatch)
     measured = asked_for(monkeypatch)  # the measurements themselves take minutes: see test_bench
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    codes = {"top_indices": np.arange(60).reshape(20, 3) % 7, "top_acts": np.ones((20, 3))}
+    np.savez("codes.npz", **codes)
+    with h5py.File("features.h5", "w") as file:
+        file.update(codes)
     told = {}
     for command in COMMANDS[SERVERS:]:
         for example in command.EXAMPLES:
             told[example] = shell(example, monkeypatch, capfd)
             assert told[example], example
     made = {path.name for path in folder.iterdir()} - {"measurements.csv", "new.csv", "faces"}
+    made -= {"codes.npz", "features.h5"}
+    assert opened == [(folder / "features.html").resolve().as_uri()]
     assert made == {
         *("measurements.parquet", "faces.npz", "digits.npz", "table.csv"),
         *("rows.parquet", "rows.csv", "results", "docs", "model.npz", "new_rows.csv"),
+        *("features.html", "picture.html"),
     }
     assert [path.name for path in (folder / "docs").iterdir()] == ["paper.md"]
     assert shipped == [[]]
