@@ -261,7 +261,13 @@ def strange_table(label: str) -> bytes:
     return frame.to_csv(index=False).encode()
 
 
-@pytest.mark.parametrize("label", STRANGE.values(), ids=STRANGE)
+@pytest.mark.parametrize(
+    "label",
+    [
+        pytest.param(label, id=name, marks=[pytest.mark.thorough] * ("HTML" not in name))
+        for name, label in STRANGE.items()
+    ],
+)
 def test_strange_labels_are_kept_shown_as_text_and_harmless_in_a_csv(
     label, visit, monkeypatch, capsys
 ):

@@ -30,6 +30,13 @@ if os.name != "posix":
 MOST_STEPS = 60
 SENTENCE = re.compile(r"[^\n]+ [^\n]+\.")
 TMPFS = 1_000_000
+BEFORE = pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param(None, id="anew", marks=pytest.mark.thorough),
+        pytest.param(1, id="in place of another"),
+    ],
+)
 
 
 @pytest.fixture(params=WRITERS)
@@ -50,7 +57,7 @@ def age(home: Path) -> None:
         os.utime(path, (long_ago, long_ago))
 
 
-@pytest.mark.parametrize("before", [None, 1], ids=["anew", "in place of another"])
+@BEFORE
 def test_killed_at_any_step_there_is_the_old_or_the_new_and_in_the_end_no_draft(
     writer, before, tmp_path
 ):
@@ -74,7 +81,7 @@ def test_killed_at_any_step_there_is_the_old_or_the_new_and_in_the_end_no_draft(
     assert step > 1, "there was a step at which it could be killed"
 
 
-@pytest.mark.parametrize("before", [None, 1], ids=["anew", "in place of another"])
+@BEFORE
 def test_refused_at_any_step_it_says_so_and_what_was_there_is_as_it_was(writer, before, tmp_path):
     refusals = 0
     for step in range(1, MOST_STEPS):

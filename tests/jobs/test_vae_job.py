@@ -40,6 +40,7 @@ def submit(jobs: Jobs, config: RunConfig) -> str:
     return jobs.submit("fit", {"config": config.to_dict(), "name": None})
 
 
+@pytest.mark.thorough
 def test_training_is_cancelled_within_two_seconds_and_done_once_for_all_runs(jobs, tmp_path):
     job = submit(jobs, config_of(replace(TINY, epochs=1_000_000)))
     until(lambda: jobs.status(job).stage == STAGE, "the training", seconds=60)

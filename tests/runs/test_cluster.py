@@ -79,7 +79,13 @@ FITS = {
 }
 
 
-@pytest.mark.parametrize(("model", "parameters"), FITS.values(), ids=FITS)
+@pytest.mark.parametrize(
+    ("model", "parameters"),
+    [
+        pytest.param(*fit, id=name, marks=[pytest.mark.thorough] * (name == "hard"))
+        for name, fit in FITS.items()
+    ],
+)
 def test_a_job_fits_on_the_cluster_what_it_fits_here(model, parameters, dataset, named, tmp_path):
     config = config_of(dataset, model, **parameters)
     state = done(tmp_path, config, dataset).read()

@@ -60,8 +60,8 @@ MODELS = [
     ("aFA", {"n_components": 17, "n_active": 8, "n_paths": 4}),
     ("aFA", {"n_components": 5, "n_active": 2, "inference": "gibbs", **SHORT}),
     ("NPPCA", FREE),
-    ("isFA", FREE),
-    ("fsFA", FREE),
+    pytest.param("isFA", FREE, marks=pytest.mark.thorough),
+    pytest.param("fsFA", FREE, marks=pytest.mark.thorough),
 ]
 
 

@@ -49,6 +49,7 @@ def test_the_planted_k_and_l_are_found_at_three_noise_levels(tmp_path, seed, noi
     assert budget.n_components == 4
 
 
+@pytest.mark.thorough
 def test_rows_that_use_all_planted_components_are_seen_to_be_ppca(tmp_path, seed):
     X = planted(240, 6, 3, 3, seed=seed, noise=0.2).X
     sizes = {"components": (2, 3, 4), "actives": (1, 2, 3, 4)}

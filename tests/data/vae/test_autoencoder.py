@@ -62,6 +62,7 @@ def test_the_loss_falls_and_the_pictures_beat_the_mean_picture(digits, fitted):
     assert again.max() <= 16
 
 
+@pytest.mark.thorough
 def test_a_bent_sheet_in_other_units_is_learned_by_a_gaussian_decoder(curved):
     fitted = Preprocessing(vae=VAE(dimensions=2, hidden=64, epochs=120)).fit(curved)
     codes = fitted.transform(curved)

@@ -126,8 +126,14 @@ CASES = {
 }
 
 
+MAIN = ("block", "component", "ibp")
+
+
 @DRAWS
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.thorough] * (name not in MAIN)) for name in CASES],
+)
 def test_the_sweep_passes_geweke(name, n_draws, seed):
     z = geweke_z(CASES[name], np.random.default_rng(seed), n_draws)
     assert worst(z)[0] < 5, worst(z)

@@ -273,6 +273,7 @@ def test_a_callback_may_stop_the_fit_and_keep_it(data, da):
     assert ours.components_.shape == (4, 12)
 
 
+@pytest.mark.thorough
 def test_workers_need_nothing_of_this_process(data, da, client):
     lock = threading.Lock()  # which cannot travel
 

@@ -240,6 +240,7 @@ print(json.dumps([peak()[0] - before, X.nbytes, model.noise_variance_]))
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+@pytest.mark.thorough
 def test_a_fit_on_a_mapped_file_takes_a_fraction_of_its_size(seed, tmp_path):
     rng = np.random.default_rng(seed)
     W = np.linalg.qr(rng.standard_normal((400, 3)))[0].astype(np.float32)

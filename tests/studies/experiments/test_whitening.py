@@ -165,6 +165,7 @@ def test_the_gain_is_paired_and_its_interval_knows_that_folds_share_rows():
     assert found.error == pytest.approx(wide)
 
 
+@pytest.mark.thorough
 def test_every_method_has_an_accuracy_its_spread_and_a_fair_comparison(outcome):
     table = outcome.tables["whitening"]
     assert {(r["method"], r["K"], r["L"]) for r in table} == {

@@ -41,7 +41,10 @@ def choose(app, model: str):
     return healthy(app)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "model",
+    ["aPPCA", *(pytest.param(one, marks=pytest.mark.thorough) for one in MODELS if one != "aPPCA")],
+)
 def test_a_model_is_chosen_fitted_and_shown_on_every_page(wine, start, model):
     app = choose(wine, model)
     assert MODELS[model].about in [text.value for text in app.caption]
@@ -93,6 +96,7 @@ def test_a_number_may_be_fixed_that_is_learned_else(wine):
     assert fit(healthy(app)).fitted.alpha == 2.5
 
 
+@pytest.mark.thorough
 def test_data_in_which_nothing_is_found_are_shown_as_such_on_every_page(start):
     values = np.random.default_rng(0).normal(size=(200, 4))
     table = "\n".join(["a,b,c,d", *(",".join(f"{x:.4f}" for x in row) for row in values)])

@@ -84,6 +84,7 @@ def test_a_reload_takes_all_jobs_that_were_asked_for_along(start, jobs):
         assert not going_on(jobs, {job}), "the window before was this one"
 
 
+@pytest.mark.thorough
 def test_a_full_queue_is_one_sentence(start, jobs):
     jobs.limits = Limits(waiting_per_visitor=3)
     ann = start("explore")
