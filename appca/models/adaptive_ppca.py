@@ -230,7 +230,10 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     warm_start: bool = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator.
+        """Fit to X (N, D), array-like or sparse matrix, and return the estimator.
+
+        X is float32 or float64, NaN where missing. A sparse matrix of SciPy stays sparse; it is
+        not taken with inference="gibbs", nor with NaN.
 
         `sample_weight` (N,) says how often each row counts, for "em" and "hard" and rows without
         missing entries.

@@ -93,7 +93,9 @@ class PPCA(Criteria, Queries):
     verbose: bool | int = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to X (N, D), float32 or float64, NaN where missing, and return the estimator.
+        """Fit to X (N, D), array-like or sparse matrix, and return the estimator.
+
+        X is float32 or float64, NaN where missing; a sparse matrix has no missing entries.
 
         Of a Dask array, which must be whole, only sums of D x D numbers travel. `sample_weight`
         (N,) says how often each row counts; not with missing entries.

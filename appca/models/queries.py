@@ -24,6 +24,7 @@ from appca.models.base.estimator import Estimator, generator
 from appca.models.incomplete.posterior import PosteriorWithGaps
 from appca.models.rows.dask_rows import is_dask
 from appca.models.rows.incomplete_rows import is_incomplete
+from appca.models.rows.shifted_sparse import is_sparse
 from appca.models.rows.streams import NO_ROWS, Blocks, checked
 from appca.models.sampling.chains import ChainLevels, Chains, levels, to_arviz
 from appca.models.sampling.query_draws import choose, component_bands
@@ -82,7 +83,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
 
         Parameters
         ----------
-        X : (N, D) rows; NaN where missing, or a Dask array, for aPPCA and PPCA.
+        X : (N, D) rows; NaN where missing, a sparse matrix, or a Dask array, for aPPCA and PPCA.
         support : {"auto", "all", "map"}
             "all": E[x * z | y], over all supports of a row and, after sampling, over draws
             (`query_draws_`). "map": given each row's most probable support, zero elsewhere; after
@@ -105,14 +106,14 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         return scores.astype(X.dtype, copy=False)
 
     def inverse_transform(self, X: Any, support: str = "auto") -> Array:
-        """Return the data (N, D) that scores (N, K) stand for: W scores + mean.
+        """Return the data (N, D) for scores (N, K), dense or sparse: W scores + mean.
 
         After sampling W and the mean are averages over draws, the counterpart of
         `transform(X)`; with support="map" those of the published draw.
         """
         refuse_support(support)
         check_is_fitted(self)
-        scores = check_array(X, dtype=[np.float64, np.float32])
+        scores = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         K = len(self.components_)
         if scores.shape[1] != K:
             msg = f"X must have {K} columns, one per component; got {scores.shape[1]} columns."
@@ -121,7 +122,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         if support != MAP and hasattr(self, "query_draws_"):
             components, mean = AveragedPosterior(self._posterior(), self.query_draws_).means()
         if self.whiten:
-            scores = scores * self.scale_.astype(scores.dtype)
+            times = self.scale_.astype(scores.dtype)
+            scores = scores.multiply(times).tocsr() if is_sparse(scores) else scores * times
         data: Array = scores @ components.astype(scores.dtype) + mean.astype(scores.dtype)
         return data
 
@@ -313,4 +315,5 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         em = getattr(self, "inference", "em") == "em"
         tags.input_tags.allow_nan = self._takes_gaps and em
+        tags.input_tags.sparse = self._takes_sparse
         return tags

@@ -21,7 +21,8 @@ from appca.models.base.answers import MAP
 from appca.models.base.data_checks import counted_rows, refuse_not_finite, warn_of_unused
 from appca.models.base.estimator import Estimator
 from appca.models.decompositions.spectrum import Principal, principal
-from appca.models.rows.observations import Observations, Rows, about, centre_of
+from appca.models.rows.observations import Block, Observations, Rows, about, centre_of
+from appca.models.rows.shifted_sparse import ShiftedSparse, dense, is_sparse
 
 WARM_ROWS = 5000  # from which the first direction of a further component is taken
 # Rows kept, and bytes of them; a fit whose number of rows is unknown counts as so many.
@@ -94,8 +95,9 @@ class KeptRows(NamedTuple):
     def joined(self, rows: Rows, most: int) -> "KeptRows":
         """Add rows and keep at most `most`; the same stream gives the same sample."""
         keys = np.random.default_rng(self.seen).random(rows.n)
-        new = rows.X, rows.weighted(np.ones(rows.n)), keys
-        X, w, keys = (np.concatenate(pair) for pair in zip(self[:3], new, strict=True))
+        new = np.sort(np.argsort(keys)[:most])  # of these rows at most; sparse ones become dense
+        part = dense(rows.X[new]), rows.weighted(np.ones(rows.n))[new], keys[new]
+        X, w, keys = (np.concatenate(pair) for pair in zip(self[:3], part, strict=True))
         least = np.sort(np.argsort(keys)[:most])
         return KeptRows(X[least], w[least], keys[least], self.seen + rows.n)
 
@@ -166,7 +168,14 @@ def averaged(rows: Rows, sums: Any, origin: Array) -> Averages:
 
 def total_of(rows: Rows) -> Array:
     """Weighted sum (D,) of rows about their origin."""
-    return rows.summed(lambda block: block.weighted(block.centred()).sum(axis=0), np.zeros(rows.d))
+
+    def summed(block: Block) -> Array:
+        X: Any = block.centred()
+        if isinstance(X, ShiftedSparse):
+            return X.sums(block.weights)
+        return np.asarray(block.weighted(X).sum(axis=0))
+
+    return rows.summed(summed, np.zeros(rows.d))
 
 
 def _refuse_batches(model: Any) -> None:
@@ -282,7 +291,7 @@ class InBatches(Estimator):
             return W, None
         X = rows.take(np.sort(rng.permutation(rows.n)[:WARM_ROWS]))
         plain: Any = self._unnamed()
-        left = X - plain.inverse_transform(plain.transform(X, MAP), MAP)
+        left = dense(X) - plain.inverse_transform(plain.transform(X, MAP), MAP)
         return W, principal(rng, about(left, centre_of(left)), missing)
 
     @_WithBatches
@@ -301,7 +310,8 @@ class InBatches(Estimator):
         if not begun:
             self.fit(X, sample_weight=sample_weight)
         X, weights = counted_rows(self._validated(X, reset=False), sample_weight)
-        refuse_not_finite(X)
+        if not is_sparse(X):
+            refuse_not_finite(X)
         at: Stepwise = self.__dict__.get("_stepwise") or self._first_step()
         K, D = self.components_.shape
         most = max(KEPT_ROWS, KEPT_ROWS_PER_COMPONENT * K)

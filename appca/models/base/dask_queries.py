@@ -77,7 +77,7 @@ def _answered(
     how: dict[str, str],
 ) -> Array:
     """Ask a model about the rows of a chunk, of which there may be none."""
-    rows = np.asarray(chunk)
+    rows = plain(chunk)
     if len(rows) == 0:
         single = question in ONE_A_ROW
         return np.empty(0 if single else (0, n_components), dtype)

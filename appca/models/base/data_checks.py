@@ -9,7 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array
 
 from appca.models.algebra.gaussian import Array
-from appca.models.rows.observations import Block, Observations
+from appca.models.rows.observations import Block, Observations, tiles
+from appca.models.rows.shifted_sparse import dense
 
 ROUNDING = 1e-13  # variances below this share of the largest are none
 RARELY = 1e-3  # share of rows; a component that fewer use says little
@@ -164,8 +165,8 @@ def _vary(rows: Observations) -> bool:
 
 def _common_row(block: Block) -> Array | None:
     """Return what all rows of a block are, if they are all the same."""
-    head: Array = block.X[0].copy()
-    return None if (head != block.X).any() else head
+    head: Array = dense(block.X[:1])[0].copy()
+    return None if any((head != B).any() for _, B in tiles(block.X, None)) else head
 
 
 def warn_of_end(reason: str, max_iter: int) -> None:

@@ -16,6 +16,7 @@ from appca.models.algebra.gaussian import Array
 from appca.models.base.data_checks import refuse_not_finite
 from appca.models.base.order import DRAWS, POSTERIOR, arranged
 from appca.models.base.saved import write
+from appca.models.rows.shifted_sparse import ShiftedSparse, is_sparse, sparse_rows
 from appca.models.sampling.chains import Draws
 from appca.models.sampling.query_draws import QueryDraws
 from appca.models.settings.table import refuse_parameters
@@ -39,7 +40,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     _model : its name in `settings.table.MODELS`, which says what values the parameters may have.
     _fitted : names of the fitted attributes that answers about rows depend on.
     _extensions : further ones, which some fits have.
-    _takes_gaps : whether rows may have missing entries, or be a Dask array.
+    _takes_gaps : whether rows may have missing entries, be a Dask array, or be sparse.
     _estimates : whether sums over supports may be estimates, by draws that a row itself decides.
     """
 
@@ -70,17 +71,26 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     posterior_: Draws
     query_draws_: QueryDraws
 
-    def _validated(self, X: Any, *, reset: bool) -> Array:
+    @property
+    def _takes_sparse(self) -> bool:
+        return self._takes_gaps and getattr(self, "inference", "em") != "gibbs"
+
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        """Check rows; sparse ones become a `ShiftedSparse`."""
         if reset:
             refuse_parameters(self._model, self.get_params(deep=False))
-        checked: Array = validate_data(
+        shifted = X if isinstance(X, ShiftedSparse) else None
+        checked = validate_data(
             self,
-            X,
+            X if shifted is None else shifted.values,
             reset=reset,
             dtype=[np.float64, np.float32],
             ensure_min_samples=2 if reset else 1,
             ensure_all_finite=False,
+            accept_sparse="csr" if self._takes_sparse else False,
         )
+        if is_sparse(checked):
+            return shifted or sparse_rows(checked)
         refuse_not_finite(checked, gaps=self._takes_gaps)
         return checked
 

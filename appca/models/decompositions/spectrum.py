@@ -16,6 +16,7 @@ from appca.models.rows.observations import (
     tiles,
     transposed_product,
 )
+from appca.models.rows.shifted_sparse import ShiftedSparse
 
 # Eigenvalues of the Gram matrix below this share of the largest are rounding: 1e-13 in variance.
 GRAM_RESOLUTION = 1e-13
@@ -52,6 +53,8 @@ def covariance(rows: Observations) -> Array:
 
 def _products(block: Block) -> Array:
     """Sum of y y' (d, d), by parts: a whole block of centred rows would be a copy of it."""
+    if isinstance(block.X, ShiftedSparse):
+        return (block.X if block.origin is None else block.X - block.origin).products()
     if block.origin is None:
         return block.X.T @ block.X
     C = np.zeros((len(block.origin),) * 2, block.X.dtype)
@@ -63,6 +66,8 @@ def _products(block: Block) -> Array:
 
 def gram(rows: Rows) -> Array:
     """Inner products (N, N) of the rows about the origin, in float64, by blocks of columns."""
+    if isinstance(rows.X, ShiftedSparse):
+        return (rows.X if rows.origin is None else rows.X - rows.origin).gram()
     n, d = rows.X.shape
     G = np.zeros((n, n))
     for start in range(0, d, 512):
@@ -119,8 +124,9 @@ def sketched(rng: np.random.Generator, rows: Observations, q: int) -> Array:
 
 def _scaled(rows: Rows, weights: Array) -> Rows:
     """Rows about their origin times the root of their weights, whose products are the weighted."""
-    root = np.sqrt(weights)[:, None]
-    X = (rows.X if rows.origin is None else rows.X - rows.origin) * root
+    root = np.sqrt(weights)
+    X = rows.X if rows.origin is None else rows.X - rows.origin
+    X = X.scaled(root) if isinstance(X, ShiftedSparse) else X * root[:, None]
     return Rows(X.astype(rows.dtype, copy=False), None, rows.squares * weights, rows.n_features)
 
 

@@ -14,6 +14,7 @@ from appca.models.algebra import aligned, gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.base.state import ModelState
 from appca.models.rows.observations import Block
+from appca.models.rows.shifted_sparse import ShiftedSparse
 
 TILE_BYTES, MOST_LANES_A_TILE = 2**20, 8  # of rows between the two products
 # Rows between the two products of a BLAS. It takes half the time for K sums over 1,024 rows in 64
@@ -32,9 +33,12 @@ def expect(
     """Return what `SubspaceStatistics` holds, by soft assignment; write means of the block."""
     from appca.models.algebra.product_kernels import suits
 
-    by = _tiled if suits(block.X.dtype, *state.W.shape) else _by_blas
-    X = np.ascontiguousarray(block.X).view() if by is _tiled else block.X.view()
-    X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
+    sparse = isinstance(block.X, ShiftedSparse)
+    by = _tiled if suits(block.X.dtype, *state.W.shape) and not sparse else _by_blas
+    X = np.ascontiguousarray(block.X) if by is _tiled else block.X
+    if not sparse:
+        X = X.view()
+        X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
     means = None if means is None else means[block.part]
     value, A, totals = by(X, state.W, constants(block, state, beta), n_active, means)
     if block.origin is not None:
@@ -165,7 +169,9 @@ def _by_blas(
     lanes, A = lanes_for(K, K, n_active, most, n), np.zeros((K, d))
     lanes.begin(q, n, means)
     P, Wt = lanes.P, np.ascontiguousarray(W.T, X.dtype)
-    by_columns = X.flags.f_contiguous  # then what kernels read comes out of the product as it is
+    by_columns = (
+        not isinstance(X, ShiftedSparse) and X.flags.f_contiguous
+    )  # then what kernels read comes out of the product as it is
     for start in range(0, n, lanes.width):
         rows = X[start : start + lanes.width]
         P[:, : len(rows)] = Wt @ rows.T if by_columns else (rows @ Wt.T).T

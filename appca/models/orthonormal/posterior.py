@@ -22,6 +22,7 @@ from appca.models.base.state import ModelState
 from appca.models.decompositions.spectrum import Coordinates
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations, Rows, over_blocks
+from appca.models.rows.shifted_sparse import squared_lengths
 from appca.models.sampling.query_draws import ParameterDraw
 
 
@@ -95,7 +96,7 @@ class SubspacePosterior(PosteriorOfDraw):
     def log_likelihood(self, X: Array) -> Array:
 
         def log_density(B: Array, P: Array) -> Array:
-            squares = np.einsum("nd,nd->n", B, B, dtype=np.float64)
+            squares = squared_lengths(B)
             log_e = subsets.log_elementary(self._logits(P), self.n_active)
             return gaussian.background(squares, self.noise, B.shape[1]) + log_e
 
@@ -104,7 +105,7 @@ class SubspacePosterior(PosteriorOfDraw):
     def summary(self, X: Array) -> RowSummary:
 
         def both(B: Array, P: Array) -> Array:
-            squares = np.einsum("nd,nd->n", B, B, dtype=np.float64)
+            squares = squared_lengths(B)
             log_e, r = subsets.inclusion(self._logits(P), self.n_active)
             nothing = gaussian.background(squares, self.noise, B.shape[1])
             return np.column_stack([nothing + log_e - self._log_binomial(), r])
@@ -137,7 +138,7 @@ class SubspacePosterior(PosteriorOfDraw):
         active = subsets.top(a, self.n_active)
         scores = np.where(active, P * self.shrinkage, 0.0)
         chosen = np.where(active, a, 0.0).sum(axis=1)
-        squares = np.einsum("nd,nd->n", B, B, dtype=np.float64)
+        squares = squared_lengths(B)
         # |y - Ws|^2 = |y|^2 - 2 s'p + s's, because the columns of W are orthonormal
         error = np.maximum(squares + np.einsum("nk,nk->n", scores, scores - 2.0 * P), 0.0)
         error /= B.shape[1]

@@ -38,6 +38,7 @@ from appca.models.orthonormal.starts import (
     random_rotation,
 )
 from appca.models.rows.observations import Block, Observations, Rows, about, centre_of, project
+from appca.models.rows.shifted_sparse import stored_width
 
 # Of a candidate where climbs to the end are dear, and of any other climb.
 SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200
@@ -199,7 +200,8 @@ def draw_screening_sample(
 
 def sample_size(rows: Observations, n_components: int) -> int:
     """Count the rows that starts are screened on."""
-    fitting = max(MAX_SAMPLE_BYTES // (rows.d * rows.dtype.itemsize), MIN_SAMPLE_ROWS)
+    width = stored_width(rows.X) if isinstance(rows, Rows) else rows.d
+    fitting = max(MAX_SAMPLE_BYTES // (width * rows.dtype.itemsize), MIN_SAMPLE_ROWS)
     size = max(SAMPLE_ROWS_PER_COMPONENT * n_components, MIN_SAMPLE_ROWS)
     return min(size, MAX_SAMPLE_ROWS, fitting, rows.n)
 

@@ -1,5 +1,7 @@
 """Observations that stay where a Dask array has them: in files, or with the workers of a cluster.
 
+Chunks are arrays of NumPy or sparse matrices of SciPy.
+
 Rows are independent given the parameters, so an iteration is a sum over chunks of rows. What goes
 out is the work, with its d x K numbers, once a worker; what comes back are its sums, added up
 in a tree whose shape depends on the chunks alone: the bits are the same on any number of workers,
@@ -28,6 +30,7 @@ from numpy.typing import NDArray
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.rows.observations import Block, added, is_far
+from appca.models.rows.shifted_sparse import ShiftedSparse, is_sparse, sparse_rows, stacked
 from appca.models.rows.streams import cut, seen_from, square_sum
 
 R = TypeVar("R")
@@ -53,7 +56,8 @@ class Pass(Generic[R]):
 
     def over(self, chunk: Any, number: int) -> Iterator[R]:
         """Yield work(block) for all blocks of a chunk."""
-        values, first = plain(chunk), self.firsts[number]
+        values: Any = plain(chunk)
+        first = self.firsts[number]
         for begin, end in cut(values, self.dtype.itemsize):
             X = values[begin:end].astype(self.dtype, copy=False)
             block = Block(slice(first + begin, first + end), X, None)
@@ -112,7 +116,7 @@ class DaskRows(NamedTuple):
         wanted = np.diff(edges) > 0
         shared = sent_once((which, edges, self._firsts()))
         parts = np.array(by_chunks(_taken, self.X, shared))[wanted].tolist()
-        rows: Array = np.concatenate(computed(parts)).astype(self.dtype, copy=False)
+        rows: Array = stacked(computed(parts)).astype(self.dtype, copy=False)
         return rows
 
     def _firsts(self) -> NDArray[np.intp]:
@@ -211,16 +215,21 @@ def _added_up(parts: list[R]) -> R:
     return reduce(added, parts)
 
 
-def plain(chunk: Any) -> Array:
-    """Rows at an address that suits their type.
+def plain(chunk: Any) -> Any:
+    """Rows at an address that suits their type, or sparse ones.
 
     What came over a wire may lie anywhere, and NumPy multiplies that without BLAS: other bits.
     """
+    if is_sparse(chunk):
+        floating = chunk.dtype in (np.float32, np.float64)
+        return sparse_rows(chunk if floating else chunk.astype(np.float64))
     return np.require(chunk, requirements="A")
 
 
 def _size_and_sum(chunk: Any) -> tuple[int, Array]:
     rows = plain(chunk)
+    if isinstance(rows, ShiftedSparse):
+        return len(rows), rows.sums()
     with np.errstate(over="ignore", invalid="ignore"):
         return len(rows), rows.sum(axis=0, dtype=np.float64)
 
@@ -232,5 +241,5 @@ def _taken(
     block_id: tuple[int, ...],
 ) -> Array:
     (which, edges, firsts), i = shared, block_id[0]
-    rows: Array = np.asarray(chunk)[which[edges[i] : edges[i + 1]] - firsts[i]]
+    rows: Array = plain(chunk)[which[edges[i] : edges[i + 1]] - firsts[i]]
     return rows

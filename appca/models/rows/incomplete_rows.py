@@ -5,12 +5,13 @@ products with them run over what was observed; what missing entries take out of 
 with their sparse mask.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from appca.models.algebra.gaussian import Array
+from appca.models.rows.shifted_sparse import is_sparse
 
 BLOCK_ROWS = 512  # bounds the second moments that are held at a time, and shares rows out
 SAME_PATTERN = 64  # rows from which a common pattern of missing entries pays for a block of its own
@@ -40,8 +41,10 @@ class IncompleteData(NamedTuple):
         return sum(block.missing.nnz for block in self.blocks)
 
 
-def is_incomplete(X: Array) -> bool:
+def is_incomplete(X: Any) -> bool:
     """Whether an entry is missing; free of temporaries where none is."""
+    if is_sparse(X):  # which are refused with NaN
+        return False
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(not np.isfinite(X.sum()) and np.isnan(X).any())
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import in_order
+from appca.models.rows.shifted_sparse import ShiftedSparse, dense, stored_width
 
 R = TypeVar("R")
 
@@ -75,7 +76,10 @@ class Observations(Protocol):
 
 
 class Rows(NamedTuple):
-    """N observations y_n as stored numbers about an origin, perhaps in orthonormal coordinates."""
+    """N observations y_n as stored numbers about an origin, perhaps in orthonormal coordinates.
+
+    A sparse X is a `ShiftedSparse`, which takes the place of an array in all that is asked of it.
+    """
 
     X: Array  # (N, d) the data itself, or its coordinates in d orthonormal directions
     origin: Array | None  # (d,) subtracted on the fly; None where X is already about its origin
@@ -177,6 +181,8 @@ def centre_of(X: Array, weights: Array | None = None) -> Array:
     conversion of each number would take twice as long, and columns that are constant stay so.
     """
     mean: Array
+    if isinstance(X, ShiftedSparse):
+        return (X.sums(weights) / (len(X) if weights is None else weights.sum())).astype(X.dtype)
     if weights is not None:
         mean = np.einsum("n,nd->d", weights / weights.sum(), X)
         return mean.astype(X.dtype)
@@ -192,15 +198,16 @@ def tiles(X: Array, origin: Array | None) -> Iterator[tuple[slice, Array]]:
     """Yield a few rows about an origin at a time, small enough to stay in a core's own cache.
 
     Each tile takes the place of the one before: fresh memory costs more than the numbers in it.
+    Tiles of sparse rows are dense.
     """
     size = tile_rows(X)
     place = np.empty((0 if origin is None else size, X.shape[1]), X.dtype)
     for start in range(0, len(X), size):
         part = slice(start, min(start + size, len(X)))
         if origin is None:
-            yield part, X[part]
+            yield part, dense(X[part])
         else:
-            yield part, np.subtract(X[part], origin, out=place[: part.stop - start])
+            yield part, np.subtract(dense(X[part]), origin, out=place[: part.stop - start])
 
 
 def tile_rows(X: Array) -> int:
@@ -251,6 +258,9 @@ def _squares(block: Block) -> Array:
 
     Each is a sum in the dtype of the data, by parts, so float32 keeps six digits of it.
     """
+    if isinstance(block.X, ShiftedSparse):
+        squares: Array = block.centred().squares()
+        return squares
     out = np.empty(len(block.X))
     with np.errstate(over="ignore", invalid="ignore"):  # what is too large for it is refused
         for part, B in tiles(block.X, block.origin):
@@ -263,7 +273,7 @@ def over_blocks(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
 
     Where the origin is far off, a block holds a centred copy of its rows.
     """
-    n, d = rows.X.shape
+    n, d = len(rows.X), stored_width(rows.X)
     count = block_count(n, d, rows.X.itemsize)
     edges = [n * i // count for i in range(count + 1)]
 

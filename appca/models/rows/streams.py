@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import in_order
 from appca.models.rows.observations import Block, added, block_count, is_far
+from appca.models.rows.shifted_sparse import ShiftedSparse, stored_width
 from appca.storage.packed import give_back
 
 R = TypeVar("R")
@@ -84,7 +85,7 @@ def cut(values: Array, itemsize: int) -> list[tuple[int, int]]:
 
     `itemsize` is that of the numbers they will be worked on as.
     """
-    count = block_count(len(values), values.shape[1], itemsize)
+    count = block_count(len(values), stored_width(values), itemsize)
     return list(pairwise(len(values) * i // count for i in range(count + 1))) if count else []
 
 
@@ -96,6 +97,8 @@ def seen_from(block: Block, origin: Array | None, *, careful: bool) -> Block:
 
 def square_sum(block: Block) -> float:
     """Sum over rows that are about their origin already of |y|^2."""
+    if isinstance(block.X, ShiftedSparse):
+        return float(block.X.squares().sum())
     return float(np.einsum("nd,nd->", block.X, block.X, dtype=np.float64))
 
 

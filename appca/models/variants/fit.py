@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from appca.models.orthonormal.screening import (
 )
 from appca.models.orthonormal.starts import Candidate
 from appca.models.rows.observations import Observations, Rows, about
+from appca.models.rows.shifted_sparse import ShiftedSparse
 from appca.models.variants import em as variants
 from appca.models.variants.em import VariantSettings, VariantState, settings_for
 
@@ -115,7 +116,10 @@ def _first_state(
         c = unit[varies].astype(rows.dtype)
         origin = None if rows.origin is None else rows.origin[varies] * c
         start = start if isinstance(start, list) else start[varies] * c[:, None]
-        rows = about(rows.X[:, varies] * c, origin, rows.weights)
+        X: Any = rows.X
+        sparse = isinstance(X, ShiftedSparse)
+        X = X.scaled(columns=unit, kept=varies) if sparse else X[:, varies] * c
+        rows = about(X, origin, rows.weights)
     em = settings.em._replace(floor=floor_of(rows))
     tol = max(FIRST_TOL, control.tol)
     heard = None if control.callback is None else partial(_of_start, callback=control.callback)

@@ -15,7 +15,8 @@ from appca.models.base.data_checks import warn_of_rank
 from appca.models.orthonormal.posterior import described, each_block
 from appca.models.orthonormal.subspace_gibbs import draw_scores
 from appca.models.polynomials import subsets
-from appca.models.rows.observations import Block, Observations
+from appca.models.rows.observations import Block, Observations, tiles
+from appca.models.rows.shifted_sparse import squared_lengths
 from appca.models.sampling.conditionals import draw_categories
 from appca.models.sampling.query_draws import ParameterDraw
 from appca.models.variants.em import Variant, VariantSettings, VariantState
@@ -104,8 +105,10 @@ class VariantPosterior(PosteriorOfDraw):
         return np.concatenate(self._each_block(X, answer))
 
     def _squares(self, B: Array) -> Array:
-        scaled = B * self.feature_scale.astype(B.dtype)
-        return np.asarray(np.einsum("nd,nd->n", scaled, scaled, dtype=np.float64))
+        squares = np.empty(len(B))
+        for part, T in tiles(B, None):
+            squares[part] = squared_lengths(T * self.feature_scale.astype(B.dtype))
+        return squares
 
     def _weighed(self, B: Array, P: Array) -> Weighed:
         return weigh(P, self._squares(B), self.row_model)
@@ -182,8 +185,9 @@ class VariantPosterior(PosteriorOfDraw):
         P, squares, model = P.astype(np.float64), self._squares(B), self.row_model
         row, active = weigh(P, squares, model), likeliest(P, squares, model)
         scores = np.where(active, P * self._shrinkage, 0.0).astype(B.dtype)
-        left = B - scores @ self.components.astype(B.dtype)
-        error = np.einsum("nd,nd->n", left, left, dtype=np.float64) / B.shape[1]
+        components, error = self.components.astype(B.dtype), np.empty(len(B))
+        for part, T in tiles(B, None):
+            error[part] = squared_lengths(T - scores[part] @ components) / B.shape[1]
         membership = share_of(support_density(P, squares, active, model) - row.log_density)
         return scores, active, row.inclusion, membership, error, row.log_density
 
