@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from appca.models.finite_sparse_fa import FiniteSparseFA
     from appca.models.infinite_sparse_fa import InfiniteSparseFA
     from appca.models.nonparametric_ppca import NonparametricPPCA
+    from appca.models.pearson_residuals import PearsonResiduals
     from appca.models.ppca import PPCA
     from appca.runs.model_file import load_model
 
@@ -23,6 +24,7 @@ __all__ = [
     "FiniteSparseFA",
     "InfiniteSparseFA",
     "NonparametricPPCA",
+    "PearsonResiduals",
     "explore",
     "load_model",
     "plot_components",
@@ -39,6 +41,7 @@ _HOMES = {  # of what is no model
     "plot_subspaces": "appca.canvas.notebook.figures",
     "save_html": "appca.canvas.file",
     "load_model": "appca.runs.model_file",
+    "PearsonResiduals": "appca.models.pearson_residuals",
 }
 
 

@@ -193,7 +193,7 @@ class Observed(NamedTuple):
     def counts(self) -> np.ndarray | int:
         """How many cells of each column count."""
         if self.missing is None:
-            return len(self.X)
+            return int(self.X.shape[0])
         return np.asarray(np.maximum(len(self.X) - self.missing.sum(axis=0), 1))
 
 
@@ -230,14 +230,15 @@ class Fitted(NamedTuple):
                 f"on; got shape {X.shape}."
             )
             raise InputError(msg)
-        if self.reduces and X.dtype.kind == "f" and np.isnan(X.min(initial=0.0)):
+        gaps = X.dtype.kind == "f" and not _is_sparse(X) and np.isnan(X.min(initial=0.0))
+        if self.reduces and gaps:
             msg = (
                 f"The fit reduces rows of {X.shape[1]} features to {self.n_features} first, for "
                 "which they must be whole; fill in the missing cells or leave out their rows."
             )
             raise InputError(msg)
         dtype = np.float64 if X.dtype == np.float64 else np.float32
-        out = np.empty((len(X), self.n_features), dtype)
+        out = np.empty((X.shape[0], self.n_features), dtype)
         start = 0
         for block in _blocks(self, X, dtype):
             np.copyto(out[start : start + len(block)], self._rotate(block, times))
@@ -318,11 +319,21 @@ def _is_pca(value: object) -> bool:
     return isinstance(value, float) and 0 < value < 1
 
 
+def _is_sparse(X: Any) -> bool:
+    """Whether rows are a sparse matrix, told without importing SciPy."""
+    return hasattr(X, "toarray")
+
+
+def _dense(rows: Any) -> np.ndarray:
+    array: np.ndarray = rows.toarray() if _is_sparse(rows) else rows
+    return array
+
+
 def _raw_blocks(X: np.ndarray, dtype: type[np.floating]) -> Iterator[np.ndarray]:
     step = max(1, _BLOCK_VALUES // X.shape[1])
-    for start in range(0, len(X), step):
+    for start in range(0, X.shape[0], step):
         part = X[start : start + step]
-        yield part.astype(dtype)
+        yield _dense(part).astype(dtype)
         give_back(part)
 
 

@@ -14,6 +14,7 @@ from appca.models.algebra.gaussian import Array
 from appca.models.base.criteria import Criteria
 from appca.models.base.saved import write
 from appca.models.queries import Queries
+from appca.models.rows.shifted_sparse import is_sparse, refuse_stored, sparse_rows
 from appca.models.rows.steady_products import times
 
 
@@ -63,27 +64,39 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Learn the preprocessing and fit the model to X (N, D), NaN where missing."""
         del y
         X = self._checked(X, reset=True)
-        missing = np.isnan(X)
-        self.preprocessing_ = self.preprocessing.fit(X, missing=missing if missing.any() else None)
-        self.estimator_ = clone(self.estimator).fit(self.preprocessing_.transform(X))
+        missing = None if is_sparse(X) else np.isnan(X)
+        some = missing is not None and missing.any()
+        self.preprocessing_ = self.preprocessing.fit(X, missing=missing if some else None)
+        self.estimator_ = clone(self.estimator).fit(self._transformed(X))
         for name in ("config", "info"):  # of the file of an earlier fit
             self.__dict__.pop(name, None)
         return self
 
-    def _checked(self, X: Any, *, reset: bool) -> Array:
+    def _checked(self, X: Any, *, reset: bool) -> Any:
         kinds = [np.float64, np.float32, np.uint8]
         how = {"dtype": kinds, "order": "C", "ensure_all_finite": "allow-nan"}
-        checked: Array = validate_data(self, X, reset=reset, **how)
+        sparse = "csr" if get_tags(self.estimator).input_tags.sparse else False
+        checked = validate_data(self, X, reset=reset, accept_sparse=sparse, **how)
+        if is_sparse(checked):
+            refuse_stored(checked.data)
         return checked
 
-    def prepared(self, X: Any) -> Array:
+    def _transformed(self, X: Any, *how: Any) -> Any:
+        """Preprocess rows; sparse ones stay sparse, unless they are reduced."""
+        fitted = self.preprocessing_
+        if not is_sparse(X) or fitted.reduces:
+            return fitted.transform(X, *how)
+        floating = X.astype(np.float64 if X.dtype == np.float64 else np.float32)
+        rows = sparse_rows(floating).scaled(columns=1.0 / (fitted.scale * fitted.divide))
+        return rows - fitted.offset / fitted.scale if fitted.offset.any() else rows
+
+    def prepared(self, X: Any) -> Any:
         """Bring rows (N, D) to what the model was fitted to, (N, D')."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         # Draws about a row depend on its last bits, which must not depend on the other rows.
         steady = self.estimator_._estimates and self.preprocessing_.reduces
-        rows: Array = self.preprocessing_.transform(X, *([times] if steady else []))
-        return rows
+        return self._transformed(X, *([times] if steady else []))
 
     def transform(self, X: Any, support: str = "auto") -> Array:
         """Scores (N, K), zero where a component is not used; after sampling averages over draws."""

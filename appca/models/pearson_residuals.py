@@ -1,0 +1,149 @@
+"""Pearson residuals of counts, as a step before a model."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from appca.models.algebra.gaussian import Array
+from appca.models.rows.shifted_sparse import ShiftedSparse, is_sparse, sparse_rows
+
+__all__ = ["PearsonResiduals"]
+
+BLOCK_NUMBERS = 2**21  # of residuals that are dense at a time
+
+
+class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """How far counts are from what row sums and column sums predict, in standard deviations.
+
+    (x - mu) / sqrt(mu + mu^2 / theta), with mu the sum of the row times the share of the feature
+    in all counts, clipped to -clip and clip. These are the residuals of
+    `scanpy.experimental.pp.normalize_pearson_residuals`, whose defaults are theta=100 and
+    clip="sqrt".
+
+    Poisson residuals without clipping (the default) are a sparse matrix less one of rank one, and
+    sparse counts stay sparse: nothing of N x D is formed. Other residuals are not zero where counts
+    are, so `transform` returns a dense matrix, with 8 N D bytes (4 in float32). `blocks` yields
+    them a block at a time for `fit_blocks`; each pass then costs what it costs for dense data.
+
+    Parameters
+    ----------
+    theta : float
+        Overdispersion of the negative binomial; infinite for Poisson counts.
+    clip : float or "sqrt"
+        Largest absolute residual; "sqrt" for the root of the number of rows of the fit.
+
+    Attributes
+    ----------
+    proportions_ : (D,) share of each feature in all counts of the fit.
+    clip_ : float
+    n_features_in_ : int, D.
+
+    References
+    ----------
+    J. Lause, P. Berens, D. Kobak, "Analytic Pearson residuals for normalization of single-cell
+    RNA-seq UMI data", Genome Biology 22, 258 (2021).
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from appca import AdaptivePPCA, PearsonResiduals
+    >>> counts = scipy.sparse.random_array((300, 40), density=0.2, rng=0).ceil()
+    >>> model = make_pipeline(PearsonResiduals(), AdaptivePPCA(4, 2, random_state=0)).fit(counts)
+    >>> model.transform(counts).shape
+    (300, 4)
+    """
+
+    proportions_: Array
+    clip_: float
+
+    def __init__(self, theta: float = np.inf, clip: float | Literal["sqrt"] = np.inf) -> None:
+        self.theta = theta
+        self.clip = clip
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the shares of features from counts X (N, D), an array or a sparse matrix.
+
+        Raises
+        ------
+        ValueError
+            For negative counts, or when all are zero, or theta or clip are not positive.
+        """
+        del y
+        if not (self.clip == "sqrt" or self.clip > 0) or not self.theta > 0:
+            msg = (
+                "theta and clip must be positive numbers, or clip 'sqrt'; got "
+                f"theta={self.theta!r} and clip={self.clip!r}."
+            )
+            raise ValueError(msg)
+        X = self._checked(X, reset=True)
+        totals = np.asarray(X.sum(axis=0), np.float64).ravel()
+        if not totals.any():
+            msg = "X must hold counts above 0, but all are 0: check how the data were read."
+            raise ValueError(msg)
+        self.proportions_ = totals / totals.sum()
+        self.clip_ = float(np.sqrt(X.shape[0]) if self.clip == "sqrt" else self.clip)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Residuals (N, D) of counts X (N, D): of sparse counts sparse where they can be."""
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        sums = _row_sums(X)
+        if not (is_sparse(X) and np.isinf(self.theta) and np.isinf(self.clip_)):
+            return self._dense(X.toarray() if is_sparse(X) else X, sums)
+        # (x - r p) / sqrt(r p) = x / sqrt(r p) - sqrt(r) sqrt(p)
+        by_row, by_column = np.sqrt(sums), np.sqrt(self.proportions_)
+        counts = sparse_rows(X).scaled(_inverse(by_row), _inverse(by_column))
+        return ShiftedSparse(counts.values, by_row[:, None], by_column[None])
+
+    def blocks(self, X: Any) -> Callable[[], Iterator[Array]]:
+        """Return a function that goes through dense residuals (n_i, D) of some rows at a time.
+
+        It is what `fit_blocks`, `transform_blocks` and `score_blocks` take, so that residuals that
+        cannot stay sparse are never in memory all at once.
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        size = max(1, BLOCK_NUMBERS // X.shape[1])
+
+        def read() -> Iterator[Array]:
+            for start in range(0, X.shape[0], size):
+                part = X[start : start + size]
+                yield self._dense(part.toarray() if is_sparse(part) else part, _row_sums(part))
+
+        return read
+
+    def _dense(self, X: Array, sums: Array) -> Array:
+        mu = np.outer(sums, self.proportions_)
+        deviation = np.sqrt(mu + np.square(mu) / self.theta)
+        residuals: Array = (X - mu) * _inverse(deviation)
+        np.clip(residuals, -self.clip_, self.clip_, out=residuals)
+        return residuals.astype(X.dtype, copy=False)
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        kinds = [np.float64, np.float32]
+        X = validate_data(self, X, reset=reset, dtype=kinds, accept_sparse="csr")
+        least = X.min() if X.shape[0] else 0.0
+        if least < 0:
+            msg = f"X must hold counts of at least 0; got {least:g}: pass what was counted."
+            raise ValueError(msg)
+        return X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _row_sums(X: Any) -> Array:
+    return np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+
+
+def _inverse(x: Array) -> Array:
+    """Return 1 / x, and 0 where x is 0: what is never counted has no residual."""
+    return np.divide(1.0, x, out=np.zeros_like(x), where=x > 0)
