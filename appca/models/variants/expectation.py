@@ -9,6 +9,7 @@ import numpy as np
 from appca.models.algebra import aligned, gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.rows.observations import Block, Observations, added, tile_rows, tiles
+from appca.models.rows.shifted_sparse import dense
 from appca.models.variants.row_mixture import NEGLIGIBLE, RowModel, background, slope
 from appca.models.variants.row_mixture import weigh as weighed
 
@@ -118,10 +119,9 @@ class ThinProducts:
             return
         size = tile_rows(X)
         place, squares = aligned.zeros((size, X.shape[1]), X.dtype), np.empty(size, X.dtype)
-        X = np.ascontiguousarray(X).view()
-        X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
         for start in range(0, len(X), size):
-            rows = X[start : start + size]
+            rows = np.ascontiguousarray(dense(X[start : start + size])).view()
+            rows.flags.writeable = False  # whether the data are or not: one kernel serves both
             self._kernels.centre(rows, centre, self._squared, place, squares)
             yield slice(start, start + len(rows)), place[: len(rows)], squares[: len(rows)]
 

@@ -82,10 +82,12 @@ def test_wide_rows_and_samples_agree_as_well(seed, monkeypatch, K):
         agree(clone(model).fit(X), clone(model).fit(S), X, S, 1e-7)
 
 
-def test_float32_agrees_to_a_thousandth(X):
-    X = X.astype(np.float32)
+@pytest.mark.parametrize("row_scale", ["none", "learned"])
+def test_float32_agrees_to_a_thousandth(X, row_scale):
+    """Also of so many features that dense rows go through compiled products."""
+    X = np.hstack([X, np.zeros((800, 260))]).astype(np.float32)
     S = scipy.sparse.csr_array(X)
-    model = AdaptivePPCA(6, 2, random_state=0)
+    model = AdaptivePPCA(6, 2, random_state=0, row_scale=row_scale)
     a, b = clone(model).fit(X), clone(model).fit(S)
     assert b.components_.dtype == b.transform(S).dtype == np.float32
     np.testing.assert_allclose(b.components_, a.components_, atol=1e-4)
