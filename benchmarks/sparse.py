@@ -115,7 +115,7 @@ def method(name: str) -> Any:
         return TruncatedSVD(K, random_state=0)
     if name == "PCA, arpack":
         return PCA(K, svd_solver="arpack", random_state=0)
-    one = {"init": "quartimax", "tol": 0.02} if name.endswith("one start") else {}
+    one: dict[str, Any] = {"init": "quartimax", "tol": 0.02} if name.endswith("one start") else {}
     return AdaptivePPCA(K, L, random_state=0, **one)
 
 

@@ -129,7 +129,10 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         X = validate_data(self, X, reset=reset, dtype=kinds, accept_sparse="csr")
         least = X.min() if X.shape[0] else 0.0
         if least < 0:
-            msg = f"X must hold counts of at least 0; got {least:g}: pass what was counted."
+            msg = (
+                "Negative values in data: X must hold counts of at least 0; got "
+                f"{least:g}: pass what was counted."
+            )
             raise ValueError(msg)
         return X
 
