@@ -30,7 +30,7 @@ def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
 
     Parameters
     ----------
-    X : array-like, shape (N, D)
+    X : array-like or table of pandas, polars or pyarrow, shape (N, D)
         NaN where a value is missing.
     labels : array-like of shape (N,), mapping or data frame, optional
         Several by name; the first is the class.
@@ -61,7 +61,7 @@ def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
     shape = images if drawn is None else drawn.shape[1:]
     if drawn is not None and int(np.prod(shape)) != values.shape[1]:
         shape = None  # the components are no images then
-    names = getattr(X, "columns", None)
+    names = _column_names(X)
     dataset = Dataset(
         name="X",
         X=values,
@@ -131,11 +131,18 @@ def map_of(title: str, xy: Any, dataset: Dataset) -> Map:
     return Map(title, places)
 
 
+def _column_names(table: Any) -> Any:
+    """Return the names of a table of pandas, polars or pyarrow; None of anything else."""
+    names = getattr(table, "column_names", None)
+    return getattr(table, "columns", None) if names is None else names
+
+
 def _labels(labels: Any) -> dict[str, np.ndarray]:
     if labels is None:
         return {}
-    if hasattr(labels, "columns"):  # a data frame
-        return {str(name): np.asarray(labels[name]) for name in labels.columns}
+    columns = _column_names(labels)
+    if columns is not None:  # a data frame
+        return {str(name): np.asarray(labels[name]) for name in columns}
     if isinstance(labels, Mapping):
         return {str(name): np.asarray(values) for name, values in labels.items()}
     return {str(getattr(labels, "name", None) or LABEL): np.asarray(labels)}

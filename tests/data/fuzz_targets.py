@@ -173,6 +173,8 @@ def _mask() -> bytes:
 @cache
 def _parquets() -> tuple[bytes, ...]:
     import pandas as pd
+    import pyarrow as pa
+    from pyarrow import parquet
 
     rng = np.random.default_rng(5)
     numbers = pd.DataFrame(rng.normal(size=(8, 3)), columns=["a", "b", "c"])
@@ -183,6 +185,11 @@ def _parquets() -> tuple[bytes, ...]:
         stream = io.BytesIO()
         frame.to_parquet(stream, compression=packing)
         files.append(stream.getvalue())
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    images = [{"bytes": one, "path": "a.png"} for one in _pictures()[:3]]
+    stream = io.BytesIO()
+    parquet.write_table(pa.table({"image": pa.array(images, kind), "label": [0, 1, 0]}), stream)
+    files.append(stream.getvalue())
     return tuple(files)
 
 

@@ -135,7 +135,12 @@ def _kind_together(files: Files, limits: ReadLimits) -> str:
         zipped = len(names) == 1 and names[0].lower().endswith(".zip")
         if mtx.holds_market(*files[0], limits) if zipped else mtx.is_market(names):
             return "mtx"
-    return _common_kind(names, [kind_of(*named_file) for named_file in files])
+    kinds = [kind_of(*named_file) for named_file in files]
+    if sorted(map(str, kinds)) in (["csv", "npy"], ["npy", "parquet"]) and any(
+        name.lower().endswith(".npy") for name in names
+    ):
+        return "npy"
+    return _common_kind(names, kinds)
 
 
 def _reader(kind: str) -> Reader[Any]:
@@ -186,8 +191,9 @@ def _common_kind(names: list[str], kinds: list[str | None]) -> str:
     some = ", ".join(f"“{shortened(name)}”" for name in names[:3])
     more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
     msg = (
-        f"{some}{more} do not make one data set together; give one of them, or images, or IDX "
-        "files with their labels, or a NIfTI recording and a file with “mask” in its name."
+        f"{some}{more} do not make one data set together; give one of them, or images, an NPY "
+        "file and a table, IDX files with their labels, or a NIfTI recording and a file with "
+        "“mask” in its name."
     )
     raise InputError(msg)
 

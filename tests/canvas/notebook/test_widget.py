@@ -88,3 +88,18 @@ def test_a_picture_of_a_notebook_needs_no_app():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "explore"
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_tables_of_other_libraries_are_rows_and_labels(library):
+    module = pytest.importorskip(library)
+    names = [f"f{j}" for j in range(X.shape[1])]
+    columns = dict(zip(names, X.T, strict=True))
+    make = module.DataFrame if library == "polars" else module.table
+    model = appca.AdaptivePPCA(3, 1, random_state=0).fit(make(columns))
+    assert list(model.feature_names_in_) == names
+    labels = make({"kind": y, "word": [f"w{one}" for one in y]})
+    widget = appca.explore(model, make(columns), labels=labels)
+    assert widget.rows.dataset.feature_names == tuple(names)
+    assert widget.rows.dataset.labels["word"].tolist() == [f"w{one}" for one in y]
+    np.testing.assert_array_equal(widget.rows.dataset.X, X)

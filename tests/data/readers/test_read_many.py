@@ -1,7 +1,9 @@
 import hashlib
 import io
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from appca.data.readers import SUFFIXES, kind_of, read, read_many
@@ -159,3 +161,26 @@ def test_every_suffix_has_a_reader_and_several_of_a_kind_are_known():
     assert {kind_of(f"name{suffix.upper()}") for suffix in ENDINGS} == {"images"}
     assert kind_of("name.doc") is None
     assert kind_of("name", io.BytesIO(b"PAR1")) == "parquet"
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_table_beside_an_array_names_and_labels_its_rows(kind, seed):
+    X = np.random.default_rng(seed).normal(size=(9, 16)).astype(np.float32)
+    table = pd.DataFrame(
+        {
+            "id": [f"p{i}" for i in range(9)],
+            "kind": list("abc") * 3,
+            "year": np.arange(9) % 4 + 2000,
+        }
+    )
+    np.save(array := io.BytesIO(), X)
+    write = {"csv": partial(table.to_csv, index=False), "parquet": table.to_parquet}[kind]
+    write(beside := io.BytesIO())
+    dataset = load({f"meta.{kind}": beside.getvalue(), "X.npy": array.getvalue()})
+    np.testing.assert_array_equal(dataset.X, X)
+    assert dataset.ids.tolist() == table["id"].tolist()
+    assert dataset.labels["kind"].tolist() == table["kind"].tolist()
+    assert dataset.labels["year"].tolist() == table["year"].tolist()
+    np.save(array := io.BytesIO(), X[1:])
+    with pytest.raises(InputError, match="has 9 lines for the 8 rows of the array"):
+        load({f"meta.{kind}": beside.getvalue(), "X.npy": array.getvalue()})

@@ -2,6 +2,7 @@
 
 import io
 import math
+from dataclasses import replace
 from typing import BinaryIO, NamedTuple
 
 from appca.data.dataset import Dataset
@@ -13,10 +14,11 @@ from appca.data.readers.arrays.choice import (
     check_sides,
     mapped,
 )
-from appca.data.readers.reader import Reader
-from appca.data.readers.source import LIMITS, File, ReadLimits, plain_file
+from appca.data.readers.reader import LONGEST_NAME, Reader
+from appca.data.readers.source import LIMITS, File, Files, ReadLimits, plain_file
 from appca.storage.packed import npy_header
 from appca.words.errors import InputError
+from appca.words.wording import shortened
 
 _MOST_HEADER = 1 << 16  # bytes; NumPy itself believes no header of more than 10,000
 
@@ -83,4 +85,29 @@ def check_length(name: str, stream: BinaryIO, array: ArrayInfo) -> None:
         raise InputError(msg)
 
 
-READER = Reader(NpyOptions, read)
+def read_many(files: Files, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
+    """Read an array, and a table beside it, whose columns name and label the rows."""
+    kinds = {
+        "npy" if name.lower().endswith(".npy") else "table": (name, file) for name, file in files
+    }
+    name, file = kinds["npy"] if len(files) > 1 else files[0]
+    dataset = read(shortened(name, LONGEST_NAME), file, options, limits)
+    if len(files) == 1:
+        return dataset
+    from appca.data.readers.tables.beside import named_by
+
+    table, content = kinds["table"]
+    kind = "parquet" if table.lower().endswith((".parquet", ".pq")) else "csv"
+    if dataset.provenance["report"].get("dropped"):
+        msg = (
+            f"“{shortened(name)}” has rows with missing values, which were left out, and "
+            f"“{shortened(table)}” says nothing of which; keep them (missing=model)."
+        )
+        raise InputError(msg)
+    named = named_by(shortened(table, LONGEST_NAME), content, kind, dataset.n_rows, limits)
+    dataset.provenance["files"] = [name for name, _ in files]
+    ids = dataset.ids if named.ids is None else named.ids
+    return replace(dataset, ids=ids, labels=named.labels)
+
+
+READER = Reader(NpyOptions, None, read_many)

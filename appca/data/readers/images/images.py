@@ -49,7 +49,7 @@ def read(name: str, file: File, options: ImageOptions, limits: ReadLimits = LIMI
     with file_stream(name, file, limits) as stream:
         archive, items = members(name, stream, limits)
         entries = [Entry(item.filename, partial(content, name, archive, item)) for item in items]
-        return _dataset(name, entries, options, limits)
+        return dataset_of(name, entries, options, limits)
 
 
 def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) -> Dataset:
@@ -67,7 +67,7 @@ def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) 
         msg = f"{len(files):,} files are more than {limits.members:,}; choose fewer."
         raise InputError(msg)
     entries = [Entry(name, partial(_bytes, name, file, limits)) for name, file in files]
-    dataset = _dataset(_title([name for name, _ in files]), entries, options, limits)
+    dataset = dataset_of(_title([name for name, _ in files]), entries, options, limits)
     dataset.provenance["files"] = [name for name, _ in files]
     return dataset
 
@@ -84,7 +84,10 @@ def _title(names: list[str]) -> str:
     return shared[-1] if shared else counted(len(names), "image")
 
 
-def _dataset(name: str, entries: list[Entry], options: ImageOptions, limits: ReadLimits) -> Dataset:
+def dataset_of(
+    name: str, entries: list[Entry], options: ImageOptions, limits: ReadLimits
+) -> Dataset:
+    """Make a data set of images, in natural order of their names."""
     _check_options(options)
     report: FileReport = {}
     rows = _Rows(name, sum(map(_is_image, entries)), options, limits)  # held in memory once

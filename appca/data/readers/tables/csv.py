@@ -38,6 +38,15 @@ def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS
         float64, or uint8 for images. Ids are those of the id column, else ``row-1`` and so on, so
         that they name the file's rows also after some were dropped.
     """
+    frame, named, report = frame_of(name, file, options, limits)
+    common = TableOptions(options.roles, options.missing, options.image_shape)
+    return build(name, frame, named, common, report, limits)
+
+
+def frame_of(
+    name: str, file: File, options: CsvOptions, limits: ReadLimits
+) -> "tuple[pd.DataFrame, list[bool], dict[str, Any]]":
+    """Return the cells, whether each column's name is in the file, and how the text is written."""
     text, encoding = as_text(name, file_bytes(name, file, limits), options.encoding)
     dialect = guess(name, text, options.separator, options.header, options.decimal)
     check_columns(name, len(dialect.columns), limits)
@@ -53,8 +62,7 @@ def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS
         "decimal": dialect.decimal,
         "header": dialect.header,
     }
-    common = TableOptions(options.roles, options.missing, options.image_shape)
-    return build(name, frame, named, common, report, limits)
+    return frame, named, report
 
 
 def _parse(name: str, text: bytes, dialect: Dialect) -> "pd.DataFrame":

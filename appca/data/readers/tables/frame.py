@@ -94,7 +94,7 @@ def build(
     features = _with(roles, "feature")
     _check_features(name, features, roles, report)
     check_matrix(name, len(frame), len(features), 8, limits)
-    _check_texts(frame, roles, limits)
+    check_texts(frame, roles, limits)
     report["likely_labels"] = likely_labels(
         columns, roles, lambda column: frame[column].to_numpy(np.float64)
     )
@@ -112,8 +112,8 @@ def build(
     return Dataset(
         name=Path(name).name.split(".")[0] or name,
         X=X,
-        ids=_ids(frame, roles)[rows],
-        labels={column: values[rows] for column, values in _labels(frame, roles).items()},
+        ids=ids_of(frame, roles)[rows],
+        labels={column: values[rows] for column, values in labels_of(frame, roles).items()},
         image_shape=shape,
         feature_names=None if shape is not None and not any(named) else tuple(features),
         provenance=provenance,
@@ -310,7 +310,7 @@ def image_range(X: np.ndarray) -> list[float]:
     return [low, high]
 
 
-def _check_texts(frame: "pd.DataFrame", roles: dict[str, str], limits: ReadLimits) -> None:
+def check_texts(frame: "pd.DataFrame", roles: dict[str, str], limits: ReadLimits) -> None:
     """Refuse labels and ids whose longest texts, times the rows, would fill the memory."""
     total = 0
     for column in [*_with(roles, "label"), *_with(roles, "id")]:
@@ -334,7 +334,8 @@ def _label(values: "pd.Series[Any]") -> np.ndarray:
     return values.astype("object").where(values.notna(), "").astype(str).to_numpy(dtype=str)
 
 
-def _labels(frame: "pd.DataFrame", roles: dict[str, str]) -> dict[str, np.ndarray]:
+def labels_of(frame: "pd.DataFrame", roles: dict[str, str]) -> dict[str, np.ndarray]:
+    """Return the columns that are labels, the class first."""
     distinct = {column: int(frame[column].nunique()) for column in _with(roles, "label")}
     return {
         column: _label(frame[column])
@@ -342,7 +343,8 @@ def _labels(frame: "pd.DataFrame", roles: dict[str, str]) -> dict[str, np.ndarra
     }
 
 
-def _ids(frame: "pd.DataFrame", roles: dict[str, str]) -> np.ndarray:
+def ids_of(frame: "pd.DataFrame", roles: dict[str, str]) -> np.ndarray:
+    """Return the names of the rows, by the column that is the id or by their number."""
     column = _with(roles, "id")
     if not column:
         return row_ids(np.arange(len(frame)))

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
+from appca.data.readers.images.images import ImageOptions
 from appca.data.readers.reader import Reader
 from appca.data.readers.source import LIMITS, File, ReadLimits, check_matrix, plain_file
 from appca.data.readers.tables.frame import ImageShape, TableOptions, build, check_columns
+from appca.data.readers.tables.pictures import column_of, read_pictures
 from appca.words.errors import InputError
 from appca.words.wording import shortened
 
@@ -29,13 +31,16 @@ class ParquetOptions(NamedTuple):
     roles: dict[str, str] | None = None  # name to role (see `roles.ROLES`) where the guess is wrong
     missing: str = "refuse"  # or "model", "mean", "drop": what to do when feature cells are missing
     image_shape: ImageShape = None  # "auto" takes squares of grey for images
+    size: tuple[int, int] | None = None  # (h, w) to bring images of a column to
+    colour: str = "grey"  # or "keep", of images of a column
 
 
 def read(name: str, file: File, options: ParquetOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read a Parquet table.
 
     Dates, times and categories count as words; a column of lists that are all equally long becomes
-    one column for each place in them; other nested columns are left out.
+    one column for each place in them; other nested columns are left out. A column of images as
+    Hugging Face stores them, {bytes, path}, gives a data set of images.
 
     Returns
     -------
@@ -44,9 +49,19 @@ def read(name: str, file: File, options: ParquetOptions, limits: ReadLimits = LI
     """
     with plain_file(name, file, limits) as stream:
         table = _table(name, stream, limits)
+    pictured = column_of(table.schema)
+    if pictured is not None and not options.roles:
+        images = ImageOptions(options.size, options.colour)
+        return read_pictures(name, table, pictured, images, limits, _cells)
     frame = _frame(name, table, limits)
     common = TableOptions(options.roles, options.missing, options.image_shape)
     return build(name, frame, [True] * len(frame.columns), common, {}, limits)
+
+
+def frame_of(name: str, file: File, limits: ReadLimits) -> "pd.DataFrame":
+    """Return the columns of a table."""
+    with plain_file(name, file, limits) as stream:
+        return _frame(name, _table(name, stream, limits), limits)
 
 
 def _table(name: str, stream: BinaryIO, limits: ReadLimits) -> "pa.Table":

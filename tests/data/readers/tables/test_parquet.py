@@ -1,5 +1,6 @@
 import decimal
 import io
+import json
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,8 @@ from pyarrow import parquet
 from appca.data.readers import read
 from appca.data.readers.source import ReadLimits
 from appca.words.errors import InputError
+from tests.bad_files import huge_png
+from tests.sentences import faults_of
 
 
 def written(table, **options):
@@ -65,6 +68,54 @@ def test_lists_of_one_length_become_columns_and_others_are_left_out(seed):
     np.testing.assert_array_equal(dataset.X, block)
     assert dataset.feature_names == ("vector[0]", "vector[1]", "vector[2]")
     assert dataset.provenance["report"]["roles"]["ragged"] == "ignored"
+
+
+def test_vectors_of_a_fixed_length_become_columns(seed):
+    block = np.random.default_rng(seed).normal(size=(6, 4)).astype(np.float32)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(block.ravel()), 4)
+    dataset = load({"embedding": vectors, "text": list("abcabc")})
+    np.testing.assert_array_equal(dataset.X, block)
+    assert dataset.labels["text"].tolist() == list("abcabc")
+
+
+def pictures(seed, n=6, **columns):
+    from tests.data.readers.images.test_images import encoded, noise
+
+    stack = [noise([seed, i], 4, 5) for i in range(n)]
+    cells = [{"bytes": encoded(one), "path": f"{i}.png"} for i, one in enumerate(stack)]
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    return np.stack(stack), pa.table({"image": pa.array(cells, kind), **columns})
+
+
+def test_images_of_hugging_face_are_images_with_named_classes(seed):
+    stack, table = pictures(seed, label=[0, 1, 0, 1, -1, 0], note=[f"n{i}" for i in range(6)])
+    about = {"info": {"features": {"label": {"names": ["cat", "dog"], "_type": "ClassLabel"}}}}
+    table = table.replace_schema_metadata({"huggingface": json.dumps(about)})
+    dataset = load(written(table, row_group_size=2))
+    np.testing.assert_array_equal(dataset.images(np.arange(6)), stack)
+    assert dataset.labels["label"].tolist() == ["cat", "dog", "cat", "dog", "", "cat"]
+    assert dataset.ids.tolist() == [f"n{i}" for i in range(6)]
+    assert load(written(table), size=(2, 3)).image_shape == (2, 3)
+    plain = table.replace_schema_metadata({"huggingface": "{not json"})
+    assert load(written(plain)).labels["label"].tolist() == [0, 1, 0, 1, -1, 0]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "Row 3 of “image” has no image bytes"),
+        (b"no image", "is not an image"),
+        (huge_png(), "make it smaller"),
+    ],
+)
+def test_images_that_cannot_be_decoded_are_refused(content, words, seed):
+    _, table = pictures(seed)
+    cells = table["image"].to_pylist()
+    cells[2]["bytes"] = content
+    broken = pa.table({"image": pa.array(cells, table["image"].type)})
+    with pytest.raises(InputError, match=words) as refused:
+        load(written(broken))
+    assert not faults_of(str(refused.value))
 
 
 def test_missing_cells_and_roles_are_chosen_as_for_csv(seed):
