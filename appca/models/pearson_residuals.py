@@ -26,7 +26,7 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
     Poisson residuals without clipping (the default) are a sparse matrix less one of rank one, and
     sparse counts stay sparse: nothing of N x D is formed. Other residuals are not zero where counts
     are, so `transform` returns a dense matrix, with 8 N D bytes (4 in float32). `blocks` yields
-    them a block at a time for `fit_blocks`; each pass then costs what it costs for dense data.
+    them a block at a time for `fit_blocks`; an iteration then costs what it costs for dense data.
 
     Parameters
     ----------
