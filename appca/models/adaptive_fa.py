@@ -165,34 +165,15 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
     _pairs: ClassVar[bool] = True
     _estimates: ClassVar[bool] = True
 
-    n_components: int = 4
     n_active: int = 2
     _: KW_ONLY
-    inference: str = "em"
-    init: Any = "auto"
     allocation: str = "auto"
     loading_variance: float | None = None
-    n_init: int = 1
-    mean: str = "learned"
     annealing: int = 3
-    max_iter: int = 500
-    tol: float = 1e-4
     least_change: float = 3e-3
     n_paths: int = 16
-    n_chains: int = 2
-    burn_in: int = 200
-    n_draws: int = 500
-    thin: int = 1
-    chain_starts: str = OVERDISPERSED
-    noise_shape: float = 1.0
-    noise_scale: float = 0.01
     loading_shape: float = 1.0
     loading_scale: float = 0.01
-    random_state: Any = None
-    callback: Callback | None = None
-    whiten: bool = False
-    verbose: bool | int = False
-    warm_start: bool = False
 
     def _n_loadings(self) -> int:
         K, D = map(int, self.components_.shape)

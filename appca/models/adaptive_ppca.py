@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from appca.models.algebra import stiefel
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import Callback, spoken
+from appca.models.algebra.loop import spoken
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.batches import EMSteps, InBatches, total_of
 from appca.models.base.criteria import Criteria
@@ -48,7 +48,7 @@ from appca.models.rows.dask_rows import dask_rows, is_dask
 from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.observations import Observations, Rows, about, centre_of
 from appca.models.rows.streams import Blocks, Mapped, is_large_map, spooled, stream
-from appca.models.settings.table import OVERDISPERSED, refuse_parameters
+from appca.models.settings.table import refuse_parameters
 from appca.models.variants.em import PAPER
 from appca.models.variants.model import (
     first_size,
@@ -199,35 +199,16 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     _takes_gaps: ClassVar[bool] = True
     _refuse_gaps, _variant = refuse_gaps, property(variant_of)
 
-    n_components: int = 4
     n_active: int | Literal["learned"] = 2
     _: KW_ONLY
     noise: Literal["shared", "feature"] = "shared"
     row_scale: Literal["none", "learned"] = "none"
-    inference: str = "em"
-    init: Any = "auto"
     latent_variance: Literal["shared", "component"] | float = "shared"
     w_update: str = "auto"
     z_update: str = "block"
-    n_init: int = 1
-    mean: str = "learned"
-    max_iter: int = 500
-    tol: float = 1e-4
     accelerate: bool = True
-    n_chains: int = 2
-    burn_in: int = 200
-    n_draws: int = 500
-    thin: int = 1
-    chain_starts: str = OVERDISPERSED
-    noise_shape: float = 1.0
-    noise_scale: float = 0.01
     latent_shape: float = 1.0
     latent_scale: float = 0.01
-    random_state: Any = None
-    callback: Callback | None = None
-    whiten: bool = False
-    verbose: bool | int = False
-    warm_start: bool = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to X (N, D), array-like or sparse matrix, and return the estimator.

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -35,30 +36,29 @@ class Draw(NamedTuple):
     alpha: float
 
 
+@dataclass(eq=False, repr=False)
 class FreeModel(Queries):
     """Sampled models whose rows use any number of components.
 
-    Subclasses say where chains start, how they move and what a draw is. Parameters they must have:
-    `max_components`, `alpha`, `mean`, `n_paths`, `n_chains`, `burn_in`, `n_draws`, `thin`,
-    `random_state`, `callback`, `whiten`, and those of the priors.
+    Subclasses say where chains start, how they move and what a draw is.
     """
 
     max_components: int
-    alpha: Any
-    alpha_shape: float
-    alpha_rate: float
-    noise_shape: float
-    noise_scale: float
-    mean: str
-    n_paths: int
-    n_chains: int
-    burn_in: int
-    n_draws: int
-    thin: int
-    random_state: Any
-    callback: Callback | None
-    whiten: bool
-    verbose: bool | int
+    _: KW_ONLY
+    alpha: Any = "infer"
+    mean: str = "learned"
+    n_chains: int = 2
+    burn_in: int = 200
+    n_draws: int = 500
+    thin: int = 1
+    noise_shape: float = 1.0
+    noise_scale: float = 0.01
+    alpha_shape: float = 1.0
+    alpha_rate: float = 1.0
+    random_state: Any = None
+    callback: Callback | None = None
+    whiten: bool = False
+    verbose: bool | int = False
 
     _estimates: ClassVar[bool] = True
     _fitted: ClassVar[tuple[str, ...]] = (
@@ -69,10 +69,6 @@ class FreeModel(Queries):
     )
 
     _sums_over_supports: ClassVar[Any] = free_supports
-
-    weights_: Array
-    n_components_: int
-    alpha_: float
 
     def _problem(
         self, rngs: list[np.random.Generator], rows: Rows

@@ -5,8 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import Callback
 from appca.models.free_model import Draw, FreeModel
 from appca.models.orthonormal.nonparametric_gibbs import PRIORS, first_state, sampler
 from appca.models.orthonormal.subspace_gibbs import CachedSubspaceState, SubspacePrior, look
@@ -101,29 +99,14 @@ class NonparametricPPCA(FreeModel):
 
     max_components: int = 10
     _: KW_ONLY
-    alpha: Any = "infer"
     prior: str = "ibp"
     latent_variance: Any = "shared"
-    mean: str = "learned"
-    n_chains: int = 2
-    burn_in: int = 200
-    n_draws: int = 500
-    thin: int = 1
-    noise_shape: float = 1.0
-    noise_scale: float = 0.01
     latent_shape: float = 1.0
     latent_scale: float = 0.01
-    alpha_shape: float = 1.0
-    alpha_rate: float = 1.0
-    random_state: Any = None
-    callback: Callback | None = None
-    whiten: bool = False
-    verbose: bool | int = False
 
     def _problem(
-        self, rngs: list[np.random.Generator], rows: Rows, Y: Array | None = None
+        self, rngs: list[np.random.Generator], rows: Rows
     ) -> tuple[list[CachedSubspaceState], Sampler[CachedSubspaceState]]:
-        del Y
         K = min(self.max_components, rows.n - 1, rows.n_features)
         data = data_of(rows)
         variance = data.squares / data.size

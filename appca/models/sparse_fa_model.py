@@ -2,11 +2,10 @@
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from appca.models.algebra.loop import Callback
 from appca.models.factors import sparse_chains
 from appca.models.factors.sparse_chains import Kind
 from appca.models.factors.sparse_gibbs import CachedSparseState, SparsePrior
@@ -25,27 +24,12 @@ class SparseFA(FreeModel):
 
     _infinite: ClassVar[bool]
 
-    max_components: int
     _: KW_ONLY
-    alpha: Any = "infer"
     init: str = "ica"
-    mean: str = "learned"
     n_paths: int = 16
-    n_chains: int = 2
-    burn_in: int = 200
-    n_draws: int = 500
-    thin: int = 1
     chain_starts: str = OVERDISPERSED
-    noise_shape: float = 1.0
-    noise_scale: float = 0.01
     loading_shape: float = 1.0
     loading_scale: float = 0.01
-    alpha_shape: float = 1.0
-    alpha_rate: float = 1.0
-    random_state: Any = None
-    callback: Callback | None = None
-    whiten: bool = False
-    verbose: bool | int = False
 
     @property
     def _kind(self) -> Kind:

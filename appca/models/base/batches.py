@@ -10,12 +10,14 @@ better than chance would.
 """
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from types import MethodType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from appca.models.algebra.gaussian import Array
+from appca.models.algebra.loop import Callback
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.base.answers import MAP
 from appca.models.base.data_checks import counted_rows, refuse_not_finite, warn_of_unused
@@ -23,6 +25,7 @@ from appca.models.base.estimator import Estimator
 from appca.models.decompositions.spectrum import Principal, principal
 from appca.models.rows.observations import Block, Observations, Rows, about, centre_of
 from appca.models.rows.shifted_sparse import ShiftedSparse, dense, is_sparse
+from appca.models.settings.table import OVERDISPERSED
 
 WARM_ROWS = 5000  # from which the first direction of a further component is taken
 # Rows kept, and bytes of them; a fit whose number of rows is unknown counts as so many.
@@ -208,15 +211,33 @@ class _WithBatches:
         return MethodType(self._method, model)
 
 
+@dataclass(eq=False, repr=False)
 class InBatches(Estimator):
     """A model fitted by EM that can go on from its last fit, and learn batch by batch."""
 
     _pairs: ClassVar[bool] = False  # whether sums hold E[(x z)(x z)'] instead of its diagonal
 
-    inference: str
-    mean: str
-    warm_start: bool
-    n_components: int
+    n_components: int = 4
+    n_active: Any = 2
+    _: KW_ONLY
+    inference: str = "em"
+    init: Any = "auto"
+    n_init: int = 1
+    mean: str = "learned"
+    max_iter: int = 500
+    tol: float = 1e-4
+    n_chains: int = 2
+    burn_in: int = 200
+    n_draws: int = 500
+    thin: int = 1
+    chain_starts: str = OVERDISPERSED
+    noise_shape: float = 1.0
+    noise_scale: float = 0.01
+    random_state: Any = None
+    callback: Callback | None = None
+    whiten: bool = False
+    verbose: bool | int = False
+    warm_start: bool = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to all rows."""
