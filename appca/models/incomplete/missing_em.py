@@ -37,6 +37,7 @@ from appca.models.incomplete.support_sums import IncompletePosterior
 from appca.models.orthonormal import acceleration, em
 from appca.models.orthonormal.em import EMSettings
 from appca.models.rows.incomplete_rows import IncompleteBlock, IncompleteData
+from appca.models.rows.observations import added
 
 NOT_SUMMED = (
     f", with more than {missing_supports.MOST_SETS:,} supports: incomplete rows count with their "
@@ -160,21 +161,9 @@ def expect(
     members: list[Array] = []
     work = list(zip(data.blocks, members_before, strict=True))
     for part, members_of_part in in_order(partial(_expect_block, at=at), work):
-        statistics = _added(statistics, part)
+        statistics = added(statistics, part)
         members.append(members_of_part)
     return statistics, state if summed else state._replace(members=tuple(members))
-
-
-def _added(a: IncompleteStatistics, b: IncompleteStatistics) -> IncompleteStatistics:
-    return IncompleteStatistics(
-        a.log_likelihood + b.log_likelihood,
-        a.A + b.A,
-        a.y + b.y,
-        a.squares + b.squares,
-        a.h + b.h,
-        a.second + b.second,
-        a.used + b.used,
-    )
 
 
 def _expect_complete(
