@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from importlib import import_module
 from typing import Any
 
 from appca.data.dataset import Dataset
@@ -38,12 +39,23 @@ _HOMES = {
     ".nii.gz": "nifti",
 }
 SUFFIXES = tuple(_HOMES)
-BY_LIBRARIES = {
-    "mat",
-    "hdf5",
-    "h5ad",
-    "mtx",
-}  # read by C code that a broken file can crash: see `process`
+_MODULES = {
+    **{kind: f"{__name__}.tables.{kind}" for kind in ("csv", "parquet")},
+    **{kind: f"{__name__}.arrays.{kind}" for kind in ("npy", "npz", "mat", "idx", "hdf5")},
+    **{kind: f"{__name__}.sparse.{kind}" for kind in ("h5ad", "mtx")},
+    "images": f"{__name__}.images.images",
+    "nifti": "appca.data.brain.nifti",
+}
+_TITLES = {
+    "csv": "tables",
+    "parquet": "Parquet",
+    "h5ad": "annotated data",
+    "mtx": "Matrix Market",
+    "images": "images",
+    "nifti": "NIfTI",
+}
+# read by C code that a broken file can crash: see `process`
+BY_LIBRARIES = {"mat", "hdf5", "h5ad", "mtx"}
 _STARTS = {
     b"\x93NUM": "npy",
     b"PAR1": "parquet",
@@ -145,32 +157,8 @@ def _kind_together(files: Files, limits: ReadLimits) -> str:
 
 def _reader(kind: str) -> Reader[Any]:
     """Import the module for a kind; only then, for some bring pandas, SciPy or nibabel."""
-    if kind in ("csv", "parquet"):
-        from appca.data.readers.tables import csv, parquet
-
-        return csv.READER if kind == "csv" else parquet.READER
-    if kind in ("npy", "npz", "mat", "idx", "hdf5"):
-        from appca.data.readers.arrays import hdf5, idx, mat, npy, npz
-
-        arrays: dict[str, Reader[Any]] = {
-            "npy": npy.READER,
-            "npz": npz.READER,
-            "mat": mat.READER,
-            "idx": idx.READER,
-            "hdf5": hdf5.READER,
-        }
-        return arrays[kind]
-    if kind in ("h5ad", "mtx"):
-        from appca.data.readers.sparse import h5ad, mtx
-
-        return h5ad.READER if kind == "h5ad" else mtx.READER
-    if kind == "nifti":
-        from appca.data.brain import nifti
-
-        return nifti.READER
-    from appca.data.readers.images import images
-
-    return images.READER
+    reader: Reader[Any] = import_module(_MODULES[kind]).READER
+    return reader
 
 
 def _common_kind(names: list[str], kinds: list[str | None]) -> str:
@@ -202,26 +190,10 @@ def _checked_options(kind: str, reader: Reader[Any], options: dict[str, object])
     names = reader.options._fields
     unknown = sorted(set(options) - set(names))
     if unknown:
-        msg = (
-            f"Reading {_TITLES[kind]} has the options {', '.join(names)}; got {', '.join(unknown)}."
-        )
+        title = _TITLES.get(kind, kind.upper())
+        msg = f"Reading {title} has the options {', '.join(names)}; got {', '.join(unknown)}."
         raise InputError(msg)
     return reader.options(**options)
-
-
-_TITLES = {
-    "csv": "tables",
-    "parquet": "Parquet",
-    "npy": "NPY",
-    "npz": "NPZ",
-    "mat": "MAT",
-    "idx": "IDX",
-    "hdf5": "HDF5",
-    "h5ad": "annotated data",
-    "mtx": "Matrix Market",
-    "images": "images",
-    "nifti": "NIfTI",
-}
 
 
 def _kind_by_content(name: str, file: File) -> str | None:
