@@ -27,11 +27,77 @@ from appca.models.sampling.query_draws import ParameterDraw
 
 
 @dataclass(frozen=True, eq=False)
-class SubspacePosterior(PosteriorOfDraw):
-    """The paper's model y = W (x * z) + mean + e; sums over supports are exact."""
+class BlockwisePosterior(PosteriorOfDraw):
+    """Answers about blocks of centred rows B (n, D) with projections P (n, K), for W'W = I."""
 
     components: Array  # (K, D)
     mean: Array  # (D,)
+
+    @property
+    def directions(self) -> Array:
+        """Directions (D, K) that centred rows are projected on."""
+        return self.components.T
+
+    @property
+    def shrinkage(self) -> Array:
+        """Posterior mean (K,) of x over the projection."""
+        raise NotImplementedError
+
+    def chosen(self, B: Array, P: Array) -> Array:
+        """Supports (n, K) bool of largest probability."""
+        raise NotImplementedError
+
+    def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
+        """Log-likelihoods (n,) and inclusion (n, K), over all supports."""
+        raise NotImplementedError
+
+    def described(self, B: Array, P: Array) -> tuple[Array, ...]:
+        """Say what `Description` has up to the log-likelihood."""
+        raise NotImplementedError
+
+    def _each_block(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Any]:
+        rows = Rows(X, self.mean.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
+        W = self.directions
+        return list(over_blocks(lambda b: answer(b.X, b.times(W)), rows))
+
+    def _by_blocks(self, X: Array, answer: Callable[[Array, Array], Array]) -> Array:
+        return np.concatenate(self._each_block(X, answer))
+
+    def scores(self, X: Array, scale: Array | None) -> Array:
+        factor = self.shrinkage if scale is None else self.shrinkage / scale
+
+        def gated(B: Array, P: Array) -> Array:
+            scaled = P * factor.astype(P.dtype)
+            return np.asarray(np.where(self.chosen(B, P), scaled, P.dtype.type(0.0)))
+
+        return self._by_blocks(X, gated)
+
+    def expected(self, X: Array) -> Array:
+
+        def mean_scores(B: Array, P: Array) -> Array:
+            expected = self.summed(B, P)[1] * (P * self.shrinkage)
+            return np.asarray(expected).astype(P.dtype, copy=False)
+
+        return self._by_blocks(X, mean_scores)
+
+    def supports(self, X: Array, support: str) -> Array:
+        del support  # the components of largest posterior inclusion are the MAP support
+        return self._by_blocks(X, self.chosen)
+
+    def summary(self, X: Array) -> RowSummary:
+        rows = self._by_blocks(X, lambda B, P: np.column_stack(self.summed(B, P)))
+        return RowSummary(rows[:, 0], np.zeros(len(rows)), rows[:, 1:], "exact")
+
+    def description(self, X: Array) -> Description:
+        parts = self._each_block(X, self.described)
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        return Description._make([*columns, np.zeros(len(columns[0])), "exact"])
+
+
+@dataclass(frozen=True, eq=False)
+class SubspacePosterior(BlockwisePosterior):
+    """The paper's model y = W (x * z) + mean + e; sums over supports are exact."""
+
     noise: float
     latent: Array  # (K,)
     n_active: int
@@ -43,52 +109,28 @@ class SubspacePosterior(PosteriorOfDraw):
 
     @property
     def shrinkage(self) -> Array:
-        """Posterior mean (K,) of x over the projection."""
         return gaussian.posterior(self.noise, self.latent)[0]
-
-    def _by_blocks(self, X: Array, answer: Callable[[Array, Array], Array]) -> Array:
-        return np.concatenate(each_block(X, self.mean, self.components.T, answer))
 
     def _logits(self, P: Array) -> Array:
         return gaussian.logits(P, self.noise, self.latent)
 
-    def _top(self, P: Array) -> Array:
+    def chosen(self, B: Array, P: Array) -> Array:
         return subsets.top(self._logits(P), self.n_active)
 
     def _log_binomial(self) -> float:
         return gaussian.log_binomial(len(self.components), self.n_active)
 
-    def scores(self, X: Array, scale: Array | None) -> Array:
-        factor = self.shrinkage if scale is None else self.shrinkage / scale
-
-        def gated(_B: Array, P: Array) -> Array:
-            scaled = P * factor.astype(P.dtype)
-            return np.asarray(np.where(self._top(P), scaled, P.dtype.type(0.0)))
-
-        return self._by_blocks(X, gated)
-
-    def expected(self, X: Array) -> Array:
-
-        def mean_scores(_B: Array, P: Array) -> Array:
-            r = subsets.inclusion(self._logits(P), self.n_active)[1]
-            return np.asarray(r * (P * self.shrinkage)).astype(P.dtype, copy=False)
-
-        return self._by_blocks(X, mean_scores)
-
-    def supports(self, X: Array, support: str) -> Array:
-        del support  # the L of largest posterior inclusion are the MAP support
-        return self._by_blocks(X, lambda _B, P: self._top(P))
-
-    def inclusion(self, X: Array) -> Array:
-        return self._by_blocks(
-            X, lambda _B, P: subsets.inclusion(self._logits(P), self.n_active)[1]
-        )
+    def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
+        squares = squared_lengths(B)
+        log_e, r = subsets.inclusion(self._logits(P), self.n_active)
+        nothing = gaussian.background(squares, self.noise, B.shape[1])
+        return nothing + log_e - self._log_binomial(), r
 
     def membership(self, X: Array) -> Array:
 
-        def probability(_B: Array, P: Array) -> Array:
+        def probability(B: Array, P: Array) -> Array:
             a = self._logits(P)
-            chosen = np.where(self._top(P), a, 0.0).sum(axis=1)
+            chosen = np.where(self.chosen(B, P), a, 0.0).sum(axis=1)
             return share_of(chosen - subsets.log_elementary(a, self.n_active))
 
         return self._by_blocks(X, probability)
@@ -101,17 +143,6 @@ class SubspacePosterior(PosteriorOfDraw):
             return gaussian.background(squares, self.noise, B.shape[1]) + log_e
 
         return self._by_blocks(X, log_density) - self._log_binomial()
-
-    def summary(self, X: Array) -> RowSummary:
-
-        def both(B: Array, P: Array) -> Array:
-            squares = squared_lengths(B)
-            log_e, r = subsets.inclusion(self._logits(P), self.n_active)
-            nothing = gaussian.background(squares, self.noise, B.shape[1])
-            return np.column_stack([nothing + log_e - self._log_binomial(), r])
-
-        joined = self._by_blocks(X, both)
-        return RowSummary(joined[:, 0], np.zeros(len(joined)), joined[:, 1:], "exact")
 
     def probability_of(self, X: Array, Z: Array) -> Array:
         a = self._by_blocks(X, lambda _B, P: self._logits(P))
@@ -127,11 +158,7 @@ class SubspacePosterior(PosteriorOfDraw):
     def likely(self, inclusion: Array) -> Array:
         return subsets.top(inclusion, self.n_active)
 
-    def description(self, X: Array) -> Description:
-        return described(each_block(X, self.mean, self.components.T, self.described))
-
     def described(self, B: Array, P: Array) -> tuple[Array, ...]:
-        """Describe centred rows B (n, D) with projections P (n, K)."""
         P = P.astype(np.float64)
         a = self._logits(P)
         log_e, inclusion = subsets.inclusion(a, self.n_active)
@@ -156,18 +183,6 @@ def posterior_of(model: Any) -> SubspacePosterior:
     """Return what a fitted estimator says of rows."""
     noise, latent = model.noise_variance_, model.latent_variance_
     return SubspacePosterior(model.components_, model.mean_, noise, latent, model.n_active_)
-
-
-def each_block(X: Array, mean: Array, W: Array, answer: Callable[[Array, Array], Any]) -> list[Any]:
-    """Return answer(rows about the mean (n, D), their projections on W (n, K)) of each block."""
-    rows = Rows(X, mean.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
-    return list(over_blocks(lambda b: answer(b.X, b.times(W)), rows))
-
-
-def described(parts: list[tuple[Array, ...]], method: str = "exact") -> Description:
-    """Join what was said of blocks of rows."""
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    return Description._make([*columns, np.zeros(len(columns[0])), method])
 
 
 class Gate(NamedTuple):

@@ -1,6 +1,5 @@
 """What a fit with a noise of each feature, a scale of each row, or learned sizes says of rows."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -10,9 +9,9 @@ import numpy as np
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.stiefel import polar, upright
-from appca.models.base.answers import Description, PosteriorOfDraw, RowSummary, share_of
+from appca.models.base.answers import share_of
 from appca.models.base.data_checks import warn_of_rank
-from appca.models.orthonormal.posterior import described, each_block
+from appca.models.orthonormal.posterior import BlockwisePosterior
 from appca.models.orthonormal.subspace_gibbs import draw_scores
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations, tiles
@@ -35,14 +34,12 @@ LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabi
 
 
 @dataclass(frozen=True, eq=False)
-class VariantPosterior(PosteriorOfDraw):
+class VariantPosterior(BlockwisePosterior):
     """aPPCA that gives up some of the paper's assumptions; sums are exact.
 
     With a noise of each feature `noise` is (D,) and components are in the unit of the data.
     """
 
-    components: Array  # (K, D)
-    mean: Array  # (D,)
     noise: Any  # float or (D,)
     latent: Array  # (K,)
     n_active: int
@@ -97,12 +94,9 @@ class VariantPosterior(PosteriorOfDraw):
             weights,
         )
 
-    def _each_block(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Any]:
-        W = self.components.T * np.square(self.feature_scale)[:, None]
-        return each_block(X, self.mean, W, answer)
-
-    def _by_blocks(self, X: Array, answer: Callable[[Array, Array], Array]) -> Array:
-        return np.concatenate(self._each_block(X, answer))
+    @property
+    def directions(self) -> Array:
+        return self.components.T * np.square(self.feature_scale)[:, None]
 
     def _squares(self, B: Array) -> Array:
         squares = np.empty(len(B))
@@ -113,37 +107,16 @@ class VariantPosterior(PosteriorOfDraw):
     def _weighed(self, B: Array, P: Array) -> Weighed:
         return weigh(P, self._squares(B), self.row_model)
 
-    def _likeliest(self, B: Array, P: Array) -> Array:
+    def chosen(self, B: Array, P: Array) -> Array:
         return likeliest(P, self._squares(B), self.row_model)
 
+    def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
+        row = self._weighed(B, P)
+        return row.log_density, row.inclusion
+
     @property
-    def _shrinkage(self) -> Array:
+    def shrinkage(self) -> Array:
         return gaussian.posterior(self.unit_noise, self.latent)[0]
-
-    def scores(self, X: Array, scale: Array | None) -> Array:
-        factor = self._shrinkage if scale is None else self._shrinkage / scale
-
-        def gated(B: Array, P: Array) -> Array:
-            scaled = P * factor.astype(P.dtype)
-            return np.asarray(np.where(self._likeliest(B, P), scaled, P.dtype.type(0.0)))
-
-        return self._by_blocks(X, gated)
-
-    def expected(self, X: Array) -> Array:
-
-        def mean_scores(B: Array, P: Array) -> Array:
-            expected = self._weighed(B, P).inclusion * (P * self._shrinkage)
-            return np.asarray(expected).astype(P.dtype, copy=False)
-
-        return self._by_blocks(X, mean_scores)
-
-    def supports(self, X: Array, support: str) -> Array:
-        del support
-        return self._by_blocks(X, self._likeliest)
-
-    def summary(self, X: Array) -> RowSummary:
-        rows = self._by_blocks(X, lambda B, P: np.column_stack(self._weighed(B, P)[:3:2]))
-        return RowSummary(rows[:, 0], np.zeros(len(rows)), rows[:, 1:], "exact")
 
     def size_probabilities(self, X: Array) -> Array:
         """Posterior probabilities (N, K + 1) of 0 to K components, where sizes are learned."""
@@ -178,13 +151,10 @@ class VariantPosterior(PosteriorOfDraw):
         P, squares = (np.concatenate(column) for column in zip(*parts, strict=True))
         return P, squares
 
-    def description(self, X: Array) -> Description:
-        return described(self._each_block(X, self._described))
-
-    def _described(self, B: Array, P: Array) -> tuple[Array, ...]:
+    def described(self, B: Array, P: Array) -> tuple[Array, ...]:
         P, squares, model = P.astype(np.float64), self._squares(B), self.row_model
         row, active = weigh(P, squares, model), likeliest(P, squares, model)
-        scores = np.where(active, P * self._shrinkage, 0.0).astype(B.dtype)
+        scores = np.where(active, P * self.shrinkage, 0.0).astype(B.dtype)
         components, error = self.components.astype(B.dtype), np.empty(len(B))
         for part, T in tiles(B, None):
             error[part] = squared_lengths(T - scores[part] @ components) / B.shape[1]
