@@ -21,6 +21,7 @@ from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.models.settings.table import MODELS as ALL_MODELS
+from appca.models.settings.table import estimator_class
 from appca.storage.identity import plain
 from appca.words.errors import InputError
 
@@ -228,12 +229,8 @@ def estimator_of(
     callback: Callable[[Any], object] | None = None,
 ) -> Any:
     """Return the unfitted estimator of a cell."""
-    from appca.models.adaptive_fa import AdaptiveFactorAnalysis
-    from appca.models.adaptive_ppca import AdaptivePPCA
-
-    kind: type[Any] = AdaptiveFactorAnalysis if model == "aFA" else AdaptivePPCA
     sizes = {"n_components": cell[0], "n_active": cell[1]}
-    return kind(**{**parameters, **sizes}, callback=callback)
+    return estimator_class(model)(**{**parameters, **sizes, "callback": callback})
 
 
 def fill(
