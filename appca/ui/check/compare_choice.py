@@ -5,8 +5,8 @@ from dataclasses import replace
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.runs.configuration import MODELS, RunConfig
-from appca.runs.fit import estimate_seconds, fit_run
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import fit_run
 from appca.runs.store import Run
 from appca.ui.parts import progress
 from appca.ui.session import fitting, services, state, watching
@@ -47,7 +47,7 @@ def _others(shown: Shown, made: dict[str, RunConfig]) -> dict[str, Run]:
     stored = (run for run in services.runs().list() if run.config.dataset == digest)
     runs = {run.id: run for run in stored if run.id != run_id}
     first = next(iter(made.values()), None)
-    if not runs and first is not None and is_quick(first, _dataset(first)):
+    if not runs and first is not None and fitting.is_live(first):
         made_here = fit_run(_dataset(first), first)
         runs[first.id] = services.runs().save(first, made_here, origin="live", hold=True)
     return runs
@@ -100,24 +100,12 @@ def _vary(config: RunConfig) -> None:
     st.session_state[WANTED] = config.id
     if services.runs().get(config.id) is not None:
         return
-    dataset = _dataset(config)
-    if is_quick(config, dataset):
-        services.runs().save(config, fit_run(dataset, config))
+    if fitting.is_live(config):
+        services.runs().save(config, fit_run(_dataset(config), config))
         return
     watching.allow(config.id)
     spec = {"config": config.to_dict(), "name": None}
     watching.start("fit", spec, watching.Watched("compare", config.id))
-
-
-def is_quick(config: RunConfig, dataset: Dataset) -> bool:
-    """Whether the page may fit it itself."""
-    seconds = estimate_seconds(dataset.n_rows, dataset.n_features, config)
-    return (
-        config.k <= MODELS[config.model].can.uncompiled
-        and not config.is_sampled
-        and config.parameters.get("w_update") != "pymanopt"
-        and seconds <= fitting.LIVE_SECONDS
-    )
 
 
 def _dataset(config: RunConfig) -> Dataset:

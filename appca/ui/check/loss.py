@@ -11,12 +11,12 @@ from appca.jobs.quality import held_out, methods, split_of
 from appca.runs.home import home
 from appca.runs.quality import QualityConfig, QualityStore
 from appca.ui.check import quality
-from appca.ui.check.compare_choice import is_quick, sizes
+from appca.ui.check.compare_choice import sizes
 from appca.ui.parts import progress
 from appca.ui.parts.answers import answer
 from appca.ui.parts.text import markdown, table, table_line
 from appca.ui.session.caching import by_key
-from appca.ui.session.fitting import Shown
+from appca.ui.session.fitting import Shown, is_live
 from appca.words.errors import InputError
 from appca.words.numbers import UNKNOWN, fixed, number, percent
 from appca.words.wording import counted
@@ -38,7 +38,8 @@ def draw(dataset: Dataset, shown: Shown) -> None:
     config = quality.config_of(dataset, shown)
     lines = _measured(config)
     try:
-        if "mixture" not in lines and _is_quick(shown, dataset):
+        learned = shown.config.preprocessing.get("vae")  # anew, without the rows held out
+        if "mixture" not in lines and not learned and is_live(shown.config):
             lines = _at_once(config.id, dataset, config)
     except InputError as error:
         st.caption(markdown(str(error)))
@@ -82,10 +83,6 @@ def _measured(config: QualityConfig) -> dict[str, Line]:
 
 def _is_whole(line: Line) -> bool:
     return line["key"] in NAMES and line.get("mse") is not None
-
-
-def _is_quick(shown: Shown, dataset: Dataset) -> bool:
-    return is_quick(shown.config, dataset) and not shown.config.preprocessing.get("vae")
 
 
 @by_key(8)

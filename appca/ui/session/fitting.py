@@ -285,6 +285,11 @@ def _quick(wanted: RunConfig) -> bool:
     )
 
 
+def is_live(wanted: RunConfig) -> bool:
+    """Whether a page may fit it itself, at once."""
+    return _quick(wanted) and not wanted.is_sampled and seconds(wanted) <= LIVE_SECONDS
+
+
 def _is_prepared(wanted: RunConfig) -> bool:
     """Whether no autoencoder need be trained first: that is work for a worker."""
     options = Preprocessing.from_dict(wanted.preprocessing)
