@@ -9,7 +9,6 @@ from typing import NamedTuple
 from appca.data.store import DatasetStore
 from appca.runs.check import FOLDERS
 from appca.runs.configuration import MODELS
-from appca.runs.home import in_memory, is_own
 from appca.runs.store import RunStore
 from appca.storage import atomic, cache
 from appca.storage.identity import digest_of
@@ -62,8 +61,6 @@ def erase(home: Path, deletion: Deletion | None = None) -> None:
                 if deletion is None or _belongs(path, marks, by_name=name in _NAMED):
                     atomic.discard(path)
             atomic.sweep(home / name)
-        if deletion is None and is_own(in_memory(home)):
-            atomic.discard(in_memory(home))
 
 
 def _belongs(path: Path, marks: Collection[str], *, by_name: bool) -> bool:

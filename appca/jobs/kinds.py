@@ -57,7 +57,7 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     context.report("storing", 1.0)
     context.check()
     config = replace(config, stopped_at=result.info.stopped_at)
-    return {"run": store.save(config, result, name, origin, hold=True).id}
+    return {"run": store.save(config, result, name, origin).id}
 
 
 def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:

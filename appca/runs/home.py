@@ -1,10 +1,7 @@
 """Where runs, data sets and jobs are kept, and how many threads a computation may use."""
 
-import hashlib
 import os
 import secrets
-import stat
-import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -12,8 +9,6 @@ from pathlib import Path
 from appca.storage import atomic, lock
 
 SECRET, SECRET_BYTES = "secret", 32
-
-MEMORY = Path("/dev/shm")  # files there are memory; anybody may make some, so see `is_own`
 
 
 def home() -> Path:
@@ -54,26 +49,6 @@ def secret(folder: Path) -> bytes:
         made = secrets.token_bytes(SECRET_BYTES)
         atomic.write(file, made)
         return made
-
-
-def in_memory(folder: Path) -> Path:
-    """Return a folder of this user that stands for a home whose disk is full; it may not exist.
-
-    Its files lie in memory, where the system has such a place, and all processes see them.
-    """
-    base = MEMORY if MEMORY.is_dir() else Path(tempfile.gettempdir())
-    digest = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()
-    return base / f"appca-{os.getuid()}-{digest[:12]}"
-
-
-def is_own(folder: Path) -> bool:
-    """Whether a folder is this user's, and nobody else may look or write into it."""
-    try:
-        facts = folder.lstat()
-    except OSError:
-        return False
-    private = not facts.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
-    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and private
 
 
 def threads() -> int:

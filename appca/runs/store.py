@@ -2,9 +2,7 @@
 
 import errno
 import os
-import shutil
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -15,7 +13,6 @@ import numpy as np
 
 from appca.analysis.fitted import FittedRun
 from appca.runs.configuration import RunConfig
-from appca.runs.home import in_memory, is_own
 from appca.runs.run import FitResult, RunInfo
 from appca.storage import atomic, lock
 from appca.storage.digests import Damaged, check_files, digests_of
@@ -23,14 +20,12 @@ from appca.storage.files import read_arrays, read_json, unless_changed, write_ar
 from appca.storage.formats import FILES, TooNew, or_none
 from appca.storage.identity import ID_DIGITS, is_id
 from appca.words.errors import InputError
-from appca.words.refusal import FULL, READ_ONLY, reason, refusing, storing
+from appca.words.refusal import reason, refusing, storing
 
-MOST_HELD = 5  # newest runs that are held in memory while the disk takes none
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
 ARRAYS = "arrays.npz"
 LABELS = "labels.json"  # what somebody said of the components; see `appca.runs.labels`
 _NAME_LENGTH = 120
-_HELD = "held"
 _UNREADABLE = (
     *(OSError, ValueError, LookupError, TypeError),
     *(AttributeError, ArithmeticError, RecursionError),
@@ -74,11 +69,6 @@ class Run:
             raise InputError(msg) from error
 
     @property
-    def is_held(self) -> bool:
-        """Whether it is not stored, but held in memory, because the disk takes none."""
-        return self.path.parent.name == _HELD
-
-    @property
     def named(self) -> bool:
         """Whether somebody gave it a name."""
         return bool(self.given)
@@ -114,7 +104,6 @@ class RunStore:
 
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "runs"
-        self.spare = in_memory(Path(home)) / _HELD
 
     def save(
         self,
@@ -122,14 +111,11 @@ class RunStore:
         result: FitResult,
         name: str | None = None,
         origin: str = "fit",
-        *,
-        hold: bool = False,
     ) -> Run:
         """Store a result; a run that is there already is kept, and counts as new again.
 
         Without a name it is called by its settings. Of origin "live", those beyond the newest 50
-        are deleted unless somebody worked on them, see `Run.kept`; others are of origin "fit". To
-        `hold` a run is to keep it in memory where the disk is full or read-only (`Run.is_held`).
+        are deleted unless somebody worked on them, see `Run.kept`; others are of origin "fit".
         Raises InputError when the disk refuses.
         """
         target = self.folder / config.id
@@ -138,41 +124,10 @@ class RunStore:
                 # a damaged run keeps the name that a person gave it
                 name = name or (or_none(partial(_read_meta, target)) or {}).get("name")
                 meta, arrays = _meta(config, result, name, origin), result.fitted.to_arrays()
-                fill = partial(_write, meta, arrays)
-                try:
-                    atomic.put_folder(target, fill, _is_sound)
-                except OSError as error:
-                    if not hold or error.errno not in FULL + READ_ONLY or not self._claim():
-                        raise
-                    return self._hold(config.id, fill)
+                atomic.put_folder(target, partial(_write, meta, arrays), _is_sound)
         if origin == "live":
             self._prune()
-        return _read(self._place(config.id))
-
-    def _claim(self) -> bool:
-        """Make the place in memory; False where it is somebody else's."""
-        with suppress(OSError):
-            self.spare.parent.mkdir(mode=0o700, exist_ok=True)
-        return is_own(self.spare.parent)
-
-    def _hold(self, run_id: str, fill: Callable[[Path], None]) -> Run:
-        atomic.put_folder(self.spare / run_id, fill, _is_sound)
-        held = sorted((run for run in self.list() if run.is_held), key=lambda run: -run.created)
-        for run in held[MOST_HELD:]:
-            atomic.discard(run.path)
-        return _read(self.spare / run_id)
-
-    def settle(self, run: Run) -> Run:
-        """Store a run that is held in memory, if there is room again."""
-        if not run.is_held:
-            return run
-        files = [file for file in run.path.iterdir() if file.is_file()]
-        with suppress(OSError):
-            size = sum(file.stat().st_size for file in files)
-            if shutil.disk_usage(self.folder).free > 2 * size:
-                atomic.put_folder(self.folder / run.id, partial(_copy, files), _is_sound)
-                atomic.discard(run.path)
-        return _read(self._place(run.id))
+        return _read(target)
 
     def renew(self, run_id: str, name: str | None = None, origin: str = "fit") -> Run | None:
         """Count a sound run as new, under a new name if one is given; None where there is none.
@@ -192,7 +147,7 @@ class RunStore:
 
     def get(self, run_id: str) -> Run | None:
         """Return one run, or None when it is not there or damaged; see `or_none`."""
-        return or_none(partial(_read, self._place(run_id))) if is_id(run_id) else None
+        return or_none(partial(_read, self.folder / run_id)) if is_id(run_id) else None
 
     def list(self) -> list[Run]:
         """All readable runs, newest first."""
@@ -210,9 +165,9 @@ class RunStore:
 
     def damage(self, run_id: str) -> str | None:
         """Return the sentence about one run; None when it is sound or not there."""
-        if not is_id(run_id) or not os.path.lexists(self._place(run_id)):
+        if not is_id(run_id) or not os.path.lexists(self.folder / run_id):
             return None
-        damage = self._damage(self._place(run_id))
+        damage = self._damage(self.folder / run_id)
         return damage and damage.sentence
 
     def rename(self, run_id: str, name: str) -> Run:
@@ -238,7 +193,7 @@ class RunStore:
         if not is_id(run_id):
             return
         with refusing(f"Fit {run_id} could not be deleted", "check the rights of its file"):
-            atomic.discard(self._place(run_id))
+            atomic.discard(self.folder / run_id)
 
     def drop_arrays(self, run_id: str) -> None:
         """Remove arrays that are damaged, so that the run is fitted again; its names stay.
@@ -255,16 +210,7 @@ class RunStore:
         atomic.sweep(self.folder)
 
     def _folders(self) -> tuple[Path, ...]:
-        held = self.spare.glob("*") if is_own(self.spare.parent) else ()
-        folders = {path.name: path for path in (*held, *self.folder.glob("*")) if is_id(path.name)}
-        return tuple(folders[name] for name in sorted(folders))
-
-    def _place(self, run_id: str) -> Path:
-        """Return where a run is, or would be stored."""
-        stored, held = self.folder / run_id, self.spare / run_id
-        if os.path.lexists(stored) or not is_own(self.spare.parent) or not held.is_dir():
-            return stored
-        return held
+        return tuple(sorted(path for path in self.folder.glob("*") if is_id(path.name)))
 
     def _damage(self, folder: Path) -> DamagedRun | None:
         try:
@@ -393,12 +339,6 @@ def _write(meta: dict[str, Any], arrays: dict[str, np.ndarray], folder: Path) ->
         with atomic.solid(folder / LABELS) as file:
             file.write(labels.read_bytes())
     _write_meta(folder, meta | {"bytes": n_bytes, FILES: digests_of(folder, [ARRAYS])})
-
-
-def _copy(files: list[Path], folder: Path) -> None:
-    for path in files:
-        with atomic.solid(folder / path.name) as file:
-            file.write(path.read_bytes())
 
 
 def _tidy(name: str | None) -> str | None:

@@ -1,6 +1,5 @@
 """What a disk refuses, in one sentence: what, where, why, and what to do about it."""
 
-import errno
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -8,8 +7,6 @@ from pathlib import Path
 from appca.words.errors import InputError
 from appca.words.wording import shortened
 
-FULL = (errno.ENOSPC, errno.EDQUOT)  # of an OSError where a disk takes no more
-READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)  # and where it may only be read
 OTHER = "free some space, or name another folder"
 ROOM = "free some space, or name another folder in APPCA_HOME"
 

@@ -49,7 +49,6 @@ def stored_work(home: Path) -> str:
 @pytest.fixture
 def home(tmp_path, monkeypatch) -> Iterator[Path]:
     """Return a home on a disk that takes nothing, with work that was stored before."""
-    monkeypatch.setattr("appca.runs.home.MEMORY", tmp_path)
     writable, place = tmp_path / "writable", tmp_path / "place"
     for folder in (writable, place):
         folder.mkdir()
@@ -89,9 +88,9 @@ def test_every_page_shows_what_is_stored(home, start):  # noqa: F811
             assert "few" in str([one.value for one in app.markdown]) + html(app)
     slider(app, "k").set_value(5).run()
     healthy(app)
-    assert "K = 5" in html(app), "it is fitted, and held in memory"
+    assert "K = 5" in html(app), "it is fitted, and in memory"
     assert any("read-only" in badge.proto.help for badge in app.markdown)
-    assert [one.id for one in RunStore(home).list() if not one.is_held] == [run.id]
+    assert [one.id for one in RunStore(home).list()] == [run.id]
 
 
 def test_the_bare_address_shows_a_stored_data_set_and_says_what_was_not_stored(home, start):  # noqa: F811

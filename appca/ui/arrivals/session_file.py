@@ -38,7 +38,7 @@ def save(dataset: Dataset, shown: Shown) -> None:
     chosen = st.multiselect(
         "Fits",
         runs,
-        default=[shown.config.id],
+        default=[run_id for run_id in [shown.config.id] if run_id in runs],
         format_func=lambda run_id: f"{runs[run_id].name} · {run_id[:6]}",
         key=f"session_runs-{shown.config.id}",
     )

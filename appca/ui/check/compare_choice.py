@@ -1,5 +1,6 @@
 """Which fit is compared with the one in use, and others that one press makes."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import streamlit as st
@@ -12,6 +13,7 @@ from appca.ui.parts import progress
 from appca.ui.session import fitting, services, state, watching
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
+from appca.words.errors import InputError
 from appca.words.wording import counted
 
 ADDRESS = "with"  # query parameter: a link and a reload bring the other run back
@@ -49,7 +51,8 @@ def _others(shown: Shown, made: dict[str, RunConfig]) -> dict[str, Run]:
     first = next(iter(made.values()), None)
     if not runs and first is not None and fitting.is_live(first):
         made_here = fit_run(_dataset(first), first)
-        runs[first.id] = services.runs().save(first, made_here, origin="live", hold=True)
+        with suppress(InputError):  # the disk takes none
+            runs[first.id] = services.runs().save(first, made_here, origin="live")
     return runs
 
 

@@ -4,7 +4,6 @@ import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.runs.home import home
-from appca.runs.store import MOST_HELD
 from appca.ui.parts import progress
 from appca.ui.parts.text import markdown
 from appca.ui.session import fitting, state, watching
@@ -21,13 +20,13 @@ DIFFERENCES = (
 
 def preview_note(shown: Shown) -> bool:
     """Draw the marks; False for a finished fit of this machine."""
-    if shown.run is not None and shown.run.is_held:
+    if shown.is_refused:
         st.badge(
             "not stored",
             color="red",
-            help=f"The disk is full or read-only, so this fit is held in memory, with the "
-            f"{MOST_HELD} newest like it. Free some space in {markdown(str(home()))}, or make it "
-            "writable: the fit is stored when you look at it again. Until then, Export keeps it.",
+            help=f"The disk is full or read-only, so this fit is in memory alone. Free some space "
+            f"in {markdown(str(home()))}, or make it writable: the fit is stored when you look at "
+            "it again. Until then, Export keeps it.",
         )
     if shown.config.imported is not None:
         st.badge(

@@ -47,7 +47,8 @@ class Shown(NamedTuple):
     info: RunInfo
     run: Run | None  # None for a preview, and for a fit made ahead
     numbering: Numbering = Numbering((), (), ())  # already in `fitted`
-    is_whole: bool = False  # a fit made ahead: its numbers are those of the run to come
+    is_whole: bool = False  # a fit in memory alone: its numbers are those of the run to come
+    is_refused: bool = False  # in memory alone because the disk takes nothing
 
     @property
     def is_preview(self) -> bool:
@@ -102,7 +103,6 @@ def stored() -> Shown | None:
     if run is None:
         return _without_import()
     try:
-        run = services.runs().settle(run)
         return _on_screen(run)
     except InputError as error:
         if is_passing(error.__cause__):
@@ -175,8 +175,14 @@ def _live() -> Shown | None:
     result = result or _fitted_here(now)
     if result is None:
         return None
-    run = services.runs().save(now, result, origin="live", hold=True)
-    return _on_screen(run)
+    try:
+        return _on_screen(services.runs().save(now, result, origin="live"))
+    except InputError as error:
+        if not isinstance(error.__cause__, OSError):
+            raise
+    ahead.keep(now.id, result)  # until the disk takes it
+    kept = at_hand(now, screen())
+    return kept and _put_on_screen(kept._replace(is_refused=True))
 
 
 def _fitted_here(wanted: RunConfig) -> FitResult | None:
