@@ -1,6 +1,7 @@
 /** The canvas as a part of a Streamlit page: what a rerun says becomes changes of the picture, a selection goes back. */
 
 import { Gone, asked, describe, inputOf } from './fetching.js';
+import { isDark } from './ground.js';
 import { lookAround, needed } from './near.js';
 import { ofBase64, toBase64 } from '../../canvas/js/scene/bytes.js';
 import { mount } from '../../canvas/js/mount.js';
@@ -178,16 +179,5 @@ function take(host, { selected, seen }) {
   host.taken = selected;
   handle.select(
     selected ? ofBase64(selected) : new Uint8Array(Math.ceil(handle.stage.rows.count / 8)),
-  );
-}
-
-/** Whether Streamlit shows the page dark. @param {Element} element */
-function isDark(element) {
-  const ground = getComputedStyle(element).getPropertyValue('--st-background-color').trim();
-  const hex = ground.replace('#', '');
-  return (
-    hex.length === 6 &&
-    parseInt(hex.slice(0, 2), 16) + parseInt(hex.slice(2, 4), 16) + parseInt(hex.slice(4, 6), 16) <
-      384
   );
 }

@@ -17,6 +17,10 @@
  * @property {number[]} z @property {[number, number]} pair @property {HTMLElement} root
  */
 
+import { ofBase64 } from '../../canvas/js/scene/bytes.js';
+import { element } from '../../canvas/js/parts/dom.js';
+import { isDark } from '../canvas/ground.js';
+
 /** @type {WeakMap<Element, {id: string, steer: Steer}>} */
 const shown = new WeakMap();
 const PAD = 300; // CSS pixels of the panel's side
@@ -49,7 +53,7 @@ function begun(root, data, old) {
     patterns,
     average: floats(data.average),
     scores: floats(data.cloud.scores),
-    codes: bytes(data.cloud.codes),
+    codes: ofBase64(data.cloud.codes),
     z: old?.z ?? [...data.start],
     pair,
   };
@@ -59,23 +63,23 @@ function begun(root, data, old) {
 function build(steer) {
   const { root, data } = steer;
   root.replaceChildren();
-  const pad = node('div', 'ca-steer-pad');
-  const chosen = node('div', 'ca-steer-axes');
+  const pad = element('div', 'ca-steer-pad');
+  const chosen = element('div', 'ca-steer-axes');
   chosen.append(axis(steer, 0), axis(steer, 1));
-  const plane = /** @type {HTMLCanvasElement} */ (node('canvas', 'ca-steer-plane'));
+  const plane = /** @type {HTMLCanvasElement} */ (element('canvas', 'ca-steer-plane'));
   plane.setAttribute('aria-hidden', 'true'); // the sliders say and do the same
-  pad.append(chosen, plane, node('div', 'ca-steer-hint', 'Drag anywhere in the panel.'));
-  const seen = node('div', 'ca-steer-seen');
+  pad.append(chosen, plane, element('div', 'ca-steer-hint', {}, 'Drag anywhere in the panel.'));
+  const seen = element('div', 'ca-steer-seen');
   seen.append(
-    node('canvas', 'ca-steer-image'),
-    node('div', 'ca-steer-bars'),
-    node('div', 'ca-steer-sum'),
+    element('canvas', 'ca-steer-image'),
+    element('div', 'ca-steer-bars'),
+    element('div', 'ca-steer-sum'),
   );
   if (data.given) seen.append(beside(data.given, data.from));
-  const reset = node('button', 'ca-steer-reset', `Back to ${data.from}`);
+  const reset = element('button', 'ca-steer-reset', {}, `Back to ${data.from}`);
   reset.addEventListener('click', () => set(steer, data.start));
   seen.append(reset);
-  const list = node('div', 'ca-steer-list');
+  const list = element('div', 'ca-steer-list');
   list.append(...data.parts.map((_, k) => slider(steer, k)));
   root.append(pad, seen, list);
   if (!data.image) bars(steer);
@@ -86,17 +90,15 @@ function build(steer) {
 
 /** The row itself, to compare with. @param {string} source @param {string} name */
 function beside(source, name) {
-  const figure = node('figure', 'ca-steer-given');
-  const image = document.createElement('img');
-  Object.assign(image, { src: source, alt: `${name} itself` });
-  figure.append(image, node('figcaption', '', `${name} itself`));
-  return figure;
+  const alt = `${name} itself`;
+  const image = element('img', '', { src: source, alt });
+  return element('figure', 'ca-steer-given', {}, image, element('figcaption', '', {}, alt));
 }
 
 /** The choice of the component along an axis of the panel. @param {Steer} steer @param {0 | 1} which */
 function axis(steer, which) {
-  const label = node('label', '', which ? 'Up: ' : 'Across: ');
-  const select = document.createElement('select');
+  const label = element('label', '', {}, which ? 'Up: ' : 'Across: ');
+  const select = element('select', '');
   steer.data.parts.forEach((part, k) =>
     select.append(new Option(named(part), String(k), false, k === steer.pair[which])),
   );
@@ -111,18 +113,17 @@ function axis(steer, which) {
 /** @param {Steer} steer @param {number} k */
 function slider(steer, k) {
   const part = steer.data.parts[k];
-  const line = node('div', 'ca-steer-line');
-  if (part.picture) {
-    const image = document.createElement('img');
-    image.src = part.picture;
-    image.alt = '';
-    line.append(image);
-  }
-  const input = document.createElement('input');
+  const line = element('div', 'ca-steer-line');
+  if (part.picture) line.append(element('img', '', { src: part.picture, alt: '' }));
+  const input = element('input', '');
   Object.assign(input, { type: 'range', min: -reach(steer, k), max: reach(steer, k), step: 'any' });
   input.setAttribute('aria-label', named(part));
   input.addEventListener('input', () => setOne(steer, k, input.valueAsNumber));
-  line.append(node('span', 'ca-steer-name', named(part)), input, node('span', 'ca-steer-value'));
+  line.append(
+    element('span', 'ca-steer-name', {}, named(part)),
+    input,
+    element('span', 'ca-steer-value'),
+  );
   return line;
 }
 
@@ -200,12 +201,12 @@ function bars(steer) {
   const list = /** @type {HTMLElement} */ (steer.root.querySelector('.ca-steer-bars'));
   steer.root.querySelector('.ca-steer-image')?.remove();
   for (const column of steer.data.columns) {
-    const line = node('div', 'ca-steer-bar');
-    const name = node('span', '', column.name);
+    const line = element('div', 'ca-steer-bar');
+    const name = element('span', '', {}, column.name);
     name.title = column.name;
-    const box = node('div', '');
-    box.append(node('i', 'ca-steer-fill'), node('u', 'ca-steer-average'));
-    line.append(name, box, node('span', 'ca-steer-value'));
+    const box = element('div', '');
+    box.append(element('i', 'ca-steer-fill'), element('u', 'ca-steer-average'));
+    line.append(name, box, element('span', 'ca-steer-value'));
     list.append(line);
   }
 }
@@ -294,34 +295,11 @@ const named = (part) => (part.name ? `${part.number} · ${part.name}` : `compone
 const within = (value, low, high) => Math.min(high, Math.max(low, value));
 /** Three digits, with the sign that print uses. @param {number} value */
 const rounded = (value) => String(Number(value.toPrecision(3))).replace('-', '−');
-/** @param {string} text base64 */
-const bytes = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
 /** @param {string} text base64 of little-endian float32 */
-const floats = (text) => new Float32Array(bytes(text).buffer);
-
-/** @param {string} name @param {string} css @param {string} [words] @returns {HTMLElement} */
-function node(name, css, words = '') {
-  const made = document.createElement(name);
-  if (css) made.className = css;
-  made.textContent = words;
-  return made;
-}
+const floats = (text) => new Float32Array(ofBase64(text).buffer);
 
 /** @param {HTMLElement} root @param {string} where @param {string} words */
 function text(root, where, words) {
   const found = root.querySelector(where);
   if (found && found.textContent !== words) found.textContent = words;
-}
-
-/** Whether the page's ground is dark. @param {Element} root */
-function isDark(root) {
-  const hex = getComputedStyle(root)
-    .getPropertyValue('--st-background-color')
-    .trim()
-    .replace('#', '');
-  return (
-    hex.length === 6 &&
-    parseInt(hex.slice(0, 2), 16) + parseInt(hex.slice(2, 4), 16) + parseInt(hex.slice(4, 6), 16) <
-      384
-  );
 }

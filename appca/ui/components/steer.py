@@ -9,6 +9,7 @@ import streamlit as st
 
 from appca.analysis.components.components import in_data_space, own_name
 from appca.analysis.components.steering import Steering, fullest_pair, steering
+from appca.canvas.bundle import closed_bundle
 from appca.data.dataset import Dataset
 from appca.plots.components.components import component_image, data_uri
 from appca.plots.palette import MISSING, NEUTRAL, class_colour
@@ -24,7 +25,7 @@ HERE = Path(__file__).parent
 _steer = st.components.v2.component(
     "appca_steer",
     html="<div class='ca-steer'></div>",
-    js=(HERE / "steer.js").read_text(encoding="utf-8"),
+    js=closed_bundle(HERE / "steer.js"),
     css=(HERE / "steer.css").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
