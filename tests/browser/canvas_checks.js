@@ -67,7 +67,7 @@ export function endOfTour(from, to) {
       Math.abs(along(x, i) - layout.xy[2 * at]) + Math.abs(along(y, i) - layout.xy[2 * at + 1]);
     worst = Math.max(worst, far);
   });
-  return [worst, range.every((value, k) => value === b.own[k])];
+  return [worst, range.every((value, k) => value === b.extent[k])];
 }
 
 export function loseContext() {

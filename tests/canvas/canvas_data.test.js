@@ -317,7 +317,7 @@ test('a number that is rounded to zero has no sign', () => {
 });
 
 test('ticks are round and inside', () => {
-  assert.deepEqual(ticks(-4.2, 6.1, 6).found, [-4, -2, 0, 2, 4, 6]);
+  assert.deepEqual(ticks(-4.2, 6.1, 6).values, [-4, -2, 0, 2, 4, 6]);
   assert.equal(ticks(0, 0.31, 4).digits, 1);
 });
 

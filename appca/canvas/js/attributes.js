@@ -26,7 +26,7 @@ export function tell(stage) {
     frameMs: stats.ms.toFixed(2),
     theme: stage.dark ? 'dark' : 'light',
     view:
-      stage.views.map((one) => one.layout.name).join('+') +
+      stage.views.map((shownView) => shownView.layout.name).join('+') +
       (opened ? ` ${layout.panels[opened.panel].name}` : ''),
     drawn: stats.whole ? 'all' : 'sample',
     settled: stage.still && !stage.layer.building ? 'yes' : '',
@@ -35,8 +35,8 @@ export function tell(stage) {
 
 /** @param {Layout} layout @param {number} all */
 function different(layout, all) {
-  const known = counted.get(layout);
-  if (known !== undefined) return known;
+  const cached = counted.get(layout);
+  if (cached !== undefined) return cached;
   const seen = new Uint8Array(all);
   let count = 0;
   for (const { start, count: many } of layout.panels)

@@ -46,15 +46,15 @@ export function drawFrame(stage) {
   gl.enable(gl.SCISSOR_TEST);
   Object.assign(stage.stats, { points: 0, whole: true });
   for (const view of views) {
-    const here = stage.placed.filter((one) => one.view === view);
+    const here = stage.placed.filter((spot) => spot.view === view);
     drawGrounds(
       gpu,
-      [...(stage.morph?.fading(view) ?? []), ...here.map((one) => groundOf(stage, one))],
+      [...(stage.morph?.fading(view) ?? []), ...here.map((spot) => groundOf(stage, spot))],
       theme,
       look,
       view.rect,
     );
-    const shown = here.filter((one) => !stage.tour?.hides(one));
+    const shown = here.filter((spot) => !stage.tour?.hides(spot));
     if (stage.morph?.view === view) stage.morph.draw(stage, look);
     else if (heavy) drawHeavy(stage, view, shown, look, heavy);
     else direct(stage, shown, look, Infinity);
@@ -67,21 +67,21 @@ export function drawFrame(stage) {
   gl.flush(); // the card draws while the words are written
 }
 
-/** @param {Stage} stage @param {Placed} one */
-function groundOf(stage, one) {
+/** @param {Stage} stage @param {Placed} spot */
+function groundOf(stage, spot) {
   const zero =
-    one.part.layout.kind === 'map' || one.panel.other
+    spot.part.layout.kind === 'map' || spot.panel.other
       ? /** @type {[number, number]} */ ([-9, -9])
-      : pointToPage(stage.tour?.hides(one) ? stage.tour.shown(one) : one, 0, 0);
-  const focus = one.view.focus === one.panel.index && !one.part.inset && one.view.focusShown;
-  const fade = stage.morph?.view === one.view ? stage.morph.t : 1;
+      : pointToPage(stage.tour?.hides(spot) ? stage.tour.shown(spot) : spot, 0, 0);
+  const focus = spot.view.focus === spot.panel.index && !spot.part.inset && spot.view.focusShown;
+  const fade = stage.morph?.view === spot.view ? stage.morph.t : 1;
   return {
-    card: one.card,
-    plot: one.plot,
+    card: spot.card,
+    plot: spot.plot,
     zero,
     focus,
-    strength: one.strength * fade,
-    apart: one.view.shift >= 1,
+    strength: spot.strength * fade,
+    apart: spot.view.shift >= 1,
   };
 }
 
@@ -117,7 +117,7 @@ function prepareLayer(stage, look) {
   const key = `${content}|${cams}`;
   const steady = !stage.moving && views.every((view) => view.shift >= 1);
   const still = steady && !stage.waiting;
-  const shown = placed.filter((one) => !stage.tour?.hides(one));
+  const shown = placed.filter((spot) => !stage.tour?.hides(spot));
   const from = views.map(({ cam }) => ({ ...cam }));
   if (steady && !layerIs(stage, content)) {
     // a fair sample at once
@@ -207,15 +207,15 @@ function drawAllImages(stage, look) {
     const groups = stage.views.flatMap((view) =>
       [true, false].map((open) =>
         stage.placed.filter(
-          (one) => one.view === view && one.open === open && !stage.tour?.hides(one),
+          (spot) => spot.view === view && spot.open === open && !stage.tour?.hides(spot),
         ),
       ),
     );
-    const found = groups
+    const pictures = groups
       .filter((group) => group.length)
       .map((group) => {
         const sides = group
-          .filter((one) => !one.part.inset)
+          .filter((spot) => !spot.part.inset)
           .map(({ plot }) => Math.min(plot.w, plot.h))
           .sort((a, b) => a - b);
         const px = imageSize(sides[sides.length >> 1] ?? 300, Math.min(340, stage.height * 0.6));
@@ -231,11 +231,11 @@ function drawAllImages(stage, look) {
           ),
         };
       });
-    chosen.set(stage, found);
+    chosen.set(stage, pictures);
     /** @type {Map<number, number>} */
     const sheetsWanted = new Map();
     const held = heldRows(stage).map((row) => scene.tile[row]);
-    for (const tile of [...found.flatMap(({ wanted }) => wanted.tile), ...held]) {
+    for (const tile of [...pictures.flatMap(({ wanted }) => wanted.tile), ...held]) {
       const sheet = Math.floor(tile / sheets.meta.per_sheet);
       sheetsWanted.set(sheet, (sheetsWanted.get(sheet) ?? 0) + 1);
     }
@@ -256,5 +256,5 @@ export function drawOver(stage) {
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.clearRect(0, 0, over.width, over.height);
   context.setTransform(dpr, 0, 0, dpr, 0, 0);
-  stage.overlays.forEach((one) => one(stage));
+  stage.overlays.forEach((overlay) => overlay(stage));
 }

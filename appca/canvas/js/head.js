@@ -21,7 +21,7 @@ function layoutsOf({ layouts, first }) {
 /** @param {import('./types.js').Meta} meta @param {() => Handle} handle @param {string} [colouring] shown first @returns {{box: HTMLElement, count: (n: number) => void}} */
 export function head(meta, handle, colouring) {
   const colourings = Object.fromEntries(
-    Object.entries(meta.colourings).map(([key, one]) => [key, one.title || key]),
+    Object.entries(meta.colourings).map(([key, about]) => [key, about.title || key]),
   );
   const output = element('output', 'appca-count');
   const box = element(

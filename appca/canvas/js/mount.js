@@ -140,7 +140,7 @@ export function mount(element, input, callbacks = {}) {
     stage.startSheets();
     sizes.observe(element);
     stage.resize();
-    actions.changed.forEach((one) => one());
+    actions.changed.forEach((tell) => tell());
     if (stage.options.filter) actions.filter(stage.options.filter);
   })();
   return {
@@ -156,10 +156,10 @@ export function mount(element, input, callbacks = {}) {
     /** @param {string | number} from @param {string | number} to @param {number} [t] where to stop; without it the turn plays */
     tour: (from, to, t) => {
       const [view] = stage.views;
-      const index = (/** @type {string | number} */ given) =>
-        typeof given === 'number'
-          ? given
-          : view.layout.panels.findIndex(({ name }) => name === given);
+      const index = (/** @type {string | number} */ panel) =>
+        typeof panel === 'number'
+          ? panel
+          : view.layout.panels.findIndex(({ name }) => name === panel);
       if (
         view.opened?.panel !== index(from) &&
         !(stage.tour && stage.tour.a.index === index(from))

@@ -15,11 +15,11 @@ async function unpacked(text) {
   const ranks = new Uint8Array(await new Response(stream).arrayBuffer());
   const [size] = bytes;
   const count = ranks.length / size;
-  const found = new Uint8Array(ranks.length);
+  const whole = new Uint8Array(ranks.length);
   for (let rank = 0; rank < size; rank += 1) {
-    for (let i = 0; i < count; i += 1) found[i * size + rank] = ranks[rank * count + i];
+    for (let i = 0; i < count; i += 1) whole[i * size + rank] = ranks[rank * count + i];
   }
-  return found.buffer;
+  return whole.buffer;
 }
 
 /** @param {Given} given */

@@ -165,7 +165,7 @@ export class Stage {
     this.frame = '';
     this.draw(false);
     if (this.building) drawOver(this); // the new words come with all points
-    this.settled.forEach((one) => one(this));
+    this.settled.forEach((tell) => tell(this));
     this.still = true;
     if (this.building) {
       this.ask();

@@ -72,8 +72,9 @@ export async function ahead(stage, input) {
 const namesIn = ({ views }, { layouts, first }, chosen) =>
   views.map(
     ({ layout: { name } }, i) =>
-      [i ? undefined : chosen, name, first].find((one) => one && one in layouts) ??
-      Object.keys(layouts)[0],
+      [i ? undefined : chosen, name, first].find(
+        (candidate) => candidate && candidate in layouts,
+      ) ?? Object.keys(layouts)[0],
   );
 
 /** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {import('./text/headers.js').Pictures} pictures @param {Scene} scene @param {string | undefined} chosen layout of the first view */
@@ -87,9 +88,9 @@ async function change(stage, actions, pictures, scene, chosen) {
       makeView({ scene, meta: scene.meta, options: stage.options }, name, stage.views[i].layout),
     ),
   );
-  const known =
+  const isThere =
     stage.colouringName in scene.meta.colourings || isComputed(scene.meta, stage.colouringName);
-  if (!known) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
+  if (!isThere) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
   if (!isComputed(scene.meta, stage.colouringName)) await scene.codes(stage.colouringName);
   if (stage.gone) return;
   // from here to the new views nothing is drawn: scene, rows and views change together

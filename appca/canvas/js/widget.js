@@ -19,7 +19,7 @@ async function render({ model, el }) {
   }); // JupyterLab's keys
   const picture = element('div', 'appca-picture-box');
   el.append(box);
-  let own = false; // the hand here has made the selection that the model tells of
+  let byHand = false; // the hand here has made the selection that the model tells of
   const options = { theme: themeOf(el) };
   const bar = head(model.get('_scene').meta, () => handle);
   box.append(bar.box, picture);
@@ -30,16 +30,16 @@ async function render({ model, el }) {
     {
       onSelect: (bits, count) => {
         bar.count(count);
-        own = true;
+        byHand = true;
         model.set('selection', new DataView(bits.slice().buffer));
         model.save_changes();
-        own = false;
+        byHand = false;
       },
       project: async (rows) => new Float32Array(await answered(model, rows)),
     },
   );
   const select = () => {
-    if (own) return;
+    if (byHand) return;
     const bits = bytesOf(model.get('selection'));
     handle.select(bits);
     bar.count(handle.stage.rows.selected);
@@ -51,8 +51,8 @@ async function render({ model, el }) {
     box.dataset.theme = theme;
     handle.update({ options: { theme } });
   });
-  for (const one of [document.documentElement, document.body])
-    look.observe(one, { attributes: true });
+  for (const node of [document.documentElement, document.body])
+    look.observe(node, { attributes: true });
   model.on('change:_scene', change);
   model.on('change:selection', select);
   await handle.ready;
@@ -109,10 +109,10 @@ function themeOf(element) {
   const pixel = /** @type {OffscreenCanvasRenderingContext2D} */ (
     new OffscreenCanvas(1, 1).getContext('2d')
   );
-  for (let one = /** @type {any} */ (element); one; one = one.parentNode ?? one.host) {
-    if (!(one instanceof Element)) continue;
+  for (let node = /** @type {any} */ (element); node; node = node.parentNode ?? node.host) {
+    if (!(node instanceof Element)) continue;
     pixel.clearRect(0, 0, 1, 1);
-    pixel.fillStyle = getComputedStyle(one).backgroundColor; // in whatever colour space the page writes it
+    pixel.fillStyle = getComputedStyle(node).backgroundColor; // in whatever colour space the page writes it
     pixel.fillRect(0, 0, 1, 1);
     const [red, green, blue, alpha] = pixel.getImageData(0, 0, 1, 1).data;
     if (alpha > 127) return red + green + blue < 384 ? 'dark' : 'light';

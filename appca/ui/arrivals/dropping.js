@@ -5,10 +5,10 @@ const OPENER = '[class*="st-key-upload-"]'; // the uploader of what is to be ope
 const instances = new WeakMap();
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  const own = instances.get(parentElement) ?? listen(parentElement);
-  Object.assign(own, { data, tell: setTriggerValue });
+  const instance = instances.get(parentElement) ?? listen(parentElement);
+  Object.assign(instance, { data, tell: setTriggerValue });
   return () => {
-    own.stop();
+    instance.stop();
     instances.delete(parentElement);
   };
 }
@@ -16,11 +16,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
 /** Listen before the page does: Streamlit's uploader sends all files at once, and loses some of many without a word. */
 function listen(parent) {
   const place = parent.querySelector('.ca-drop');
-  const own = { data: null, tell: () => {}, busy: false };
+  const instance = { data: null, tell: () => {}, busy: false };
   const takes = (event) => {
     const box = event.target.closest?.('[data-testid=stFileUploaderDropzone]');
     return (
-      !own.busy && event.dataTransfer?.types.includes('Files') && (!box || box.closest(OPENER))
+      !instance.busy && event.dataTransfer?.types.includes('Files') && (!box || box.closest(OPENER))
     );
   };
   const say = (state, text) => {
@@ -29,21 +29,21 @@ function listen(parent) {
     place.textContent = text;
   };
   const over = (event) => {
-    if (!takes(event)) return own.busy || say('', '');
+    if (!takes(event)) return instance.busy || say('', '');
     event.preventDefault();
     if (place.dataset.state !== 'over') say('over', 'Drop to open');
   };
   const leave = (event) => {
-    if (!event.relatedTarget && !own.busy) say('', '');
+    if (!event.relatedTarget && !instance.busy) say('', '');
   };
   /** What Streamlit's uploader takes: it would say of a file that is too large only a number. @param {Event} event @param {FileList} files */
   const keepSmall = (event, files) => {
     try {
-      checkSizes(files, own.data);
+      checkSizes(files, instance.data);
     } catch (error) {
       event.preventDefault();
       event.stopImmediatePropagation();
-      own.tell('refused', error.message);
+      instance.tell('refused', error.message);
     }
   };
   const drop = (event) => {
@@ -59,7 +59,7 @@ function listen(parent) {
     open(async () => (await Promise.all(entries.map((entry) => filesOf(entry)))).flat());
   };
   const change = (event) => {
-    if (event.target.type !== 'file' || own.busy) return;
+    if (event.target.type !== 'file' || instance.busy) return;
     if (!event.target.closest(OPENER)) return keepSmall(event, event.target.files);
     event.stopImmediatePropagation();
     const files = [...event.target.files].map((file) => ({
@@ -70,7 +70,7 @@ function listen(parent) {
     open(async () => files);
   };
   const open = async (chosen) => {
-    own.busy = true;
+    instance.busy = true;
     try {
       const files = await chosen();
       say(
@@ -79,20 +79,20 @@ function listen(parent) {
           ? `Opening ${files[0].name}`
           : `Opening ${files.length.toLocaleString('en')} files`,
       );
-      own.tell('dropped', await send(files, own.data));
+      instance.tell('dropped', await send(files, instance.data));
     } catch (error) {
-      own.tell('refused', error.message);
+      instance.tell('refused', error.message);
     }
-    own.busy = false;
+    instance.busy = false;
     say('', '');
   };
   const listening = new AbortController();
   const handlers = { dragover: over, dragleave: leave, drop, change };
   for (const [name, act] of Object.entries(handlers))
     window.addEventListener(name, act, { capture: true, signal: listening.signal });
-  own.stop = () => listening.abort();
-  instances.set(parent, own);
-  return own;
+  instance.stop = () => listening.abort();
+  instances.set(parent, instance);
+  return instance;
 }
 
 /** The files of an entry, those of a folder under their path. */
@@ -109,16 +109,16 @@ async function filesOf(entry, path = '') {
       },
     ];
   const reader = entry.createReader();
-  const found = [];
+  const entries = [];
   for (;;) {
     // a reader gives a hundred entries at a time
     const part = await new Promise((done, failed) => {
       reader.readEntries(done, failed);
     });
     if (!part.length) break;
-    found.push(...part.filter((one) => !one.name.startsWith('.')));
+    entries.push(...part.filter((child) => !child.name.startsWith('.')));
   }
-  return (await Promise.all(found.map((one) => filesOf(one, `${name}/`)))).flat();
+  return (await Promise.all(entries.map((child) => filesOf(child, `${name}/`)))).flat();
 }
 
 /** Refuse a file that the server would not admit, before it is on the way. @param {Iterable<{name: string, size: number}>} files @param {{largest: number}} limits */
@@ -147,9 +147,9 @@ async function send(files, { at, key, digits, most, largest }) {
   ).join('');
   const waiting = [...files];
   const next = async () => {
-    for (let one = waiting.shift(); one; one = waiting.shift()) {
-      const headers = { 'X-Appca-Key': key, 'X-Appca-Name': encodeURIComponent(one.name) };
-      const answer = await fetch(at + drop, { method: 'POST', headers, body: one.file });
+    for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
+      const headers = { 'X-Appca-Key': key, 'X-Appca-Name': encodeURIComponent(entry.name) };
+      const answer = await fetch(at + drop, { method: 'POST', headers, body: entry.file });
       if (answer.ok) continue;
       waiting.length = 0;
       const { refused } = [411, 413].includes(answer.status)

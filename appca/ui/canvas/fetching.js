@@ -8,7 +8,7 @@ import { join } from '../../canvas/js/scene/bytes.js';
 export async function inputOf(scene, holder, names = []) {
   const get = (/** @type {string} */ name) => fetched(`${scene.at}${name}`, holder);
   const buffer = async (/** @type {string[]} */ shards) =>
-    join(await Promise.all(shards.map(async (one) => (await get(one)).arrayBuffer())));
+    join(await Promise.all(shards.map(async (shard) => (await get(shard)).arrayBuffer())));
   const { components } = scene;
   const pictures = async (/** @type {string} */ name) => (await get(name)).blob();
   /** @type {Map<string, Promise<any>>} */
@@ -18,12 +18,12 @@ export async function inputOf(scene, holder, names = []) {
       .map((name) => [name, buffer(scene.buffers[name])]),
   );
   if (names.length && components) asked.set(components, pictures(components));
-  for (const one of asked.values()) one.catch(() => {}); // whoever takes it is told
+  for (const answer of asked.values()) answer.catch(() => {}); // whoever takes it is told
   const meta = await (await get(scene.meta)).json();
   const taken = (/** @type {string} */ name) => {
-    const found = asked.get(name);
+    const answer = asked.get(name);
     asked.delete(name);
-    return found;
+    return answer;
   };
   return {
     meta,

@@ -151,7 +151,7 @@ async function remount(host, scene, input) {
   stage.settled.push(() => {
     // the page knows its own colourings only
     const by = colouredBy(stage.meta, stage.colouringName).map(
-      (one) => stage.meta.components[one].number,
+      (k) => stage.meta.components[k].number,
     );
     const said = by.length ? `"Component${by.length > 1 ? 's' : ''} ${by.join(' and ')}"` : '';
     const { style } = document.body;

@@ -14,14 +14,14 @@ export function lookAround(host, scene) {
   clearTimeout(host.timer);
   host.around = {};
   const look = async (/** @type {number} */ number) => {
-    const found = await (await asked(host, 'near', [0], scene)).json();
-    for (const [step, one] of Object.entries(found)) {
+    const near = await (await asked(host, 'near', [0], scene)).json();
+    for (const [step, address] of Object.entries(near)) {
       if (step in host.around || !host.handle) continue;
-      const opened = await host.handle.ahead(await inputOf(one, host, needed(host)));
+      const opened = await host.handle.ahead(await inputOf(address, host, needed(host)));
       if (host.address?.questions !== scene.questions) return;
-      host.around[step] = { address: one, scene: opened };
+      host.around[step] = { address: address, scene: opened };
     }
-    if (number < LOOKS && Object.keys(found).length < STEPS) wait(number + 1);
+    if (number < LOOKS && Object.keys(near).length < STEPS) wait(number + 1);
   };
   const wait = (/** @type {number} */ number) => {
     host.timer = setTimeout(() => look(number).catch(() => {}), BETWEEN * LONGER ** number); // a slider still works without

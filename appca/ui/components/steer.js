@@ -233,9 +233,9 @@ function track(steer, line, k) {
 
 /** @param {HTMLElement} line @param {number} from @param {number} to percent */
 function fill(line, from, to) {
-  const one = /** @type {HTMLElement} */ (line.querySelector('.ca-steer-fill'));
-  Object.assign(one.style, { left: `${Math.min(from, to)}%`, width: `${Math.abs(to - from)}%` });
-  one.classList.toggle('ca-less', to < from);
+  const filled = /** @type {HTMLElement} */ (line.querySelector('.ca-steer-fill'));
+  Object.assign(filled.style, { left: `${Math.min(from, to)}%`, width: `${Math.abs(to - from)}%` });
+  filled.classList.toggle('ca-less', to < from);
 }
 
 /** The panel: rows that use a component of it, the axes, and the point under the hand. @param {Steer} steer */
@@ -300,6 +300,6 @@ const floats = (text) => new Float32Array(ofBase64(text).buffer);
 
 /** @param {HTMLElement} root @param {string} where @param {string} words */
 function text(root, where, words) {
-  const found = root.querySelector(where);
-  if (found && found.textContent !== words) found.textContent = words;
+  const part = root.querySelector(where);
+  if (part && part.textContent !== words) part.textContent = words;
 }

@@ -25,9 +25,9 @@ function write(moved, value) {
     const field = /** @type {HTMLElement | null} */ (
       document.querySelector(`.st-key-bar_sizes > [class*="st-key-${name}_typed-"]`)
     );
-    const own = Number(field?.querySelector('input')?.value);
+    const current = Number(field?.querySelector('input')?.value);
     if (!field) continue;
-    const pushed = moved === 'l' ? Math.max(own, value) : Math.min(own, value);
+    const pushed = moved === 'l' ? Math.max(current, value) : Math.min(current, value);
     const now = String(name === moved ? value : pushed);
     field.dataset.hand = now;
     const said = document.querySelector(`.ca-side .ca-size-${name}`);

@@ -38,7 +38,7 @@ function remember() {
 
 /** Run the code of widgets, charts (4.7 MB) and tables when the page has been drawn and nothing moves: the first page with one waits for it else. */
 function loadAhead(modules) {
-  const own = document.querySelector('script[type=module][src*="static/js/"]');
+  const script = document.querySelector('script[type=module][src*="static/js/"]');
   const idle = () =>
     new Promise((now) => {
       (window.requestIdleCallback ?? setTimeout)(now);
@@ -48,9 +48,9 @@ function loadAhead(modules) {
       setTimeout(load, DRAWN);
       return;
     }
-    for (const name of own ? modules : []) {
+    for (const name of script ? modules : []) {
       await idle();
-      await import(new URL(name, own.src).href).catch(() => {});
+      await import(new URL(name, script.src).href).catch(() => {});
     }
   };
   setTimeout(load, DRAWN);

@@ -125,9 +125,9 @@ export class Gpu {
   /** Vertices of a layout, made when it is first drawn or an axis of a panel changed. @param {Layout} layout */
   layout(layout) {
     const { gl } = this;
-    const known = this.layouts.get(layout);
-    if (known && known.revision === layout.revision) return known;
-    known?.free();
+    const cached = this.layouts.get(layout);
+    if (cached && cached.revision === layout.revision) return cached;
+    cached?.free();
     const panels = new Uint16Array(layout.rows.length);
     for (const { index, start, count } of layout.panels) panels.fill(index, start, start + count);
     const made = vertices(gl, [

@@ -10,9 +10,9 @@ import { scissor } from './points.js';
 /** Edges and axes are shaded; what is between them is cleared to its colour, the cheapest way to fill. @param {import('./gpu.js').Gpu} gpu @param {Ground[]} grounds @param {import('../theme.js').Theme} theme @param {import('./points.js').Look} look @param {Rect} view */
 export function drawGrounds(gpu, grounds, theme, look, view) {
   const { gl, grounds: program } = gpu;
-  const flat = (/** @type {(one: Ground) => number[]} */ pick) =>
+  const flat = (/** @type {(ground: Ground) => number[]} */ pick) =>
     Float32Array.from(grounds.flatMap(pick));
-  const between = flat((one) => betweenEdges(one, look.dpr));
+  const between = flat((ground) => betweenEdges(ground, look.dpr));
   gl.clearColor(...rgb(theme.panel), 1);
   for (let at = 0; at < between.length; at += 4) {
     const [x, y, right, bottom] = between.subarray(at, at + 4);

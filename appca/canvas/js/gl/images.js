@@ -21,7 +21,7 @@ const LOOSE = 600; // rows tried where nobody knows ahead who has room
 /** Pixels between images on a plot of some side. @param {number} px of an image @param {number} side */
 const apartOn = (px, side) => px * (1.22 + 0.55 * Math.exp(-side / 260));
 
-/** How many of a panel's images have room. @param {Placed} one @param {number} px */
+/** How many of a panel's images have room. @param {Placed} spot @param {number} px */
 export function roomFor(
   {
     panel,
@@ -47,7 +47,7 @@ export function roomFor(
 export function chooseImages(placed, size, tileOf, hidden) {
   /** @type {Wanted} */
   const wanted = { raw: [], row: [], panel: [], tile: [] };
-  for (const one of placed) {
+  for (const spot of placed) {
     const {
       part: { layout, base },
       panel,
@@ -55,10 +55,10 @@ export function chooseImages(placed, size, tileOf, hidden) {
       range,
       view,
       strength,
-    } = one;
+    } = spot;
     const side = Math.min(plot.w, plot.h);
     const room =
-      strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, roomFor(one, size(side)));
+      strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, roomFor(spot, size(side)));
     const apart = panel.levels.length ? 0 : apartOn(size(side), side);
     /** @type {[number, number][]} */
     const taken = [];

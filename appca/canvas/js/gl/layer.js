@@ -117,15 +117,15 @@ export class Layer {
         this.queue[0].base === base &&
         this.queue[0].passes[0] === passes[0]
       ) {
-        const one = this.queue[0];
-        const count = Math.min(one.count, Math.max(1, Math.round(left)));
-        firsts.push(one.first);
+        const chunk = this.queue[0];
+        const count = Math.min(chunk.count, Math.max(1, Math.round(left)));
+        firsts.push(chunk.first);
         counts.push(count);
         left -= count;
-        if (count === one.count) this.queue.shift();
+        if (count === chunk.count) this.queue.shift();
         else {
-          one.first += count;
-          one.count -= count;
+          chunk.first += count;
+          chunk.count -= count;
         }
       }
       drawPoints(this.gpu, look, { array: source }, base, firsts, counts, passes);

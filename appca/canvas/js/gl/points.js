@@ -19,9 +19,9 @@ export function prepare(gpu, program, look, base, source) {
   const { gl } = gpu;
   const { at } = program;
   gl.useProgram(program.program);
-  [gpu.table, gpu.palette, gpu.codes, gpu.flags].forEach((one, i) => {
+  [gpu.table, gpu.palette, gpu.codes, gpu.flags].forEach((texture, i) => {
     gl.activeTexture(gl.TEXTURE0 + i);
-    gl.bindTexture(gl.TEXTURE_2D, one);
+    gl.bindTexture(gl.TEXTURE_2D, texture);
   });
   gl.uniform1i(at.uPanels, 0);
   gl.uniform1i(at.uPalette, 1);
@@ -69,7 +69,7 @@ export const passesOf = (look) => (look.selecting || look.only >= 0 ? [1, 2] : [
 const ALL = 700000; // points; in a view of more, each panel draws a sample
 const A_PIXEL = 1.5; // points of such a sample
 
-/** How many of a panel's points are drawn where the view has so many: more than cover its pixels cannot be told apart. @param {import('../layout/place.js').Placed} one @param {number} all */
+/** How many of a panel's points are drawn where the view has so many: more than cover its pixels cannot be told apart. @param {import('../layout/place.js').Placed} spot @param {number} all */
 export const drawnOf = ({ panel: { count }, plot }, all) =>
   all <= ALL ? count : Math.min(count, Math.max(2000, Math.ceil(A_PIXEL * plot.w * plot.h)));
 
@@ -79,12 +79,12 @@ export const pointsIn = (placed) => placed.reduce((sum, { panel }) => sum + pane
 /** Ranges of the panels shown, at most `budget` points in all, each panel by its share. @param {import('../layout/place.js').Placed[]} placed @param {number} budget @returns {Job[]} */
 export function jobsOf(placed, budget) {
   const all = pointsIn(placed);
-  const drawn = placed.reduce((sum, one) => sum + drawnOf(one, all), 0);
+  const drawn = placed.reduce((sum, spot) => sum + drawnOf(spot, all), 0);
   const share = Math.min(1, budget / Math.max(1, drawn));
   /** @type {Map<object, Job>} */
   const jobs = new Map();
-  for (const one of placed) {
-    const { part, panel, strength } = one;
+  for (const spot of placed) {
+    const { part, panel, strength } = spot;
     if (strength <= 0.02) continue;
     const job = jobs.get(part) ?? {
       layout: part.layout,
@@ -94,7 +94,7 @@ export function jobsOf(placed, budget) {
       fulls: [],
       total: 0,
     };
-    const count = Math.ceil(drawnOf(one, all) * share);
+    const count = Math.ceil(drawnOf(spot, all) * share);
     job.firsts.push(panel.start);
     job.counts.push(count);
     job.fulls.push(share === 1 ? panel.count : count);

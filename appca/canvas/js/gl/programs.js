@@ -65,7 +65,7 @@ export function vertices(gl, attributes, divisor = 0) {
   return {
     array,
     free: () => {
-      buffers.forEach((one) => gl.deleteBuffer(one));
+      buffers.forEach((buffer) => gl.deleteBuffer(buffer));
       gl.deleteVertexArray(array);
     },
   };

@@ -38,7 +38,7 @@ export class Sheets {
   /** The slot of a tile's sheet times tiles a sheet plus the tile, or -1 while it is not there. @param {number} tile */
   place(tile) {
     const sheet = Math.floor(tile / this.meta.per_sheet);
-    const slot = this.slots.findIndex((one) => one.sheet === sheet);
+    const slot = this.slots.findIndex((entry) => entry.sheet === sheet);
     if (slot < 0 || !this.slots[slot].ready) return -1;
     this.slots[slot].used = this.clock;
     return slot * this.meta.per_sheet + (tile % this.meta.per_sheet);
@@ -58,7 +58,7 @@ export class Sheets {
     for (const sheet of order) {
       if (this.loading >= AT_ONCE || this.slots.some((slot) => slot.sheet === sheet)) continue;
       const slot = this.slots
-        .filter((one) => one.ready || one.sheet < 0)
+        .filter((entry) => entry.ready || entry.sheet < 0)
         .sort((a, b) => a.used - b.used)[0];
       if (!slot || (slot.used === this.clock && slot.sheet >= 0)) return;
       Object.assign(slot, { sheet, ready: false, used: this.clock });

@@ -57,7 +57,7 @@ export class Actions extends Moves {
     const hits = stage.rows.bytes();
     markUnder(
       maskOf(path),
-      stage.placed.filter((one) => one.view === view),
+      stage.placed.filter((spot) => spot.view === view),
       hits,
     );
     stage.rows.apply(hits, how);
@@ -68,17 +68,17 @@ export class Actions extends Moves {
   /** @param {number} x @param {number} y @param {How} how */
   click(x, y, how) {
     const { stage } = this;
-    const found = pick(stage, x, y);
-    const one = panelAt(stage, x, y);
-    const axis = one && axisAt(one, x, y);
-    const picture = one ? undefined : componentAt(stage.viewAt(x), x, y);
-    if (one && axis !== undefined) this.turnAxis(one.view, axis);
+    const hit = pick(stage, x, y);
+    const spot = panelAt(stage, x, y);
+    const axis = spot && axisAt(spot, x, y);
+    const picture = spot ? undefined : componentAt(stage.viewAt(x), x, y);
+    if (spot && axis !== undefined) this.turnAxis(spot.view, axis);
     else if (picture !== undefined) this.toggleComponent(picture);
-    else if (one && one.view.opened && !one.open) this.tour(one.view, one.panel.index);
-    else if (found && how === 'replace' && stage.callbacks.onPoint)
-      this.hold(found.row === stage.held ? -1 : found.row);
-    else if (found) {
-      stage.rows.applyList([found.row], how);
+    else if (spot && spot.view.opened && !spot.open) this.tour(spot.view, spot.panel.index);
+    else if (hit && how === 'replace' && stage.callbacks.onPoint)
+      this.hold(hit.row === stage.held ? -1 : hit.row);
+    else if (hit) {
+      stage.rows.applyList([hit.row], how);
       this.selected();
     } else if (how === 'replace' && stage.held >= 0) this.hold(-1);
     else if (how === 'replace' && stage.rows.selected) {
@@ -96,7 +96,7 @@ export class Actions extends Moves {
   /** Show the panel's next component on an axis of the opened panel. @param {View} view @param {number} axis */
   turnAxis(view, axis) {
     const panel = view.opened && view.layout.panels[view.opened.panel];
-    const others = panel?.components.filter((one) => one !== panel.axes[1 - axis]) ?? [];
+    const others = panel?.components.filter((k) => k !== panel.axes[1 - axis]) ?? [];
     if (!panel || others.length < 2) return;
     const axes = [...panel.axes];
     axes[axis] = others[(others.indexOf(axes[axis]) + 1) % others.length];
@@ -114,7 +114,7 @@ export class Actions extends Moves {
     this.filter({
       ...filter,
       components: components.includes(component)
-        ? components.filter((one) => one !== component)
+        ? components.filter((k) => k !== component)
         : [...components, component],
     });
   }
@@ -159,7 +159,7 @@ export class Actions extends Moves {
   }
 }
 
-/** The axis whose name is at a place of the opened panel, where more components could stand on it. @param {import('../layout/place.js').Placed} one @param {number} x @param {number} y */
+/** The axis whose name is at a place of the opened panel, where more components could stand on it. @param {import('../layout/place.js').Placed} spot @param {number} x @param {number} y */
 function axisAt({ open, panel, card, plot }, x, y) {
   if (!open || panel.components.length < 3) return undefined;
   return y < plot.y && x < card.x + 160

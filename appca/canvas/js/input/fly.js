@@ -53,9 +53,9 @@ export async function fly(stage, actions, target) {
   const kept = view.cam;
   view.cam = cam; // where the row is seen from there
   stage.draw();
-  const one = stage.placed.find((placed) => placed.view === view && placed.panel === panel);
-  if (one && layout.kind === 'map') {
-    const [x, y] = pointToPage(one, layout.xy[2 * point], layout.xy[2 * point + 1]);
+  const spot = stage.placed.find((placed) => placed.view === view && placed.panel === panel);
+  if (spot && layout.kind === 'map') {
+    const [x, y] = pointToPage(spot, layout.xy[2 * point], layout.xy[2 * point + 1]);
     cam.x += (x - view.rect.x - view.rect.w / 2) / cam.k;
     cam.y += (y - view.rect.y - view.rect.h / 2) / cam.k;
   }

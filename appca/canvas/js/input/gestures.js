@@ -49,15 +49,15 @@ export class Gestures {
   /** Open or close a panel, with the selection there was before the two clicks. @param {MouseEvent} event */
   twice(event) {
     const { stage, actions, before } = this;
-    const one = panelAt(stage, ...this.place(event));
-    if (!one) return;
+    const spot = panelAt(stage, ...this.place(event));
+    if (!spot) return;
     if (before.change !== stage.rows.flagsChanged) {
       stage.rows.unpack(before.bits);
       actions.selected();
     }
     actions.hold(before.held);
-    if (one.open) actions.close(one.view);
-    else actions.open(one.view, one.panel.index, one.part);
+    if (spot.open) actions.close(spot.view);
+    else actions.open(spot.view, spot.panel.index, spot.part);
   }
 
   /** @param {PointerEvent} event @param {import('../scene/rows.js').How} how */
@@ -209,16 +209,19 @@ export class Gestures {
 
 /** Zoom about a point; in an opened panel its range changes instead. @param {Stage} stage @param {View} view @param {number} x @param {number} y @param {number} factor */
 export function zoomView(stage, view, x, y, factor) {
-  const one = view.opened && stage.placed.find((placed) => placed.view === view && placed.open);
-  if (view.opened && one && !stage.tour) {
+  const spot = view.opened && stage.placed.find((placed) => placed.view === view && placed.open);
+  if (view.opened && spot && !stage.tour) {
     const {
       plot,
       range: [x0, x1, y0, y1],
-      panel: { own },
-    } = one;
-    const by = Math.max((own[1] - own[0]) / (x1 - x0) / 4000, Math.min(factor, 1e9)) ** -1;
+      panel: { extent },
+    } = spot;
+    const by = Math.max((extent[1] - extent[0]) / (x1 - x0) / 4000, Math.min(factor, 1e9)) ** -1;
     const limited =
-      (x1 - x0) * by > 3 * (own[1] - own[0]) || (x1 - x0) * by < (own[1] - own[0]) / 4000 ? 1 : by;
+      (x1 - x0) * by > 3 * (extent[1] - extent[0]) ||
+      (x1 - x0) * by < (extent[1] - extent[0]) / 4000
+        ? 1
+        : by;
     const [cx, cy] = [
       x0 + ((x - plot.x) / plot.w) * (x1 - x0),
       y1 - ((y - plot.y) / plot.h) * (y1 - y0),
@@ -236,9 +239,9 @@ export function zoomView(stage, view, x, y, factor) {
 
 /** @param {Stage} stage @param {View} view @param {number} dx @param {number} dy */
 export function panView(stage, view, dx, dy) {
-  const one = view.opened && stage.placed.find((placed) => placed.view === view && placed.open);
-  if (view.opened && one) {
-    const { plot } = one;
+  const spot = view.opened && stage.placed.find((placed) => placed.view === view && placed.open);
+  if (view.opened && spot) {
+    const { plot } = spot;
     const [x0, x1, y0, y1] = view.opened.range;
     const [sx, sy] = [(-dx * (x1 - x0)) / plot.w, (dy * (y1 - y0)) / plot.h];
     view.opened.range = [x0 + sx, x1 + sx, y0 + sy, y1 + sy];

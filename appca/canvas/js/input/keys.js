@@ -87,7 +87,7 @@ export function listenToKeys(stage, actions, parts) {
 /** Escape ends a tour or a large panel wherever the focus is, unless something that is open or written in takes it; "/" searches from anywhere on a page, in its first picture, where nothing has the focus. @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{search: () => void, halt: () => void}} parts */
 function listenAnywhere(stage, actions, { search, halt }) {
   const listen = (/** @type {KeyboardEvent} */ event) => {
-    const view = stage.views.find((one) => one.opened);
+    const view = stage.views.find((candidate) => candidate.opened);
     if (stage.gone) document.removeEventListener('keydown', listen, true);
     else if (event.key === 'Escape' && (stage.tour || view || stage.held >= 0)) {
       if (document.querySelector(OPEN)) return;
@@ -116,7 +116,7 @@ function step(stage, actions, view, direction) {
     const { name, count } = view.layout.panels[next];
     actions.say(`${name}, ${grouped(count)} rows`);
     const placed = stage.placed.find(
-      (one) => one.view === view && !one.part.inset && one.panel.index === next,
+      (spot) => spot.view === view && !spot.part.inset && spot.panel.index === next,
     );
     const seen =
       placed &&

@@ -35,7 +35,7 @@ export function markUnder(mask, placed, hits) {
   const away = (/** @type {Placed} */ { plot }) =>
     Math.hypot(plot.x + plot.w / 2 - cx, plot.y + plot.h / 2 - cy);
   const shown = placed.filter(({ strength }) => strength >= 0.5).sort((a, b) => away(a) - away(b)); // the loop meets hits and misses before it is compiled, so that it is compiled once
-  for (const one of shown) markIn(mask, one, hits);
+  for (const spot of shown) markIn(mask, spot, hits);
 }
 
 /** @param {Mask} mask @param {Placed} placed @param {Uint8Array} hits */
@@ -69,7 +69,7 @@ function markIn(
     Math.ceil((oy - y1) / ky),
     Math.floor((oy - y0) / ky),
   ];
-  const [kx1, ky1, ox1, oy1] = [kx, ky, ox, oy].map((one) => Math.round(one * 2 ** SHIFT));
+  const [kx1, ky1, ox1, oy1] = [kx, ky, ox, oy].map((value) => Math.round(value * 2 ** SHIFT));
   for (let at = 2 * start, end = at + 2 * count; at < end; at += 2) {
     const px = xy[at];
     if (px < low || px > high) continue;

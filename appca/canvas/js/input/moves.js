@@ -71,7 +71,7 @@ export class Moves {
     const { stage } = this;
     if (!view.opened || view.opened.panel === to) return;
     if (stage.tour?.view !== view || stage.tour.b.index !== to) {
-      view.opened.range = view.layout.panels[view.opened.panel].own;
+      view.opened.range = view.layout.panels[view.opened.panel].extent;
       stage.tour = new Tour(stage, view, view.opened.panel, to);
     }
     const { tour } = stage;
@@ -101,7 +101,12 @@ export class Moves {
     const large = /** @type {import('../types.js').Rect} */ (before.rects.get(before.panel));
     this.shift(view, () => view.open(to));
     view.from?.delete(before.panel);
-    view.from?.set(to, { card: large, range: view.layout.panels[to].own, strength: 1, open: true });
+    view.from?.set(to, {
+      card: large,
+      range: view.layout.panels[to].extent,
+      strength: 1,
+      open: true,
+    });
   }
 
   endTour() {
@@ -111,7 +116,7 @@ export class Moves {
 
   after() {
     this.stage.moved();
-    this.changed.forEach((one) => one());
+    this.changed.forEach((tell) => tell());
   }
 
   /** Show another layout in a view; the points travel. @param {View} view @param {string} name */

@@ -4,7 +4,7 @@ import { imagesShown } from '../draw.js';
 import { HIDDEN } from '../scene/rows.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/place.js').Placed} Placed @typedef {import('../scene/layouts.js').Layout} Layout @typedef {import('../scene/layouts.js').Panel} Panel */
-/** @typedef {{row: number, x: number, y: number, one: Placed, index: number}} Found a row and where it stands on the page */
+/** @typedef {{row: number, x: number, y: number, spot: Placed, index: number}} Found a row and where it stands on the page */
 /** @typedef {{side: number, starts: Uint32Array, list: Uint32Array}} Grid points of a panel by cell of its range */
 
 /** The panel at a place, the last drawn first. @param {Stage} stage @param {number} x @param {number} y */
@@ -29,8 +29,8 @@ const grids = new WeakMap();
 /** Counting sort of a panel's points into cells of its own extent. @param {Layout} layout @param {Panel} panel @returns {Grid} */
 function gridOf(layout, panel) {
   const key = `${layout.name} ${layout.revision} ${layout.rows.length}`;
-  const known = grids.get(panel);
-  if (known?.key === key) return known.grid;
+  const cached = grids.get(panel);
+  if (cached?.key === key) return cached.grid;
   const side = Math.max(1, Math.min(512, Math.ceil(Math.sqrt(panel.count / 3))));
   const cell = cellIn(panel, side);
   const cells = new Uint32Array(panel.count);
@@ -54,28 +54,28 @@ function gridOf(layout, panel) {
 
 /** @param {Panel} panel @param {number} side @returns {(axis: number, value: number) => number} */
 const cellIn =
-  ({ own }, side) =>
+  ({ extent }, side) =>
   (axis, value) =>
     Math.min(
       side - 1,
       Math.max(
         0,
-        Math.floor(((value - own[2 * axis]) / (own[2 * axis + 1] - own[2 * axis])) * side),
+        Math.floor(((value - extent[2 * axis]) / (extent[2 * axis + 1] - extent[2 * axis])) * side),
       ),
     );
 
 /** The row nearest to a place of the page; an image counts as near when the hand is on it. @param {Stage} stage @param {number} x @param {number} y @param {number} [reach] px @returns {Found | null} */
 export function pick(stage, x, y, reach = 9) {
-  const one = panelAt(stage, x, y);
-  if (!one || stage.morph || stage.tour) return null;
-  const image = imageAt(stage, one, x, y);
+  const spot = panelAt(stage, x, y);
+  if (!spot || stage.morph || stage.tour) return null;
+  const image = imageAt(stage, spot, x, y);
   if (image) return image;
   const {
     part: { layout },
     panel,
     plot,
     range,
-  } = one;
+  } = spot;
   const grid = gridOf(layout, panel);
   const [ux, uy] = [(range[1] - range[0]) / plot.w, (range[3] - range[2]) / plot.h];
   const [vx, vy] = [range[0] + (x - plot.x) * ux, range[2] + (plot.y + plot.h - y) * uy];
@@ -89,25 +89,25 @@ export function pick(stage, x, y, reach = 9) {
         const [dx, dy] = [(layout.xy[2 * i] - vx) / ux, (layout.xy[2 * i + 1] - vy) / uy];
         if (dx * dx + dy * dy >= least || stage.rows.flags[layout.rows[i]] & HIDDEN) continue;
         least = dx * dx + dy * dy;
-        best = { row: layout.rows[i], x: x + dx, y: y - dy, one, index: i };
+        best = { row: layout.rows[i], x: x + dx, y: y - dy, spot, index: i };
       }
     }
   }
   return best;
 }
 
-/** @param {Stage} stage @param {Placed} one @param {number} x @param {number} y @returns {Found | null} */
-function imageAt(stage, one, x, y) {
-  const { plot, range } = one;
+/** @param {Stage} stage @param {Placed} spot @param {number} x @param {number} y @returns {Found | null} */
+function imageAt(stage, spot, x, y) {
+  const { plot, range } = spot;
   let best = null;
   for (const { wanted, px } of imagesShown(stage)) {
     wanted.panel.forEach((key, i) => {
-      if (key !== one.part.base + one.panel.index) return;
+      if (key !== spot.part.base + spot.panel.index) return;
       const ix = plot.x + ((wanted.raw[4 * i] - range[0]) / (range[1] - range[0])) * plot.w;
       const iy =
         plot.y + plot.h - ((wanted.raw[4 * i + 1] - range[2]) / (range[3] - range[2])) * plot.h;
       if (Math.max(Math.abs(ix - x), Math.abs(iy - y)) < px / 2)
-        best = { row: wanted.row[i], x: ix, y: iy, one, index: -1 };
+        best = { row: wanted.row[i], x: ix, y: iy, spot, index: -1 };
     });
   }
   return best;

@@ -121,12 +121,12 @@ function inCell(column, row, size) {
 
 /** @param {Rect[]} rects @returns {Rect} */
 export function around(rects) {
-  const x = Math.min(...rects.map((one) => one.x));
-  const y = Math.min(...rects.map((one) => one.y));
+  const x = Math.min(...rects.map((rect) => rect.x));
+  const y = Math.min(...rects.map((rect) => rect.y));
   return {
     x,
     y,
-    w: Math.max(...rects.map((one) => one.x + one.w)) - x,
-    h: Math.max(...rects.map((one) => one.y + one.h)) - y,
+    w: Math.max(...rects.map((rect) => rect.x + rect.w)) - x,
+    h: Math.max(...rects.map((rect) => rect.y + rect.h)) - y,
   };
 }

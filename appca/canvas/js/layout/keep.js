@@ -8,13 +8,13 @@ import { extentOf } from '../scene/other.js';
 export function keepCells(old, layout) {
   if (old.kind !== 'grid' || layout.kind !== 'grid') return;
   const [columns, lines] = extentOf(layout);
-  const known = new Map(old.panels.map(({ name, cell }) => [name, cell]));
+  const cellOf = new Map(old.panels.map(({ name, cell }) => [name, cell]));
   /** @type {Map<string, Panel>} */
   const taken = new Map();
   /** @type {Panel[]} */
   const others = [];
   for (const panel of layout.panels) {
-    const cell = known.get(panel.name);
+    const cell = cellOf.get(panel.name);
     if (cell && cell[0] < columns && cell[1] < lines) {
       panel.cell = cell;
       taken.set(`${cell}`, panel);
@@ -22,12 +22,13 @@ export function keepCells(old, layout) {
   }
   for (const panel of others.sort((a, b) => b.count - a.count)) {
     let best = -Infinity;
-    const own = panel.cell ?? [0, 0];
+    const wanted = panel.cell ?? [0, 0];
     for (let at = 0; at < columns * lines; at += 1) {
       const cell = /** @type {[number, number]} */ ([at % columns, Math.floor(at / columns)]);
       if (taken.has(`${cell}`)) continue;
       const worth =
-        sharedAround(taken, cell, panel) - 0.01 * Math.hypot(cell[0] - own[0], cell[1] - own[1]);
+        sharedAround(taken, cell, panel) -
+        0.01 * Math.hypot(cell[0] - wanted[0], cell[1] - wanted[1]);
       if (worth > best) {
         best = worth;
         panel.cell = cell;
@@ -47,7 +48,7 @@ function sharedAround(taken, [column, line], { components }) {
     [0, 1],
   ]) {
     const beside = taken.get(`${[column + dx, line + dy]}`);
-    shared += beside ? beside.components.filter((one) => components.includes(one)).length : 0;
+    shared += beside ? beside.components.filter((k) => components.includes(k)).length : 0;
   }
   return shared;
 }

@@ -9,9 +9,9 @@ export const axesOf = (panel) => panel.axes;
 /** Panels that share one shown component, the fullest first, in a group for each that stays. @param {Layout} layout @param {number} index @returns {Group[]} */
 export function neighbours(layout, index) {
   if (layout.kind === 'map') return [];
-  const own = axesOf(layout.panels[index]);
-  const groups = own.map((stays, i) => ({
-    turns: own[1 - i],
+  const openAxes = axesOf(layout.panels[index]);
+  const groups = openAxes.map((stays, i) => ({
+    turns: openAxes[1 - i],
     stays,
     panels: /** @type {number[]} */ ([]),
     x: 0,
@@ -19,7 +19,7 @@ export function neighbours(layout, index) {
   const others = layout.panels.filter((panel) => panel.index !== index && panel.count);
   for (const panel of others.sort((a, b) => b.count - a.count)) {
     const axes = axesOf(panel);
-    const shared = own.filter((one) => axes.includes(one));
+    const shared = openAxes.filter((axis) => axes.includes(axis));
     if (shared.length === 1)
       groups.find(({ stays }) => stays === shared[0])?.panels.push(panel.index);
   }

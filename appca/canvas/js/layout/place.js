@@ -106,15 +106,15 @@ export function texels({ plot, range }, size, alpha) {
   ];
 }
 
-/** The texels of all panels. @param {Placed[]} placed @param {number} panels in the table @param {(one: Placed, all: number) => number} drawn points of a panel */
+/** The texels of all panels. @param {Placed[]} placed @param {number} panels in the table @param {(spot: Placed, all: number) => number} drawn points of a panel */
 export function tableOf(placed, panels, drawn) {
   const table = new Float32Array(12 * Math.max(1, panels));
   const all = placed.reduce((sum, { panel }) => sum + panel.count, 0);
-  for (const one of placed) {
-    const { part, panel, plot, strength } = one;
-    const look = density(drawn(one, all), plot.w * plot.h);
+  for (const spot of placed) {
+    const { part, panel, plot, strength } = spot;
+    const look = density(drawn(spot, all), plot.w * plot.h);
     const alpha = strength * look.alpha * (part.layout.kind === 'map' ? 0.85 : 1);
-    table.set(texels(one, look.size, alpha), 12 * (part.base + panel.index));
+    table.set(texels(spot, look.size, alpha), 12 * (part.base + panel.index));
   }
   return table;
 }
@@ -123,7 +123,7 @@ export function tableOf(placed, panels, drawn) {
 export const touches = (a, b) =>
   a.x < b.x + b.w && a.x + a.w > b.x && a.y < b.y + b.h && a.y + a.h > b.y;
 
-/** Scores to the page. @param {Placed} one @param {number} x @param {number} y @returns {[number, number]} */
+/** Scores to the page. @param {Placed} spot @param {number} x @param {number} y @returns {[number, number]} */
 export function pointToPage({ plot, range }, x, y) {
   return [
     plot.x + ((x - range[0]) / (range[1] - range[0])) * plot.w,

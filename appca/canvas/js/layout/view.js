@@ -85,12 +85,12 @@ export class View {
 
   /** Keep where panels are now, to move them from there. */
   hold() {
-    this.from = new Map(placeView(this).map((one) => [one.part.base + one.panel.index, one]));
+    this.from = new Map(placeView(this).map((spot) => [spot.part.base + spot.panel.index, spot]));
     this.shift = 0;
   }
 
   /** Show one panel large. @param {number} panel @param {Range} [range] */
-  open(panel, range = this.layout.panels[panel].own) {
+  open(panel, range = this.layout.panels[panel].extent) {
     const groups = neighbours(this.layout, panel);
     this.opened = { panel, range, groups, rects: openRects(groups, panel, this.rect) };
     this.focus = panel;
@@ -101,8 +101,7 @@ export class View {
     if (part.inset || this.layout.kind === 'map') return true;
     const { components, least } = this.filter;
     return (
-      panel.count >= (least ?? 0) &&
-      (components ?? []).every((one) => panel.components.includes(one))
+      panel.count >= (least ?? 0) && (components ?? []).every((k) => panel.components.includes(k))
     );
   }
 }

@@ -45,12 +45,12 @@ function around(x, y, share) {
 /** What happens in words: what turns into what, and what stays. @param {import('../types.js').Meta} meta @param {number[]} from @param {number[]} to @param {number} t */
 export function said(meta, from, to, t) {
   const number = (/** @type {number} */ index) => meta.components[index].number;
-  const stays = from.find((one) => to.includes(one));
+  const stays = from.find((axis) => to.includes(axis));
   if (stays === undefined) {
     const step = t < 0.5 ? 0 : 1;
     return `component ${number(from[step])} turns into ${number(to[step])} (turn ${step + 1} of 2)`;
   }
-  const [turns] = from.filter((one) => one !== stays);
-  const [into] = to.filter((one) => one !== stays);
+  const [turns] = from.filter((axis) => axis !== stays);
+  const [into] = to.filter((axis) => axis !== stays);
   return `component ${number(turns)} turns into ${number(into)}, ${number(stays)} stays`;
 }

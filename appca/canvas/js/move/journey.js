@@ -29,9 +29,9 @@ export class Journey {
       return;
     }
     const { stage, actions } = this;
-    const own = Object.entries(stage.meta.layouts).find(([, { kind }]) => kind !== 'map');
-    if (!own) return;
-    if (stage.views[0].layout.kind === 'map') await actions.morph(stage.views[0], own[0]);
+    const grid = Object.entries(stage.meta.layouts).find(([, { kind }]) => kind !== 'map');
+    if (!grid) return;
+    if (stage.views[0].layout.kind === 'map') await actions.morph(stage.views[0], grid[0]);
     const [view] = stage.views;
     this.on = true;
     this.told(true);
@@ -70,7 +70,7 @@ export class Journey {
     this.seen.add(this.at);
     const next = neighbours(view.layout, this.at)
       .flatMap(({ panels }) => panels)
-      .filter((one) => !this.seen.has(one))
+      .filter((index) => !this.seen.has(index))
       .sort((a, b) => view.layout.panels[b].count - view.layout.panels[a].count)[0];
     if (next === undefined) {
       this.stop();

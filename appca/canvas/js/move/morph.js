@@ -12,30 +12,33 @@ const MOST = 70000; // points that move
 /** Where the points of a view are now, also in the middle of another morph. @param {Stage} stage @param {View} view @returns {Places} */
 export function placesOf(stage, view) {
   const placed = placeView(view).filter(({ part }) => !part.inset);
-  const grounds = placed.map((one) => ({
-    card: one.card,
-    plot: one.plot,
+  const grounds = placed.map((spot) => ({
+    card: spot.card,
+    plot: spot.plot,
     zero:
-      one.part.layout.kind === 'map'
+      spot.part.layout.kind === 'map'
         ? /** @type {[number, number]} */ ([-9, -9])
-        : pointToPage(one, 0, 0),
+        : pointToPage(spot, 0, 0),
     focus: false,
-    strength: one.strength,
+    strength: spot.strength,
   }));
   if (stage.morph?.view === view) return { ...stage.morph.now(), grounds };
   const total = placed.reduce((sum, { panel }) => sum + panel.count, 0);
   const rows = new Uint32Array(total);
   const xy = new Float32Array(2 * total);
   let at = 0;
-  for (const one of placed) {
-    rows.set(one.part.layout.rows.subarray(one.panel.start, one.panel.start + one.panel.count), at);
-    pagePlaces(one, one.panel.count, xy, at);
-    at += one.panel.count;
+  for (const spot of placed) {
+    rows.set(
+      spot.part.layout.rows.subarray(spot.panel.start, spot.panel.start + spot.panel.count),
+      at,
+    );
+    pagePlaces(spot, spot.panel.count, xy, at);
+    at += spot.panel.count;
   }
   return { rows, xy, grounds };
 }
 
-/** Write where the first points of a panel are on the page. @param {import('../layout/place.js').Placed} one @param {number} count @param {Float32Array} into @param {number} at */
+/** Write where the first points of a panel are on the page. @param {import('../layout/place.js').Placed} spot @param {number} count @param {Float32Array} into @param {number} at */
 function pagePlaces(
   {
     part: {
@@ -98,23 +101,23 @@ export class Morph {
     const placed = placeView(view);
     const total = placed.reduce((sum, { panel }) => sum + panel.count, 0);
     const share = Math.min(1, MOST / Math.max(1, total));
-    const layers = placed.map((one) => ({ ...one, count: Math.ceil(one.panel.count * share) }));
-    const count = layers.reduce((sum, one) => sum + one.count, 0);
+    const layers = placed.map((spot) => ({ ...spot, count: Math.ceil(spot.panel.count * share) }));
+    const count = layers.reduce((sum, layer) => sum + layer.count, 0);
     this.rows = new Uint32Array(count);
     this.to = new Float32Array(2 * count);
     const raw = new Int16Array(2 * count);
     const panels = new Uint16Array(count);
     let at = 0;
-    for (const one of layers) {
+    for (const layer of layers) {
       const {
         part: { layout, base },
         panel: { start, index },
-      } = one;
-      this.rows.set(layout.rows.subarray(start, start + one.count), at);
-      raw.set(layout.xy.subarray(2 * start, 2 * (start + one.count)), 2 * at);
-      panels.fill(base + index, at, at + one.count);
-      pagePlaces(one, one.count, this.to, at);
-      at += one.count;
+      } = layer;
+      this.rows.set(layout.rows.subarray(start, start + layer.count), at);
+      raw.set(layout.xy.subarray(2 * start, 2 * (start + layer.count)), 2 * at);
+      panels.fill(base + index, at, at + layer.count);
+      pagePlaces(layer, layer.count, this.to, at);
+      at += layer.count;
     }
     this.from = origins(this.rows, this.to, old, stage.rows.count);
     const { gl } = stage.gpu;
@@ -133,7 +136,7 @@ export class Morph {
   /** The cards of the old layout, fading. @param {View} view */
   fading(view) {
     return view === this.view
-      ? this.old.grounds.map((one) => ({ ...one, strength: one.strength * (1 - this.t) }))
+      ? this.old.grounds.map((ground) => ({ ...ground, strength: ground.strength * (1 - this.t) }))
       : [];
   }
 

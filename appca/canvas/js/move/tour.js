@@ -23,19 +23,19 @@ export class Tour {
     this.b = panels[b];
     const share = Math.min(1, MOST / (this.a.count + this.b.count));
     const bits = new Uint8Array(stage.rows.count); // 1 in a, 2 in b, 3 in both
-    const found = [];
+    const points = [];
     for (const [panel, bit] of /** @type {[typeof this.a, number][]} */ ([
       [this.a, 1],
       [this.b, 2],
     ])) {
       for (let i = panel.start; i < panel.start + Math.ceil(panel.count * share); i += 1) {
         const row = view.layout.rows[i];
-        if (!bits[row]) found.push(row);
+        if (!bits[row]) points.push(row);
         bits[row] |= bit;
       }
     }
-    this.rows = Uint32Array.from(found);
-    this.members = Uint8Array.from(found, (row) => bits[row]);
+    this.rows = Uint32Array.from(points);
+    this.members = Uint8Array.from(points, (row) => bits[row]);
     this.basis = frameAt(this.a.axes, this.b.axes, 0).basis;
     this.raw = new Int16Array(4 * this.rows.length);
     this.rows.forEach((row, i) =>
@@ -78,8 +78,8 @@ export class Tour {
     const e = sine(t);
     const wide = Math.min(1, Math.min(t, 1 - t) * 6);
     return /** @type {Range} */ (
-      this.a.own.map((value, i) => {
-        const other = this.b.own[i];
+      this.a.extent.map((value, i) => {
+        const other = this.b.extent[i];
         const plain = value + (other - value) * e;
         const both = i % 2 ? Math.max(value, other) : Math.min(value, other);
         return plain + (both - plain) * wide;
@@ -95,14 +95,14 @@ export class Tour {
     return [1 - Math.max(0, this.t - 0.6) / 0.4, Math.min(1, this.t / 0.4)];
   }
 
-  /** The opened panel is drawn by the tour. @param {Placed} one */
-  hides(one) {
-    return one.view === this.view && one.open;
+  /** The opened panel is drawn by the tour. @param {Placed} spot */
+  hides(spot) {
+    return spot.view === this.view && spot.open;
   }
 
-  /** What the opened panel shows now. @param {Placed} one @returns {Placed} */
-  shown(one) {
-    return { ...one, range: this.range };
+  /** What the opened panel shows now. @param {Placed} spot @returns {Placed} */
+  shown(spot) {
+    return { ...spot, range: this.range };
   }
 
   /** @param {import('../types.js').Meta} meta */
@@ -115,12 +115,12 @@ export class Tour {
 
   /** Write the stage's line of the panel table. @param {Stage} stage @param {Float32Array} table */
   place(stage, table) {
-    const one = stage.placed.find((placed) => this.hides(placed));
-    this.stagePanel = one ?? null;
-    if (!one) return;
-    const look = density(this.rows.length, one.plot.w * one.plot.h);
-    const panel = { plot: one.plot, range: this.range };
-    table.set(texels(panel, look.size, look.alpha * one.strength), table.length - 12);
+    const spot = stage.placed.find((placed) => this.hides(placed));
+    this.stagePanel = spot ?? null;
+    if (!spot) return;
+    const look = density(this.rows.length, spot.plot.w * spot.plot.h);
+    const panel = { plot: spot.plot, range: this.range };
+    table.set(texels(panel, look.size, look.alpha * spot.strength), table.length - 12);
   }
 
   /** @param {Stage} stage @param {import('../gl/points.js').Look} look */
@@ -156,7 +156,7 @@ export class Tour {
     /** @type {number[][]} */
     const taken = [];
     const stops = [0, 0.5, 1].map((t) => ({
-      own: this.rangeAt(t),
+      extent: this.rangeAt(t),
       frame: frameAt(this.a.axes, this.b.axes, t),
     }));
     const dot = (/** @type {number[]} */ axis, /** @type {number} */ i) =>
@@ -165,10 +165,10 @@ export class Tour {
     const order = Array.from({ length: Math.min(3000, this.rows.length) }, (_, i) =>
       i % 2 && second > 0 ? second + (i >> 1) : i >> 1,
     );
-    for (const i of order.filter((one) => one < this.rows.length)) {
-      const at = stops.flatMap(({ own, frame }) => [
-        (dot(frame.x, i) - own[0]) / (own[1] - own[0]),
-        (dot(frame.y, i) - own[2]) / (own[3] - own[2]),
+    for (const i of order.filter((point) => point < this.rows.length)) {
+      const at = stops.flatMap(({ extent, frame }) => [
+        (dot(frame.x, i) - extent[0]) / (extent[1] - extent[0]),
+        (dot(frame.y, i) - extent[2]) / (extent[3] - extent[2]),
       ]);
       const clear = taken.every((other) =>
         [0, 2, 4].every(

@@ -36,11 +36,11 @@ export class Tweens {
 
   /** @param {number} now */
   tick(now) {
-    for (const [name, one] of [...this.running]) {
-      const t = Math.min(1, Math.max(0, (now - one.start) / Math.max(1, one.ms)));
+    for (const [name, motion] of [...this.running]) {
+      const t = Math.min(1, Math.max(0, (now - motion.start) / Math.max(1, motion.ms)));
       if (t >= 1) this.running.delete(name);
-      one.step(t);
-      if (t >= 1) one.done?.();
+      motion.step(t);
+      if (t >= 1) motion.done?.();
     }
   }
 }

@@ -11,14 +11,14 @@ const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
 /** @param {import('../types.js').Meta} meta @param {import('../types.js').Kind} kind @param {string} [layout] name */
 export function sentences(meta, kind, layout) {
   const { words, n_active: active, components } = meta;
-  const one = words?.row ?? 'row';
-  const many = words?.rows ?? `${one}s`;
+  const row = words?.row ?? 'row';
+  const many = words?.rows ?? `${row}s`;
   const Many = capital(many);
   if (kind === 'map') return [`All ${many} on one map`, `Close ${many} are alike.`];
   const mixed = active === null || active >= components.length;
   const uses = mixed
-    ? `Each ${one} uses some of ${components.length} components`
-    : `Each ${one} uses ${active} of ${components.length} components`;
+    ? `Each ${row} uses some of ${components.length} components`
+    : `Each ${row} uses ${active} of ${components.length} components`;
   const paired = kind === 'triangle' || layout === 'pairs';
   const [a, b] = components.map(({ number }) => number);
   if (paired && (mixed || active > 2))

@@ -35,19 +35,19 @@ export function buildCard(stage, actions, labels) {
       hide();
       return;
     }
-    const found = pick(stage, x, y) ?? cellAt(stage, labels(), x, y);
-    if (!found) {
+    const hit = pick(stage, x, y) ?? cellAt(stage, labels(), x, y);
+    if (!hit) {
       hide();
       return;
     }
-    shown = found;
-    if ('said' in found) fillMean(stage, found, picture, lines);
-    else fill(stage, found.row, picture, lines);
-    place = emptiest(stage, found, labels());
+    shown = hit;
+    if ('said' in hit) fillMean(stage, hit, picture, lines);
+    else fill(stage, hit.row, picture, lines);
+    place = emptiest(stage, hit, labels());
     card.style.transform = `translate(${Math.round(place.x)}px, ${Math.round(place.y)}px)`;
     card.hidden = false;
     stage.schedule();
-    if (!('said' in found)) describe(stage, found.row, lines, () => shown?.row === found.row);
+    if (!('said' in hit)) describe(stage, hit.row, lines, () => shown?.row === hit.row);
   };
   actions.rest = (at) => {
     clearTimeout(timer);
@@ -84,13 +84,13 @@ function fill(stage, row, picture, lines) {
       ? `${colouring.title ?? ''} ${colouring.names[code]}`
       : '';
   const used = [...scene.components.subarray(row * scene.active, (row + 1) * scene.active)].filter(
-    (one) => one < meta.components.length,
+    (k) => k < meta.components.length,
   );
   const largest = [...used]
     .sort((a, b) => Math.abs(scene.score(row, b)) - Math.abs(scene.score(row, a)))
     .slice(0, 3);
   const terms = largest.map(
-    (one) => `${signed(scene.score(row, one) * meta.score_unit)} × ${componentName(meta, one)}`,
+    (k) => `${signed(scene.score(row, k) * meta.score_unit)} × ${componentName(meta, k)}`,
   );
   const marks = [
     rows.flags[row] & DOUBTFUL
@@ -146,15 +146,15 @@ async function describe(stage, row, lines, still) {
   );
 }
 
-/** Of the places around a point the one over the fewest data and words. @param {Stage} stage @param {{x: number, y: number, one: import('../layout/place.js').Placed}} found @param {import('../text/labels.js').Label[]} labels @returns {Rect} */
-function emptiest(stage, { x, y, one }, labels) {
+/** Of the places around a point the one over the fewest data and words. @param {Stage} stage @param {{x: number, y: number, spot: import('../layout/place.js').Placed}} found @param {import('../text/labels.js').Label[]} labels @returns {Rect} */
+function emptiest(stage, { x, y, spot }, labels) {
   const room = occupancyOf(stage);
-  const bounds = one.open ? one.plot : one.view.rect;
+  const bounds = spot.open ? spot.plot : spot.view.rect;
   for (const { key, u, v, width } of labels) {
-    if (key === `${one.part.base + one.panel.index}`)
+    if (key === `${spot.part.base + spot.panel.index}`)
       room.cover({
-        x: one.plot.x + u * one.plot.w,
-        y: one.plot.y + v * one.plot.h,
+        x: spot.plot.x + u * spot.plot.w,
+        y: spot.plot.y + v * spot.plot.h,
         w: width,
         h: 30,
       });

@@ -35,9 +35,9 @@ export function keepView(stage) {
     ? `${tour.a.name} → ${tour.b.name}, ${Math.round(100 * tour.t)}%`
     : opened
       ? layout.panels[opened.panel].name
-      : `${stage.views.map((one) => one.layout.title).join(' + ')}${zoomed}`;
+      : `${stage.views.map((view) => view.layout.title).join(' + ')}${zoomed}`;
   storeViews(stage, [
     { name, state: stateOf(stage) },
-    ...keptViews(stage).filter((one) => one.name !== name),
+    ...keptViews(stage).filter((other) => other.name !== name),
   ]);
 }

@@ -25,7 +25,7 @@ const end = (value) =>
 
 /** A square of two components' colours, with their pictures where they are largest. @param {import('../stage.js').Stage} stage @param {import('../types.js').Colouring} colouring @param {boolean} small for a bar */
 function planeKey(stage, { axes = [0, 0], table }, small) {
-  const [x, y] = axes.map((one) => componentName(stage.meta, one));
+  const [x, y] = axes.map((axis) => componentName(stage.meta, axis));
   const canvas = element('canvas', `appca-plane ${small ? 'appca-small' : 'appca-large'}`, {
     role: 'img',
     'aria-label': `Colours of components ${x} and ${y}`,
@@ -57,12 +57,14 @@ function planeKey(stage, { axes = [0, 0], table }, small) {
         { x: left + key + 5, y: key - side },
         { x: 0, y: 0 },
       ];
-  axes.forEach((one, i) => stage.pictures?.draw(one, { ...places[i], w: side, h: side }, context));
+  axes.forEach((axis, i) =>
+    stage.pictures?.draw(axis, { ...places[i], w: side, h: side }, context),
+  );
   if (small) {
-    axes.forEach((one, i) =>
+    axes.forEach((axis, i) =>
       write(
         context,
-        `${stage.meta.components[one].number} ${i ? '↑' : '→'}`,
+        `${stage.meta.components[axis].number} ${i ? '↑' : '→'}`,
         places[i].x + side + 4,
         11,
         look,
@@ -70,7 +72,7 @@ function planeKey(stage, { axes = [0, 0], table }, small) {
     );
     return canvas;
   }
-  const [across, up] = axes.map((one) => stage.meta.components[one].number);
+  const [across, up] = axes.map((axis) => stage.meta.components[axis].number);
   write(context, `−${across}`, left, key + 4, look);
   write(context, `+${across}`, left + key, key + 4, { ...look, align: 'right' });
   write(context, `+${up}`, left - 5, 1, { ...look, align: 'right' });
@@ -130,14 +132,14 @@ export function fillLegend(stage, into) {
     item.addEventListener('blur', () => alone(pinned));
     item.addEventListener('click', () => {
       pinned = pinned === code ? -1 : code;
-      for (const one of into.querySelectorAll('button'))
-        one.setAttribute('aria-pressed', String(pinned >= 0 && one === item));
+      for (const button of into.querySelectorAll('button'))
+        button.setAttribute('aria-pressed', String(pinned >= 0 && button === item));
       alone(pinned);
     });
     into.append(item);
   }
   const widest = (/** @type {string[]} */ texts, /** @type {string} */ style) =>
-    Math.max(0, ...texts.map((one) => widthOf(stage.context, one, style)));
+    Math.max(0, ...texts.map((text) => widthOf(stage.context, text, style)));
   const name =
     widest(
       codes.map((code) => colouring.names[code]),

@@ -3,27 +3,27 @@
 import { element, paint } from './dom.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../text/labels.js').Label} Label @typedef {import('../layout/place.js').Placed} Placed */
-/** @typedef {{x: number, y: number, one: Placed, row: number, said: Label['lines'], cell: number}} CellFound */
+/** @typedef {{x: number, y: number, spot: Placed, row: number, said: Label['lines'], cell: number}} CellFound */
 
 const MOST = 240; // images in a mean
 
 /** The sign cell whose words are at a place. @param {Stage} stage @param {Label[]} labels @param {number} x @param {number} y @returns {CellFound | null} */
 export function cellAt(stage, labels, x, y) {
   for (const { key, u, v, width, lines, cell } of labels) {
-    const one = stage.placed.find(({ part, panel }) => `${part.base + panel.index}` === key);
-    if (!one || cell === undefined) continue;
-    const [left, top] = [one.plot.x + u * one.plot.w, one.plot.y + v * one.plot.h];
+    const spot = stage.placed.find(({ part, panel }) => `${part.base + panel.index}` === key);
+    if (!spot || cell === undefined) continue;
+    const [left, top] = [spot.plot.x + u * spot.plot.w, spot.plot.y + v * spot.plot.h];
     if (x >= left - 4 && x <= left + width + 4 && y >= top - 2 && y <= top + 34)
-      return { x: left + width / 2, y: top + 16, one, row: -1, said: lines, cell };
+      return { x: left + width / 2, y: top + 16, spot, row: -1, said: lines, cell };
   }
   return null;
 }
 
-/** @param {Stage} stage @param {CellFound} found @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
+/** @param {Stage} stage @param {CellFound} hit @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
 export function fillMean(
   { sheets, scene },
   {
-    one: {
+    spot: {
       part: { layout },
       panel,
     },

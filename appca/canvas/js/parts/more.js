@@ -13,9 +13,7 @@ import { keepView, keptViews, storeViews } from './kept.js';
 export function saidOf({ meta, colouring }, { components, classes, least, certainty }) {
   const names = (classes ?? []).map((code) => colouring?.names[code] ?? '');
   return [
-    components?.length
-      ? `with ${components.map((one) => meta.components[one].number).join(', ')}`
-      : '',
+    components?.length ? `with ${components.map((k) => meta.components[k].number).join(', ')}` : '',
     names.length ? (names.length > 3 ? `${names.length} classes` : names.join(', ')) : '',
     least ? `≥ ${grouped(least)} rows` : '',
     certainty ? `certain ≥ ${Math.round(100 * certainty)}%` : '',
@@ -79,9 +77,9 @@ export function buildMore(stage, actions, does) {
     });
     return made;
   };
-  /** @template T @param {T[] | undefined} list @param {T} one */
-  const flipped = (list, one) =>
-    list?.includes(one) ? list.filter((other) => other !== one) : [...(list ?? []), one];
+  /** @template T @param {T[] | undefined} list @param {T} item */
+  const flipped = (list, item) =>
+    list?.includes(item) ? list.filter((other) => other !== item) : [...(list ?? []), item];
   /** @param {string} word @param {number} value @param {number} most @param {(value: number) => string} said @param {(value: number) => void} run */
   const slider = (word, value, most, said, run) => {
     const text = element('span', 'appca-count', {}, said(value));
@@ -222,7 +220,7 @@ export function buildMore(stage, actions, does) {
               iconButton('close', `Forget ${name}`, () => {
                 storeViews(
                   stage,
-                  kept.filter((one) => one.name !== name),
+                  kept.filter((other) => other.name !== name),
                 );
                 fill();
               }),

@@ -11,14 +11,14 @@ export function pictureOf(stage) {
   context.scale(stage.dpr, stage.dpr);
   context.textBaseline = 'middle';
   const root = stage.root.getBoundingClientRect();
-  for (const one of stage.root.querySelectorAll(
+  for (const part of stage.root.querySelectorAll(
     '.appca-bar :is(b, .appca-under, .appca-keytitle, .appca-count, .appca-dot)',
   )) {
-    const box = one.getBoundingClientRect();
-    const look = getComputedStyle(one);
-    if (!box.width || one.closest('[hidden]')) continue;
+    const box = part.getBoundingClientRect();
+    const look = getComputedStyle(part);
+    if (!box.width || part.closest('[hidden]')) continue;
     const [x, y] = [box.left - root.left, box.top - root.top];
-    if (one.classList.contains('appca-dot')) {
+    if (part.classList.contains('appca-dot')) {
       context.fillStyle = look.backgroundColor;
       context.beginPath();
       context.arc(x + box.width / 2, y + box.height / 2, box.width / 2, 0, 7);
@@ -26,7 +26,7 @@ export function pictureOf(stage) {
     } else {
       context.font = `${look.fontWeight} ${look.fontSize} ${look.fontFamily}`;
       context.fillStyle = look.color;
-      context.fillText(one.textContent ?? '', x, y + box.height / 2, box.width);
+      context.fillText(part.textContent ?? '', x, y + box.height / 2, box.width);
     }
   }
   return new Promise((done) => {

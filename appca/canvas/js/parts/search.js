@@ -14,7 +14,7 @@ export function setOf(query) {
     .replace(/[{}]/g, '')
     .split(/\s*(?:,|;|\s|and|\+)\s*/)
     .filter(Boolean);
-  return parts.length > 1 && parts.every((one) => /^\d+$/.test(one))
+  return parts.length > 1 && parts.every((part) => /^\d+$/.test(part))
     ? parts.map(Number).sort((a, b) => a - b)
     : null;
 }
@@ -35,7 +35,7 @@ export async function find(stage, text) {
     const at = meta.layouts[layout].panels.findIndex(
       ({ components }) =>
         components.length === wanted?.length &&
-        components.every((one, i) => meta.components[one].number === wanted[i]),
+        components.every((k, i) => meta.components[k].number === wanted[i]),
     );
     if (at >= 0 && !hits.length)
       hits.push({
@@ -46,7 +46,9 @@ export async function find(stage, text) {
   }
   for (const layout of layouts) {
     if (!wanted || hits.length || !meta.layouts[layout].other) continue;
-    const parts = wanted.map((number) => meta.components.findIndex((one) => one.number === number));
+    const parts = wanted.map((number) =>
+      meta.components.findIndex((component) => component.number === number),
+    );
     const among = parts.includes(-1) ? [] : having(await scene.gathered(layout), parts);
     const exact = among.filter(({ components }) => components.length === parts.length);
     for (const { components, count } of (exact.length ? exact : among).slice(0, 5))
@@ -129,9 +131,9 @@ export function buildSearch(stage, fly) {
       setTimeout(done, 60);
     }); // while a hand types on, nothing is sought
     if (asked !== input.value) return;
-    const found = await find(stage, asked);
+    const answer = await find(stage, asked);
     if (asked !== input.value) return;
-    hits = found;
+    hits = answer;
     chosen = 0;
     fill();
   });

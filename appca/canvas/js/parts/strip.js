@@ -81,7 +81,9 @@ export function buildStrip(stage, actions) {
   };
   const mark = (/** @type {number} */ i) => {
     chosen = Math.max(0, i);
-    [...list.children].forEach((one, k) => one.setAttribute('aria-selected', String(k === chosen)));
+    [...list.children].forEach((item, k) =>
+      item.setAttribute('aria-selected', String(k === chosen)),
+    );
     list.setAttribute('aria-activedescendant', `${stage.id}-item-${chosen}`);
     if (!box.hidden) list.children[chosen]?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   };

@@ -12,14 +12,14 @@ export function buildTools(stage, actions, tour, search, more) {
   const choose = (mode) => {
     stage.options.tool = mode;
     stage.hit.style.cursor = mode === 'pan' ? 'grab' : 'crosshair';
-    buttons.forEach((one, i) => one.setAttribute('aria-pressed', String(modes[i] === mode)));
+    buttons.forEach((button, i) => button.setAttribute('aria-pressed', String(modes[i] === mode)));
   };
   const play = iconButton('play', 'Tour of the fullest panels', tour);
   const zooms = [
     iconButton('minus', 'Zoom out (−)', () => actions.zoom(view(), 1 / 1.5)),
     iconButton('plus', 'Zoom in (+)', () => actions.zoom(view(), 1.5)),
   ];
-  for (const one of [buttons[2], ...zooms]) one.dataset.narrow = 'no'; // has no room on a phone
+  for (const button of [buttons[2], ...zooms]) button.dataset.narrow = 'no'; // has no room on a phone
   const bar = element(
     'div',
     'appca-tools',

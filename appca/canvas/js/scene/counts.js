@@ -7,17 +7,17 @@ import { HIDDEN } from './rows.js';
 /** @typedef {{cells: Cell[], classes: Map<number, number>, beyond: [number, number, number, number]}} Counts */
 
 /** @type {WeakMap<Layout, Map<string, Counts>>} */
-const known = new WeakMap();
+const counted = new WeakMap();
 
 /** Cells in the order −−, +−, −+, ++ of x and y; beyond left, right, bottom, top. @param {Layout} layout @param {Panel} panel @param {Rows} rows @param {import('../types.js').Range} range @returns {Counts} */
 export function countsOf(layout, panel, rows, range) {
-  const store = known.get(layout) ?? new Map();
-  known.set(layout, store);
+  const store = counted.get(layout) ?? new Map();
+  counted.set(layout, store);
   const key = `${panel.index} ${layout.revision} ${rows.codesChanged} ${rows.hidden} ${range}`;
-  const found = store.get(key) ?? count(layout, panel, rows, range);
+  const counts = store.get(key) ?? count(layout, panel, rows, range);
   if (store.size > 400) store.clear();
-  store.set(key, found);
-  return found;
+  store.set(key, counts);
+  return counts;
 }
 
 /** @param {Layout} layout @param {Panel} panel @param {Rows} rows @param {import('../types.js').Range} range @returns {Counts} */
@@ -40,14 +40,14 @@ function count(layout, panel, rows, range) {
   }
   const classes = new Map();
   const cells = [0, 1, 2, 3].map((cell) => {
-    const found = new Map();
+    const present = new Map();
     table.subarray(cell * size, (cell + 1) * size).forEach((many, code) => {
       if (many) {
-        found.set(code, many);
+        present.set(code, many);
         classes.set(code, (classes.get(code) ?? 0) + many);
       }
     });
-    return { count: [...found.values()].reduce((sum, many) => sum + many, 0), classes: found };
+    return { count: [...present.values()].reduce((sum, many) => sum + many, 0), classes: present };
   });
   return { cells, classes, beyond };
 }

@@ -22,8 +22,8 @@ export async function reader(scene, { kind, buffer, names = [] }) {
 export async function saidOf({ scene, callbacks }, row) {
   const { hover } = scene.meta;
   if (!hover) {
-    const [found] = (await callbacks.describe?.([row])) ?? [];
-    return { id: '', lines: (found ?? []).map((value) => ({ title: '', value })) };
+    const [text] = (await callbacks.describe?.([row])) ?? [];
+    return { id: '', lines: (text ?? []).map((value) => ({ title: '', value })) };
   }
   const ids = hover.ids ? await scene.texts(hover.ids) : null;
   const readers = await Promise.all(hover.lines.map((line) => reader(scene, line)));
@@ -37,7 +37,7 @@ export async function saidOf({ scene, callbacks }, row) {
 export async function rowsWith(scene, query) {
   const { hover } = scene.meta;
   /** @type {{title: string, value: string, row: number}[]} */
-  const found = [];
+  const hits = [];
   const lines = [
     ...(hover?.ids ? [/** @type {Line} */ ({ title: 'Id', kind: 'text', buffer: hover.ids })] : []),
     ...(hover?.lines ?? []),
@@ -52,7 +52,7 @@ export async function rowsWith(scene, query) {
       else if (part < 0 && value.includes(query)) part = row;
     }
     const row = exact >= 0 ? exact : part;
-    if (row >= 0) found.push({ title: line.title, value: read(row), row });
+    if (row >= 0) hits.push({ title: line.title, value: read(row), row });
   }
-  return found;
+  return hits;
 }

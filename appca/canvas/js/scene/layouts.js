@@ -8,7 +8,7 @@ import { setName } from './names.js';
  * @property {number} index @property {string} name @property {number[]} components @property {number[]} axes
  * @property {number} start @property {number} count @property {[number, number]} [cell] @property {number} size
  * @property {boolean} [other] holds the rows of all gathered subspaces
- * @property {number[]} levels @property {Range} range @property {Range} own in units of the scores' buffer
+ * @property {number[]} levels @property {Range} range @property {Range} extent in units of the scores' buffer
  *
  * @typedef {object} Layout
  * @property {string} name @property {import('../types.js').Kind} kind @property {string} title @property {Panel[]} panels
@@ -26,21 +26,21 @@ export function buildLayout(scene, name, order, map) {
   const rows = allRows(scene, meta, order, xy);
   const filled = !map && rows.buffer !== order.buffer;
   let start = 0;
-  const panels = meta.panels.map((given, index) => {
+  const panels = meta.panels.map((about, index) => {
     const made = {
       index,
-      name: map ? meta.title : setName(scene.meta, given.components),
-      components: given.components,
-      axes: given.axes,
+      name: map ? meta.title : setName(scene.meta, about.components),
+      components: about.components,
+      axes: about.axes,
       start,
-      count: given.count,
-      cell: given.cell,
-      size: given.size ?? 1,
-      levels: given.levels,
+      count: about.count,
+      cell: about.cell,
+      size: about.size ?? 1,
+      levels: about.levels,
       range: /** @type {Range} */ ([-FULL, FULL, -FULL, FULL]),
-      own: /** @type {Range} */ ([-FULL, FULL, -FULL, FULL]),
+      extent: /** @type {Range} */ ([-FULL, FULL, -FULL, FULL]),
     };
-    start += given.count;
+    start += about.count;
     return made;
   });
   const layout = {
@@ -63,7 +63,7 @@ export function buildLayout(scene, name, order, map) {
       panel.range = /** @type {Range} */ (
         meta.panels[i].range.flatMap((limits, axis) => limits.map((value) => value / units[axis]))
       );
-      panel.own = extent(xy, panel);
+      panel.extent = extent(xy, panel);
     }
   });
   return layout;
@@ -99,14 +99,14 @@ function allRows(scene, meta, order, xy) {
 
 /** The given panels of a layout alone, in this order, each with a range of its own. @param {Layout} layout @param {string[]} names @returns {Layout} */
 export function some(layout, names) {
-  const found = names.flatMap((name) => layout.panels.filter((panel) => panel.name === name));
-  if (layout.kind === 'map' || !found.length) return layout;
-  const panels = found.map((panel, index) => ({
+  const wanted = names.flatMap((name) => layout.panels.filter((panel) => panel.name === name));
+  if (layout.kind === 'map' || !wanted.length) return layout;
+  const panels = wanted.map((panel, index) => ({
     ...panel,
     index,
     cell: undefined,
     size: 1,
-    range: panel.own,
+    range: panel.extent,
   }));
   return { ...layout, kind: layout.kind === 'strips' ? 'strips' : 'grid', panels };
 }
@@ -198,7 +198,7 @@ export function placeScores(scene, { rows, xy }, panel) {
 const jitter = (row, factor) => (((Math.imul(row, factor) >>> 0) / 4294967296) * 1.6 - 0.8) * FULL;
 /** The range of a panel's points with zero inside, padded; far outliers stay beyond its edge. @param {Int16Array} xy @param {Panel} panel @returns {Range} */
 export function extent(xy, panel) {
-  const found = [0, 1].map((axis) => {
+  const ranges = [0, 1].map((axis) => {
     const step = Math.max(1, Math.floor(panel.count / 4000));
     const sorted = new Int16Array(Math.ceil(panel.count / step));
     for (let i = 0; i < sorted.length; i += 1) sorted[i] = xy[2 * (panel.start + i * step) + axis];
@@ -210,15 +210,15 @@ export function extent(xy, panel) {
     const pad = Math.max(1, high - low) * 0.06;
     return [low - pad, high + pad];
   });
-  return [found[0][0], found[0][1], found[1][0], found[1][1]];
+  return [ranges[0][0], ranges[0][1], ranges[1][0], ranges[1][1]];
 }
 
 /** Show other components of a panel on its axes. @param {Scene} scene @param {Layout} layout @param {Panel} panel @param {number[]} axes */
 export function setAxes(scene, layout, panel, axes) {
   panel.axes = axes;
   placeScores(scene, layout, panel);
-  panel.own = extent(layout.xy, panel);
-  panel.range = panel.own;
+  panel.extent = extent(layout.xy, panel);
+  panel.range = panel.extent;
   panel.levels = []; // who has room is found anew
   layout.revision += 1;
 }

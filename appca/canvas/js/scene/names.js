@@ -8,8 +8,8 @@ export function setName(meta, components) {
 /** What a panel is called: by the names of its components where there are any, with the numbers. @param {import('../types.js').Meta} meta @param {{name: string, components: number[]}} panel */
 export function panelTitle(meta, { name, components }) {
   const of = components.map((index) => meta.components[index]);
-  if (name !== setName(meta, components) || !of.some((one) => one.name)) return name;
-  return `${of.map((one) => one.name || one.number).join(' × ')} ${name}`;
+  if (name !== setName(meta, components) || !of.some((component) => component.name)) return name;
+  return `${of.map((component) => component.name || component.number).join(' × ')} ${name}`;
 }
 
 /** Number and, when it has one, name of a component. @param {import('../types.js').Meta} meta @param {number} index */
@@ -33,8 +33,8 @@ export const signed = (value, digits = 1) =>
 
 /** @param {import('../types.js').Meta} meta @param {number} count */
 export function countOf(meta, count) {
-  const one = meta.words?.row ?? 'row';
-  return `${grouped(count)} ${count === 1 ? one : (meta.words?.rows ?? `${one}s`)}`;
+  const row = meta.words?.row ?? 'row';
+  return `${grouped(count)} ${count === 1 ? row : (meta.words?.rows ?? `${row}s`)}`;
 }
 
 /** Numbers at round distances inside a range. @param {number} low @param {number} high @param {number} wanted */
@@ -42,7 +42,7 @@ export function ticks(low, high, wanted) {
   const raw = (high - low) / Math.max(1, wanted);
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = ([1, 2, 5, 10].find((times) => times * power >= raw) ?? 10) * power;
-  const found = [];
-  for (let i = Math.ceil(low / step); i * step <= high; i += 1) found.push(i * step + 0);
-  return { found, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
+  const values = [];
+  for (let i = Math.ceil(low / step); i * step <= high; i += 1) values.push(i * step + 0);
+  return { values, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
 }

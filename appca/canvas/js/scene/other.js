@@ -15,40 +15,40 @@ export async function gatheredOf(scene, name) {
   const order = await scene.array(`order.${name}`, 'u4');
   const { components, active, meta } = scene;
   /** @type {Gathered[]} */
-  const found = [];
+  const groups = [];
   const same = (/** @type {number} */ a, /** @type {number} */ b) => {
     for (let i = 0; i < active; i += 1)
       if (components[a * active + i] !== components[b * active + i]) return false;
     return true;
   };
   for (let at = other.start; at < other.start + other.count; at += 1) {
-    const last = found.at(-1);
+    const last = groups.at(-1);
     if (last && same(order[at], order[last.start])) {
       last.count += 1;
       continue;
     }
     const used = components.subarray(order[at] * active, (order[at] + 1) * active);
-    found.push({
-      components: [...used].filter((one) => one < meta.components.length),
+    groups.push({
+      components: [...used].filter((k) => k < meta.components.length),
       start: at,
       count: 1,
     });
   }
-  return found;
+  return groups;
 }
 
 /** Those that have all of some components. @param {Gathered[]} gathered @param {number[]} wanted */
 export const having = (gathered, wanted) =>
-  gathered
-    .filter(({ components }) => wanted.every((one) => components.includes(one)))
-    .slice(0, MOST);
+  gathered.filter(({ components }) => wanted.every((k) => components.includes(k))).slice(0, MOST);
 
 /** Add the panel of all gathered rows, on the first map that there is. @param {Scene} scene @param {Layout} layout */
 export async function addOther(scene, layout) {
   const { other } = scene.meta.layouts[layout.name];
   if (!other) return;
   const order = await scene.array(`order.${layout.name}`, 'u4');
-  const map = Object.keys(scene.meta.layouts).find((one) => scene.meta.layouts[one].kind === 'map');
+  const map = Object.keys(scene.meta.layouts).find(
+    (name) => scene.meta.layouts[name].kind === 'map',
+  );
   const tiles = Uint32Array.from(
     order.subarray(other.start, other.start + other.count),
     (/** @type {number} */ row) => scene.tile[row],
@@ -61,7 +61,7 @@ export async function addOther(scene, layout) {
     const xy = new Int16Array(2 * rows.length);
     placeMap(rows, xy, await scene.array(`map.${map}`, 'u2'));
     layout.xy.set(xy, 2 * panel.start);
-    panel.range = panel.own = extent(layout.xy, panel);
+    panel.range = panel.extent = extent(layout.xy, panel);
   }
 }
 
@@ -80,15 +80,15 @@ export async function withPanels(scene, layout, gathered) {
     panel.name = setName(scene.meta, components);
     panel.axes = widest(scene, panel, made.rows);
     placeScores(scene, made, panel);
-    panel.range = panel.own = extent(made.xy, panel);
+    panel.range = panel.extent = extent(made.xy, panel);
   });
   return made;
 }
 
 /** The two components that vary most in a panel, the first on x. @param {Scene} scene @param {Panel} panel @param {Uint32Array} rows */
 function widest(scene, { components, start, count }, rows) {
-  const power = components.map((one) =>
-    rows.subarray(start, start + count).reduce((sum, row) => sum + scene.score(row, one) ** 2, 0),
+  const power = components.map((k) =>
+    rows.subarray(start, start + count).reduce((sum, row) => sum + scene.score(row, k) ** 2, 0),
   );
   return [...components.keys()]
     .sort((a, b) => power[b] - power[a])
@@ -120,7 +120,7 @@ function append(layout, components, rows, cell) {
     size: 1,
     levels: [],
     range,
-    own: range,
+    extent: range,
   };
   layout.panels.push(panel);
   return panel;

@@ -47,29 +47,29 @@ const MIDDLE = '#b9bec6';
 /** The name of a colouring by one component or two. @param {import('../types.js').Meta} meta @param {number[]} some */
 export const colouringBy = (meta, some) =>
   some.length
-    ? `component${some.length > 1 ? 's' : ''}:${some.map((one) => meta.components[one].number)}`
+    ? `component${some.length > 1 ? 's' : ''}:${some.map((k) => meta.components[k].number)}`
     : '';
 
 /** The components that rows are coloured by. @param {import('../types.js').Meta} meta @param {string} name @returns {number[]} */
 export const colouredBy = (meta, name) =>
-  planeOf(meta, name) ?? [componentOf(meta, name)].filter((one) => one >= 0);
+  planeOf(meta, name) ?? [componentOf(meta, name)].filter((k) => k >= 0);
 
 /** The two components a colouring is of, by their numbers. @param {import('../types.js').Meta} meta @param {string} name @returns {[number, number] | null} */
 export function planeOf(meta, name) {
-  const found = PLANE.exec(name)
+  const axes = PLANE.exec(name)
     ?.slice(1)
-    .map((given) => meta.components.findIndex(({ number }) => `${number}` === given)) ?? [-1, -1];
-  return found.includes(-1) ? null : [found[0], found[1]];
+    .map((digits) => meta.components.findIndex(({ number }) => `${number}` === digits)) ?? [-1, -1];
+  return axes.includes(-1) ? null : [axes[0], axes[1]];
 }
 
 /** A step on a square for each row that uses one of two components. @param {import('./scene.js').Scene} scene @param {[number, number]} axes */
 export function planeCodes({ components, scores, active, rows }, axes) {
   const steps = axes.map((axis) => {
-    const own = scores
+    const sizes = scores
       .filter((_, at) => components[at] === axis)
       .map(Math.abs)
       .sort();
-    const most = own[Math.floor(0.98 * (own.length - 1))] || 1; // far outliers do not flatten the rest
+    const most = sizes[Math.floor(0.98 * (sizes.length - 1))] || 1; // far outliers do not flatten the rest
     return (/** @type {number} */ score) =>
       Math.round(((SIDE - 1) / 2) * (1 + Math.max(-1, Math.min(1, score / most))));
   });
@@ -111,7 +111,7 @@ export function planeColouring(meta, axes) {
   });
   return {
     kind: 'plane',
-    title: `Components ${axes.map((one) => meta.components[one].number).join(' and ')}`,
+    title: `Components ${axes.map((k) => meta.components[k].number).join(' and ')}`,
     names: [],
     table,
     axes,

@@ -59,8 +59,8 @@ export class Scene {
   /** A buffer as numbers; bytes at an odd offset are copied by the host. @param {string} name @param {string} kind as "u1" @returns {Promise<any>} */
   array(name, kind) {
     return this.once(name, async () => {
-      const found = await this.input.buffers[name]();
-      return new KINDS[/** @type {keyof typeof KINDS} */ (kind.replace(/^[<|>]/, ''))](found);
+      const buffer = await this.input.buffers[name]();
+      return new KINDS[/** @type {keyof typeof KINDS} */ (kind.replace(/^[<|>]/, ''))](buffer);
     });
   }
 
@@ -115,10 +115,10 @@ export class Scene {
 
   /** @private @param {string} key @param {() => Promise<any>} make */
   once(key, make) {
-    const known = this.loads.get(key) ?? make();
-    this.loads.set(key, known);
-    known.catch(() => this.loads.delete(key)); // asked again later
-    return known;
+    const load = this.loads.get(key) ?? make();
+    this.loads.set(key, load);
+    load.catch(() => this.loads.delete(key)); // asked again later
+    return load;
   }
 }
 

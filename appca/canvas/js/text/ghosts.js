@@ -9,12 +9,12 @@ const MOST = 1500; // rows that leave ghosts
 const AREA = 110; // pixels of a panel for each of them, so that they do not hide it
 
 /** @type {WeakMap<import('../stage.js').Stage, {key: number, rows: number[], scores: Float32Array | null}>} */
-const known = new WeakMap();
+const cache = new WeakMap();
 
 /** @param {import('../stage.js').Stage} stage */
 function ghostsOf(stage) {
-  const found = known.get(stage);
-  if (found?.key === stage.rows.flagsChanged) return found;
+  const cached = cache.get(stage);
+  if (cached?.key === stage.rows.flagsChanged) return cached;
   const rows = [];
   const step = Math.max(1, Math.ceil(stage.rows.selected / MOST));
   for (let row = 0, k = 0; row < stage.rows.count; row += 1)
@@ -24,7 +24,7 @@ function ghostsOf(stage) {
     rows,
     scores: /** @type {Float32Array | null} */ (null),
   };
-  known.set(stage, made);
+  cache.set(stage, made);
   stage.callbacks.project?.(rows).then(
     (scores) => {
       made.scores = scores;
@@ -40,11 +40,11 @@ export function ghosts(stage) {
   const { rows, scene, placed, meta } = stage;
   if (!stage.options.ghosts || !rows.selected || stage.moving || stage.morph || stage.tour)
     return [];
-  const found = [];
+  const dots = [];
   const { rows: list, scores } = ghostsOf(stage);
   const { components, active } = scene;
-  for (const one of placed) {
-    const { panel, plot, part, range } = one;
+  for (const spot of placed) {
+    const { panel, plot, part, range } = spot;
     const [x, y] = panel.axes;
     if (part.layout.kind === 'map' || plot.w < 40) continue;
     const step = Math.ceil(list.length / Math.max(12, (plot.w * plot.h) / AREA));
@@ -60,13 +60,13 @@ export function ghosts(stage) {
       const [onX, onY] = [used.includes(x), used.includes(y)];
       if (!onX && !onY && !scores) continue;
       const [px, py] = pointToPage(
-        one,
+        spot,
         onX ? scene.score(row, x) : range[0],
         onY ? scene.score(row, y) : range[2],
       );
       const at = i * meta.components.length;
       const ring = scores
-        ? pointToPage(one, scores[at + x] / meta.score_unit, scores[at + y] / meta.score_unit)
+        ? pointToPage(spot, scores[at + x] / meta.score_unit, scores[at + y] / meta.score_unit)
         : null;
       const inside =
         ring &&
@@ -74,7 +74,7 @@ export function ghosts(stage) {
         ring[0] < plot.x + plot.w &&
         ring[1] > plot.y &&
         ring[1] < plot.y + plot.h;
-      found.push({
+      dots.push({
         plot,
         row,
         shared: onX || onY,
@@ -84,7 +84,7 @@ export function ghosts(stage) {
       });
     }
   }
-  return found;
+  return dots;
 }
 
 /** @param {import('../stage.js').Stage} stage */
@@ -117,30 +117,30 @@ export function drawGhosts(stage) {
 export function ringedRows(stage) {
   const { rows, placed } = stage;
   /** @type {{key: number, x: number, y: number}[]} */
-  const found = [];
-  if (!rows.selected || rows.selected > FEW) return found;
+  const rings = [];
+  if (!rows.selected || rows.selected > FEW) return rings;
   for (const {
     part: { layout, base },
     panel,
   } of placed) {
     for (let i = panel.start; i < panel.start + panel.count; i += 1)
       if (rows.flags[layout.rows[i]] & SELECTED)
-        found.push({ key: base + panel.index, x: layout.xy[2 * i], y: layout.xy[2 * i + 1] });
+        rings.push({ key: base + panel.index, x: layout.xy[2 * i], y: layout.xy[2 * i + 1] });
   }
-  return found;
+  return rings;
 }
 
 /** @param {import('../stage.js').Stage} stage @param {ReturnType<typeof ringedRows>} ringed */
 export function drawRings(stage, ringed) {
   const { context, placed, theme } = stage;
   if (!ringed.length || stage.morph || stage.tour) return;
-  const by = new Map(placed.map((one) => [one.part.base + one.panel.index, one]));
+  const by = new Map(placed.map((spot) => [spot.part.base + spot.panel.index, spot]));
   [context.strokeStyle, context.lineWidth, context.globalAlpha] = [theme.primary, 2, 1];
   for (const { key, x, y } of ringed) {
-    const one = by.get(key);
-    if (!one) continue;
-    const [px, py] = pointToPage(one, x, y);
-    const { plot } = one;
+    const spot = by.get(key);
+    if (!spot) continue;
+    const [px, py] = pointToPage(spot, x, y);
+    const { plot } = spot;
     if (px < plot.x || px > plot.x + plot.w || py < plot.y || py > plot.y + plot.h) continue;
     context.beginPath();
     context.arc(px, py, Math.min(9, 3 + plot.w / 40), 0, 7);

@@ -13,14 +13,14 @@ const APART = 6; // px between them
 const STEPS = 30; // that a picture slides outward at most, APART each
 
 /** @type {WeakMap<Stage, {key: string, marks: Map<number, [number, number, number][]>}>} */
-const known = new WeakMap();
+const cache = new WeakMap();
 
 /** Rows and scores of what is held and near, by panel. @param {Stage} stage */
 function marksOf(stage) {
   const { held, near, views } = stage;
   const layouts = views.flatMap(({ parts }) => parts.map(({ layout }) => layout));
   const key = `${held} ${near} ${layouts.map(({ name, revision }) => `${name} ${revision}`)} ${stage.panels}`;
-  const before = known.get(stage);
+  const before = cache.get(stage);
   if (before?.key === key) return before.marks;
   const wanted = new Set([held, ...near]);
   /** @type {Map<number, [number, number, number][]>} */
@@ -39,7 +39,7 @@ function marksOf(stage) {
           );
       if (here.length) marks.set(base + panel.index, here);
     }
-  known.set(stage, { key, marks });
+  cache.set(stage, { key, marks });
   return marks;
 }
 
@@ -51,13 +51,13 @@ export function drawHeld(stage) {
   if (stage.held < 0 || stage.morph || stage.tour) return;
   const { context } = stage;
   const marks = marksOf(stage);
-  for (const one of stage.placed) {
-    const here = marks.get(one.part.base + one.panel.index);
-    if (!here || one.strength < 0.5) continue;
-    const { plot } = one;
+  for (const spot of stage.placed) {
+    const here = marks.get(spot.part.base + spot.panel.index);
+    if (!here || spot.strength < 0.5) continue;
+    const { plot } = spot;
     const placed = here
       .map(([row, u, v]) => {
-        const [x, y] = pointToPage(one, u, v);
+        const [x, y] = pointToPage(spot, u, v);
         return { row, x, y, px: x, py: y };
       })
       .filter(

@@ -18,26 +18,26 @@ const LARGE = 250; // px of a plot that has words in it
 /** @param {Stage} stage @returns {Label[]} */
 export function placeLabels(stage) {
   const large = stage.placed.filter(
-    (one) =>
-      Math.min(one.plot.w, one.plot.h) > LARGE && one.strength > 0.9 && !stage.tour?.hides(one),
+    (spot) =>
+      Math.min(spot.plot.w, spot.plot.h) > LARGE && spot.strength > 0.9 && !stage.tour?.hides(spot),
   );
   const room = occupancyOf(stage, large);
-  return large.flatMap((one) => [
-    ...(one.part.layout.kind === 'map' || one.panel.other ? [] : signCells(stage, one, room)),
-    ...clusters(stage, one, room),
-    ...beyond(stage, one, room),
+  return large.flatMap((spot) => [
+    ...(spot.part.layout.kind === 'map' || spot.panel.other ? [] : signCells(stage, spot, room)),
+    ...clusters(stage, spot, room),
+    ...beyond(stage, spot, room),
   ]);
 }
 
-/** @param {Placed} one */
+/** @param {Placed} spot */
 const keyOf = ({ part, panel }) => `${part.base + panel.index}`;
 
-/** "+2 −5", how many, mostly which: in the corner of its quadrant. @param {Stage} stage @param {Placed} one @param {Occupancy} room @returns {Label[]} */
-function signCells(stage, one, room) {
+/** "+2 −5", how many, mostly which: in the corner of its quadrant. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
+function signCells(stage, spot, room) {
   const { context, theme, rows, meta } = stage;
-  const [x, y] = axesOf(one.panel).map((index) => meta.components[index].number);
+  const [x, y] = axesOf(spot.panel).map((index) => meta.components[index].number);
   if (y === undefined) return [];
-  const { cells } = countsOf(one.part.layout, one.panel, rows, one.range);
+  const { cells } = countsOf(spot.part.layout, spot.panel, rows, spot.range);
   const names = stage.colouring?.kind === 'category' ? stage.colouring.names : [];
   return cells.flatMap((cell, i) => {
     if (!cell.count) return [];
@@ -55,13 +55,13 @@ function signCells(stage, one, room) {
         colour: theme.soft,
       },
     ];
-    return corner(context, one, room, lines, right, top).map((made) => ({ ...made, cell: i }));
+    return corner(context, spot, room, lines, right, top).map((made) => ({ ...made, cell: i }));
   });
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Placed} one @param {Occupancy} room @param {Label['lines']} lines @param {number} right @param {number} top @returns {Label[]} */
-function corner(context, one, room, lines, right, top) {
-  const { plot } = one;
+/** @param {CanvasRenderingContext2D} context @param {Placed} spot @param {Occupancy} room @param {Label['lines']} lines @param {number} right @param {number} top @returns {Label[]} */
+function corner(context, spot, room, lines, right, top) {
+  const { plot } = spot;
   const w = Math.max(...lines.map(({ text, style }) => widthOf(context, text, style)));
   const h = 32;
   const steps = [0, 1, 2, 3, 4, 5];
@@ -73,27 +73,27 @@ function corner(context, one, room, lines, right, top) {
       h,
     })),
   );
-  const [zx, zy] = pointToPage(one, 0, 0);
+  const [zx, zy] = pointToPage(spot, 0, 0);
   const quadrant = {
     x: right ? Math.max(plot.x, zx) : plot.x,
     y: top ? plot.y : Math.max(plot.y, zy),
     w: right ? plot.x + plot.w - Math.max(plot.x, zx) : zx - plot.x,
     h: top ? zy - plot.y : plot.y + plot.h - zy,
   };
-  const found = room.take(places, quadrant);
-  return found ? [label(one, found, lines, right ? 'right' : 'left')] : [];
+  const free = room.take(places, quadrant);
+  return free ? [label(spot, free, lines, right ? 'right' : 'left')] : [];
 }
 
-/** The name of a class beside the place where it is densest. @param {Stage} stage @param {Placed} one @param {Occupancy} room @returns {Label[]} */
-function clusters(stage, one, room) {
+/** The name of a class beside the place where it is densest. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
+function clusters(stage, spot, room) {
   const { context, rows, colouring, palette } = stage;
   if (colouring?.kind !== 'category') return [];
-  const { classes } = countsOf(one.part.layout, one.panel, rows, one.range);
+  const { classes } = countsOf(spot.part.layout, spot.panel, rows, spot.range);
   const many = ranked(classes)
-    .filter(([code, count]) => code < colouring.names.length && count > 0.04 * one.panel.count)
+    .filter(([code, count]) => code < colouring.names.length && count > 0.04 * spot.panel.count)
     .slice(0, 14)
     .map(([code]) => code);
-  const middles = densest(stage, one, many);
+  const middles = densest(stage, spot, many);
   return many.flatMap((code, i) => {
     const middle = middles[i];
     if (!middle) return [];
@@ -113,21 +113,19 @@ function clusters(stage, one, room) {
         });
       }
     }
-    const found = room.take(places, one.plot);
-    return found
-      ? [label(one, found, [{ text, style, colour: cssOf(palette, code) }], 'left')]
-      : [];
+    const free = room.take(places, spot.plot);
+    return free ? [label(spot, free, [{ text, style, colour: cssOf(palette, code) }], 'left')] : [];
   });
 }
 
-/** Where on the page each of some classes is densest: the middle of its points in the fullest square. @param {Stage} stage @param {Placed} one @param {number[]} wanted codes @returns {([number, number] | null)[]} null where no two are close */
-function densest({ rows: { codes, flags } }, one, wanted) {
+/** Where on the page each of some classes is densest: the middle of its points in the fullest square. @param {Stage} stage @param {Placed} spot @param {number[]} wanted codes @returns {([number, number] | null)[]} null where no two are close */
+function densest({ rows: { codes, flags } }, spot, wanted) {
   const {
     part: { layout },
     panel,
     plot,
     view: { rect },
-  } = one;
+  } = spot;
   const [left, top] = [Math.max(plot.x, rect.x), Math.max(plot.y, rect.y)]; // of what is seen
   const columns = Math.max(
     0,
@@ -143,27 +141,27 @@ function densest({ rows: { codes, flags } }, one, wanted) {
   const step = Math.max(1, Math.floor(panel.count / 20000));
   for (let i = panel.start; i < panel.start + panel.count; i += step) {
     const row = layout.rows[i];
-    const own = place[codes[row]];
-    if (own < 0 || flags[row] & HIDDEN) continue;
-    const [x, y] = pointToPage(one, layout.xy[2 * i], layout.xy[2 * i + 1]);
+    const start = place[codes[row]];
+    if (start < 0 || flags[row] & HIDDEN) continue;
+    const [x, y] = pointToPage(spot, layout.xy[2 * i], layout.xy[2 * i + 1]);
     const [column, line] = [Math.floor((x - left) / SQUARE), Math.floor((y - top) / SQUARE)];
     if (column < 0 || line < 0 || column >= columns || line >= lines) continue;
-    const at = own + line * columns + column;
+    const at = start + line * columns + column;
     counts[at] += 1;
     sums[2 * at] += x;
     sums[2 * at + 1] += y;
   }
   return wanted.map((_, i) => {
-    const own = counts.subarray(i * columns * lines, (i + 1) * columns * lines);
-    const at = i * columns * lines + own.indexOf(Math.max(...own));
+    const squares = counts.subarray(i * columns * lines, (i + 1) * columns * lines);
+    const at = i * columns * lines + squares.indexOf(Math.max(...squares));
     return counts[at] > 1 ? [sums[2 * at] / counts[at], sums[2 * at + 1] / counts[at]] : null;
   });
 }
 
-/** How many points lie beyond an edge. @param {Stage} stage @param {Placed} one @param {Occupancy} room @returns {Label[]} */
-function beyond(stage, one, room) {
-  const { beyond: counts } = countsOf(one.part.layout, one.panel, stage.rows, one.range);
-  const { plot } = one;
+/** How many points lie beyond an edge. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
+function beyond(stage, spot, room) {
+  const { beyond: counts } = countsOf(spot.part.layout, spot.panel, stage.rows, spot.range);
+  const { plot } = spot;
   const style = font(11.5);
   return counts.flatMap((count, edge) => {
     if (!count) return [];
@@ -185,17 +183,17 @@ function beyond(stage, one, room) {
         });
       }
     }
-    const found = room.take(places, plot);
-    return found ? [label(one, found, [{ text, style, colour: stage.theme.faint }], 'left')] : [];
+    const free = room.take(places, plot);
+    return free ? [label(spot, free, [{ text, style, colour: stage.theme.faint }], 'left')] : [];
   });
 }
 
-/** @param {Placed} one @param {Rect} at @param {Label['lines']} lines @param {CanvasTextAlign} align @returns {Label} */
-function label(one, at, lines, align) {
-  const { plot } = one;
-  const { layout } = one.part;
+/** @param {Placed} spot @param {Rect} at @param {Label['lines']} lines @param {CanvasTextAlign} align @returns {Label} */
+function label(spot, at, lines, align) {
+  const { plot } = spot;
+  const { layout } = spot.part;
   return {
-    key: keyOf(one),
+    key: keyOf(spot),
     layout,
     revision: layout.revision,
     u: (at.x - plot.x) / plot.w,
@@ -210,14 +208,14 @@ function label(one, at, lines, align) {
 export function drawLabels(stage, labels) {
   const { context, placed, theme } = stage;
   if (stage.morph || !labels.length) return;
-  const by = new Map(placed.map((one) => [keyOf(one), one]));
+  const by = new Map(placed.map((spot) => [keyOf(spot), spot]));
   for (const { key, layout, revision, u, v, lines, align, width } of labels) {
-    const one = by.get(key);
-    if (one?.part.layout !== layout || layout.revision !== revision) continue; // words of what is gone
-    if (one.strength < 0.9 || stage.tour?.hides(one)) continue;
-    const x = one.plot.x + u * one.plot.w + (align === 'right' ? width : 0);
+    const spot = by.get(key);
+    if (spot?.part.layout !== layout || layout.revision !== revision) continue; // words of what is gone
+    if (spot.strength < 0.9 || stage.tour?.hides(spot)) continue;
+    const x = spot.plot.x + u * spot.plot.w + (align === 'right' ? width : 0);
     lines.forEach(({ text, style, colour }, i) =>
-      write(context, text, x, one.plot.y + v * one.plot.h + i * 17, {
+      write(context, text, x, spot.plot.y + v * spot.plot.h + i * 17, {
         style,
         colour,
         halo: theme.panel,

@@ -10,29 +10,29 @@ import { font, widthOf, write } from './write.js';
 /** @type {WeakMap<object, {key: string, count: number, kept: number}>} selected and kept rows of a panel */
 const counted = new WeakMap();
 
-/** @param {Stage} stage @param {Pick<Placed, 'part' | 'panel'>} one */
+/** @param {Stage} stage @param {Pick<Placed, 'part' | 'panel'>} spot */
 export function selectedIn(stage, { part: { layout }, panel }) {
   const { rows } = stage;
   const key = `${rows.flagsChanged} ${layout.name}`;
-  const known = counted.get(panel);
-  if (known?.key === key || (known && stage.moving)) return known;
-  const found = { key, count: 0, kept: 0 };
+  const cached = counted.get(panel);
+  if (cached?.key === key || (cached && stage.moving)) return cached;
+  const counts = { key, count: 0, kept: 0 };
   for (let i = panel.start; i < panel.start + panel.count; i += 1) {
     const flags = rows.flags[layout.rows[i]];
-    found.count += flags & SELECTED;
-    found.kept += flags & HIDDEN ? 0 : 1;
+    counts.count += flags & SELECTED;
+    counts.kept += flags & HIDDEN ? 0 : 1;
   }
-  counted.set(panel, found);
-  return found;
+  counted.set(panel, counts);
+  return counts;
 }
 
 /** @param {Stage} stage */
 export function drawNames(stage) {
   const { context, theme, rows, placed } = stage;
-  for (const one of placed) {
-    const { card, panel, part, strength, open, view } = one;
+  for (const spot of placed) {
+    const { card, panel, part, strength, open, view } = spot;
     if (card.w < 44) continue;
-    const tour = stage.tour?.hides(one) ? stage.tour.title(stage.meta) : null;
+    const tour = stage.tour?.hides(spot) ? stage.tour.title(stage.meta) : null;
     const size = open
       ? 15
       : part.inset
@@ -57,7 +57,7 @@ export function drawNames(stage) {
     const used = widthOf(context, title, style);
     if (used > card.w - 4) continue; // no room for words
     write(context, title, left, top, { style, colour: theme.text });
-    const many = rows.selected || rows.hidden ? selectedIn(stage, one) : null;
+    const many = rows.selected || rows.hidden ? selectedIn(stage, spot) : null;
     const all = many && rows.hidden ? many.kept : panel.count;
     const picked = rows.selected && many?.count ? `${grouped(many.count)} of ` : '';
     const text = tour
@@ -87,13 +87,13 @@ export function drawNames(stage) {
 /** Ticks and axis names stand beside the plot of the opened panel, where no data are. @param {Stage} stage */
 export function drawAxes(stage) {
   const { context, theme, meta, placed } = stage;
-  const one = placed.find(({ open, strength }) => open && strength > 0.5);
-  if (!one || one.card.w < 300 || !one.panel.axes.length) return;
-  const { plot, range, card, panel } = stage.tour?.shown(one) ?? one;
+  const spot = placed.find(({ open, strength }) => open && strength > 0.5);
+  if (!spot || spot.card.w < 300 || !spot.panel.axes.length) return;
+  const { plot, range, card, panel } = stage.tour?.shown(spot) ?? spot;
   const unit = meta.score_unit;
   const look = { style: font(11.5), colour: theme.faint };
   const across = ticks(range[0] * unit, range[1] * unit, plot.w / 90);
-  for (const value of across.found)
+  for (const value of across.values)
     write(
       context,
       signed(value, across.digits),
@@ -102,7 +102,7 @@ export function drawAxes(stage) {
       { ...look, align: 'center' },
     );
   const up = ticks(range[2] * unit, range[3] * unit, plot.h / 70);
-  for (const value of up.found)
+  for (const value of up.values)
     write(
       context,
       signed(value, up.digits),

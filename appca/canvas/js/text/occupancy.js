@@ -47,33 +47,33 @@ export class Occupancy {
   /** Whether words may stand here: no other words, no data. @param {Rect} rect @param {number} [gap] */
   free(rect, gap = 3) {
     const clear = this.words.every(
-      (one) =>
-        one.x >= rect.x + rect.w + gap ||
-        one.x + one.w + gap <= rect.x ||
-        one.y >= rect.y + rect.h + gap ||
-        one.y + one.h + gap <= rect.y,
+      (box) =>
+        box.x >= rect.x + rect.w + gap ||
+        box.x + box.w + gap <= rect.x ||
+        box.y >= rect.y + rect.h + gap ||
+        box.y + box.h + gap <= rect.y,
     );
     return clear && this.under(rect) === 0;
   }
 
   /** Take the first of these places that is free. @param {Rect[]} places @param {Rect} inside @returns {Rect | null} */
   take(places, inside) {
-    const found = places.find(
-      (one) =>
-        one.x >= inside.x &&
-        one.y >= inside.y &&
-        one.x + one.w <= inside.x + inside.w &&
-        one.y + one.h <= inside.y + inside.h &&
-        this.free(one),
+    const free = places.find(
+      (rect) =>
+        rect.x >= inside.x &&
+        rect.y >= inside.y &&
+        rect.x + rect.w <= inside.x + inside.w &&
+        rect.y + rect.h <= inside.y + inside.h &&
+        this.free(rect),
     );
-    if (found) this.words.push(found);
-    return found ?? null;
+    if (free) this.words.push(free);
+    return free ?? null;
   }
 }
 
 /** What the picture has where, now. @param {Stage} stage @param {import('../layout/place.js').Placed[]} [placed] the panels looked at */
 export function occupancyOf(stage, placed = stage.placed) {
-  const found = new Occupancy(stage.width, stage.height);
+  const occupancy = new Occupancy(stage.width, stage.height);
   const share = Math.min(1, SAMPLE / Math.max(1, pointsIn(placed)));
   for (const {
     part: { layout },
@@ -86,24 +86,24 @@ export function occupancyOf(stage, placed = stage.placed) {
     for (let i = panel.start; i < end; i += 1) {
       const [dx, dy] = [(layout.xy[2 * i] - range[0]) * kx, (layout.xy[2 * i + 1] - range[2]) * ky];
       if (dx >= -1 && dy >= -1 && dx <= plot.w + 1 && dy <= plot.h + 1)
-        found.add(plot.x + dx, plot.y + plot.h - dy);
+        occupancy.add(plot.x + dx, plot.y + plot.h - dy);
     }
   }
-  const by = new Map(placed.map((one) => [one.part.base + one.panel.index, one]));
+  const by = new Map(placed.map((spot) => [spot.part.base + spot.panel.index, spot]));
   for (const { wanted, px } of imagesShown(stage)) {
     wanted.panel.forEach((key, i) => {
-      const one = by.get(key);
-      if (!one) return;
+      const spot = by.get(key);
+      if (!spot) return;
       const x =
-        one.plot.x +
-        ((wanted.raw[4 * i] - one.range[0]) / (one.range[1] - one.range[0])) * one.plot.w;
+        spot.plot.x +
+        ((wanted.raw[4 * i] - spot.range[0]) / (spot.range[1] - spot.range[0])) * spot.plot.w;
       const y =
-        one.plot.y +
-        one.plot.h -
-        ((wanted.raw[4 * i + 1] - one.range[2]) / (one.range[3] - one.range[2])) * one.plot.h;
-      found.cover({ x: x - px / 2, y: y - px / 2, w: px, h: px });
+        spot.plot.y +
+        spot.plot.h -
+        ((wanted.raw[4 * i + 1] - spot.range[2]) / (spot.range[3] - spot.range[2])) * spot.plot.h;
+      occupancy.cover({ x: x - px / 2, y: y - px / 2, w: px, h: px });
     });
   }
-  for (const { ring } of ghosts(stage)) if (ring) found.add(ring[0], ring[1]);
-  return found;
+  for (const { ring } of ghosts(stage)) if (ring) occupancy.add(ring[0], ring[1]);
+  return occupancy;
 }

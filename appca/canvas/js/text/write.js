@@ -11,8 +11,8 @@ const widths = new Map();
 /** @param {CanvasRenderingContext2D} context @param {string} text @param {string} style */
 export function widthOf(context, text, style) {
   const key = `${style}|${text}`;
-  const known = widths.get(key);
-  if (known !== undefined) return known;
+  const cached = widths.get(key);
+  if (cached !== undefined) return cached;
   context.font = style;
   const width = context.measureText(text).width;
   if (widths.size > 5000) widths.clear();
