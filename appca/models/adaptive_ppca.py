@@ -264,7 +264,8 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
 
         Parameters
         ----------
-        blocks : iterable of arrays (n_i, D), or a function that returns a new iterator of them
+        blocks : iterable of arrays or sparse matrices (n_i, D), or a function that returns a new
+            iterator of them
             Gone through once for every pass, some dozen times; some thousand rows at a time are
             right. The first block decides between float32 and float64.
         """

@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.threads import in_order
 from appca.models.rows.observations import Block, added, block_count, is_far
-from appca.models.rows.shifted_sparse import ShiftedSparse, stored_width
+from appca.models.rows.shifted_sparse import (
+    ShiftedSparse,
+    dense,
+    is_sparse,
+    sparse_rows,
+    stored_width,
+)
 from appca.storage.packed import give_back
 
 R = TypeVar("R")
@@ -75,7 +81,7 @@ class Stream(NamedTuple):
         out, first = np.empty((len(which), self.d), self.dtype), 0
         for values in self.read():
             low, high = np.searchsorted(which, [first, first + len(values)])
-            out[low:high] = values[which[low:high] - first]
+            out[low:high] = dense(values[which[low:high] - first])
             first += len(values)
         return out
 
@@ -125,7 +131,7 @@ def is_large_map(X: Any) -> bool:
 
 
 def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Array]]:
-    """Make a reader of blocks, (n_i, D) arrays, that refuses what is none.
+    """Make a reader of blocks, (n_i, D) arrays or sparse matrices, that refuses what is none.
 
     Parameters
     ----------
@@ -150,7 +156,7 @@ def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Arra
     def read() -> Iterator[Array]:
         width, dtype = None, None
         for i, block in enumerate(blocks() if callable(blocks) else blocks):
-            array = np.asarray(block)
+            array: Any = sparse_rows(block) if is_sparse(block) else np.asarray(block)
             if array.ndim != 2 or array.dtype.kind not in "fiub":
                 msg = (
                     f"blocks must be matrices of numbers, rows by features; block {i} has "
@@ -184,7 +190,7 @@ def spooled(blocks: Iterator[Any], file: IO[bytes]) -> Blocks:
     n, d, dtype = 0, 0, np.dtype(np.float64)
     for i, block in enumerate(checked(blocks, once=True)()):
         _finite_sums(i, block)
-        file.write(np.ascontiguousarray(block).data)
+        file.write(np.ascontiguousarray(dense(block)).data)
         n, d, dtype = n + len(block), block.shape[1], block.dtype
     file.flush()
     return Mapped(np.memmap(file, dtype, "r", shape=(n, d))) if n * d else []
@@ -213,9 +219,10 @@ def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
     return observations._replace(total=square, careful=careful)
 
 
-def _finite_sums(number: int, block: Array) -> Array:
+def _finite_sums(number: int, block: Any) -> Array:
     """Return the sums (d,) of the columns of a block, whose cells must be finite."""
-    sums: Array = block.sum(axis=0, dtype=np.float64)
+    sparse = isinstance(block, ShiftedSparse)
+    sums: Array = block.sums() if sparse else block.sum(axis=0, dtype=np.float64)
     if not np.isfinite(sums).all():
         msg = (
             f"X must be finite, but block {number} holds NaN or inf: "

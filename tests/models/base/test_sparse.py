@@ -150,3 +150,15 @@ def test_sparse_blocks_of_a_dask_array_give_the_fit_of_dense_blocks(X, how):
         got = getattr(b, name)(sparse).compute()
         np.testing.assert_allclose(got, getattr(a, name)(X), atol=1e-6)
     assert b.score(sparse) == pytest.approx(a.score(X), abs=1e-7)
+
+
+def test_sparse_blocks_give_the_fit_of_dense_blocks(X):
+    parts = [X[:300], X[300:301], X[301:]]
+    sparse = [scipy.sparse.csr_array(part) for part in parts]
+    model = AdaptivePPCA(6, 2, random_state=0)
+    a = clone(model).fit_blocks(parts)
+    for b in (clone(model).fit_blocks(sparse), clone(model).fit(iter(sparse))):
+        np.testing.assert_allclose(b.components_, a.components_, atol=1e-7)
+    scores = np.concatenate(list(b.transform_blocks(sparse)))
+    np.testing.assert_allclose(scores, a.transform(X), atol=1e-6)
+    assert b.score_blocks(sparse) == pytest.approx(a.score(X), abs=1e-7)
