@@ -57,7 +57,7 @@ def main() -> None:
                 said = subprocess.check_output([*command, method, folder], text=True)
                 rows.append({"data": case, "method": method, **json.loads(said)})
                 print(rows[-1], flush=True)
-    results.write(given.out, "sparse", rows)
+                results.write(given.out, "sparse", rows)
 
 
 def planted(n: int, d: int, size: int) -> tuple[np.ndarray, ...]:

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from appca.models.decompositions import spectrum
-from appca.models.decompositions.spectrum import lift, lower, principal, thin
+from appca.models.decompositions.spectrum import lift, lower, principal, sketched, thin
 from appca.models.rows.observations import Rows, about, centre_of, project
+from appca.models.rows.shifted_sparse import sparse_rows
 
 pytestmark = pytest.mark.numerical
 
@@ -29,6 +31,20 @@ def test_principal_directions_equal_those_of_a_singular_value_decomposition(
     np.testing.assert_allclose(found.values, s[:5] ** 2 / len(X), rtol=1e-8)
     np.testing.assert_allclose(np.abs(np.sum(found.V * Vt[:5].T, axis=0)), 1.0, atol=1e-8)
     np.testing.assert_allclose(found.V.T @ found.V, np.eye(5), atol=1e-10)
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_a_sketch_of_wide_rows_holds_nearly_what_the_leading_directions_do(
+    seed, sparse, monkeypatch
+):
+    monkeypatch.setattr(spectrum, "DENSE_LIMIT", 20)
+    X = decaying((60, 80), seed)
+    Y = sparse_rows(csr_array(X)) if sparse else X
+    V = sketched(np.random.default_rng(seed), about(Y, centre_of(Y)), 5)
+    s = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
+    held = np.square((X - X.mean(axis=0)) @ V).sum()
+    assert 1.0 >= held / np.square(s[:5]).sum() > 0.999
+    np.testing.assert_allclose(V.T @ V, np.eye(5), atol=1e-10)
 
 
 def test_directions_are_orthonormal_also_where_variance_vanishes():
