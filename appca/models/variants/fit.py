@@ -20,16 +20,18 @@ from appca.models.algebra.loop import (
     plain,
     watcher,
 )
-from appca.models.orthonormal.em import EMSettings, floor_of
+from appca.models.orthonormal.em import EMSettings, floor_of, sums_a_pass
 from appca.models.orthonormal.em_fit import fit_by_em, fit_in_closed_form, halt
 from appca.models.orthonormal.screening import (
+    FEW_NUMBERS,
+    FEW_SUMS,
     LARGER_SAMPLE,
     REFINEMENT_ITERATIONS,
     EMControl,
     sample_size,
     some_rows,
 )
-from appca.models.orthonormal.starts import Candidate
+from appca.models.orthonormal.starts import Candidate, random_rotation
 from appca.models.rows.observations import Observations, Rows, about
 from appca.models.rows.shifted_sparse import ShiftedSparse
 from appca.models.variants import em as variants
@@ -47,6 +49,10 @@ LAST_SHARE = 50.0
 # Iterations that momentum is said to have behind it where a climb goes on with other rows. Without,
 # all rows take two or three iterations more.
 LATER_AGE = 6
+
+
+# Nats a row over ten iterations, of climbs from several starts, of which the highest goes on.
+START_TOL = 1e-2
 
 
 class VariantFit(NamedTuple):
@@ -75,7 +81,10 @@ def fit_variant(
     else:
         sample = _sample(rng, rows, settings.em)
         at = settings if sample is rows else settings_for(settings.em, settings.variant, sample)
+        others = _other_starts(start, sample, settings.em) if sample is rows else 0
         start, stopped = _first_state(rng, sample, start, control, at)
+        if others and not stopped:
+            start, stopped = _highest(rng, sample, start, others, control, at)
         if sample.n < rows.n and not stopped:
             window = 1
             start, stopped = _climb_sample(start, sample, control, at, later=False)
@@ -143,6 +152,48 @@ def _first_state(
         np.full(K + 1, 1.0 / (K + 1)),
     )
     return state, fit.stop_reason == STOPPED
+
+
+def _other_starts(start: Array | list[Candidate], rows: Rows, em: EMSettings) -> int:
+    """Count the random rotations that rows as few as these are climbed from, too."""
+    sums = sums_a_pass(rows.n, em.n_components, em.n_active)
+    few = 0 < sums <= FEW_SUMS and rows.X.size <= FEW_NUMBERS
+    if isinstance(start, list) and few:
+        return sum(c.rotation is random_rotation and not c.extra for c in start)
+    return 0
+
+
+def _highest(
+    rng: np.random.Generator,
+    rows: Rows,
+    first: VariantState,
+    others: int,
+    control: EMControl,
+    settings: VariantSettings,
+) -> tuple[VariantState, bool]:
+    """Climb from a first state and from random rotations of its directions; return the highest.
+
+    The start that is best for the paper's model need not be that for a variant: on the breast
+    cancer data with all of them, others end 0.6 nats a row higher, also on rows held out.
+    """
+    runs, unit = list[EMResult[VariantState]](), settings.unit[:, None]
+    for number in range(others + 1):
+        start, stopped = first, False
+        if number:
+            V = first.V @ random_rotation(rng, first.V)
+            W = np.divide(V, unit, out=np.zeros_like(V), where=unit > 0.0)
+            start, stopped = _first_state(rng, rows, W, control, settings)
+        if not stopped:
+            path = _path(start, rows, settings, age=0)
+            stage = f"start {number + 1} of {others + 1}"
+            runs.append(control.run(stage, path, rows, REFINEMENT_ITERATIONS, START_TOL))
+        if stopped or runs[-1].stop_reason == STOPPED:
+            return max(runs, key=_value).state, True
+    return max(runs, key=_value).state, False
+
+
+def _value(run: EMResult[VariantState]) -> float:
+    return run.log_likelihood
 
 
 def _of_start(progress: Progress, callback: Callback) -> None:
