@@ -120,7 +120,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for data, draw in (("MNIST", lambda: mnist(ROWS)[0]), ("solids", lambda: solids(ROWS))):
             file = f"{folder}/{data}.npy"
-            np.save(file, draw())  # type: ignore[no-untyped-call]
+            np.save(file, draw())
             rows += [rows_of(data, file, kernels) for kernels in KERNELS]
             print(*rows[-len(KERNELS) :], sep="\n", flush=True)
     results.write(options.out, "solids", rows)
