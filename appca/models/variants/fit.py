@@ -157,7 +157,7 @@ def _first_state(
 def _other_starts(start: Array | list[Candidate], rows: Rows, em: EMSettings) -> int:
     """Count the random rotations that rows as few as these are climbed from, too."""
     sums = sums_a_pass(rows.n, em.n_components, em.n_active)
-    few = 0 < sums <= FEW_SUMS and rows.X.size <= FEW_NUMBERS
+    few = 0 < sums <= FEW_SUMS and rows.n * rows.d <= FEW_NUMBERS
     if isinstance(start, list) and few:
         return sum(c.rotation is random_rotation and not c.extra for c in start)
     return 0
