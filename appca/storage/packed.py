@@ -70,6 +70,11 @@ class Packed:
         if self.n_bytes > most_bytes:
             size, most = self.n_bytes / 1e6, most_bytes / 1e6
             self._refuse(f"unpacks to {size:,.0f} MB, more than {most:,.0f} MB")
+        for item in items:  # also those that nobody reads: their names may be what is damaged
+            try:
+                self._archive.open(item).close()
+            except Exception as error:
+                self._refuse(f"holds a damaged “{shortened(item.filename)}”", error)
 
     def __contains__(self, member: str) -> bool:
         return member in self._items

@@ -246,6 +246,13 @@ def test_names_in_the_file_lead_nowhere(content, tmp_path):
     assert {path.name for path in inside.iterdir()} == {"datasets", "numbers", "runs", "selections"}
 
 
+def test_a_member_that_the_list_names_otherwise_is_refused(content, tmp_path):
+    damaged = bytearray(content)
+    damaged[content.rindex(b"runs/1/n_active.npy") + 18] ^= 1  # of the list of members: .npx
+    with pytest.raises(InputError, match="holds a damaged “runs"):
+        unpack("x.appca", io.BytesIO(bytes(damaged)), tmp_path)
+
+
 def test_any_flipped_bit_gives_the_same_session_or_a_refusal(content, tmp_path, seed):
     rng = np.random.default_rng(seed)
     refused, whole = 0, unpack("x.appca", io.BytesIO(content), tmp_path / "whole")
