@@ -41,6 +41,8 @@ class DescribedRows:
         In nats.
     log_likelihood_errors : ndarray of float32, shape (N,), optional
         Its standard error, where it is an estimate.
+    row_scales : ndarray of float32, shape (N,), optional
+        Posterior means of the scales of rows, where they are learned.
     """
 
     scores: np.ndarray
@@ -50,6 +52,7 @@ class DescribedRows:
     error: np.ndarray
     log_likelihood_rows: np.ndarray
     log_likelihood_errors: np.ndarray | None = None
+    row_scales: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         _freeze(self)
@@ -57,7 +60,7 @@ class DescribedRows:
     @classmethod
     def from_description(cls, description: "Description") -> "DescribedRows":
         """Keep what an estimator's `describe` said, in the precision that is stored."""
-        exact = not description.standard_error.any()
+        exact, scales = not description.standard_error.any(), description.row_scales
         return DescribedRows(
             scores=description.scores.astype(np.float32),
             active=description.active,
@@ -66,15 +69,14 @@ class DescribedRows:
             error=description.error.astype(np.float32),
             log_likelihood_rows=description.log_likelihood,
             log_likelihood_errors=None if exact else description.standard_error.astype(np.float32),
+            row_scales=None if scales is None else scales.astype(np.float32),
         )
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "DescribedRows":
         """Rebuild what `row_arrays` took apart; KeyError for what is missing."""
-        return DescribedRows(
-            **{name: arrays[name] for name in ROW_ARRAYS},
-            log_likelihood_errors=arrays.get("log_likelihood_errors"),
-        )
+        names = (*ROW_ARRAYS, *(name for name in SOME_ROW_ARRAYS if name in arrays))
+        return DescribedRows(**{name: arrays[name] for name in names})
 
     def row_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays by their names on disk."""
@@ -269,7 +271,8 @@ _EVERY_MODEL = (
     "scale",
 )
 _OF_VARIANTS = ("size_probabilities", "row_scale_values", "row_scale_probabilities")
-ROW_ARRAYS = tuple(one.name for one in fields(DescribedRows))[:-1]  # the last is not always there
+SOME_ROW_ARRAYS = "log_likelihood_errors", "row_scales"  # which not every run has
+ROW_ARRAYS = tuple(one.name for one in fields(DescribedRows) if one.name not in SOME_ROW_ARRAYS)
 
 
 def belongs_to_model(name: str) -> bool:

@@ -9,7 +9,13 @@ import numpy as np
 
 from appca.analysis.data.new_data import LEVEL, NewRowsVerdict, new_rows_table, verdict
 from appca.analysis.explore.outliers import distances
-from appca.analysis.fitted import ROW_ARRAYS, DescribedRows, FittedModel, FittedRun
+from appca.analysis.fitted import (
+    ROW_ARRAYS,
+    SOME_ROW_ARRAYS,
+    DescribedRows,
+    FittedModel,
+    FittedRun,
+)
 from appca.commands import parsing, writing
 from appca.commands.opening import opened_as, with_gaps
 from appca.commands.terminal import Meter, clear, say
@@ -156,7 +162,7 @@ def _fitted(text: str) -> RowsDescriber:
         packed = Packed(path.name, stream)
         more = {
             name: packed.array(f"{name}.npy")
-            for name in (*ROW_ARRAYS, *_ABOUT)
+            for name in (*ROW_ARRAYS, *SOME_ROW_ARRAYS, *_ABOUT)
             if f"{name}.npy" in packed
         }
     wanted = _wanted_by_file(more, names, len(model.preprocessing.offset))

@@ -320,8 +320,11 @@ def joined(parts: "list[Description]") -> "Description":
     """Say of all rows what was said of the parts that follow each other."""
     from appca.models.base.answers import Description
 
-    columns = list(zip(*parts, strict=True))[:-1]
-    return Description._make([*map(np.concatenate, columns), parts[0].method])
+    *columns, methods, scales = zip(*parts, strict=True)
+    rows = [np.concatenate(column) for column in columns]
+    return Description._make(
+        [*rows, methods[0], None if scales[0] is None else np.concatenate(scales)]
+    )
 
 
 def told(estimator: Any, description: "Description", fitted: FittedModel) -> RunInfo:

@@ -9,6 +9,7 @@ N(0, sigma2 I). Its least-squares coordinates b and what they leave over are ind
 
 A run keeps the posterior means m and the mean square e of y - mu - W_S m. As b = m + v with
 G v = sigma2 inv(T) m, both follow without the data: T2 = b' inv(T) m and Q = D e - v'G v.
+A row of scale u has u times both variances, so both statistics are divided by its posterior mean.
 """
 
 from collections.abc import Iterator
@@ -44,7 +45,8 @@ def distances(fitted: FittedRun) -> Distances:
     """Return T2 and Q of every row of a run.
 
     Where each feature has its own noise, T2 is in noise units and Q is 0, with no degree of
-    freedom: a run does not keep what each feature of a row lacks.
+    freedom: a run does not keep what each feature of a row lacks. With row scales a row that is
+    only brighter or darker than others is not unusual.
 
     Parameters
     ----------
@@ -63,7 +65,8 @@ def distances(fitted: FittedRun) -> Distances:
     t2 = np.einsum("nk,nk->n", m + v, m / tau2)
     squares = fitted.error.astype(np.float64) * n_features - np.einsum("nk,nk->n", v, u)
     q = np.maximum(squares, 0.0) / noise
-    return Distances(t2, q, inside, np.maximum(n_features - inside, 0))
+    scale = 1.0 if fitted.row_scales is None else fitted.row_scales.astype(np.float64)
+    return Distances(t2 / scale, q / scale, inside, np.maximum(n_features - inside, 0))
 
 
 def limits_of_the_model(distances: Distances, level: float) -> DistanceLimits:

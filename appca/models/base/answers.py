@@ -25,6 +25,7 @@ class Description(NamedTuple):
     # count that there are finitely many draws.
     standard_error: Array
     method: str  # how the sums over supports were come by
+    row_scales: Array | None = None  # (N,) as `row_scales` at the one draw, where they are learned
 
 
 class RowSummary(NamedTuple):

@@ -25,6 +25,8 @@ from appca.models.rows.observations import Block, Observations, Rows, over_block
 from appca.models.rows.shifted_sparse import squared_lengths
 from appca.models.sampling.query_draws import ParameterDraw
 
+UP_TO_LIKELIHOOD = 1 + Description._fields.index("log_likelihood")  # columns of `described`
+
 
 @dataclass(frozen=True, eq=False)
 class BlockwisePosterior(PosteriorOfDraw):
@@ -52,7 +54,7 @@ class BlockwisePosterior(PosteriorOfDraw):
         raise NotImplementedError
 
     def described(self, B: Array, P: Array) -> tuple[Array, ...]:
-        """Say what `Description` has up to the log-likelihood."""
+        """Say what `Description` has up to the log-likelihood, and scales where rows have them."""
         raise NotImplementedError
 
     def _each_block(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Any]:
@@ -91,7 +93,10 @@ class BlockwisePosterior(PosteriorOfDraw):
     def description(self, X: Array) -> Description:
         parts = self._each_block(X, self.described)
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        return Description._make([*columns, np.zeros(len(columns[0])), "exact"])
+        told: list[Any] = columns[:UP_TO_LIKELIHOOD]
+        scales = columns[UP_TO_LIKELIHOOD:]
+        rows = Description._make([*told, np.zeros(len(told[0])), "exact", None])
+        return rows._replace(row_scales=scales[0]) if scales else rows
 
 
 @dataclass(frozen=True, eq=False)

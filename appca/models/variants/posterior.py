@@ -159,7 +159,8 @@ class VariantPosterior(BlockwisePosterior):
         for part, T in tiles(B, None):
             error[part] = squared_lengths(T - scores[part] @ components) / B.shape[1]
         membership = share_of(support_density(P, squares, active, model) - row.log_density)
-        return scores, active, row.inclusion, membership, error, row.log_density
+        scales = () if self.row_scales is None else (row.scales @ model.grid,)
+        return scores, active, row.inclusion, membership, error, row.log_density, *scales
 
     def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
         model, (K, D) = self.row_model, self.components.shape

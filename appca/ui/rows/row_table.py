@@ -76,6 +76,8 @@ def table_of(
         columns[name if name not in columns else f"{name} (label)"] = values[rows]
     columns["T² / limit"], columns["Q / limit"] = verdict.ratios[rows].round(2).T
     columns["subspace"] = [title(tuple(np.flatnonzero(fitted.active[row]))) for row in rows]
+    if fitted.row_scales is not None:
+        columns["scale"] = fitted.row_scales[rows].round(2)
     columns["membership"] = fitted.membership[rows].round(3)
     columns["residual"] = [float(f"{value:.3g}") for value in fitted.error[rows]]
     columns["log-likelihood"] = fitted.log_likelihood_rows[rows].round(2)

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import chi2, kstest
 
 from appca import AdaptivePPCA
+from appca.analysis.data.new_data import verdict
 from appca.analysis.explore.outliers import (
     LEVELS,
     distances,
@@ -12,7 +13,7 @@ from appca.analysis.explore.outliers import (
     limits_of_the_model,
     ratios,
 )
-from appca.analysis.fitted import DescribedRows, FittedModel
+from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.data.preprocessing import Preprocessing
 from tests.fitted_runs import fitted_run
 
@@ -87,6 +88,49 @@ def test_a_fitted_run_of_rows_from_the_model_has_them_too(seed):
     found = distances(FittedModel.from_estimator(model, nothing).with_rows(rows))
     assert kstest(found.t2, chi2(2).cdf).pvalue > 1e-5
     assert kstest(found.q, chi2(D - 2).cdf).pvalue > 1e-5
+
+
+def scaled_rows(rng, n=900, d=40):
+    """Rows of which every tenth is bright; row 7 is a dark one, off every subspace."""
+    W = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    Z = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]])[rng.integers(3, size=n)]
+    bright = np.arange(n) % 10 == 0
+    Y = 10 * (rng.normal(size=(n, 3)) * Z) @ W[:3] + rng.normal(size=(n, d))
+    Y *= np.sqrt(np.where(bright, 2.14, 0.49))[:, None]
+    Y[7] += 25 * W[5]
+    return Y, bright
+
+
+def described_by(Y, **settings):
+    model = AdaptivePPCA(n_components=3, n_active=2, random_state=0, **settings).fit(Y)
+    rows = DescribedRows.from_description(model.describe(Y))
+    return FittedModel.from_estimator(model, Preprocessing().fit(Y)).with_rows(rows)
+
+
+@pytest.mark.parametrize("inference", ["em", "gibbs"])
+def test_a_row_that_is_only_bright_is_not_unusual_where_rows_have_scales(inference, seed):
+    Y, bright = scaled_rows(np.random.default_rng(seed))
+    plain = verdict(distances(described_by(Y)), None)
+    assert bright[plain.order[1:41]].mean() > 0.9
+    how = {"burn_in": 20, "n_draws": 20} if inference == "gibbs" else {}
+    scaled = distances(described_by(Y, row_scale="learned", inference=inference, **how))
+    told = verdict(scaled, None)
+    assert told.order[0] == 7
+    assert told.ratios[7, 1] > 1.5
+    assert 0.0 < bright[told.order[1:101]].mean() < 0.5
+    others = np.arange(900) != 7
+    assert kstest(scaled.t2[others], chi2(2).cdf).pvalue > 1e-5
+    assert kstest(scaled.q[others], chi2(38).cdf).pvalue > 1e-5
+
+
+def test_scales_of_rows_are_stored_with_the_rows(seed):
+    Y, _ = scaled_rows(np.random.default_rng(seed), n=120)
+    run = described_by(Y, row_scale="learned")
+    again = FittedRun.from_arrays(run.to_arrays())
+    np.testing.assert_array_equal(again.row_scales, run.row_scales)
+    np.testing.assert_array_equal(run.take(np.array([7, 3])).row_scales, run.row_scales[[7, 3]])
+    assert described_by(Y).row_scales is None
+    assert "row_scales" not in described_by(Y).to_arrays()
 
 
 def test_planted_rows_are_the_ones_flagged(seed):

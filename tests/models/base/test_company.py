@@ -43,7 +43,8 @@ def rows_of(model, dtype):
 
 
 def joined(parts, order=None):
-    columns = [np.concatenate(column) for column in list(zip(*parts, strict=True))[:-1]]
+    told = [part[: part._fields.index("method")] for part in parts]
+    columns = [np.concatenate(column) for column in zip(*told, strict=True)]
     return columns if order is None else [column[np.argsort(order)] for column in columns]
 
 
