@@ -109,6 +109,25 @@ def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternativ
     return Alternatives([members[i] for i in best], probability[best], count)
 
 
+def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray | None:
+    """Return the probabilities (K + 1,) that a row (D',) uses 0 to K components, if learned."""
+    from appca.models.variants.posterior import VariantPosterior
+
+    if model.size_probabilities is None:
+        return None
+    posterior = VariantPosterior(
+        model.components,
+        model.mean,
+        model.noise_variance,
+        model.latent_variance,
+        len(model.components),
+        model.row_scale_values,
+        model.row_scale_probabilities,
+        model.size_probabilities,
+    )
+    return np.asarray(posterior.size_probabilities(y[None])[0])
+
+
 def near_in_data(X: np.ndarray, fitted: Fitted, row: int, n: int) -> NearRows:
     """Return the n rows of X (N, D) nearest to a row after preprocessing, among all of them.
 

@@ -14,6 +14,7 @@ from appca.analysis.explore.point import (
     near_in_subspace,
     parts,
     row_of,
+    size_probabilities,
 )
 from appca.analysis.explore.subspaces import title
 from appca.analysis.fitted import FittedRun
@@ -27,6 +28,7 @@ from appca.ui.session.caching import kept
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import fixed, minus, number, percent
+from appca.words.wording import counted
 
 NEAREST = 6
 FEATURES = 8  # of a table's row, those farthest from the average
@@ -89,7 +91,11 @@ def _heading(dataset: Dataset, shown: Shown, row: int) -> None:
     lines = tag(
         "div", words(name if name.casefold().startswith("row") else f"Row {name}"), "ca-name"
     )
-    lines += tag("div", words(f"{label}in panel {title(used)}"))
+    lines += tag("div", words(f"{label}in {f'panel {title(used)}' if used else 'no panel'}"))
+    sizes = _sizes(dataset, shown, row)
+    if sizes is not None:
+        chance = f"probability {percent(float(sizes[len(used)]))}"
+        lines += tag("div", words(f"uses {counted(len(used), 'component')}, {chance}"))
     verdict = "? Doubtful" if sure < DOUBTFUL else "✓ Certain" if sure >= CERTAIN else "Likely"
     css = "ca-doubt" if sure < DOUBTFUL else "ca-sure"
     lines += tag("span", f"{verdict}: {percent(sure)}", css)
@@ -110,7 +116,7 @@ def _sum(dataset: Dataset, fitted: FittedRun, pieces: RowParts, *, dark: bool) -
     shape = dataset.image_shape or ()
     grey = dataset.as_images(np.stack([pieces.average, pieces.reconstruction]).astype(np.float32))
     grey = 255 - grey if dark else grey
-    limit = max(float(np.abs(pixels_of(term, shape)).max()) for term in pieces.terms)
+    limit = max((float(np.abs(pixels_of(term, shape)).max()) for term in pieces.terms), default=1.0)
     html = [_figure(grey[0], "average")]
     for k, score, term in zip(pieces.components, pieces.scores, pieces.terms, strict=True):
         picture = component_image(np.sign(score) * term, shape, limit, dark=is_dark())
@@ -152,8 +158,7 @@ def _others(dataset: Dataset, shown: Shown, row: int) -> None:
     fitted = shown.fitted
 
     def of_row() -> str:
-        y = fitted.preprocessing.transform(dataset.with_gaps(slice(row, row + 1)))[0]
-        supports = alternatives(fitted, y.astype(np.float64), OTHERS + 1)
+        supports = alternatives(fitted, _preprocessed(dataset, fitted, row), OTHERS + 1)
         if supports is None or supports.n_sets == 1:
             return ""
         pairs = zip(supports.sets, supports.probability.tolist(), strict=True)
@@ -162,6 +167,22 @@ def _others(dataset: Dataset, shown: Shown, row: int) -> None:
     said = kept(f"sets-{shown.key}-{row}", of_row)
     if said:
         st.caption(f"How probable each panel is: {said}")
+
+
+def _sizes(dataset: Dataset, shown: Shown, row: int) -> np.ndarray | None:
+    """Return how probable it is that the row uses 0 to K components, where that is learned."""
+    fitted = shown.fitted
+    if fitted.size_probabilities is None:
+        return None
+    return kept(
+        f"sizes-{shown.key}-{row}",
+        lambda: size_probabilities(fitted, _preprocessed(dataset, fitted, row)),
+    )
+
+
+def _preprocessed(dataset: Dataset, fitted: FittedRun, row: int) -> np.ndarray:
+    values = fitted.preprocessing.transform(dataset.with_gaps(slice(row, row + 1)))
+    return np.asarray(values[0], dtype=np.float64)
 
 
 def _near(dataset: Dataset, shown: Shown, row: int) -> None:

@@ -92,6 +92,16 @@ def test_the_best_set_and_its_probability_are_those_of_the_run(model, parameters
             np.testing.assert_allclose(included, fitted.inclusion[row], atol=1e-4)
 
 
+@pytest.mark.parametrize("more", [{}, {"noise": "feature", "row_scale": "learned"}], ids=str)
+def test_probabilities_of_sizes_are_sums_over_sets(more):
+    dataset, fitted = wine_run("aPPCA", n_active="learned", **more)
+    y = fitted.preprocessing.transform(dataset.X)[3].astype(np.float64)
+    sets = point.alternatives(fitted, y, most=5000)
+    by_size = np.bincount([len(S) for S in sets.sets], sets.probability, minlength=5)
+    np.testing.assert_allclose(point.size_probabilities(fitted, y), by_size, atol=1e-10)
+    assert point.size_probabilities(wine_run("aPPCA")[1], y) is None
+
+
 def test_more_sets_than_can_be_counted_give_none():
     fitted = fitted_model(np.eye(20), n_active=10)
     assert point.alternatives(fitted, np.zeros(20)) is None

@@ -1,5 +1,6 @@
 """The pages Components and Point: patterns, names and signs, one row, and rows that stand out."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -42,6 +43,37 @@ def test_a_row_is_linked_by_its_id_and_found_by_id_number_or_part(start):
     assert address(healthy(app))["row"] == "digit-1795"
     app.text_input(key="point_wanted").set_value("GIT-179").run()
     assert address(healthy(app))["row"] == "digit-179"
+
+
+@pytest.fixture(scope="module")
+def sizes_run():
+    """Pictures of which a third are noise, and a fit that learns how many components rows use."""
+    rng = np.random.default_rng(0)
+    signs, used = rng.choice([-1.0, 1.0], (90, 3)), np.arange(90)[:, None] % 3 > np.arange(3)
+    axes = np.eye(16)[:3] * 60.0
+    X = 120.0 + (signs * used) @ axes + rng.normal(size=(90, 16))
+    ids = np.array([f"row-{n}" for n in range(90)])
+    dataset = Dataset("sizes", X, ids, {}, (4, 4), None, {})
+    settings = {"n_components": 3, "n_active": "learned"}
+    config = RunConfig(dataset.digest, {"centre": True}, "aPPCA", settings)
+    return dataset, fit_run(dataset, config), used.sum(axis=1)
+
+
+@pytest.mark.parametrize("row", [0, 1, 2])
+def test_a_row_says_how_many_components_it_uses_and_how_sure_that_is(start, sizes_run, row):
+    dataset, result, sizes = sizes_run
+    DatasetStore(home()).put(dataset)
+    config = RunConfig(
+        dataset.digest,
+        {"centre": True},
+        "aPPCA",
+        {"n_components": 3, "n_active": "learned"},
+    )
+    run = RunStore(home()).save(config, result)
+    app = point(start(run=run.id, row=f"row-{row}"))
+    wanted = "1 component" if sizes[row] == 1 else f"{sizes[row]} components"
+    assert re.search(rf"uses {wanted}, probability (over )?9\d%", html(app))
+    assert ("in no panel" in html(app)) == (sizes[row] == 0)
 
 
 @pytest.mark.parametrize(
