@@ -1,11 +1,11 @@
-"""Choose K and L in a real browser: a grid fills, and a click on a cell opens it in Explore."""
+"""Choose in a real browser: a grid whose cells open in Explore, a model in three clicks."""
 
 import numpy as np
 import pytest
 
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from tests.browser.test_app import APP, SECOND, idle
+from tests.browser.test_app import APP, SECOND, drawn, idle, press
 from tests.models.synthetic import planted
 
 pytestmark = pytest.mark.browser
@@ -42,3 +42,31 @@ def test_a_grid_fills_and_a_click_on_a_cell_opens_it_in_explore(serve, visit, tm
         break
     page.wait_for_url(lambda url: "k=6&l=3" in url and "/check" not in url, timeout=WAIT)
     assert page.locator("[data-testid=stException]").count() == 0
+
+
+@pytest.mark.thorough  # tests/ui/check/test_which_model has each step: in every run
+def test_which_model_is_answered_and_taken_in_three_clicks_from_the_first_picture(
+    serve, visit, tmp_path
+):
+    server = serve(APP, OMP_NUM_THREADS="1")
+    rng = np.random.default_rng(0)
+    X = planted(200, 8, 4, 2, seed=0, noise=0.3).X * rng.choice([0.6, 1.8], (200, 1))
+    ids = np.array([f"{tmp_path.name} {row}" for row in range(200)])
+    digest = DatasetStore(server.home).put(Dataset("bright", X, ids, {}, None, None, {}))
+    visited = visit(f"{server.url}/?data={digest}")
+    page = visited.page
+    drawn(page)
+    first = page.url
+    press(page, "bar_model")
+    press(page, "model_compare")
+    page.locator(".st-key-models_use button").wait_for(timeout=180 * SECOND)
+    assert "tab=models" in page.url
+    assert "a scale per row" in page.locator(".ca-answer-title").text_content()
+    press(page, "models_use")
+    page.locator(".st-key-models_use button[disabled]").first.wait_for(timeout=60 * SECOND)
+    run = page.url.partition("run=")[2].partition("&")[0]
+    assert run not in first
+    page.goto(f"{server.url}/?run={run}")
+    drawn(page)
+    assert page.locator("[data-testid=stException]").count() == 0
+    assert not visited.errors

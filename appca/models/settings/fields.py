@@ -145,4 +145,4 @@ FIELDS: dict[str, SettingChoice | Number] = {
 }
 FURTHER = {"latent_variance", "mean", "w_update", "z_update", "allocation", "thin", "max_iter"}
 FURTHER |= {"n_paths"}  # behind “Further settings”
-PRIORS = {name for name in FIELDS if name.endswith(("_shape", "_scale", "_rate"))}
+PRIORS = {name for name in FIELDS if name.endswith(("_shape", "_scale", "_rate"))} - {*EXTENSIONS}

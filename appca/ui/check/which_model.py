@@ -2,7 +2,9 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from appca.analysis.check.journal import JournalStore
@@ -33,6 +35,7 @@ from appca.ui.parts.notes import gaps_note
 from appca.ui.parts.text import tag, words
 from appca.ui.session import computation, state
 from appca.ui.session.callbacks import guarded
+from appca.ui.session.state import KEYS
 from appca.words.errors import InputError
 from appca.words.numbers import about, duration, fixed
 from appca.words.wording import counted
@@ -43,6 +46,7 @@ PHRASES = {
     "number": "a learned number of components",
 }
 SHORT = {"noise": "noise", "scale": "scale", "number": "learned number"}
+MOST_TICKS = 6
 RIVALS = {
     "ppca": "Probabilistic PCA, {K}",
     "fa": "Factor analysis, {K}",
@@ -65,6 +69,7 @@ def body(dataset: Dataset) -> None:
     """Draw the answer, its button, and all models; without them what starts the comparison."""
     config = config_of(state.config())
     store = JournalStore(home(), FOLDER)
+    _begin(dataset, config, store)
     kept = "Models that have been measured are kept when you cancel."
 
     def so_far() -> None:
@@ -86,6 +91,17 @@ def body(dataset: Dataset) -> None:
         _answered(config, lines, advice)
         _closing(dataset, config, fits, lines, advice)
     gaps_note(dataset, "All models here")
+
+
+def _begin(dataset: Dataset, config: ModelsConfig, store: JournalStore) -> None:
+    """Start the comparison where Explore has asked for it, and it is neither there nor running."""
+    asked = st.session_state.pop(KEYS.compare, False)
+    if asked and len(stored(store, config)) < len(methods(config)):
+        computation.start("models", config.id, _spec(config))
+
+
+def _spec(config: ModelsConfig) -> dict[str, Any]:
+    return config.to_dict() | {"key": config.id}
 
 
 def config_of(now: RunConfig) -> ModelsConfig:
@@ -138,6 +154,8 @@ def name_of(key: str, config: ModelsConfig) -> str:
     """Return the name of a method."""
     if key in RIVALS:
         return RIVALS[key].format(K=config.n_components, L=config.n_active)
+    if key in PHRASES:
+        return PHRASES[key].removeprefix("a ").capitalize()
     names = [SHORT[name] for name in key.split("+") if name in SHORT]
     return ", ".join(names).capitalize() or "The paper's model"
 
@@ -152,10 +170,25 @@ def chart(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice | None)
         part = [line for line in lines if (line.key in VARIANTS) == ours]
         if part:
             sizes = f", K = {config.n_components}, L = {config.n_active}" if ours else ""
-            heads = [title + sizes, *(["", "nats a row", "parameters"] if ours else [])]
-            rows.append(tag("div", "".join(tag("span", words(head)) for head in heads), "ca-head"))
+            heads = tag("span", words(title + sizes))
+            if ours:
+                heads += _ticks(low, high) + tag("span", "nats a row") + tag("span", "parameters")
+            rows.append(tag("div", heads, "ca-head"))
             rows += [_line(config, line, advice, (low, high - low), most) for line in part]
     return tag("div", "".join(rows), "ca-models")
+
+
+def _ticks(low: float, high: float) -> str:
+    """Return the numbers of the axis, at most six, as HTML."""
+    unit = 10.0 ** np.floor(np.log10((high - low) / MOST_TICKS))
+    step = next(unit * n for n in (1.0, 2.0, 2.5, 5.0, 10.0) if (high - low) / (unit * n) < 6.0)
+    places = step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
+    digits = max(0, -int(np.floor(np.log10(step) + 1e-9))) + (step / unit == 2.5)
+    marks = "".join(
+        tag("i", words(_signed(nats, digits)), style=f"left:{(nats - low) / (high - low):.2%}")
+        for nats in places.tolist()
+    )
+    return tag("span", marks, "ca-ticks", **{"aria-hidden": "true"})
 
 
 def _line(
@@ -177,6 +210,8 @@ def _line(
         name = button(name, "use", line.key, f"Use this model; {_facts(line)}")
         if line.key == advice.key:
             name += tag("b", "Best" if advice.is_best else "As good as the best", "ca-best")
+        if _in_use(line.key, config.n_active):
+            name += tag("b", "In use", "ca-best ca-used")
     else:
         name = tag("span", name, title=_facts(line))
     left, right = place(line.nats - line.error), place(line.nats + line.error)
@@ -201,9 +236,9 @@ def _facts(line: Ranked) -> str:
     return ", ".join([*parts, line.fit.note] if "stopped" in line.fit.note else parts)
 
 
-def _signed(nats: float) -> str:
-    text = fixed(nats, 1)
-    return f"+{text}" if nats >= 0.05 else text
+def _signed(nats: float, digits: int = 1) -> str:
+    text = fixed(nats, digits)
+    return f"+{text}" if nats >= 0.5 * 10.0**-digits else text
 
 
 def _answered(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice) -> None:
@@ -266,5 +301,4 @@ def _closing(
 
 def _start(dataset: Dataset, config: ModelsConfig, label: str) -> None:
     takes = about(estimate_models(config, dataset.n_rows, dataset.n_features))
-    spec = config.to_dict() | {"key": config.id}
-    computation.button(f"{label}, {takes}", "models_start", "models", config.id, spec)
+    computation.button(f"{label}, {takes}", "models_start", "models", config.id, _spec(config))

@@ -22,9 +22,12 @@ from appca.ui.parts.text import fact_list, markdown
 from appca.ui.parts.widgets import around
 from appca.ui.session import fitting, state
 from appca.ui.session.callbacks import guarded
+from appca.ui.session.state import KEYS
 from appca.ui.settings.preprocessing import preprocessing
 from appca.words.numbers import about
 from appca.words.wording import counted
+
+CHECK = "pages/check/check.py"
 
 
 def popover(dataset: Dataset) -> None:
@@ -39,6 +42,15 @@ def popover(dataset: Dataset) -> None:
             with st.expander("About this fit"):
                 st.html(fact_list(fit_facts(run)))
         st.caption(_cost(dataset, now))
+        if st.button(
+            "Which model suits these data?",
+            key="model_compare",
+            icon=":material/fact_check:",
+            help="Fit eight variants of adaptive PPCA and six rivals to seven tenths of the rows, "
+            "and compare them on the others.",
+        ):
+            st.session_state[KEYS.compare] = True
+            st.switch_page(CHECK, query_params={"tab": "models"})
 
 
 def settings(dataset: Dataset) -> None:

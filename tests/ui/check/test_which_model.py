@@ -1,5 +1,7 @@
 """The tab Which model?: a comparison is started, answered, and a model taken with one click."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,18 @@ def test_the_tab_offers_the_comparison_and_starts_a_job_about_the_data_on_screen
     assert [watched.key for watched in app.session_state["watched"].values()] == [wanted]
 
 
+def test_explore_asks_which_model_suits_the_data_and_the_tab_begins_by_itself(start, appca_home):
+    app = healthy(start("explore"))
+    app.button(key="model_compare").click().run()
+    wanted = config_of(healthy(app).session_state["config"]).id
+    assert [watched.key for watched in app.session_state["watched"].values()] == [wanted]
+    assert "Which model?" in str(app.segmented_control)
+    measured(other := start("explore", k="3"), appca_home, noise=2.0)
+    other.button(key="model_compare").click().run()
+    assert "Use noise per feature" in html(healthy(other))
+    assert not other.session_state["watched"]
+
+
 def test_use_this_fits_the_model_that_the_answer_names(start, appca_home):
     app = start()
     measured(app, appca_home, noise_scale=5.0, noise=2.0, mixture=3.0)
@@ -46,6 +60,23 @@ def test_use_this_fits_the_model_that_the_answer_names(start, appca_home):
     chosen = healthy(app).session_state["config"].parameters
     assert (chosen["noise"], chosen["row_scale"], chosen["n_active"]) == ("feature", "learned", 2)
     assert app.button(key="models_use").disabled
+    assert html(app).count("In use") == 1
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "wanted"),
+    [
+        (0.0, 19.9, ["0", "+5", "+10", "+15"]),
+        (-0.4, 1.1, ["0.0", "+0.5", "+1.0"]),
+        (-120.0, 30.0, ["−100", "−50", "0"]),
+        (0.0, 1.0, ["0.0", "+0.2", "+0.4", "+0.6", "+0.8", "+1.0"]),
+        (-0.02, 0.1, ["0.000", "+0.025", "+0.050", "+0.075", "+0.100"]),
+    ],
+)
+def test_the_axis_has_round_numbers(low, high, wanted):
+    from appca.ui.check.which_model import _ticks
+
+    assert re.findall(r">([^<]+)</i>", _ticks(low, high)) == wanted
 
 
 def test_a_learned_number_is_said_and_taken_back_to_the_same_comparison(start, appca_home):
