@@ -89,7 +89,8 @@ def appca(  # noqa: PLR0913 (the arguments of scanpy.pp.pca and those of a fit)
 
     adata = adata.copy() if copy else adata
     features = None if use_rep is not None else features_of(adata, mask_var)
-    X = values_of(adata, layer, use_rep, features)
+    by_em = parameters.get("inference", "em") in ("em", "hard")  # which takes sparse matrices
+    X = values_of(adata, layer, use_rep, features, sparse=by_em)
     model = AdaptivePPCA(n_components, n_active, random_state=random_state, **parameters).fit(X)
     D = X.shape[1]
     fitted = FittedModel.from_estimator(model, Fitted(1.0, np.zeros(D), np.ones(D), None))

@@ -16,11 +16,17 @@ MOST_CATEGORIES = 1000  # of a column that rows are coloured by
 
 
 def values_of(
-    adata: "AnnData", layer: str | None, use_rep: str | None, features: np.ndarray | None
-) -> np.ndarray:
+    adata: "AnnData",
+    layer: str | None,
+    use_rep: str | None,
+    features: np.ndarray | None,
+    *,
+    sparse: bool = False,
+) -> Any:
     """Return the values (n_obs, D) that are fitted, in memory.
 
-    `features` are a mask or places of the variables; None takes all.
+    `features` are a mask or places of the variables; None takes all. With `sparse` a sparse matrix
+    stays one.
 
     Raises
     ------
@@ -38,7 +44,8 @@ def values_of(
         msg = "This AnnData has no X; name a layer by layer=, or a key of obsm by use_rep=."
         raise InputError(msg)
     values = values.to_memory() if hasattr(values, "to_memory") else values  # sparse and on disk
-    return dense(values if features is None else values[:, features])
+    part = values if features is None else values[:, features]
+    return part.tocsr() if sparse and hasattr(part, "tocsr") else dense(part)
 
 
 def dense(values: Any) -> np.ndarray:
