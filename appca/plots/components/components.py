@@ -9,7 +9,7 @@ import numpy as np
 from appca.data.dataset import Dataset
 
 COURSE = (64, 96)  # height and width of a course over time, in pixels
-NEGATIVE, _, POSITIVE = LIGHT = (47, 111, 179), (250, 250, 250), (200, 60, 40)
+NEGATIVE, ZERO, POSITIVE = LIGHT = (47, 111, 179), (250, 250, 250), (200, 60, 40)
 DARK = (106, 169, 233), (22, 29, 39), (242, 133, 123)  # where zero is the panel's own ground
 
 
