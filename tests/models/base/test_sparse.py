@@ -90,7 +90,7 @@ def test_float32_agrees_to_a_thousandth(X, row_scale):
     model = AdaptivePPCA(6, 2, random_state=0, row_scale=row_scale)
     a, b = clone(model).fit(X), clone(model).fit(S)
     assert b.components_.dtype == b.transform(S).dtype == np.float32
-    np.testing.assert_allclose(b.components_, a.components_, atol=1e-4)
+    np.testing.assert_allclose(b.components_, a.components_, atol=1e-3)
     wanted = a.score_samples(X)
     np.testing.assert_allclose(b.score_samples(S), wanted, atol=1e-3 * np.ptp(wanted))
 
