@@ -41,12 +41,12 @@ def main() -> None:
     parser = results.arguments(__doc__)
     parser.add_argument("--cases", nargs="*", default=list(CASES), help="all by default")
     parser.add_argument("--measure", nargs=2, help="method and folder: what the processes are for")
-    given = parser.parse_args()
-    if given.measure:
-        print(json.dumps(measured(given.measure[0], Path(given.measure[1]))))
+    options = parser.parse_args()
+    if options.measure:
+        print(json.dumps(measured(options.measure[0], Path(options.measure[1]))))
         return
     rows = []
-    for case in given.cases:
+    for case in options.cases:
         with tempfile.TemporaryDirectory() as folder:
             parts = planted(*CASES[case][:3])
             for name, part in zip(PARTS, parts, strict=True):
@@ -57,7 +57,7 @@ def main() -> None:
                 said = subprocess.check_output([*command, method, folder], text=True)
                 rows.append({"data": case, "method": method, **json.loads(said)})
                 print(rows[-1], flush=True)
-                results.write(given.out, "sparse", rows)
+                results.write(options.out, "sparse", rows)
 
 
 def planted(n: int, d: int, size: int) -> tuple[np.ndarray, ...]:
@@ -115,8 +115,8 @@ def method(name: str) -> Any:
         return TruncatedSVD(K, random_state=0)
     if name == "PCA, arpack":
         return PCA(K, svd_solver="arpack", random_state=0)
-    one: dict[str, Any] = {"init": "quartimax", "tol": 0.02} if name.endswith("one start") else {}
-    return AdaptivePPCA(K, L, random_state=0, **one)
+    cheap: dict[str, Any] = {"init": "quartimax", "tol": 0.02} if name.endswith("one start") else {}
+    return AdaptivePPCA(K, L, random_state=0, **cheap)
 
 
 def reproduced(model: Any, X: Any, mean: np.ndarray) -> float:

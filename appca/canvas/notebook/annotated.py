@@ -72,8 +72,8 @@ def _restored(params: dict[str, Any], arrays: dict[str, Any]) -> Any:
     from appca.runs.model_file import behind
 
     kind = estimator_class(str(params.get("model", "aPPCA")))
-    known = kind().get_params(deep=False)
-    estimator = kind(**{name: params[name] for name in params.keys() & known.keys()})
+    settings = kind().get_params(deep=False)
+    estimator = kind(**{name: params[name] for name in params.keys() & settings.keys()})
     model = FittedModel.from_saved({name: np.asarray(value) for name, value in arrays.items()})
     estimator.restore(model.estimator_arrays())
     estimator.log_likelihoods_ = model.log_likelihoods

@@ -132,11 +132,11 @@ class ShiftedSparse:
 
     def squares(self) -> Array:
         """Squared lengths (N,) of the rows, float64."""
-        own = np.asarray(self._wide.power(2).sum(axis=1), np.float64).ravel()
+        stored = np.asarray(self._wide.power(2).sum(axis=1), np.float64).ravel()
         cross = np.einsum("nr,nr->n", self.values @ self.right.T, self.left)
         far = np.einsum("nr,nr->n", self.left @ (self.right @ self.right.T), self.left)
-        out: Array = own - 2.0 * cross + far
-        lost = np.flatnonzero(out < CANCELLED * (own + far))
+        out: Array = stored - 2.0 * cross + far
+        lost = np.flatnonzero(out < CANCELLED * (stored + far))
         for start in range(0, len(lost), DENSE_ROWS):
             some = lost[start : start + DENSE_ROWS]
             B = self[some].toarray()

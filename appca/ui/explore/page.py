@@ -83,7 +83,7 @@ def _note(shown: Shown, moved: RunConfig | None) -> None:
 def _held(dataset: Dataset, shown: Shown) -> dict[str, int | list[int]]:
     """Return the row that is held, and those nearest to it in the data."""
     row = point_choice.held(dataset)
-    if row is None or row >= dataset.n_rows:
+    if row is None:
         return {"held": -1, "near": []}
     return {"held": row, "near": point.near_rows(dataset, shown, row).rows.tolist()}
 

@@ -36,7 +36,7 @@ def chosen(dataset: Dataset) -> int:
 def show(dataset: Dataset, row: int) -> None:
     """Look at this row from now on, and ring it in the picture."""
     rows = st.session_state.setdefault(KEYS.points, {})
-    rows |= {dataset.digest: int(row), f"held-{dataset.digest}": int(row)}
+    rows |= {dataset.digest: int(row), f"held-{dataset.digest}": True}
 
 
 def hold(dataset: Dataset, row: int | None) -> None:
@@ -49,9 +49,9 @@ def hold(dataset: Dataset, row: int | None) -> None:
 
 
 def held(dataset: Dataset) -> int | None:
-    """Return the row that is ringed in the picture."""
-    rows = st.session_state.get(KEYS.points, {})
-    return rows.get(f"held-{dataset.digest}")  # type: ignore[no-any-return]
+    """Return the row on screen where it is ringed in the picture, until a click lets go of it."""
+    is_held = f"held-{dataset.digest}" in st.session_state.get(KEYS.points, {})
+    return chosen(dataset) if is_held else None
 
 
 def choose(dataset: Dataset) -> int:

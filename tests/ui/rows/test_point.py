@@ -176,6 +176,23 @@ def test_a_score_that_is_rounded_to_zero_has_no_sign():
     assert text == "average + **0.0** × component 1 − **0.1** × component 2"
 
 
+def test_the_ring_is_around_the_row_of_the_details_until_it_is_let_go(monkeypatch):
+    page = SimpleNamespace(session_state={}, query_params={})
+    monkeypatch.setattr(point_choice, "st", page)
+    selected = np.zeros(40, bool)
+    monkeypatch.setattr(point_choice.selection, "get", lambda _: selected)
+    table = Dataset("t", np.eye(40, 5, dtype=np.float32), np.array([f"r{i}" for i in range(40)]))
+    assert point_choice.held(table) is None
+    point_choice.hold(table, 7)
+    assert point_choice.held(table) == point_choice.chosen(table) == 7
+    assert page.query_params == {"tab": "point", "row": "r7"}
+    selected[3] = True  # alone, so the details show it
+    assert point_choice.held(table) == point_choice.chosen(table) == 3
+    point_choice.hold(table, None)
+    assert point_choice.held(table) is None
+    assert point_choice.chosen(table) == 3
+
+
 def test_stepping_without_a_selection_goes_row_by_row():
     nothing = np.arange(0)
     assert point_choice.neighbour(4, nothing, 6, 1) == 5

@@ -118,7 +118,6 @@ function line({ context, theme }, a, b) {
 function draw(stage, { row, x, y, px, py }, side, width) {
   const { context, theme, palette, rows } = stage;
   const picture = side ? pictureOf(stage, row) : null;
-  context.strokeStyle = theme.primary;
   const ring = (/** @type {number} */ radius, /** @type {number} */ thick) => {
     context.beginPath();
     context.arc(x, y, radius, 0, 7);

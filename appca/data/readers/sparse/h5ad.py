@@ -73,18 +73,18 @@ class _Contents:
 
     def matrices(self) -> dict[str, ArrayInfo]:
         """List what may be fitted: X, layers and representations."""
-        found: dict[str, ArrayInfo] = {}
+        infos: dict[str, ArrayInfo] = {}
         for path in self.arrays:
             folder = path.rpartition("/")[0]
             place = folder if path.endswith("/data") and self.is_sparse(folder) else path
-            known = place == "X" or (
+            can_be_fitted = place == "X" or (
                 place.count("/") == 1 and place.startswith(("layers/", "obsm/"))
             )
-            if not known:
+            if not can_be_fitted:
                 continue
             info = self.arrays[path].info
-            found[place] = info if place == path else info._replace(shape=self._shape(place))
-        return {path: info for path, info in found.items() if len(info.shape) == 2}
+            infos[place] = info if place == path else info._replace(shape=self._shape(place))
+        return {path: info for path, info in infos.items() if len(info.shape) == 2}
 
     def index(self, table: str) -> str:
         """Return the path of the names of rows of obs or var.
@@ -107,13 +107,13 @@ class _Contents:
 
     def columns(self, table: str, n: int) -> dict[str, str]:
         """List the columns of obs or var that have one value for each of n rows: name to path."""
-        found, index = {}, self.index(table)
+        paths, index = {}, self.index(table)
         for path, item in self.arrays.items():
             parts = path.split("/")
             of_table = parts[0] == table and path != index and item.info.shape == (n,)
             if of_table and (len(parts) == 2 or parts[2:] in (["codes"], ["values"])):
-                found[parts[1]] = f"{table}/{parts[1]}"
-        return found
+                paths[parts[1]] = f"{table}/{parts[1]}"
+        return paths
 
     def column(self, path: str) -> np.ndarray:
         """Read a column: numbers, NaN where missing, or texts, empty where missing."""
