@@ -127,7 +127,7 @@ function fill(stage, row, picture, lines) {
   );
   const bytes = sheets?.read(scene.tile[row]);
   picture.hidden = !bytes;
-  if (bytes && sheets) paint(picture, bytes, sheets.meta);
+  if (bytes && sheets) paint(picture, bytes, sheets.meta, stage.dark);
 }
 
 /** Id and lines of the row, once they are at hand. @param {Stage} stage @param {number} row @param {HTMLElement} lines @param {() => boolean} still */

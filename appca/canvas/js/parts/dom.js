@@ -59,12 +59,12 @@ export function iconButton(name, word, run) {
   return made;
 }
 
-/** Draw a tile. @param {HTMLCanvasElement} into @param {Uint8ClampedArray} bytes RGBA @param {import('../types.js').SheetMeta} sheet */
-export function paint(into, bytes, { tile: [h, w, channels], style }) {
+/** Draw a tile; ink is dark on a light page and light on a dark one. @param {HTMLCanvasElement} into @param {Uint8ClampedArray} bytes RGBA @param {import('../types.js').SheetMeta} sheet @param {boolean} dark */
+export function paint(into, bytes, { tile: [h, w, channels], style }, dark) {
   [into.width, into.height] = [w, h];
   for (let i = 0; i < bytes.length; i += 4) {
     if (channels === 1)
-      bytes[i] = bytes[i + 1] = bytes[i + 2] = style === 'ink' ? 255 - bytes[i] : bytes[i];
+      bytes[i] = bytes[i + 1] = bytes[i + 2] = style === 'ink' && !dark ? 255 - bytes[i] : bytes[i];
     bytes[i + 3] = 255;
   }
   into.getContext('2d')?.putImageData(new ImageData(/** @type {any} */ (bytes), w, h), 0, 0);

@@ -21,7 +21,7 @@ export function cellAt(stage, labels, x, y) {
 
 /** @param {Stage} stage @param {CellFound} hit @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
 export function fillMean(
-  { sheets, scene },
+  { sheets, scene, dark },
   {
     spot: {
       part: { layout },
@@ -51,6 +51,7 @@ export function fillMean(
       picture,
       Uint8ClampedArray.from(sum, (value) => value / count),
       sheets.meta,
+      dark,
     );
   lines.replaceChildren(
     element('b', '', {}, said[0].text),

@@ -9,8 +9,9 @@ import { cssOf } from '../theme.js';
 
 const [HELD, NEAR] = [56, 34]; // px of pictures
 const LARGE = 300; // px of a plot in which they have room
-const APART = 6; // px between them
-const STEPS = 30; // that a picture slides outward at most, APART each
+const HALO = 6; // px around a picture
+const STEP = 6; // px by which a picture slides outward
+const STEPS = 40;
 
 /** @type {WeakMap<Stage, {key: string, marks: Map<number, [number, number, number][]>}>} */
 const cache = new WeakMap();
@@ -85,12 +86,12 @@ function slide(near, held, plot) {
       taken.every(
         ([other, side]) =>
           Math.max(Math.abs(other.px - mark.px), Math.abs(other.py - mark.py)) >=
-          (side + NEAR) / 2 + APART,
+          (side + NEAR) / 2 + 2 * HALO + 2,
       );
     for (let k = 0; k < STEPS && !free(); k += 1) {
       const turn = angle + (k % 2 ? 0.35 : 0); // two ways out, so that pictures in line part
-      mark.px = clamped(mark.px + APART * Math.cos(turn), plot.x, plot.w);
-      mark.py = clamped(mark.py + APART * Math.sin(turn), plot.y, plot.h);
+      mark.px = clamped(mark.px + STEP * Math.cos(turn), plot.x, plot.w);
+      mark.py = clamped(mark.py + STEP * Math.sin(turn), plot.y, plot.h);
     }
     taken.push([mark, NEAR]);
   }
@@ -150,7 +151,7 @@ function draw(stage, { row, x, y, px, py }, side, width) {
       6,
     );
   };
-  box(6);
+  box(HALO);
   context.fillStyle = theme.panel;
   context.fill();
   [context.strokeStyle, context.lineWidth] = [theme.primary, width];
@@ -169,16 +170,17 @@ function draw(stage, { row, x, y, px, py }, side, width) {
 const pictures = new WeakMap();
 
 /** The picture of a row, once its sheet is there. @param {Stage} stage @param {number} row */
-function pictureOf({ sheets, scene }, row) {
+function pictureOf({ sheets, scene, dark }, row) {
   if (!sheets) return null;
   const painted = pictures.get(sheets) ?? new Map();
   pictures.set(sheets, painted);
-  if (!painted.has(row)) {
+  const key = dark ? -1 - row : row;
+  if (!painted.has(key)) {
     const bytes = sheets.read(scene.tile[row]);
     if (!bytes) return null;
     const picture = document.createElement('canvas');
-    paint(picture, bytes, sheets.meta);
-    painted.set(row, picture);
+    paint(picture, bytes, sheets.meta, dark);
+    painted.set(key, picture);
   }
-  return painted.get(row) ?? null;
+  return painted.get(key) ?? null;
 }
