@@ -44,6 +44,12 @@ def move_k(page: Any, key: str) -> None:
     page.keyboard.press(key)
 
 
+def arrived(page: Any, k: int) -> None:
+    """Wait for the script that a key of K's slider starts: until then it may overtake what is typed."""
+    page.wait_for_url(f"**k={k}&**", timeout=60 * SECOND)
+    idle(page)
+
+
 def set_k(page: Any, k: int) -> None:
     """Type K, whatever the test before has left, and wait for its picture of L = 2."""
     idle(page, 60)
@@ -91,6 +97,7 @@ def test_the_picture_stays_and_its_points_move_when_k_does(page):
     move_k(page, "ArrowLeft")
     said = settled(page, "said.panels === '6'")
     assert said["mark"] == "same element"
+    arrived(page, 4)
 
 
 def components(page: Any, k: int) -> dict[str, str]:
@@ -193,7 +200,7 @@ def test_the_canvas_hears_of_a_key_before_it_is_released(page):
     page.keyboard.down("ArrowRight")
     page.wait_for_function("heard.length > 0")
     page.keyboard.up("ArrowRight")
-    idle(page, 60)
+    arrived(page, now + 1)
     assert page.evaluate("heard") == [f"k {now + 1}"]
 
 
