@@ -45,7 +45,7 @@ def move_k(page: Any, key: str) -> None:
 
 
 def arrived(page: Any, k: int) -> None:
-    """Wait for the script that a key of K's slider starts: until then it may overtake what is typed."""
+    """Wait for the rerun that a key of K's slider starts: it may overtake what is typed."""
     page.wait_for_url(f"**k={k}&**", timeout=60 * SECOND)
     idle(page)
 
