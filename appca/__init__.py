@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from appca import tl as tl
+    from appca.analysis.components.association import association
     from appca.canvas.file import save_html
     from appca.canvas.notebook.figures import plot_components, plot_map, plot_subspaces
     from appca.canvas.notebook.widget import explore
@@ -25,6 +26,7 @@ __all__ = [
     "InfiniteSparseFA",
     "NonparametricPPCA",
     "PearsonResiduals",
+    "association",
     "explore",
     "load_model",
     "plot_components",
@@ -35,6 +37,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {  # of what is no model
+    "association": "appca.analysis.components.association",
     "explore": "appca.canvas.notebook.widget",
     "plot_components": "appca.canvas.notebook.figures",
     "plot_map": "appca.canvas.notebook.figures",

@@ -37,7 +37,14 @@ MAY_IMPORT = {
     "cli": {"storage", "data", "commands"},
     "__main__": {"storage", "cli"},
     "pages": {"storage", "models", "data", "analysis", "plots", "studies", "runs", "jobs", "ui"},
-    "__init__": {"storage", "models", "runs", "canvas", "tl"},  # when a name is asked for
+    "__init__": {
+        "storage",
+        "models",
+        "analysis",
+        "runs",
+        "canvas",
+        "tl",
+    },  # when a name is asked for
 }
 STREAMLIT = {"ui", "pages"}
 HEAVY = {"sklearn", "scipy", "numba", "umap", "pandas", "pymanopt", "arviz", "jax", "optax"}

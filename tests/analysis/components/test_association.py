@@ -1,0 +1,147 @@
+"""Planted associations come first, chance is uniform, and names of classes count for nothing."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kstest, mannwhitneyu, spearmanr
+
+from appca import AdaptivePPCA, association
+from appca.analysis.components.association import associated
+from appca.words.errors import InputError
+
+N, K = 240, 4
+LETTERS = np.array(list("abcdefgh"))
+
+
+def planted(seed: int) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Return scores, use, and a table: `who` goes with use of 2, `how` with the score on 3."""
+    rng = np.random.default_rng(seed)
+    who = rng.integers(0, 3, N)
+    active = rng.random((N, K)) < 0.5
+    active[:, 1] = rng.random(N) < np.array([0.2, 0.8, 0.4])[who]
+    scores = np.where(active, rng.normal(size=(N, K)), 0.0)
+    how = scores[:, 2] * active[:, 2] + np.where(active[:, 2], 1.2, 1.5) * rng.normal(size=N)
+    table = {f"number {i}": rng.normal(size=N) for i in range(8)}
+    table |= {f"class {i}": LETTERS[rng.integers(0, 5, N)] for i in range(8)}
+    return scores, active, table | {"who": LETTERS[who], "how": how}
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_planted_associations_come_first_in_both_parts(number):
+    scores, active, table = planted(number)
+    tests = associated(scores, active, table, random_state=number)
+    use, score = (tests[tests["part"] == part].iloc[0] for part in ("use", "score"))
+    assert (use["column"], use["component"], use["direction"][:7]) == ("who", 2, "high: b")
+    assert (score["column"], score["component"], score["direction"]) == ("how", 3, "rises")
+    assert max(use["q"], score["q"]) < 0.2
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_p_is_uniform_under_the_null_and_blocks_count_for_nothing(blocked):
+    rng = np.random.default_rng(5)
+    block = rng.integers(0, 4, 300) if blocked else np.zeros(300, dtype=int)
+    active = rng.random((300, 1)) < np.array([0.3, 0.4, 0.6, 0.7])[block][:, None]
+    scores = np.where(active, rng.normal(size=(300, 1)) + block[:, None], 0.0)
+    table = {f"x{i}": rng.normal(size=300) + block for i in range(120)}
+    table |= {f"c{i}": LETTERS[rng.integers(0, 5, 300) + block] for i in range(120)}
+    tests = associated(scores, active, table, blocks=block, n_permutations=399, random_state=1)
+    for _, group in tests.groupby(["kind", "part"]):
+        assert len(group) == 120
+        assert kstest(group["p"], "uniform").pvalue > 0.01
+    if blocked:  # without the blocks everything seems to go with everything
+        naive = associated(scores, active, table, n_permutations=99, random_state=1)
+        assert (naive["p"] < 0.05).mean() > 0.8
+
+
+def test_names_and_order_of_classes_change_nothing():
+    scores, active, table = planted(1)
+    other = dict(zip("abcdefgh", ["9", "x", "Ω", "1", "b", "a", "0", "c"], strict=True))
+    renamed = table | {
+        name: pd.Categorical([other[v] for v in values], categories=sorted(other.values())[::-1])
+        for name, values in table.items()
+        if values.dtype.kind == "U"
+    }
+    first, second = (associated(scores, active, t, random_state=3) for t in (table, renamed))
+    same = ["column", "component", "part", "effect", "n", "p", "q"]
+    pd.testing.assert_frame_equal(first[same], second[same])
+    back = {new: old for old, new in other.items()}
+    for old, new in zip(first["direction"], second["direction"], strict=True):
+        ends = [part.partition(": ") for part in new.split("; ") if ": " in part]
+        said = "; ".join(
+            f"{end}: {', '.join(back[v] for v in of.split(', '))}" for end, _, of in ends
+        )
+        assert old == (said or new)
+
+
+def test_effects_are_those_of_scipy_without_chance():
+    rng = np.random.default_rng(2)
+    n = 4000
+    active = np.ones((n, 1), bool)
+    active[: n // 2] = False
+    scores = np.where(active, rng.normal(size=(n, 1)), 0.0)
+    x, two = (
+        rng.normal(size=n) + active[:, 0],
+        np.where(scores[:, 0] + rng.normal(size=n) > 0.5, "p", "q"),
+    )
+    tests = associated(scores, active, {"x": x, "two": two}, random_state=0)
+    effect = tests.set_index(["column", "part"])["effect"]
+    users = active[:, 0]
+    delta = 2 * mannwhitneyu(x[users], x[~users]).statistic / (users.sum() * (~users).sum()) - 1
+    assert effect["x", "use"] == pytest.approx(delta, abs=0.01)
+    s, p = scores[users, 0], two[users] == "p"
+    delta = 2 * mannwhitneyu(s[p], s[~p]).statistic / (p.sum() * (~p).sum()) - 1
+    assert effect["two", "score"] == pytest.approx(delta, abs=0.01)
+    y = scores[:, 0] + rng.normal(size=n)
+    only = associated(scores, active, {"y": y}, random_state=0).set_index("part")["effect"]
+    assert only["score"] == pytest.approx(spearmanr(y[users], s)[0], abs=0.01)
+    perfect = associated(scores, active, {"y": -scores[:, 0]}, random_state=0).set_index("part")
+    assert perfect.loc["score", "effect"] == pytest.approx(1)
+    assert perfect.loc["score", "direction"] == "falls"
+
+
+def test_copies_and_technical_columns_are_marked_and_useless_ones_left_out():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(90, 6))
+    table = {
+        "kind": LETTERS[np.arange(90) // 30],
+        "code": np.array([7, 3, 5])[np.arange(90) // 30],
+        "depth": np.exp(X.sum(axis=1)),
+        "minus": -np.exp(X.sum(axis=1)),
+        "Batch_2": LETTERS[rng.integers(0, 3, 90)],
+        "when": [f"2026-03-{1 + i % 28:02d}" for i in rng.permutation(90)],
+        "gaps": np.where(np.arange(90) % 3, rng.normal(size=90), np.nan),
+        "free": rng.normal(size=90),
+        "one": np.ones(90),
+    }
+    model = AdaptivePPCA(3, 1, random_state=0).fit(X)
+    tests = association(model, X, table, n_permutations=19, random_state=0)
+    columns = tests.drop_duplicates("column").set_index("column")
+    assert columns["same_as"][lambda s: s != ""].to_dict() == {"code": "kind", "minus": "depth"}
+    assert columns["technical"].to_dict() == {
+        "kind": "follows the row order",
+        "code": "follows the row order",
+        "depth": "follows the row sum",
+        "minus": "follows the row sum",
+        "Batch_2": "named like a batch",
+        "when": "",
+        "gaps": "",
+        "free": "",
+    }
+    assert columns["kind"][["when", "code", "depth"]].tolist() == ["date", "class", "number"]
+    assert tests.attrs["left_out"] == ["one"]
+    used = tests[tests["part"] == "use"].groupby("column")["n"].max()
+    assert (used["gaps"], used["free"]) == (60, 90)
+
+
+@pytest.mark.parametrize(
+    ("table", "blocks", "words"),
+    [
+        ({"a": [1.0, 2.0]}, None, "has 2 values for 30 rows; give one value a row"),
+        ({"a": np.arange(30.0)}, "b", "must be a column of the table; got “b”"),
+        ({"a": np.arange(30.0)}, np.zeros(3), "one value a row, 30; got shape"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(table, blocks, words):
+    active = np.arange(30)[:, None] % 2 == 0
+    with pytest.raises(InputError, match=words.replace("(", r"\(")):
+        associated(active * 1.0, active, table, blocks=blocks)
