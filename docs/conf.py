@@ -31,6 +31,7 @@ myst_heading_anchors = 4
 nb_execution_mode = "force"
 nb_execution_timeout = 120
 nb_execution_raise_on_error = True
+nb_ipywidgets_js = {}  # would be loaded from other hosts
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
