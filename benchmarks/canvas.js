@@ -54,11 +54,9 @@ function heap() {
   return performance.memory.usedJSHeapSize / 1e6;
 }
 
-window.measureCanvas = async () => {
-  const { canvas } = window,
-    [view] = canvas.stage.views;
-  const root = document.querySelector('.appca-explorer'),
-    hit = root.querySelector('.appca-hit');
+/** Pan and zoom a canvas that shows its rows. */
+async function moved(root) {
+  const hit = root.querySelector('.appca-hit');
   const hand = (type, x, y) =>
     hit.dispatchEvent(
       new PointerEvent(type, {
@@ -86,6 +84,21 @@ window.measureCanvas = async () => {
   hand('pointerup', 700, 450);
   await settled(root);
   const zoom = await frames(root, 40, (i) => wheel(i < 20 ? -60 : 60));
+  return {
+    pan_js_ms: pan.script,
+    pan_gap_ms: pan.gap,
+    zoom_js_ms: zoom.script,
+    zoom_gap_ms: zoom.gap,
+  };
+}
+
+window.measureMoves = () => moved(document.querySelector('.appca-explorer'));
+
+window.measureCanvas = async () => {
+  const { canvas } = window,
+    [view] = canvas.stage.views;
+  const root = document.querySelector('.appca-explorer');
+  const moves = await moved(root);
 
   const [, other] = Object.keys(canvas.stage.meta.colourings);
   await canvas.stage.scene.codes(other); // is at hand
@@ -109,10 +122,7 @@ window.measureCanvas = async () => {
   await settled(root);
   const tour = await frames(root, 30, (i) => canvas.tour(0, to, (i + 1) / 31));
   return {
-    pan_js_ms: pan.script,
-    pan_gap_ms: pan.gap,
-    zoom_js_ms: zoom.script,
-    zoom_gap_ms: zoom.gap,
+    ...moves,
     recolour_ms: recoloured.picture,
     recolour_whole_ms: recoloured.whole,
     lasso_js_ms: selected.script,

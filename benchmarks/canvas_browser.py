@@ -20,19 +20,19 @@ PAGE = "tests/browser/canvas.html"
 SCRIPT = "/appca/canvas/js/mount.js"
 STARTED_MS = 2000  # until a browser or a window that was opened has loaded its own pages
 WINDOWS = 3
+SETTLED = "() => document.querySelector('.appca-explorer')?.dataset.settled === 'yes'"
 HANDS = ROOT / "benchmarks" / "canvas.js"
 
 
 def drawing(browser: Any, address: str, scene: str) -> results.Row:
     """Measure a scene in the canvas; medians of some windows, none of which has kept anything."""
-    settled = "() => document.querySelector('.appca-explorer')?.dataset.settled === 'yes'"
     found: list[results.Row] = []
     for _ in range(WINDOWS):
         context = browser.new_context(viewport={"width": 1400, "height": 900})
         page = context.new_page()
         page.wait_for_timeout(STARTED_MS)
         page.goto(f"{address}/{PAGE}?d={scene}")
-        page.wait_for_function(settled, timeout=120_000)
+        page.wait_for_function(SETTLED, timeout=120_000)
         picture = page.evaluate("() => performance.now()")
         page.add_script_tag(path=str(HANDS))
         found.append({"picture_ms": picture, **page.evaluate("measureCanvas()")})

@@ -12,6 +12,7 @@ from appca.plots.export.markdown import table
 from appca.words.wording import counted
 from benchmarks import (
     app_readings,
+    codes,
     densities_reading,
     estimated_reading,
     oracles_reading,
@@ -296,6 +297,17 @@ SECTIONS = (
         "python -m benchmarks.sparse",
         sparse.lines,
         sparse.reading,
+    ),
+    Section(
+        "codes",
+        "Codes of other models",
+        "An HDF5 file of 100,000 rows that each use 32 of 4,096 components: from the command to "
+        "the written page, in a new process each time; then the page in a new window of Chromium "
+        "with WebGL by software, from navigation to the picture of all rows, and medians of "
+        "frames. A frame takes 16.7 ms at 60 a second.",
+        "python -m benchmarks.codes",
+        codes.lines,
+        codes.reading,
     ),
     Section(
         "million",
