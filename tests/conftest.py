@@ -98,8 +98,25 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return ByGroup(config, log)
 
 
+def leave_to_the_thorough_run(items: list[pytest.Item]) -> None:
+    """Mark the cases that `default_cases` leaves out; those that stay are spread over all."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("default_cases") and not item.get_closest_marker("thorough"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for alike in cases.values():
+        kept = alike[0].get_closest_marker("default_cases").args[0]
+        step = max(len(alike) / kept, 1)
+        spread = {int(step * i) for i in range(kept)}
+        for i, item in enumerate(alike):
+            if i not in spread:
+                item.add_marker(pytest.mark.thorough)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what `-m` does not select
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put long groups first, so that no process waits for another in the end."""
+    leave_to_the_thorough_run(items)
     sizes = Counter(group_of(item.nodeid) for item in items)
 
     def place(item: pytest.Item) -> tuple[int, int]:

@@ -188,6 +188,7 @@ class Visit:
         assert "nats per row" in html(healthy(self.app))
 
 
+@pytest.mark.default_cases(9)
 @pytest.mark.parametrize("case", BAD, ids=lambda case: case.fault)
 def test_the_page_shows_a_box_and_lives_on(case, visit, monkeypatch):
     visit(monkeypatch)

@@ -42,6 +42,7 @@ def config_of(seed: int = 0) -> RunConfig:
     return RunConfig(load("wine").digest, {}, "aPPCA", parameters)
 
 
+@pytest.mark.thorough
 def test_moves_of_the_slider_are_shown_from_memory_and_stored_once_there_is_room(disk, start):  # noqa: F811
     app = healthy(start())
     store = RunStore(disk / "home")

@@ -32,6 +32,7 @@ def test_no_small_input_takes_long_or_much(doors):
     assert PATIENCE == 10
 
 
+@pytest.mark.thorough  # tests/commands/test_check has each kind of damage
 def test_a_check_names_every_damaged_file_of_a_hostile_home_in_a_sentence(tmp_path, capsys):
     written = hostile_home(tmp_path)
     assert main(["check", "--json", "--home", str(tmp_path)]) == 1

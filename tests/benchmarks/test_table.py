@@ -112,6 +112,7 @@ def test_a_pass_is_compared_with_its_products():
     assert row["pass_s"] > row["products_s"] > 0.0
 
 
+@pytest.mark.thorough
 def test_one_round_writes_both_files(tmp_path, monkeypatch):
     monkeypatch.setattr(table, "QUICK", [SHAPE])
     table.main(["--quick", "--rounds", "1", "--methods", "appca_em", "--out", str(tmp_path)])

@@ -4,6 +4,7 @@ import zipfile
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from appca.data import prepared
 from appca.data.preprocessing import Preprocessing
@@ -34,6 +35,7 @@ def test_what_cannot_be_read_is_as_if_it_were_not_there(tmp_path):
     assert cache.read(file) is None
 
 
+@pytest.mark.thorough
 def test_an_autoencoder_is_trained_once_for_the_same_data_and_options(tmp_path, monkeypatch):
     digits = load("digits").take(np.arange(100))
     options = Preprocessing(divide=16.0, vae=VAE(dimensions=2, hidden=8, epochs=1))

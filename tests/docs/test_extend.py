@@ -61,12 +61,8 @@ def write(folder: Path, block: Written) -> None:
     file.write_text(text.replace(block.after, block.after + more), encoding="utf-8")
 
 
-MORE = [
-    pytest.param(page, marks=pytest.mark.thorough) for page in ("page.md", "reader.md", "rival.md")
-]
-
-
-@pytest.mark.parametrize("page", ["model.md", *MORE])
+@pytest.mark.thorough
+@pytest.mark.parametrize("page", ["model.md", "page.md", "reader.md", "rival.md"])
 def test_a_page_that_says_how_to_add_something_adds_it(page, tree):
     commands = []
     for block in blocks(page):

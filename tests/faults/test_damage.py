@@ -112,6 +112,7 @@ def test_every_damaged_run_is_named_and_can_be_deleted_and_the_others_work(start
     assert [path.name for path in (appca_home / "runs").iterdir()] == [good.id]
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("how", ["arrays cut", "a list", "facts a list", "a file"])
 def test_a_link_to_a_damaged_run_gives_a_sentence_and_the_page_lives(start, appca_home, how):
     first = address(start(k="3", l="1"))

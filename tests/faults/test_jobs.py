@@ -69,6 +69,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("how", TAMPERED)
 def test_a_tampered_folder_of_a_running_job_does_not_stop_the_queue(jobs, tmp_path, how):
     job = jobs.submit("wait", gate(tmp_path, "never"))

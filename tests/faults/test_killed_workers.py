@@ -88,6 +88,7 @@ def check(yard: Yard, status: JobStatus, config: RunConfig) -> None:
     assert list(store.folder.glob(".*")) == [], "its drafts went with the worker"
 
 
+@pytest.mark.thorough  # test_writing kills a process at every step in every run
 @pytest.mark.parametrize(
     "times",
     [2, pytest.param(6, marks=pytest.mark.thorough), pytest.param(100, marks=pytest.mark.slow)],

@@ -1,6 +1,7 @@
 """Several sessions of one server: nothing of one shows in another, and each outlives the other."""
 
 import numpy as np
+import pytest
 
 from appca.data.store import DatasetStore
 from appca.runs.store import RunStore
@@ -27,6 +28,7 @@ def texts(app) -> str:
     return "\n".join(str(item.proto) for kind in kinds for item in app.get(kind)) + html(app)
 
 
+@pytest.mark.thorough
 def test_two_sessions_at_once_keep_their_data_selection_and_run_apart(start):
     one, two = start(), start("data/open")
     upload(two, ("two-secret.csv", good_table("kind").encode(), "text/csv"))

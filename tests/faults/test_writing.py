@@ -57,6 +57,7 @@ def age(home: Path) -> None:
         os.utime(path, (long_ago, long_ago))
 
 
+@pytest.mark.default_cases(3)
 @BEFORE
 def test_killed_at_any_step_there_is_the_old_or_the_new_and_in_the_end_no_draft(
     writer, before, tmp_path
@@ -81,6 +82,7 @@ def test_killed_at_any_step_there_is_the_old_or_the_new_and_in_the_end_no_draft(
     assert step > 1, "there was a step at which it could be killed"
 
 
+@pytest.mark.default_cases(3)
 @BEFORE
 def test_refused_at_any_step_it_says_so_and_what_was_there_is_as_it_was(writer, before, tmp_path):
     refusals = 0
@@ -107,6 +109,7 @@ def test_refused_at_any_step_it_says_so_and_what_was_there_is_as_it_was(writer, 
     assert refusals > 0 or writer.waits
 
 
+@pytest.mark.default_cases(9)
 @pytest.mark.parametrize("n_bytes", [0, 1, 100, 1000])
 def test_a_file_that_cannot_grow_is_one_sentence_and_nothing_half(writer, n_bytes, tmp_path):
     home = tmp_path / "home"

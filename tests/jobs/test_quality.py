@@ -146,6 +146,7 @@ def test_panels_are_compared_with_pca_of_as_many_axes(found):
     assert sum(panel["n_rows"] for panel in panels) <= 142
 
 
+@pytest.mark.thorough
 def test_a_comparison_goes_on_where_it_was_ended(wine, without_umap):
     config, saved = config_of(wine), []
 

@@ -100,6 +100,7 @@ def test_a_worker_fits_the_same_bits_as_this_process_and_stores_them(jobs, home,
     assert (run.path / "arrays.npz").stat().st_mtime_ns == changed, "a run is fitted once"
 
 
+@pytest.mark.thorough  # tests/runs/test_fit stops a fit by hand in every run
 def test_stop_here_and_keep_stores_a_partial_run_that_can_be_repeated(jobs, home, digits):
     config = config_of(digits, **ENDLESS)
     job = jobs.submit("fit", spec_of(config))

@@ -292,6 +292,7 @@ WEIGHTED = [
 ]
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("settings", WEIGHTED)
 def test_a_weight_is_a_repetition_whatever_the_order_of_rows(settings, seed):
     rng = np.random.default_rng(seed)

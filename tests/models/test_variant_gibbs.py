@@ -115,6 +115,7 @@ CASES = {
 }
 
 
+@pytest.mark.default_cases(1)
 @DRAWS
 @pytest.mark.parametrize("name", CASES)
 def test_the_sweep_passes_geweke(name, n_draws, seed):
@@ -179,6 +180,7 @@ TRIED_ELSEWHERE = (  # in every run, by agreement with the page in `tests/refere
 )
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", named(BROKEN, thorough=TRIED_ELSEWHERE))
 def test_a_broken_sweep_fails_geweke(name, seed, monkeypatch):
     case, break_it = BROKEN[name]
@@ -273,6 +275,7 @@ def fit(request):
     return sampled(X, request.param), em, X, *drawn
 
 
+@pytest.mark.default_cases(1)
 def test_chains_agree_with_em_on_planted_rows(fit):
     model, em, X, u, used = fit
     assert model.published().score(X) > em.score(X) - 0.1
@@ -289,6 +292,7 @@ def test_chains_agree_with_em_on_planted_rows(fit):
         assert np.corrcoef(np.log(model.row_scales(X)), np.log(u))[0, 1] > 0.8
 
 
+@pytest.mark.default_cases(1)
 def test_queries_are_averages_over_draws(fit):
     """Of what enumeration says at each draw."""
     model, _, X, *_ = fit
@@ -355,6 +359,7 @@ def test_bands_of_scores_hold_the_expected_score(fit):
     assert ((model.allocation_probability(X) >= 0) & (model.allocation_probability(X) <= 1)).all()
 
 
+@pytest.mark.default_cases(1)
 def test_a_sampled_fit_comes_back_from_a_file_and_in_another_order(fit, tmp_path):
     model, _, X, *_ = fit
     model.save(tmp_path / "model.npz")
@@ -377,6 +382,7 @@ def test_arviz_has_the_shares(fit):
         assert (name in drawn) == hasattr(model, f"{name}_")
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("settings", VARIANTS, ids=str)
 def test_single_precision_a_zero_mean_and_a_fixed_variance_are_sampled(settings):
     X, *_ = planted(settings, n=120)

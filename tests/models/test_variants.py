@@ -158,6 +158,7 @@ def test_a_fit_comes_back_from_a_file(fit, tmp_path):
     assert again.n_parameters_ == model.n_parameters_
 
 
+@pytest.mark.default_cases(3)
 def test_numbers_of_parameters_are_ranks_of_the_jacobian(fit):
     """Of moments of the likelihood at many rows, by any parameters around the fit."""
     model, _ = fit
@@ -211,12 +212,14 @@ def test_all_components_and_own_noise_are_factor_analysis(k):
     np.testing.assert_allclose(model.get_covariance(), wanted.get_covariance(), atol=1e-2)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("settings", EXTENDED)
 def test_extensions_reach_a_higher_likelihood_on_rows_they_were_made_for(settings):
     X = rows_of(3, n=400)
     assert fitted(X, **settings).score(X) > fitted(X, n_active=L).score(X) + 0.02
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("row_scale", "n_active"),
     [
@@ -238,6 +241,7 @@ def test_own_noise_does_not_depend_on_the_units_of_features(row_scale, n_active)
     np.testing.assert_allclose(other.components_ / units, model.components_, atol=1e-6)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
 @pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
 def test_extended_fits_do_not_depend_on_one_unit_for_all(settings, unit):
@@ -263,6 +267,7 @@ def awkward(name):
     return np.column_stack([X, extra[name]])
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "name",
     [
@@ -304,6 +309,7 @@ def test_awkward_features_are_survived(settings, name):
         assert (model.sample(5, 0)[:, -1] == model.mean_[-1]).all()
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("jump", [1.0, 3.0])
 def test_a_new_row_in_which_a_nearly_constant_feature_jumps_costs_little(jump):
     """With a floor of 1% of its variance alone it costs hundreds to thousands of nats."""
@@ -352,6 +358,7 @@ def test_fewer_rows_than_features_are_fitted(settings):
     assert (np.diff(model.log_likelihoods_) >= -1e-6).all()
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("settings", EXTENDED)
 def test_single_precision_gives_what_double_gives(settings):
     X = rows_of(1, n=300)
@@ -360,6 +367,7 @@ def test_single_precision_gives_what_double_gives(settings):
     assert single.score(X.astype(np.float32)) == pytest.approx(double.score(X), abs=2e-3)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("settings", EXTENDED)
 def test_weights_are_repetitions(settings):
     X = rows_of(4, n=80)
@@ -380,6 +388,7 @@ def test_blocks_give_what_memory_gives(settings):
     np.testing.assert_array_less(0.99, (blocks.allocate(X) == inside.allocate(X)).mean())
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("in_blocks", [False, True])
 @pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
 def test_samples_lead_to_the_fit_of_all_rows(settings, in_blocks, monkeypatch):
@@ -414,6 +423,7 @@ def test_dask_gives_what_memory_gives(settings):
         np.testing.assert_allclose(asked(chunks).compute(), asked(X), atol=1e-9)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("settings", EXTENDED)
 def test_a_warm_start_goes_on_from_the_fit_before(settings):
     X = rows_of(7, n=300)
@@ -431,6 +441,7 @@ def test_a_warm_start_goes_on_from_the_fit_before(settings):
     assert (model.row_scales(X) == 1.0).all()
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("mean", ["sample", "zero"])
 @pytest.mark.parametrize("settings", EXTENDED)
 def test_a_fixed_mean_stays_where_it_is(settings, mean):

@@ -84,12 +84,14 @@ def with_sweep(model, sweep, prior):
     )
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_reference_passes_geweke(name, seed):
     z = geweke_z(with_sweep(*PAIRS[name]), np.random.default_rng(seed), 800)
     assert worst(z)[0] < 5, worst(z)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", PAIRS)
 def test_posterior_expectations_are_those_of_the_reference(name, seed):
     pair = PAIRS[name]
@@ -123,6 +125,7 @@ BROKEN = {
 LONG = ("noise of rows that are not scaled",)  # the sweep itself is broken in every run
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("fault", named(BROKEN, thorough=LONG))
 def test_a_broken_reference_fails_geweke(fault, seed, tmp_path):
     name, old, new = BROKEN[fault]

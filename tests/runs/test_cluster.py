@@ -107,6 +107,7 @@ ELSEWHERE = {
 }
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("reason", ELSEWHERE)
 def test_what_a_cluster_cannot_fit_is_fitted_here(reason, dataset, tmp_path, monkeypatch):
     monkeypatch.setenv(cluster.SCHEDULER, "tcp://127.0.0.1:9")  # where nobody answers

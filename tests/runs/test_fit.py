@@ -65,6 +65,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("model", "parameters"), MODELS)
 def test_arrays_are_what_the_estimators_own_methods_say(digits, model, parameters):
     config = config_of(digits, model, **parameters)
@@ -147,6 +148,7 @@ def test_another_exception_from_the_callback_ends_the_fit(digits):
         fit_run(digits, config_of(digits), fail)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("model", "parameters"), MODELS)
 def test_projecting_the_training_rows_gives_the_runs_own_description(digits, model, parameters):
     config = config_of(digits, model, **parameters)

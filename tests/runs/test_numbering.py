@@ -65,6 +65,7 @@ def plain(k):
     return Numbering(tuple(range(k)), (1,) * k, ("",) * k)
 
 
+@pytest.mark.thorough  # tests/browser/test_explore has it on screen
 def test_digits_keep_places_and_signs_from_6_to_7_to_6_and_from_preview_to_fit(home):
     dataset = load("digits")
     store, numbers, shown, screen = RunStore(home), ComponentNumbers(home), [], None

@@ -74,6 +74,7 @@ def test_a_preview_in_coordinates_says_what_its_model_says_in_features(digits, p
     assert project(config, fitted, data.X[:3]).scores.shape == (3, config.k)
 
 
+@pytest.mark.thorough
 def test_a_preview_is_near_the_fit_that_replaces_it(digits):
     data = wide(digits)
     config = config_of(data, n_components=4, n_active=2)
@@ -81,6 +82,7 @@ def test_a_preview_is_near_the_fit_that_replaces_it(digits):
     assert rows - 3 < preview(data, config, rows=300).info.log_likelihood / 600 < rows + 0.1
 
 
+@pytest.mark.thorough
 def test_the_shared_ground_gives_the_same_preview_for_every_k(digits):
     data = wide(digits)
     ground = prepare(data, config_of(data), rows=300)

@@ -93,6 +93,7 @@ def files_of(home, run, dataset) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.thorough  # tests/ui/export/test_export opens work of ten steps elsewhere
 def test_work_after_many_steps_looks_the_same_in_another_home(home, dataset, content, tmp_path):
     runs = sorted(RunStore(home).list(), key=lambda run: run.config.id)
     numberings = [ComponentNumbers(home).of_run(run) for run in runs]

@@ -37,6 +37,7 @@ def made_up(log_likelihood, components, actives, baseline=None) -> GridTable:
     return GridTable(components, actives, values, values * 0 + 1.0, baseline)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "noise", [0.1, *(pytest.param(more, marks=pytest.mark.thorough) for more in (0.3, 0.5))]
 )

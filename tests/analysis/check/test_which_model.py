@@ -77,6 +77,7 @@ def test_a_noise_of_each_feature_is_found_where_it_was_planted(seed, store):
     )
 
 
+@pytest.mark.thorough
 def test_what_was_measured_is_not_measured_again(seed, store):
     data = dataset(planted(seed, 60))
     config, seen = settings(data), []

@@ -107,6 +107,7 @@ def described_by(Y, **settings):
     return FittedModel.from_estimator(model, Preprocessing().fit(Y)).with_rows(rows)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("inference", ["em", "gibbs"])
 def test_a_row_that_is_only_bright_is_not_unusual_where_rows_have_scales(inference, seed):
     Y, bright = scaled_rows(np.random.default_rng(seed))

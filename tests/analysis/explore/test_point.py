@@ -64,6 +64,7 @@ def test_probabilities_of_sets_are_those_of_dense_normal_densities(seed):
     np.testing.assert_allclose(found.probability, wanted, rtol=1e-9)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("model", "parameters"),
     [

@@ -48,6 +48,7 @@ def outcomes_of(target: str, seed: int, count: int, folder: Path, *program: str)
     return json.loads((folder / "outcomes.json").read_text("utf-8"))
 
 
+@pytest.mark.default_cases(5)
 @pytest.mark.parametrize("count", [100, pytest.param(300, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize(
     "target",

@@ -268,6 +268,7 @@ def test_two_by_two_draws_have_the_moments_of_both_halves_by_quadrature(seed):
     assert z_scores(alone, expected).max() > 20
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(3, 3), (4, 2), (5, 3)])
 def test_draws_have_the_moments_of_importance_sampling(seed, n_rows, n_columns):
     rng = np.random.default_rng(seed)

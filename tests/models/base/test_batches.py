@@ -31,6 +31,7 @@ def test_batches_lead_to_the_fit_of_all_rows(settings, seed):
     assert model.score(data.X) > whole.score(data.X) - 0.02
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     "settings",
     [{}, pytest.param({"mean": "zero"}, marks=pytest.mark.thorough), {"allocation": "best"}],
@@ -141,6 +142,7 @@ def test_a_batch_after_a_fit_counts_for_as_many_rows_as_it_has(seed):
     np.testing.assert_allclose(model.latent_variance_, second.sum() / 2, rtol=1e-5)
 
 
+@pytest.mark.default_cases(1)
 @BOTH
 @pytest.mark.parametrize("size", [40, pytest.param(160, marks=pytest.mark.thorough)])
 def test_a_stream_sorted_by_class_loses_little_however_it_is_cut(kind, size, seed):

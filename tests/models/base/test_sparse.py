@@ -49,6 +49,7 @@ def agree(a, b, X, S, atol):
         np.testing.assert_allclose(got, wanted, atol=100 * atol, rtol=10 * atol)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.filterwarnings("ignore:.* features of X are constant")
 @pytest.mark.parametrize("how", VARIANTS.values(), ids=VARIANTS)
 def test_a_fit_to_sparse_rows_is_the_fit_to_dense_ones(X, how):
@@ -82,6 +83,7 @@ def test_wide_rows_and_samples_agree_as_well(seed, monkeypatch, K):
         agree(clone(model).fit(X), clone(model).fit(S), X, S, 1e-7)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("row_scale", ["none", "learned"])
 def test_float32_agrees_to_a_thousandth(X, row_scale):
     """Also of so many features that dense rows go through compiled products."""
@@ -137,6 +139,7 @@ def test_models_that_need_dense_rows_say_so(X):
             model.fit(S)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("how", [{}, {"row_scale": "learned"}], ids=["paper", "row scales"])
 def test_sparse_blocks_of_a_dask_array_give_the_fit_of_dense_blocks(X, how):
     array = pytest.importorskip("dask.array")
@@ -152,6 +155,7 @@ def test_sparse_blocks_of_a_dask_array_give_the_fit_of_dense_blocks(X, how):
     assert b.score(sparse) == pytest.approx(a.score(X), abs=1e-7)
 
 
+@pytest.mark.thorough
 def test_sparse_blocks_give_the_fit_of_dense_blocks(X):
     parts = [X[:300], X[300:301], X[301:]]
     sparse = [scipy.sparse.csr_array(part) for part in parts]

@@ -15,6 +15,7 @@ def with_gaps(X, seed):
     return Y
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [

@@ -119,6 +119,7 @@ SWEEP_CONTROLS = {
 }
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", SWEEP_CONTROLS)
 def test_geweke_sees_sweeps_broken_on_purpose(name, tmp_path):
     module = broken(MODULE, *SWEEP_CONTROLS[name], tmp_path, f"sweep_{name}")

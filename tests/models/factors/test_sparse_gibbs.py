@@ -205,6 +205,7 @@ def with_broken(monkeypatch, folder, name, old, new):
     return copy if name == SWEEP else sparse_gibbs
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", named(BROKEN_FINITE, ["scales without the volume"]))
 def test_a_broken_finite_sweep_fails_geweke(name, seed, monkeypatch, tmp_path):
     module = with_broken(monkeypatch, tmp_path, *BROKEN_FINITE[name])
@@ -212,6 +213,7 @@ def test_a_broken_finite_sweep_fails_geweke(name, seed, monkeypatch, tmp_path):
     assert is_caught(model, np.random.default_rng(seed))
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", named(BROKEN_INFINITE, SEEN_BY_ENUMERATION))
 def test_a_broken_infinite_sweep_fails_geweke(name, seed, monkeypatch, tmp_path):
     module = with_broken(monkeypatch, tmp_path, *BROKEN_INFINITE[name])

@@ -104,6 +104,7 @@ def test_both_ways_to_draw_subsets_agree(z_update):
     assert np.abs(difference).mean() < 0.05
 
 
+@pytest.mark.thorough
 def test_map_within_gibbs_is_too_sure():
     Y, _ = planted(n_rows=400)
     together = {"chain_starts": "init"}

@@ -129,6 +129,7 @@ CASES = {
 MAIN = ("block", "component", "ibp")
 
 
+@pytest.mark.default_cases(1)
 @DRAWS
 @pytest.mark.parametrize(
     "name",
@@ -267,6 +268,7 @@ TRIED_ELSEWHERE = (  # in every run, by enumeration in `test_feature_kernels.py`
 )
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", named(BROKEN, thorough=TRIED_ELSEWHERE))
 def test_a_broken_sweep_fails_geweke(name, seed, monkeypatch, tmp_path):
     case, break_it = BROKEN[name]

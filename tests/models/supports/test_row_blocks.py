@@ -331,6 +331,7 @@ def test_resampled_paths_sum_over_all_sets_without_bias(seed):
     assert bias(ratio) < 5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("old", "new"),
     [

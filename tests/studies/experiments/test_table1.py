@@ -15,6 +15,7 @@ def cells(outcome, design: str) -> dict[str, dict]:
     return {row["method"]: row for row in outcome.tables["table1"] if row["design"] == design}
 
 
+@pytest.mark.thorough
 def test_every_method_and_reference_has_a_row_for_every_design(outcome):
     for design in DESIGNS:
         missing = set(METHODS) | set(REFERENCES)

@@ -190,6 +190,7 @@ def test_every_method_has_an_accuracy_its_spread_and_a_fair_comparison(outcome):
     assert summary(cells, 4) == table
 
 
+@pytest.mark.thorough
 def test_the_figure_has_error_bars_on_both_axes(outcome):
     figure = STUDY.figures(outcome)["accuracy"]
     names = {"x": "K", "x2": "L"}

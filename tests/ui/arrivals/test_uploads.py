@@ -126,6 +126,7 @@ def as_edited(app, role, column):
     return healthy(app)
 
 
+@pytest.mark.thorough
 def test_the_form_shows_the_roles_in_force_after_a_visit_of_another_page(start):
     rows = "\n".join(
         f"{i % 5 + 0.1},{i * i % 7 / 3:.2f},{i % 11 - 0.4},{i % 13 - 0.7}" for i in range(40)
@@ -144,6 +145,7 @@ def test_the_form_shows_the_roles_in_force_after_a_visit_of_another_page(start):
     assert "40 rows × 2" in html(healthy(app))
 
 
+@pytest.mark.thorough
 def test_the_form_shows_the_image_shape_in_force_and_keeps_it_with_other_changes(start):
     X = np.random.default_rng(0).normal(size=(20, 12))
     X[3, 4] = np.nan
@@ -159,6 +161,7 @@ def test_the_form_shows_the_image_shape_in_force_and_keeps_it_with_other_changes
     assert "3 × 4 pixels" in html(go(healthy(app), "data/this"))
 
 
+@pytest.mark.thorough
 def test_the_form_shows_how_the_table_is_written_after_a_visit_of_another_page(start):
     app = go(give(start("data/open"), ("t.csv", b"1,2\n3,4\n5,4\n7,7\n")), "data/this")
     box(app, "First line").select(True).run()

@@ -126,6 +126,7 @@ def test_the_answer_is_adopted_for_all_pages(start, stored, table):
     assert app.button(key="choose_adopt").disabled
 
 
+@pytest.mark.thorough  # tests/analysis/check/test_choose_advice has the rule
 def test_where_all_still_rises_k_is_suggested_for_the_l_in_use(start, stored, table):
     config = measured(table, components=(2, 3, 4), actives=(1, 2), n_folds=2)
     app = healthy(start(PAGE, data=stored, grid=config.id, l="2"))
@@ -135,6 +136,7 @@ def test_where_all_still_rises_k_is_suggested_for_the_l_in_use(start, stored, ta
     assert "and L = 1" in html(one)
 
 
+@pytest.mark.thorough
 def test_a_grid_comes_back_by_its_address_and_else_the_last_one_does(start, stored, table):
     first = measured(table, components=(2, 4), actives=(1,), n_folds=2, random_state=5)
     measured(table, components=(3,), actives=(2,), n_folds=2)

@@ -174,6 +174,7 @@ def pickled() -> bytes:
     return buffer.getvalue()
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "file",
     [

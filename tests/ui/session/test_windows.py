@@ -125,6 +125,7 @@ def act(rng: random.Random, app) -> None:
     app.run()
 
 
+@pytest.mark.thorough
 def test_two_windows_at_random_leave_each_other_alone(start, jobs, seed):
     rng = random.Random(seed)
     windows = [start(k="4"), start(k="5")]
