@@ -93,6 +93,7 @@ def keys(app) -> list[str]:
     return [button.key for button in app.button if button.key]
 
 
+@pytest.mark.thorough
 def test_every_damaged_run_is_named_and_can_be_deleted_and_the_others_work(start, appca_home):
     ids = damaged_runs(appca_home, RUN_DAMAGES)
     app = healthy(start("data/recent"))

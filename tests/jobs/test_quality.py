@@ -243,6 +243,7 @@ def test_results_come_back_and_damaged_ones_do_not(tmp_path, wine, found, monkey
     assert [path.name for path in store.folder.iterdir()] == [file.name]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("last", [7, pytest.param(8, marks=pytest.mark.slow)], ids=["", "umap"])
 def test_the_job_measures_methods_in_a_worker_can_be_cancelled_and_goes_on(tmp_path, wine, last):
     """In a worker as the app does it; to the end, which pays for UMAP, in the slow suite."""

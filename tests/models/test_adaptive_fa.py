@@ -26,6 +26,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.default_cases(18)
 @parametrize_with_checks(ESTIMATORS[:1], expected_failed_checks=refused)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

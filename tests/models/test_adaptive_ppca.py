@@ -142,6 +142,7 @@ def test_a_hundred_components_with_fifty_active_stay_finite_and_monotone(seed):
     assert np.all(np.diff(values) >= -1e-10 * np.abs(values[1:]))
 
 
+@pytest.mark.thorough
 def test_pymanopt_and_polar_agree_from_the_same_basin(data):
     start = data.W.T
     polar = fitted(data.X, init=start)

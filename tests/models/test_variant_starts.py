@@ -21,6 +21,7 @@ def stages_of(X, **settings):
     return AdaptivePPCA(callback=hear, random_state=0, **settings).fit(X), ends
 
 
+@pytest.mark.thorough
 def test_breast_cancer_ends_where_the_likeliest_of_its_starts_leads():
     """The start that is best for the paper's model leads 0.7 nats a row lower."""
     X = load_breast_cancer().data

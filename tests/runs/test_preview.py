@@ -102,6 +102,7 @@ def test_the_shared_ground_gives_the_same_preview_for_every_k(digits):
             assert one.tobytes() == other.tobytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", ["aPPCA", "aFA"])
 def test_what_watches_a_preview_ends_it_wherever_it_is(digits, model):
     data = wide(digits)

@@ -83,6 +83,7 @@ def test_on_planted_rows_the_model_predicts_best(store):
     assert means["ppca_k"] < means["means"]
 
 
+@pytest.mark.thorough
 def test_it_goes_on_where_it_was_interrupted(store):
     dataset = gappy()
     config = config_of(dataset)

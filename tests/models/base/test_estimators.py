@@ -43,6 +43,7 @@ def X(seed):
     return planted(150, 6, 3, 1, seed=seed, noise=0.5).X
 
 
+@pytest.mark.default_cases(36)
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

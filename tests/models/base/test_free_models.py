@@ -27,6 +27,7 @@ def planted(seed=0, n_rows=150, n_features=6, n_components=3):
     return 2.0 + X @ W.T + 0.3 * rng.normal(size=(n_rows, n_features)), W
 
 
+@pytest.mark.default_cases(48)
 @parametrize_with_checks([model(2, n_chains=1, burn_in=4, n_draws=4) for model in MODELS])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

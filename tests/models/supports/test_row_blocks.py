@@ -257,6 +257,7 @@ def test_the_invariance_test_sees_kernels_broken_on_purpose(name, tmp_path):
     assert after_a_sweep(search, 4_000, 0, flat=name == "slots_in_sorted_order") < 1e-8
 
 
+@pytest.mark.thorough
 def test_importance_paths_sum_over_all_sets_without_bias(seed):
     Y, W, _, mu = drawn(seed, 40, 6, 6, 3, noise=1.0)
     at, model = seen(Y, W, mu, 1.0, n_active=3, seed=seed)

@@ -217,6 +217,7 @@ def wide(columns):
     return "\n".join(lines).encode()
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_many_columns_are_searched_and_given_a_role_at_once(start):
     app = go(give(start("data/open"), ("wide.csv", wide(700))), "data/this")

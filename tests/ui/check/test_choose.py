@@ -75,6 +75,7 @@ def heat_map(app) -> dict:
     return next(spec for spec in specs if spec["data"][0]["type"] == "heatmap")
 
 
+@pytest.mark.thorough
 def test_a_first_visit_says_how_long_a_grid_takes(start, jobs):
     app = healthy(start(PAGE))
     assert "Which K and L?" in html(app)

@@ -81,6 +81,7 @@ def with_events(app, text: str):
     return app.run()
 
 
+@pytest.mark.thorough
 def test_an_own_recording_with_events_is_separated(start, jobs):
     digest = own()
     app = start("paper/brain")

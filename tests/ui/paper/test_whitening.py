@@ -29,6 +29,7 @@ def computed(options: dict, tmp_path) -> str:
     return KINDS["whitening"]({"options": options, "key": "x"}, Context(folder, home()))["study"]
 
 
+@pytest.mark.thorough
 def test_the_open_data_are_classified_in_the_background_and_come_back(
     start, jobs, tmp_path, monkeypatch
 ):

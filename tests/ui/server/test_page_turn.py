@@ -83,6 +83,7 @@ def test_what_is_made_ahead_waits_for_pages_and_they_for_it(monkeypatch):
     assert order == ["step", "page"]
 
 
+@pytest.mark.thorough
 def test_every_step_of_the_warm_up_can_be_taken():
     steps = list(warm_up._steps())
     for step in steps:

@@ -138,6 +138,7 @@ def test_a_reload_during_a_fit_brings_its_settings_back(start, long_fits):
     assert "Converged after" in html(healthy(again))
 
 
+@pytest.mark.thorough
 def test_a_fit_of_other_settings_is_announced_not_forced_on_the_person(start, long_fits):
     app = start("explore")
     app.button(key=f"cancel-{next(iter(long_fits.jobs))}").click().run()
@@ -172,6 +173,7 @@ def test_coil_20_is_opened_in_the_parts_that_were_chosen(start, jobs):
     assert job.spec == {"key": "coil20", "options": {"per_class": 12, "classes": ["4", "17"]}}
 
 
+@pytest.mark.thorough
 def test_a_download_that_ends_while_one_looks_elsewhere_is_announced_not_opened(start, jobs):
     app = start("data/open")
     app.button(key="source-mnist-open").click().run()

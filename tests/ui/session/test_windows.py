@@ -61,6 +61,7 @@ def test_a_slider_does_not_end_the_fit_that_another_window_has_asked_for(start, 
     assert asked in listed(healthy(ann.run()))
 
 
+@pytest.mark.thorough
 def test_a_window_lists_and_cancels_its_own_jobs_alone(start, jobs):
     ann, bob = start(k="5"), start(k="7")
     assert len(listed(ann)) == len(listed(bob)) == 1
