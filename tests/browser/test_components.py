@@ -86,3 +86,24 @@ def test_a_name_is_typed_over_a_sign_turned_and_an_end_selected(visit, server):
     page.locator("[data-act=select]").first.click()
     page.wait_for_url("**sel=**", timeout=WAIT)
     assert seen.errors == []
+
+
+def test_three_clicks_say_which_measurement_goes_with_the_class_and_a_fourth_names_it(
+    visit, server
+):
+    page = visit(f"{server.url}/data").page
+    idle(page, 60)
+    page.locator(".st-key-source-breast_cancer-open button").click()
+    page.locator(".ca-side b", has_text="Breast cancer").wait_for(timeout=WAIT)
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Components").click()
+    page.get_by_role("radio", name="Meaning").click(timeout=WAIT)
+    said = page.locator("p", has_text="Diagnosis goes most with the score on component")
+    said.wait_for(timeout=WAIT)
+    assert "high for malignant, low for benign" in said.inner_text()
+    assert "worst perimeter goes most with it, too: it rises" in said.inner_text()
+    offer = page.locator("[data-act=name]", has_text="worst perimeter")
+    place = int(offer.get_attribute("data-value")) - 1
+    offer.click()
+    offer.wait_for(state="detached", timeout=WAIT)
+    idle(page, 60)
+    assert known(server, page).names[place] == "worst perimeter"

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 USE, SCORE = "use", "score"
 LEAST_ROWS = 5  # that use a component, and that do not
 NAMED = 2  # classes at each end
+SHORT = 2  # letters of a class that says little without its column
+SIGNIFICANT = 0.05  # of q, for names
 _BATCH = 1 << 22  # values of permuted targets at a time
 _ROUNDING = 1e-9  # by which a permuted share may miss the same share in another order
 
@@ -344,3 +346,25 @@ def _permuted(
             repeated = np.broadcast_to(t[places], (len(batch), len(places)))
             batch[:, places] = rng.permuted(repeated, axis=1)
         yield batch
+
+
+def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
+    """Return a name for each component, counted from 1, after what goes with it most.
+
+    Columns that are technical, or not significant at 5%, name nothing; no two components get the
+    same name.
+    """
+    names: dict[int, str] = {}
+    sound = tests[(tests["q"] < SIGNIFICANT) & (tests["technical"] == "")]
+    for test in sound.to_dict("records"):
+        name = _name_after(test["column"], test["direction"])
+        if test["component"] not in names and name and name not in names.values():
+            names[test["component"]] = name
+    return names
+
+
+def _name_after(column: str, direction: str) -> str:
+    if direction in ("rises", "falls"):
+        return column if direction == "rises" else f"low {column}"
+    high = direction.partition("high: ")[2].partition("; low: ")[0].split(", ")[0]
+    return f"{column} {high}" if 0 < len(high) <= SHORT else high

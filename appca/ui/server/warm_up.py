@@ -26,7 +26,7 @@ FIRST = (
 )
 OTHERS = ("numba", "plotly.graph_objects", "scipy.cluster.hierarchy", "sklearn.cluster")
 PAGES = {
-    "components": ("gallery", "sharing", "steer"),
+    "components": ("gallery", "meaning", "sharing", "steer"),
     "groups": ("group", "named", "similar", "unusual"),
     "check": ("choose", "compare", "diagnostics", "masked", "quality"),
     "data": ("new_data", "open_tab", "recent", "this_data"),

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import kstest, mannwhitneyu, spearmanr
 
 from appca import AdaptivePPCA, association
-from appca.analysis.components.association import associated
+from appca.analysis.components.association import associated, proposed_names
 from appca.words.errors import InputError
 
 N, K = 240, 4
@@ -145,3 +145,16 @@ def test_what_does_not_fit_is_refused_in_a_sentence(table, blocks, words):
     active = np.arange(30)[:, None] % 2 == 0
     with pytest.raises(InputError, match=words.replace("(", r"\(")):
         associated(active * 1.0, active, table, blocks=blocks)
+
+
+def test_each_component_is_proposed_a_name_of_its_own_and_technical_columns_name_none():
+    lines = [
+        ("depth", 1, "rises", 0.001, "follows the row sum"),
+        ("grade", 1, "high: malignant, x; low: benign", 0.001, ""),
+        ("grade", 2, "high: malignant", 0.001, ""),
+        ("digit", 2, "high: 7", 0.01, ""),
+        ("area", 3, "falls", 0.01, ""),
+        ("weight", 4, "rises", 0.06, ""),
+    ]
+    tests = pd.DataFrame(lines, columns=["column", "component", "direction", "q", "technical"])
+    assert proposed_names(tests) == {1: "malignant", 2: "digit 7", 3: "low area"}

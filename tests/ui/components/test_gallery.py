@@ -1,5 +1,7 @@
 """The page Components under AppTest: gallery, steering and sharing, and their words."""
 
+import re
+
 import numpy as np
 
 from appca.analysis.components.sharing import popularity_by_class, sharing
@@ -105,3 +107,12 @@ def test_without_classes_the_sharing_tab_shows_what_is_used(start):
     app = healthy(start("components/sharing", data=services.datasets().put(bare)))
     assert "is used most" in told(app)
     assert not sentences(app)
+
+
+def test_meaning_says_what_goes_with_a_component_and_its_name_is_taken(start):
+    app = healthy(start("components/meaning"))
+    assert "Digit goes most with" in told(app)
+    assert len(app.get("plotly_chart")) == 1
+    names_to_take = re.findall(r'data-act="name" data-value="(\d)" title="([^"]*)"', html(app))
+    assert [int(k) for k, _ in names_to_take] == [1, 2, 3, 4]
+    assert "digit" in names_to_take[0][1]

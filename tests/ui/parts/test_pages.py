@@ -26,6 +26,7 @@ PAGES = {  # place: title
     "data/recent": "Data",
     "data/add": "Data",
     "components/gallery": "Components",
+    "components/meaning": "Components",
     "components/steer": "Components",
     "components/sharing": "Components",
     "groups/similar": "Groups",

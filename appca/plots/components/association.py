@@ -1,0 +1,101 @@
+"""What goes with components as a heat map: colour for use, a ring for the score."""
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from appca.plots.frame import CLEAR, framed, plain
+from appca.words.wording import shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RISES, FALLS, CLASSES = (200, 60, 40), (47, 111, 179), (115, 51, 168)
+LINE, BELOW = 24, 64  # pixels: a column, and what is below them
+RING, MOST_LETTERS = 13, 26
+
+
+def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> go.Figure:
+    """Draw a line a column, in the order of the tests, and K components across.
+
+    `tests` is what `appca.association` returns, or some rows of it; cells without a test are blank.
+    """
+    columns = list(dict.fromkeys(tests["column"]))
+    places = {column: place for place, column in enumerate(columns)}
+    x, y = tests["component"].to_numpy(), tests["column"].map(places).to_numpy()
+    use = (tests["part"] == "use").to_numpy()
+    kinds = zip(tests["direction"], tests["effect"], use.tolist(), strict=True)
+    colours = np.array([_colour(*of) for of in kinds])
+    told = np.array([_told(test, components) for test in tests.to_dict("records")])
+    cells = np.full((len(columns), len(components)), np.nan)
+    cells[y[use], x[use] - 1] = np.arange(use.sum())
+    steps = max(int(use.sum()) - 1, 1)
+    scale = [[i / steps, colour] for i, colour in enumerate(colours[use])] or [[0, CLEAR]]
+    scale += [[1, scale[-1][1]]] if len(scale) == 1 else []
+    texts = np.full(cells.shape, "", dtype=object)
+    texts[y[use], x[use] - 1] = told[use]
+    figure = go.Figure(
+        [
+            go.Heatmap(
+                z=cells,
+                x=np.arange(1, len(components) + 1),
+                y=np.arange(len(columns)),
+                zmin=0,
+                zmax=steps,
+                colorscale=scale,
+                showscale=False,
+                xgap=2,
+                ygap=2,
+                text=texts,
+                hovertemplate="%{text}<extra></extra>",
+                hoverongaps=False,
+                name="use",
+            ),
+            go.Scatter(
+                x=x[~use],
+                y=y[~use],
+                mode="markers",
+                marker={
+                    "symbol": "circle-open",
+                    "size": RING,
+                    "color": colours[~use],
+                    "line": {"width": 3},
+                    "opacity": 1,
+                },
+                text=told[~use],
+                hovertemplate="%{text}<extra></extra>",
+                name="score",
+            ),
+        ]
+    )
+    names = [plain(shortened(column, MOST_LETTERS)) for column in columns]
+    axis = {"showgrid": False, "zeroline": False}
+    across = {"tickvals": list(range(1, len(components) + 1))} if len(components) <= 30 else {}
+    up = {"tickvals": list(range(len(columns))), "ticktext": names}
+    return framed(
+        figure,
+        LINE * len(columns) + BELOW,
+        top=8,
+        showlegend=False,
+        plot_bgcolor=CLEAR,
+        xaxis={"title": "component", "range": [0.5, len(components) + 0.5], **axis, **across},
+        yaxis={"range": [len(columns) - 0.5, -0.5], **axis, **up},
+    )
+
+
+def _colour(direction: str, effect: float, use: bool) -> str:
+    """Return a colour whose strength is the effect; squares are paler, so that rings show."""
+    red, green, blue = {"rises": RISES, "falls": FALLS}.get(direction, CLASSES)
+    strength = 0.06 + 0.5 * effect if use else 0.15 + 0.85 * effect
+    return f"rgba({red}, {green}, {blue}, {strength:.2f})"
+
+
+def _told(test: "dict[Hashable, Any]", components: Sequence[str]) -> str:
+    what = "score on" if test["part"] == "score" else "use of"
+    name = shortened(components[test["component"] - 1])
+    return plain(
+        f"{shortened(test['column'])}, {what} {name}: {test['direction']}, "
+        f"effect {test['effect']:.2f}, {test['n']:,} rows"
+    )
