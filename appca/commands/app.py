@@ -196,7 +196,11 @@ def _place(options: argparse.Namespace) -> dict[str, str]:
     dataset = with_gaps(options, opened)
     if options.labels is not None:
         dataset = with_labels(dataset, options.labels)
-    return {"data": DatasetStore(home()).put(dataset)}
+    store = DatasetStore(home())
+    digest = store.put(dataset)
+    if len(options.data) == 1 and Path(options.data[0]).exists():
+        store.note_origin(digest, Path(options.data[0]))
+    return {"data": digest}
 
 
 def with_labels(dataset: Dataset, file: Path) -> Dataset:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appca.analysis.export.annotated_file import ENDING
 from appca.commands import facts, parsing, writing
 from appca.commands.fitting import annotated, cluster
 from appca.commands.opening import opened
@@ -136,7 +137,7 @@ def _bound(parameters: Mapping[str, Any]) -> Any:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit, say what was done and how it went, and keep what was asked for."""
     is_annotated = annotated.is_wanted(options)
-    writing.check_place(options, (annotated.ENDING,) if is_annotated else ())
+    writing.check_place(options, (ENDING,) if is_annotated else ())
     if cluster.is_for(options):
         return cluster.run(options, _settings(options))
     if options.epochs is not None and options.vae is None:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from appca.words.errors import InputError
 from appca.words.refusal import reason, storing
 from appca.words.wording import shortened
 
+_ORIGIN = ".origin"  # hidden: `check` passes over it
 _LEAST_ROWS = 2  # of a data set to which something can be fitted
 
 
@@ -110,6 +112,21 @@ class DatasetStore:
         meta = _read_meta(folder)
         return _matrix(folder, meta), _missing(folder, meta)
 
+    def note_origin(self, digest: str, path: Path) -> None:
+        """Note which file on this machine a data set was read from; it is in no session file."""
+        facts = {"path": str(path.absolute()), **_state(path)}
+        with suppress(OSError):  # the data set is there without
+            atomic.write(self.path(digest) / _ORIGIN, json.dumps(facts))
+
+    def origin(self, digest: str) -> Path | None:
+        """Return the file that a data set was read from, unless it is gone or has changed."""
+        try:
+            facts = json.loads((self.path(digest) / _ORIGIN).read_bytes())
+            path = Path(facts.pop("path"))
+            return path if facts == _state(path) else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
     def list(self) -> list[DatasetSummary]:
         """Summaries of all readable data sets, newest first; damaged ones are left out."""
         summaries = []
@@ -140,6 +157,11 @@ class DatasetStore:
     def _is_sound(self, folder: Path) -> bool:
         """Whether a data set is as it was stored; see `or_none`."""
         return or_none(partial(self.get, folder.name, anew=True)) is not None
+
+
+def _state(path: Path) -> dict[str, int]:
+    facts = path.stat()
+    return {"size": facts.st_size, "changed": facts.st_mtime_ns}
 
 
 def _meta(dataset: Dataset, created: float, files: dict[str, list[str]]) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from appca.analysis.fitted import FittedModel, belongs_to_model
+from appca.analysis.export.annotated import AnnotatedFit
+from appca.analysis.fitted import FittedModel, FittedRun, belongs_to_model
 from appca.data.columns import own_names
 from appca.data.preprocessing import Preprocessing
 from appca.models.settings.table import refuse_parameters
@@ -156,6 +157,14 @@ def _saved(name: str, path: Path | str) -> Any:
     if facts.preprocessing is not None:
         estimator = behind(facts.preprocessing, estimator, model)
     return _named(estimator, facts.features)
+
+
+def annotated_fit(config: RunConfig, fitted: FittedRun) -> AnnotatedFit:
+    """Return a run as files of annotated data keep it, with the variance of its components."""
+    estimator = estimator_class(config.model)(**config.parameters)
+    estimator.restore(fitted.estimator_arrays())
+    ratio = getattr(estimator, "explained_variance_ratio_", None)  # not every model has it
+    return AnnotatedFit(fitted, {"model": config.model, **config.parameters}, ratio)
 
 
 def about_run(

@@ -22,5 +22,6 @@ if shown is not None:
         export_files.components(dataset, shown)
         export_files.session_report(dataset, shown, rows, colour)
         export_files.model(dataset, shown)
+        export_files.annotated(dataset, shown)
         session_file.save(dataset, shown)
     export.as_python(dataset, shown)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from appca.analysis.components.components import in_units_of_the_fit
 from appca.analysis.explore.subspaces import ranked, title
-from appca.analysis.fitted import DescribedRows, FittedModel
+from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 
 PLAIN = (bool, int, float, str)  # settings that every version of anndata can write
 
@@ -27,6 +27,14 @@ class Additions(NamedTuple):
     varm: dict[str, np.ndarray]
     uns: dict[str, dict[str, Any]]
     obs: dict[str, np.ndarray | Supports]
+
+
+class AnnotatedFit(NamedTuple):
+    """A fit, as a file of annotated data keeps it."""
+
+    run: FittedRun
+    params: Mapping[str, Any]  # settings; those with plain values are kept
+    ratio: np.ndarray | None  # (K,) share of variance of the components
 
 
 def additions(

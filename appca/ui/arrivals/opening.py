@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -107,6 +108,16 @@ def of(digest: str) -> Opened | None:
         return None
     opened.go_back(digest)  # by an undo
     return opened
+
+
+def source_of(dataset: Dataset) -> tuple[str, Path] | None:
+    """Return the one file that a data set was read from, as long as it is unchanged at hand."""
+    opened = current()
+    if opened is not None and dataset.digest in opened.choices and opened.arrival.is_there:
+        files = opened.arrival.files
+        return files[0] if len(files) == 1 else None
+    path = services.datasets().origin(dataset.digest)
+    return None if path is None else (path.name, path)
 
 
 def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:

@@ -5,13 +5,16 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
+from appca.analysis.export.annotated_file import ENDING, new_file, with_fit
 from appca.analysis.export.as_python import script
 from appca.data.dataset import Dataset
-from appca.runs.model_file import model_bytes
+from appca.runs.model_file import annotated_fit, model_bytes
+from appca.ui.arrivals import opening
 from appca.ui.export.run_figures import StandingFigure, figures, material, recipe
 from appca.ui.export.session_report import report
-from appca.ui.parts.downloads import component_buttons, renewing, save_button
+from appca.ui.parts.downloads import component_buttons, renewing, save_button, stem_of
 from appca.ui.parts.notes import autoencoder_note
+from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
 from appca.ui.session.fitting import Shown
 
@@ -20,6 +23,10 @@ MODEL = "Model and preprocessing in one file without pickle, for any rows with t
 REPORT = (
     "One HTML page: data, settings, every subspace, components, figures, versions and the script. "
     "It opens without a network."
+)
+ANNOTATED = (
+    "Scores in obsm, loadings in varm, supports and their probability in obs, the model in uns, "
+    "named as appca.tl.appca names them."
 )
 FIGURES = ("png", "svg", "pdf")
 MIMES = {
@@ -44,6 +51,35 @@ def model(dataset: Dataset, shown: Shown) -> None:
     made = partial(model_bytes, shown.config, shown.fitted, shown.info, dataset.feature_names)
     save_button("Save model", renewing(shown, made), name, key="model")
     st.code(f'model = appca.load_model("{name}")', language="python", wrap_lines=True)
+
+
+def annotated(dataset: Dataset, shown: Shown) -> None:
+    """Draw what saves annotated data: the file that was opened with the fit, or a new one."""
+    st.subheader("AnnData", anchor=False, help=ANNOTATED)
+    source, name = opening.source_of(dataset), _annotated_name(dataset)
+    if name is None or source is None:
+        said = "A new file: the rows as X, their labels as obs, and this fit."
+        said += f" To add the fit to “{name}” instead, open that file again." if name else ""
+    else:
+        said = f"“{name}” with this fit. Nothing else in the file is changed."
+
+    def made() -> bytes:
+        fit = annotated_fit(shown.config, shown.fitted)
+        if name is None or source is None:
+            return new_file(dataset, fit)
+        return with_fit(*source, dataset, fit)
+
+    file_name = f"{stem_of(name or dataset.name)}-{shown.config.id}{ENDING}"
+    save_button("Save H5AD", renewing(shown, made), file_name, key="h5ad")
+    st.caption(markdown(said))
+
+
+def _annotated_name(dataset: Dataset) -> str | None:
+    """Return the name of the .h5ad file that all rows came from; None of other data."""
+    names = list(dataset.provenance.get("files", ()))
+    report = dataset.provenance.get("report", {})
+    whole = report.get("rows") == dataset.n_rows and "array" in report
+    return names[0] if whole and len(names) == 1 and names[0].lower().endswith(ENDING) else None
 
 
 def standing_figures(dataset: Dataset, shown: Shown, rows: np.ndarray | None, colour: str) -> None:
