@@ -4,9 +4,12 @@ import argparse
 import io
 import os
 import shlex
+import zipfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, TypeVar, cast
 
 from appca.commands import parsing
 from appca.commands.parsing import PIPE, UsageError
@@ -20,6 +23,7 @@ from appca.words.wording import shortened
 Opened = TypeVar("Opened")
 _ROLES = {"label": "label", "id": "id", "ignore": "ignored"}  # argument to role
 _TABLES = ("csv", "parquet")
+STORE = ".zarr"
 _ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
 
 
@@ -48,12 +52,14 @@ def with_gaps(
 
 
 def _read(options: argparse.Namespace, roles: dict[str, str], limits: ReadLimits) -> Dataset:
-    with parsing.options_of_data(options):
-        return _dataset(options, roles, limits)
+    with parsing.options_of_data(options), ExitStack() as ends:
+        return _dataset(options, roles, limits, ends)
 
 
-def _dataset(options: argparse.Namespace, roles: dict[str, str], limits: ReadLimits) -> Dataset:
-    from appca.data.readers import BY_LIBRARIES, kind_of, read_many
+def _dataset(
+    options: argparse.Namespace, roles: dict[str, str], limits: ReadLimits, ends: ExitStack
+) -> Dataset:
+    from appca.data.readers import by_libraries, kind_of, read_many
     from appca.data.readers.process import read_apart
 
     chosen = dict(options.option)
@@ -61,7 +67,7 @@ def _dataset(options: argparse.Namespace, roles: dict[str, str], limits: ReadLim
     source = _source(options.data)
     if source is not None:
         return _built_in(source, options, chosen)
-    files = _files(options)
+    files = _files(options, ends)
     kinds = {kind_of(*named_file) for named_file in files}
     if kinds == {"idx"}:
         beside = [name for name in options.label if Path(name).is_file()]
@@ -80,7 +86,7 @@ def _dataset(options: argparse.Namespace, roles: dict[str, str], limits: ReadLim
     if options.missing is not None:
         chosen["missing"] = options.missing
     try:
-        apart = {kind_of(*file) for file in files} & BY_LIBRARIES
+        apart = by_libraries(files, limits)
         return (read_apart if apart else read_many)(files, limits=limits, **chosen)
     except InputError as error:
         hint = _hint(error, options)
@@ -127,23 +133,44 @@ def _source(data: list[str]) -> str | None:
     return data[0] if len(data) == 1 and data[0] in SOURCES else None
 
 
-def _files(options: argparse.Namespace) -> Files:
+def _files(options: argparse.Namespace, ends: ExitStack) -> Files:
     """Return names and contents; the names keep the folders that tell the files apart."""
     data = options.data
     if PIPE in data:
         return [_piped(options)]
     paths: list[Path] = []
+    stores: Files = []
     for text in data:
         path = Path(text)
-        if path.is_dir():
+        if path.is_dir() and path.suffix == STORE:
+            stores.append((path.name, _packed(path, ends)))
+        elif path.is_dir():
             paths += _inside(path)
         elif path.is_file():
             paths.append(path)
         else:
             raise _nothing(text)
     shared = [path.absolute().parent for path in paths]
-    base = Path(data[0] if len(data) == 1 else os.path.commonpath(shared))
-    return [(_name(path, base), path) for path in paths]
+    base = Path(data[0] if len(data) == 1 or not shared else os.path.commonpath(shared))
+    return [*((_name(path, base), path) for path in paths), *stores]
+
+
+def _packed(store: Path, ends: ExitStack) -> BinaryIO:
+    """Return a Zarr store, a folder, as the zip that its reader takes; `ends` remove it."""
+    files, size = _inside(store, hidden=True), 0
+    kept = ends.enter_context(TemporaryFile())  # noqa: SIM115 (that is one)
+    with zipfile.ZipFile(kept, "w", zipfile.ZIP_STORED) as archive:
+        for path in files:
+            size += path.stat().st_size
+            if size > LIMITS.n_bytes:
+                msg = (
+                    f"“{store.name}” has more than {LIMITS.n_bytes / 1e6:,.0f} MB; keep fewer rows "
+                    "or columns."
+                )
+                raise InputError(msg)
+            named = zipfile.ZipInfo(path.relative_to(store).as_posix())  # without a date
+            archive.writestr(named, path.read_bytes())
+    return cast("BinaryIO", kept)
 
 
 def _nothing(text: str) -> InputError:
@@ -181,13 +208,13 @@ def _title(content: bytes) -> str:
     return f"{stem}.csv.gz" if content.startswith(_GZIP) else f"{stem}.csv"
 
 
-def _inside(folder: Path) -> list[Path]:
-    """Files of a folder and its folders, without hidden ones."""
+def _inside(folder: Path, *, hidden: bool = False) -> list[Path]:
+    """Files of a folder and its folders, without hidden ones unless these are wanted."""
     files = [
         path
         for path in sorted(folder.rglob("*"))
         if path.is_file()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and (hidden or not any(part.startswith(".") for part in path.relative_to(folder).parts))
     ]
     if not files:
         msg = f"The folder “{folder}” holds no files; name one that holds images."

@@ -17,7 +17,7 @@ USAGE = 2
 PIPE = "-"  # as the name of a file: standard input, or standard output
 DATA_HELP = (
     "a built-in data set (see `data`), a file (CSV, TSV, Parquet, NPY, NPZ, MAT, HDF5, H5AD, MTX, "
-    "IDX, NIfTI, ZIP of images), several images, a folder of them, or - for one file from standard "
+    "Zarr, IDX, NIfTI, ZIP of images), several images, a folder of them, or - for one file from standard "
     "input"
 )
 _FLAGS = {  # what the models and readers call it, and what it is here

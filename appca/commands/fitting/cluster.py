@@ -60,7 +60,10 @@ class Numbered(NamedTuple):
 
 def is_for(options: argparse.Namespace) -> bool:
     """Whether the rows are to be read part by part."""
-    only = any(Path(name).suffix == ONLY_LAZILY for name in options.data)
+    only = any(
+        Path(name).suffix == ONLY_LAZILY and not (Path(name) / "obs").is_dir()  # no AnnData
+        for name in options.data
+    )
     return options.scheduler is not None or only
 
 

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from appca.data.dataset import Dataset
+from appca.data.readers.archive import members
 from appca.data.readers.reader import ENDINGS, LONGEST_NAME, Reader
 from appca.data.readers.source import (
     LIMITS,
@@ -21,6 +22,8 @@ from appca.words.wording import shortened
 
 _TABLES = (".csv", ".tsv", ".tab", ".txt", ".dat")
 _HOMES = {
+    ".zarr.zip": "zarr",
+    ".zarr": "zarr",  # a folder, packed by whoever opened it
     **{suffix + packing: "csv" for suffix in _TABLES for packing in ("", ".gz")},
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -43,6 +46,7 @@ _MODULES = {
     **{kind: f"{__name__}.tables.{kind}" for kind in ("csv", "parquet")},
     **{kind: f"{__name__}.arrays.{kind}" for kind in ("npy", "npz", "mat", "idx", "hdf5")},
     **{kind: f"{__name__}.sparse.{kind}" for kind in ("h5ad", "mtx")},
+    "zarr": f"{__name__}.sparse.zarr_store",
     "images": f"{__name__}.images.images",
     "nifti": "appca.data.brain.nifti",
 }
@@ -51,11 +55,12 @@ _TITLES = {
     "parquet": "Parquet",
     "h5ad": "annotated data",
     "mtx": "Matrix Market",
+    "zarr": "Zarr",
     "images": "images",
     "nifti": "NIfTI",
 }
 # read by C code that a broken file can crash: see `process`
-BY_LIBRARIES = {"mat", "hdf5", "h5ad", "mtx"}
+BY_LIBRARIES = {"mat", "hdf5", "h5ad", "mtx", "zarr"}
 _STARTS = {
     b"\x93NUM": "npy",
     b"PAR1": "parquet",
@@ -70,6 +75,19 @@ def kind_of(name: str, file: File | None = None) -> str | None:
     lower = name.lower()
     kind = next((home for end, home in _HOMES.items() if lower.endswith(end)), None)
     return kind or (None if file is None else _kind_by_content(name, file))
+
+
+def by_libraries(files: Files, limits: ReadLimits = LIMITS) -> bool:
+    """Whether files are to be read apart: see `process`."""
+    if {kind_of(*named_file) for named_file in files} & BY_LIBRARIES:
+        return True
+    name, file = files[0]
+    if len(files) > 1 or not name.lower().endswith((".zip", ".npz")):
+        return False
+    with file_stream(name, file, limits) as stream:
+        _, items = members(name, stream, limits, may_be_inside=(".gz",))
+    ends = (".mtx", ".mtx.gz", "indptr.npy")  # Matrix Market, and sparse matrices of SciPy
+    return any(item.filename.lower().endswith(ends) for item in items)
 
 
 @naming_extra()

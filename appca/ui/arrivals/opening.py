@@ -41,6 +41,7 @@ WITH_GAPS = (
     "idx",
     "h5ad",
     "mtx",
+    "zarr",
 )  # whose readers may find gaps
 KEPT_SECONDS = 3600  # how long data that nobody took over stay at hand
 

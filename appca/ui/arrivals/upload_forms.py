@@ -193,6 +193,7 @@ _FORMS = {
     "mat": _mat,
     "hdf5": _arrays,
     "h5ad": lambda key, look: _gaps(key, look, _which(key, look)),
+    "zarr": lambda key, look: _gaps(key, look, _which(key, look)),
     "mtx": lambda key, look: _gaps(key, look, {}),
     "idx": _with_sides,
     "images": _images,

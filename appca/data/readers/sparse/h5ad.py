@@ -1,6 +1,8 @@
 """Annotated data (AnnData) in .h5ad files: X, a layer or a representation, with its `obs`."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +17,6 @@ from appca.data.readers.sparse.filling import Compressed, build, check_rows, fil
 from appca.words.errors import InputError, unknown
 from appca.words.wording import shortened
 
-if TYPE_CHECKING:
-    import h5py
-
 _SPARSE = ("data", "indices", "indptr")
 
 
@@ -31,30 +30,26 @@ class H5adOptions(NamedTuple):
     missing: str = "refuse"  # or "model", "mean", "drop": what to do with NaN
 
 
-class _Contents:
-    """The arrays of a file, read when they are asked for."""
+class Contents(NamedTuple):
+    """The arrays of annotated data, read when they are asked for."""
 
-    def __init__(
-        self, name: str, file: "h5py.File", report: FileReport, limits: ReadLimits
-    ) -> None:
-        self.name, self.file, self.limits = name, file, limits
-        self.arrays = hdf5_contents.arrays(name, file, report)
-
-    def load(self, path: str) -> np.ndarray:
-        """Read an array by its path."""
-        item = self.arrays[path]
-        return hdf5_contents.load(self.name, path, item, self.limits)
+    name: str
+    infos: Mapping[str, ArrayInfo]  # by path
+    load: Callable[[str], np.ndarray]  # an array by its path
+    attributes: Callable[[str], Mapping[str, Any]]  # what is said of a group or array
+    damaged: Callable[[str], InputError]
+    limits: ReadLimits
 
     def attribute(self, path: str, key: str) -> Any:
         """Return what is said of a group or array; None where nothing is."""
         try:
-            return self.file[path].attrs.get(key)
-        except Exception as error:  # the library fails in as many ways as there are fields
-            raise hdf5_contents.damaged(self.name) from error
+            return self.attributes(path).get(key)
+        except Exception as error:  # libraries fail in as many ways as there are fields
+            raise self.damaged(self.name) from error
 
     def is_sparse(self, path: str) -> bool:
         """Whether a group holds a sparse matrix."""
-        return all(f"{path}/{part}" in self.arrays for part in _SPARSE)
+        return all(f"{path}/{part}" in self.infos for part in _SPARSE)
 
     def compressed(self, path: str) -> Compressed:
         """Read a sparse matrix."""
@@ -68,13 +63,13 @@ class _Contents:
         stated = self.attribute(path, "h5sparse_shape") if stated is None else stated
         sides = np.ravel([] if stated is None else stated)
         if sides.dtype.kind not in "ui" or sides.shape != (2,):
-            raise hdf5_contents.damaged(self.name)
+            raise self.damaged(self.name)
         return int(sides[0]), int(sides[1])
 
     def matrices(self) -> dict[str, ArrayInfo]:
         """List what may be fitted: X, layers and representations."""
         infos: dict[str, ArrayInfo] = {}
-        for path in self.arrays:
+        for path in self.infos:
             folder = path.rpartition("/")[0]
             place = folder if path.endswith("/data") and self.is_sparse(folder) else path
             can_be_fitted = place == "X" or (
@@ -82,11 +77,11 @@ class _Contents:
             )
             if not can_be_fitted:
                 continue
-            info = self.arrays[path].info
+            info = self.infos[path]
             infos[place] = info if place == path else info._replace(shape=self._shape(place))
         return {path: info for path, info in infos.items() if len(info.shape) == 2}
 
-    def index(self, table: str) -> str:
+    def index_path(self, table: str) -> str:
         """Return the path of the names of rows of obs or var.
 
         Raises
@@ -94,10 +89,10 @@ class _Contents:
         InputError
             When there is none, as in files of anndata before 0.7.
         """
-        walked = any(path.startswith(f"{table}/") for path in self.arrays)  # so it is no link
+        walked = any(path.startswith(f"{table}/") for path in self.infos)  # so it is no link
         key = self.attribute(table, "_index") if walked else None
         key = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key or "_index")
-        if f"{table}/{key}" not in self.arrays:
+        if f"{table}/{key}" not in self.infos:
             msg = (
                 f"“{self.name}” has no names in {table}, so no file of anndata 0.7 or newer wrote "
                 "it; read it with anndata and write it again."
@@ -107,29 +102,29 @@ class _Contents:
 
     def columns(self, table: str, n: int) -> dict[str, str]:
         """List the columns of obs or var that have one value for each of n rows: name to path."""
-        paths, index = {}, self.index(table)
-        for path, item in self.arrays.items():
+        paths, index = {}, self.index_path(table)
+        for path, info in self.infos.items():
             parts = path.split("/")
-            of_table = parts[0] == table and path != index and item.info.shape == (n,)
+            of_table = parts[0] == table and path != index and info.shape == (n,)
             if of_table and (len(parts) == 2 or parts[2:] in (["codes"], ["values"])):
                 paths[parts[1]] = f"{table}/{parts[1]}"
         return paths
 
     def column(self, path: str) -> np.ndarray:
         """Read a column: numbers, NaN where missing, or texts, empty where missing."""
-        if f"{path}/codes" in self.arrays and f"{path}/categories" in self.arrays:
+        if f"{path}/codes" in self.infos and f"{path}/categories" in self.infos:
             codes = self.load(f"{path}/codes").astype(np.int64)
             names = np.append(self.load(f"{path}/categories").astype(str), "")
             if (codes >= len(names) - 1).any():
-                raise hdf5_contents.damaged(self.name)
+                raise self.damaged(self.name)
             return names[np.where(codes < 0, len(names) - 1, codes)]
-        if f"{path}/values" not in self.arrays:
+        if f"{path}/values" not in self.infos:
             return _plain(self.load(path))
         values = self.load(f"{path}/values")
-        masked = f"{path}/mask" in self.arrays
+        masked = f"{path}/mask" in self.infos
         mask = self.load(f"{path}/mask") if masked else np.zeros(len(values), bool)
         if mask.shape != values.shape or mask.dtype != bool:
-            raise hdf5_contents.damaged(self.name)
+            raise self.damaged(self.name)
         numbers = values.dtype.kind in "uif"
         return _plain(
             np.where(mask, np.nan if numbers else "", values if numbers else values.astype(str))
@@ -145,21 +140,25 @@ def read(name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMIT
         Row names are those of `obs`, features those of `var`. Sparse matrices are filled with
         their zeros.
     """
+    with _opened(name, file, limits) as contents:
+        return read_contents(contents, options)
+
+
+def read_contents(contents: Contents, options: H5adOptions) -> Dataset:
+    """Read annotated data, however they are stored; see `read`."""
     report: FileReport = {}
-    with plain_file(name, file, limits) as stream, hdf5_contents.opened(name, stream) as opened:
-        contents = _Contents(name, opened, report, limits)
-        report.pop("unused", None)  # most of a file is not for this
-        matrices = contents.matrices()
-        wanted = choose(name, matrices, options.array, report, limits)
-        n, d = matrices[wanted].shape
-        check_rows(wanted, (n, d), limits)
-        features = None if wanted.startswith("obsm/") else contents.load(contents.index("var"))
-        if features is not None and features.shape != (d,):
-            raise hdf5_contents.damaged(name)
-        columns = None if features is None else _marked(contents, options, d, report)
-        X = _values(contents, wanted, matrices[wanted], columns)
-        report |= {"array": wanted, "dtype": str(matrices[wanted].dtype)}
-        named = _named(contents, options, n)
+    name, limits = contents.name, contents.limits
+    matrices = contents.matrices()
+    wanted = choose(name, matrices, options.array, report, limits)
+    n, d = matrices[wanted].shape
+    check_rows(wanted, (n, d), limits)
+    features = None if wanted.startswith("obsm/") else contents.load(contents.index_path("var"))
+    if features is not None and features.shape != (d,):
+        raise contents.damaged(name)
+    columns = None if features is None else _marked(contents, options, d, report)
+    X = _values(contents, wanted, matrices[wanted], columns)
+    report |= {"array": wanted, "dtype": str(matrices[wanted].dtype)}
+    named = _named(contents, options, n)
     names = None
     if features is not None:
         names = (features if columns is None else features[columns]).astype(str).tolist()
@@ -168,14 +167,28 @@ def read(name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMIT
 
 def names_of(name: str, file: File) -> tuple[list[str], list[str]]:
     """Return the names of all observations and of all variables, as `read` makes them unique."""
-    with plain_file(name, file) as stream, hdf5_contents.opened(name, stream) as opened:
-        contents = _Contents(name, opened, {}, LIMITS)
-        obs, var = (contents.load(contents.index(table)) for table in ("obs", "var"))
+    with _opened(name, file, LIMITS) as contents:
+        obs, var = (contents.load(contents.index_path(table)) for table in ("obs", "var"))
     return unique(obs.astype(str).tolist()), unique(var.astype(str).tolist())
 
 
+@contextmanager
+def _opened(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
+    """Open an .h5ad file; of what cannot be read in it nothing is said, for most is not needed."""
+    with plain_file(name, file, limits) as stream, hdf5_contents.opened(name, stream) as opened:
+        items = hdf5_contents.arrays(name, opened, {})
+        yield Contents(
+            name,
+            {path: item.info for path, item in items.items()},
+            lambda path: hdf5_contents.load(name, path, items[path], limits),
+            lambda path: opened[path].attrs,
+            hdf5_contents.damaged,
+            limits,
+        )
+
+
 def _values(
-    contents: _Contents, path: str, info: ArrayInfo, columns: np.ndarray | None
+    contents: Contents, path: str, info: ArrayInfo, columns: np.ndarray | None
 ) -> np.ndarray:
     if contents.is_sparse(path):
         return filled(contents.name, contents.compressed(path), columns, contents.limits)
@@ -185,7 +198,7 @@ def _values(
 
 
 def _marked(
-    contents: _Contents, options: H5adOptions, d: int, report: FileReport
+    contents: Contents, options: H5adOptions, d: int, report: FileReport
 ) -> np.ndarray | None:
     """Return the places of the variables that are marked; None where all are read."""
     if options.mask_var is None:
@@ -208,17 +221,17 @@ def _marked(
     return places
 
 
-def _named(contents: _Contents, options: H5adOptions, n: int) -> Beside:
+def _named(contents: Contents, options: H5adOptions, n: int) -> Beside:
     columns = contents.columns("obs", n)
     for key in [*filter(None, [options.ids]), *(options.labels or ())]:
         if key not in columns:
             error = unknown("column", key, columns, f" in obs of “{contents.name}”")
             raise error
-    ids = contents.load(contents.index("obs")) if options.ids is None else None
+    ids = contents.load(contents.index_path("obs")) if options.ids is None else None
     if ids is None:
         ids = contents.column(columns[str(options.ids)])
     if ids.shape != (n,):
-        raise hdf5_contents.damaged(contents.name)
+        raise contents.damaged(contents.name)
     chosen = columns if options.labels is None else {key: columns[key] for key in options.labels}
     labels = {key: contents.column(path) for key, path in chosen.items() if key != options.ids}
     if options.labels is None:

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from scipy.io import mmwrite
 
-from appca.data.readers import kind_of, read, read_many
+from appca.data.readers import by_libraries, kind_of, read, read_many
 from appca.data.readers.facts import facts, in_one_line
 from appca.data.readers.process import read_apart
 from appca.data.readers.source import ReadLimits
@@ -315,3 +315,21 @@ def test_files_of_anndata_itself_in_all_its_columns(tmp_path, seed):
     assert dataset.labels["flag"].tolist() == ["True", "", "False"] * 3
     np.testing.assert_array_equal(dataset.labels["whole"], [1, np.nan, 3] * 3)
     np.testing.assert_array_equal(dataset.labels["real"], obs["real"])
+
+
+def test_sparse_matrices_in_a_zip_or_npz_are_read_apart(seed):
+    X = sparse.csr_matrix(counts(seed))
+    stream, text = io.BytesIO(), io.BytesIO()
+    sparse.save_npz(stream, X)
+    mmwrite(text, X)
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("matrix.mtx", text.getvalue())
+    dense = io.BytesIO()
+    np.savez(dense, X=X.toarray())
+    cases = {"a.npz": stream, "a.zip": zipped, "dense.npz": dense}
+    assert {name: by_libraries([(name, file)]) for name, file in cases.items()} == {
+        "a.npz": True,
+        "a.zip": True,
+        "dense.npz": False,
+    }
