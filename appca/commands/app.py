@@ -63,7 +63,7 @@ def add(commands: parsing.Commands) -> None:
         metavar="FILE",
         help="a class for each row: NPY, or text by lines (default: none)",
     )
-    parsing.add_reading(parser, missing="model")
+    parsing.add_reading(parser, missing="model", samples=True)
     group = parser.add_argument_group("how to serve it")
     group.add_argument(
         "--port", type=int, default=link.PORT, help=f"of this machine (default: {link.PORT})"
@@ -194,6 +194,9 @@ def _place(options: argparse.Namespace) -> dict[str, str]:
         run = unpacked.opened or next(iter(unpacked.runs), None)
         return {"data": unpacked.dataset} | ({"run": run} if run else {})
     dataset = with_gaps(options, opened)
+    if "sample" in dataset.provenance:
+        total = dataset.provenance["sample"]["of"]
+        say(f"{options.data[0]} is large: {dataset.n_rows:,} of {total:,} rows, drawn at random")
     if options.labels is not None:
         dataset = with_labels(dataset, options.labels)
     store = DatasetStore(home())

@@ -15,7 +15,7 @@ from appca.commands import parsing
 from appca.commands.parsing import PIPE, UsageError
 from appca.data.columns import Matched, Wanted, matched, read_as
 from appca.data.dataset import Dataset
-from appca.data.readers.source import LIMITS, ONE_IS_ENOUGH, Files, ReadLimits
+from appca.data.readers.source import LIMITS, ONE_IS_ENOUGH, TOO_LARGE, File, Files, ReadLimits
 from appca.data.sources.builtin import SOURCES, load
 from appca.words.errors import InputError, UnknownNameError, listed, unknown
 from appca.words.wording import shortened
@@ -59,8 +59,7 @@ def _read(options: argparse.Namespace, roles: dict[str, str], limits: ReadLimits
 def _dataset(
     options: argparse.Namespace, roles: dict[str, str], limits: ReadLimits, ends: ExitStack
 ) -> Dataset:
-    from appca.data.readers import by_libraries, kind_of, read_many
-    from appca.data.readers.process import read_apart
+    from appca.data.readers import kind_of
 
     chosen = dict(options.option)
     role_of = {name: role for flag, role in _ROLES.items() for name in getattr(options, flag)}
@@ -86,14 +85,34 @@ def _dataset(
     if options.missing is not None:
         chosen["missing"] = options.missing
     try:
-        apart = by_libraries(files, limits)
-        return (read_apart if apart else read_many)(files, limits=limits, **chosen)
+        return _read_files(options, files, limits, chosen)
     except InputError as error:
         hint = _hint(error, options)
         if hint is None:
             raise
         msg = f"{str(error)[:-1]}; {hint}."
         raise InputError(msg, error.report) from error
+
+
+def _read_files(
+    options: argparse.Namespace, files: Files, limits: ReadLimits, chosen: dict[str, Any]
+) -> Dataset:
+    """Read files; for the app, rows of a file that is too large."""
+    from appca.data.readers import by_libraries, read_many
+    from appca.data.readers.process import read_apart
+
+    path = Path(options.data[0])
+    if not (path.is_dir() and files[0][1] == path):
+        try:
+            read = read_apart if by_libraries(files, limits) else read_many
+            return read(files, limits=limits, **chosen)
+        except InputError as error:
+            too_large = (error.report or {}).get(TOO_LARGE) and len(files) == 1
+            if not (options.samples and too_large and path.exists()):
+                raise
+    from appca.data.readers.sampling import read_sample
+
+    return read_sample([(path.name, path)], limits=limits, **chosen)
 
 
 def _hint(error: InputError, options: argparse.Namespace) -> str | None:
@@ -139,11 +158,11 @@ def _files(options: argparse.Namespace, ends: ExitStack) -> Files:
     if PIPE in data:
         return [_piped(options)]
     paths: list[Path] = []
-    stores: Files = []
+    stores: list[tuple[str, File]] = []
     for text in data:
         path = Path(text)
         if path.is_dir() and path.suffix == STORE:
-            stores.append((path.name, _packed(path, ends)))
+            stores.append((path.name, _packed(path, ends, may_be_large=options.samples)))
         elif path.is_dir():
             paths += _inside(path)
         elif path.is_file():
@@ -155,19 +174,21 @@ def _files(options: argparse.Namespace, ends: ExitStack) -> Files:
     return [*((_name(path, base), path) for path in paths), *stores]
 
 
-def _packed(store: Path, ends: ExitStack) -> BinaryIO:
-    """Return a Zarr store, a folder, as the zip that its reader takes; `ends` remove it."""
-    files, size = _inside(store, hidden=True), 0
+def _packed(store: Path, ends: ExitStack, *, may_be_large: bool) -> File:
+    """Return a Zarr store, a folder, as the zip that its reader takes; `ends` remove it.
+
+    A large one that may be is returned as it is.
+    """
+    files = _inside(store, hidden=True)
+    if sum(path.stat().st_size for path in files) > LIMITS.n_bytes:
+        if may_be_large:
+            return store
+        most = f"{LIMITS.n_bytes / 1e6:,.0f} MB"
+        msg = f"“{store.name}” has more than {most}; keep fewer rows or columns."
+        raise InputError(msg)
     kept = ends.enter_context(TemporaryFile())  # noqa: SIM115 (that is one)
     with zipfile.ZipFile(kept, "w", zipfile.ZIP_STORED) as archive:
         for path in files:
-            size += path.stat().st_size
-            if size > LIMITS.n_bytes:
-                msg = (
-                    f"“{store.name}” has more than {LIMITS.n_bytes / 1e6:,.0f} MB; keep fewer rows "
-                    "or columns."
-                )
-                raise InputError(msg)
             named = zipfile.ZipInfo(path.relative_to(store).as_posix())  # without a date
             archive.writestr(named, path.read_bytes())
     return cast("BinaryIO", kept)

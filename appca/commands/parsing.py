@@ -16,9 +16,9 @@ from appca.words.wording import shortened
 USAGE = 2
 PIPE = "-"  # as the name of a file: standard input, or standard output
 DATA_HELP = (
-    "a built-in data set (see `data`), a file (CSV, TSV, Parquet, NPY, NPZ, MAT, HDF5, H5AD, MTX, "
-    "Zarr, IDX, NIfTI, ZIP of images), several images, a folder of them, or - for one file from standard "
-    "input"
+    "a built-in data set (see `data`), a file (CSV, TSV, Parquet, NPY, NPZ, MAT, HDF5, H5AD, Zarr, "
+    "MTX, IDX, NIfTI, ZIP of images), several images, a folder of them, or - for one file from "
+    "standard input"
 )
 _FLAGS = {  # what the models and readers call it, and what it is here
     "n_components": "-K",
@@ -90,8 +90,14 @@ def check_output(options: argparse.Namespace) -> None:
         raise UsageError(msg)
 
 
-def add_reading(parser: argparse.ArgumentParser, missing: str = "refuse") -> None:
-    """Add what says how a file is read; `missing` is what happens to gaps by default."""
+def add_reading(
+    parser: argparse.ArgumentParser, missing: str = "refuse", *, samples: bool = False
+) -> None:
+    """Add what says how a file is read; `missing` is what happens to gaps by default.
+
+    With `samples` rows of a file that is too large are drawn; it is refused without.
+    """
+    parser.set_defaults(samples=samples)
     group = parser.add_argument_group("how to read DATA")
     text = "an option of the data, such as n=1000 or size=[32,32] (default: the reader's own)"
     add_settings(group, "--option", text)

@@ -44,6 +44,7 @@ class Provenance(Struct):
     report: _Report = msgspec.field(default_factory=_Report)
     image_range: tuple[Finite, Finite] = (0.0, 1.0)
     citation: str = ""
+    sample: dict[str, int] = {}  # "of" how many rows these were drawn
     # of a brain recording:
     grid: tuple[_Side, _Side, _Side] = (1, 1, 1)
     affine: list[list[Finite]] = []

@@ -5,7 +5,9 @@ import io
 import zipfile
 from collections.abc import Callable
 from functools import cache, partial
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -272,6 +274,18 @@ def _h5ad(X: Any, marked: int) -> bytes:
 
 
 @cache
+def _stores() -> tuple[bytes, ...]:
+    from tests.data.readers.sparse.test_zarr_store import packed, store
+
+    with TemporaryDirectory() as place:
+        folders = [
+            store(Path(place) / f"{zarr_format}", _annotated()[1], zarr_format)
+            for zarr_format in (2, 3)
+        ]
+        return tuple(packed(folder) for folder in folders)
+
+
+@cache
 def _markets() -> tuple[bytes, ...]:
     from scipy.io import mmwrite
     from scipy.sparse import coo_matrix
@@ -347,6 +361,7 @@ TARGETS = {
     "mat": Target("arrays.mat", _mats),
     "hdf5": Target("arrays.h5", _hdf5, options=({}, {"missing": "mean"}, {"array": "X"})),
     "h5ad": Target("cells.h5ad", _annotated, options=({}, {"mask_var": None})),
+    "zarr": Target("cells.zarr.zip", _stores, inside=_inside_zip),
     "mtx": Target("matrix.mtx", _markets, text=True),
     "idx": Target("images.idx", _idx, inside=_inside_gzip),
     "images": Target("a1.png", _pictures, read=_among_others),

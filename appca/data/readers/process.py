@@ -50,7 +50,7 @@ def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> 
     numbers stay on the disk until they are used. Options must be JSON-able. Raises InputError also
     when the process takes more memory or time than the files may, or ends.
     """
-    return work_apart(READ, _opened, files, limits=limits, **options)
+    return work_apart(READ, opened, files, limits=limits, **options)
 
 
 def work_apart(
@@ -59,13 +59,15 @@ def work_apart(
     files: Files,
     *,
     limits: ReadLimits = LIMITS,
+    in_place: bool = False,
     **options: Any,
 ) -> Result:
     """Let another process do something with files, and return what is received of the result.
 
     `task` names a function, as "module:function". The process calls it with the files, a folder
     that ends with the work, the limits and the options; it returns JSON-able facts, which `receive`
-    gets with the folder. Fails as `read_apart`.
+    gets with the folder. Files with `in_place` are paths, which are not copied. Fails as
+    `read_apart`.
     """
     title = f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
     size = total_bytes(files)
@@ -75,7 +77,7 @@ def work_apart(
             Path(limits.scratch).mkdir(parents=True, exist_ok=True)
             atomic.forget(Path(limits.scratch), _PREFIX)
     with _folder(title, limits) as place:
-        paths = _lay_down(files, place, title, limits)
+        paths = list(files) if in_place else _lay_down(files, place, title, limits)
         request = {
             "task": task,
             "files": paths,
@@ -191,7 +193,7 @@ def _lay_down(files: Files, place: Path, title: str, limits: ReadLimits) -> list
     return laid
 
 
-def _opened(place: Path, facts: dict[str, Any]) -> Dataset:
+def opened(place: Path, facts: dict[str, Any]) -> Dataset:
     """Open the data set that was written into a folder."""
     columns = [_array(place, f"label_{i}") for i in range(len(facts["labels"]))]
     return Dataset(

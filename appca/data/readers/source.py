@@ -45,6 +45,7 @@ class ReadLimits(NamedTuple):
 
 LIMITS = ReadLimits()
 ONE_IS_ENOUGH = ReadLimits(least_rows=1)
+TOO_LARGE = "too_large"  # in the report of a refusal: fewer rows of the file could be read
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
 _ROW_BYTES = 64  # of a row's id, and of what is noted to find repeated rows
@@ -138,7 +139,7 @@ def file_stream(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
             f"“{name}” has {size / 1e6:,.0f} MB, more than the {limits.n_bytes / 1e6:,.0f} MB one "
             "file may have; split it or take fewer rows."
         )
-        raise InputError(msg)
+        raise InputError(msg, {TOO_LARGE: True})
     return stream
 
 
@@ -163,7 +164,7 @@ def check_matrix(
             f"“{name}” would become {n_rows:,} x {n_features:,} numbers in {size / 1e6:,.0f} MB, "
             f"more than {limits.most}; {remedy}."
         )
-        raise InputError(msg)
+        raise InputError(msg, {TOO_LARGE: True})
 
 
 def total_bytes(files: Files) -> int:

@@ -8,6 +8,9 @@ from appca.ui.arrivals import opening
 from appca.ui.data import recent, sources
 from appca.ui.session.state import KEYS
 
+KINDS = (
+    "CSV, TSV, Parquet · NPY, NPZ, MAT, HDF5, IDX · H5AD, Zarr, MTX · images, ZIP · NIfTI · session"
+)
 LATEST = 4  # works shown here; the tab Recent has all
 
 
@@ -33,8 +36,7 @@ def _files() -> None:
         "they are images, IDX images with their labels, or a recording with its mask.",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        kinds = "CSV, TSV, Parquet · NPY, NPZ, MAT, HDF5, IDX · H5AD, Zarr, MTX · images, ZIP · NIfTI · session"
-        st.caption(f"{kinds} ({SUFFIX}). Files stay on this computer.")
+        st.caption(f"{KINDS} ({SUFFIX}). Files stay on this computer.")
         st.toggle("Choose a folder", key="upload_folder")
     if not files:  # as in a browser, which brings them as it brings those dropped anywhere
         warm()

@@ -79,6 +79,7 @@ def _annotated_name(dataset: Dataset) -> str | None:
     names = list(dataset.provenance.get("files", ()))
     report = dataset.provenance.get("report", {})
     whole = report.get("rows") == dataset.n_rows and "array" in report
+    whole = whole and "sample" not in dataset.provenance
     return names[0] if whole and len(names) == 1 and names[0].lower().endswith(ENDING) else None
 
 

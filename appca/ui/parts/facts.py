@@ -18,7 +18,7 @@ from appca.words.wording import counted, shortened
 def data_facts(dataset: Dataset) -> dict[str, str]:
     """Return what a data set is, name by name."""
     lines = {
-        "Rows": f"{dataset.n_rows:,}",
+        "Rows": _rows(dataset),
         "Features": _features(dataset),
         "Labels": ", ".join(dataset.labels) or "none",
         "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
@@ -26,6 +26,11 @@ def data_facts(dataset: Dataset) -> dict[str, str]:
     }
     source = _source(dataset)
     return lines | ({"Source": source} if source else {})
+
+
+def _rows(dataset: Dataset) -> str:
+    total = dataset.provenance.get("sample", {}).get("of")
+    return f"{dataset.n_rows:,}" + (f" of {total:,}, drawn at random" if total else "")
 
 
 def _source(dataset: Dataset) -> str:
