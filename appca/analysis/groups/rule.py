@@ -1,0 +1,173 @@
+"""A rule that describes selected rows: ranges, classes and used components, joined by "and"."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from appca.words.errors import InputError
+from appca.words.numbers import number, percent
+from appca.words.wording import shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+USES, SCORE = "uses ", "score "  # and the number of a component: columns of `rule_table`
+
+
+class Clause(NamedTuple):
+    """One condition on one column."""
+
+    column: str
+    low: float | None = None  # values above it
+    high: float | None = None  # values below it
+    value: str | bool | None = None  # of a class, or whether a component is used
+
+    @property
+    def n_bounds(self) -> int:
+        """How many conditions this is for a decision tree."""
+        return (self.low is not None) + (self.high is not None) + (self.value is not None)
+
+    def mask(self, column: "pd.Series[Any]") -> np.ndarray:
+        """Return which values (N,) meet the condition; missing ones never do."""
+        if self.value is not None:
+            value = self.value if isinstance(self.value, bool) else str(self.value)
+            there = column.notna().to_numpy()
+            same = column.astype(bool if isinstance(value, bool) else str) == value
+            return np.asarray(same.to_numpy() & there)
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        low = -np.inf if self.low is None else self.low
+        high = np.inf if self.high is None else self.high
+        with np.errstate(invalid="ignore"):
+            return np.asarray((values > low) & (values < high))
+
+    def words(self, names: Sequence[str] = ()) -> str:
+        """Say the condition; `names` are those of the components."""
+        name = shortened(self.column)
+        for prefix, said in ((USES, "uses {}"), (SCORE, "score on {}")):
+            k = self.column.removeprefix(prefix)
+            if self.column.startswith(prefix) and k.isdecimal():
+                named = int(k) <= len(names) and names[int(k) - 1]
+                name = said.format(shortened(named) if named else k)
+        if isinstance(self.value, bool):
+            return name if self.value else name.replace("uses", "does not use", 1)
+        if self.value is not None:
+            return f"{name} is {shortened(self.value)}"
+        if self.low is not None and self.high is not None:
+            return f"{name} from {number(self.low)} to {number(self.high)}"
+        way, bound = ("above", self.low) if self.high is None else ("below", self.high)
+        return f"{name} {way} {number(bound or 0.0)}"
+
+    def code(self) -> str:
+        """Return the condition on a DataFrame called table, in pandas."""
+        column = f"table[{self.column!r}]"
+        if isinstance(self.value, bool):
+            return column if self.value else f"~{column}"
+        if self.value is not None:
+            return f"({column}.astype(str) == {self.value!r})"
+        bounds = ((self.low, ">"), (self.high, "<"))
+        return " & ".join(
+            f"({column} {sign} {bound!r})" for bound, sign in bounds if bound is not None
+        )
+
+
+class RuleQuality(NamedTuple):
+    """How well a rule describes rows that it was not made from."""
+
+    recall: float  # share of the selected rows that it describes
+    precision: float  # share of the described rows that are selected
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of both."""
+        total = self.recall + self.precision
+        return 2 * self.recall * self.precision / total if total else 0.0
+
+
+class RowRule(NamedTuple):
+    """Conditions that rows must meet together, and what they achieve on held-out rows."""
+
+    clauses: tuple[Clause, ...]
+    quality: RuleQuality
+    n_held_out: int
+    tree: RuleQuality | None = None  # of a decision tree with as many conditions, on the same rows
+
+    @property
+    def n_bounds(self) -> int:
+        """How many conditions these are for a decision tree."""
+        return sum(clause.n_bounds for clause in self.clauses)
+
+    def mask(self, table: Any) -> np.ndarray:
+        """Return which rows (N,) of a table, as `rule_table` returns it, meet all conditions.
+
+        Raises InputError when a column is missing.
+        """
+        missing = [clause.column for clause in self.clauses if clause.column not in table]
+        if missing:
+            msg = (
+                f"The rule needs the column “{shortened(missing[0])}”, which the table lacks; add "
+                "it, or name it so."
+            )
+            raise InputError(msg)
+        masks = [clause.mask(table[clause.column]) for clause in self.clauses]
+        return np.asarray(np.logical_and.reduce(masks))
+
+    def select(self, model: Any, X: Any, table: Any = None) -> np.ndarray:
+        """Return which rows X (N, D) of other data meet the rule, (N,) bool; see `appca.rule`."""
+        rows = model.describe(X)
+        return self.mask(rule_table(rows.scores, rows.active, table))
+
+    def sentence(self, names: Sequence[str] = ()) -> str:
+        """Say the rule and its quality: "uses 3, price below 40: 94% of them, 97% right"."""
+        conditions = ", ".join(clause.words(names) for clause in self.clauses)
+        recall, precision = percent(self.quality.recall), percent(self.quality.precision)
+        return f"{conditions}: {recall} of them, {precision} right"
+
+    def to_pandas(self) -> str:
+        """Return the rule as a filter of a DataFrame called table."""
+        return " & ".join(clause.code() for clause in self.clauses)
+
+    def to_python(self) -> str:
+        """Return the rule as Python for a model, its rows X and a DataFrame called table."""
+        lines = []
+        for clause in self.clauses:
+            for prefix in (USES, SCORE):
+                k = clause.column.removeprefix(prefix)
+                if clause.column.startswith(prefix) and k.isdecimal():
+                    used = f"rows.active[:, {int(k) - 1}]"
+                    score = f"np.where({used}, rows.scores[:, {int(k) - 1}], np.nan)"
+                    lines.append(f"table[{clause.column!r}] = {used if prefix == USES else score}")
+        first = ["import numpy as np", "", "rows = model.describe(X)"] if lines else []
+        return "\n".join([*first, *lines, f"selected = table[{self.to_pandas()}]"])
+
+    def to_json(self) -> str:
+        """Return the rule as text that `from_json` reads."""
+        return json.dumps([self.clauses, self.quality, self.n_held_out])
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Rebuild a rule; ValueError or TypeError when the text is none."""
+        clauses, quality, n_held_out = json.loads(text)
+        made = tuple(Clause(*clause) for clause in clauses)
+        bounds = [bound for c in made for bound in (c.low, c.high) if bound is not None]
+        if not made or not all(isinstance(bound, float | int) for bound in bounds):
+            msg = "the conditions of a rule are not of its form"
+            raise ValueError(msg)
+        return cls(made, RuleQuality(*map(float, quality)), int(n_held_out))
+
+
+def rule_table(scores: np.ndarray, active: np.ndarray, table: Any = None) -> "pd.DataFrame":
+    """Return what a rule can be about: a table's columns, and use and score of each component.
+
+    Scores (N, K) become NaN where a row does not use the component. `table` is a DataFrame, or a
+    mapping of str to array-like of shape (N,).
+    """
+    import pandas as pd
+
+    items = table.items() if isinstance(table, Mapping) else pd.DataFrame(table).items()
+    columns = {str(name): np.asarray(values) for name, values in items}
+    for k in range(active.shape[1]):
+        columns[f"{USES}{k + 1}"] = active[:, k].astype(bool)
+        columns[f"{SCORE}{k + 1}"] = np.where(active[:, k], scores[:, k], np.nan)
+    return pd.DataFrame(columns)

@@ -1,0 +1,134 @@
+"""A planted box is found again, and the rule, its sentence and its code select the same rows."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from appca import AdaptivePPCA, rule
+from appca.analysis.groups.rule import Clause, RowRule, RuleQuality, rule_table
+from appca.analysis.groups.rule_search import described
+from appca.words.errors import InputError
+
+N = 900
+
+
+def a_table(seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    columns = {f"x{j}": rng.normal(size=N) for j in range(20)}
+    columns |= {"kind": np.array(list("abcd"))[rng.integers(0, 4, N)]}
+    active = rng.random((N, 4)) < 0.6
+    scores = np.where(active, rng.normal(size=(N, 4)), 0.0)
+    return rule_table(scores, active, columns)
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_a_planted_box_is_found_again(number):
+    table = a_table(number)
+    price, score = table["x3"], table["score 2"]
+    inside = (price < 0.6) & (price > -1) & (score > -0.2) & (table["kind"] != "z")
+    found = described(table, inside.to_numpy(), random_state=number)
+    assert {clause.column for clause in found.clauses} == {"x3", "score 2"}
+    assert min(found.quality) > 0.93
+    bounds = {clause.column: clause for clause in found.clauses}
+    assert bounds["x3"][1:3] == pytest.approx((-1, 0.6), abs=0.1)
+    assert bounds["score 2"].low == pytest.approx(-0.2, abs=0.1)
+
+
+def test_classes_and_use_are_conditions_too():
+    table = a_table(1)
+    inside = ((table["kind"] == "b") & table["uses 3"]).to_numpy()
+    found = described(table, inside)
+    assert found.sentence(["", "", "slant"]) == "kind is b, uses slant: 100% of them, 100% right"
+    outside = described(table, ~table["uses 3"].to_numpy())
+    assert outside.sentence() == "does not use 3: 100% of them, 100% right"
+
+
+def test_one_bound_is_the_best_there_is():
+    """Against F1 of every possible bound of every column."""
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(rng.normal(size=(60, 3)).round(1), columns=list("abc"))
+    wanted = (table["b"] + rng.normal(size=60) > 0.4).to_numpy()
+    found = described(table, wanted, max_clauses=1, random_state=5)
+    order = np.random.default_rng(5)
+    inside, outside = (order.permutation(np.flatnonzero(m)) for m in (wanted, ~wanted))
+    used = np.r_[inside[len(inside) // 3 :], outside[len(outside) // 3 :]]
+    part, of = table.iloc[used], wanted[used]
+
+    def f1(mask):
+        return 2 * (mask & of).sum() / (mask.sum() + of.sum())
+
+    every = [
+        f1((part[c] > bound) if up else (part[c] < bound))
+        for c in part
+        for bound in np.arange(-4, 4, 0.1) + 0.05
+        for up in (True, False)
+    ]
+    if found.n_bounds == 1:
+        assert f1(found.mask(part)) == pytest.approx(max(every))
+    else:  # a range is worth its second bound
+        assert f1(found.mask(part)) >= max(every) + 0.02
+
+
+def test_what_is_held_out_is_not_seen():
+    table = a_table(2)
+    wanted = (table["x1"] > 0).to_numpy()
+    first = described(table, wanted, random_state=0)
+    order = np.random.default_rng(0)
+    held = [
+        (rows := order.permutation(np.flatnonzero(m)))[: len(rows) // 3] for m in (wanted, ~wanted)
+    ]
+    other = table.copy()
+    other.loc[np.concatenate(held), "x1"] = 0.0
+    second = described(other, wanted, random_state=0)
+    assert second.clauses == first.clauses
+    assert second.n_held_out == sum(map(len, held))
+    assert second.quality != first.quality
+
+
+def test_code_text_and_replay_select_the_same_rows():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(400, 6))
+    frame = pd.DataFrame({"price": X[:, 0], "kind": np.where(X[:, 1] > 0, "it's", "no")})
+    model = AdaptivePPCA(3, 1, random_state=0).fit(X)
+    rows = model.describe(X)
+    wanted = rows.active[:, 1] & (rows.scores[:, 1] > 0) & (X[:, 0] < 0.5)
+    found = rule(model, X, wanted, frame)
+    assert found.tree is not None
+    mask = found.select(model, X, frame)
+    assert (mask & wanted).sum() / wanted.sum() > 0.9
+    again = RowRule.from_json(found.to_json())
+    assert again._replace(tree=found.tree) == found
+    space = {"model": model, "X": X, "table": frame.copy(), "np": np}
+    exec(found.to_python(), space)
+    assert space["selected"].index.tolist() == np.flatnonzero(mask).tolist()
+    table = rule_table(rows.scores, rows.active, frame)
+    made = RowRule(
+        (Clause("kind", value="it's"), Clause("uses 1", value=False)), RuleQuality(1, 1), 1
+    )
+    kept = eval(made.to_pandas(), {"table": table})
+    assert kept.tolist() == made.mask(table).tolist()
+    assert made.mask(table).tolist() == ((frame["kind"] == "it's") & ~rows.active[:, 0]).tolist()
+
+
+def test_missing_values_meet_no_condition():
+    table = pd.DataFrame({"a": [np.nan, 1.0, 3.0], "b": ["x", None, "x"]})
+    assert Clause("a", low=0.0).mask(table["a"]).tolist() == [False, True, True]
+    assert Clause("a", high=2.0).mask(table["a"]).tolist() == [False, True, False]
+    assert Clause("b", value="x").mask(table["b"]).tolist() == [True, False, True]
+
+
+def test_refusals_say_what_was_given_and_what_to_do():
+    table = a_table(0)
+    few = np.arange(N) < 3
+    with pytest.raises(InputError, match="at least 6 selected rows and 6 others; got 3 and 897"):
+        described(table, few)
+    with pytest.raises(InputError, match="one value a row, 900; got shape"):
+        described(table, few[:5])
+    made = RowRule((Clause("price", high=2.0),), RuleQuality(1, 1), 1)
+    with pytest.raises(InputError, match="needs the column “price”, which the table lacks"):
+        made.mask(table)
+    for text in ("[]", "{", json.dumps([[["a", "<script>"]], [1, 1], 1]), "[[], [1, 1], 2]"):
+        with pytest.raises((ValueError, TypeError)):
+            RowRule.from_json(text)
