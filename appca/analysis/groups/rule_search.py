@@ -1,8 +1,8 @@
 """Search for the rule that describes selected rows best with few conditions.
 
-A beam search. Columns become codes of few bins. How many rows of a rule are in each bin says at once
-what F1 the rule would have with every range of that column. The bounds of the rule are then moved
-between single values.
+A beam search. Columns become codes of few bins. How many rows of a rule are in each bin says at
+once what F1 the rule would have with every range of that column. The bounds of the rule are then
+moved between single values.
 """
 
 from collections.abc import Iterator
