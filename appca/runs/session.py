@@ -83,6 +83,9 @@ class _AboutRun(Struct):
     components: _Given
 
 
+_RuleText = Annotated[str, Meta(max_length=20_000)]
+
+
 class _Contents(Struct):
     """What is in a session file."""
 
@@ -92,6 +95,7 @@ class _Contents(Struct):
     opened: Text | None = None
     look: dict[Text, Text | float] = {}
     maps: Annotated[list[AboutMap], Meta(max_length=MOST_RUNS)] = []
+    rules: Annotated[list[_RuleText], Meta(max_length=MOST_SELECTIONS)] = []  # of the selections
 
 
 class Session(NamedTuple):
@@ -153,6 +157,8 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
         "look": dict(session.look),
         "maps": session_maps.about(session_maps.of_runs(session.maps, ids)),
     }
+    if any(kept.rule for kept in session.selections):
+        contents["rules"] = [kept.rule for kept in session.selections]
     buffer = io.BytesIO()
     write(buffer, {CONTENTS: contents}, members)
     return buffer.getvalue()
@@ -188,7 +194,10 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
     places = [_place(RunStore(home), part) for part in runs]
     digest = _keep_data(DatasetStore(home), dataset)
     ids = [_keep(home, config, part) for config, part in zip(places, runs, strict=True)]
-    kept = _keep_selections(SelectionStore(home), dataset, contents.selections, masks)
+    rules = [*contents.rules, *[""] * (len(masks) - len(contents.rules))]
+    named = zip(contents.selections, masks, rules, strict=False)
+    saved = [SavedSelection(name, mask, 0.0, rule) for name, mask, rule in named]
+    kept = _keep_selections(SelectionStore(home), dataset, saved)
     here = {part.config.of_import(None).id: at for part, at in zip(runs, ids, strict=True)}
     session_maps.keep(session_maps.of_runs(maps, here), home)
     opened = here.get(contents.opened or "")
@@ -419,17 +428,18 @@ def _has(run: Run, arrays: dict[str, np.ndarray]) -> bool:
 
 
 def _keep_selections(
-    store: SelectionStore, dataset: Dataset, names: list[str], masks: list[np.ndarray]
+    store: SelectionStore, dataset: Dataset, selections: Sequence[SavedSelection]
 ) -> tuple[str, ...]:
     here = {kept.name: kept.mask for kept in store.list(dataset.digest, dataset.n_rows)}
     stored = []
-    for name, mask in zip(map(tidy, names), masks, strict=True):
+    for selection in selections:
+        name, mask = tidy(selection.name), selection.mask
         same = name not in here or np.array_equal(here[name], mask)
         others = (f"{name[:50]} ({i})" for i in count(2))
         free = name if same else next(other for other in others if other not in here)
         if mask.any() and free:
             here[free] = mask
-            stored.append(store.save(dataset.digest, free, mask))
+            stored.append(store.save(dataset.digest, free, mask, selection.rule))
     return tuple(stored)
 
 

@@ -49,6 +49,9 @@ def home(dataset, tmp_path_factory) -> Path:
     return folder
 
 
+RULE = '[[["uses 1", null, null, true]], [1.0, 1.0], 20]'
+
+
 @pytest.fixture(scope="module")
 def session(dataset, home) -> Session:
     runs = sorted(RunStore(home).list(), key=lambda run: run.config.k)
@@ -56,7 +59,7 @@ def session(dataset, home) -> Session:
     return Session(
         dataset,
         runs,
-        [SavedSelection("few", few, 0.0), SavedSelection("odd", odd, 0.0)],
+        [SavedSelection("few", few, 0.0), SavedSelection("odd", odd, 0.0, RULE)],
         few,
         runs[1].id,
     )
@@ -99,6 +102,7 @@ def test_all_of_it_is_the_same_in_another_home(session, content, tmp_path):
     assert [saved.name for saved in kept] == ["few", "odd"] == list(found.selections)
     for saved, expected in zip(kept, session.selections, strict=True):
         np.testing.assert_array_equal(saved.mask, expected.mask)
+        assert saved.rule == expected.rule
     np.testing.assert_array_equal(found.selected, session.selected)
 
 

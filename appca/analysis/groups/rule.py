@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from appca.analysis.fitted import DescribedRows
+from appca.data.dataset import Dataset
 from appca.words.errors import InputError
 from appca.words.numbers import number, percent
 from appca.words.wording import shortened
@@ -13,6 +15,7 @@ from appca.words.wording import shortened
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_FEATURES = 200  # of a table, above which rules are about labels and components
 USES, SCORE = "uses ", "score "  # and the number of a component: columns of `rule_table`
 
 
@@ -171,3 +174,11 @@ def rule_table(scores: np.ndarray, active: np.ndarray, table: Any = None) -> "pd
         columns[f"{USES}{k + 1}"] = active[:, k].astype(bool)
         columns[f"{SCORE}{k + 1}"] = np.where(active[:, k], scores[:, k], np.nan)
     return pd.DataFrame(columns)
+
+
+def dataset_table(dataset: Dataset, rows: DescribedRows) -> "pd.DataFrame":
+    """Return what a rule about a data set can be about: labels, named features, and components."""
+    columns: dict[str, np.ndarray] = dict(dataset.labels)
+    if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
+        columns = dict(zip(dataset.column_names, dataset.with_gaps().T, strict=True)) | columns
+    return rule_table(rows.scores, rows.active, columns)

@@ -62,6 +62,7 @@ class SavedSelection(NamedTuple):
     name: str
     mask: np.ndarray  # (N,) bool
     created: float  # seconds since 1970
+    rule: str = ""  # that describes it, as text: `appca.analysis.groups.rule.RowRule.to_json`
 
 
 class SelectionStore:
@@ -74,8 +75,10 @@ class SelectionStore:
     def __init__(self, home: Path) -> None:
         self.folder = Path(home) / "selections"
 
-    def save(self, digest: str, name: str, mask: np.ndarray) -> str:
+    def save(self, digest: str, name: str, mask: np.ndarray, rule: str = "") -> str:
         """Keep a selection under a name, in place of an older one of that name; return the name.
+
+        `rule` describes its rows; see `SavedSelection`.
 
         Raises InputError without a name or without rows, or when the disk refuses.
         """
@@ -92,7 +95,7 @@ class SelectionStore:
             "bits": np.packbits(mask),
             "n_rows": np.array(len(mask)),
             "created": np.array(time.time()),
-        }
+        } | ({"rule": np.array(rule)} if rule else {})
         with storing("The selection", file.parent):
             write_numbered(file, arrays, f"The selection “{name}”")
             mark(file, name)
@@ -119,15 +122,23 @@ class SelectionStore:
 
         Raises InputError without a name, with one that is taken, or when the disk refuses.
         """
-        masks = {saved.name: saved.mask for saved in self.list(digest, n_rows)}
+        saved = {kept.name: kept for kept in self.list(digest, n_rows)}
         new = tidy(new)
-        if old not in masks or new == old:
+        if old not in saved or new == old:
             return
-        if new in masks:
+        if new in saved:
             msg = f"There is a selection “{new}” already; delete it first, or take another name."
             raise InputError(msg)
-        self.save(digest, new, masks[old])
+        self.save(digest, new, saved[old].mask, saved[old].rule)
         self.delete(digest, old)
+
+    def rules(self, digest: str) -> tuple[str, ...]:
+        """Return the rules that were kept with all data sets but one, each once, by name."""
+        files = (file for file in self.folder.glob("*/*.npz") if file.parent.name != digest)
+        kept = (_read(file, None) for file in files)
+        saved = [each for each in kept if isinstance(each, SavedSelection) and each.rule]
+        by_name = sorted(saved, key=lambda selection: selection.name.casefold())
+        return tuple(dict.fromkeys(selection.rule for selection in by_name))
 
     def delete(self, digest: str, name: str) -> None:
         """Forget a selection; one that is not there is no error.
@@ -153,13 +164,14 @@ def tidy(name: str) -> str:
     return " ".join(name.split())[:NAME_LENGTH].strip()
 
 
-def _read(file: Path, n_rows: int) -> SavedSelection | Exception:
-    """Return a selection, or what stands in the way."""
+def _read(file: Path, n_rows: int | None) -> SavedSelection | Exception:
+    """Return a selection, of any number of rows for None, or what stands in the way."""
     try:
         kept = read_numbered(file, "The selection")
-        if int(kept["n_rows"]) != n_rows:
+        if n_rows is not None and int(kept["n_rows"]) != n_rows:
             return ValueError(f"it is not of {n_rows:,} rows")
-        mask = np.unpackbits(kept["bits"], count=n_rows).astype(bool)
-        return SavedSelection(str(kept["name"]), mask, float(kept["created"]))
+        mask = np.unpackbits(kept["bits"], count=int(kept["n_rows"])).astype(bool)
+        rule = str(kept.get("rule", ""))
+        return SavedSelection(str(kept["name"]), mask, float(kept["created"]), rule)
     except Exception as error:  # a damaged file fails in as many ways as its parsers can
         return error

@@ -10,6 +10,7 @@ from appca.canvas.sprites import sample
 from appca.data.dataset import Dataset
 from appca.plots.palette import Colour, colour_by, levels
 from appca.ui.parts.downloads import rows_popover
+from appca.ui.parts.rule import as_rule
 from appca.ui.parts.selection_tools import tools
 from appca.ui.parts.text import markdown, tag, words
 from appca.ui.parts.widgets import onward
@@ -43,6 +44,7 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
         st.caption(f"By {markdown(classes.name)}")
         st.html(class_bars(classes, mask))
     _apart(dataset, shown, mask)
+    as_rule(dataset, shown, mask)
     with st.container(horizontal=True, gap="small"):
         rows_popover(dataset, shown, rows, key="rows")
         onward("groups/differences", "Compare with the rest", ":material/compare_arrows:")

@@ -9,6 +9,7 @@ from appca.analysis.groups.selections import NAME_LENGTH, SavedSelection
 from appca.data.dataset import Dataset
 from appca.ui.parts import class_choice
 from appca.ui.parts.downloads import rows_popover
+from appca.ui.parts.rule import kept_elsewhere
 from appca.ui.parts.selection_tools import naming, select_button, ways
 from appca.ui.parts.text import markdown
 from appca.ui.session import selection
@@ -32,6 +33,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
         _first_class(dataset)
     for saved_selection in saved:
         _line(dataset, shown, saved_selection)
+    kept_elsewhere(dataset, shown)
 
 
 def _first_class(dataset: Dataset) -> None:

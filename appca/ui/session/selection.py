@@ -6,14 +6,17 @@ that were given a name lie on disk.
 """
 
 from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 import streamlit as st
 
+from appca.analysis.groups.rule import RowRule
 from appca.analysis.groups.selections import SavedSelection, SelectionStore, combined, token_of
 from appca.data.dataset import Dataset
 from appca.runs.home import home
-from appca.ui.session.state import KEYS
+from appca.ui.session.state import KEYS, notify
 
 REMEMBERED = 256  # selections by token; 70,000 rows take 9 kB each
 
@@ -69,6 +72,22 @@ def damaged(dataset: Dataset) -> tuple[str, ...]:
 def save(dataset: Dataset, name: str) -> str:
     """Keep the selection on disk under a name, and return it without what is around it."""
     return _store().save(dataset.digest, name, get(dataset))
+
+
+def save_rule(dataset: Dataset, mask: np.ndarray, rule: RowRule, names: Sequence[str]) -> None:
+    """Keep a rule and the rows (N,) bool that meet it, under its conditions as a name."""
+    conditions = rule.sentence(names).rpartition(": ")[0]
+    name = _store().save(dataset.digest, conditions, mask, rule.to_json())
+    notify("info", f"“{name}” is kept among the named selections.")
+
+
+def rules_elsewhere(dataset: Dataset) -> list[RowRule]:
+    """Return the rules that were kept with other data sets."""
+    rules = []
+    for text in _store().rules(dataset.digest):
+        with suppress(ValueError, TypeError):  # files are changed by others, too
+            rules.append(RowRule.from_json(text))
+    return rules
 
 
 def rename(dataset: Dataset, old: str, new: str) -> None:

@@ -80,6 +80,21 @@ def test_the_same_name_again_replaces_and_delete_forgets(tmp_path):
     assert store.list(DIGEST, 10) == []
 
 
+def test_a_rule_stays_with_its_selection_and_is_found_from_other_data(tmp_path):
+    store, rule = SelectionStore(tmp_path), '[[["a", 1.0]], [1, 1], 3]'
+    store.save(DIGEST, "gate", mask_of(1), rule)
+    store.save(DIGEST, "drawn", mask_of(2))
+    store.rename(DIGEST, "gate", "door", 10)
+    assert {saved.name: saved.rule for saved in store.list(DIGEST, 10)} == {
+        "door": rule,
+        "drawn": "",
+    }
+    assert store.rules(DIGEST) == ()
+    assert store.rules("cd" * 32) == (rule,)
+    store._file(DIGEST, "door").write_bytes(b"damaged")
+    assert store.rules("cd" * 32) == ()
+
+
 def test_damaged_files_and_those_of_other_rows_are_left_out(tmp_path):
     store = SelectionStore(tmp_path)
     store.save(DIGEST, "good", mask_of(1))

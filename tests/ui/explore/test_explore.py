@@ -2,10 +2,13 @@
 
 import numpy as np
 
+from appca.analysis.groups.rule import RowRule
+from appca.analysis.groups.selections import SelectionStore, token_of
+from appca.data.sources.builtin import load
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
-from tests.ui.conftest import address, healthy, html, number, slider
+from tests.ui.conftest import address, go, healthy, html, number, slider
 from tests.ui.parts.test_pages import select
 
 PAGE, DRAWER = "explore", "tab-components-selection-point"
@@ -68,3 +71,28 @@ def test_the_selection_and_a_row_are_told_in_the_drawer(start):
     assert any("× component" in text.value for text in app.markdown)
     app.button(key="select_neighbours").click().run()
     healthy(app.button(key="point_next").click().run())
+
+
+def test_the_selection_is_a_rule_that_is_kept_and_offered_with_other_data(start):
+    app = start(PAGE)
+    zeros = load("digits").labels["digit"].astype(str) == "0"
+    select(app, np.flatnonzero(zeros))
+    tab(app, "selection")
+    rule = next(
+        text.value for text in app.markdown if "of them" in text.value and "right" in text.value
+    )
+    assert "digit is" not in rule, "the class itself is no news"
+    assert "score on 4 below" in rule.replace("\\", "")
+    assert any("A decision tree with as many conditions" in text.value for text in app.caption)
+    app.button(key="rule_select").click().run()
+    now = address(healthy(app))["sel"]
+    app.button(key="rule_keep").click().run()
+    (saved,) = SelectionStore(home()).list(load("digits").digest, 1797)
+    assert token_of(saved.mask) == now
+    assert RowRule.from_json(saved.rule).clauses
+    SelectionStore(home()).save("ab" * 32, "elsewhere", saved.mask, saved.rule)
+    select(app, np.array([1, 2]))
+    app = healthy(go(app, "groups/named"))
+    assert any("Rules kept with other data" in text.value for text in app.caption)
+    app.button(key="rule_elsewhere-0").click().run()
+    assert address(healthy(app))["sel"] == now
