@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from appca import tl as tl
     from appca.analysis.components.association import association
+    from appca.analysis.components.variance import variance_by
     from appca.analysis.groups.rule_search import rule
     from appca.canvas.file import save_html
     from appca.canvas.notebook.figures import plot_components, plot_map, plot_subspaces
@@ -35,6 +36,7 @@ __all__ = [
     "plot_subspaces",
     "rule",
     "save_html",
+    "variance_by",
 ]
 __version__ = "0.1.0"
 
@@ -46,6 +48,7 @@ _HOMES = {  # of what is no model
     "plot_subspaces": "appca.canvas.notebook.figures",
     "save_html": "appca.canvas.file",
     "load_model": "appca.runs.model_file",
+    "variance_by": "appca.analysis.components.variance",
     "rule": "appca.analysis.groups.rule_search",
     "PearsonResiduals": "appca.models.pearson_residuals",
 }
