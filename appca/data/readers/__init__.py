@@ -159,6 +159,9 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
 
 def _kind_together(files: Files, limits: ReadLimits) -> str:
     names = [name for name, _ in files]
+    if len(names) > 1 and any(".zarr/" in name for name in names):
+        msg = "A folder of Zarr is opened as one file; zip it as NAME.zarr.zip, or name its path."
+        raise InputError(msg)
     if any(name.lower().endswith((".mtx", ".mtx.gz", ".zip")) for name in names):
         from appca.data.readers.sparse import mtx
 

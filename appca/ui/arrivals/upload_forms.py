@@ -93,17 +93,52 @@ def _mat(key: str, look: Look) -> Options:
     return options
 
 
-def _which(key: str, look: Look) -> Options:
+def _annotated(key: str, look: Look) -> Options:
+    """Draw which values of annotated data are fitted, and which columns of obs are labels."""
+    left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
+    with left:
+        options = _which(key, look, "Values", _part_of_annotated)
+    report = look(options | {"missing": "model"})
+    if report.get("marked"):
+        label = f"Only the {report['columns']:,} variables marked in {report['marked']['column']}"
+        if not right.toggle(label, value=True, key=f"marked-{key}", **KEPT):
+            options["mask_var"] = None
+    columns = report.get("obs", [])
+    if columns:
+        labels = st.multiselect(
+            "Labels, from obs",
+            columns,
+            default=columns,
+            key=f"labels-{key}",
+            help="The picture begins with the colours of the first. To move a label to the end, "
+            "remove it and add it again.",
+            **KEPT,
+        )
+        options |= {} if labels == columns else {"labels": labels}
+    return _gaps(key, look, options)
+
+
+def _part_of_annotated(path: str) -> str:
+    place, _, name = path.partition("/")
+    return f"{name}, of {place}" if name else path
+
+
+def _which(
+    key: str,
+    look: Look,
+    label: str = "The array with the rows",
+    title: Callable[[str], str] = str,
+) -> Options:
     """Draw the choice of the array with the rows where there are several."""
     report = look({"missing": "model"})
     names = report.get("arrays", {})
     if len(names) < 2:
         return {}
     chosen = st.selectbox(
-        "The array with the rows",
+        label,
         names,
         index=list(names).index(report["array"]) if "array" in report else None,
-        format_func=lambda name: f"{name} ({names[name]})",
+        format_func=lambda name: f"{title(name)} ({names[name]})",
         key=f"array-{key}",
         placeholder="choose one",
         **KEPT,
@@ -192,8 +227,8 @@ _FORMS = {
     "npz": _arrays,
     "mat": _mat,
     "hdf5": _arrays,
-    "h5ad": lambda key, look: _gaps(key, look, _which(key, look)),
-    "zarr": lambda key, look: _gaps(key, look, _which(key, look)),
+    "h5ad": _annotated,
+    "zarr": _annotated,
     "mtx": lambda key, look: _gaps(key, look, {}),
     "idx": _with_sides,
     "images": _images,

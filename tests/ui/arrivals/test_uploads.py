@@ -254,3 +254,34 @@ def test_what_cannot_be_read_is_one_sentence_and_the_page_lives(start):
 
 def test_names_are_found_whatever_their_case():
     assert found(["Gene_1", "gene_2", "other"], "GENE") == ["Gene_1", "gene_2"]
+
+
+def test_annotated_data_let_choose_values_variables_and_labels(start):
+    from tests.data.readers.sparse.test_sparse import counts, h5ad
+
+    X = counts(0, 30, 8).astype(np.float32)
+    kinds = {"kind": list("abc") * 10, "batch": list("uvwxyz") * 5, "depth": np.arange(30) / 7}
+    marks = np.arange(8) % 2 == 0
+    data = h5ad(X, {"twice": 2 * X}, {"X_two": X[:, :2]}, highly_variable=marks, **kinds)
+    app = go(healthy(give(start("data/open"), ("cells.h5ad", data))), "data/this")
+    assert "30 rows" in html(healthy(app)) or "cells" in html(app)
+    values = box(app, "Values")
+    assert set(values.options) == {
+        "X (30 x 8)",
+        "twice, of layers (30 x 8)",
+        "X_two, of obsm (30 x 2)",
+    }
+    (marked,) = (one for one in app.toggle if "variables marked" in one.label)
+    assert marked.label == "Only the 4 variables marked in highly_variable"
+    marked.set_value(False).run()
+    labels = next(one for one in app.multiselect if one.label == "Labels, from obs")
+    assert set(labels.options) == {"kind", "batch", "depth"}
+    labels.set_value(["depth", "kind"]).run()
+    app.button(key="upload_use").click().run()
+    assert "30 rows × 8" in html(healthy(app))
+    app = healthy(go(app, "data/this"))
+    assert "depth, kind" in html(app)
+    box(app, "Values").set_value("obsm/X_two").run()
+    assert not [one for one in app.toggle if "variables marked" in one.label]
+    app.button(key="upload_use").click().run()
+    assert "30 rows × 2" in html(healthy(app))

@@ -91,7 +91,7 @@ class Contents(NamedTuple):
         """
         walked = any(path.startswith(f"{table}/") for path in self.infos)  # so it is no link
         key = self.attribute(table, "_index") if walked else None
-        key = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key or "_index")
+        key = _text(key or "_index")
         if f"{table}/{key}" not in self.infos:
             msg = (
                 f"“{self.name}” has no names in {table}, so no file of anndata 0.7 or newer wrote "
@@ -158,7 +158,7 @@ def read_contents(contents: Contents, options: H5adOptions) -> Dataset:
     columns = None if features is None else _marked(contents, options, d, report)
     X = _values(contents, wanted, matrices[wanted], columns)
     report |= {"array": wanted, "dtype": str(matrices[wanted].dtype)}
-    named = _named(contents, options, n)
+    named = _named(contents, options, n, report)
     names = None
     if features is not None:
         names = (features if columns is None else features[columns]).astype(str).tolist()
@@ -221,7 +221,7 @@ def _marked(
     return places
 
 
-def _named(contents: Contents, options: H5adOptions, n: int) -> Beside:
+def _named(contents: Contents, options: H5adOptions, n: int, report: FileReport) -> Beside:
     columns = contents.columns("obs", n)
     for key in [*filter(None, [options.ids]), *(options.labels or ())]:
         if key not in columns:
@@ -232,17 +232,29 @@ def _named(contents: Contents, options: H5adOptions, n: int) -> Beside:
         ids = contents.column(columns[str(options.ids)])
     if ids.shape != (n,):
         raise contents.damaged(contents.name)
-    chosen = columns if options.labels is None else {key: columns[key] for key in options.labels}
-    labels = {key: contents.column(path) for key, path in chosen.items() if key != options.ids}
-    if options.labels is None:
-        labels = {
-            key: column
-            for key, column in labels.items()
-            if column.dtype.kind in "uif" or len(np.unique(column)) <= MOST_CATEGORIES
-        }
-    words = [key for key, column in labels.items() if column.dtype.kind not in "uif"]
-    order = [*words, *(key for key in labels if key not in words)]
-    return Beside(ids.astype(str), {key: labels[key] for key in order})
+    if options.labels is not None:
+        chosen = {key: contents.column(columns[key]) for key in options.labels}
+        return Beside(ids.astype(str), chosen)
+    stated = np.ravel(contents.attribute("obs", "column-order")).tolist()
+    place = {_text(name): i for i, name in enumerate(stated)}
+    labels = {
+        key: contents.column(columns[key])
+        for key in sorted(columns, key=lambda key: place.get(key, len(place)))
+        if key != options.ids
+    }
+    numbers = {key for key, column in labels.items() if column.dtype.kind in "uif"}
+    kept = [key for key in labels if key not in numbers and _is_few(labels[key])]
+    kept += [key for key in labels if key in numbers]
+    report["obs"] = kept
+    return Beside(ids.astype(str), {key: labels[key] for key in kept})
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _is_few(column: np.ndarray) -> bool:
+    return len(np.unique(column)) <= MOST_CATEGORIES
 
 
 def _plain(values: np.ndarray) -> np.ndarray:

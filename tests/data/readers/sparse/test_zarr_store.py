@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from appca.cli import main
-from appca.data.readers import read
+from appca.data.readers import read, read_many
 from appca.data.readers.process import read_apart
 from appca.words.errors import InputError, MissingExtraError
 from tests.data.readers.sparse.test_sparse import counts, h5ad
@@ -130,6 +130,13 @@ def test_a_store_of_another_kind_or_a_damaged_one_is_refused(tmp_path, cells):
     (folder / "X" / "data" / "zarr.json").write_text("{")
     with pytest.raises(InputError, match="is no Zarr store in a zip, or is damaged"):
         read("cells.zarr.zip", io.BytesIO(packed(folder)))
+
+
+def test_a_folder_that_was_dropped_says_how_it_is_opened(tmp_path, cells):
+    folder = store(tmp_path / "cells.zarr", cells)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    with pytest.raises(InputError, match=r"zip it as NAME\.zarr\.zip, or name its path"):
+        read_many([(path.relative_to(tmp_path).as_posix(), path) for path in files])
 
 
 def test_without_the_package_a_sentence_says_what_brings_it(cells, tmp_path, monkeypatch):
