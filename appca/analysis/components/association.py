@@ -33,7 +33,6 @@ LEAST_ROWS = 5  # that use a component, and that do not
 NAMED = 2  # classes at each end
 SHORT = 2  # letters of a class that says little without its column
 SIGNIFICANT = 0.05  # of q, for names
-_BATCH = 1 << 22  # values of permuted targets at a time
 _ROUNDING = 1e-9  # by which a permuted share may miss the same share in another order
 
 
@@ -227,57 +226,58 @@ def _all_tests(
         groups.setdefault(np.packbits(column.there).tobytes(), []).append(column)
     for alike in groups.values():
         there = alike[0].there
-        for k in range(active.shape[1]):
-            users = active[:, k] & there
-            n_users = int(users.sum())
-            targets = []
-            if min(n_users, there.sum() - n_users) >= LEAST_ROWS:
-                targets.append((USE, there, active[:, k].astype(float)))
-            if n_users >= 2 * LEAST_ROWS:
-                targets.append((SCORE, users, scores[:, k].astype(float)))
-            for part, rows, target in targets:
-                varied = [column for column in alike if column.varies(rows)]
-                results = _explained(target[rows], varied, rows, blocks[rows], n_permutations, rng)
-                for column, result in zip(varied, results, strict=True):
-                    yield k, part, column, int(rows.sum()), result
+        used = (active & there[:, None]).sum(axis=0)
+        some = np.flatnonzero(np.minimum(used, there.sum() - used) >= LEAST_ROWS)
+        enough = np.flatnonzero(used >= 2 * LEAST_ROWS)
+        jobs = [(USE, some, there, active[:, some])]
+        jobs += [(SCORE, np.array([k]), active[:, k] & there, scores[:, [k]]) for k in enough]
+        for part, places, rows, targets in jobs:
+            varied = [column for column in alike if column.varies(rows)]
+            if not varied or not len(places):
+                continue
+            inside = targets[rows].astype(float)
+            results = _explained(inside, varied, rows, blocks[rows], n_permutations, rng)
+            for k, of_target in zip(places, results, strict=True):
+                for column, result in zip(varied, of_target, strict=True):
+                    yield int(k), part, column, int(rows.sum()), result
 
 
 def _explained(
-    target: np.ndarray,
+    targets: np.ndarray,
     columns: list[TableColumn],
     rows: np.ndarray,
     blocks: np.ndarray,
     n_permutations: int,
     rng: np.random.Generator,
-) -> list[_Explained]:
-    """Return what each column explains of the ranks of a target (n,), which is not constant."""
+) -> list[list[_Explained]]:
+    """Return what each column explains of the ranks of each target, (n, M), none constant."""
     blocks = np.unique(blocks, return_inverse=True)[1].ravel()
-    t = _centred(ranks(target), blocks)
-    square = max(float(t @ t), _ROUNDING)
-    if not columns:
-        return []
-    t /= np.sqrt(square)
+    T = np.stack([_centred(ranks(target), blocks) for target in targets.T], axis=1)
+    T /= np.sqrt(np.maximum((T**2).sum(axis=0), _ROUNDING))
     design = _design(columns, rows, blocks)
-    products = t @ design.values
-    observed = _shares(products[None], design)[0]
-    beyond, chance = np.zeros(len(columns)), np.zeros(len(columns))
-    for permuted in _permuted(t, blocks, n_permutations, rng):
-        shares = _shares(permuted @ design.values, design)
-        beyond += (shares >= observed - _ROUNDING).sum(axis=0)
-        chance += shares.sum(axis=0) / max(n_permutations, 1)
-    ends = [*design.starts[1:].tolist(), len(products)]
+    products = T.T @ design.values
+    observed = _shares(products, design)
+    beyond, chance = np.zeros_like(observed), np.zeros_like(observed)
+    for order in _orders(blocks, n_permutations, rng):
+        shares = _shares(T[order].T @ design.values, design)
+        beyond += shares >= observed - _ROUNDING
+        chance += shares / n_permutations
+    p = (1 + beyond) / (1 + n_permutations)
+    ends = [*design.starts[1:].tolist(), products.shape[1]]
+    parts = [
+        _Design(design.values[:, a:b], design.starts[:1], design.weights[a:b], design.classes[a:b])
+        for a, b in zip(design.starts.tolist(), ends, strict=True)
+    ]
     results = []
-    for c, (start, end) in enumerate(zip(design.starts.tolist(), ends, strict=True)):
-        part = _Design(
-            design.values[:, start:end],
-            design.starts[:1],
-            design.weights[start:end],
-            design.classes[start:end],
-        )
-        room = max(_most(np.sort(t), products[start:end], part) - chance[c], _ROUNDING)
-        effect = float(np.sqrt(np.clip((observed[c] - chance[c]) / room, 0.0, 1.0)))
-        p = float((1 + beyond[c]) / (1 + n_permutations))
-        results.append(_Explained(effect, p, _direction(products[start:end], part)))
+    for m, ordered in enumerate(np.sort(T, axis=0).T):
+        of_target = []
+        for c, (part, start, end) in enumerate(zip(parts, design.starts, ends, strict=True)):
+            of_part = products[m, start:end]
+            room = max(_most(ordered, of_part, part) - chance[m, c], _ROUNDING)
+            share = np.clip((observed[m, c] - chance[m, c]) / room, 0.0, 1.0)
+            way = _direction(of_part, part)
+            of_target.append(_Explained(float(np.sqrt(share)), float(p[m, c]), way))
+        results.append(of_target)
     return results
 
 
@@ -332,20 +332,17 @@ def _direction(products: np.ndarray, design: _Design) -> str:
     return "; ".join(f"{end}: {', '.join(names)}" for end, names in ends if names)
 
 
-def _permuted(
-    t: np.ndarray, blocks: np.ndarray, n_permutations: int, rng: np.random.Generator
+def _orders(
+    blocks: np.ndarray, n_permutations: int, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """Yield the target (n,) in n_permutations orders in all, (B, n) at a time, within blocks."""
+    """Yield permutations (n,) of rows within blocks."""
     order = np.argsort(blocks, kind="stable")
     bounds = np.flatnonzero(np.diff(blocks[order], prepend=-1, append=-1))
-    step = max(1, _BATCH // len(t))
-    for first in range(0, n_permutations, step):
-        batch = np.empty((min(step, n_permutations - first), len(t)))
+    for _ in range(n_permutations):
+        permuted = np.empty_like(order)
         for start, end in pairwise(bounds):
-            places = order[start:end]
-            repeated = np.broadcast_to(t[places], (len(batch), len(places)))
-            batch[:, places] = rng.permuted(repeated, axis=1)
-        yield batch
+            permuted[order[start:end]] = rng.permutation(order[start:end])
+        yield permuted
 
 
 def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
