@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from appca import tl as tl
     from appca.analysis.components.association import association
+    from appca.analysis.components.enrichment import enrichment
     from appca.analysis.components.variance import variance_by
     from appca.analysis.groups.rule_search import rule
     from appca.canvas.file import save_html
@@ -29,6 +30,7 @@ __all__ = [
     "NonparametricPPCA",
     "PearsonResiduals",
     "association",
+    "enrichment",
     "explore",
     "load_model",
     "plot_components",
@@ -48,6 +50,7 @@ _HOMES = {  # of what is no model
     "plot_subspaces": "appca.canvas.notebook.figures",
     "save_html": "appca.canvas.file",
     "load_model": "appca.runs.model_file",
+    "enrichment": "appca.analysis.components.enrichment",
     "variance_by": "appca.analysis.components.variance",
     "rule": "appca.analysis.groups.rule_search",
     "PearsonResiduals": "appca.models.pearson_residuals",

@@ -1,0 +1,77 @@
+"""Planted sets come first by component and sign, and correlated features alone are no finding."""
+
+import numpy as np
+import pytest
+from scipy.stats import kstest, ttest_ind
+
+from appca import AdaptivePPCA, enrichment
+from appca.analysis.components.enrichment import read_sets
+from appca.words.errors import InputError
+
+D = 120
+NAMES = [f"gene {d}" for d in range(D)]
+
+
+class Weights:
+    """A model with weights (K, D) whose rows are nothing but what they leave over."""
+
+    def __init__(self, components):
+        self.components_, self.mean_ = components, np.zeros(components.shape[1])
+
+    def describe(self, X):
+        return type("Rows", (), {"scores": np.zeros((len(X), len(self.components_)))})
+
+
+def blocks_of_features(rng, n):
+    """Return rows whose features vary together in twelve blocks of ten."""
+    shared = np.repeat(rng.normal(size=(n, 12)), 10, axis=1)
+    return shared + 0.5 * rng.normal(size=(n, D))
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_planted_sets_come_first(number):
+    rng = np.random.default_rng(number)
+    W = np.zeros((2, D))
+    W[0, :12], W[1, 40:52] = 1.0, -1.0
+    Z = np.eye(2)[rng.integers(0, 2, 300)]
+    X = 3 * (Z * rng.normal(1, 1, size=(300, 2))) @ W + blocks_of_features(rng, 300)
+    model = AdaptivePPCA(2, 1, random_state=0).fit(X)
+    sets = {f"set {s}": rng.choice(NAMES, 12, replace=False) for s in range(40)}
+    sets |= {"first": NAMES[:12], "second": NAMES[40:52]}
+    tests = enrichment(model, X, sets, NAMES, random_state=number)
+    assert set(tests["set"][:2]) == {"first", "second"}
+    for _, test in tests[:2].iterrows():
+        planted = slice(0, 12) if test["set"] == "first" else slice(40, 52)
+        weight = model.components_[test["component"] - 1, planted].mean()
+        assert (test["sign"] == "+") == (weight > 0)
+        assert test["q"] < 0.2
+
+
+def test_p_is_uniform_where_features_vary_together_and_naive_tests_are_not():
+    rng = np.random.default_rng(3)
+    X = blocks_of_features(rng, 400)
+    model = Weights(rng.normal(size=(60, 400)) @ X)
+    sets = {f"block {b}": NAMES[10 * b : 10 * b + 10] for b in range(12)}
+    tests = enrichment(model, X, sets, NAMES, random_state=1)
+    for sign in "+-":
+        one = tests[(tests["sign"] == sign) & (tests["set"] == "block 3")]
+        assert len(one) == 60
+        assert kstest(one["p"], "uniform").pvalue > 0.01
+    inside = np.isin(NAMES, sets["block 3"])
+    naive = [ttest_ind(w[inside], w[~inside]).pvalue for w in model.components_]
+    assert kstest(naive, "uniform").pvalue < 1e-6
+
+
+def test_files_of_sets_and_refusals(tmp_path):
+    gmt, table = tmp_path / "a.gmt", tmp_path / "b.csv"
+    gmt.write_text("one\thttp\tx\ty\r\ntwo\t\tz\n", encoding="utf-8")
+    table.write_text('feature,set\nx,one\n"y",one\nz,two\n', encoding="utf-8")
+    assert read_sets(gmt) == read_sets(str(table)) == {"one": ["x", "y"], "two": ["z"]}
+    table.write_text("x,one,more\n", encoding="utf-8")
+    with pytest.raises(InputError, match="a feature and its set in each line"):
+        read_sets(table)
+    model = Weights(np.ones((1, D)))
+    with pytest.raises(InputError, match="120 features; got 1 names"):
+        enrichment(model, np.ones((9, D)), {"a": ["x"]}, ["x"])
+    with pytest.raises(InputError, match="No set has 5 or more of the 120 features"):
+        enrichment(model, np.ones((9, D)), {"a": NAMES[:4]}, NAMES)
