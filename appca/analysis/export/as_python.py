@@ -93,7 +93,9 @@ def _loading(dataset: Dataset) -> tuple[str, list[str]]:
             _call("dataset = load", special, first=repr(source))
         ]
     files = list(dataset.provenance.get("files", []))
-    if source == "file" and files:
+    if "sample" in dataset.provenance and len(files) == 1:
+        return "from appca.data.readers.sampling import read_sample", _reading(dataset)
+    if source == "file" and files and not files[0].endswith(".zarr"):  # a folder
         name = "read" if len(files) == 1 else "read_many"
         return f"from appca.data.readers import {name}", _reading(dataset)
     copy = [
@@ -113,9 +115,12 @@ def _reading(dataset: Dataset) -> list[str]:
     if len(files) > 1:
         return _reading_many(files, options)
     name = PurePath(files[0]).name
+    first, reader = f"{name!r}, path", "read"
+    if "sample" in kept:
+        first, reader = f"[({first})]", "read_sample"
     return [
         f"path = {name!r}  # write here where the file lies",
-        _call("dataset = read", options, first=f"{name!r}, path"),
+        _call(f"dataset = {reader}", options, first=first),
     ]
 
 

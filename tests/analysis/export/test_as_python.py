@@ -12,6 +12,7 @@ import pytest
 from appca.analysis.export.as_python import Recipe, script
 from appca.data.dataset import Dataset
 from appca.data.readers import read
+from appca.data.readers.sampling import read_sample
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.runs.configuration import MODELS, RunConfig
@@ -186,6 +187,21 @@ def test_an_uploaded_table_is_read_from_the_path_that_is_filled_in(tmp_path):
     (tmp_path / "own 'table'.csv").write_bytes(table())
     ((made, _),) = executed([text], tmp_path)
     assert same_bits(made["scores"], result.fitted.scores)
+
+
+def test_rows_drawn_from_a_large_file_are_drawn_again(tmp_path):
+    np.save(tmp_path / "large.npy", np.random.default_rng(0).normal(size=(30, 3)))
+    dataset = read_sample([("large.npy", tmp_path / "large.npy")])
+    config = RunConfig(dataset.digest, SCALED, "PPCA", {"n_components": 2})
+    result = fit_run(dataset, config)
+    text = script(dataset, recipe_of(config, result))
+    assert "dataset = read_sample([('large.npy', path)])" in text
+    ((made, _),) = executed([text], tmp_path)
+    assert same_bits(made["scores"], result.fitted.scores)
+
+
+def test_a_folder_of_zarr_comes_from_the_apps_own_copy():
+    assert "DatasetStore" in bare(small(source="file", files=["cells.zarr"]))
 
 
 def test_other_data_are_refused_by_the_script(tmp_path):
