@@ -5,6 +5,7 @@ import io
 import zipfile
 from collections.abc import Callable
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -361,7 +362,9 @@ TARGETS = {
     "mat": Target("arrays.mat", _mats),
     "hdf5": Target("arrays.h5", _hdf5, options=({}, {"missing": "mean"}, {"array": "X"})),
     "h5ad": Target("cells.h5ad", _annotated, options=({}, {"mask_var": None})),
-    "zarr": Target("cells.zarr.zip", _stores, inside=_inside_zip),
+    **(
+        {"zarr": Target("cells.zarr.zip", _stores, inside=_inside_zip)} if find_spec("zarr") else {}
+    ),
     "mtx": Target("matrix.mtx", _markets, text=True),
     "idx": Target("images.idx", _idx, inside=_inside_gzip),
     "images": Target("a1.png", _pictures, read=_among_others),
