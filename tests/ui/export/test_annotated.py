@@ -6,10 +6,12 @@ import h5py
 import numpy as np
 import pytest
 
+from appca.cli import main
 from appca.data.sources.builtin import load
 from appca.runs.home import home
 from appca.runs.store import RunStore
 from tests.commands.test_annotated import ADDED, cells, tree  # noqa: F401 (a fixture)
+from tests.commands.test_app import places  # noqa: F401 (a fixture)
 from tests.ui.arrivals.test_uploads import give
 from tests.ui.conftest import address, go, healthy
 from tests.ui.export.test_export import file, made  # noqa: F401 (a fixture)
@@ -61,6 +63,23 @@ def test_a_file_that_is_not_at_hand_any_more_is_asked_for(start, made, cells):  
     assert "To add the fit to “cells.h5ad” instead, open that file again." in captions(app)
     app = healthy(go(give(go(app, "data/open"), (cells.name, cells.read_bytes())), "export"))
     assert "“cells.h5ad” with this fit." in captions(app)
+
+
+def test_a_file_opened_by_its_path_gets_the_fit_until_it_changes(
+    start,
+    made,  # noqa: F811
+    cells,  # noqa: F811
+    places,  # noqa: F811
+):
+    assert main([str(cells)]) == 0
+    app = healthy(start("export", data=places[0]["data"]))
+    assert "“cells.h5ad” with this fit. Nothing else in the file is changed." in captions(app)
+    assert tree(cells).keys() < tree(io.BytesIO(file(made, "h5ad"))).keys()
+    with h5py.File(cells, "r+") as changed:
+        changed["later"] = np.arange(9)
+    assert "open that file again" in captions(healthy(go(app, "export")))
+    cells.unlink()
+    assert "open that file again" in captions(healthy(go(app, "export")))
 
 
 def test_anndata_takes_a_new_file(start, made, tmp_path):  # noqa: F811
