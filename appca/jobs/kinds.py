@@ -62,6 +62,7 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Lay out and store an embedding: an `EmbeddingConfig` as dict -> ``{"embedding": id}``."""
+    from appca.analysis.explore.trust import with_trust
     from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
     from appca.data.prepared import prepared
     from appca.data.preprocessing import Preprocessing
@@ -79,7 +80,9 @@ def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
         fitted = prepared(
             dataset, options, context.home, Paced(context, end=_TRAINED, by_stage=True).at
         )
-        embedding = embed(dataset, config, store, scores, Paced(context, by_stage=True).at, fitted)
+        report = Paced(context, by_stage=True).at
+        embedding = embed(dataset, config, store, scores, report, fitted)
+        embedding = with_trust(dataset, config, store, embedding, fitted, report)
         context.check()
         store.save(config, embedding)
     return {"embedding": config.id}

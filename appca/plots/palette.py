@@ -49,6 +49,7 @@ class Colour(NamedTuple):
     name: str
     values: np.ndarray  # (N,)
     names: tuple[str, ...] = ()  # of the categories
+    colours: tuple[str, ...] = ()  # of the categories, where they are not those of `class_colour`
 
 
 class Levels(NamedTuple):
@@ -116,8 +117,11 @@ def _category_levels(colour: Colour) -> Levels:
     count = len(colour.names)
     codes = np.asarray(colour.values)
     dtype = np.uint8 if count < 256 else np.uint16
-    table = (*(class_colour(code, count) for code in range(count)), MISSING)
-    shapes = (*map(class_shape, range(count)), "circle")
+    table = (*(colour.colours or (class_colour(code, count) for code in range(count))), MISSING)
+    shapes = (
+        *(("circle",) * count if colour.colours else map(class_shape, range(count))),
+        "circle",
+    )
     coded = np.where(codes < 0, count, codes).astype(dtype)
     return Levels(coded, table, shapes, None)
 

@@ -27,6 +27,7 @@ NEIGHBOURS = 15
 # Up to so many products distances are sums of squared differences in float64. Beyond, they come
 # from a matrix product in float32: ranks of rows nearly equally far then may swap.
 DIRECT = 3e8
+FLAT = 3  # features of a map, whose crowds float32 cannot order
 _BLOCK = 1 << 22  # distances at a time
 
 
@@ -35,6 +36,15 @@ class AnchorMean(NamedTuple):
 
     value: float
     error: float  # standard error of sampling the anchors; 0 where every row is one
+
+
+class RowNeighbours(NamedTuple):
+    """The nearest rows of a row in the data and in a projection."""
+
+    false: float  # 1 less the row's own trustworthiness
+    missing: float  # 1 less the row's own continuity
+    kept: float  # share of its k nearest rows that stay among its k nearest
+    neighbours: np.ndarray  # (k,) in the projection
 
 
 class Quality(NamedTuple):
@@ -95,30 +105,40 @@ def quality(
         When the rows of X and E differ in number, or k is not below N / 2.
     """
     n, k = len(X), n_neighbors
-    _refuse(n, k, E)
+    refuse_neighbours(n, k, E)
     anchors = sampled(np.arange(n), n_anchors, random_state)
-    measures = np.empty((3, len(anchors)))
+    measures = np.empty((len(anchors), 3))
     right = np.full(len(anchors), np.nan)
-    blocks = zip(_distances(X, anchors), _distances(E, anchors), strict=True)
-    done = 0
-    for in_data, in_projection in blocks:
-        report(done / len(anchors))
-        for near, image in zip(in_data, in_projection, strict=True):
-            neighbours, others = nearest(near, k), nearest(image, k)
-            measures[:, done] = (
-                _excess(near, others, k),
-                _excess(image, neighbours, k),
-                len(np.intersect1d(neighbours, others, assume_unique=True)) / k,
-            )
-            if classes is not None:
-                right[done] = _vote(classes, others, anchors[done])
-            done += 1
-    measures[:2] = 1.0 - measures[:2] * (2.0 / (k * (2.0 * n - 3.0 * k - 1.0)))
-    trustworthiness, continuity, kept = (_mean(values, n) for values in measures)
+    for done, compared in enumerate(compared_rows(X, E, anchors, k, report)):
+        measures[done] = 1.0 - compared.false, 1.0 - compared.missing, compared.kept
+        if classes is not None:
+            right[done] = _vote(classes, compared.neighbours, anchors[done])
+    trustworthiness, continuity, kept = (_mean(values, n) for values in measures.T)
     has_class = ~np.isnan(right)
     labelled = 0 if classes is None else int(np.count_nonzero(classes >= 0))
     accuracy = _mean(right[has_class], labelled) if has_class.any() else None
     return Quality(trustworthiness, continuity, kept, accuracy, k, n)
+
+
+def compared_rows(
+    X: np.ndarray, E: np.ndarray, anchors: np.ndarray, k: int, report: Report
+) -> Iterator[RowNeighbours]:
+    """Compare the k nearest rows of each anchor in the data and in a projection, exactly."""
+    blocks = zip(_distances(X, anchors), _distances(E, anchors), strict=True)
+    done, worst = 0, worst_excess(len(X), k)
+    for in_data, in_projection in blocks:
+        report(done / len(anchors))
+        done += len(in_data)
+        for near, image in zip(in_data, in_projection, strict=True):
+            neighbours, others = nearest(near, k), nearest(image, k)
+            kept = len(np.intersect1d(neighbours, others, assume_unique=True)) / k
+            false, missing = _excess(near, others, k), _excess(image, neighbours, k)
+            yield RowNeighbours(false / worst, missing / worst, kept, others)
+
+
+def worst_excess(n: int, k: int) -> float:
+    """Sum of what the largest k ranks of n - 1 other rows exceed k by."""
+    return k * (2.0 * n - 3.0 * k - 1.0) / 2.0
 
 
 def knn_accuracy(
@@ -244,7 +264,8 @@ def _distances(X: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
     """
     n = len(X)
     step = max(1, _BLOCK // n)
-    of = _direct(X) if len(anchors) * n * X.shape[1] <= DIRECT else _by_products(X)
+    few = X.shape[1] <= FLAT or len(anchors) * n * X.shape[1] <= DIRECT
+    of = _direct(X) if few else _by_products(X)
     for first in range(0, len(anchors), step):
         queries = anchors[first : first + step]
         block = of(queries)
@@ -276,7 +297,8 @@ def _by_products(X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     return block
 
 
-def _refuse(n: int, k: int, E: np.ndarray) -> None:
+def refuse_neighbours(n: int, k: int, E: np.ndarray) -> None:
+    """Raise ValueError when E has not n rows, or k is not below half of them."""
     if len(E) != n:
         msg = (
             f"X and E must have the same rows; got {n} and {len(E)}: project the rows that are "

@@ -99,6 +99,7 @@ class Embedding(NamedTuple):
 
     coordinates: np.ndarray  # (N, 2 or 3) float32
     info: dict[str, Any]  # seconds, n_rows
+    trust: np.ndarray | None = None  # (N, 3) float32: false, missing, kept, see `explore.trust`
 
 
 class EmbeddingStore:
@@ -111,7 +112,9 @@ class EmbeddingStore:
         """Store an embedding and return its id."""
         facts = {"config": config.to_dict(), "info": embedding.info, "created": time.time()}
         text = np.array(json.dumps(facts))
-        self._publish(config.id, config.dataset, coordinates=embedding.coordinates, facts=text)
+        arrays = {} if embedding.trust is None else {"trust": embedding.trust}
+        arrays |= {"coordinates": embedding.coordinates, "facts": text}
+        self._publish(config.id, config.dataset, **arrays)
         return config.id
 
     def get(self, embedding_id: str) -> Embedding | None:
@@ -127,7 +130,11 @@ class EmbeddingStore:
         if not sound or coordinates.shape != (info["n_rows"], config["n_components"]):
             return None
         coordinates.flags.writeable = False
-        return Embedding(coordinates, info)
+        trust = kept.get("trust")
+        sound = trust is None or (
+            trust.dtype == np.float32 and trust.shape == (len(coordinates), 3)
+        )
+        return Embedding(coordinates, info, trust) if sound else None
 
     def neighbours(
         self, dataset: Dataset, preprocessing: dict[str, Any], k: int, report: Report, X: np.ndarray

@@ -12,6 +12,19 @@ MEASURES = {
     "membership": ("Membership", "membership"),
     "likelihood": ("Likelihood", "log_likelihood_rows"),
 }
+TRUST = "trust"
+SOME, MANY = 0.05, 0.2  # of the most that ranks of neighbours could be off by
+_FALSE, _MISSING = ("", "some false", "many false"), ("", "some missing", "many missing")
+TRUST_NAMES = tuple(
+    ", ".join(filter(None, (false, missing))) or "neighbours kept"
+    for false in _FALSE
+    for missing in _MISSING
+)
+TRUST_COLOURS = (  # two ways: false neighbours towards pink, missing ones towards teal
+    *("#b9b9b9", "#8fcfcf", "#3fb3b3"),
+    *("#d79ccb", "#989fce", "#4a8fb0"),
+    *("#b8529f", "#80559c", "#323f8c"),
+)
 
 
 def label_choices(dataset: Dataset) -> dict[str, str]:
@@ -41,3 +54,9 @@ def colour_of(dataset: Dataset, fitted: FittedRun, choice: str) -> Colour:
         return Colour("number", column.name, np.asarray(column.values, dtype=np.float64))
     name = choice.removeprefix("label:")
     return colour_by(name, dataset.labels[name])
+
+
+def trust_colour(trust: np.ndarray) -> Colour:
+    """Colour rows by their false and missing neighbours (N, 2 or more) on a map, see `trust`."""
+    false, missing = (np.searchsorted((SOME, MANY), trust[:, part], "right") for part in (0, 1))
+    return Colour("category", "Trust of the map", 3 * false + missing, TRUST_NAMES, TRUST_COLOURS)

@@ -11,10 +11,12 @@ import streamlit as st
 from appca.analysis.explore.projection import principal_scores
 from appca.analysis.explore.umap import Embedding
 from appca.analysis.fitted import FittedRun
+from appca.canvas.scene.colours import TRUST, trust_colour
 from appca.canvas.scene.scene import Map, Scene
 from appca.canvas.scene.shown import lines_of, plane, projected, scene_shown
 from appca.canvas.scene.texts import RowText
 from appca.data.dataset import Dataset
+from appca.plots.palette import Colour
 from appca.runs.configuration import RunConfig
 from appca.ui.session import services
 from appca.ui.session.caching import by_key
@@ -49,9 +51,12 @@ def scene_of(
     if embedding is not None:
         maps["umap"] = Map("UMAP", plane(embedding.coordinates))
         laid_out = hashlib.blake2b(maps["umap"].coordinates.tobytes()).hexdigest()
+        laid_out += str(embedding.trust is not None)
     parts = repr((shown.key, feature, laid_out)).encode()
     key = hashlib.blake2b(parts, digest_size=12).hexdigest()
-    scene = _of_fit(key, dataset, fitted, maps, feature)
+    trust = None if embedding is None else embedding.trust
+    colourings = {} if trust is None else {TRUST: trust_colour(trust)}
+    scene = _of_fit(key, dataset, fitted, maps, feature, colourings)
     return PageScene(
         scene, key, lines_of(dataset, fitted), lambda rows: projected(dataset, fitted, rows)
     )
@@ -59,9 +64,13 @@ def scene_of(
 
 @by_key(16)
 def _of_fit(
-    dataset: Dataset, fitted: FittedRun, maps: Mapping[str, Map], feature: str | None
+    dataset: Dataset,
+    fitted: FittedRun,
+    maps: Mapping[str, Map],
+    feature: str | None,
+    colourings: Mapping[str, Colour],
 ) -> Scene:
-    return scene_shown(dataset, fitted, maps, feature=feature)
+    return scene_shown(dataset, fitted, maps, feature=feature, colourings=colourings)
 
 
 def principal_of(

@@ -2,6 +2,8 @@
 
 import streamlit as st
 
+from appca.analysis.explore.umap import Embedding
+from appca.canvas.scene.colours import TRUST
 from appca.data.dataset import Dataset
 from appca.ui.explore import model, sizes
 from appca.ui.parts import controls
@@ -12,15 +14,23 @@ from appca.ui.settings import umap
 from appca.words.wording import counted
 
 
-def bar(dataset: Dataset) -> tuple[str, st.delta_generator.DeltaGenerator]:
-    """Draw the bar; return the colouring, and the place of the views, which need the picture."""
+def bar(
+    dataset: Dataset, embedding: Embedding | None
+) -> tuple[str, st.delta_generator.DeltaGenerator]:
+    """Draw the bar; return the colouring, and the place of the views, which need the picture.
+
+    Colours offer the trust of the map, where there is one.
+    """
+    trust = None if embedding is None else embedding.trust
     with st.container(key="explore_bar", horizontal=True, vertical_alignment="center", gap="small"):
         _data(dataset)
         sizes.k_and_l(dataset)
         model.popover(dataset)
         label = f"Colour **{markdown(controls.colour_name(dataset))}**"
         with st.popover(label, key="bar_colour", width="content"):
-            colouring = controls.colouring(dataset)
+            colouring = controls.colouring(dataset, with_trust=trust is not None)
+            if trust is not None and colouring == TRUST:
+                st.caption(umap.trust_sentence(trust))
         _undo_and_redo()
         place = st.container(
             key="bar_views", horizontal=True, vertical_alignment="center", width="content"

@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from appca.analysis.explore.umap import Embedding
+from appca.canvas.scene.colours import TRUST, colour_choices
 from appca.data.dataset import Dataset
 from appca.runs.configuration import RunConfig
 from appca.ui.canvas import canvas
@@ -35,14 +36,17 @@ def _draw() -> None:
     st.html(STYLE)
     with st.container(key="explore_title"):
         st.title("Explore", anchor=False)
-    colouring, views = bar.bar(dataset)
+    before = fitting.drawn_before()
+    colouring, views = bar.bar(dataset, umap.at_hand(dataset, before) if before else None)
     moved = sizes.moved_to()
     with st.container(key="fit_wait"):
         shown = (moved and fitting.while_moving(moved)) or progress.shown()
-    shown = shown or fitting.drawn_before()  # stays until there is something new
+    shown = shown or before  # stays until there is something new
     if shown is None:
         return
     embedding, steps = umap.at_hand(dataset, shown), {} if moved else fitting.neighbours()
+    by_data = next(iter(colour_choices(dataset))) if colouring == TRUST else colouring
+    colouring = colouring if embedding is not None and embedding.trust is not None else by_data
     scene = scene_of(dataset, shown, colouring, embedding)
     with views:
         layout = bar.views(dataset, canvas.views(scene), shown.config.n_active)
@@ -62,15 +66,15 @@ def _draw() -> None:
     if there != layout:
         with st.container(key="map_offer"):
             umap.offer(dataset, shown)
-    if not shown.fitted.active.any():
-        st.caption("No row uses any component: the model takes all but the average for noise.")
     _note(shown, moved)
-    drawer.drawer(dataset, shown, colouring)
+    drawer.drawer(dataset, shown, by_data)
     if steps:
         fitting.make_ahead(steps.values())
 
 
 def _note(shown: Shown, moved: RunConfig | None) -> None:
+    if not shown.fitted.active.any():
+        st.caption("No row uses any component: the model takes all but the average for noise.")
     if moved is not None:
         st.session_state[status.SHOWN] = shown
     with st.session_state[status.NOTE]:

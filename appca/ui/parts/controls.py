@@ -6,11 +6,12 @@ from typing import Any
 import streamlit as st
 
 from appca.analysis.groups.row_query import feature_name
-from appca.canvas.scene.colours import colour_choices
+from appca.canvas.scene.colours import TRUST, colour_choices
 from appca.data.dataset import Dataset
 from appca.words.wording import capital
 
 FEATURE = "feature"  # the choice of colours that needs another choice, of the feature
+TRUST_NAME = "Trust of the map"
 MOST_LISTED = 1024  # features in a list; it goes to the browser at each change of the page
 
 
@@ -21,15 +22,23 @@ def heading(title: str) -> st.delta_generator.DeltaGenerator:
         return st.container(horizontal=True, vertical_alignment="center", gap="small")
 
 
-def colouring(dataset: Dataset) -> str:
-    """Draw the choice of colours and return its key; see `colours.colour_of`."""
+def colouring(dataset: Dataset, *, with_trust: bool = False) -> str:
+    """Draw the choice of colours and return its key; see `colours.colour_of`.
+
+    `with_trust` offers the trust of a map that is at hand.
+    """
     noun = "column" if dataset.image_shape is None else "pixel"
-    choices = colour_choices(dataset) | {FEATURE: f"{noun}…"}
+    trust = {TRUST: TRUST_NAME} if with_trust else {}
+    choices = colour_choices(dataset) | trust | {FEATURE: f"{noun}…"}
     names = {key: capital(name) for key, name in choices.items()}
     key, _ = keys(dataset.digest)
+    if st.session_state.get(key) not in {None, *choices}:
+        del st.session_state[key]  # trust, where there is no map
     help_text = (
         "Residual: how far a row lies from its reconstruction. Membership: how sure the model "
         "is of the row's subspace. Likelihood: how probable the whole row is. "
+        "Trust: which rows have false neighbours on the map, near there and far in the data, or "
+        "missing ones, near in the data and far there. It is offered once there is a map. "
         f"{noun.capitalize()}: the values of one {noun} of the data."
     )
     chosen = st.selectbox(
@@ -55,7 +64,7 @@ def colour_name(dataset: Dataset) -> str:
     chosen = st.session_state.get(colour) or next(iter(choices))
     if chosen == FEATURE:
         return feature_name(dataset, st.session_state.get(feature, _middle(dataset)))
-    return capital(choices.get(chosen, ""))
+    return TRUST_NAME if chosen == TRUST else capital(choices.get(chosen, ""))
 
 
 def view_key(active: int | None) -> str:

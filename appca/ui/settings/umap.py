@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
+from appca.analysis.explore.trust import EXACT, REFERENCES
 from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.dataset import Dataset
 from appca.runs.home import home
@@ -12,7 +14,7 @@ from appca.ui.session import computation
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 from appca.words.errors import InputError
-from appca.words.numbers import about
+from appca.words.numbers import about, percent
 
 STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}
 NEIGHBOURS, DISTANCE = 15, 0.1  # umap-learn's own defaults
@@ -66,6 +68,18 @@ def at_hand(dataset: Dataset, shown: Shown) -> Embedding | None:
     config = config_of(dataset, shown)
     stored = None if config is None else EmbeddingStore(home()).get(config.id)
     return stored if stored is not None and len(stored.coordinates) == dataset.n_rows else None
+
+
+def trust_sentence(trust: np.ndarray) -> str:
+    """Say how far a map can be trusted as a whole, and how that was counted; trust is (N, 3)."""
+    false, missing, kept = trust.mean(axis=0, dtype=np.float64)
+    how = "All ranks are counted."
+    if len(trust) > EXACT:
+        how = f"Ranks beyond the map's nearest rows are estimated from {REFERENCES:,} rows."
+    return (
+        f"Trustworthiness {1 - false:.3f}, continuity {1 - missing:.3f}, nearest rows kept "
+        f"{percent(kept)}. {how}"
+    )
 
 
 def offer(dataset: Dataset, shown: Shown) -> None:

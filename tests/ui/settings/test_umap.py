@@ -8,17 +8,17 @@ from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.runs.store import RunStore
-from tests.ui.conftest import address, healthy
+from tests.ui.conftest import address, go, healthy
 
 PAGE = "explore"
 
 
-def stored_map(app, **options: object) -> np.ndarray:
+def stored_map(app, trust: np.ndarray | None = None, **options: object) -> np.ndarray:
     """Store a map for what is on screen, as a job would."""
     run = RunStore(home()).get(address(app)["run"])
     config = EmbeddingConfig(run.config.dataset, run.config.preprocessing, **options)
     rows = np.random.default_rng(0).normal(size=(1797, 2)).astype(np.float32)
-    EmbeddingStore(home()).save(config, Embedding(rows, {"seconds": 1.0, "n_rows": 1797}))
+    EmbeddingStore(home()).save(config, Embedding(rows, {"seconds": 1.0, "n_rows": 1797}, trust))
     return rows
 
 
@@ -45,3 +45,20 @@ def test_fewer_rows_than_have_neighbours_are_said_to_be_too_few(start, n_rows):
     healthy(view.set_value("umap").run())
     told = [text.value for text in app.caption if "A map needs" in text.value]
     assert bool(told) == (n_rows == 2)
+
+
+def test_rows_are_coloured_by_the_trust_of_a_map_that_has_it_and_the_choice_ends_with_it(start):
+    app = healthy(start(PAGE))
+    colour = next(box for box in app.selectbox if box.key.startswith("colour-")).key
+    assert "Trust of the map" not in app.selectbox(key=colour).options
+    trust = np.tile(np.float32([0.1, 0.02, 0.6]), (1797, 1))
+    stored_map(app, trust)
+    healthy(app.run())
+    healthy(app.selectbox(key=colour).set_value("trust").run())
+    text = "Trustworthiness 0.900, continuity 0.980, nearest rows kept 60%. All ranks are counted."
+    assert text in [caption.value for caption in app.caption]
+    healthy(go(app, "export"))
+    healthy(go(app, "explore"))
+    healthy(app.selectbox(key=colour).set_value("trust").run())
+    stored_map(app, None)
+    assert healthy(app.run()).selectbox(key=colour).value != "trust"
