@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
+from appca.storage.schema import Count, Finite, Text
 from appca.words.errors import InputError
 from appca.words.numbers import number, percent
 from appca.words.wording import shortened
@@ -88,6 +91,11 @@ class RuleQuality(NamedTuple):
         return 2 * self.recall * self.precision / total if total else 0.0
 
 
+_Share = Annotated[float, Meta(ge=0, le=1)]
+_Condition = tuple[Text, Finite | None, Finite | None, bool | Text | None]
+_Stored = tuple[Annotated[list[_Condition], Meta(min_length=1)], tuple[_Share, _Share], Count]
+
+
 class RowRule(NamedTuple):
     """Conditions that rows must meet together, and what they achieve on held-out rows."""
 
@@ -121,11 +129,14 @@ class RowRule(NamedTuple):
         rows = model.describe(X)
         return self.mask(rule_table(rows.scores, rows.active, table))
 
+    def conditions(self, names: Sequence[str] = ()) -> str:
+        """Say what rows must meet: "uses 3, price below 40"; `names` are those of components."""
+        return ", ".join(clause.words(names) for clause in self.clauses)
+
     def sentence(self, names: Sequence[str] = ()) -> str:
         """Say the rule and its quality: "uses 3, price below 40: 94% of them, 97% right"."""
-        conditions = ", ".join(clause.words(names) for clause in self.clauses)
         recall, precision = percent(self.quality.recall), percent(self.quality.precision)
-        return f"{conditions}: {recall} of them, {precision} right"
+        return f"{self.conditions(names)}: {recall} of them, {precision} right"
 
     def to_pandas(self) -> str:
         """Return the rule as a filter of a DataFrame called table."""
@@ -150,14 +161,16 @@ class RowRule(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Rebuild a rule; ValueError or TypeError when the text is none."""
-        clauses, quality, n_held_out = json.loads(text)
-        made = tuple(Clause(*clause) for clause in clauses)
-        bounds = [bound for c in made for bound in (c.low, c.high) if bound is not None]
-        if not made or not all(isinstance(bound, float | int) for bound in bounds):
-            msg = "the conditions of a rule are not of its form"
+        """Rebuild a rule; ValueError when the text, which others may have written, is none."""
+        try:
+            stored = msgspec.json.decode(text, type=_Stored)
+        except msgspec.DecodeError as error:
+            raise ValueError(str(error)) from error
+        clauses = tuple(Clause(*clause) for clause in stored[0])
+        if not all(clause.n_bounds for clause in clauses):
+            msg = "a rule has a condition that bounds nothing"
             raise ValueError(msg)
-        return cls(made, RuleQuality(*map(float, quality)), int(n_held_out))
+        return cls(clauses, RuleQuality(*stored[1]), stored[2])
 
 
 def rule_table(scores: np.ndarray, active: np.ndarray, table: Any = None) -> "pd.DataFrame":

@@ -43,13 +43,13 @@ def body(dataset: Dataset, shown: Shown) -> None:
         st.caption(f"{counted(len(tests), 'test')}; q, corrected for all of them, is above 5%.")
         return
     st.markdown(sentence(telling, dataset, shown))
+    _names(tests, shown)
     named = [name_of(shown.fitted, k) for k in range(len(shown.fitted.components))]
     chart(association_map(_ordered(telling, dataset), named), "meaning_map")
     st.caption(
         "Square: goes with using the component. Ring: goes with the score of the rows that use "
         "it. Red: rises with it. Blue: falls. Purple: classes differ. Pale: a small effect."
     )
-    _names(tests, shown)
     with st.expander(f"All {len(tests):,} tests"):
         st.dataframe(tests, hide_index=True, width="stretch", key="meaning_table")
         sampled = min(dataset.n_rows, MOST_ROWS)
@@ -80,9 +80,11 @@ def _tests(dataset: Dataset, shown: Shown) -> "pd.DataFrame":
 
 
 def _ordered(tests: "pd.DataFrame", dataset: Dataset) -> "pd.DataFrame":
-    """Return the tests of the first columns: labels, then features, then technical ones."""
-    place = np.where(tests["column"].isin(dataset.labels), 0, 1) + 2 * (tests["technical"] != "")
-    ordered = tests.iloc[np.argsort(place, kind="stable")]
+    """Return the tests of the first columns: labels, then technical ones, then features."""
+    technical = tests["technical"] != ""
+    place = np.where(technical, 1, np.where(tests["column"].isin(dataset.labels), 0, 2))
+    named = tests.assign(column=tests["column"] + np.where(technical, " (technical)", ""))
+    ordered = named.iloc[np.argsort(place, kind="stable")]
     lines = list(dict.fromkeys(ordered["column"]))[:MOST_LINES]
     return ordered[ordered["column"].isin(lines)]
 

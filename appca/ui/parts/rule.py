@@ -71,6 +71,6 @@ def kept_elsewhere(dataset: Dataset, shown: Shown) -> None:
         st.caption("Rules kept with other data. Components are those of this fit.")
     for place, rule in enumerate(usable):
         rows = rule.mask(table)
-        text = rule.sentence(shown.fitted.names).rpartition(": ")[0]
+        text = rule.conditions(shown.fitted.names)
         label = f"{markdown(text)} :gray[{rows.sum():,}]"
         select_button(label, dataset, rows, f"rule_elsewhere-{place}")

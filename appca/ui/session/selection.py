@@ -76,8 +76,7 @@ def save(dataset: Dataset, name: str) -> str:
 
 def save_rule(dataset: Dataset, mask: np.ndarray, rule: RowRule, names: Sequence[str]) -> None:
     """Keep a rule and the rows (N,) bool that meet it, under its conditions as a name."""
-    conditions = rule.sentence(names).rpartition(": ")[0]
-    name = _store().save(dataset.digest, conditions, mask, rule.to_json())
+    name = _store().save(dataset.digest, rule.conditions(names), mask, rule.to_json())
     notify("info", f"“{name}” is kept among the named selections.")
 
 
@@ -85,7 +84,7 @@ def rules_elsewhere(dataset: Dataset) -> list[RowRule]:
     """Return the rules that were kept with other data sets."""
     rules = []
     for text in _store().rules(dataset.digest):
-        with suppress(ValueError, TypeError):  # files are changed by others, too
+        with suppress(ValueError):  # files are changed by others, too
             rules.append(RowRule.from_json(text))
     return rules
 

@@ -3,13 +3,14 @@
 import re
 
 import numpy as np
+import pandas as pd
 
 from appca.analysis.components.sharing import popularity_by_class, sharing
 from appca.data.sources.builtin import load
 from appca.runs.configuration import RunConfig
 from appca.runs.home import home
 from appca.runs.store import RunStore
-from appca.ui.components import gallery
+from appca.ui.components import gallery, meaning
 from appca.ui.components import sharing as sharing_tab
 from appca.ui.parts.class_choice import Classes
 from appca.ui.session import names, selection, services
@@ -116,3 +117,13 @@ def test_meaning_says_what_goes_with_a_component_and_its_name_is_taken(start):
     names_to_take = re.findall(r'data-act="name" data-value="(\d)" title="([^"]*)"', html(app))
     assert [int(k) for k, _ in names_to_take] == [1, 2, 3, 4]
     assert "digit" in names_to_take[0][1]
+
+
+def test_technical_columns_are_marked_and_drawn_before_features():
+    dataset = load("wine")
+    tests = pd.DataFrame(
+        [("ash", ""), ("row sum", "follows the row sum"), ("cultivar", ""), ("ash", "")],
+        columns=["column", "technical"],
+    )
+    ordered = meaning._ordered(tests, dataset)["column"].tolist()
+    assert ordered == ["cultivar", "row sum (technical)", "ash", "ash"]
