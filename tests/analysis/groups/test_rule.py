@@ -145,5 +145,5 @@ def test_refusals_say_what_was_given_and_what_to_do():
     ],
 )
 def test_text_of_a_stranger_is_no_rule(text):
-    with pytest.raises(ValueError, match="JSON|Expected|Number|truncated|nothing"):
+    with pytest.raises(ValueError, match=r"JSON|Expected|Number|truncated|nothing"):
         RowRule.from_json(text)
