@@ -326,8 +326,9 @@ def _direction(products: np.ndarray, design: _Design) -> str:
     z = products * np.sqrt(design.weights * (len(design.values) - 1))
     first = design.values.argmax(axis=0)  # the first row of a class, for ties
     order = sorted(range(len(z)), key=lambda c: (-round(float(z[c]), 9), first[c]))
-    high = [design.classes[c] for c in order[:NAMED] if z[c] > 1]
-    low = [design.classes[c] for c in order[::-1][:NAMED] if z[c] < -1]
+    far = max(np.abs(z).max() / 2, _ROUNDING)
+    high = [design.classes[c] for c in order[:NAMED] if z[c] >= far]
+    low = [design.classes[c] for c in order[::-1][:NAMED] if z[c] <= -far]
     ends = (("high", high), ("low", low))
     return "; ".join(f"{end}: {', '.join(names)}" for end, names in ends if names)
 

@@ -74,7 +74,7 @@ def _card(dataset: Dataset, shown: Shown, k: int) -> str:
     fitted = shown.fitted
     number, title = k + 1, name_of(fitted, k)
     shares = kept(f"shares-{shown.key}", lambda: variance_shares(fitted))
-    meant = kept(f"meant-{shown.key}", lambda: goes_with(dataset, fitted.scores))[k]
+    meant = kept(f"meant-{shown.key}", lambda: goes_with(dataset, fitted))[k]
     numbers = tag("b", percent(shares[k], 1)) + " of variance"
     users = f"used by {percent(fitted.active[:, k].mean())} of rows"
     name = _name(shown, k, number, title)
