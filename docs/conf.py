@@ -21,7 +21,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_demo"]
 shutil.copytree(
     ROOT / "examples", ROOT / "docs/examples", dirs_exist_ok=True
 )  # built with the rest
@@ -38,6 +38,7 @@ numpydoc_show_class_members = False
 html_theme = "pydata_sphinx_theme"
 html_title = "appca"
 html_static_path = ["_static"]
+html_extra_path = ["_demo"]  # pages of several fits, see docs/build
 mathjax_path = (
     "mathjax/tex-chtml.js"  # from npm, see docs/build: readers fetch nothing from outside
 )

@@ -1,10 +1,13 @@
-"""The picture as one HTML file: the same canvas with everything in it, for a browser alone."""
+"""The picture as one HTML file: the same canvas with everything in it, for a browser alone.
+
+A file holds one fit, or several between which its sliders of K and L move.
+"""
 
 import base64
 import io
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -18,12 +21,13 @@ from appca.canvas.from_model import GivenRows, map_of, rows_of, run_of, scene_of
 from appca.canvas.scene.scene import Map, Scene
 from appca.runs.numbering import numbered_after
 from appca.storage import atomic
+from appca.words.errors import InputError
 from appca.words.refusal import OTHER, storing
 
 MOST_WITH_NUMBERS = 20_000  # rows whose hover card also has numbers, which hardly pack
 
 
-def save_html(
+def save_html(  # noqa: PLR0913 - what a page holds, by keyword
     path: Path | str,
     model: Any,
     X: Any,
@@ -32,72 +36,132 @@ def save_html(
     *,
     maps: Mapping[str, Any] | None = None,
     title: str = "appca",
+    note: str = "",
+    n_components: Iterable[int] | None = None,
+    n_active: Iterable[int] | None = None,
 ) -> None:
     """Save the picture of the rows that a fitted model describes as one HTML file.
+
+    With `n_components` or `n_active` the file holds several fits and has a slider for K, and for L.
 
     Parameters
     ----------
     path : Path or str
-        The file; one that is there is replaced.
+        The file. An existing file is replaced.
     model, X, labels, images, maps
-        As for `appca.explore`.
+        As for `appca.explore`. With several fits, `model` is an estimator whose copies are
+        fitted to `X`; it need not be fitted.
     title : str
-        What stands above the picture.
+        Shown above the picture.
+    note : str
+        Shown below the picture, such as source and licence of the data.
+    n_components, n_active : iterable of int, optional
+        Each K and L to fit, such as ``range(2, 13)`` and ``(1, 2, 3)``. Pairs with L > K are
+        left out. Where only one of the two is set, the other is that of `model`.
 
     Raises
     ------
     InputError
-        When the parts do not fit together, or the file cannot be written.
+        When the parts do not fit together, no pair has L <= K, or the file cannot be written.
 
     Examples
     --------
     >>> appca.save_html("digits.html", model, X, labels=y, images=(28, 28))  # doctest: +SKIP
+    >>> appca.save_html(  # doctest: +SKIP
+    ...     "sliders.html", appca.AdaptivePPCA(), X, n_components=range(2, 13), n_active=(1, 2, 3)
+    ... )
     """
     rows = rows_of(X, labels, images)
     views = {name: map_of(name, xy, rows.dataset) for name, xy in (maps or {}).items()}
-    write_page(Path(path), rows, run_of(model, rows.dataset), views, title)
+    if n_components is None and n_active is None:
+        models = [model]
+    else:
+        models = _fits(model, X, n_components, n_active)
+    write_page(Path(path), rows, [run_of(fit, rows.dataset) for fit in models], views, title, note)
+
+
+def _fits(
+    model: Any, X: Any, n_components: Iterable[int] | None, n_active: Iterable[int] | None
+) -> list[Any]:
+    """Fit a copy of the estimator for each K and L, K by K for each L."""
+    from sklearn.base import clone  # takes long to import
+
+    parameters = model.get_params()
+    ks = [parameters["n_components"]] if n_components is None else list(n_components)
+    if "n_active" not in parameters:
+        if n_active is not None:
+            msg = f"{type(model).__name__} has no n_active; leave it out."
+            raise InputError(msg)
+        return [clone(model).set_params(n_components=k).fit(X) for k in ks]
+    ls = [parameters["n_active"]] if n_active is None else list(n_active)
+    sizes = [(k, active) for active in ls for k in ks if isinstance(active, str) or active <= k]
+    if not sizes:
+        msg = f"A row uses at most K components; got K in {ks} and L in {ls}, with no L <= K."
+        raise InputError(msg)
+    return [clone(model).set_params(n_components=k, n_active=active).fit(X) for k, active in sizes]
 
 
 def write_page(
-    path: Path, rows: GivenRows, run: FittedRun, maps: Mapping[str, Map], title: str
+    path: Path,
+    rows: GivenRows,
+    runs: Sequence[FittedRun],
+    maps: Mapping[str, Map],
+    title: str,
+    note: str = "",
 ) -> None:
-    """Write the page of rows and what a model says of them."""
-    scene = scene_of_rows(rows, numbered_after(run, None), maps)
-    content = picture_page(scene, title, next(iter(scene.meta["colourings"]), ""))
+    """Write the page of rows and of one or several fits, each numbered after the one before."""
+    scenes: list[Scene] = []
+    numbered = None
+    for run in runs:
+        numbered = numbered_after(run, numbered)
+        scenes.append(scene_of_rows(rows, numbered, maps))
+    content = picture_page(scenes, title, next(iter(scenes[0].meta["colourings"]), ""), note)
     with storing(f"“{path.name}”", path.parent, OTHER):
         atomic.write(path, content)
 
 
-def picture_page(scene: Scene, title: str, colouring: str) -> bytes:
+def picture_page(scenes: Sequence[Scene], title: str, colouring: str, note: str = "") -> bytes:
     """Return a page that needs no network: hover, images, lasso, search, tour and colours.
 
+    `scenes` are of the same rows, one for each fit; the one in the middle is shown first.
     `colouring` is the key of the one shown first.
     """
-    meta, dropped = _meta(scene)
-    buffers = {
-        name: _packed(buffer) for name, buffer in scene.buffers.items() if name not in dropped
-    }
-    sheets = scene.sheets
+    packed: dict[str, int] = {}  # text of a buffer to its place: fits share what does not change
+
+    def place(array: np.ndarray) -> int:
+        return packed.setdefault(_packed(array), len(packed))
+
+    fits = []
+    for scene in scenes:
+        meta, dropped = _meta(scene)
+        kept = {name: array for name, array in scene.buffers.items() if name not in dropped}
+        fits.append(
+            {
+                "size": [len(meta["components"]), meta["n_active"]],
+                "meta": place(np.frombuffer(_json(meta).encode(), np.uint8)),
+                "buffers": {name: place(array) for name, array in kept.items()},
+                "components": scene.component_sheet and _text(scene.component_sheet),
+            }
+        )
+    sheets = scenes[0].sheets
     drawn = [_webp(sheets.png(i)) for i in range(sheets.n_sheets)] if sheets is not None else []
-    data = {
-        "meta": meta,
-        "buffers": buffers,
-        "sheets": drawn,
-        "components": None if scene.component_sheet is None else _text(scene.component_sheet),
-        "colouring": colouring,
-    }
+    data = {"packed": list(packed), "fits": fits, "sheets": drawn, "colouring": colouring}
     script = closed_bundle(JS / "page.js")
     style = "".join((JS / name).read_text("utf-8") for name in ("canvas.css", "page.css"))
-    content = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    footer = f"<footer>{escape(note)}</footer>" if note else ""
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{style}</style></head><body>"
-        f'<header><h1>{escape(title)}</h1></header><main id="canvas"></main>'
-        f'<script type="application/json" id="data">{_inert(content)}</script>'
+        f'<header><h1>{escape(title)}</h1></header><main id="canvas"></main>{footer}'
+        f'<script type="application/json" id="data">{_inert(_json(data))}</script>'
         f'<script type="module">{script}</script></body></html>\n'
     )
     return page.encode()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
 
 
 def _meta(scene: Scene) -> tuple[dict[str, Any], set[str]]:

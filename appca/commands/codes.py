@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     n, most = codes.slots.shape
     say(f"{n:,} rows, {codes.n_components:,} components, up to {most} of them in a row")
     scene = scene_of_codes(codes, rows_of_codes(codes, None, None, None), {})
-    content = picture_page(scene, options.file.stem, "")
+    content = picture_page([scene], options.file.stem, "")
     with storing(f"“{path.name}”", path.parent, OTHER):
         atomic.write(path, content)
     say(f"wrote {path}, {len(content)} bytes")

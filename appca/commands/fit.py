@@ -210,7 +210,7 @@ def _write_page(path: Path | None, dataset: Dataset, result: FitResult) -> str |
     from appca.canvas.file import write_page
     from appca.canvas.from_model import GivenRows
 
-    write_page(path, GivenRows(dataset, None), result.fitted, {}, dataset.name)
+    write_page(path, GivenRows(dataset, None), [result.fitted], {}, dataset.name)
     say(f"wrote {path}, {path.stat().st_size} bytes")
     return str(path)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import appca
 from appca.analysis.explore.projection import principal_scores
 from appca.canvas.file import picture_page
 from appca.canvas.scene.scene import Map
@@ -44,7 +45,7 @@ def file_of(dataset: Dataset) -> bytes:
     principal = principal_scores(dataset.X.astype(np.float32))[0]
     maps = {"pca": Map("PCA", plane(principal))}
     scene = scene_shown(dataset, preview(dataset, config).fitted, maps)
-    return picture_page(scene, dataset.name, next(iter(scene.meta["colourings"])))
+    return picture_page([scene], dataset.name, next(iter(scene.meta["colourings"])))
 
 
 @pytest.fixture(scope="module")
@@ -129,5 +130,43 @@ def test_a_hundred_thousand_points_are_a_small_file():
     fitted, dataset = planted(100_000)
     maps = {"pca": Map("PCA", plane(principal_scores(dataset.X)[0]))}
     assert (
-        len(picture_page(scene_shown(dataset, fitted, maps), "points", "")) <= MOST_BYTES_OF_POINTS
+        len(picture_page([scene_shown(dataset, fitted, maps)], "points", ""))
+        <= MOST_BYTES_OF_POINTS
     )
+
+
+def test_sliders_of_k_and_l_move_between_the_fits_of_a_file(browsers, tmp_path):
+    made, wine = tmp_path / "sliders.html", load("wine")
+    X = (wine.X - wine.X.mean(axis=0)) / wine.X.std(axis=0)
+    model = appca.AdaptivePPCA(random_state=0)
+    appca.save_html(made, model, X, wine.labels, n_components=(2, 3, 5), n_active=(1, 2, 3))
+    context = browsers().new_context(viewport={"width": 1200, "height": 800})
+    context.set_default_timeout(WAIT_MS)
+    page = context.new_page()
+    page.goto(made.as_uri())
+    page.locator("html[data-ready=yes]").wait_for()
+    k = page.get_by_role("slider", name="Components, K")
+    active = page.get_by_role("slider", name="Components a row uses, L")
+    shown = lambda: [slider.get_attribute("aria-valuetext") for slider in (k, active)]  # noqa: E731
+    assert shown() == ["K = 3", "L = 2"]
+    settled(page, "said.panels == 3")
+    page.evaluate("appca.select([3, 5])")
+    k.press("ArrowRight")
+    settled(page, "said.panels == 10")
+    assert shown() == ["K = 5", "L = 2"]
+    active.press("ArrowRight")
+    view = page.get_by_role("combobox", name="View")
+    view.locator("option", has_text="Pairs").wait_for(state="attached")  # not there for L = 2
+    view.select_option("pairs")
+    settled(page, "said.view == 'pairs'")
+    k.press("Home")
+    settled(page, "said.panels == 1")
+    assert shown() == ["K = 2", "L = 2"], "two components allow at most two in a row"
+    assert page.evaluate("appca.stage.rows.selected") == 2, "the selection stays"
+    assert page.locator("output.appca-count").inner_text() == "2 selected"
+    k.press("End")
+    settled(page, "said.panels == 10")
+    assert shown() == ["K = 5", "L = 3"], "the L that was wanted comes back"
+    active.press("Home")
+    settled(page, "said.panels == 5")
+    context.close()

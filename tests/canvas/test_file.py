@@ -18,9 +18,23 @@ from appca.runs.numbering import numbered_after
 from appca.words.errors import InputError
 
 
-def data_of(page: str) -> dict:
+def content_of(page: str) -> dict:
     """Return what the page's script reads."""
     return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def data_of(page: str) -> dict:
+    """Return what the script reads of a page of one fit."""
+    content = content_of(page)
+    (stored,) = content["fits"]
+    return content | fit_of(content, stored)
+
+
+def fit_of(content: dict, stored: dict) -> dict:
+    """Return header and buffers of a fit, which are places among the packed texts."""
+    meta = json.loads(values_of(content["packed"][stored["meta"]], "u1").tobytes())
+    buffers = {name: content["packed"][place] for name, place in stored["buffers"].items()}
+    return {"meta": meta, "buffers": buffers, "size": stored["size"]}
 
 
 def values_of(text: str, dtype: str) -> np.ndarray:
@@ -98,3 +112,45 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_fit(
     monkeypatch.setattr(fit, "fit_run", lambda *_: pytest.fail("the fit began"))
     assert main(["fit", "wine", "--html", place]) == code
     assert words in capsys.readouterr().err
+
+
+def test_a_page_of_several_fits_holds_each_k_and_l_and_shares_what_does_not_change(model, tmp_path):
+    _, X, y = model
+    path = tmp_path / "several.html"
+    estimator = appca.AdaptivePPCA(random_state=0)
+    appca.save_html(path, estimator, X, y, n_components=(2, 3, 4), n_active=(1, 3), note="a <b>")
+    page = path.read_text("utf-8")
+    assert "<footer>a &lt;b&gt;</footer>" in page
+    content = content_of(page)
+    assert [stored["size"] for stored in content["fits"]] == [
+        [2, 1],
+        [3, 1],
+        [4, 1],
+        [3, 3],
+        [4, 3],
+    ]
+    rows, before = rows_of(X, y), None
+    for stored in content["fits"]:
+        fitted = appca.AdaptivePPCA(*stored["size"], random_state=0).fit(X)
+        before = numbered_after(run_of(fitted, rows.dataset), before)
+        scene = scene_of_rows(rows, before, {})
+        saved = fit_of(content, stored)
+        assert saved["meta"] == json.loads(json.dumps(scene.meta))
+        for name, buffer in scene.buffers.items():
+            values = values_of(saved["buffers"][name], buffer.dtype.newbyteorder("<"))
+            np.testing.assert_array_equal(values, buffer.ravel(), err_msg=name)
+    places = [stored["buffers"]["map.pca"] for stored in content["fits"]]
+    assert len(set(places)) == 1, "the map is stored once"
+
+
+@pytest.mark.parametrize(
+    ("estimator", "sizes", "words"),
+    [
+        (appca.AdaptivePPCA(2, 1), {"n_active": [3]}, "with no L <= K"),
+        (appca.PPCA(2), {"n_active": [1]}, "PPCA has no n_active"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused_and_leave_no_file(estimator, sizes, words, tmp_path):
+    with pytest.raises(InputError, match=words):
+        appca.save_html(tmp_path / "a.html", estimator, np.eye(5), **sizes)
+    assert not list(tmp_path.iterdir())

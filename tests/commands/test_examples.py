@@ -17,7 +17,7 @@ from appca.studies.shipped import ShippedResults
 from tests.commands.conftest import arrays_of, asked_for
 
 SERVERS = 2  # the first commands are of servers, which run until they are ended: see test_app
-NAMES = ("data", "fit", "project", "runs", "codes", "check", "paper", "bench")
+NAMES = ("data", "fit", "project", "runs", "codes", "demo", "check", "paper", "bench")
 
 
 def words_of(example: str) -> list[str]:
@@ -90,11 +90,11 @@ def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch)
             assert told[example], example
     made = {path.name for path in folder.iterdir()} - {"measurements.csv", "new.csv", "faces"}
     made -= {"codes.npz", "features.h5"}
-    assert opened == [(folder / "features.html").resolve().as_uri()]
+    assert opened == [(folder / name).resolve().as_uri() for name in ("features.html", "wine.html")]
     assert made == {
         *("measurements.parquet", "faces.npz", "digits.npz", "table.csv"),
         *("rows.parquet", "rows.csv", "results", "docs", "model.npz", "new_rows.csv"),
-        *("features.html", "picture.html"),
+        *("features.html", "picture.html", "wine.html", "planes.html"),
     }
     assert [path.name for path in (folder / "docs").iterdir()] == ["paper.md"]
     assert shipped == [[]]

@@ -18,8 +18,8 @@ function layoutsOf({ layouts, first }) {
   return Object.fromEntries(names.map((name) => [name, TITLES[name] ?? layouts[name].title]));
 }
 
-/** @param {import('./types.js').Meta} meta @param {() => Handle} handle @param {string} [colouring] shown first @returns {{box: HTMLElement, count: (n: number) => void}} */
-export function head(meta, handle, colouring) {
+/** @param {import('./types.js').Meta} meta @param {() => Handle} handle @param {string} [colouring] shown first @param {string} [layout] shown first @returns {{box: HTMLElement, count: (n: number) => void}} */
+export function head(meta, handle, colouring, layout) {
   const colourings = Object.fromEntries(
     Object.entries(meta.colourings).map(([key, about]) => [key, about.title || key]),
   );
@@ -28,7 +28,12 @@ export function head(meta, handle, colouring) {
     'div',
     'appca-head',
     {},
-    choice('View', layoutsOf(meta), (layout) => handle().update({ options: { layout } })),
+    choice(
+      'View',
+      layoutsOf(meta),
+      (chosen) => handle().update({ options: { layout: chosen } }),
+      layout,
+    ),
     choice(
       'Colour',
       colourings,

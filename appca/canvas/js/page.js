@@ -2,9 +2,13 @@
 
 import { head } from './head.js';
 import { mount } from './mount.js';
+import { buildSizes } from './parts/sizes.js';
 import { ofBase64 } from './scene/bytes.js';
 
-/** @typedef {{meta: import('./types.js').Meta, buffers: Record<string, string>, sheets: string[], components: string | null, colouring: string}} Given */
+/**
+ * @typedef {{size: [number, number | null], meta: number, buffers: Record<string, number>, components: string | null}} Fit its numbers are places among the packed texts
+ * @typedef {{packed: string[], fits: Fit[], sheets: string[], colouring: string}} Content
+ */
 
 /** A buffer: its bytes were put together by rank before they were packed. @param {string} text @returns {Promise<ArrayBuffer>} */
 async function unpacked(text) {
@@ -22,34 +26,76 @@ async function unpacked(text) {
   return whole.buffer;
 }
 
-/** @param {Given} given */
-async function open({ meta, buffers, sheets, components, colouring }) {
+/** @param {string} text @param {string} type */
+const blob = (text, type) => new Blob([ofBase64(text)], { type });
+
+/** What the canvas draws of a fit. @param {Content} content @param {Fit} fit @returns {Promise<import('./types.js').Input>} */
+async function inputOf({ packed, sheets }, { meta, buffers, components }) {
+  const header = await unpacked(packed[meta]);
+  return {
+    meta: JSON.parse(new TextDecoder().decode(header)),
+    buffers: Object.fromEntries(
+      Object.entries(buffers).map(([name, place]) => [name, () => unpacked(packed[place])]),
+    ),
+    sheets: {
+      tile: async (number) => blob(sheets[number], 'image/webp'),
+      ...(components ? { components: async () => blob(components, 'image/png') } : {}),
+    },
+  };
+}
+
+/** @param {Content} content */
+async function open(content) {
+  const { fits, colouring } = content;
   const dark = matchMedia('(prefers-color-scheme: dark)');
   const theme = () =>
     (document.documentElement.dataset.theme = /** @type {'light' | 'dark'} */ (
       dark.matches ? 'dark' : 'light'
     ));
-  const blob = (/** @type {string} */ text, /** @type {string} */ type) =>
-    new Blob([ofBase64(text)], { type });
-  const input = {
-    meta,
-    buffers: Object.fromEntries(
-      Object.entries(buffers).map(([name, text]) => [name, () => unpacked(text)]),
-    ),
-    sheets: {
-      tile: async (/** @type {number} */ number) => blob(sheets[number], 'image/webp'),
-      ...(components ? { components: async () => blob(components, 'image/png') } : {}),
-    },
-    options: { colouring, theme: theme() },
-  };
-  const bar = head(meta, () => canvas, colouring);
-  document.querySelector('header')?.append(bar.box);
-  const canvas = mount(/** @type {HTMLElement} */ (document.getElementById('canvas')), input, {
-    onSelect: (_, count) => bar.count(count),
-  });
+  let shown = Math.floor(fits.length / 2);
+  const input = await inputOf(content, fits[shown]);
+  let bar = head(input.meta, () => canvas, colouring);
+  const header = /** @type {HTMLElement} */ (document.querySelector('header'));
+  header.append(bar.box);
+  const options = { colouring, theme: theme() };
+  const canvas = mount(
+    /** @type {HTMLElement} */ (document.getElementById('canvas')),
+    { ...input, options },
+    { onSelect: (_, count) => bar.count(count) },
+  );
   Object.assign(window, { appca: canvas });
   dark.addEventListener('change', () => canvas.update({ options: { theme: theme() } }));
+
+  let wanted = shown;
+  let moving = false;
+  const move = async (/** @type {number} */ place) => {
+    wanted = place;
+    if (moving) return; // the fits between are passed over
+    moving = true;
+    while (shown !== wanted) {
+      shown = wanted;
+      const { stage } = canvas;
+      const { name } = stage.views[0].layout;
+      const next = await inputOf(content, fits[shown]);
+      const layout = name === stage.meta.first ? next.meta.first : name;
+      await canvas.update({ ...next, options: { layout } });
+      const { box } = bar;
+      bar = head(next.meta, () => canvas, stage.colouringName, stage.views[0].layout.name);
+      box.replaceWith(bar.box);
+      bar.count(stage.rows.selected);
+    }
+    moving = false;
+  };
   await canvas.ready;
+  if (fits.length > 1)
+    header.insertBefore(
+      buildSizes(
+        fits.map(({ size }) => size),
+        shown,
+        move,
+      ),
+      bar.box,
+    );
   document.documentElement.dataset.ready = 'yes';
 }
 

@@ -114,7 +114,7 @@ def picture_button(
     """Draw the button that saves a canvas as one HTML file."""
     colourings = scene.meta["colourings"]
     first = colouring if colouring in colourings else next(iter(colourings), "")
-    made = partial(picture_page, scene.scene, dataset.name, first)
+    made = partial(picture_page, [scene.scene], dataset.name, first)
     name = f"{stem_of(dataset.name)}-{shown.config.id}.html"
     save_button("Save HTML", renewing(shown, made), name, "text/html", key=key)
 

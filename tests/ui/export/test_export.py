@@ -1,8 +1,6 @@
 """The page Export: each tab's files hold what they say, and a session opens in a fresh home."""
 
 import io
-import json
-import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -28,6 +26,7 @@ from appca.ui.export.session_report import report
 from appca.ui.parts import downloads
 from appca.ui.session import names
 from appca.ui.session.fitting import Shown
+from tests.canvas.test_file import data_of
 from tests.ui.arrivals.test_uploads import give
 from tests.ui.conftest import address, go, healthy, slider
 
@@ -210,7 +209,7 @@ def test_the_picture_is_one_file_that_loads_nothing_and_runs_no_name(start, made
     assert page.loaded == []
     assert page.tags.count("script") == 2
     assert EVIL not in text
-    data = json.loads(re.search('id="data">(.*?)</script>', text, re.DOTALL)[1])
+    data = data_of(text)
     assert data["meta"]["rows"] == 1797
     assert data["meta"]["first"] == "subspaces"
     assert len(data["sheets"]) == 1

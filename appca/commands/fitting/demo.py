@@ -1,0 +1,94 @@
+"""``appca demo``: a built-in data set as one page whose sliders of K and L move between fits."""
+
+import argparse
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from appca.commands import parsing, writing
+from appca.commands.terminal import Meter, clear, say
+from appca.data.preprocessing import suggest
+from appca.data.sources.builtin import SOURCES, load
+from appca.runs.configuration import RunConfig, defaults
+from appca.runs.fit import fit_run
+
+EXAMPLES = (
+    "python -m appca demo wine -K 2-6 -L 1-2",
+    "python -m appca demo planes -K 2-3 -L 1-2 --out planes.html --no-browser",
+)
+
+
+def add(commands: parsing.Commands) -> None:
+    """Add the command."""
+    text = "write one page of a built-in data set in which K and L can be moved"
+    parser = parsing.command(commands, "demo", text, EXAMPLES)
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "data", nargs="?", default="digits", choices=SOURCES, help="(default: digits)"
+    )
+    for flags, numbers, meaning in (
+        (("-K", "--components"), range(2, 13), "numbers of components"),
+        (("-L", "--active"), range(1, 4), "numbers of components a row uses"),
+    ):
+        parser.add_argument(
+            *flags,
+            type=span,
+            default=numbers,
+            metavar="FIRST-LAST",
+            help=f"{meaning} (default: {numbers[0]}-{numbers[-1]})",
+        )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="PAGE",
+        help="where the page is written, as one .html (default: in this folder, named after DATA)",
+    )
+    parser.add_argument(
+        "--no-browser", action="store_true", help="do not open the page (default: open it)"
+    )
+
+
+def span(text: str) -> range:
+    """Read “2-12”, or one number."""
+    first, _, last = text.partition("-")
+    try:
+        numbers = range(int(first), int(last or first) + 1)
+    except ValueError:
+        numbers = range(0)
+    if not numbers or numbers[0] < 1:
+        msg = f"“{text}” must be a number above 0, or two with a hyphen between them, such as 2-12"
+        raise argparse.ArgumentTypeError(msg)
+    return numbers
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Fit each K and L, write the page and open it."""
+    path = options.out or Path(f"{options.data}{writing.PAGE}")
+    writing.check_file(path, [writing.PAGE])
+    sizes = [(k, active) for active in options.active for k in options.components if active <= k]
+    if not sizes:
+        msg = (
+            f"A row uses at most K components; got -K up to {options.components[-1]} and -L from "
+            f"{options.active[0]}, so lower -L or raise -K."
+        )
+        raise parsing.UsageError(msg)
+    from appca.canvas.file import write_page
+    from appca.canvas.from_model import GivenRows
+
+    dataset = load(options.data)
+    before = suggest(dataset).to_dict()
+    fits = []
+    for i, (k, active) in enumerate(sizes, start=1):
+        say(f"fit {i} of {len(sizes)}: K = {k}, L = {active}")
+        parameters = defaults("aPPCA") | {"n_components": k, "n_active": active}
+        config = RunConfig(dataset.digest, before, "aPPCA", parameters)
+        with parsing.in_flags(config.parameters):
+            fits.append(fit_run(dataset, config, Meter(dataset.n_rows)).fitted)
+        clear()
+    licence = SOURCES[options.data].licence
+    note = ". ".join(filter(None, (dataset.provenance.get("citation"), licence)))
+    write_page(path, GivenRows(dataset, None), fits, {}, dataset.name, note)
+    say(f"wrote {path}, {path.stat().st_size} bytes")
+    if not options.no_browser:
+        webbrowser.open(path.resolve().as_uri())
+    return {"rows": dataset.n_rows, "fits": [list(size) for size in sizes], "written": str(path)}
