@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.stats import multivariate_normal
 from sklearn.decomposition import FactorAnalysis
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -75,6 +76,12 @@ def test_the_likelihood_is_that_of_dense_normal_densities_and_never_falls(noise,
     )
     np.testing.assert_allclose(model.score_samples(X), np.log(dense), rtol=1e-8)
     assert (np.diff(model.log_likelihoods_) >= -1e-8).all()
+
+
+@pytest.mark.parametrize("kind", [MixtureOfFactorAnalysers, KSubspaces])
+def test_sparse_rows_are_refused_with_a_remedy(kind):
+    with pytest.raises(TypeError, match=r"dense data is required. Use '\.toarray\(\)'"):
+        kind(2, 1).fit(csr_array(np.eye(6)))
 
 
 @pytest.mark.parametrize("kind", [MixtureOfFactorAnalysers, KSubspaces])

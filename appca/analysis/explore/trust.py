@@ -144,7 +144,7 @@ def with_trust(
     X, places = fitted.transform(dataset.X), embedding.coordinates[:, :2]
     near = store.neighbours(dataset, config.preprocessing, config.n_neighbors, report, X)
     stage = "comparing the neighbours of rows"
-    rows = trust(X, places, near.indices, n_neighbors=k, report=lambda share: report(stage, share))
+    rows = trust(X, places, near.indices, n_neighbors=k, report=lambda _share: report(stage, 1.0))
     return embedding._replace(trust=np.column_stack(rows[:3]).astype(np.float32))
 
 

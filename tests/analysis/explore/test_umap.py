@@ -77,6 +77,7 @@ def test_a_worker_lays_out_all_rows_reuses_neighbours_and_repeats_itself(tmp_pat
         assert first.coordinates.shape == (400, 2)
         assert first.coordinates.dtype == np.float32
         assert kept_share(digits.X, first.coordinates) > 0.5
+        assert first.trust.mean(axis=0) == pytest.approx([0.02, 0.02, 0.5], abs=0.2)
         (neighbours,) = tmp_path.glob("embeddings/neighbours-*.npz")
         written = neighbours.stat().st_ino
 
