@@ -1,8 +1,8 @@
 """Screenshots of the running app for the documentation: `python -m docs.pictures [NAME...]`.
 
 Starts the app with an empty home and does what the guides say, with data that ship with the
-project or are made here. Writes ``docs/subspaces.png`` and ``docs/pictures/*.png``. Needs the extra
-``test`` and a Chromium.
+project or are made here. Writes ``docs/subspaces.png``, ``docs/pictures/*.png`` and
+``docs/moving.webp``. Needs the extra ``test`` and a Chromium.
 """
 
 import io
@@ -16,6 +16,7 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from appca.cli import main as appca
 from benchmarks.browser import FLAGS, served
 
 DOCS = Path(__file__).resolve().parent
@@ -24,6 +25,7 @@ COLOURS = 256  # of a picture as it is stored
 PATIENCE = 240_000  # milliseconds, for the slowest answer
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CANVAS = ".appca-explorer"
+FRAMES_A_STEP, MS_A_FRAME = 16, 100  # of the film
 
 
 def main(names: list[str]) -> None:
@@ -48,7 +50,36 @@ def main(names: list[str]) -> None:
             part = {"x": 0, "y": 0, "width": WIDTH, "height": height}
             store(page.screenshot(clip=part), name)
             page.close()
+        if not names or "moving" in names:
+            moving(browser, Path(home))
         browser.close()
+
+
+def moving(browser: Any, folder: Path) -> None:
+    """Film the sliders of K and L in the page of `appca demo`, for the README."""
+    file = folder / "digits.html"
+    appca(["demo", "digits", "-K", "3-8", "--no-browser", "-q", "--out", str(file)])
+    page = browser.new_page(viewport={"width": 1000, "height": 640}, color_scheme="light")
+    page.clock.install(time=0)
+    page.goto(file.as_uri())
+    page.locator("html[data-ready=yes]").wait_for()
+    k, active = (
+        page.get_by_role("slider", name=name)
+        for name in ("Components, K", "Components a row uses, L")
+    )
+    k.press("Home")
+    settled(page, "[data-panels='3']")
+    page.clock.pause_at(3_600)  # then time goes on by frames, however long a screenshot takes
+    shots: list[Image.Image] = []
+    for slider, key in (*[(k, "ArrowRight")] * 5, (active, "End"), (active, "Home")):
+        slider.press(key)
+        page.wait_for_timeout(300)  # the fit is unpacked
+        for _ in range(FRAMES_A_STEP):
+            page.clock.run_for(MS_A_FRAME)
+            shots.append(Image.open(io.BytesIO(page.screenshot())).convert("RGB"))
+    film = {"save_all": True, "append_images": shots[1:], "loop": 0, "duration": MS_A_FRAME}
+    shots[0].save(DOCS / "moving.webp", quality=55, method=4, **film)
+    page.close()
 
 
 def store(shot: bytes, name: str) -> None:
