@@ -90,7 +90,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         analysis: then W' Psi^-1 W = I, and the fit does not depend on the features' units.
     row_scale : {"none", "learned"}
         "learned" lets row n have sigma2 u_n and tau2 u_n in the place of sigma2 and tau2, with
-        u_n one of six values from 0.3 to 3.5 whose probabilities are learned.
+        u_n one of ten values from 0.1 to 10 whose probabilities are learned.
     inference : {"em", "gibbs", "hard"}
         "em" maximises the likelihood of the rows. "gibbs" samples the posterior, starting from EM;
         not with noise="feature".
@@ -168,8 +168,8 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     scale_ : (K,) root mean square of the training scores when active.
     n_active_ : int, L; K where sizes are learned.
     size_probabilities_ : (K + 1,) of 0 to K components a row, with n_active="learned".
-    row_scale_values_, row_scale_probabilities_ : (6,), with row_scale="learned". With "gibbs" these
-        and the sizes are those of the published draw; `posterior_` has the probabilities of all.
+    row_scale_values_, row_scale_probabilities_ : (10,), with row_scale="learned". With "gibbs"
+        these and the sizes are those of the published draw; `posterior_` has those of all draws.
     log_likelihoods_ : (n_iter_,) total log-likelihood after each iteration, nats; with
         inference="hard" that of the rows and their best supports together.
     n_iter_ : int, EM iterations over all rows after the screening of starts.

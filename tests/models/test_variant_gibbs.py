@@ -252,13 +252,13 @@ VARIANTS = [
 TRUE_SIZES = np.array([0.1, 0.5, 0.4, 0.0, 0.0])
 
 
-def planted(settings, n=400, d=12, k=4, seed=0):
+def planted(settings, n=400, d=12, k=4, seed=0, shares=None):
     """Rows of the model, their scales and how many components each uses."""
     rng = np.random.default_rng(seed)
     W = np.linalg.qr(rng.normal(size=(d, k)))[0]
     sizes = rng.choice(k + 1, (n, 1), p=TRUE_SIZES) if settings["n_active"] == "learned" else 2
     Z = np.argsort(np.argsort(rng.random((n, k)), axis=1), axis=1) < sizes
-    u = rng.choice([0.3, 3.5], n) if "row_scale" in settings else np.ones(n)
+    u = rng.choice([0.3, 3.5], n, p=shares) if "row_scale" in settings else np.ones(n)
     X = 4.0 * rng.normal(size=(n, k)) * Z
     return 2.0 + np.sqrt(u)[:, None] * (X @ W.T + 0.5 * rng.normal(size=(n, d))), u, Z.sum(axis=1)
 
@@ -290,6 +290,16 @@ def test_chains_agree_with_em_on_planted_rows(fit):
         shares = model.posterior_["row_scale_probabilities"].mean(axis=(0, 1))
         assert shares[[0, 1]].sum() == pytest.approx((u < 1).mean(), abs=0.1)
         assert np.corrcoef(np.log(model.row_scales(X)), np.log(u))[0, 1] > 0.8
+
+
+def test_em_moves_along_the_scales_as_far_as_chains_do():
+    """Most rows are large: the paper's variances are too large for the others by eleven times."""
+    X, u, _ = planted(VARIANTS[0], n=900, shares=[0.1, 0.9])
+    em = AdaptivePPCA(4, **VARIANTS[0], random_state=0).fit(X)
+    chain = sampled(X, VARIANTS[0]).published()
+    assert em.score(X) > chain.score(X) - 1e-3
+    ratio = em.row_scales(X[u > 1]).mean() / em.row_scales(X[u < 1]).mean()
+    assert ratio == pytest.approx(3.5 / 0.3, rel=0.15)
 
 
 @pytest.mark.default_cases(1)

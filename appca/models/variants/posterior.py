@@ -18,7 +18,7 @@ from appca.models.rows.observations import Block, Observations, tiles
 from appca.models.rows.shifted_sparse import squared_lengths
 from appca.models.sampling.conditionals import draw_categories
 from appca.models.sampling.query_draws import ParameterDraw
-from appca.models.variants.em import Variant, VariantSettings, VariantState
+from appca.models.variants.em import Variant, VariantSettings, VariantState, probabilities
 from appca.models.variants.expectation import squared_distances
 from appca.models.variants.fit import VariantFit
 from appca.models.variants.gibbs import draw_supports
@@ -199,8 +199,16 @@ def state_of(
         offset = fitted.mean.astype(np.float64) - rows.origin
     sizes = model.sizes if has.learn_sizes else np.full(K + 1, 1.0 / (K + 1))
     V = polar(s[:, None] * fitted.components.T)
-    at = model.latent, model.noise, s, model.weights, np.asarray(sizes)
-    return VariantState(V, np.zeros(K), offset, *at)
+    weights = onto_grid(model.grid, model.weights, settings.grid)
+    return VariantState(
+        V, np.zeros(K), offset, model.latent, model.noise, s, weights, np.asarray(sizes)
+    )
+
+
+def onto_grid(values: Array, weights: Array, grid: Array) -> Array:
+    """Probabilities (J,) of the scales nearest to those of a fit, which may have had others."""
+    nearest = np.abs(np.log(grid[:, None] / values)).argmin(axis=0)
+    return probabilities(np.bincount(nearest, weights, len(grid)))
 
 
 def publish_variant(model: Any, rows: Observations, fit: VariantFit, *, same_order: bool) -> None:
