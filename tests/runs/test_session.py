@@ -24,6 +24,14 @@ PARAMETERS = (
     {"n_components": 4, "n_active": 2},
     {"n_components": 3, "n_active": 1},
     {"n_components": 5, "noise": "feature", "row_scale": "learned", "n_active": "learned"},
+    {
+        "n_components": 6,
+        "row_scale": "learned",
+        "n_active": "learned",
+        "inference": "gibbs",
+        "burn_in": 5,
+        "n_draws": 10,
+    },
 )
 
 
