@@ -77,7 +77,9 @@ def test_a_worker_lays_out_all_rows_reuses_neighbours_and_repeats_itself(tmp_pat
         assert first.coordinates.shape == (400, 2)
         assert first.coordinates.dtype == np.float32
         assert kept_share(digits.X, first.coordinates) > 0.5
-        assert first.trust.mean(axis=0) == pytest.approx([0.02, 0.02, 0.5], abs=0.2)
+        false, missing, kept = first.trust.mean(axis=0)
+        assert max(false, missing) < 0.1
+        assert kept > 0.5
         (neighbours,) = tmp_path.glob("embeddings/neighbours-*.npz")
         written = neighbours.stat().st_ino
 
