@@ -19,14 +19,15 @@ from appca.words.numbers import percent
 def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
     """Draw the rule for the selected rows (N,) bool."""
 
-    def searched() -> RowRule:
+    def searched() -> tuple[RowRule, np.ndarray]:
         table = dataset_table(dataset, shown.fitted)
         chosen = [name for name in dataset.labels if _is_class(dataset.labels[name], mask)]
-        return described(table.drop(columns=chosen), mask, rival=True)
+        rule = described(table.drop(columns=chosen), mask, rival=True)
+        return rule, rule.mask(table)
 
     st.caption("As a rule")
     try:
-        rule = kept(f"rule-{shown.key}-{selection.token(dataset)}", searched)
+        rule, rows = kept(f"rule-{shown.key}-{selection.token(dataset)}", searched)
     except InputError as error:
         st.caption(markdown(str(error)))
         return
@@ -36,7 +37,6 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
         recall, precision = percent(rule.tree.recall), percent(rule.tree.precision)
         tree = f" A decision tree with as many conditions: {recall} of them, {precision} right."
     st.caption(markdown(f"Checked on {rule.n_held_out:,} rows that the search has not seen.{tree}"))
-    rows = rule.mask(dataset_table(dataset, shown.fitted))
     with st.container(horizontal=True, gap="small"):
         select_button(
             f"Select its {rows.sum():,} rows", dataset, rows, "rule_select", disabled=not rows.any()
