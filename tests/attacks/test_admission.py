@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-from streamlit import runtime
+from streamlit import config, runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
@@ -127,6 +127,14 @@ def test_a_file_without_a_length_is_refused(door, length, more):
     assert door.received == 0
 
 
+@pytest.fixture
+def _settings_of_the_project(monkeypatch) -> None:
+    """Read the app's settings: Streamlit keeps those of the folder where a test asked first."""
+    monkeypatch.chdir(ROOT)
+    config.get_config_options(force_reparse=True)
+
+
+@pytest.mark.usefixtures("_settings_of_the_project")
 def test_a_file_beyond_the_greatest_is_refused_and_a_made_up_session_is_told_nothing(door):
     status, said = door.put("made up", "a.csv", f"{(1000 << 20) + AROUND + 1}")
     assert status == 413

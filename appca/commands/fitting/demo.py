@@ -8,7 +8,7 @@ from typing import Any
 from appca.commands import parsing, writing
 from appca.commands.terminal import Meter, clear, say
 from appca.data.preprocessing import suggest
-from appca.data.sources.builtin import SOURCES, load
+from appca.data.sources.builtin import LICENCES, SOURCES, load
 from appca.runs.configuration import RunConfig, defaults
 from appca.runs.fit import fit_run
 
@@ -85,8 +85,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         with parsing.in_flags(config.parameters):
             fits.append(fit_run(dataset, config, Meter(dataset.n_rows)).fitted)
         clear()
-    licence = SOURCES[options.data].licence
-    note = ". ".join(filter(None, (dataset.provenance.get("citation"), licence)))
+    about = (dataset.provenance.get("citation"), LICENCES.get(options.data))
+    note = ". ".join(filter(None, about))
     write_page(path, GivenRows(dataset, None), fits, {}, dataset.name, note)
     say(f"wrote {path}, {path.stat().st_size} bytes")
     if not options.no_browser:

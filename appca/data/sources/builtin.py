@@ -32,24 +32,16 @@ class Source(NamedTuple):
     features: int
     options: tuple[Option, ...] = ()
     tile: str = ""  # in place of a picture
-    licence: str = ""  # of the data, in a sentence
 
 
-_UCI = "Licence: CC BY 4.0"  # of all data sets of that repository
-_DRAWN = "Drawn by appca, under its licence"
+LICENCES = dict.fromkeys(("digits", "wine", "breast_cancer"), "Licence: CC BY 4.0") | dict.fromkeys(
+    ("turntable", "planes", "brain"), "Drawn by appca, under its licence"
+)
 
 SOURCES: dict[str, Source] = {
     source.key: source
     for source in (
-        Source(
-            "digits",
-            "Digits, 8 × 8",
-            "Small handwritten digits",
-            True,
-            1797,
-            64,
-            licence=_UCI,
-        ),
+        Source("digits", "Digits, 8 × 8", "Small handwritten digits", True, 1797, 64),
         Source(
             "mnist",
             "MNIST",
@@ -79,51 +71,13 @@ SOURCES: dict[str, Source] = {
             ),
             "20 × 72",
         ),
+        Source("turntable", "Turntable", "13 solids, 72 views each", True, 936, 1024),
+        Source("planes", "Three planes", "Points near three planes in space", True, 900, 3),
         Source(
-            "turntable",
-            "Turntable",
-            "13 solids, 72 views each",
-            True,
-            936,
-            1024,
-            licence=_DRAWN,
+            "brain", "Small brain", "A made-up brain recording with its events", True, 2720, 120
         ),
-        Source(
-            "planes",
-            "Three planes",
-            "Points near three planes in space",
-            True,
-            900,
-            3,
-            licence=_DRAWN,
-        ),
-        Source(
-            "brain",
-            "Small brain",
-            "A made-up brain recording with its events",
-            True,
-            2720,
-            120,
-            licence=_DRAWN,
-        ),
-        Source(
-            "wine",
-            "Wine",
-            "Wines of three growers",
-            True,
-            178,
-            13,
-            licence=_UCI,
-        ),
-        Source(
-            "breast_cancer",
-            "Breast cancer",
-            "Measurements of cell nuclei",
-            True,
-            569,
-            30,
-            licence=_UCI,
-        ),
+        Source("wine", "Wine", "Wines of three growers", True, 178, 13),
+        Source("breast_cancer", "Breast cancer", "Measurements of cell nuclei", True, 569, 30),
     )
 }
 
