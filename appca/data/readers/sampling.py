@@ -5,6 +5,7 @@ blocks of an HDF5 file (H5AD). A process with bounded memory does it, where the 
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,12 +124,7 @@ def _at_once(source: Any) -> int:
 
 
 def _into_npy(target: Path) -> Callable[..., Any]:
-    def make(**about: Any) -> Any:
-        with target.open("wb") as file:
-            np.lib.format.write_array(file, np.empty(0))
-        return np.lib.format.open_memmap(target, "w+", **about)
-
-    return make
+    return partial(np.lib.format.open_memmap, target, "w+")
 
 
 def _from_npy(path: Path, target: Path, most: int, _: str | None) -> tuple[int, np.ndarray]:
