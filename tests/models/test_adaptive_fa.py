@@ -368,6 +368,7 @@ def test_a_warm_start_goes_on_from_the_factors_there_are(seed):
     assert fewer.components_.shape == (4, 12)
 
 
+@pytest.mark.thorough
 def test_gibbs_agrees_with_em_and_keeps_what_it_saw(seed):
     Y, W, Z = balanced(seed, 5, 2, N=200, D=12)
     keywords = {"burn_in": 30, "n_draws": 60, "random_state": seed, "chain_starts": "init"}

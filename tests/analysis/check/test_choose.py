@@ -154,6 +154,7 @@ def test_cells_of_the_model_with_factors_that_would_be_estimated_are_left_out(da
     assert (17, 8) in orthogonal.cells
 
 
+@pytest.mark.thorough
 def test_the_same_settings_give_the_same_numbers(dataset, tmp_path):
     config = config_of(dataset, parameters={"random_state": 1, "max_iter": 10}, n_folds=2)
     found = []

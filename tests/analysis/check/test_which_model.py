@@ -54,6 +54,7 @@ def store(tmp_path) -> JournalStore:
     return JournalStore(tmp_path, which_model.FOLDER)
 
 
+@pytest.mark.thorough
 def test_a_noise_of_each_feature_is_found_where_it_was_planted(seed, store):
     data = dataset(planted(seed))
     config = settings(data)

@@ -50,6 +50,7 @@ def nets(width: int, options: VAE, bernoulli: bool, seed: int = 0) -> training._
     )
 
 
+@pytest.mark.thorough
 def test_the_loss_falls_and_the_pictures_beat_the_mean_picture(digits, fitted):
     losses = fitted.vae.losses
     assert losses.shape == (25,)

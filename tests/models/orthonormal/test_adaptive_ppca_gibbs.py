@@ -41,6 +41,7 @@ def test_weights_are_refused():
         gibbs().fit(Y, sample_weight=np.arange(len(Y)))
 
 
+@pytest.mark.thorough
 def test_the_posterior_lies_around_the_fit_by_em():
     Y, W = planted(n_rows=2000)
     em = AdaptivePPCA(4, 2, random_state=0).fit(Y)

@@ -86,6 +86,7 @@ def test_of_single_draws_only_those_near_the_highest_count():
     np.testing.assert_array_equal(levels(np.array([[0.0], [-2.0], [-40.0]])).counts, [1, 1, 0])
 
 
+@pytest.mark.thorough
 def test_digits_are_averaged_over_the_chains_of_the_highest_peak_alone():
     from sklearn.datasets import load_digits
 

@@ -115,6 +115,7 @@ def test_estimates_agree_with_enumeration_within_their_errors(seed):
     assert (chosen.value < best.value + 1e-9).all()
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.usefixtures("few_columns")
 @pytest.mark.parametrize("n_paths", [2, 4, 16])
 @pytest.mark.parametrize(("n_features", "noise"), [(8, 0.3), (8, 0.01), (20, 0.01)])

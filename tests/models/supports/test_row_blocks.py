@@ -368,6 +368,7 @@ def inclusion_after(kernels, seed):
     return out.inclusion[:, 0], em_adaptive_fa.moments(Y, W, mu, 1.0, 3, p)[0][0]
 
 
+@pytest.mark.thorough
 def test_a_sweep_estimates_inclusion_without_bias_and_better_than_its_support(seed, kept):
     from appca.models.supports import slot_path_kernels
 

@@ -15,6 +15,7 @@ from tests.ui.explore.test_missing import gappy, jobs, text_of  # noqa: F401 - f
 PAGE = "check/hidden"
 
 
+@pytest.mark.thorough
 def test_hidden_cells_are_compared_in_a_job_that_can_be_cancelled(start, gappy, jobs):  # noqa: F811
     app = healthy(start(PAGE, data=DatasetStore(home()).put(gappy)))
     assert "Can it predict hidden cells?" in html(app)

@@ -47,6 +47,7 @@ def own() -> str:
     return services.datasets().put(read("own.nii", io.BytesIO(image.to_bytes())))
 
 
+@pytest.mark.thorough
 def test_what_ships_is_there_and_a_recording_is_separated_in_the_background(start, jobs, outcome):
     app = healthy(start("paper/brain"))
     app.number_input(key="brain_k_made-up").set_value(5).run()

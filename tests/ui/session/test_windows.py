@@ -48,6 +48,7 @@ def going_on(jobs: Jobs, ids: set[str]) -> bool:
     return all(job is not None and not job.cancelled for job in found)
 
 
+@pytest.mark.thorough
 def test_a_slider_does_not_end_the_fit_that_another_window_has_asked_for(start, jobs):
     ann = start("explore")
     (asked,) = ask(ann, 11)
