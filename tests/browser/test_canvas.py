@@ -301,9 +301,11 @@ def test_a_canvas_narrower_than_its_window_cuts_no_name_of_a_class(visit, addres
     page = visit(f"{address}?d=four", width=1440, height=900).page
     page.wait_for_function("window.ready")
     page.evaluate("(px) => { canvas.stage.root.style.width = `${px}px` }", width)
+    page.wait_for_function("(px) => canvas.stage.width === px", arg=width)  # the canvas has noticed
     settle(page)
     page.evaluate(NAMED, TEN)
     bar = page.locator(".appca-bar:not(.appca-block)")
+    bar.locator(".appca-class b").nth(len(TEN) - 1).wait_for(state="attached")
     assert bar.locator(".appca-class b").all_inner_texts() == TEN
     cut = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((b) => b.innerText)"
     assert bar.locator(".appca-class b").evaluate_all(cut) == []
