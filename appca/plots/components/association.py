@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RISES, FALLS, CLASSES = (200, 60, 40), (47, 111, 179), (115, 51, 168)
-LINE, BELOW = 24, 64  # pixels: a column, and what is below them
+MOST_NAMES = 8
+LINE, ABOVE = 24, 40  # pixels: a column, and the names of components above them
 RING, MOST_LETTERS = 13, 26
 
 
@@ -72,15 +73,18 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> go.Figu
     )
     names = [plain(shortened(column, MOST_LETTERS)) for column in columns]
     axis = {"showgrid": False, "zeroline": False}
-    across = {"tickvals": list(range(1, len(components) + 1))} if len(components) <= 30 else {}
+    heads = [plain(shortened(name, MOST_LETTERS)) for name in components]
+    if len(heads) > MOST_NAMES:  # no room for more than numbers
+        heads = [str(number) for number in range(1, len(heads) + 1)]
+    across = {"tickvals": list(range(1, len(components) + 1)), "ticktext": heads}
     up = {"tickvals": list(range(len(columns))), "ticktext": names}
     return framed(
         figure,
-        LINE * len(columns) + BELOW,
-        top=8,
+        LINE * len(columns) + ABOVE,
+        top=ABOVE,
         showlegend=False,
         plot_bgcolor=CLEAR,
-        xaxis={"title": "component", "range": [0.5, len(components) + 0.5], **axis, **across},
+        xaxis={"side": "top", "range": [0.5, len(components) + 0.5], **axis, **across},
         yaxis={"range": [len(columns) - 0.5, -0.5], **axis, **up},
     )
 

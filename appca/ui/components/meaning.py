@@ -45,11 +45,11 @@ def body(dataset: Dataset, shown: Shown) -> None:
     st.markdown(sentence(telling, dataset, shown))
     _names(tests, shown)
     named = [name_of(shown.fitted, k) for k in range(len(shown.fitted.components))]
-    chart(association_map(_ordered(telling, dataset), named), "meaning_map")
     st.caption(
         "Square: goes with using the component. Ring: goes with the score of the rows that use "
         "it. Red: rises with it. Blue: falls. Purple: classes differ. Pale: a small effect."
     )
+    chart(association_map(_ordered(telling, dataset), named), "meaning_map")
     with st.expander(f"All {len(tests):,} tests"):
         st.dataframe(tests, hide_index=True, width="stretch", key="meaning_table")
         sampled = min(dataset.n_rows, MOST_ROWS)
