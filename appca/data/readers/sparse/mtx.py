@@ -114,7 +114,7 @@ def _matrix(name: str, text: bytes, limits: ReadLimits) -> Compressed:
     from scipy.sparse import coo_matrix, csr_matrix
 
     try:
-        values = csr_matrix(coo_matrix(mmread(io.BytesIO(text))))
+        values = csr_matrix(coo_matrix(mmread(io.BytesIO(text), spmatrix=False)))
     except Exception as error:  # the parser fails in as many ways as there are lines
         raise _damaged(name) from error
     if values.dtype.kind not in "buif":
