@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from appca.analysis.components.association import association
     from appca.analysis.components.enrichment import enrichment
     from appca.analysis.components.variance import variance_by
+    from appca.analysis.data.drift import drift
     from appca.analysis.groups.rule_search import rule
     from appca.canvas.file import save_html
     from appca.canvas.notebook.figures import plot_components, plot_map, plot_subspaces
@@ -30,6 +31,7 @@ __all__ = [
     "NonparametricPPCA",
     "PearsonResiduals",
     "association",
+    "drift",
     "enrichment",
     "explore",
     "load_model",
@@ -44,6 +46,7 @@ __version__ = "0.1.0"
 
 _HOMES = {  # of what is no model
     "association": "appca.analysis.components.association",
+    "drift": "appca.analysis.data.drift",
     "explore": "appca.canvas.notebook.widget",
     "plot_components": "appca.canvas.notebook.figures",
     "plot_map": "appca.canvas.notebook.figures",

@@ -41,7 +41,8 @@ class _Explained(NamedTuple):
 
     effect: float
     p: float
-    direction: str
+    ends: tuple[tuple[str, ...], tuple[str, ...]]  # classes that are high and low; of numbers none
+    rises: bool
 
 
 class _Design(NamedTuple):
@@ -94,7 +95,8 @@ def association(
         - `n`, the rows of the test; `p`, by permutation of the rows; `q`, `p` corrected for all
           tests (Benjamini and Hochberg, 1995);
         - `same_as`, an earlier column that says the same, and `technical`, why a column may stem
-          from the measurement and not from what was measured; empty texts otherwise.
+          from the measurement and not from what was measured; empty texts otherwise;
+        - `high` and `low`, the classes of `direction` as tuples; empty of numbers.
 
         ``attrs["left_out"]`` names columns that could not be tested.
 
@@ -168,12 +170,14 @@ def associated(
             "component": k + 1,
             "part": part,
             "effect": explained.effect,
-            "direction": explained.direction,
+            "direction": _direction(explained),
             "n": n,
             "p": explained.p,
             "q": explained.p,
             "same_as": same.get(column.name, ""),
             "technical": suspicious[column.name],
+            "high": explained.ends[0],
+            "low": explained.ends[1],
         }
         for k, part, column, n, explained in _all_tests(
             scores, active, columns, codes, n_permutations, rng
@@ -191,7 +195,7 @@ def associated(
 
 
 _HEADINGS = ["column", "kind", "component", "part", "effect", "direction"]
-_HEADINGS += ["n", "p", "q", "same_as", "technical"]
+_HEADINGS += ["n", "p", "q", "same_as", "technical", "high", "low"]
 
 
 def _block_codes(blocks: Any, columns: Mapping[str, TableColumn], n: int) -> np.ndarray:
@@ -228,7 +232,11 @@ def _all_tests(
         there = alike[0].there
         used = (active & there[:, None]).sum(axis=0)
         some = np.flatnonzero(np.minimum(used, there.sum() - used) >= LEAST_ROWS)
-        enough = np.flatnonzero(used >= 2 * LEAST_ROWS)
+        enough = [
+            k
+            for k in np.flatnonzero(used >= 2 * LEAST_ROWS)
+            if np.ptp(scores[active[:, k] & there, k]) > 0
+        ]
         jobs = [(USE, some, there, active[:, some])]
         jobs += [(SCORE, np.array([k]), active[:, k] & there, scores[:, [k]]) for k in enough]
         for part, places, rows, targets in jobs:
@@ -275,8 +283,8 @@ def _explained(
             of_part = products[m, start:end]
             room = max(_most(ordered, of_part, part) - chance[m, c], _ROUNDING)
             share = np.clip((observed[m, c] - chance[m, c]) / room, 0.0, 1.0)
-            way = _direction(of_part, part)
-            of_target.append(_Explained(float(np.sqrt(share)), float(p[m, c]), way))
+            both, rises = _ends(of_part, part), bool(of_part[0] > 0)
+            of_target.append(_Explained(float(np.sqrt(share)), float(p[m, c]), both, rises))
         results.append(of_target)
     return results
 
@@ -319,18 +327,22 @@ def _most(ordered: np.ndarray, products: np.ndarray, design: _Design) -> float:
     return float((np.diff(sums, prepend=0.0) ** 2 / counts[order]).sum())
 
 
-def _direction(products: np.ndarray, design: _Design) -> str:
-    """Say which way one column goes; classes by how many standard errors their means are apart."""
+def _ends(products: np.ndarray, design: _Design) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the classes at both ends, by how many standard errors their means are apart."""
     if not design.classes[0]:
-        return "rises" if products[0] > 0 else "falls"
+        return (), ()
     z = products * np.sqrt(design.weights * (len(design.values) - 1))
     first = design.values.argmax(axis=0)  # the first row of a class, for ties
     order = sorted(range(len(z)), key=lambda c: (-round(float(z[c]), 9), first[c]))
     far = max(np.abs(z).max() / 2, _ROUNDING)
-    high = [design.classes[c] for c in order[:NAMED] if z[c] >= far]
-    low = [design.classes[c] for c in order[::-1][:NAMED] if z[c] <= -far]
-    ends = (("high", high), ("low", low))
-    return "; ".join(f"{end}: {', '.join(names)}" for end, names in ends if names)
+    high = tuple(design.classes[c] for c in order[:NAMED] if z[c] >= far)
+    return high, tuple(design.classes[c] for c in order[::-1][:NAMED] if z[c] <= -far)
+
+
+def _direction(explained: _Explained) -> str:
+    ends = dict(zip(("high", "low"), explained.ends, strict=True))
+    said = "; ".join(f"{end}: {', '.join(names)}" for end, names in ends.items() if names)
+    return said or ("rises" if explained.rises else "falls")
 
 
 def _orders(
@@ -355,14 +367,14 @@ def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
     names: dict[int, str] = {}
     sound = tests[(tests["q"] < SIGNIFICANT) & (tests["technical"] == "")]
     for test in sound.to_dict("records"):
-        name = _name_after(test["column"], test["direction"])
+        name = _name_after(test["column"], test["direction"], test["high"])
         if test["component"] not in names and name and name not in names.values():
             names[test["component"]] = name
     return names
 
 
-def _name_after(column: str, direction: str) -> str:
+def _name_after(column: str, direction: str, high: tuple[str, ...]) -> str:
     if direction in ("rises", "falls"):
         return column if direction == "rises" else f"low {column}"
-    high = direction.partition("high: ")[2].partition("; low: ")[0].split(", ")[0]
-    return f"{column} {high}" if 0 < len(high) <= SHORT else high
+    first = high[0] if high else ""
+    return f"{column} {first}" if 0 < len(first) <= SHORT else first

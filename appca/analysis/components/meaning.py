@@ -1,5 +1,8 @@
 """Which label a component goes with, in a line: "higher for 0s, lower for 1s"."""
 
+from collections.abc import Hashable, Sequence
+from typing import Any
+
 import numpy as np
 
 from appca.analysis.components.association import associated
@@ -23,22 +26,22 @@ def goes_with(dataset: Dataset, described: DescribedRows) -> list[str]:
     strong = tests[(tests["effect"] >= LEAST) & (tests["p"] < SIGNIFICANT)]
     for test in strong.sort_values("effect", ascending=False, kind="stable").to_dict("records"):
         place = test["component"] - 1
-        told[place] = told[place] or _said(test["column"], test["part"], test["direction"])
+        told[place] = told[place] or _said(test)
     return told
 
 
-def _said(column: str, part: str, direction: str) -> str:
-    if direction in ("rises", "falls"):
-        way = direction if part == "score" else f"use {direction}"
-        return f"{way} with {shortened(column)}"
-    high, low = ("higher", "lower") if part == "score" else ("used more", "used less")
-    ends = (end.partition(": ")[::2] for end in direction.split("; "))
-    return ", ".join(f"{high if end == 'high' else low} for {_joined(of)}" for end, of in ends)
+def _said(test: dict[Hashable, Any]) -> str:
+    score = test["part"] == "score"
+    if test["kind"] != "class":
+        way = test["direction"] if score else f"use {test['direction']}"
+        return f"{way} with {shortened(test['column'])}"
+    ways = ("higher", "lower") if score else ("used more", "used less")
+    ends = zip(ways, (test["high"], test["low"]), strict=True)
+    return ", ".join(f"{way} for {_joined(names)}" for way, names in ends if names)
 
 
-def _joined(names: str) -> str:
+def _joined(names: Sequence[str]) -> str:
     """Join classes; a class that is one letter or digit reads better as several: "0s and 6s"."""
     return " and ".join(
-        f"{name}s" if len(name) == 1 and name.isalnum() else shortened(name, 24)
-        for name in names.split(", ")
+        f"{name}s" if len(name) == 1 and name.isalnum() else shortened(name, 24) for name in names
     )

@@ -50,12 +50,7 @@ class Clause(NamedTuple):
 
     def words(self, names: Sequence[str] = ()) -> str:
         """Say the condition; `names` are those of the components."""
-        name = shortened(self.column)
-        for prefix, said in ((USES, "uses {}"), (SCORE, "score on {}")):
-            k = self.column.removeprefix(prefix)
-            if self.column.startswith(prefix) and k.isdecimal():
-                named = int(k) <= len(names) and names[int(k) - 1]
-                name = said.format(shortened(named) if named else k)
+        name = called(self.column, names)
         if isinstance(self.value, bool):
             return name if self.value else name.replace("uses", "does not use", 1)
         if self.value is not None:
@@ -76,6 +71,16 @@ class Clause(NamedTuple):
         return " & ".join(
             f"({column} {sign} {bound!r})" for bound, sign in bounds if bound is not None
         )
+
+
+def called(column: str, names: Sequence[str] = ()) -> str:
+    """Return how a column of `rule_table` is called; `names` are those of the components."""
+    for prefix, said in ((USES, "uses {}"), (SCORE, "score on {}")):
+        k = column.removeprefix(prefix)
+        if column.startswith(prefix) and k.isdecimal():
+            named = int(k) <= len(names) and names[int(k) - 1]
+            return said.format(shortened(named) if named else k)
+    return shortened(column)
 
 
 class RuleQuality(NamedTuple):

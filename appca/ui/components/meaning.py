@@ -51,6 +51,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     )
     chart(association_map(_ordered(telling, dataset), named), "meaning_map")
     with st.expander(f"All {len(tests):,} tests"):
+        tests = tests.drop(columns=["high", "low"])
         st.dataframe(tests, hide_index=True, width="stretch", key="meaning_table")
         sampled = min(dataset.n_rows, MOST_ROWS)
         st.caption(
@@ -109,8 +110,9 @@ def sentence(tests: "pd.DataFrame", dataset: Dataset, shown: Shown) -> str:
 def _said(test: "pd.Series[Any]", shown: Shown) -> str:
     component = name_of(shown.fitted, test["component"] - 1)
     what = "the score on" if test["part"] == "score" else "the use of"
-    way = test["direction"].replace(": ", " for ").replace("; ", ", ")
-    way = f"it {way} with it" if test["kind"] != "class" else way
+    ends = {"high": test["high"], "low": test["low"]}
+    way = ", ".join(f"{end} for {', '.join(names)}" for end, names in ends.items() if names)
+    way = way or f"it {test['direction']} with it"
     column = shortened(test["column"])
     return markdown(f"{column[:1].upper() + column[1:]} goes most with {what} {component}: {way}.")
 

@@ -13,7 +13,7 @@ from appca.runs.fit import project
 from appca.runs.home import home
 from appca.runs.new_data import is_quick, keep_rows, key_of, stored
 from appca.runs.numbering import numbered
-from appca.ui.data import new_data_intake, new_data_pictures
+from appca.ui.data import drift, new_data_intake, new_data_pictures
 from appca.ui.data.new_data_pictures import DescribedData
 from appca.ui.parts import progress
 from appca.ui.parts.downloads import table_buttons
@@ -40,6 +40,7 @@ def page(dataset: Dataset) -> None:
         return
     verdicts = verdict_of(shown, seen)
     rows = new_data_pictures.draw(dataset, shown, seen, verdicts)
+    drift.draw(dataset, shown, seen.dataset, seen.fitted, seen.key)
     order = verdicts.order if rows is None else verdicts.order[np.isin(verdicts.order, rows)]
     dark = point.dark_ink(dataset)
     row_table.draw(seen.dataset, seen.fitted, verdicts, order, seen.key, dark=dark)

@@ -149,12 +149,23 @@ def test_what_does_not_fit_is_refused_in_a_sentence(table, blocks, words):
 
 def test_each_component_is_proposed_a_name_of_its_own_and_technical_columns_name_none():
     lines = [
-        ("depth", 1, "rises", 0.001, "follows the row sum"),
-        ("grade", 1, "high: malignant, x; low: benign", 0.001, ""),
-        ("grade", 2, "high: malignant", 0.001, ""),
-        ("digit", 2, "high: 7", 0.01, ""),
-        ("area", 3, "falls", 0.01, ""),
-        ("weight", 4, "rises", 0.06, ""),
+        ("depth", 1, "rises", 0.001, "follows the row sum", ()),
+        ("grade", 1, "high: ...", 0.001, "", ("malignant, grade 3; x", "y")),
+        ("grade", 2, "high: ...", 0.001, "", ("malignant, grade 3; x",)),
+        ("digit", 2, "high: 7", 0.01, "", ("7",)),
+        ("area", 3, "falls", 0.01, "", ()),
+        ("weight", 4, "rises", 0.06, "", ()),
     ]
-    tests = pd.DataFrame(lines, columns=["column", "component", "direction", "q", "technical"])
-    assert proposed_names(tests) == {1: "malignant", 2: "digit 7", 3: "low area"}
+    names = ["column", "component", "direction", "q", "technical", "high"]
+    tests = pd.DataFrame(lines, columns=names)
+    assert proposed_names(tests) == {1: "malignant, grade 3; x", 2: "digit 7", 3: "low area"}
+
+
+def test_names_of_classes_may_have_commas_and_semicolons():
+    rng = np.random.default_rng(0)
+    active = rng.random((200, 2)) < 0.5
+    kind = np.where(active[:, 0], "a, b; low: c", "d: e")
+    tests = associated(active * rng.normal(size=(200, 2)), active, {"kind": kind}, random_state=0)
+    assert tests.loc[0, ["high", "low"]].tolist() == [("a, b; low: c",), ("d: e",)]
+    assert tests.loc[0, "direction"] == "high: a, b; low: c; low: d: e"
+    assert proposed_names(tests)[1] == "a, b; low: c"

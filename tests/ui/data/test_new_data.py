@@ -80,6 +80,14 @@ def test_the_run_s_own_rows_shuffled_get_the_run_s_own_numbers(wine_page, monkey
     assert list(table["grower"]) == list(next(iter(load("wine").labels.values())))
 
 
+def test_what_has_shifted_is_said_and_drawn(wine_page):
+    frame = wine_frame()
+    frame["hue"] += 1.0
+    app = healthy(upload(wine_page, csv_of(frame)))
+    assert "Most: the level of hue is higher in the new rows." in words(app)
+    assert "drift_chart" in {chart.proto.id.rpartition("-")[2] for chart in app.get("plotly_chart")}
+
+
 def test_missing_columns_are_one_sentence_with_their_names(wine_page):
     frame = wine_frame().drop(columns=["hue", "ash"])
     app = upload(wine_page, csv_of(frame))

@@ -1,0 +1,65 @@
+"""Planted shifts come first, chance is uniform, and effects are Cliff's delta."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kstest, mannwhitneyu
+
+from appca import AdaptivePPCA, drift
+from appca.analysis.data.drift import drifted
+from appca.words.errors import InputError
+
+SCALES = np.linspace(3, 1, 12)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return AdaptivePPCA(3, 2, random_state=0).fit(rows(400, 0))
+
+
+def rows(n: int, seed: int) -> pd.DataFrame:
+    values = np.random.default_rng(seed).normal(size=(n, 12)) * SCALES
+    return pd.DataFrame(values).add_prefix("x")
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_planted_shifts_of_level_spread_and_a_component_come_first(model, number):
+    old, new = rows(300, 10 + number), rows(100, 90 + number)
+    new["x4"] += 3
+    new["x9"] *= 3
+    new -= 4 * model.components_[0]
+    tests = drift(model, old, new)
+    first = tests.set_index(["column", "part"])
+    assert first.loc[("x4", "level"), ["direction", "n"]].tolist() == ["higher", 400]
+    assert first.loc[("x9", "spread"), "direction"] == "higher"
+    assert first.loc[("score 1", "level"), "direction"] == "lower"
+    for key in (("x4", "level"), ("x9", "spread"), ("score 1", "level")):
+        assert first.loc[key, "q"] < 0.05
+    delta = 2 * mannwhitneyu(new["x4"], old["x4"]).statistic / (100 * 300) - 1
+    assert first.loc[("x4", "level"), "effect"] == pytest.approx(delta, abs=0.01)
+    assert first.loc[("x4", "level"), "new"] == pytest.approx(new["x4"].mean())
+
+
+def test_p_is_uniform_where_nothing_has_shifted(model):
+    tests = [
+        drift(model, rows(150, 500 + i), rows(100, 900 + i), n_permutations=199, random_state=i)
+        for i in range(15)
+    ]
+    features = pd.concat(tests).query("column.str.startswith('x')")  # components follow these
+    for part in ("level", "spread"):
+        p = features["p"][features["part"] == part]
+        assert kstest(p, "uniform").pvalue > 0.01
+    new = rows(100, 3) + 1  # shifted, so that uniformity is no matter of course
+    assert kstest(drift(model, rows(150, 2), new)["p"], "uniform").pvalue < 1e-4
+
+
+def test_classes_differ_without_a_sign_and_tables_must_agree():
+    old = pd.DataFrame({"kind": list("aab" * 20), "x": np.arange(60.0)})
+    new = pd.DataFrame({"kind": list("bbb" * 20), "x": np.arange(60.0)})
+    tests = drifted(old, new).set_index("column")
+    assert tests.loc["kind", ["direction", "part"]].tolist() == ["high: b; low: a", "level"]
+    assert np.isnan(tests.loc["kind", "old"])
+    with pytest.raises(InputError, match="1 columns in one only"):
+        drifted(old, new.drop(columns="x"))
+    with pytest.raises(InputError, match="got 60 and 4 rows"):
+        drifted(old, new[:4])
