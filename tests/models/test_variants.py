@@ -525,6 +525,13 @@ def test_more_components_than_varying_features_are_refused():
         fitted(X, k=5, noise="feature", n_active=2)
 
 
+def test_a_row_that_holds_all_variance_is_refused_by_name():
+    X = rows_of(d=4)
+    X[0] *= 1e6
+    with pytest.raises(ValueError, match=r"at most 0, .* leave out rows far from all others"):
+        fitted(X, k=2, noise="feature", n_active=1)
+
+
 def test_a_callback_stops_an_extended_fit():
     heard = []
 

@@ -60,10 +60,10 @@ def refuse_few_features(n_components: int, scales: Array) -> None:
     """Raise ValueError where fewer features vary, those of scale above 0, than components."""
     varying = int((scales > 0.0).sum())
     if n_components > varying:
+        remedy = "ask for fewer components" if varying else "leave out rows far from all others"
         msg = (
             f"n_components must be at most {varying}, because {varying} of the {len(scales)} "
-            f"features of X vary in more than one row; got {n_components}: ask for fewer "
-            "components."
+            f"features of X vary in more than one row; got {n_components}: {remedy}."
         )
         raise ValueError(msg)
 
