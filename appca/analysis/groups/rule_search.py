@@ -178,7 +178,14 @@ _Extension = tuple[float, int, tuple[int, int], int]  # worth, state, range, col
 def _widest(extensions: list[_Extension], states: list[_State], binned: _Binned) -> list[_State]:
     """Return the best extensions, each of other rows than those before it."""
     beam: list[_State] = []
-    for worth, place, (low, high), column in sorted(extensions, key=lambda e: -e[0]):
+
+    def rank(extension: _Extension) -> tuple[float, bool, bool]:
+        """Of equals, "uses 1" comes before "does not use 2", and a range last."""
+        worth, _, (low, _), column = extension
+        values = binned.values[column]
+        return -worth, not values, bool(values) and values[low] is False
+
+    for worth, place, (low, high), column in sorted(extensions, key=rank):
         state, code = states[place], binned.codes[column]
         rows = state.rows & (code >= low) & (code <= high)
         if not any(np.array_equal(rows, other.rows) for other in beam):
@@ -300,7 +307,7 @@ def _between(low: float, high: float) -> float:
 
 def _quality(mask: np.ndarray, wanted: np.ndarray) -> RuleQuality:
     hit = float((mask & wanted).sum())
-    return RuleQuality(hit / max(wanted.sum(), 1), hit / max(mask.sum(), 1))
+    return RuleQuality(hit / max(int(wanted.sum()), 1), hit / max(int(mask.sum()), 1))
 
 
 def _tree(

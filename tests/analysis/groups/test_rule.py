@@ -43,6 +43,18 @@ def test_classes_and_use_are_conditions_too():
     assert outside.sentence() == "does not use 3: 100% of them, 100% right"
 
 
+@pytest.mark.parametrize("number", range(6))
+def test_rows_that_use_two_components_are_called_so(number):
+    """A range of scores that none of them leaves would select the same rows."""
+    rng = np.random.default_rng(number)
+    active = rng.random((N, 4)).argsort(axis=1) < 2
+    scores = np.where(active, rng.normal(size=(N, 4)), 0.0)
+    scores[~active[:, 1], 0] *= 3.0
+    table = rule_table(scores, active, None)
+    sentence = described(table, active[:, 0] & active[:, 1], random_state=number).sentence()
+    assert sentence.split(":")[0] in ("uses 1, uses 2", "uses 2, uses 1")
+
+
 def test_one_bound_is_the_best_there_is():
     """Against F1 of every possible bound of every column."""
     rng = np.random.default_rng(3)
