@@ -1,10 +1,11 @@
-"""docs/benchmarks.md, from the files that the benchmarks have written.
+"""docs/benchmarks.md and docs/measurements.md, from the files that the benchmarks have written.
 
-`python -m benchmarks.document` writes the page anew from results/ beside this file. What has not
-been measured yet is said to be missing.
+`python -m benchmarks.document` writes both pages from results/ beside this file: the first has
+what a user waits for, the second all else. A section without results says so.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,9 +27,10 @@ from benchmarks.shapes import LIMIT_S, SHORT_S
 from benchmarks.table import LONG_S
 from benchmarks.targets import targets
 
-__all__ = ["PAGE", "SECTIONS", "Section", "page"]
+__all__ = ["PAGE", "SECTIONS", "TABLES", "Section", "page", "tables"]
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+TABLES = PAGE.with_name("measurements.md")
 ADVICE = PAGE.with_name("when-to-use.md")
 QUOTED = {  # results -> the lines of the advice between which they are quoted
     "densities": ("% table of benchmarks.densities", "% end of densities"),
@@ -47,10 +49,17 @@ class Section(NamedTuple):
     reading: Callable[[Sequence[Row]], list[str]]  # rows -> sentences
 
 
-INTRODUCTION = """# Benchmarks
+WAITED = (  # for these a user waits: sections of the first page
+    *("speed", "solids", "sparse", "cluster", "million", "pages", "slider", "first_view"),
+    *("codes", "visitors"),
+)
+INTRODUCTION = """# What you will wait for
 
-`python -m benchmarks.document` writes this page from the files in `benchmarks/results/`, and a
-test fails when the two differ: no number here is written by hand.
+Times of fits and of the app. [Measurements](measurements.md) has all other tables: likelihoods,
+errors, comparisons with other methods, and the numbers that a change must not make worse.
+
+`python -m benchmarks.document` writes both pages from the files in `benchmarks/results/`, and a
+test fails when they differ: no number here is written by hand.
 
 ## How to read the numbers
 
@@ -67,13 +76,19 @@ test fails when the two differ: no number here is written by hand.
 - **Peak / data** is the memory a fit takes at its peak, the rows included, over the size of the
   rows; of a fit of less than 10 s, which is made twice, the second one's.
 - **One start** is aPPCA with `tol=0.02` from a single start, `init="quartimax"` (`"ica"` above
-  100 components); by default several starts are raced.
+  100 components); by default several starts are compared.
 - **The two products** of an EM pass are X W and X'S, of the rows X (N, D) with the components W
   (D, K) and with scores S (N, K): every pass has to compute them, whatever the model.
 
 Run the commands in the environment that the README's test command makes (`. .venv/bin/activate`),
 with `APPCA_DATA` naming a folder that holds MNIST and COIL-20. Each writes
-`benchmarks/results/NAME.json`; then write this page again.
+`benchmarks/results/NAME.json`; then write the pages again.
+"""
+MEASURED = """# Measurements
+
+Tables from which a change for the worse is seen: likelihoods, errors, comparisons with other
+methods, the cost of single steps. [What you will wait for](benchmarks.md) explains the columns and
+has the times that a user notices. `python -m benchmarks.document` writes this page.
 """
 
 SECTIONS = (
@@ -384,19 +399,26 @@ SECTIONS = (
 
 
 def main() -> None:
-    """Write the page, and the table of the one that quotes it."""
+    """Write both pages, and the tables of the one that quotes them."""
     PAGE.write_text(page(), encoding="utf-8")
+    TABLES.write_text(tables(), encoding="utf-8")
     ADVICE.write_text(advice(), encoding="utf-8")
 
 
 def page(folder: Path = RESULTS) -> str:
-    """Return the page's Markdown, of the results in a folder."""
+    """Return the Markdown of what a user waits for, of the results in a folder."""
+    waited = [one for one in SECTIONS if one.name in WAITED]
+    parts = (written(one, read(folder, one.name)) for one in waited)
+    return "\n".join([INTRODUCTION, *chain.from_iterable(parts)])
+
+
+def tables(folder: Path = RESULTS) -> str:
+    """Return the Markdown of all other results in a folder, with what was asked of every one."""
     results = {one.name: read(folder, one.name) for one in SECTIONS}
     there = {name: result.rows for name, result in results.items() if result is not None}
-    parts = [INTRODUCTION, *asked(there)]
-    for section in SECTIONS:
-        parts += written(section, results[section.name])
-    return "\n".join(parts)
+    others = [one for one in SECTIONS if one.name not in WAITED]
+    parts = (written(one, results[one.name]) for one in others)
+    return "\n".join([MEASURED, *asked(there), *chain.from_iterable(parts)])
 
 
 def advice(folder: Path = RESULTS) -> str:

@@ -18,7 +18,7 @@ from benchmarks import (
     results,
     table,
 )
-from benchmarks.document import PAGE, SECTIONS
+from benchmarks.document import PAGE, SECTIONS, TABLES
 from benchmarks.numbers import columns, number
 from benchmarks.shapes import LARGE
 from benchmarks.targets import targets
@@ -30,6 +30,7 @@ DIGITS = SHAPE._replace(name="MNIST 60,000 x 784")
 def test_the_page_is_what_the_stored_results_say():
     """After new results, or a changed sentence: python -m benchmarks.document."""
     assert PAGE.read_text(encoding="utf-8") == document.page()
+    assert TABLES.read_text(encoding="utf-8") == document.tables()
 
 
 def test_the_advice_quotes_the_stored_results():
@@ -42,7 +43,7 @@ def test_a_changed_number_is_seen(tmp_path):
         if file.stem == "planted":
             found["rows"][0]["mean_cosine"] = 0.5
         (tmp_path / file.name).write_text(json.dumps(found))
-    changed, kept = document.page(tmp_path).splitlines(), document.page().splitlines()
+    changed, kept = document.tables(tmp_path).splitlines(), document.tables().splitlines()
     (different,) = (
         i for i, lines in enumerate(zip(changed, kept, strict=True)) if len({*lines}) > 1
     )
@@ -87,18 +88,20 @@ def test_every_file_of_results_has_its_section():
 
 
 def test_without_results_every_section_says_so(tmp_path):
-    text = document.page(tmp_path)
+    text = document.page(tmp_path) + document.tables(tmp_path)
     assert text.count("No results are stored yet") == len(SECTIONS)
     assert "Asked and measured" not in text
 
 
 def test_the_command_writes_the_page(tmp_path, monkeypatch):
     monkeypatch.setattr(document, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(document, "TABLES", tmp_path / "tables.md")
     advice = tmp_path / "advice.md"
     advice.write_text(document.ADVICE.read_text(encoding="utf-8"), encoding="utf-8")
     monkeypatch.setattr(document, "ADVICE", advice)
     document.main()
     assert (tmp_path / "page.md").read_text(encoding="utf-8") == document.page()
+    assert (tmp_path / "tables.md").read_text(encoding="utf-8") == document.tables()
 
 
 def test_results_are_read_as_they_were_written_with_the_facts_of_the_machine(tmp_path):

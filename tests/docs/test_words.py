@@ -36,7 +36,7 @@ NOT_OURS = (  # names that others gave
     ("appca/data/sources/bundled.py", "color"),
     ("appca/ui/export/export.py", "neighbors"),
 )
-WRITTEN = ("benchmarks.md", "paper.md")  # by their commands, from results
+WRITTEN = ("benchmarks.md", "measurements.md", "paper.md")  # by their commands, from results
 DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "sample_data/README.md")
 
 
