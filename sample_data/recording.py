@@ -70,16 +70,16 @@ def _sources(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Time courses (VOLUMES,) of the sources, each about one per cent high."""
     times = np.arange(VOLUMES) * REPETITION
     fine = np.arange(0, VOLUMES * REPETITION, 0.1)
-    found = {}
+    clean = {}
     for condition in CONDITIONS:
         shown = np.zeros(len(fine))
         for onset, duration, name in events():
             shown[(fine >= onset) & (fine < onset + duration)] = name == condition
-        found[condition] = np.convolve(shown, _response())[: len(fine)][:: int(REPETITION / 0.1)]
-    found["network"] = np.sin(2 * np.pi * times / 47 + 0.6) + 0.4 * np.sin(2 * np.pi * times / 31)
-    found["pulse"] = np.sin(2 * np.pi * times / 7.3) * (1 + 0.3 * rng.standard_normal(VOLUMES))
-    found["drift"] = np.linspace(-1, 1, VOLUMES)
-    return found
+        clean[condition] = np.convolve(shown, _response())[: len(fine)][:: int(REPETITION / 0.1)]
+    clean["network"] = np.sin(2 * np.pi * times / 47 + 0.6) + 0.4 * np.sin(2 * np.pi * times / 31)
+    clean["pulse"] = np.sin(2 * np.pi * times / 7.3) * (1 + 0.3 * rng.standard_normal(VOLUMES))
+    clean["drift"] = np.linspace(-1, 1, VOLUMES)
+    return clean
 
 
 def _response() -> np.ndarray:

@@ -72,6 +72,7 @@ MOVES = {"os.replace", "os.rename", "os.renames", "os.link", "os.fsync", "shutil
 MOVES |= {f"tempfile.{name}" for name in ("mkstemp", "mkdtemp", "NamedTemporaryFile")}
 FORBIDDEN_KEYWORDS = {"unsafe_allow_html", "allow_pickle"}  # with the value True
 MOST_LINES = 450
+NAMES_OF_NOTHING = {"found", "one", "own", "known", "given"}
 
 
 def part_of(path: str) -> str:
@@ -87,27 +88,41 @@ def is_kernel(module: str) -> bool:
 def offences(path: str, source: str) -> list[str]:
     """Broken rules of one file, as sentences."""
     tree, part = ast.parse(source), part_of(path)
-    found = [
-        f"line {one.line}: {sentence}"
-        for one in imports(tree)
-        for sentence in (*_of_own_parts(one, path, part), *_of_packages(one, path, part))
+    broken = [
+        f"line {line.line}: {sentence}"
+        for line in imports(tree)
+        for sentence in (*_of_own_parts(line, path, part), *_of_packages(line, path, part))
     ]
-    found += [
+    broken += [
         f"line {node.value.lineno}: {node.arg} must not be switched on"
         for node in ast.walk(tree)
         if isinstance(node, ast.keyword)
         and node.arg in FORBIDDEN_KEYWORDS
         and ast.unparse(node.value) != "False"
     ]
+    broken += [
+        f"line {node.lineno}: “{name}” names nothing; say what it is"
+        for node in ast.walk(tree)
+        if (name := _named(node)) in NAMES_OF_NOTHING
+    ]
     if part != WRITER:
-        found += [
+        broken += [
             f"line {node.lineno}: {ast.unparse(node.func)} is for appca.{WRITER}"
             for node in ast.walk(tree)
             if isinstance(node, ast.Call) and _moves(node)
         ]
     if source.count("\n") > MOST_LINES:
-        found.append(f"{source.count(chr(10))} lines are more than {MOST_LINES}: split the file")
-    return [f"{path}, {sentence}" for sentence in found]
+        broken.append(f"{source.count(chr(10))} lines are more than {MOST_LINES}: split the file")
+    return [f"{path}, {sentence}" for sentence in broken]
+
+
+def _named(node: ast.AST) -> str | None:
+    """Return the name that a node gives to something, if it does."""
+    if isinstance(node, ast.Name):
+        return node.id if isinstance(node.ctx, ast.Store) else None
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else None
 
 
 def _moves(call: ast.Call) -> bool:
@@ -117,21 +132,21 @@ def _moves(call: ast.Call) -> bool:
     return (method and alone) or ast.unparse(call.func) in MOVES
 
 
-def _of_own_parts(one: Import, path: str, part: str) -> Iterator[str]:
-    if one.module.startswith("."):
+def _of_own_parts(line: Import, path: str, part: str) -> Iterator[str]:
+    if line.module.startswith("."):
         yield "a relative import; write the whole name"
-    if one.module.split(".")[0] != "appca":
+    if line.module.split(".")[0] != "appca":
         return
-    modules = {one.module, *(f"{one.module}.{name}" for name in one.names)}
-    light = one.module.startswith("appca.models.settings.")
+    modules = {line.module, *(f"{line.module}.{name}" for name in line.names)}
+    light = line.module.startswith("appca.models.settings.")
     targets = {module.split(".")[1] for module in modules if "." in module} & set(MAY_IMPORT)
     for target in sorted(targets - {part, "words"}):
         if target not in MAY_IMPORT[part]:
             yield f"{part} must not import appca.{target}"
-        elif target == "models" and not (one.late or light or is_kernel(_module_of(path))):
+        elif target == "models" and not (line.late or light or is_kernel(_module_of(path))):
             yield "appca.models brings scikit-learn; import it inside the function that needs it"
     for kernel in sorted(filter(is_kernel, modules)):
-        if not one.late and not is_kernel(_module_of(path)):
+        if not line.late and not is_kernel(_module_of(path)):
             yield f"{kernel} brings numba; import it inside the function that needs it"
 
 
@@ -139,13 +154,13 @@ def _module_of(path: str) -> str:
     return path.removesuffix(".py").replace("/", ".")
 
 
-def _of_packages(one: Import, path: str, part: str) -> Iterator[str]:
-    package = one.module.split(".")[0]
+def _of_packages(line: Import, path: str, part: str) -> Iterator[str]:
+    package = line.module.split(".")[0]
     kernel = is_kernel(_module_of(path))
     allowed_early = {"sklearn", "scipy"} if part in ("models", "rivals") else set()
     if package == "streamlit" and part not in STREAMLIT:
         yield f"{part} must not import Streamlit"
-    if package in HEAVY - allowed_early and not one.late and not (kernel and package == "numba"):
+    if package in HEAVY - allowed_early and not line.late and not (kernel and package == "numba"):
         yield f"{package} takes long to import; do it inside the function that needs it"
     if package in NOWHERE:
         yield f"{package} is not to be used: {NOWHERE[package]}"
@@ -153,7 +168,7 @@ def _of_packages(one: Import, path: str, part: str) -> Iterator[str]:
         yield f"locks are for appca.{WRITER}"
     if package in ONLY_IN and path != ONLY_IN[package]:
         yield f"{package} belongs into {ONLY_IN[package]}"
-    private = any(name.startswith("_") for name in (*one.module.split("."), *one.names))
+    private = any(name.startswith("_") for name in (*line.module.split("."), *line.names))
     if package == "sklearn" and private:
         yield "scikit-learn's private names change without notice; do without them"
 
@@ -220,6 +235,9 @@ def test_every_file_keeps_the_layers():
         ("appca/analysis/a.py", "tempfile.NamedTemporaryFile()", "is for appca.storage"),
         ("appca/runs/a.py", "import fcntl", "locks are for appca.storage"),
         ("appca/runs/a.py", "x = 1\n" * 451, "split the file"),
+        ("appca/runs/a.py", "for one in rows: pass", "names nothing"),
+        ("appca/runs/a.py", "def found(): pass", "names nothing"),
+        ("appca/runs/a.py", "def f(given): pass", "names nothing"),
     ],
 )
 def test_an_offending_file_is_rejected(path, source, words):

@@ -272,7 +272,9 @@ _EVERY_MODEL = (
 )
 _OF_VARIANTS = ("size_probabilities", "row_scale_values", "row_scale_probabilities")
 SOME_ROW_ARRAYS = "log_likelihood_errors", "row_scales"  # which not every run has
-ROW_ARRAYS = tuple(one.name for one in fields(DescribedRows) if one.name not in SOME_ROW_ARRAYS)
+ROW_ARRAYS = tuple(
+    field.name for field in fields(DescribedRows) if field.name not in SOME_ROW_ARRAYS
+)
 
 
 def belongs_to_model(name: str) -> bool:

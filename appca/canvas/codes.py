@@ -208,7 +208,7 @@ def _columns(
     names = dataset.feature_names
     if codes.directions is not None and names and len(names) == codes.directions.shape[1]:
         return [
-            [(one.name, round(float(np.copysign(one.share, one.value)), 3)) for one in ranked]
+            [(part.name, round(float(np.copysign(part.share, part.value)), 3)) for part in ranked]
             for ranked in (ranked_loadings(weights, names) for weights in codes.directions)
         ]
     columns = []
@@ -234,15 +234,17 @@ def _pictures(
     weights = codes.directions
     if shape is not None and weights is not None and weights.shape[1] == int(np.prod(shape)):
         drawn = [
-            component_image(one, shape, dark=dark) for dark in (False, True) for one in weights
+            component_image(column, shape, dark=dark)
+            for dark in (False, True)
+            for column in weights
         ]
         return sheet_of(np.stack(drawn), shape)
     if pictures is None:
         return None
     assert pictures.image_shape is not None
-    rows = np.array([one[0] if len(one) else 0 for one in strongest])
+    rows = np.array([rows_of[0] if len(rows_of) else 0 for rows_of in strongest])
     images = pictures.images(rows)
     if images.ndim == 3:
         images = np.repeat(images[..., None], 3, axis=-1)
-    images[[not len(one) for one in strongest]] = 128
+    images[[not len(rows_of) for rows_of in strongest]] = 128
     return sheet_of(np.concatenate([images, images]), pictures.image_shape)

@@ -89,7 +89,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     said = _judged(fitted, described, options.level) if options.flag else None
     from appca.analysis.export.projections import projection_table
 
-    flags = {} if said is None else {"t2": said.found.t2, "q": said.found.q, "fits": said.fits}
+    flags = (
+        {} if said is None else {"t2": said.distances.t2, "q": said.distances.q, "fits": said.fits}
+    )
     written = writing.write(
         options,
         lambda: (

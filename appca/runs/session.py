@@ -289,7 +289,7 @@ def _about_run(run: Run, numbering: Numbering) -> dict[str, Any]:
     return {
         "config": run.config.of_import(None).to_dict(),
         "info": run.info.to_dict(),
-        "name": run.given,
+        "name": run.custom_name,
         "components": {"names": names, "signs": [1] * len(order), "rows": order, "turned": signs},
     }
 

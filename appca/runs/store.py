@@ -40,7 +40,7 @@ class Run:
     config: RunConfig
     info: RunInfo
     name: str  # for people; made from the settings until somebody gives one
-    given: str | None  # the name that somebody gave
+    custom_name: str | None  # the name that somebody gave
     created: float  # seconds since 1970
     origin: str  # "fit" or "live"
     path: Path
@@ -71,7 +71,7 @@ class Run:
     @property
     def named(self) -> bool:
         """Whether somebody gave it a name."""
-        return bool(self.given)
+        return bool(self.custom_name)
 
     @property
     def kept(self) -> bool:
@@ -268,7 +268,7 @@ def _read(folder: Path) -> Run:
         config=config,
         info=RunInfo.from_dict(meta["info"]),
         name=_marked(meta["name"], config) or title(config),
-        given=meta["name"],
+        custom_name=meta["name"],
         created=float(meta["created"]),
         origin=meta["origin"],
         path=folder,

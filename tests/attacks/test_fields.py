@@ -44,7 +44,7 @@ def test_names_of_work(start):  # noqa: F811
     app = start("data/recent")
     run = run_of(app)
     assert_alive(app.text_input(key=f"name-{run.id}").set_value(TEXT).run())
-    assert 0 < len(RunStore(home()).get(run.id).given) < 300
+    assert 0 < len(RunStore(home()).get(run.id).custom_name) < 300
     assert_alive(go(app, "explore"))
 
 

@@ -159,7 +159,7 @@ def test_a_list_of_runs_opens_those_alone_that_have_changed(content, tmp_path, m
     assert here.damaged() == ()
     assert opened == []
     here.rename(one, "another")
-    assert [run.given for run in here.list()] == ["another"]
+    assert [run.custom_name for run in here.list()] == ["another"]
     config = here.folder / one / "config.json"
     config.write_bytes(config.read_bytes().replace(b"another", b"anather"))
     assert here.list() == []

@@ -87,7 +87,7 @@ def test_an_imported_run_is_not_fitted(content, dataset, tmp_path):
 
 def test_a_name_kept_for_a_run_stays_without_the_mark(content, tmp_path):
     _, (one,) = opened(altered(content, setting("runs", 0, "name", value="my run")), tmp_path)
-    assert (one.name, one.given) == ("my run (imported)", "my run")
+    assert (one.name, one.custom_name) == ("my run (imported)", "my run")
     assert RunStore(tmp_path).rename(one.id, "").name == "aPPCA, K = 3, L = 2 (imported)"
 
 

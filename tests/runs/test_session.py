@@ -85,7 +85,7 @@ def everything_of(run: Run) -> dict:
     return {
         "config": run.config.of_import(None),
         "info": run.info,
-        "name": run.given,
+        "name": run.custom_name,
         "shown": shown,
         "arrays": arrays,
     }
@@ -143,7 +143,7 @@ def test_what_is_there_already_stays(content, session, tmp_path):
     second = unpack("my.appca", io.BytesIO(content), tmp_path)
     assert second.runs == first.runs
     run = RunStore(tmp_path).get(first.runs[0])
-    assert (run.given, ComponentNumbers(tmp_path).of_run(run).names[1]) == ("mine", "width")
+    assert (run.custom_name, ComponentNumbers(tmp_path).of_run(run).names[1]) == ("mine", "width")
     assert second.selections == ("few (2)", "odd")
     kept = {saved.name: saved.mask for saved in SelectionStore(tmp_path).list(first.dataset, 80)}
     np.testing.assert_array_equal(kept["few"], other)

@@ -113,10 +113,10 @@ def _members(sets: Any, features: Sequence[str], D: int, least: int) -> tuple[li
         msg = f"X has {D:,} features; got {len(features):,} names, so give one for each."
         raise InputError(msg)
     place = {str(name): d for d, name in enumerate(features)}
-    given = sets if isinstance(sets, Mapping) else read_sets(sets)
+    named_sets = sets if isinstance(sets, Mapping) else read_sets(sets)
     inside = {
         str(name): sorted({place[f] for f in map(str, wanted) if f in place})
-        for name, wanted in given.items()
+        for name, wanted in named_sets.items()
     }
     kept = {name: places for name, places in inside.items() if least <= len(places) < D}
     if not kept:

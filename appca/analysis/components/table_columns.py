@@ -50,8 +50,8 @@ def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
 
     items = table.items() if isinstance(table, Mapping) else pd.DataFrame(table).items()
     columns, left_out = [], []
-    for name, given in items:
-        series = pd.Series(np.asarray(given) if isinstance(given, list | tuple) else given)
+    for name, values in items:
+        series = pd.Series(np.asarray(values) if isinstance(values, list | tuple) else values)
         if len(series) != n_rows:
             msg = (
                 f"Column “{shortened(name)}” has {len(series):,} values for {n_rows:,} rows; give "
@@ -95,10 +95,10 @@ def _dates(name: str, series: "pd.Series") -> TableColumn:
 def _classes(name: str, series: "pd.Series") -> TableColumn:
     import pandas as pd
 
-    known = series.notna().to_numpy() & (series.astype(str) != "").to_numpy()
-    codes, names = pd.factorize(series.astype(str).to_numpy()[known])  # by first appearance
+    there = series.notna().to_numpy() & (series.astype(str) != "").to_numpy()
+    codes, names = pd.factorize(series.astype(str).to_numpy()[there])  # by first appearance
     values = np.full(len(series), np.nan)
-    values[known] = codes
+    values[there] = codes
     return TableColumn(name, "class", values, tuple(map(str, names)))
 
 

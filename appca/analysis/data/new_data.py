@@ -25,7 +25,7 @@ LEVEL = 0.99  # of either limit, where nobody chose another
 class NewRowsVerdict(NamedTuple):
     """How new rows stand to the limits of a run, at one level."""
 
-    found: Distances  # of the new rows
+    distances: Distances  # of the new rows
     of_model: DistanceLimits  # chi-square quantiles
     of_data: DistanceLimits | None  # of the run's own rows; None where they are not known
 
@@ -37,7 +37,7 @@ class NewRowsVerdict(NamedTuple):
     @property
     def ratios(self) -> np.ndarray:
         """T2 and Q over the limits that decide, (N, 2)."""
-        return ratios(self.found, self.limits)
+        return ratios(self.distances, self.limits)
 
     @property
     def fits(self) -> np.ndarray:
@@ -55,7 +55,7 @@ def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -
 
     Parameters
     ----------
-    found : Distances
+    distances : Distances
         Of the new rows.
     run : Distances or None
         Of the rows the run was fitted to; None where only the model is known.
@@ -83,7 +83,7 @@ def new_rows_table(
         rows are known `t2_limit_run` and `q_limit_run`, and `fits`.
     """
     rows = np.arange(dataset.n_rows) if rows is None else np.asarray(rows)
-    more = {"t2": said.found.t2, "q": said.found.q}
+    more = {"t2": said.distances.t2, "q": said.distances.q}
     for name, limits in (("model", said.of_model), ("run", said.of_data)):
         if limits is not None:
             more |= {f"t2_limit_{name}": limits.t2, f"q_limit_{name}": limits.q}

@@ -121,8 +121,8 @@ def panel_trust(
         if not group.components or not 2 * n_neighbors < len(rows) <= EXACT:
             continue
         panel = scores[np.ix_(rows, np.asarray(group.components))]
-        found = trust(X[rows], panel, n_neighbors=n_neighbors)
-        false[rows], missing[rows], kept[rows] = found[:3]
+        of_panel = trust(X[rows], panel, n_neighbors=n_neighbors)
+        false[rows], missing[rows], kept[rows] = of_panel[:3]
     return Trust(false, missing, kept, n_neighbors, exact=True)
 
 

@@ -111,10 +111,10 @@ def described(
     binned = _binned(part)
     best = _searched(binned, wanted, weight, max_clauses)
     clauses = _sharpened(part, wanted, weight, _clauses(binned, best))
-    found = RowRule(clauses, RuleQuality(0.0, 0.0), len(held_out))
+    described_by = RowRule(clauses, RuleQuality(0.0, 0.0), len(held_out))
     rest, of_rest = table.iloc[held_out], selected[held_out]
-    tree = _tree(part, wanted, weight, rest, of_rest, found.n_bounds) if rival else None
-    return found._replace(quality=_quality(found.mask(rest), of_rest), tree=tree)
+    tree = _tree(part, wanted, weight, rest, of_rest, described_by.n_bounds) if rival else None
+    return described_by._replace(quality=_quality(described_by.mask(rest), of_rest), tree=tree)
 
 
 def _split(selected: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
@@ -143,10 +143,10 @@ def _binned(table: "pd.DataFrame") -> _Binned:
             code = np.where(np.isfinite(x), np.searchsorted(cuts, x), BINS)
             levels: tuple[Any, ...] = ()
         else:
-            given = series if boolean else series.astype(str).where(series.notna(), "")
-            common = [v for v in given.value_counts().index.tolist() if v != ""][:BINS]
+            texts = series if boolean else series.astype(str).where(series.notna(), "")
+            common = [v for v in texts.value_counts().index.tolist() if v != ""][:BINS]
             levels, cuts = tuple(common), np.empty(0)
-            code = given.map({v: i for i, v in enumerate(common)}).fillna(BINS).to_numpy()
+            code = texts.map({v: i for i, v in enumerate(common)}).fillna(BINS).to_numpy()
         codes.append(code.astype(np.int16))
         ordered.append(is_number)
         values.append(levels)

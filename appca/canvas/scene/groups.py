@@ -103,8 +103,8 @@ def fullest_pairs(usage: Usage) -> Groups:
     most = len(rank)
     if totals.sum() > MOST_POINTS:
         most = int(np.partition(np.concatenate(ranks), MOST_POINTS)[MOST_POINTS])
-    ranks = [one[one < most] for one in ranks]
-    start = np.concatenate([[0], np.cumsum([len(one) for one in ranks])]).astype(np.int64)
+    ranks = [ranking[ranking < most] for ranking in ranks]
+    start = np.concatenate([[0], np.cumsum([len(ranking) for ranking in ranks])]).astype(np.int64)
     drawn = usage.priority[np.concatenate([np.empty(0, np.int64), *ranks])]
     return Groups([names[p] for p in order], drawn, start, totals, 0, most)
 

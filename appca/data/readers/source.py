@@ -27,19 +27,19 @@ class ReadLimits(NamedTuple):
     features: int = 4_000_000  # of arrays and images, whose columns are only numbered
     scratch: Path | str | None = None  # folder of temporary files; None takes the system's
     least_rows: int = 2  # 1 for rows that a model fitted already only describes: they need not vary
-    given: int | None = None  # bytes of all files together, once they are known: see `within`
+    sent: int | None = None  # bytes of all files together, once they are known: see `within`
 
-    def within(self, given: int) -> "ReadLimits":
-        """Return the limits of files of `given` bytes: what is small must not unpack to much."""
-        return self._replace(n_bytes=min(self.n_bytes, most_unpacked(given)), given=given)
+    def within(self, sent: int) -> "ReadLimits":
+        """Return the limits of files of `sent` bytes: what is small must not unpack to much."""
+        return self._replace(n_bytes=min(self.n_bytes, most_unpacked(sent)), sent=sent)
 
     @property
     def most(self) -> str:
         """Say how many bytes are allowed, and why they are few: "67 MB, the most for 3 kB ..."."""
         size = f"{self.n_bytes / 1e6:,.0f} MB"
-        if self.given is None or self.n_bytes != most_unpacked(self.given):
+        if self.sent is None or self.n_bytes != most_unpacked(self.sent):
             return size
-        sent = f"{self.given / 1e6:,.1f} MB" if self.given > 1e6 else f"{self.given / 1e3:,.1f} kB"
+        sent = f"{self.sent / 1e6:,.1f} MB" if self.sent > 1e6 else f"{self.sent / 1e3:,.1f} kB"
         return f"{size}, the most for {sent} of files"
 
 

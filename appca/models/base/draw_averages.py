@@ -20,7 +20,7 @@ class PlacedDraw:
     """The posterior given one draw, and where its components belong."""
 
     posterior: PosteriorOfDraw
-    own: Array  # its components that are published ones
+    places: Array  # its components that are published ones
     published: Array  # which those are
 
 
@@ -51,7 +51,7 @@ class AveragedPosterior(Posterior):
             with np.errstate(divide="ignore"):
                 relative = 2.0 * (rows.log_likelihood + np.log(rows.error))
             variance = np.logaddexp(variance, relative)
-            inclusion[:, draw.published] += rows.inclusion[:, draw.own]
+            inclusion[:, draw.published] += rows.inclusion[:, draw.places]
         error = np.exp(0.5 * variance - total)
         method = f"{method}; average over {self.n_draws} draws"
         return RowSummary(total - np.log(self.n_draws), error, inclusion / self.n_draws, method)
@@ -59,7 +59,7 @@ class AveragedPosterior(Posterior):
     def expected(self, X: Array) -> Array:
         total = np.zeros((len(X), self.K))
         for draw in self._each():
-            total[:, draw.published] += draw.posterior.expected(X)[:, draw.own]
+            total[:, draw.published] += draw.posterior.expected(X)[:, draw.places]
         total /= self.n_draws
         return total
 
@@ -76,7 +76,7 @@ class AveragedPosterior(Posterior):
         chosen, total = self.supports(X, ""), np.zeros(len(X))
         for draw in self._each():
             Z = np.zeros((len(X), len(draw.posterior.components)), dtype=bool)
-            Z[:, draw.own] = chosen[:, draw.published]
+            Z[:, draw.places] = chosen[:, draw.published]
             lacking = np.delete(chosen, draw.published, axis=1).any(axis=1)
             total += np.where(lacking, 0.0, draw.posterior.probability_of(X, Z))
         return total / self.n_draws
@@ -114,6 +114,6 @@ class AveragedPosterior(Posterior):
             drawn = np.zeros((len(draws), len(rows), self.K))
             for s, draw in enumerate(draws):
                 scores = draw.posterior.drawn_scores(rng, rows)
-                drawn[s][:, draw.published] = scores[:, draw.own]
+                drawn[s][:, draw.published] = scores[:, draw.places]
             bands[:, start : start + len(rows)] = band(drawn, level)
         return bands

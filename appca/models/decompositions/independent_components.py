@@ -156,7 +156,7 @@ def random(rng: np.random.Generator, rows: Rows, n_components: int, n_active: in
     return Start(W, _noise_unknown(rows))
 
 
-def given(rows: Rows, W: Array) -> Start:
+def from_loadings(rows: Rows, W: Array) -> Start:
     """Take loadings W (d, K) as they are; the noise is what all of them in use would leave."""
     Q = np.linalg.qr(W)[0]
     left = rows.total - rows.weighted(np.square(project(rows, Q), dtype=np.float64)).sum()

@@ -117,7 +117,9 @@ def given_start(
     shift: Array | None = None,
 ) -> Start:
     """Start from loadings W (D, K) in the features of `rows`, and what else is known of a fit."""
-    start = independent_components.given(work, W if space is None else lower(W, space, rows))
+    start = independent_components.from_loadings(
+        work, W if space is None else lower(W, space, rows)
+    )
     return start if noise is None else start._replace(noise=noise, shift=shift)
 
 

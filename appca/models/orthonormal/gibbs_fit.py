@@ -85,12 +85,12 @@ def fit_by_gibbs(
     """
     settings, data = control.settings, data_of(rows)
 
-    def start(own: np.random.Generator, heard: Callback | None) -> tuple[CachedSubspaceState, str]:
-        fit = begin(own, control._replace(callback=heard))
+    def start(rng: np.random.Generator, heard: Callback | None) -> tuple[CachedSubspaceState, str]:
+        fit = begin(rng, control._replace(callback=heard))
         return look(data, first_state(fit, rows, settings.n_active)), fit.stop_reason
 
-    def afar(own: np.random.Generator) -> CachedSubspaceState:
-        return look(data, rotated_state(own, rows, settings))
+    def afar(rng: np.random.Generator) -> CachedSubspaceState:
+        return look(data, rotated_state(rng, rows, settings))
 
     prior = prior_of(plan, settings, data.squares / data.size)
     sampler = adaptive_ppca_gibbs.sampler(data, prior, plan.indicators, plan.directions)

@@ -127,11 +127,11 @@ def sampler(
 ) -> Sampler[CachedSubspaceState]:
     """Bundle sweep, traces and records for `chains.sample`."""
 
-    def one(rng: np.random.Generator, seen: CachedSubspaceState) -> CachedSubspaceState:
+    def sweep(rng: np.random.Generator, seen: CachedSubspaceState) -> CachedSubspaceState:
         return advance(rng, data, seen, prior, features)
 
     return Sampler(
-        one, partial(measure, data, prior, features), partial(record, data, features), average
+        sweep, partial(measure, data, prior, features), partial(record, data, features), average
     )
 
 

@@ -78,11 +78,11 @@ def log_elementary(logits: ArrayLike, n_active: int) -> Floats:
         return _sum_of_all(a, n_active)
     log_e = np.empty(len(a))
 
-    def one(rows: slice) -> None:
+    def work(rows: slice) -> None:
         s = _swaps(a[rows], n_active)
         log_e[rows] = s.base + _halves(a.shape[1]).log_total(s.keep, s.swap, n_active)
 
-    _for_each_block(one, a.shape, n_active)
+    _for_each_block(work, a.shape, n_active)
     return log_e
 
 
@@ -113,7 +113,7 @@ def inclusion(logits: ArrayLike, n_active: int) -> tuple[Floats, Floats]:
         return _sum_of_all(a, n_active), np.full(a.shape, float(n_active > 0))
     log_e, r = np.empty(len(a)), np.empty(a.shape)
 
-    def one(rows: slice) -> None:
+    def work(rows: slice) -> None:
         s = _swaps(a[rows], n_active)
         log_total, swapped = _halves(a.shape[1]).swapped(s.keep, s.swap, n_active)
         n_rest = a.shape[1] - n_active
@@ -122,7 +122,7 @@ def inclusion(logits: ArrayLike, n_active: int) -> tuple[Floats, Floats]:
         np.put_along_axis(r[rows], s.order, swapped, axis=1)
         log_e[rows] = s.base + log_total
 
-    _for_each_block(one, a.shape, n_active)
+    _for_each_block(work, a.shape, n_active)
     return log_e, r
 
 
@@ -151,14 +151,14 @@ def draw(rng: np.random.Generator, logits: ArrayLike, n_active: int) -> Mask:
     uniforms = rng.random((len(a), a.shape[1] + 1))
     active = np.empty(a.shape, dtype=bool)
 
-    def one(rows: slice) -> None:
+    def work(rows: slice) -> None:
         s = _swaps(a[rows], n_active)
         member = _halves(a.shape[1]).walk(s.keep, s.swap, n_active, uniforms[rows])
         n_rest = a.shape[1] - n_active
         np.logical_not(member[:, n_rest:], out=member[:, n_rest:])
         np.put_along_axis(active[rows], s.order, member, axis=1)
 
-    _for_each_block(one, a.shape, n_active)
+    _for_each_block(work, a.shape, n_active)
     return active
 
 

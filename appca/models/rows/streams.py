@@ -59,11 +59,11 @@ class Stream(NamedTuple):
         for values in self.read():
             begin = first
 
-            def one(ends: tuple[int, int], values: Array = values, begin: int = begin) -> R:
+            def look(ends: tuple[int, int], values: Array = values, begin: int = begin) -> R:
                 block = Block(slice(begin + ends[0], begin + ends[1]), values[slice(*ends)], None)
                 return work(seen_from(block, self.origin, careful=self.careful))
 
-            yield from in_order(one, cut(values, self.dtype.itemsize))
+            yield from in_order(look, cut(values, self.dtype.itemsize))
             first += len(values)
         if first != self.n:
             msg = (

@@ -75,10 +75,10 @@ def best(t: SupportTable, c: Floats) -> tuple[NDArray[np.int64], Floats]:
     which, value = np.empty(len(c), np.int64), np.empty(len(c))
     sets = _for_kernels(t)
 
-    def one(part: slice) -> None:
+    def share(part: slice) -> None:
         kernels.best(sets, c[part], which[part], value[part])
 
-    deque(in_order(one, _shares(len(c))), maxlen=0)
+    deque(in_order(share, _shares(len(c))), maxlen=0)
     return t.sets[which], value
 
 
@@ -90,7 +90,7 @@ def posterior(t: SupportTable, c: Floats, weights: Floats | None = None) -> Enum
     out = EnumeratedPosterior(np.empty(n), np.empty((n, K)), np.empty((n, K)), np.zeros((K, K)))
     sets, counts = _for_kernels(t), np.ones(n) if weights is None else weights
 
-    def one(part: slice) -> tuple[Floats, Floats]:
+    def share(part: slice) -> tuple[Floats, Floats]:
         weight, moment = np.zeros(len(t.sets)), np.zeros(t.root.shape)
         rows = out.log_sum[part], out.inclusion[part], out.H[part]
         sums = kernels.PosteriorSums(*rows, weight, moment)
@@ -98,7 +98,7 @@ def posterior(t: SupportTable, c: Floats, weights: Floats | None = None) -> Enum
         return weight, moment
 
     weight, moment = np.zeros(len(t.sets)), np.zeros(t.root.shape)
-    for some in in_order(one, _shares(n)):
+    for some in in_order(share, _shares(n)):
         weight += some[0]
         moment += some[1]
     inverse = t.root @ np.swapaxes(t.root, 1, 2)

@@ -86,14 +86,14 @@ def search(
     betas = np.asarray(betas, dtype=np.float64)
     counts = np.ones(n) if weights is None else weights
 
-    def one(part: slice) -> Floats:
+    def share(part: slice) -> Floats:
         second = np.zeros((K, K))
         moments = SupportMoments(out.H[part], second, out.value[part])
         room = row_state(K, mine.members.shape[1])
         kernels.search((_take(mine, part), counts[part]), betas, keep, model, moments, room)
         return second
 
-    for second in _share(one, n):
+    for second in _share(share, n):
         np.add(out.second, second, out=out.second)
     return mine.members, out
 
@@ -120,13 +120,13 @@ def importance(
     families = np.empty((n, n_paths), np.int64)
     out = AnnealedPaths(np.empty((n, n_paths)), np.empty((n, n_paths, K)), families)
 
-    def one(part: slice) -> None:
+    def share(part: slice) -> None:
         mine = AnnealedPaths(out.log_weights[part], out.inclusion[part], families[part])
         w, of = row_state(K, L), kernels.walkers(n_paths, K, L)
         room = w, of, np.zeros((K + 1, L + 1))
         kernels.importance(_take(rows, part), r[part], schedule, model, mine, room)
 
-    deque(_share(one, n), maxlen=0)
+    deque(_share(share, n), maxlen=0)
     return out
 
 

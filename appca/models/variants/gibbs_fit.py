@@ -40,12 +40,12 @@ def fit_variant_by_gibbs(
     """Sample; publish the draw of largest density. The first chain starts from a fit by EM."""
     data = gibbs.data_of(rows, settings.grid)
 
-    def fitted(own: np.random.Generator, heard: Callback | None) -> tuple[CachedVariantState, str]:
-        fit = fit_variant(own, rows, start, control._replace(callback=heard), settings)
+    def fitted(rng: np.random.Generator, heard: Callback | None) -> tuple[CachedVariantState, str]:
+        fit = fit_variant(rng, rows, start, control._replace(callback=heard), settings)
         return gibbs.look(data, _first(fit.state, rows.n, settings)), fit.stop_reason
 
-    def afar(own: np.random.Generator) -> CachedVariantState:
-        return gibbs.look(data, _first(_rotated(own, rows, settings), rows.n, settings))
+    def afar(rng: np.random.Generator) -> CachedVariantState:
+        return gibbs.look(data, _first(_rotated(rng, rows, settings), rows.n, settings))
 
     prior = prior_of(plan, settings.em, float(data.squares.mean()) / rows.d)
     sampler = gibbs.sampler(data, prior, DIRECTIONS[plan.directions])

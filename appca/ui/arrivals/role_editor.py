@@ -47,7 +47,7 @@ def offer_labels(key: str, report: Report) -> None:
             )
 
 
-def found(names: list[str], wanted: str) -> list[str]:
+def matching(names: list[str], wanted: str) -> list[str]:
     """Return the names that hold a text, whatever its case."""
     return [name for name in names if wanted.casefold() in name.casefold()]
 
@@ -57,7 +57,7 @@ def _look_for(key: str, guessed: dict[str, str], changed: dict[str, str]) -> lis
     wanted = st.text_input(
         "Find columns by name", key=f"find-{key}", placeholder="part of the name"
     )
-    names = found(list(guessed), wanted.strip())
+    names = matching(list(guessed), wanted.strip())
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     label = f"Use all {counted(len(names), 'column')} found as"
     role = left.selectbox(label, ROLES, index=2, key=f"role_of_all-{key}")

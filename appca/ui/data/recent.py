@@ -86,7 +86,7 @@ def _card(run: Run, several: bool) -> None:
     with st.popover(apart("Rename", f"of {name}"), type="tertiary", key=f"rename-{run.id}"):
         st.text_input(
             "Name",
-            run.given or "",
+            run.custom_name or "",
             key=f"name-{run.id}",
             max_chars=120,
             placeholder=name,
@@ -117,8 +117,8 @@ def _several(runs: Sequence[Run]) -> bool:
 
 
 def _title(run: Run, dataset: Dataset | None) -> str:
-    if run.given:
-        return run.given
+    if run.custom_name:
+        return run.custom_name
     name = "Data no longer here" if dataset is None else dataset.name
     mark = " (imported)" if run.config.imported is not None else " (stopped)" * run.partial
     return f"{name} · {', '.join(run.config.sizes)}{mark}"

@@ -51,7 +51,7 @@ class RecordingChoice(NamedTuple):
 def body() -> None:
     """Draw a result at once, and below it what separates another recording."""
     place = st.container()
-    earlier = [options for _, options in results.known(STUDY.name)]
+    earlier = [options for _, options in results.results_of(STUDY.name)]
     with st.expander("Another recording or other sizes", icon=":material/tune:", key="brain_other"):
         chosen = _recording(earlier)
         options = _settings(chosen, earlier)

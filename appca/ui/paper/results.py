@@ -100,7 +100,7 @@ def _small(study: Study, kept: Stored) -> go.Figure:
     return thumbnail(next(iter(figures(study, kept).values())))
 
 
-def known(name: str | None = None) -> Iterator[tuple[str, Options]]:
+def results_of(name: str | None = None) -> Iterator[tuple[str, Options]]:
     """Yield experiment and options of what this window waits for, then of what is stored."""
     for job in watching.mine():
         study = job.spec.get("study")

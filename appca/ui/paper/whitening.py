@@ -47,7 +47,9 @@ def _choices(dataset: Dataset) -> Options | None:
     if not there:
         st.info("This needs data with a column that names the class of each row.")
         return None
-    earlier = (options for _, options in results.known(STUDY.name) if options["data"] == digest)
+    earlier = (
+        options for _, options in results.results_of(STUDY.name) if options["data"] == digest
+    )
     usual: Options = {"label": there[0], "components": USUAL, "folds": 5}
     last = next(earlier, usual)
     sizes = [size for size in SIZES if size <= _most(dataset)]

@@ -42,7 +42,7 @@ class FitsAhead:
         self._thread: threading.Thread | None = None
         self._drawn = 0  # pages
 
-    def found(self, run_id: str) -> FitResult | None:
+    def result_of(self, run_id: str) -> FitResult | None:
         """Return a fit that was made."""
         with self._change:
             made = self._made.get(run_id)
@@ -107,9 +107,9 @@ class FitsAhead:
             return None
 
 
-def found(run_id: str) -> FitResult | None:
+def result_of(run_id: str) -> FitResult | None:
     """Return a fit that was made ahead."""
-    return _fits().found(run_id)
+    return _fits().result_of(run_id)
 
 
 def keep(run_id: str, result: FitResult | None) -> None:

@@ -22,10 +22,10 @@ def by_key(
             del key
             return make(*_given, **_named)
 
-        def found(key: str, /, *given: _Given.args, **named: _Given.kwargs) -> _Made:
-            return kept(key=key, _given=given, _named=named)
+        def cached(key: str, /, *args: _Given.args, **named: _Given.kwargs) -> _Made:
+            return kept(key=key, _given=args, _named=named)
 
-        return found
+        return cached
 
     return decorate
 

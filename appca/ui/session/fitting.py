@@ -169,7 +169,7 @@ def _preview_of(wanted: RunConfig) -> str:
 
 def _live() -> Shown | None:
     now = config()
-    result = ahead.found(now.id)
+    result = ahead.result_of(now.id)
     if result is None and (seconds() > LIVE_SECONDS or watching.declined(now.id)):
         return None
     result = result or _fitted_here(now)
@@ -235,7 +235,7 @@ def at_hand(wanted: RunConfig, near: Screen | None) -> Shown | None:
     run = services.runs().get(wanted.id)
     if run is not None:
         return of_run(run, before)
-    result = ahead.found(wanted.id)
+    result = ahead.result_of(wanted.id)
     if result is None:
         return None
     numbering = ComponentNumbers(home()).expected(wanted, result.fitted, before)

@@ -113,7 +113,9 @@ def test_the_table_adds_distances_limits_and_fit_to_the_projection():
     assert list(table.columns[-7:]) == [
         *("t2", "q", "t2_limit_model", "q_limit_model", "t2_limit_run", "q_limit_run", "fits")
     ]
-    np.testing.assert_array_equal(table["q"], said.found.q[rows])
+    np.testing.assert_array_equal(table["q"], said.distances.q[rows])
     np.testing.assert_array_equal(table["fits"], said.fits[rows])
     assert set(table["label_fits"]) == {"label"}
-    assert "t2_limit_run" not in new_rows_table(clashing, found, verdict(said.found, None), rows)
+    assert "t2_limit_run" not in new_rows_table(
+        clashing, found, verdict(said.distances, None), rows
+    )

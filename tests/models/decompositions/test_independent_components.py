@@ -35,8 +35,10 @@ def test_a_start_from_weighted_rows_is_that_from_repeated_ones(name, seed):
     other = begin(np.random.default_rng(0), rows_of(Y[again]), 4, 2)
     np.testing.assert_allclose(one.W, other.W, atol=1e-6)
     assert one.noise == pytest.approx(other.noise, rel=1e-9)
-    taken = independent_components.given(weighted, one.W).noise
-    assert taken == pytest.approx(independent_components.given(rows_of(Y[again]), one.W).noise)
+    taken = independent_components.from_loadings(weighted, one.W).noise
+    assert taken == pytest.approx(
+        independent_components.from_loadings(rows_of(Y[again]), one.W).noise
+    )
 
 
 def test_rows_of_the_data_are_drawn_as_loadings_by_their_weight(seed):
@@ -140,6 +142,6 @@ def test_rows_that_repeat_still_give_every_factor_a_loading():
 
 def test_given_loadings_are_taken_with_their_lengths(seed):
     Y, W, _, mu = drawn(seed, 200, 8, 3, 2, noise=2.0)
-    found = independent_components.given(about(Y, mu), W)
+    found = independent_components.from_loadings(about(Y, mu), W)
     np.testing.assert_array_equal(found.W, W)
     assert found.noise == pytest.approx(4.0, rel=0.15)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from appca.ui.arrivals.role_editor import found
+from appca.ui.arrivals.role_editor import matching
 from tests.data.readers.arrays.test_idx import idx
 from tests.data.readers.images.test_images import encoded, noise
 from tests.ui.conftest import go, healthy, html, sentences
@@ -253,7 +253,7 @@ def test_what_cannot_be_read_is_one_sentence_and_the_page_lives(start):
 
 
 def test_names_are_found_whatever_their_case():
-    assert found(["Gene_1", "gene_2", "other"], "GENE") == ["Gene_1", "gene_2"]
+    assert matching(["Gene_1", "gene_2", "other"], "GENE") == ["Gene_1", "gene_2"]
 
 
 def test_annotated_data_let_choose_values_variables_and_labels(start):

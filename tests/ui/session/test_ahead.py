@@ -28,9 +28,9 @@ def made(fits: FitsAhead, wanted: dict[str, str]) -> list[str]:
 def test_they_are_made_in_order_and_found_until_their_window_is_closed():
     fits = FitsAhead(lambda _: True, quiet=0.01)
     assert made(fits, {"k5": "ann", "k3": "bob"}) == ["k5", "k3"]
-    assert (fits.found("k5"), fits.found("k4")) == ("fit k5", None)
+    assert (fits.result_of("k5"), fits.result_of("k4")) == ("fit k5", None)
     fits.drop(lambda window: window == "bob")
-    assert (fits.found("k5"), fits.found("k3")) == (None, "fit k3")
+    assert (fits.result_of("k5"), fits.result_of("k3")) == (None, "fit k3")
     assert made(fits, {"k6": "bob"}) == ["k6"]  # a thread that has ended is begun anew
 
 
@@ -39,12 +39,12 @@ def test_none_is_made_while_the_processor_is_wanted_nor_one_twice():
     busy.begin([FitAhead("k5", "ann", lambda callback: "never")])
     while busy._thread is not None:
         threading.Event().wait(0.01)
-    assert busy.found("k5") is None
+    assert busy.result_of("k5") is None
     fits = FitsAhead(lambda _: True, quiet=0.01)
     fits.keep("k5", "ann", "there")
     fits.begin([FitAhead("k5", "ann", lambda callback: "again")])
     assert fits._thread is None
-    assert fits.found("k5") == "there"
+    assert fits.result_of("k5") == "there"
 
 
 def test_a_fit_that_is_refused_is_left_out_and_only_the_newest_are_held():
@@ -55,10 +55,10 @@ def test_a_fit_that_is_refused_is_left_out_and_only_the_newest_are_held():
     fits.begin([FitAhead("bad", "ann", refused), FitAhead("good", "ann", lambda callback: "fit")])
     while fits._thread is not None:
         threading.Event().wait(0.01)
-    assert (fits.found("bad"), fits.found("good")) == (None, "fit")
+    assert (fits.result_of("bad"), fits.result_of("good")) == (None, "fit")
     for number in range(MOST_HELD):
         fits.keep(str(number), "ann", "fit")
-    assert fits.found("good") is None
+    assert fits.result_of("good") is None
 
 
 def test_a_fit_that_is_being_made_waits_while_a_page_is_drawn():
@@ -94,4 +94,4 @@ def test_a_fit_that_is_being_made_waits_while_a_page_is_drawn():
     while fits._thread is not None:
         threading.Event().wait(0.01)
     assert iterations == [0, 1, 2, "after"]
-    assert fits.found("k6") == "fit"
+    assert fits.result_of("k6") == "fit"

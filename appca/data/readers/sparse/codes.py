@@ -53,8 +53,8 @@ def read(name: str, file: File, limits: ReadLimits) -> Codes:
     if kind == "npz":
         with file_stream(name, file, limits) as stream:
             archive, items = members(name, stream, limits)
-            parts = {one.filename.removesuffix(".npy"): one for one in items}
-            infos = {key: npz.info_of(name, archive, one) for key, one in parts.items()}
+            parts = {item.filename.removesuffix(".npy"): item for item in items}
+            infos = {key: npz.info_of(name, archive, item) for key, item in parts.items()}
             return _codes(name, infos, limits, lambda key: npz.small(name, archive, parts[key]))
     msg = f"“{shortened(name)}” holds no codes; give HDF5 or NPZ with top_indices and top_acts."
     raise InputError(msg)

@@ -67,10 +67,10 @@ def read_many(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) ->
     matrix = matrix.turned() if turn else matrix
     check_rows(name, matrix.shape, limits)
     X = filled(title, matrix, None, limits)
-    for what, given, side in (("barcodes", cells, 0), ("features", genes, 1)):
-        if given is not None and len(given) != matrix.shape[side]:
+    for what, labels, side in (("barcodes", cells, 0), ("features", genes, 1)):
+        if labels is not None and len(labels) != matrix.shape[side]:
             msg = (
-                f"“{title}” has {len(given):,} {what} for {matrix.shape[side]:,} "
+                f"“{title}” has {len(labels):,} {what} for {matrix.shape[side]:,} "
                 f"{('rows', 'columns')[side]}; give the files that belong together."
             )
             raise InputError(msg)

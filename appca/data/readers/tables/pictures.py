@@ -99,7 +99,11 @@ def _class_names(schema: "pa.Schema") -> dict[str, list[str]]:
         features = json.loads(about[:_MOST_ABOUT])["info"]["features"] if about else {}
         for key, said in features.items():
             listed = said.get("names") if isinstance(said, dict) else None
-            if isinstance(listed, list) and listed and all(isinstance(one, str) for one in listed):
+            if (
+                isinstance(listed, list)
+                and listed
+                and all(isinstance(name, str) for name in listed)
+            ):
                 names[key] = listed
     return names
 
@@ -113,7 +117,7 @@ def _values(series: "pd.Series[Any]", classes: list[str] | None) -> np.ndarray |
     if kind in "uif":
         return np.asarray(series.to_numpy())
     plain = series.where(series.notna(), "")
-    if any(isinstance(one, (list, dict, np.ndarray)) for one in plain):
+    if any(isinstance(value, (list, dict, np.ndarray)) for value in plain):
         return None
-    texts = [str(one) for one in plain]
+    texts = [str(value) for value in plain]
     return np.array(texts) if max(map(len, texts), default=0) <= _LONGEST else None
