@@ -44,6 +44,7 @@ MAY_IMPORT = {
         "runs",
         "canvas",
         "tl",
+        "commands",
     },  # when a name is asked for
 }
 STREAMLIT = {"ui", "pages"}

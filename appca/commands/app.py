@@ -91,16 +91,16 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     server = _started(options, token)  # first: it loads its code while the data are read
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # the server ends, too
     try:
-        place = _place(options)
-        _tell(server, "" if "run" in place else place.get("data", ""))
+        opens = place(options)
+        _tell(server, "" if "run" in opens else opens.get("data", ""))
         served = link.OpenApp(_url(options), token)
         _wait(server, served.url)
         served.note(options.port)
-        address = served.link(urlencode(place))
+        address = served.link(urlencode(opens))
         say(f"appca is open at {address} (Ctrl-C ends it)")
         sys.stdout.flush()
         if not options.no_browser:
-            _show(served.link(urlencode(place)))
+            _show(served.link(urlencode(opens)))
         server.wait()
     finally:
         _forget(options.port)
@@ -183,7 +183,7 @@ def _wait(server: "subprocess.Popen[bytes]", url: str) -> None:
     raise InputError(msg)
 
 
-def _place(options: argparse.Namespace) -> dict[str, str]:
+def place(options: argparse.Namespace) -> dict[str, str]:
     """Keep the data in the home, and return what the address says to open them."""
     if not options.data:
         return {}

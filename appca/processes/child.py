@@ -12,8 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
-import appca
-
 
 class Ended(Exception):
     """A process ended before it had answered."""
@@ -21,7 +19,7 @@ class Ended(Exception):
 
 def python_path() -> str:
     """Return a ``PYTHONPATH`` by which an uninstalled package is found, too."""
-    root = str(Path(appca.__file__).resolve().parents[1])
+    root = str(Path(__file__).resolve().parents[2])
     return os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
 
 

@@ -1,6 +1,7 @@
 """From data and settings to a fitted run; the same code for the page, workers and CLI."""
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
@@ -361,8 +362,6 @@ def versions() -> dict[str, str]:
     import scipy
     import sklearn
 
-    import appca
-
-    packages = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn, "appca": appca}
+    packages = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn, "appca": sys.modules["appca"]}
     packages_here = {name: package.__version__ for name, package in packages.items()}
     return {"python": platform.python_version(), **packages_here}

@@ -19,7 +19,7 @@ def places(monkeypatch) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
 
     def instead(options: Namespace) -> dict:
-        found.append(app._place(options))
+        found.append(app.place(options))
         return {}
 
     monkeypatch.setattr(app, "run", instead)

@@ -153,7 +153,8 @@ class Delivery:
         """Return whose page asks; None unless it is of this server and its session is there."""
         headers = request.headers
         host, origin = headers.get("host", ""), headers.get("origin")
-        if _hostname(host) not in LOOPBACK.union(self._hosts()):
+        hosts = LOOPBACK.union(self._hosts())
+        if "*" not in hosts and _hostname(host) not in hosts:
             return None
         ours = (None, f"http://{host}".lower(), f"https://{host}".lower())
         if (origin and origin.lower()) not in ours:

@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from appca.ui.server import inside
+from appca.ui.server.base import base
 from appca.ui.session import history
 
 _listener = st.components.v2.component(
@@ -19,7 +20,7 @@ def listen() -> None:
     """Take up keys and the browser's history, and load code ahead; draws nothing."""
     _listener(
         key="appca-frame",
-        data={"ahead": _files},
+        data={"ahead": _files, "base": base()},
         on_undo_change=history.undo,
         on_redo_change=history.redo,
     )

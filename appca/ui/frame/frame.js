@@ -33,7 +33,7 @@ function remember() {
   const kept = new URLSearchParams();
   for (const name of ['data', 'run', 'k', 'l']) if (here.has(name)) kept.set(name, here.get(name));
   if (!kept.has('data')) return;
-  document.cookie = `appca_last=${encodeURIComponent(kept)}; path=/; max-age=31536000; SameSite=Strict`;
+  document.cookie = `appca_last=${encodeURIComponent(kept)}; path=${window.appcaBase}; max-age=31536000; SameSite=Strict`;
 }
 
 /** Run the code of widgets, charts (4.7 MB) and tables when the page has been drawn and nothing moves: the first page with one waits for it else. */
@@ -58,6 +58,7 @@ function loadAhead(modules) {
 
 export default function frame({ data, setTriggerValue }) {
   watchHistory();
+  window.appcaBase = data?.base || '/'; // below it are all pages of this server
   if (!window.appcaAhead) loadAhead(data?.ahead ?? []);
   window.appcaAhead = true;
   const leaving = new AbortController();

@@ -5,6 +5,7 @@ It was written for Streamlit 1.67, and `pyproject.toml` admits no later minor ve
 needless or takes it away.
 """
 
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +49,21 @@ def uninterrupted() -> Iterator[bool]:
         yield True
     finally:
         delattr(requests, LOOK)
+
+
+def bind(path: str) -> None:
+    """Let the server listen at a Unix socket, which Streamlit refuses to, in place of its port."""
+    from streamlit.web.server.starlette import starlette_server
+
+    def bound(*_: object) -> tuple[socket.socket, str]:
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(path)
+        Path(path).chmod(0o600)
+        listening.listen(128)
+        listening.setblocking(False)
+        return listening, path
+
+    starlette_server._bind_server_socket = bound  # type: ignore[assignment]
 
 
 def session() -> str:

@@ -1,7 +1,9 @@
 """Who may connect: a token in the address, pages of other sites, and what may frame a page.
 
-``appca`` opens a link whose token works once and is exchanged for a cookie, another secret. Without
-the variable, as under plain ``streamlit run app.py``, everybody who reaches the server is let in.
+``appca`` opens a link whose token works once and is exchanged for a cookie, another secret. A proxy
+that asks for a login sends the token in a header. Websockets need the cookie all the same:
+jupyter-server-proxy 4.6 forwards them without a login where it serves appca alone. Without the
+variable, as under plain ``streamlit run app.py``, everybody who reaches the server is let in.
 """
 
 import os
@@ -14,7 +16,7 @@ import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import cookie_parser
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
@@ -22,6 +24,7 @@ from appca.storage.serving import doors
 from appca.ui.server import visitor
 from appca.ui.server.base import base
 
+HEADER = "x-appca-token"
 ORIGINS, FRAMES = "APPCA_ORIGINS", "APPCA_FRAME_ANCESTORS"
 OPEN = "/_stcore/health"  # says only that the server is there
 DAYS = 30
@@ -90,14 +93,14 @@ class Guard:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.append("content-security-policy", self._policy)
-                if new:
-                    headers.append("set-cookie", new)
+                for cookie in filter(None, new):
+                    headers.append("set-cookie", cookie)
             await send(message)
 
         kind = scope["type"]
         if kind in ("http", "websocket"):
             scope["headers"] = [_quick(*pair) for pair in scope["headers"]]
-        new = visitor.cookie_for(Headers(scope=scope)) if kind == "http" else ""
+        new = self._new_cookies(scope) if kind == "http" else []
         answer = None if kind == "lifespan" else self._answer(scope)
         await (answer or self.app)(scope, receive, marked if kind == "http" else send)
 
@@ -114,6 +117,8 @@ class Guard:
             scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"origin"]
         if not self.token or scope["path"] == base() + OPEN or self._has_cookie(scope, headers):
             return None
+        if not socket and self._is_forwarded(headers):
+            return None
         return WebSocketClose(1008, "token") if socket else self._exchanged(scope, headers)
 
     def _is_own(self, origin: str, host: str) -> bool:
@@ -122,7 +127,17 @@ class Guard:
 
     def _name(self, scope: Scope) -> str:
         """Name the cookie: cookies are of a host, whatever the port."""
-        return f"appca-{(scope.get('server') or ('', 0))[1]}"
+        return f"appca-{(scope.get('server') or ('', 0))[1] or 0}"
+
+    def _is_forwarded(self, headers: Headers) -> bool:
+        """Whether the request comes from a proxy that has the token."""
+        return bool(self.token) and doors.same(headers.get(HEADER, ""), self.token)
+
+    def _new_cookies(self, scope: Scope) -> list[str]:
+        """Return the cookies that a browser lacks."""
+        headers = Headers(scope=scope)
+        forwarded = self._is_forwarded(headers) and not self._has_cookie(scope, headers)
+        return [visitor.cookie_for(headers), self._cookie_for(scope) if forwarded else ""]
 
     def _has_cookie(self, scope: Scope, headers: Headers) -> bool:
         kept = cookie_parser(headers.get("cookie", "")).get(self._name(scope), "")
@@ -144,13 +159,18 @@ class Guard:
         # A path of two slashes would name another host.
         path = "/" + scope["path"].lstrip("/\\")
         answer = RedirectResponse(f"{path}?{rest}" if rest else path, status_code=303)
-        answer.set_cookie(
+        answer.headers.append("set-cookie", self._cookie_for(scope))
+        return answer
+
+    def _cookie_for(self, scope: Scope) -> str:
+        made = Response()
+        made.set_cookie(
             self._name(scope),
             self._cookie,
             max_age=DAYS * 86400,
             path=base() or "/",
-            secure="https" in (scope.get("scheme"), headers.get("x-forwarded-proto")),
+            secure="https" in (scope.get("scheme"), Headers(scope=scope).get("x-forwarded-proto")),
             httponly=True,
             samesite="lax",
         )
-        return answer
+        return made.headers["set-cookie"]

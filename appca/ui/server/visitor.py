@@ -9,9 +9,11 @@ import uuid
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 
+from appca.ui.server.base import base
+
 COOKIE = "appca_visitor"
 _NAME = re.compile(r"[0-9a-f]{32}")
-_KEEPS = "; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax"
+_KEEPS = "Max-Age=31536000; HttpOnly; SameSite=Lax"
 
 
 def named(cookie: str) -> str:
@@ -24,4 +26,4 @@ def cookie_for(headers: Headers) -> str:
     is_page = "text/html" in headers.get("accept", "")
     if not is_page or named(cookie_parser(headers.get("cookie", "")).get(COOKIE, "")):
         return ""
-    return f"{COOKIE}={uuid.uuid4().hex}{_KEEPS}"
+    return f"{COOKIE}={uuid.uuid4().hex}; Path={base() or '/'}; {_KEEPS}"

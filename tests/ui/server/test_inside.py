@@ -1,7 +1,11 @@
 """What is used of Streamlit's inside: each test says what to delete when it fails."""
 
+import os
+import socket
+import stat
 import subprocess
 import sys
+import time
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -117,3 +121,33 @@ def test_no_other_file_reaches_into_streamlit():
         if path.name != "inside.py" and any(one in path.read_text() for one in reaching)
     ]
     assert offenders == []
+
+
+def test_streamlit_still_refuses_unix_sockets():
+    """Where it does not, delete `inside.bind` and name the socket by --server.address."""
+    program = (
+        "from streamlit import config; config.set_option('server.address', 'unix:///tmp/a')\n"
+        "from streamlit.web.server.starlette.starlette_server import UvicornRunner\n"
+        "try:\n    UvicornRunner('app:app').run()\n"
+        "except RuntimeError as error:\n    print(error)"
+    )
+    assert "Unix sockets are not supported" in said(program)
+
+
+def test_the_app_answers_at_a_socket_that_is_its_owner_s(tmp_path):
+    path = tmp_path / "socket"
+    command = [sys.executable, "-m", "appca.ui.server.at_socket", str(path)]
+    variables = os.environ | {"PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, cwd=tmp_path)
+    try:
+        while not path.exists():
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.05)
+        with socket.socket(socket.AF_UNIX) as asking:
+            asking.connect(str(path))
+            asking.sendall(b"GET /_stcore/health HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            assert asking.recv(100).startswith(b"HTTP/1.1 200")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)

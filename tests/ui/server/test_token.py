@@ -105,3 +105,21 @@ def test_the_server_s_health_and_its_lifespan_pass():
     assert asked("/_stcore/health") == [{"type": "passed"}]
     assert asked("", kind="lifespan") == [{"type": "passed"}]
     assert asked("/", guard=Guard(inside, "")) == [{"type": "passed"}]
+
+
+def test_a_proxy_with_the_token_passes_pages_on_but_no_websocket_without_the_cookie():
+    """jupyter-server-proxy adds the header to websockets that nobody has logged in for, too."""
+
+    async def page(_scope, _receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    guard, header = Guard(page, KEY), {"x-appca-token": KEY}
+    sent = asked(guard=guard, **header)
+    assert sent[0]["status"] == 200
+    assert headers(sent)["set-cookie"].partition(";")[0] == COOKIE
+    assert "set-cookie" not in headers(asked(guard=guard, cookie=COOKIE, **header))
+    assert asked(guard=guard, **{"x-appca-token": "other"})[0]["status"] == 403
+    assert asked(guard=Guard(page, ""), **{"x-appca-token": ""})[0]["status"] == 200
+    refused = asked("/_stcore/stream", kind="websocket", guard=guard, **header)
+    assert refused[0]["type"] == "websocket.close"
+    assert asked("/", cookie=COOKIE, kind="websocket", **header) == [{"type": "passed"}]

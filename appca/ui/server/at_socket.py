@@ -1,0 +1,22 @@
+"""``python -m appca.ui.server.at_socket SOCKET``: the app at a Unix socket, for a proxy before it.
+
+Other accounts of the machine cannot reach a socket in a private folder, nor take its place as they
+could take a port's between its choice and its use.
+"""
+
+import sys
+
+from appca.data.sources.folder import project_folder
+from appca.ui.server import inside
+
+
+def main(path: str) -> None:
+    """Serve until a signal ends the process."""
+    from streamlit.web import cli
+
+    inside.bind(path)
+    cli.main(["run", str(project_folder() / "app.py"), "--server.headless=true"])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,115 @@
+"""The tile in JupyterLab: pages, uploads, pictures, downloads and cookies below a server's path."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from tests.browser.conftest import ROOT, WAIT_MS, _free_port
+
+pytest.importorskip("jupyter_server_proxy", reason="`.ci/hub` installs the extra “jupyter”")
+pytestmark = pytest.mark.browser
+SECRET = "jupyter-secret"
+
+
+class Jupyter(NamedTuple):
+    """A running Jupyter server."""
+
+    url: str
+    work: object
+
+    def page(self, browsers):
+        context = browsers().new_context(accept_downloads=True)
+        context.set_default_timeout(WAIT_MS)
+        page = context.new_page()
+        page.goto(f"{self.url}/appca/?token={SECRET}")
+        page.locator(".appca-hit").first.wait_for()
+        return page
+
+
+@pytest.fixture(scope="module")
+def jupyter(tmp_path_factory):
+    work, port = tmp_path_factory.mktemp("work"), _free_port()
+    command = [sys.executable, "-m", "jupyter_server", f"--ServerApp.port={port}", "--no-browser"]
+    command += ["--ServerApp.base_url=/user/ann/", f"--IdentityProvider.token={SECRET}"]
+    command += [f"--ServerApp.root_dir={work}", "--allow-root"]
+    variables = os.environ | {"PYTHONPATH": str(ROOT), "APPCA_HOME": str(work / "home")}
+    with (work / "log.txt").open("w") as log:
+        process = subprocess.Popen(command, cwd=work, env=variables, stdout=log, stderr=log)
+    url = f"http://127.0.0.1:{port}/user/ann"
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(f"{url}/api", timeout=2).close()
+            break
+        except OSError:
+            assert process.poll() is None, (work / "log.txt").read_text()
+            time.sleep(0.1)
+    yield Jupyter(url, work)
+    process.terminate()
+    process.wait(20)
+
+
+def test_all_of_the_app_works_below_the_path(jupyter, browsers, tmp_path):
+    page = jupyter.page(browsers)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    cookies = [one for one in page.context.cookies() if one["name"].startswith("appca")]
+    assert {one["path"] for one in cookies} == {"/user/ann/appca"}
+    assert {one["name"] for one in cookies} == {"appca-0", "appca_visitor", "appca_last"}
+
+    values = np.random.default_rng(0).normal(size=(60, 5))
+    np.savetxt(tmp_path / "made.csv", values, delimiter=",", header="a,b,c,d,e", comments="")
+    page.goto(f"{jupyter.url}/appca/data?tab=open")
+    upload = page.locator("[class*=st-key-upload-] input[type=file]").last
+    upload.set_input_files(tmp_path / "made.csv")
+    page.get_by_text("made · 60 rows").first.wait_for()
+    page.locator(".appca-hit").first.wait_for()
+    deep = page.url
+    page.goto(f"{jupyter.url}/appca/export")
+    with page.expect_download() as caught:
+        page.get_by_role("button", name="Save CSV").first.click()
+    assert len(caught.value.path().read_text().splitlines()) == 61
+
+    page.goto(deep)
+    page.locator(".appca-hit").first.wait_for()
+    sent = [url for url in asked if url.startswith("http")]
+    assert [url for url in sent if not url.startswith(f"{jupyter.url}/appca")] == []
+    assert any("/user/ann/appca/canvas/" in url for url in asked)
+    page.context.close()
+
+
+def test_a_request_without_the_login_reaches_nothing(jupyter, browsers):
+    for path in ("", "canvas/x", "_stcore/host-config"):
+        request = urllib.request.Request(f"{jupyter.url}/appca/{path}")
+        with urllib.request.urlopen(request) as answer:
+            assert "/login" in answer.url
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    upgrade["Sec-WebSocket-Key"] = "AAAAAAAAAAAAAAAAAAAAAA=="
+    request = urllib.request.Request(f"{jupyter.url}/appca/_stcore/stream", headers=upgrade)
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request)
+    assert refused.value.code == 403
+    refused.value.close()
+
+
+def test_a_notebook_opens_a_file(jupyter, browsers):
+    np.save(jupyter.work / "rows.npy", np.random.default_rng(1).normal(size=(70, 4)))
+    code = "import appca, json; print(json.dumps(appca.open_app('rows.npy').url))"
+    variables = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "APPCA_HOME": str(jupyter.work / "home"),
+        "JUPYTERHUB_SERVICE_PREFIX": "/user/ann/",
+    }
+    command = [sys.executable, "-c", code]
+    said = subprocess.check_output(command, cwd=jupyter.work, env=variables, text=True)
+    page = jupyter.page(browsers)
+    page.goto(jupyter.url.removesuffix("/user/ann") + json.loads(said))
+    page.get_by_text("rows · 70 rows").first.wait_for()
+    page.context.close()
