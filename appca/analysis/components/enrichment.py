@@ -7,12 +7,15 @@ model leaves over: random combinations of the rows' residuals, a rotation test (
 """
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appca.data.brain.nifti import regions_of
+from appca.data.readers.source import File, file_bytes
 from appca.words.errors import InputError, naming_extra
 
 if TYPE_CHECKING:
@@ -42,8 +45,8 @@ def enrichment(
     X : array-like, shape (N, D)
         Rows, whose residuals say how features vary together; 1,000 of them at most are used.
     sets : mapping of str to sequence of str, or path
-        Features by the name of their set; or a GMT file, or a CSV file whose lines have a feature
-        and its set.
+        Features by the name of their set; or a GMT file; a CSV file whose lines have a feature and
+        its set; or a NIfTI atlas of numbered regions, where features are called "voxel-x-y-z".
     feature_names : sequence of str, length D
     least : int
         Features of X that a set must have; smaller sets are left out.
@@ -69,7 +72,7 @@ def enrichment(
 
     names, members = _members(sets, feature_names, X.shape[1], least)
     rng = np.random.default_rng(random_state)
-    rows = rng.permutation(X.shape[0])[:MOST_ROWS]
+    rows = np.sort(rng.permutation(X.shape[0])[:MOST_ROWS])
     part = X[rows]
     dense = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=float)
     W = np.asarray(model.components_, dtype=float)
@@ -113,10 +116,10 @@ def _members(sets: Any, features: Sequence[str], D: int, least: int) -> tuple[li
         msg = f"X has {D:,} features; got {len(features):,} names, so give one for each."
         raise InputError(msg)
     place = {str(name): d for d, name in enumerate(features)}
-    named_sets = sets if isinstance(sets, Mapping) else read_sets(sets)
+    wanted = sets if isinstance(sets, Mapping) else read_sets(Path(sets).name, Path(sets))
     inside = {
-        str(name): sorted({place[f] for f in map(str, wanted) if f in place})
-        for name, wanted in named_sets.items()
+        str(name): sorted({place[f] for f in map(str, listed) if f in place})
+        for name, listed in wanted.items()
     }
     kept = {name: places for name, places in inside.items() if least <= len(places) < D}
     if not kept:
@@ -130,22 +133,26 @@ def _members(sets: Any, features: Sequence[str], D: int, least: int) -> tuple[li
     return list(kept), csc_array((np.ones(len(flat)), flat, ends), shape=(D, len(kept)))
 
 
-def read_sets(path: Any) -> dict[str, list[str]]:
-    """Read sets of features from a GMT file, or a CSV file with a feature and its set in a line.
+def read_sets(name: str, file: File) -> dict[str, list[str]]:
+    """Read sets of features from a GMT file, a CSV file, or a NIfTI atlas; see `enrichment`.
 
     The first line of a CSV file is its heading. Raises InputError for a file of another form.
     """
-    file, sets = Path(path), dict[str, list[str]]()
-    with file.open(encoding="utf-8", newline="") as stream:
-        if file.suffix.lower() == ".gmt":
-            for line in stream:
-                name, *rest = line.rstrip("\r\n").split("\t")
-                sets[name] = [feature for feature in rest[1:] if feature]
-            return sets
-        lines = list(csv.reader(stream))
-    if not all(len(line) == 2 for line in lines if line):
-        msg = f"“{file.name}” must have a feature and its set in each line; give GMT or such a CSV."
+    sets, kind = dict[str, list[str]](), name.lower().removesuffix(".gz")
+    if kind.endswith(".nii"):
+        regions = regions_of(name, file)
+        for place in np.argwhere(regions > 0).tolist():
+            region = f"region {regions[tuple(place)]}"
+            sets.setdefault(region, []).append("voxel-{}-{}-{}".format(*place))
+        return sets
+    text = file_bytes(name, file).decode("utf-8-sig", errors="replace")
+    if kind.endswith(".gmt"):
+        lines = [line.split("\t") for line in text.splitlines() if line.strip()]
+        return {first: [feature for feature in rest[1:] if feature] for first, *rest in lines}
+    table = [line for line in csv.reader(io.StringIO(text)) if line]
+    if not all(len(line) == 2 for line in table):
+        msg = f"“{name}” must have a feature and its set in each line; give GMT or such a CSV."
         raise InputError(msg)
-    for feature, name in filter(None, lines[1:]):
-        sets.setdefault(name, []).append(feature)
+    for feature, of in table[1:]:
+        sets.setdefault(of, []).append(feature)
     return sets

@@ -98,6 +98,23 @@ def read_many(files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS) 
     return read(name, file, options._replace(mask=mask[1], mask_name=mask[0]), limits)
 
 
+def regions_of(name: str, file: File, limits: ReadLimits = LIMITS) -> np.ndarray:
+    """Return the numbers of the regions of an atlas, (x, y, z) int, 0 outside.
+
+    Raises InputError when the file is no 3-D image.
+    """
+    image = _image(name, file, limits)
+    if len(image.shape) != 3:
+        msg = (
+            f"“{shortened(name)}” is {len(image.shape)}-dimensional; an atlas has three dimensions "
+            "and the number of a region in each voxel."
+        )
+        raise InputError(msg)
+    values = np.nan_to_num(_numbers(name, image), posinf=0.0, neginf=0.0)
+    numbers: np.ndarray = np.clip(np.rint(values), 0, 1 << 20).astype(np.int64)
+    return numbers
+
+
 def _image(name: str, file: File, limits: ReadLimits) -> "Nifti1Pair":
     """Parse header and place of the numbers; nothing of their size is made yet."""
     from nibabel import Nifti1Image, Nifti2Image

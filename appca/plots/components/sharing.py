@@ -110,10 +110,18 @@ def popularity_bars(
 
 
 def popularity_map(
-    shares: np.ndarray, names: Sequence[str], components: Sequence[str]
+    shares: np.ndarray,
+    names: Sequence[str],
+    components: Sequence[str],
+    of: tuple[str, str, str] = ("used by", "rows", ""),
 ) -> go.Figure:
-    """Draw the share (C, K) of each class's rows that use each component as a heat map."""
+    """Draw the share (C, K) of each class's rows that use each component as a heat map.
+
+    `of` says what else the shares are, before a number and above the scale of colours, and what a
+    last column beyond the components is called.
+    """
     numbers = range(1, len(components) + 1)
+    ticks = _ticks([*[*numbers][:-1], of[2]] if of[2] else numbers)
     height = float(np.clip(TALLEST / len(names), NARROWEST, LINE)) * len(names)
     figure = go.Figure(
         go.Heatmap(
@@ -130,24 +138,24 @@ def popularity_map(
                 [f"{percent(share, 1)} of class {plain(name)}" for share in line]
                 for name, line in zip(names, shares, strict=True)
             ],
-            hovertemplate="%{customdata}: used by %{text}<extra></extra>",
-            colorbar={"tickformat": ".0%", "thickness": 10, "title": {"text": "rows"}},
+            hovertemplate=f"%{{customdata}}: {of[0]} %{{text}}<extra></extra>",
+            colorbar={"tickformat": ".0%", "thickness": 10, "title": {"text": of[1]}},
         )
     )
     return framed(
         figure,
         int(height + BELOW),
         top=8,
-        xaxis={"title": "component", "showgrid": False, **_ticks(numbers)},
-        yaxis=_class_axis(names),
+        xaxis={"title": "component", "showgrid": False, **ticks},
+        yaxis=_class_axis(names, 2 * MOST_LETTERS if of[2] else MOST_LETTERS),
         plot_bgcolor=CLEAR,
     )
 
 
-def _class_axis(names: Sequence[str]) -> dict[str, Any]:
+def _class_axis(names: Sequence[str], letters: int = MOST_LETTERS) -> dict[str, Any]:
     return {
         "tickvals": list(range(len(names))),
-        "ticktext": [plain(shortened(name, MOST_LETTERS)) for name in names],
+        "ticktext": [plain(shortened(name, letters)) for name in names],
         "showgrid": False,
         "zeroline": False,
         "autorange": "reversed",
@@ -158,7 +166,7 @@ def _told(components: Sequence[str]) -> np.ndarray:
     return np.array([plain(shortened(name)) for name in components])
 
 
-def _ticks(numbers: Sequence[int]) -> dict[str, Any]:
+def _ticks(numbers: Sequence[int | str]) -> dict[str, Any]:
     """Name the components below the bars where there is room for all their numbers."""
     if len(numbers) > 30:
         return {}

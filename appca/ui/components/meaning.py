@@ -16,6 +16,7 @@ from appca.analysis.components.components import name_of, own_name
 from appca.analysis.export.projections import csv_bytes
 from appca.data.dataset import Dataset
 from appca.plots.components.association import association_map
+from appca.ui.components import sets
 from appca.ui.parts import acts
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
@@ -36,7 +37,17 @@ _SEED = 0
 
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the answer in a sentence, the heat map, names to take, and all tests on demand."""
-    tests = kept(f"meaning-{shown.key}-{dataset.digest}", lambda: _tests(dataset, shown))
+    first = st.container()
+    with st.expander("Regions of an atlas" if dataset.is_recording else "Sets of features"):
+        chosen = sets.choose(dataset)
+        sets.draw(dataset, shown, chosen)
+    with first:
+        _meaning(dataset, shown, sets.regions(dataset, chosen))
+
+
+def _meaning(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> None:
+    key = f"meaning-{shown.key}-{dataset.digest}-{sets.stored(dataset).file if more else ''}"
+    tests = kept(key, lambda: _tests(dataset, shown, more))
     telling = tests[tests["q"] < SIGNIFICANT]
     if not len(telling):
         st.markdown("**No column goes with a component more than chance allows.**")
@@ -65,17 +76,17 @@ def body(dataset: Dataset, shown: Shown) -> None:
         )
 
 
-def _tests(dataset: Dataset, shown: Shown) -> "pd.DataFrame":
+def _tests(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> "pd.DataFrame":
     rows = np.random.default_rng(_SEED).permutation(dataset.n_rows)[:MOST_ROWS]
     rows.sort()
     X = dataset.with_gaps(rows)
     measures = measures_of_rows(X)
-    table = {name: values[rows] for name, values in dataset.labels.items()}
+    table = {name: values[rows] for name, values in (dataset.labels | more).items()}
     if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
         table |= dict(zip(dataset.column_names, X.T.astype(float), strict=True)) | table
     scores, active = shown.fitted.scores[rows], shown.fitted.active[rows]
     tests = associated(scores, active, measures | table, technical=measures, random_state=_SEED)
-    inside = tests["column"].isin(list(set(table) - set(dataset.labels)))
+    inside = tests["column"].isin(list(set(table) - set(dataset.labels | more)))
     tests.loc[inside, "technical"] = ""  # a sum of columns follows its largest ones
     return tests
 

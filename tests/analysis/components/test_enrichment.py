@@ -62,14 +62,33 @@ def test_p_is_uniform_where_features_vary_together_and_naive_tests_are_not():
     assert kstest(naive, "uniform").pvalue < 1e-6
 
 
+def test_regions_of_an_atlas_are_sets_of_voxels(tmp_path):
+    nibabel = pytest.importorskip("nibabel")
+    atlas = np.zeros((4, 5, 6), np.int16)
+    atlas[:2], atlas[3, 1, 2] = 7, 2
+    nibabel.save(nibabel.Nifti1Image(atlas, np.eye(4)), tmp_path / "atlas.nii.gz")
+    sets = read_sets("atlas.nii.gz", tmp_path / "atlas.nii.gz")
+    assert sets["region 2"] == ["voxel-3-1-2"]
+    assert len(sets["region 7"]) == 60
+    names = ["voxel-{}-{}-{}".format(*place) for place in np.ndindex(4, 5, 6)]
+    W = np.zeros((1, D))
+    W[0, :60] = 1.0
+    tests = enrichment(Weights(W), np.eye(D), tmp_path / "atlas.nii.gz", names)
+    assert (tests.loc[0, "set"], tests.loc[0, "sign"], tests.loc[0, "p"]) == ("region 7", "+", 1e-3)
+    nibabel.save(nibabel.Nifti1Image(atlas[0], np.eye(4)), tmp_path / "flat.nii")
+    with pytest.raises(InputError, match="an atlas has three dimensions"):
+        read_sets("flat.nii", tmp_path / "flat.nii")
+
+
 def test_files_of_sets_and_refusals(tmp_path):
     gmt, table = tmp_path / "a.gmt", tmp_path / "b.csv"
     gmt.write_text("one\thttp\tx\ty\r\ntwo\t\tz\n", encoding="utf-8")
     table.write_text('feature,set\nx,one\n"y",one\nz,two\n', encoding="utf-8")
-    assert read_sets(gmt) == read_sets(str(table)) == {"one": ["x", "y"], "two": ["z"]}
+    same = [read_sets(path.name, path) for path in (gmt, table)]
+    assert same == [{"one": ["x", "y"], "two": ["z"]}] * 2
     table.write_text("x,one,more\n", encoding="utf-8")
     with pytest.raises(InputError, match="a feature and its set in each line"):
-        read_sets(table)
+        read_sets("b.csv", table)
     model = Weights(np.ones((1, D)))
     with pytest.raises(InputError, match="120 features; got 1 names"):
         enrichment(model, np.ones((9, D)), {"a": ["x"]}, ["x"])

@@ -54,6 +54,14 @@ def test_a_grid_where_nothing_is_shared_or_all_is_alike_is_drawn():
     assert drawn(np.full((2, 2), 3.0)).data[0].marker.color.tolist() == [3.0] * 4
 
 
+def test_a_map_of_variance_names_its_last_column():
+    shares = np.array([[0.5, 0.2, 0.3]])
+    of = ("explains", "variance", "none")
+    figure = popularity_map(shares, ["all"], ["component 1", "2 · loop", "no component"], of)
+    assert figure.layout.xaxis.ticktext == ("1", "2", "none")
+    assert figure.data[0].hovertemplate == "%{customdata}: explains %{text}<extra></extra>"
+
+
 def test_bars_fall_and_remember_their_components():
     figure = popularity_bars(np.array([0.2, 0.9, 0.5]), ["one", "two", "<i>three</i>"], even=0.5)
     assert figure.data[0].y.tolist() == [0.9, 0.5, 0.2]

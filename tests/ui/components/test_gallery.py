@@ -1,5 +1,7 @@
 """The page Components under AppTest: gallery, steering and sharing, and their words."""
 
+import base64
+import json
 import re
 
 import numpy as np
@@ -11,12 +13,14 @@ from appca.runs.configuration import RunConfig
 from appca.runs.home import home
 from appca.runs.store import RunStore
 from appca.ui.components import gallery, meaning
+from appca.ui.components import sets as feature_sets
 from appca.ui.components import sharing as sharing_tab
 from appca.ui.parts.class_choice import Classes
 from appca.ui.session import names, selection, services
 from appca.ui.session.fitting import Shown
 from tests.fitted_runs import fitted_run, info_of
 from tests.ui.conftest import address, go, healthy, html, sentences
+from tests.ui.parts.test_pages import select
 
 
 def told(app) -> str:
@@ -127,3 +131,32 @@ def test_technical_columns_are_marked_and_drawn_before_features():
     )
     ordered = meaning._ordered(tests, dataset)["column"].tolist()
     assert ordered == ["cultivar", "row sum (technical)", "ash", "ash"]
+
+
+def test_variance_and_sets_of_a_file_are_shown_and_add_up(start):
+    breast = load("breast_cancer")
+    data = services.datasets().put(breast)
+    app = healthy(start("components/meaning", data=data))
+    lines = [f"{name},{name.split()[0]}" for name in breast.feature_names]
+    parts = sorted({line.rpartition(",")[2] for line in lines} & {"mean", "worst"})
+    text = "\n".join(["feature,set", *(line for line in lines if line.split(",")[1] in parts)])
+    app.get("file_uploader")[-1].set_value([("sets.csv", text.encode(), "text/csv")]).run()
+    assert "weights on component" in told(healthy(app))
+    shown = next(frame.value for frame in app.dataframe if "set" in frame.value)
+    assert set(shown["set"]) == {"mean", "worst"}
+    app = healthy(go(app, "components/sharing"))
+    app.get("button_group")[1].set_value("variance").run()
+    assert "of the variance of" in told(healthy(app))
+    assert "569 rows. Each line adds up to 100%" in told(app)
+    z = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]["z"]
+    values = np.frombuffer(base64.b64decode(z["bdata"])).reshape(4, 5)
+    np.testing.assert_allclose(values.sum(axis=1), 1)
+    select(app, np.arange(50), 569)
+    app.get("button_group")[2].set_value(True).run()
+    assert "50 rows. Each line" in told(healthy(app))
+
+
+def test_the_region_of_a_voxel_is_a_class_of_a_recording():
+    recording = type("R", (), {"is_recording": True, "ids": np.array(["voxel-0-0-1", "v"])})
+    sets = feature_sets.Sets({"region 4": ["voxel-0-0-1"]}, "file")
+    assert feature_sets.regions(recording, sets)["region"].tolist() == ["region 4", ""]

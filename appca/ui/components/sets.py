@@ -1,0 +1,137 @@
+"""Sets of features on the tab Meaning: GMT, CSV, or the regions of an atlas."""
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.components.association import SIGNIFICANT
+from appca.analysis.components.components import name_of
+from appca.analysis.components.enrichment import enrichment, read_sets
+from appca.analysis.export.projections import csv_bytes
+from appca.data.dataset import Dataset
+from appca.ui.parts.downloads import save_button
+from appca.ui.parts.text import markdown
+from appca.ui.session.caching import kept
+from appca.ui.session.fitting import Shown
+from appca.words.errors import InputError
+from appca.words.wording import counted, shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_ROWS = 1_000  # whose residuals make the null
+
+
+class Sets(NamedTuple):
+    """Names of features by the name of their set, and the id of the file they came in."""
+
+    features: dict[str, list[str]]
+    file: str
+
+
+class RowsOfFit(NamedTuple):
+    """Rows as the model saw them, with what it says of them, in the manner of an estimator."""
+
+    components_: np.ndarray  # (K, D')
+    mean_: np.ndarray  # (D',)
+    scores: np.ndarray  # (n, K)
+    X: np.ndarray  # (n, D')
+
+    @classmethod
+    def of(cls, dataset: Dataset, shown: Shown, rows: np.ndarray) -> Self:
+        """Return some rows of a data set."""
+        fitted = shown.fitted
+        X = fitted.preprocessing.transform(dataset.with_gaps(rows))
+        return cls(fitted.components, fitted.mean, fitted.scores[rows], X)
+
+    def describe(self, X: np.ndarray) -> Self:
+        """Return what the model says of the rows."""
+        del X
+        return self
+
+
+def choose(dataset: Dataset) -> Sets:
+    """Draw where a file of sets is given; return them, kept while the window is open."""
+    key = f"feature_sets-{dataset.digest[:12]}"
+    kinds = ["nii", "gz"] if dataset.is_recording else ["gmt", "csv", "nii", "gz"]
+    file = st.file_uploader(
+        "Regions of an atlas, NIfTI" if dataset.is_recording else "Sets of features, GMT or CSV",
+        type=kinds,
+        key=f"{key}-file",
+        help="GMT, a CSV file with a feature and its set in each line, or a NIfTI atlas on the "
+        "grid of the data.",
+    )
+    if file is not None:
+        try:
+            read = partial(read_sets, file.name, file)
+            features = kept(f"sets-{file.file_id}", read)
+            st.session_state[key] = Sets(features, file.file_id)
+        except InputError as error:
+            st.error(markdown(str(error)))
+    return stored(dataset)
+
+
+def stored(dataset: Dataset) -> Sets:
+    """Return the sets that were given in this window."""
+    sets: Sets | None = st.session_state.get(f"feature_sets-{dataset.digest[:12]}")
+    return sets or Sets({}, "")
+
+
+def regions(dataset: Dataset, sets: Sets) -> dict[str, np.ndarray]:
+    """Return the region of each voxel of a recording as a column of classes; else nothing."""
+    if not dataset.is_recording or not sets.features:
+        return {}
+    of = {voxel: region for region, voxels in sets.features.items() for voxel in voxels}
+    return {"region": np.array([of.get(voxel, "") for voxel in dataset.ids.tolist()])}
+
+
+def blocks(dataset: Dataset) -> dict[str, list[int]] | None:
+    """Return the columns of sets that do not overlap; None without such sets."""
+    place = {name: d for d, name in enumerate(dataset.column_names)}
+    parts = {
+        name: [place[f] for f in sorted({*of} & {*place})]
+        for name, of in stored(dataset).features.items()
+    }
+    parts = {name: columns for name, columns in parts.items() if columns}
+    columns = [column for of in parts.values() for column in of]
+    return parts if parts and len(columns) == len(set(columns)) else None
+
+
+def draw(dataset: Dataset, shown: Shown, sets: Sets) -> None:
+    """Draw which sets have large weights on which component, and all tests on demand."""
+    if not sets.features or dataset.is_recording:
+        return
+    if shown.fitted.preprocessing.reduces:
+        st.caption("Sets need a fit of the features themselves, without PCA or an autoencoder.")
+        return
+    rows = np.sort(np.random.default_rng(0).permutation(dataset.n_rows)[:MOST_ROWS])
+
+    def tested() -> "pd.DataFrame":
+        model = RowsOfFit.of(dataset, shown, rows)
+        return enrichment(model, model.X, sets.features, dataset.column_names)
+
+    try:
+        tests = kept(f"enriched-{shown.key}-{sets.file}", tested)
+    except InputError as error:
+        st.caption(markdown(str(error)))
+        return
+    best = tests.iloc[0]
+    way = "positive" if best["sign"] == "+" else "negative"
+    text = f"{shortened(best['set'])} has {way} weights on "
+    text += name_of(shown.fitted, best["component"] - 1)
+    verdict = "" if best["q"] < SIGNIFICANT else " Chance explains that."
+    st.markdown(f"**{markdown(text)}**: effect {best['effect']:.1f}, q {best['q']:.2g}.{verdict}")
+    st.dataframe(tests, hide_index=True, width="stretch", key="sets_table")
+    st.caption(
+        f"{counted(tests['set'].nunique(), 'set')}, by component and sign. Effects are in standard "
+        "deviations of random directions whose features vary together as the residuals do."
+    )
+    save_button(
+        "Save CSV",
+        partial(csv_bytes, tests),
+        f"sets-{shown.config.id}.csv",
+        "text/csv",
+        key="sets-csv",
+    )
