@@ -111,7 +111,7 @@ def test_escape_closes_the_search_before_the_panel_below_it(page):
     for left in ("subspaces {1,2}", "subspaces"):
         if left != "subspaces":
             page.keyboard.press("/")
-            page.wait_for_selector(".appca-search:not([hidden])")
+            page.wait_for_selector(".appca-palette[open]")
         page.keyboard.press("Escape")
         assert settle(page)["view"] == left
 

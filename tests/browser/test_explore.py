@@ -3,8 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from appca.analysis.groups.selections import SelectionStore
+from appca.data.sources.builtin import load
 from tests.browser.test_app import SECOND, idle, open_page
 
 pytestmark = pytest.mark.browser
@@ -270,3 +273,56 @@ def test_the_bar_follows_a_search_to_another_view(page):
     pressed.get_by_text("Subspaces").wait_for(timeout=60 * SECOND)
     idle(page)
     assert settled(page)["view"] == "subspaces {1,2}", "the page moves nothing"
+
+
+def test_the_palette_reaches_a_component_a_class_and_a_row_in_four_keys(page):
+    """Counted from the first key to Enter; arrows, Tab and Escape need no pointer."""
+    set_k(page, 4)
+    page.locator(".st-key-bar_views").get_by_text("Subspaces").click()
+    settled(page, "said.view.startsWith('subspaces')")
+    palette = page.locator(".appca-palette")
+
+    def find(*keys: str) -> None:
+        page.evaluate("document.activeElement.blur()")
+        for key in ("/", *keys):
+            page.keyboard.press(key)
+        page.keyboard.press("Enter")
+        palette.wait_for(state="hidden")
+
+    find("3")
+    settled(page, "said.panels === '6'")
+    assert page.locator(".appca-chip").inner_text().startswith("with 3")
+    page.locator(".appca-chip").click()
+    find("3", "Tab")
+    settled(page, "said.selected === '183'")  # of the digits 3
+    find("#", "7")
+    settled(page, "said.held === '7'")
+    page.keyboard.press("Escape")
+    settled(page, "said.held === '-1'")
+
+
+def test_the_palette_shows_a_named_selection_colours_and_lists_the_keys(page, serve):
+    digits = load("digits")
+    mask = np.arange(digits.n_rows) < 7
+    SelectionStore(serve(APP, OMP_NUM_THREADS="1").home).save(digits.digest, "first seven", mask)
+    page.reload()
+    settled(page, "said.rows === '1797'")
+    idle(page, 60)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("seven")
+    page.keyboard.press("Enter")
+    settled(page, "said.selected === '7'")
+    idle(page, 60)
+    page.keyboard.press("Control+k")
+    page.get_by_role("group", name="Recent").get_by_text("first seven").wait_for()
+    page.keyboard.type("membership")
+    page.keyboard.press("Enter")
+    page.locator(".st-key-bar_colour").get_by_text("Membership").wait_for(timeout=60 * SECOND)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("?")
+    card = page.get_by_role("dialog", name="Keys")
+    assert card.get_by_text("Find anything").is_visible()
+    page.keyboard.press("Escape")
+    card.wait_for(state="hidden")
+    page.keyboard.press("7")
+    page.get_by_role("heading", name="Export").wait_for(timeout=60 * SECOND)

@@ -14,7 +14,7 @@ import { withPanels } from '../../appca/canvas/js/scene/other.js';
 import { signed, panelTitle, ticks } from '../../appca/canvas/js/scene/names.js';
 import { DOUBTFUL, Rows } from '../../appca/canvas/js/scene/rows.js';
 import { Scene, spreadOrder } from '../../appca/canvas/js/scene/scene.js';
-import { find, setOf } from '../../appca/canvas/js/parts/search.js';
+import { find, setOf } from '../../appca/canvas/js/find/find.js';
 import { Occupancy } from '../../appca/canvas/js/text/occupancy.js';
 import { paletteBytes } from '../../appca/canvas/js/theme.js';
 
@@ -337,7 +337,7 @@ test('a set of components is read in every way it is written', () => {
   assert.equal(setOf('2 ants'), null);
 });
 
-test('a search finds panels by number, rows, classes and values', async () => {
+test('the palette finds panels, components, classes, selections, rows, columns and actions', async () => {
   const scene = await new Scene(input()).open();
   const stage = {
     scene,
@@ -345,20 +345,37 @@ test('a search finds panels by number, rows, classes and values', async () => {
     rows: new Rows(6),
     colouring: scene.meta.colourings.label,
     views: [{ layout: { name: 'pairs' } }],
+    options: { came: ['', 'was 9'], offers: { selections: [['Bold ones', 3]], columns: [] } },
   };
+  stage.rows.codes = Uint8Array.from([0, 1, 0, 1, 0, 0]);
+  const acts = [{ label: 'Undo', run: () => {} }];
+  const targets = async (text) => (await find(stage, text, acts)).map(({ target }) => target);
+  assert.deepEqual((await targets('5,2'))[0], { layout: 'pairs', panel: 2 }); // in the layout that is shown
+  assert.deepEqual(await targets('#4'), [{ row: 4 }]);
+  const [first] = stage.meta.components;
+  assert.deepEqual(await targets(`component ${first.number}`), [{ component: 0 }]);
+  assert.deepEqual(await targets('was 9'), [{ component: 1 }]);
   assert.deepEqual(
-    (await find(stage, '5,2')).map(({ target }) => target),
-    [{ layout: 'pairs', panel: 2 }],
-  ); // in the layout that is shown
-  assert.deepEqual((await find(stage, '4'))[0].target, { row: 4 });
-  assert.deepEqual(
-    (await find(stage, 'b')).map(({ label, target }) => [label, target]),
+    (await find(stage, 'b', acts)).map(({ kind, label }) => [kind, label]),
     [
-      ['Class b', { code: 1 }],
-      ['Animal Bee', { row: 1 }],
+      ['class', 'b'],
+      ['selection', 'Bold ones'],
+      ['row', 'Row 1, Animal Bee'],
     ],
   );
-  assert.deepEqual(await find(stage, 'zebra'), []);
+  assert.deepEqual(
+    (await find(stage, '> un', acts)).map(({ label }) => label),
+    ['Undo'],
+  );
+  assert.deepEqual(await find(stage, 'zebra', acts), []);
+  const users = (await find(stage, '', acts)).filter(({ kind }) => kind === 'component');
+  const byHand = stage.meta.components.map(
+    (_, k) => [...scene.components].filter((used) => used === k).length,
+  );
+  assert.deepEqual(
+    users.map(({ note }) => parseInt(note, 10)),
+    byHand,
+  );
 });
 
 test('colour by a component leaves rows without it missing', async () => {

@@ -10,7 +10,8 @@ import { buildCard } from './parts/card.js';
 import { buildMore } from './parts/more.js';
 import { savePicture } from './parts/save.js';
 import { Journey } from './move/journey.js';
-import { buildSearch } from './parts/search.js';
+import { buildKeys } from './find/dialog.js';
+import { buildPalette } from './find/palette.js';
 import { buildSpoken } from './parts/spoken.js';
 import { buildStrip } from './parts/strip.js';
 import { buildTools } from './parts/tools.js';
@@ -87,13 +88,28 @@ export function mount(element, input, callbacks = {}) {
     () => {
       journey.toggle();
     },
-    () => search.open(),
+    () => palette(),
     more,
   );
   const bar = buildBar(stage, actions, tools.bar, more.box, near);
   stage.hit.addEventListener('pointermove', bar.follow);
   const tourbar = buildTourbar(stage, actions);
-  const search = buildSearch(stage, go);
+  const keys = buildKeys(stage);
+  const palette = buildPalette(stage, actions, go, () => [
+    ...Object.entries(stage.meta.layouts).map(([name, { title }]) => ({
+      label: `Show ${title}`,
+      run: () => actions.morph(stage.views[0], name),
+    })),
+    { label: 'Show all panels', key: '0', run: () => actions.home(stage.views[0]) },
+    { label: 'Show all rows again', run: () => actions.filter({}) },
+    { label: 'Select with the lasso', key: 'L', run: () => tools.choose('lasso') },
+    { label: 'Select with a box', key: 'B', run: () => tools.choose('box') },
+    { label: 'Tour of the fullest panels', run: () => journey.toggle() },
+    { label: 'List of panels', key: 'P', run: strip.toggle },
+    { label: 'Save the picture', run: () => savePicture(stage) },
+    { label: 'Show all keys', key: '?', run: keys },
+    ...(callbacks.acts?.() ?? []),
+  ]);
   /** @type {import('./text/labels.js').Label[]} */
   let labels = [];
   buildCard(stage, actions, () => labels);
@@ -101,7 +117,8 @@ export function mount(element, input, callbacks = {}) {
     choose: tools.choose,
     strip: strip.toggle,
     tour: tourbar.run,
-    search: search.open,
+    search: palette,
+    keys,
     halt: () => journey.stop(),
   });
 

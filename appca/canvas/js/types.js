@@ -56,6 +56,7 @@
  * @property {string[]} [sought] components, as "0,3,4", of gathered subspaces that have a panel
  * @property {string[]} [came] by component "was 5" or "new" where it was not in the picture before
  * @property {number} [held] the row whose details are on the page, -1 for none @property {number[]} [near] the rows nearest to it
+ * @property {{selections: [string, number][], columns: [string, string][]}} [offers] of the host: named selections with their rows, and what it can colour by, key and name
  * @property {string} [keep] under which the browser keeps views; without it there is no button for it
  *
  * @typedef {object} Filter
@@ -66,6 +67,8 @@
  * @typedef {object} Callbacks
  * @property {(bits: Uint8Array, count: number) => void} [onSelect]
  * @property {(row: number) => void} [onPoint] a click holds a row, -1 lets go; without it a click selects the row
+ * @property {(kind: 'selection' | 'colour', name: string) => void} [onAct] show one of `offers`
+ * @property {() => import('./find/find.js').Act[]} [acts] what the host can do, for the palette
  * @property {(rows: number[]) => Promise<Float32Array>} [project] scores of rows on all components, for ghosts
  * @property {(rows: number[]) => Promise<string[][]>} [describe] lines of the hover card, by row, where the scene has none
  */

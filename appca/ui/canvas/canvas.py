@@ -4,7 +4,8 @@ import base64
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NamedTuple
+from functools import partial
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -28,6 +29,7 @@ _canvas = st.components.v2.component(
 )
 SENT_S = 0.02  # Streamlit sends what a page has so far every 0.01 s
 log = logging.getLogger(__name__)
+M = TypeVar("M")
 
 
 def views(scene: PageScene) -> dict[str, str]:
@@ -51,6 +53,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     on_select: Callable[[np.ndarray], None] | None = None,
     on_layout: Callable[[str], None] | None = None,
     on_point: Callable[[int | None], None] | None = None,
+    on_act: Callable[[str, str], None] | None = None,
     near: serving.Near | None = None,
 ) -> None:
     """Draw a scene and take over what is selected in it, at most eight on a page.
@@ -79,6 +82,8 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         Takes the layout that a search, a kept view or a tour has opened.
     on_point : callable, optional
         Takes the row that a click holds, None when it lets go; without it a click selects the row.
+    on_act : callable, optional
+        Takes what was chosen of the offers in `options`: "selection" or "colour", and which.
     near : callable, optional
         Returns the scenes one step of K or L away that are at hand: the browser fetches them while
         nothing moves, and shows them as soon as a slider does.
@@ -97,12 +102,6 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         if on_layout is not None and isinstance(name, str) and name in scene.meta["layouts"]:
             on_layout(name)
 
-    @guarded
-    def on_other_point() -> None:
-        row = _held(key, dataset.n_rows)
-        if on_point is not None and row is not None:
-            on_point(None if row < 0 else row)
-
     chosen = selected if selected is not None or on_select is not None else selection.get(dataset)
     chosen_view = {"layout": layout, "colouring": colouring, "keep": f"{dataset.digest[:16]}-{key}"}
     _canvas(
@@ -118,7 +117,8 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         },
         on_selection_change=on_selection,
         on_layout_change=on_other_layout,
-        on_point_change=on_other_point,
+        on_point_change=guarded(partial(_pointed, key, dataset.n_rows, on_point)),
+        on_act_change=guarded(partial(_acted, key, on_act)),
         on_lost_change=lambda: None,  # a state is there only with a reaction to it
     )
     if st.session_state.get(f"{key}-shown") != scene.key:
@@ -156,6 +156,15 @@ class PointMessage(NamedTuple):
     row: Annotated[int, Meta(ge=-1)]
 
 
+class ActMessage(NamedTuple):
+    """One of the offers that was chosen. Its stamp is as above."""
+
+    mount: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,40}\Z")]
+    number: FromOne
+    kind: Literal["selection", "colour"]
+    name: Annotated[str, Meta(max_length=1000)]
+
+
 def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
     """Return the selected rows (n_rows,), bool.
 
@@ -175,30 +184,40 @@ def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
 
 def _newer(key: str, n_rows: int) -> np.ndarray | None:
     """Return what was selected since the last look, none of the rows if cleared; else None."""
-    memory, state = f"{key}-seen", st.session_state.get(key)
-    message = state.get("selection") if isinstance(state, Mapping) else None
-    if message is None:
+    memory, message = f"{key}-seen", _message(key, "selection", SelectionMessage)
+    if message is None or message[:2] == st.session_state.get(memory):
         return None
+    st.session_state[memory] = message[:2]
     try:
-        mount, number, bits = fitted(SelectionMessage, dict(message))
-        if (mount, number) == st.session_state.get(memory):
-            return None
-        st.session_state[memory] = (mount, number)
-        return read_selection(bits, n_rows)
-    except (TypeError, ValueError) as error:
+        return read_selection(message.bits, n_rows)
+    except ValueError as error:
         log.warning("The browser sent a selection that is ignored: %s", error)
         return None
 
 
-def _held(key: str, n_rows: int) -> int | None:
-    """Return the row that a click holds, -1 for none; None for a message that makes no sense."""
+def _pointed(key: str, n_rows: int, on_point: Callable[[int | None], None] | None) -> None:
+    """Tell which row a click holds, None where it lets go."""
+    message = _message(key, "point", PointMessage)
+    if on_point is not None and message is not None and message.row < n_rows:
+        on_point(None if message.row < 0 else message.row)
+
+
+def _acted(key: str, on_act: Callable[[str, str], None] | None) -> None:
+    """Tell which of the offers was chosen."""
+    message = _message(key, "act", ActMessage)
+    if on_act is not None and message is not None:
+        on_act(message.kind, message.name)
+
+
+def _message(key: str, name: str, kind: type[M]) -> M | None:
+    """Return a message of the browser, or None where there is none that makes sense."""
     state = st.session_state.get(key)
-    message = state.get("point") if isinstance(state, Mapping) else None
+    message = state.get(name) if isinstance(state, Mapping) else None
     if message is None:
         return None
     try:
-        row = fitted(PointMessage, dict(message)).row
+        checked: M = fitted(kind, dict(message))
     except (TypeError, ValueError) as error:
-        log.warning("The browser sent a row that is ignored: %s", error)
+        log.warning("The browser sent a %s that is ignored: %s", name, error)
         return None
-    return row if row < n_rows else None
+    return checked

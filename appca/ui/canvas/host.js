@@ -10,7 +10,7 @@ import { colouredBy } from '../../canvas/js/scene/recolour.js';
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string, near: boolean}} Address `near`: whether scenes one step of K or L away can be asked for */
 /** @typedef {{scene: Address, options: import('../../canvas/js/types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean, holds: boolean}} Message `follows`: whether the page wants to know which layout is open; `holds`: whether a click holds a row */
 /** @typedef {import('./near.js').Near} Near */
-/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('../../canvas/js/mount.js').Handle | null, key: string, address: Address | null, last: Message | null, around: Record<string, Near>, timer: number, step: (event: Event) => void, shown: string, taken: string | null | undefined, layout: string | undefined, colouring: string | undefined, options: string, stamp: {mount: string, number: number}}} Host */
+/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('../../canvas/js/mount.js').Handle | null, key: string, address: Address | null, last: Message | null, around: Record<string, Near>, timer: number, step: (event: Event) => void, shown: string, taken: string | null | undefined, layout: string | undefined, colouring: string | undefined, options: string, stamp: {mount: string, number: number}, acts: number}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
 const boxOf = ({ parent }) =>
@@ -59,6 +59,7 @@ function begun(parent) {
     colouring: undefined,
     options: '',
     stamp,
+    acts: 0,
   };
   host.step = (event) => {
     const near = host.around[/** @type {CustomEvent<string>} */ (event).detail];
@@ -137,10 +138,17 @@ async function remount(host, scene, input) {
       host.send('selection', { ...host.stamp, bits: count ? toBase64(bits) : null });
     },
     describe: (rows) => describe(host, rows),
+    ...(host.last?.options.offers && {
+      onAct: (/** @type {string} */ kind, /** @type {string} */ name) => {
+        host.acts += 1; // not the number of a selection, whose answer would be awaited
+        host.send('act', { ...host.stamp, number: host.acts, kind, name });
+      },
+      acts,
+    }),
     ...(host.last?.holds && {
       onPoint: (/** @type {number} */ row) => {
-        host.stamp.number += 1;
-        host.send('point', { ...host.stamp, row });
+        host.acts += 1;
+        host.send('point', { ...host.stamp, number: host.acts, row });
         if (row >= 0) document.body.dataset.drawer = 'open'; // where it is shut, in a narrow window
       },
     }),
@@ -165,6 +173,27 @@ async function remount(host, scene, input) {
     host.send('layout', name);
   });
   await host.handle.ready;
+}
+
+/** What the page can do beside the picture: its links, and undo and redo where they are possible. @returns {import('../../canvas/js/find/find.js').Act[]} */
+function acts() {
+  const undo = /** @type {NodeListOf<HTMLButtonElement>} */ (
+    document.querySelectorAll('.st-key-bar_steps button:enabled')
+  );
+  const links = /** @type {NodeListOf<HTMLElement>} */ (
+    document.querySelectorAll('[data-testid=stSidebarNavLink]')
+  );
+  return [
+    ...[...undo].map((button) => ({
+      label: button.closest('.st-key-bar_redo') ? 'Redo' : 'Undo',
+      run: () => button.click(),
+    })),
+    ...[...links].map((link, i) => ({
+      label: `Go to ${link.querySelector('p, [data-testid=stMarkdownContainer]')?.textContent ?? link.title}`,
+      key: String(i + 1),
+      run: () => link.click(),
+    })),
+  ];
 }
 
 /** Take over the selection of the pages, unless the hand has made a newer one meanwhile. @param {Host} host `taken`: the selection that the page has told last, until a hand makes another @param {Message} data */

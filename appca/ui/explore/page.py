@@ -14,10 +14,10 @@ from appca.ui.canvas import canvas
 from appca.ui.canvas.scenes import PageScene, scene_of
 from appca.ui.explore import bar, drawer, sizes
 from appca.ui.frame import status
-from appca.ui.parts import progress
+from appca.ui.parts import controls, progress
 from appca.ui.parts.notes import preview_note
 from appca.ui.rows import point, point_choice
-from appca.ui.session import ahead, fitting, state
+from appca.ui.session import ahead, fitting, selection, state
 from appca.ui.session.fitting import Screen, Shown
 from appca.ui.settings import umap
 
@@ -56,9 +56,10 @@ def _draw() -> None:
         canvas.draw(
             *(dataset, scene, there, colouring),
             height=HEIGHT,
-            options=({"came": came} if came else {}) | _held(dataset, shown),
+            options=({"came": came} if came else {}) | _held(dataset, shown) | _offers(dataset),
             on_layout=partial(bar.show_view, shown.config.n_active),
             on_point=partial(point_choice.hold, dataset),
+            on_act=partial(_act, dataset),
             near=None
             if moved
             else partial(_near, steps, fitting.screen(), dataset, colouring, embedding),
@@ -90,6 +91,21 @@ def _held(dataset: Dataset, shown: Shown) -> dict[str, int | list[int]]:
     if row is None:
         return {"held": -1, "near": []}
     return {"held": row, "near": point.near_rows(dataset, shown, row).rows.tolist()}
+
+
+def _offers(dataset: Dataset) -> dict[str, object]:
+    """Return what the palette finds beside what is in the picture."""
+    saved = [(kept.name, int(kept.mask.sum())) for kept in selection.named(dataset)]
+    return {"offers": {"selections": saved, "columns": controls.offers(dataset)}}
+
+
+def _act(dataset: Dataset, kind: str, name: str) -> None:
+    if kind == "colour":
+        controls.colour_by(dataset, name)
+        return
+    for saved in selection.named(dataset):
+        if saved.name == name:
+            selection.put(dataset, saved.mask)
 
 
 def _near(

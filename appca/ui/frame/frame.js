@@ -63,6 +63,12 @@ export default function frame({ data, setTriggerValue }) {
   window.appcaAhead = true;
   const leaving = new AbortController();
   const onKey = (event) => {
+    const at = document.activeElement;
+    if (/^[1-9]$/.test(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      if (at === document.body || at.matches('.appca-hit'))
+        document.querySelectorAll('[data-testid=stSidebarNavLink]')[event.key - 1]?.click();
+      return;
+    }
     if (!(event.ctrlKey || event.metaKey) || event.altKey || event.target.closest?.(TYPED)) return;
     const key = event.key.toLowerCase();
     if (key !== 'z' && !(key === 'y' && !event.shiftKey)) return;

@@ -67,6 +67,25 @@ def colour_name(dataset: Dataset) -> str:
     return TRUST_NAME if chosen == TRUST else capital(choices.get(chosen, ""))
 
 
+def offers(dataset: Dataset) -> list[tuple[str, str]]:
+    """Return what the palette can colour by, features of a table among it: keys and names."""
+    choices = [(key, capital(name)) for key, name in colour_choices(dataset).items()]
+    if dataset.image_shape is None and dataset.n_features <= MOST_LISTED:
+        features = range(dataset.n_features)
+        choices += [(f"{FEATURE}:{j}", feature_name(dataset, j)) for j in features]
+    return choices
+
+
+def colour_by(dataset: Dataset, chosen: str) -> None:
+    """Colour by one of `offers`; anything else changes nothing."""
+    if chosen in dict(offers(dataset)):
+        colour, feature = keys(dataset.digest)
+        kind, _, number = chosen.partition(":")
+        st.session_state[colour] = FEATURE if kind == FEATURE else chosen
+        if kind == FEATURE:
+            st.session_state[feature] = int(number)
+
+
 def view_key(active: int | None) -> str:
     """Return the key of the choice of the view of fits whose rows use so many components."""
     return f"view-{active}"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from appca.storage.schema import fitted
 from appca.ui.canvas import canvas
-from appca.ui.canvas.canvas import PointMessage, SelectionMessage
+from appca.ui.canvas.canvas import ActMessage, PointMessage, SelectionMessage
 
 
 def read(bits, n_rows: int) -> np.ndarray:
@@ -74,3 +74,11 @@ def test_what_is_not_base64_is_refused(bits):
 def test_a_held_row_is_a_whole_number_or_none(row):
     with pytest.raises(ValueError, match="it "):
         fitted(PointMessage, {"mount": "a", "number": 1, "row": row})
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("delete", "a"), ("colour", 3), ("selection", "a" * 1001)]
+)
+def test_only_offers_are_chosen(kind, name):
+    with pytest.raises(ValueError, match="it "):
+        fitted(ActMessage, {"mount": "a", "number": 1, "kind": kind, "name": name})

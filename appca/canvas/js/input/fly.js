@@ -3,7 +3,7 @@
 import { fitting } from '../layout/camera.js';
 import { pointToPage } from '../layout/place.js';
 
-/** @typedef {{panel?: number | string, sought?: number[], layout?: string, row?: number, code?: number}} Target */
+/** @typedef {{panel?: number | string, sought?: number[], layout?: string, row?: number, code?: number, component?: number}} Target a row, all rows of a class, or all panels of a component */
 
 /** @param {import('../stage.js').Stage} stage @param {import('./actions.js').Actions} actions @param {Target} target */
 export async function fly(stage, actions, target) {
@@ -20,6 +20,12 @@ export async function fly(stage, actions, target) {
       ({ components }) => `${components}` === `${target.sought}`,
     );
     if (panel >= 0) actions.open(view, panel);
+    return;
+  }
+  if (target.component !== undefined) {
+    const { first = view.layout.name } = stage.meta;
+    if (view.layout.kind === 'map') await actions.morph(view, first);
+    actions.filter({ ...stage.options.filter, components: [target.component] });
     return;
   }
   if (target.code !== undefined) {
@@ -61,6 +67,10 @@ export async function fly(stage, actions, target) {
   }
   view.cam = kept;
   actions.flyTo(view, cam);
+  if (stage.callbacks.onPoint) {
+    actions.hold(target.row); // as a click does
+    return;
+  }
   stage.rows.applyList([target.row], 'replace');
   actions.selected();
 }

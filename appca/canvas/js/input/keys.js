@@ -6,7 +6,9 @@ import { panView } from './gestures.js';
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
 
 const OPEN =
-  '[role="dialog"]:not([hidden]), [data-baseweb="popover"], .appca-search:not([hidden]), .appca-strip:focus-within, textarea:focus, [contenteditable="true"]:focus';
+  '[role="dialog"]:not([hidden]), dialog[open], [data-baseweb="popover"], .appca-strip:focus-within, textarea:focus, [contenteditable="true"]:focus';
+const TYPED =
+  'input:not([type=range], [type=radio], [type=checkbox]), textarea, select, [contenteditable=true]';
 /** @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
@@ -33,7 +35,7 @@ export function neighbour(view, from, [dx, dy]) {
   return best;
 }
 
-/** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{choose: (tool: 'pan' | 'lasso' | 'box') => void, strip: () => void, tour: () => void, search: () => void, halt: () => void}} parts */
+/** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{choose: (tool: 'pan' | 'lasso' | 'box') => void, strip: () => void, tour: () => void, search: () => void, keys: () => void, halt: () => void}} parts */
 export function listenToKeys(stage, actions, parts) {
   const { hit } = stage;
   hit.tabIndex = 0;
@@ -62,6 +64,7 @@ export function listenToKeys(stage, actions, parts) {
     p: () => parts.strip(),
     t: () => parts.tour(),
     '/': () => parts.search(),
+    '?': () => parts.keys(),
     Enter: (view) => {
       if (view.focus >= 0) actions.open(view, view.focus);
     },
@@ -84,8 +87,8 @@ export function listenToKeys(stage, actions, parts) {
   });
 }
 
-/** Escape ends a tour or a large panel wherever the focus is, unless something that is open or written in takes it; "/" searches from anywhere on a page, in its first picture, where nothing has the focus. @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{search: () => void, halt: () => void}} parts */
-function listenAnywhere(stage, actions, { search, halt }) {
+/** Escape ends a tour or a large panel wherever the focus is, unless something that is open or written in takes it; "/" and Ctrl+K search and "?" lists the keys from anywhere on a page, in its first picture. @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{search: () => void, keys: () => void, halt: () => void}} parts */
+function listenAnywhere(stage, actions, { search, keys, halt }) {
   const listen = (/** @type {KeyboardEvent} */ event) => {
     const view = stage.views.find((candidate) => candidate.opened);
     if (stage.gone) document.removeEventListener('keydown', listen, true);
@@ -94,13 +97,15 @@ function listenAnywhere(stage, actions, { search, halt }) {
       event.stopPropagation();
       halt();
       escape(stage, actions, view ?? stage.views[0]);
-    } else if (
-      event.key === '/' &&
-      document.activeElement === document.body &&
-      document.querySelector('.appca-explorer') === stage.root
-    ) {
+    } else if (document.querySelector('.appca-explorer') === stage.root) {
+      const asked = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k';
+      const typing =
+        document.activeElement?.matches(TYPED) || document.querySelector('dialog[open]');
+      if (!asked && (typing || !['/', '?'].includes(event.key))) return;
       event.preventDefault();
-      search();
+      event.stopPropagation();
+      if (event.key === '?') keys();
+      else search();
     }
   };
   document.addEventListener('keydown', listen, true); // what is open is still open then

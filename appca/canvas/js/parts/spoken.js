@@ -35,7 +35,7 @@ export function buildSpoken(stage, actions) {
     caption.textContent = said;
     stage.hit.setAttribute(
       'aria-label',
-      `${said}. Arrow keys move between panels, Enter opens one, Escape goes back, plus and minus zoom, A selects a panel's rows, slash searches.`,
+      `${said}. Arrow keys move between panels, Enter opens one, Escape goes back, plus and minus zoom, A selects a panel's rows, slash finds anything, question mark lists all keys.`,
     );
     const listed = [...layout.panels].sort((a, b) => b.count - a.count).slice(0, LISTED);
     body.replaceChildren(

@@ -20,6 +20,8 @@ export function buildTools(stage, actions, tour, search, more) {
     iconButton('plus', 'Zoom in (+)', () => actions.zoom(view(), 1.5)),
   ];
   for (const button of [buttons[2], ...zooms]) button.dataset.narrow = 'no'; // has no room on a phone
+  const find = iconButton('search', 'Find anything (Ctrl+K)', search);
+  find.append(element('kbd', '', {}, 'Ctrl K'));
   const bar = element(
     'div',
     'appca-tools',
@@ -30,7 +32,7 @@ export function buildTools(stage, actions, tour, search, more) {
     ...zooms,
     iconButton('fit', 'All panels (0)', () => actions.home(view())),
     element('span', 'appca-gap'),
-    iconButton('search', 'Find a row, class or panel (/)', search),
+    find,
     play,
     more.button,
   );

@@ -33,8 +33,8 @@ export async function saidOf({ scene, callbacks }, row) {
   return { id: ids ? String(ids[row]) : '', lines };
 }
 
-/** The first row whose id or value is what is looked for, else contains it; by line. @param {import('./scene.js').Scene} scene @param {string} query lower case */
-export async function rowsWith(scene, query) {
+/** The first row whose id or text is what is looked for, else contains it; by line, numbers only if they are it. @param {import('./scene.js').Scene} scene @param {string} query lower case @param {string} [but] the title of a line that is left out */
+export async function rowsWith(scene, query, but) {
   const { hover } = scene.meta;
   /** @type {{title: string, value: string, row: number}[]} */
   const hits = [];
@@ -42,14 +42,14 @@ export async function rowsWith(scene, query) {
     ...(hover?.ids ? [/** @type {Line} */ ({ title: 'Id', kind: 'text', buffer: hover.ids })] : []),
     ...(hover?.lines ?? []),
   ];
-  for (const line of lines) {
+  for (const line of lines.filter(({ title }) => title !== but)) {
     const read = await reader(scene, line);
     let part = -1;
     let exact = -1;
     for (let row = 0; row < scene.rows && exact < 0; row += 1) {
       const value = read(row).toLowerCase();
       if (value === query) exact = row;
-      else if (part < 0 && value.includes(query)) part = row;
+      else if (part < 0 && line.kind !== 'number' && value.includes(query)) part = row;
     }
     const row = exact >= 0 ? exact : part;
     if (row >= 0) hits.push({ title: line.title, value: read(row), row });

@@ -1,0 +1,216 @@
+/** The palette that finds anything and does anything. */
+
+import { element, icon } from '../parts/dom.js';
+import { caps, dialog } from './dialog.js';
+import { GROUPS, find } from './find.js';
+import { pictureOf, preview } from './preview.js';
+
+/** @typedef {import('../stage.js').Stage} Stage @typedef {import('./find.js').Hit} Hit @typedef {import('./find.js').Act} Act */
+
+const SHOWN = 3; // results of a group among all groups
+const LISTED = 50; // of one group
+const REST = 60; // ms: while a hand types on, nothing is sought
+const RECENT = 6;
+
+/** A text in which what was typed is marked. @param {string} text @param {string} query */
+function marked(text, query) {
+  const at = query ? text.toLowerCase().indexOf(query.toLowerCase()) : -1;
+  if (at < 0) return [text];
+  const end = at + query.length;
+  return [text.slice(0, at), element('mark', '', {}, text.slice(at, end)), text.slice(end)];
+}
+
+/** @param {Stage} stage @param {import('../input/actions.js').Actions} actions @param {(target: import('../input/fly.js').Target) => void} fly @param {() => Act[]} acts what can be done */
+export function buildPalette(stage, actions, fly, acts) {
+  const id = `${stage.id}-found`;
+  const input = element('input', '', {
+    type: 'text',
+    placeholder: 'Find anything',
+    'aria-label': 'Find a component, class, selection, row, column or action',
+    role: 'combobox',
+    'aria-expanded': 'true',
+    'aria-controls': id,
+    autocomplete: 'off',
+    spellcheck: 'false',
+  });
+  const chips = element('nav', '', { 'aria-label': 'Groups' });
+  const list = element('div', 'appca-found', { role: 'listbox', id, 'aria-label': 'Results' });
+  const aside = element('aside', '');
+  const close = element('button', '', { type: 'button', 'aria-label': 'Close' }, caps('Esc'));
+  const foot = element(
+    'footer',
+    '',
+    {},
+    caps('↑', '↓'),
+    'move',
+    caps('Tab'),
+    'next group',
+    caps('>'),
+    'actions',
+    caps('#'),
+    'a row',
+    caps('{'),
+    'a panel',
+  );
+  const box = dialog(
+    stage,
+    'appca-palette',
+    'Find anything',
+    element('header', '', {}, icon('search'), input, close),
+    chips,
+    element('div', 'appca-columns', {}, list, aside),
+    foot,
+  );
+  close.addEventListener('click', () => box.close());
+  /** @type {Hit[]} */
+  let hits = [];
+  /** @type {Hit[]} */
+  let shown = [];
+  /** @type {string} */
+  let group = ''; // the only one that is shown
+  let chosen = 0;
+  let sought = ''; // the query that the hits answer
+  /** @type {Hit[]} */
+  let recent = [];
+  const go = (/** @type {Hit | undefined} */ hit, rows = false) => {
+    if (!hit) return;
+    recent = [
+      hit,
+      ...recent.filter(({ label, kind }) => label !== hit.label || kind !== hit.kind),
+    ].slice(0, RECENT);
+    box.close();
+    if (rows && hit.component !== undefined) {
+      const k = hit.component;
+      stage.rows.applyList(
+        [...stage.rows.codes.keys()].filter((row) => stage.scene.score(row, k)),
+        'replace',
+      );
+      actions.selected();
+    } else if (hit.run) hit.run();
+    else if (hit.target) fly(hit.target);
+  };
+  const point = (/** @type {number} */ i) => {
+    chosen = i;
+    list.querySelectorAll('[role=option]').forEach((item, at) => {
+      item.setAttribute('aria-selected', String(at === i));
+      if (at === i) item.scrollIntoView({ block: 'nearest' });
+    });
+    input.setAttribute('aria-activedescendant', shown.length ? `${id}-${i}` : '');
+    aside.replaceChildren(
+      ...(shown[i] ? preview(stage, shown[i], shown[i].component !== undefined) : []),
+    );
+  };
+  const option = (/** @type {Hit} */ hit, /** @type {number} */ i) => {
+    const words = element(
+      'span',
+      'appca-words',
+      {},
+      ...marked(hit.label, input.value.trim().replace(/^[>#]\s*/, '')),
+    );
+    const item = element(
+      'div',
+      '',
+      { role: 'option', id: `${id}-${i}` },
+      pictureOf(stage, hit, 34),
+      words,
+      element('span', 'appca-count', {}, hit.note ?? ''),
+    );
+    if (hit.key) item.append(caps(hit.key));
+    item.addEventListener('click', () => go(hit));
+    item.addEventListener('pointermove', () => {
+      if (chosen !== i) point(i);
+    });
+    return item;
+  };
+  const fill = () => {
+    const kinds = [...new Set(hits.map(({ kind }) => kind))];
+    if (!kinds.some((kind) => kind === group)) group = '';
+    const chip = (
+      /** @type {string} */ kind,
+      /** @type {string} */ word,
+      /** @type {number} */ count,
+    ) => {
+      const made = element(
+        'button',
+        'appca-option',
+        { type: 'button', tabindex: '-1', 'aria-pressed': String(group === kind) },
+        `${word} ${count}`,
+      );
+      made.addEventListener('click', () => {
+        group = kind;
+        fill();
+        input.focus();
+      });
+      return made;
+    };
+    const count = (/** @type {string} */ kind) => hits.filter((hit) => hit.kind === kind).length;
+    chips.replaceChildren(
+      chip('', 'All', hits.length),
+      ...kinds.map((kind) => chip(kind, GROUPS[kind], count(kind))),
+    );
+    shown = [];
+    const sections = (group ? kinds.filter((kind) => kind === group) : kinds).map((kind) => ({
+      title: GROUPS[kind],
+      some: hits.filter((hit) => hit.kind === kind).slice(0, group ? LISTED : SHOWN),
+    }));
+    if (!input.value && !group && recent.length)
+      sections.unshift({ title: 'Recent', some: recent });
+    list.replaceChildren(
+      ...sections.map(({ title, some }) =>
+        element(
+          'div',
+          '',
+          { role: 'group', 'aria-label': title },
+          element('h3', '', {}, title),
+          ...some.map((hit) => option(hit, shown.push(hit) - 1)),
+        ),
+      ),
+    );
+    if (!hits.length) list.append(element('p', 'appca-count', {}, 'Nothing found'));
+    point(0);
+  };
+  const seek = async () => {
+    const asked = input.value;
+    const answer = await find(stage, asked, acts());
+    if (asked !== input.value) return;
+    [hits, sought] = [answer, asked];
+    fill();
+  };
+  input.addEventListener('input', async () => {
+    const asked = input.value;
+    await new Promise((done) => {
+      setTimeout(done, REST);
+    });
+    if (asked === input.value && asked !== sought) seek();
+  });
+  /** The first result of the next group, or of the one before. @param {number} step */
+  const nextGroup = (step) => {
+    const firsts = [...list.children]
+      .map((section) => section.querySelector('[role=option]'))
+      .filter(Boolean)
+      .map((item) =>
+        [...list.querySelectorAll('[role=option]')].indexOf(/** @type {Element} */ (item)),
+      );
+    const now = firsts.filter((at) => at <= chosen).length - 1;
+    point(firsts[(now + step + firsts.length) % firsts.length] ?? 0);
+  };
+  input.addEventListener('keydown', async (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) point((chosen + step + shown.length) % Math.max(1, shown.length));
+    else if (event.key === 'Tab' || event.key === 'Enter') {
+      event.preventDefault();
+      if (sought !== input.value) await seek();
+      if (event.key === 'Tab') nextGroup(event.shiftKey ? -1 : 1);
+      else go(shown[chosen], event.ctrlKey || event.metaKey);
+    }
+    if (step) event.preventDefault();
+  });
+  return () => {
+    if (box.open) return;
+    input.value = sought = '';
+    group = '';
+    box.showModal();
+    input.focus();
+    seek();
+  };
+}
