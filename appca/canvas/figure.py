@@ -29,6 +29,7 @@ STRIP = (8.0, 0.9)
 MAP_SIDE = 6.5
 LETTERS_AN_INCH = 14.0  # of a title
 TILE, ROOM = 0.19, 1.5  # inches of an image on a panel; its distance to others in its own sides
+PICTURE = 0.72  # of a cell, for a component
 LARGEST = 12_000  # points beyond which they are pixels in an SVG, too
 
 
@@ -248,8 +249,13 @@ def _component(drawing: _Drawing, axes: Axes, k: int, *, dark: bool) -> None:
     below = 0.5
     if header is not None and png is not None:
         sheet = np.asarray(Image.open(io.BytesIO(png)))
-        axes.imshow(_cell(sheet, header, k + (len(meta["components"]) if dark else 0)))
-        below = -0.04
+        picture = _cell(sheet, header, k + (len(meta["components"]) if dark else 0))
+        around = (1 - PICTURE) / 2 / PICTURE * max(picture.shape[:2])
+        axes.imshow(picture, interpolation="bilinear")
+        axes.margins(0)
+        axes.set_xlim(-0.5 - around, picture.shape[1] - 0.5 + around)
+        axes.set_ylim(picture.shape[0] - 0.5 + around, -0.5 - around)
+        below = (1 - PICTURE) / 2 - 0.03
     words = f"{component['number']} {component['name']}".rstrip()
     axes.text(0.5, below, words, ha="center", va="top", weight="bold", transform=axes.transAxes)
 

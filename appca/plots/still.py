@@ -8,7 +8,7 @@ from matplotlib import font_manager, rc_context
 from matplotlib.figure import Figure
 
 THEMES = {  # tokens of the canvas's theme.js
-    False: {"ground": "#f4f6f9", "panel": "#ffffff", "line": "#d5dce5", "text": "#1c2733"}
+    False: {"ground": "#ffffff", "panel": "#ffffff", "line": "#d5dce5", "text": "#1c2733"}
     | {"soft": "#576474", "grey": "#8f9bab", "below": "#bcd5ef", "above": "#f3c6bd"},
     True: {"ground": "#0c1016", "panel": "#161d27", "line": "#313d4b", "text": "#e6ebf1"}
     | {"soft": "#a3afbd", "grey": "#667486", "below": "#26486f", "above": "#6b332c"},

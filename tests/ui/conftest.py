@@ -4,14 +4,17 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.element_tree import NumberInput, Slider
 
 from appca.data.dataset import Dataset
+from appca.plots.components.components import png
 from appca.runs.configuration import RunConfig
 from appca.runs.run import FitResult
+from appca.ui.export import export_files
 from appca.ui.session import ahead, fitting
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -44,6 +47,9 @@ def fit_once(dataset: Dataset, config: RunConfig, **given: object) -> FitResult:
 
 
 fitting.fit_run = fit_once  # the first picture's fit, in every test
+DOT = png(np.zeros((1, 1), np.uint8))
+preview = export_files.preview
+export_files.preview = lambda _key, _figure: DOT  # each visit of Export takes two seconds else
 ahead.begin = lambda _wanted: None  # a thread that would go on behind other tests
 
 

@@ -15,7 +15,7 @@ from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack_apart
 from appca.ui.arrivals import dropping
 from appca.ui.canvas import canvas
 from appca.ui.parts import controls
-from appca.ui.parts.downloads import save_button, stem_of
+from appca.ui.parts.downloads import card, save_button, stem_of
 from appca.ui.session import selection, services, state
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
@@ -31,7 +31,11 @@ SESSION = (
 
 def save(dataset: Dataset, shown: Shown) -> None:
     """Draw what saves a session: with which fits, with or without the data."""
-    st.subheader("Session", anchor=False, help=SESSION)
+    with card("Session", SESSION):
+        _save(dataset, shown)
+
+
+def _save(dataset: Dataset, shown: Shown) -> None:
     runs = {run.id: run for run in services.runs().list() if run.config.dataset == dataset.digest}
     if shown.run is not None:
         runs.setdefault(shown.run.id, shown.run)

@@ -1,4 +1,4 @@
-"""The page Export: which rows, projections, the picture, files for other explorers, the script."""
+"""Cards of the page Export: projections, the picture, files for other explorers, the script."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ from appca.plots.components.components import png
 from appca.ui.canvas.scenes import scene_of
 from appca.ui.export.run_figures import coordinates, recipe
 from appca.ui.parts import controls
-from appca.ui.parts.downloads import FORMATS, picture_button, save_button, table_buttons
+from appca.ui.parts.downloads import FORMATS, card, picture_button, save_button, table_buttons
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
@@ -32,8 +32,14 @@ PICTURE = (
 )
 
 
-def which_rows(dataset: Dataset) -> np.ndarray | None:
-    """Draw the choice of rows; None stands for all."""
+def choices(dataset: Dataset) -> tuple[np.ndarray | None, str]:
+    """Draw the choice of rows and colours; no rows stand for all."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        rows = _which_rows(dataset)
+        return rows, controls.colouring(dataset)
+
+
+def _which_rows(dataset: Dataset) -> np.ndarray | None:
     mask = selection.get(dataset)
     n_selected = int(mask.sum())
     choices = {
@@ -53,40 +59,37 @@ def which_rows(dataset: Dataset) -> np.ndarray | None:
 
 def projections(dataset: Dataset, shown: Shown, rows: np.ndarray | None) -> None:
     """Draw the projections: the buttons, which columns, and the first lines."""
-    st.subheader("Projections", anchor=False, help=LINES)
-    place = st.container()
-    columns = _columns(shown)
     stem = "projection" if rows is None else "selection"
-    with place:
-        made = partial(projection_table, dataset, shown.fitted, rows, columns)
-        table_buttons(made, shown, stem, primary=True, columns=columns)
-    first = np.arange(min(EXAMPLE_ROWS, dataset.n_rows)) if rows is None else rows[:EXAMPLE_ROWS]
-    table = projection_table(dataset, shown.fitted, first, columns)
-    st.dataframe(table, hide_index=True, width="stretch")
-    with st.expander("For other explorers"):
-        _for_explorers(dataset, shown, rows, columns)
+    with card("Projections", LINES):
+        place = st.container()
+        columns = _columns(shown)
+        with place:
+            made = partial(projection_table, dataset, shown.fitted, rows, columns)
+            table_buttons(made, shown, stem, columns=columns)
+        first = np.arange(min(EXAMPLE_ROWS, dataset.n_rows)) if rows is None else rows
+        table = projection_table(dataset, shown.fitted, first[:EXAMPLE_ROWS], columns)
+        st.dataframe(table, hide_index=True, width="stretch")
+        with st.expander("For other explorers"):
+            _for_explorers(dataset, shown, rows, columns)
 
 
-def picture(dataset: Dataset, shown: Shown) -> str:
-    """Draw what saves the picture, and return its colouring."""
-    st.subheader("Picture", anchor=False, help=PICTURE)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        colour = controls.colouring(dataset)
+def picture(dataset: Dataset, shown: Shown, colour: str) -> None:
+    """Draw what saves the picture."""
+    with card("Picture", PICTURE):
         scene = scene_of(dataset, shown, colour, umap.at_hand(dataset, shown))
         picture_button(dataset, shown, scene, colour, key="picture")
-    return colour
 
 
 def as_python(dataset: Dataset, shown: Shown) -> None:
-    """Draw the script that makes the fit again, to be copied by the button in its corner."""
-    st.subheader("Python", anchor=False)
-    st.caption(
-        "This fit was imported; the script fits its data anew, which need not give its numbers."
-        if shown.config.imported is not None
-        else "Makes the same numbers again on the same machine with the same versions."
-    )
-    with st.expander("Show the script"):
-        st.code(script(dataset, recipe(shown)), language="python", wrap_lines=True)
+    """Draw the script that makes the fit again, as a file and to be copied by its button."""
+    imported = "This fit was imported; the script fits its data, which need not give its numbers."
+    again = "Makes the same numbers again on the same machine with the same versions."
+    made = script(dataset, recipe(shown))
+    with card("Python", again if shown.config.imported is None else imported):
+        name = f"fit-{shown.config.id}.py"
+        save_button("Save script", made.encode, name, "text/x-python", key="script")
+        with st.expander("Show the script"):
+            st.code(made, language="python", wrap_lines=True)
 
 
 def _columns(shown: Shown) -> Columns:

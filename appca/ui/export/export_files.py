@@ -1,5 +1,6 @@
 """Parts of the page Export: components, the model, figures and the report."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -12,10 +13,19 @@ from appca.runs.model_file import annotated_fit, model_bytes
 from appca.ui.arrivals import opening
 from appca.ui.export.run_figures import StandingFigure, figures, material, recipe
 from appca.ui.export.session_report import report
-from appca.ui.parts.downloads import component_buttons, renewing, save_button, stem_of
+from appca.ui.parts.downloads import (
+    card,
+    collect,
+    component_buttons,
+    renewing,
+    save_button,
+    stem_of,
+)
 from appca.ui.parts.notes import autoencoder_note
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
+from appca.ui.session import selection
+from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
 
 COMPONENTS = "One line per feature, in units of the data: the average, and what a score of 1 adds."
@@ -39,23 +49,22 @@ MIMES = {
 
 def components(dataset: Dataset, shown: Shown) -> None:
     """Draw the components' heading and buttons."""
-    st.subheader("Components", anchor=False, help=COMPONENTS)
-    component_buttons(dataset, shown)
-    autoencoder_note(shown)
+    with card("Components", COMPONENTS):
+        component_buttons(dataset, shown)
+        autoencoder_note(shown)
 
 
 def model(dataset: Dataset, shown: Shown) -> None:
     """Draw the model file, and the line that reads it."""
     name = f"model-{shown.config.id}.npz"
-    st.subheader("Model", anchor=False, help=MODEL)
     made = partial(model_bytes, shown.config, shown.fitted, shown.info, dataset.feature_names)
-    save_button("Save model", renewing(shown, made), name, key="model")
-    st.code(f'model = appca.load_model("{name}")', language="python", wrap_lines=True)
+    with card("Model", MODEL):
+        save_button("Save model", renewing(shown, made), name, key="model")
+        st.code(f'model = appca.load_model("{name}")', language="python", wrap_lines=True)
 
 
 def annotated(dataset: Dataset, shown: Shown) -> None:
     """Draw what saves annotated data: the file that was opened with the fit, or a new one."""
-    st.subheader("AnnData", anchor=False, help=ANNOTATED)
     source, name = opening.source_of(dataset), _annotated_name(dataset)
     if name is None or source is None:
         said = "A new file: the rows as X, their labels as obs, and this fit."
@@ -70,8 +79,9 @@ def annotated(dataset: Dataset, shown: Shown) -> None:
         return with_fit(*source, dataset, fit)
 
     file_name = f"{stem_of(name or dataset.name)}-{shown.config.id}{ENDING}"
-    save_button("Save H5AD", renewing(shown, made), file_name, key="h5ad")
-    st.caption(markdown(said))
+    with card("AnnData", ANNOTATED):
+        save_button("Save H5AD", renewing(shown, made), file_name, key="h5ad")
+        st.caption(markdown(said))
 
 
 def _annotated_name(dataset: Dataset) -> str | None:
@@ -83,32 +93,52 @@ def _annotated_name(dataset: Dataset) -> str | None:
     return names[0] if whole and len(names) == 1 and names[0].lower().endswith(ENDING) else None
 
 
-def standing_figures(dataset: Dataset, shown: Shown, rows: np.ndarray | None, colour: str) -> None:
-    """Draw a button for each figure as a picture."""
-    st.subheader("Figures", anchor=False)
-    kind = one_of("Format", {kind: kind.upper() for kind in FIGURES}, key="export_kind")
-    with st.container(horizontal=True, gap="small"):
-        for name, figure in figures(material(dataset, shown, colour, rows)).items():
-            save_button(
-                f"Save {figure.title}",
-                partial(_file, figure, kind),
-                f"{name}-{shown.config.id}.{kind}",
-                MIMES[kind],
-                key=f"figure-{name}",
-            )
+def figure_card(
+    dataset: Dataset, shown: Shown, rows: np.ndarray | None, colour: str
+) -> Callable[[], None]:
+    """Draw the choice of a figure and its button; return what draws the figure itself."""
+    parts = material(dataset, shown, colour, rows)
+    every = figures(parts)
+    with card("Figure"):
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            titles = {name: figure.title for name, figure in every.items()}
+            chosen = one_of("Which", titles, key="export_figure", label_visibility="collapsed")
+            formats = {kind: kind.upper() for kind in FIGURES}
+            kind = one_of("Format", formats, key="export_kind", label_visibility="collapsed")
+            for name, figure in every.items():
+                made, file_name = partial(_file, figure, kind), f"{name}-{shown.config.id}.{kind}"
+                if name == chosen:
+                    key = f"figure-{name}"
+                    save_button("Save figure", made, file_name, MIMES[kind], key=key, primary=True)
+                else:
+                    collect(file_name, made)
+        with st.container(key="export_figure_place"):
+            place = st.empty()
+    place.caption("Drawing the figure …")
+    marked = "" if parts.selected is None else selection.token(dataset)
+    where = "" if parts.coordinates is None else "map"
+    key = f"{shown.key} {colour} {chosen} {marked} {where}"
+
+    def draw() -> None:
+        alt = f"Figure: {every[chosen].title}"
+        place.image(preview(key, every[chosen]), alt=alt, width="stretch")
+
+    return draw
+
+
+@by_key(8)
+def preview(figure: StandingFigure) -> bytes:
+    """Return a figure as it will be saved, as PNG."""
+    return _file(figure, "png")
 
 
 def session_report(dataset: Dataset, shown: Shown, rows: np.ndarray | None, colour: str) -> None:
     """Draw the report, whose figures have the given colouring."""
     parts = material(dataset, shown, colour, rows)
-    st.subheader("Report", anchor=False, help=REPORT)
-    save_button(
-        "Save report",
-        renewing(shown, partial(report, parts, script(dataset, recipe(shown)))),
-        f"report-{shown.config.id}.html",
-        MIMES["html"],
-        key="report",
-    )
+    made = renewing(shown, partial(report, parts, script(dataset, recipe(shown))))
+    name = f"report-{shown.config.id}.html"
+    with card("Report", REPORT):
+        save_button("Save report", made, name, MIMES["html"], key="report")
 
 
 def _file(figure: StandingFigure, kind: str) -> bytes:

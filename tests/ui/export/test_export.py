@@ -1,6 +1,7 @@
 """The page Export: each tab's files hold what they say, and a session opens in a fresh home."""
 
 import io
+import zipfile
 from html.parser import HTMLParser
 
 import numpy as np
@@ -21,6 +22,7 @@ from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.store import RunStore
 from appca.ui.canvas import canvas
+from appca.ui.export import export_files
 from appca.ui.export.run_figures import Material, figures
 from appca.ui.export.session_report import report
 from appca.ui.parts import downloads
@@ -28,7 +30,7 @@ from appca.ui.session import names
 from appca.ui.session.fitting import Shown
 from tests.canvas.test_file import data_of
 from tests.ui.arrivals.test_uploads import give
-from tests.ui.conftest import address, go, healthy, slider
+from tests.ui.conftest import address, go, healthy, preview, slider
 
 EVIL = '<script src="https://example.org/x.js">'
 
@@ -295,6 +297,7 @@ def test_the_model_file_of_a_table_checks_the_names_of_its_columns(start, made, 
 def test_figures_and_picture_show_the_sign_on_screen(start, made):
     app = healthy(start("export"))
     run = RunStore(home()).get(address(app)["run"])
+    app.segmented_control(key="export_figure").set_value("components").run()
     keys = ("components-png", "picture", "figure-components")
     before = [file(made, key) for key in keys]
     names.flip(run, 0)
@@ -303,3 +306,29 @@ def test_figures_and_picture_show_the_sign_on_screen(start, made):
     names.flip(run, 0)
     healthy(app.run())
     assert file(made, "components-png") == before[0]
+
+
+def test_the_figure_on_the_page_is_the_file_that_is_saved(start, made, monkeypatch):
+    shown = []
+    monkeypatch.setattr(
+        export_files, "preview", lambda key, figure: shown.append(preview(key, figure)) or shown[-1]
+    )
+    healthy(start("export"))
+    assert shown[0][:4] == b"\x89PNG"
+    assert shown[0] == file(made, "figure-subspaces")
+
+
+def test_everything_is_one_archive_of_what_the_buttons_save(start, monkeypatch):
+    buttons = {}
+    monkeypatch.setattr(
+        "streamlit.download_button", lambda label, **more: buttons.update({more["key"]: more})
+    )
+    app = healthy(start("export"))
+    run = address(app)["run"]
+    content = buttons.pop("download-everything")["data"]()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None
+        assert {button["file_name"] for button in buttons.values()} <= {*archive.namelist()}
+        assert f"components-{run}.png" in archive.namelist()  # a figure that is not on the page
+        csv = archive.read(f"projection-{run}.csv")
+        assert csv == buttons["download-projection-csv"]["data"]()

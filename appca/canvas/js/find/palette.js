@@ -161,7 +161,7 @@ export function buildPalette(stage, actions, fly, acts) {
           'div',
           '',
           { role: 'group', 'aria-label': title },
-          element('h3', '', {}, title),
+          element('h3', '', { 'aria-hidden': 'true' }, title),
           ...some.map((hit) => option(hit, shown.push(hit) - 1)),
         ),
       ),
