@@ -82,8 +82,8 @@ def _parser() -> parsing.Parser:
     parser = parsing.Parser(
         prog="appca",
         description="Adaptive PPCA: `appca` opens the app, `appca DATA` opens it on data.",
-        epilog="`appca COMMAND --help` shows examples. Exit codes: 0 done, 1 the input "
-        "was refused, 2 the command line was.",
+        epilog="`appca COMMAND --help` shows examples. Exit codes: 0 success, 1 the input "
+        "was refused, 2 the command line was wrong.",
     )
     parser.add_argument("--version", action="version", version=f"appca {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=parsing.Parser)

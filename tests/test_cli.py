@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 USAGE = (  # what is said of the command line, whatever the data are
     *("invalid choice", "invalid int", "must be of the form", "not allowed", "required", "; give "),
-    *("is for", "are for", "name must end", "one file from", "by --out, or", "--level", "raise it"),
+    *("needs an auto", "needs --out", "with --out, or", "is for", "are for", "name must end"),
+    *("one file from", "--level", "raise it"),
     *("-K must", "-L must", "--seed must", "--pca must", "--divide must", "has the settings"),
     "dimensions of the autoencoder must",
 )
@@ -43,8 +44,8 @@ def test_help_names_every_command_and_starts_from_any_folder(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["fit", "nothing"], "“nothing” is neither a file or folder nor a built-in data set"),
-        (["fit", "wine", "digits"], "“wine” is neither a file or folder nor"),
+        (["fit", "nothing"], "“nothing” is not a file, a folder or a built-in data set"),
+        (["fit", "wine", "digits"], "“wine” is not a file, a folder or"),
         (["fit", "wnie"], "the nearest is “wine”"),
         (["fit", "wine", "-K", "99"], "-K must be at most 13"),
         (["fit", "wine", "-K", "2", "-L", "3"], "-L must be at most -K 2; got 3: lower -L or"),
@@ -63,7 +64,7 @@ def test_help_names_every_command_and_starts_from_any_folder(tmp_path):
         (["fit", "wine", "--pca", "0.0"], "--pca must be a whole number of dimensions"),
         (["fit", "wine", "--pca", "3", "--vae", "2"], "not allowed with argument"),
         (["fit", "wine", "--vae", "0"], "dimensions of the autoencoder must be a whole number"),
-        (["fit", "wine", "--epochs", "3"], "--epochs is of an autoencoder; give --vae"),
+        (["fit", "wine", "--epochs", "3"], "--epochs needs an autoencoder; add --vae"),
         (["fit", "wine", "--divide", "0"], "--divide must be a positive number"),
         (["fit", "wine", "--out", "x.txt"], "must end in .csv, .parquet, .npz; got “x.txt”"),
         (["fit", "wine", "--out", "no/such/x.csv"], "there is no “no/such”"),
@@ -71,15 +72,15 @@ def test_help_names_every_command_and_starts_from_any_folder(tmp_path):
             ["fit", "wine", "--json", "--out", "-"],
             "--json and --out - both write to standard output",
         ),
-        (["fit", "wine", "--format", "csv"], "--format is for --out -"),
-        (["fit", "-", "wine"], "- is one file from standard input; got 2 names"),
+        (["fit", "wine", "--format", "csv"], "--format needs --out -"),
+        (["fit", "-", "wine"], "- reads one file from standard input; got 2 names"),
         (["project", "nothing.npz", "wine", "--out", "x.csv"], "neither an .npz file from `fit`"),
         (["project", "wine", "wine"], "--out"),
         (["project", "wine", "wine", "--flag", "--level", "1"], "--level must be a share"),
         (["bench", "--rounds", "0"], "--rounds must be at least 1; got 0: raise it"),
         (["bench", "--minutes", "nan"], "--minutes must be above 0; got nan: raise it"),
         (["bench", "--quick", "--large"], "not allowed with argument"),
-        (["cook"], "“cook” is neither a file or folder nor"),
+        (["cook"], "“cook” is not a file, a folder or"),
     ],
 )
 def test_what_is_refused_is_one_sentence_with_its_exit_code(capsys, arguments, words):
@@ -189,7 +190,7 @@ def test_more_than_the_memory_holds_is_one_sentence(monkeypatch, capsys):
 
     monkeypatch.setattr("appca.commands.fit.fit_run", too_much)
     assert main(["fit", "wine"]) == 1
-    assert "more memory than there is" in capsys.readouterr().err
+    assert "not enough memory" in capsys.readouterr().err
 
 
 def test_numbers_that_are_not_finite_are_refused_by_their_place(tmp_path, capsys):

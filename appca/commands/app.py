@@ -51,7 +51,7 @@ _POLL = 0.05  # seconds
 
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
-    text = "open the app, on DATA if there are any; `appca DATA` does the same"
+    text = "open the app, with DATA if you name any; `appca DATA` does the same"
     parser = parsing.command(commands, NAME, text, EXAMPLES)
     parser.set_defaults(run=run)
     parser.add_argument(
@@ -61,26 +61,26 @@ def add(commands: parsing.Commands) -> None:
         "--labels",
         type=Path,
         metavar="FILE",
-        help="a class for each row: NPY, or text by lines (default: none)",
+        help="the class of each row: NPY, or text with one class a line (default: none)",
     )
     parsing.add_reading(parser, missing="model", samples=True)
     group = parser.add_argument_group("how to serve it")
     group.add_argument(
-        "--port", type=int, default=link.PORT, help=f"of this machine (default: {link.PORT})"
+        "--port", type=int, default=link.PORT, help=f"port to listen on (default: {link.PORT})"
     )
     group.add_argument(
-        "--address", default="127.0.0.1", help="to listen at (default: this machine only)"
+        "--address", default="127.0.0.1", help="address to listen on (default: this machine only)"
     )
     group.add_argument(
         "--behind-proxy",
         action="store_true",
-        help="a proxy with a login stands before --address (default: no)",
+        help="a proxy with a login protects the app (default: no)",
     )
     group.add_argument(
-        "--no-token", action="store_true", help="let in whoever knows the address (default: no)"
+        "--no-token", action="store_true", help="admit anyone who knows the address (default: no)"
     )
     group.add_argument(
-        "--no-browser", action="store_true", help="print the address alone (default: no)"
+        "--no-browser", action="store_true", help="print the address and open nothing (default: no)"
     )
 
 
@@ -138,14 +138,14 @@ def _forget(port: int) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     if find_spec("streamlit") is None:
-        msg = f"The app needs streamlit; `pip install 'appca[{EXTRAS['streamlit']}]'` brings it."
+        msg = f"The app needs streamlit; run `pip install 'appca[{EXTRAS['streamlit']}]'`."
         raise MissingExtraError(msg)
     hosts = doors.listed(os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", ""))
     guarded = options.behind_proxy or not options.no_token
     if sentence := doors.refusal(shortened(options.address), hosts, guarded=guarded):
         raise parsing.UsageError(sentence)
     if options.labels is not None and not options.data:
-        msg = "--labels is for DATA; name them, too."
+        msg = "--labels needs DATA; name the data, too."
         raise parsing.UsageError(msg)
 
 
@@ -179,7 +179,7 @@ def _wait(server: "subprocess.Popen[bytes]", url: str) -> None:
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(_POLL)
-    msg = f"The app did not start at {url}; if another program is there, choose another --port."
+    msg = f"The app did not start at {url}; if the port is taken, choose another --port."
     raise InputError(msg)
 
 

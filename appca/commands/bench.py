@@ -21,7 +21,7 @@ EXAMPLES = (
 
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
-    text = "measure the models beside others on this computer, as `python -m benchmarks.table` does"
+    text = "compare the models with others on this computer, as `python -m benchmarks.table` does"
     parser = parsing.command(commands, "bench", text, EXAMPLES)
     parser.set_defaults(run=run)
     parser.add_argument(
@@ -29,21 +29,19 @@ def add(commands: parsing.Commands) -> None:
         nargs="?",
         choices=("table", "rivals"),
         default="table",
-        help="time and memory, or what mixtures and k-subspaces find (default: table)",
+        help="time and memory, or the comparison with mixtures and k-subspaces (default: table)",
     )
     size = parser.add_mutually_exclusive_group()
-    size.add_argument(
-        "--quick", action="store_true", help="two small data sets of its own (default: no)"
-    )
-    size.add_argument("--large", action="store_true", help="215,302 x 989 as well (default: no)")
+    size.add_argument("--quick", action="store_true", help="two small data sets only (default: no)")
+    size.add_argument("--large", action="store_true", help="also 215,302 x 989 (default: no)")
     parser.add_argument("--rounds", type=int, help="fits of each method (default: 3)")
-    parser.add_argument("--minutes", type=float, help="for all of it (default: 40)")
+    parser.add_argument("--minutes", type=float, help="time limit for everything (default: 40)")
     parser.add_argument(
         "--data",
         metavar="NAME",
-        help="only data sets whose name contains this, of rivals those named A,B (default: all)",
+        help="only data sets whose name contains this; with rivals, those named A,B (default: all)",
     )
-    parser.add_argument("--methods", metavar="A,B", help="only these, beside PCA (default: all)")
+    parser.add_argument("--methods", metavar="A,B", help="only these and PCA (default: all)")
     parser.add_argument(
         "--out", type=Path, help=f"folder for the table (default: {RESULTS.as_posix()})"
     )

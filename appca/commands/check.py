@@ -25,8 +25,8 @@ EXAMPLES = (
     "python -m appca check --json",
 )
 DAMAGED = 1  # exit code
-_MADE_AGAIN = "delete the file; it is made again when it is needed"
-_GOES_ON = "start it again on the page {}: what is left is kept, the rest is computed anew"
+_MADE_AGAIN = "delete the file; it is computed again when needed"
+_GOES_ON = "start it again on the page {}; only the damaged part is computed again"
 
 
 class Line(NamedTuple):
@@ -40,13 +40,13 @@ class Line(NamedTuple):
 
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
-    text = "check that everything stored is as it was written"
+    text = "verify the checksums of everything stored"
     parser = parsing.command(commands, "check", text, EXAMPLES)
     parser.set_defaults(run=run)
     parser.add_argument(
         "--home",
         type=Path,
-        help="the folder to check (default: APPCA_HOME, else the user's own)",
+        help="the folder to check (default: APPCA_HOME, or the user's data folder)",
     )
 
 

@@ -19,21 +19,21 @@ EXAMPLES = (
 
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
-    text = "show which components rows use by any model, such as a sparse autoencoder"
+    text = "show the sparse codes of any model, such as a sparse autoencoder"
     parser = parsing.command(commands, "codes", text, EXAMPLES)
     parser.set_defaults(run=run)
     parser.add_argument(
         "file",
         type=Path,
         metavar="FILE",
-        help="HDF5 or NPZ with top_indices and top_acts, or indices and values: for each row the "
-        "components that it uses, counted from 0, and how much (N, L)",
+        help="HDF5 or NPZ with top_indices and top_acts, or indices and values, (N, L): the "
+        "components that each row uses, counted from 0, and their values",
     )
     parser.add_argument(
         "--out",
         type=Path,
         metavar="PAGE",
-        help="where the picture goes, as one .html (default: in this folder, named after FILE)",
+        help="the .html file to write (default: in this folder, named after FILE)",
     )
     parser.add_argument(
         "--no-browser", action="store_true", help="do not open the page (default: open it)"
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
     codes = codes_of(open_codes(options.file))
     n, most = codes.slots.shape
-    say(f"{n:,} rows, {codes.n_components:,} components, up to {most} of them in a row")
+    say(f"{n:,} rows, {codes.n_components:,} components, at most {most} used by a row")
     scene = scene_of_codes(codes, rows_of_codes(codes, None, None, None), {})
     content = picture_page([scene], options.file.stem, "")
     with storing(f"“{path.name}”", path.parent, OTHER):

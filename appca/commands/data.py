@@ -28,7 +28,7 @@ EXAMPLES = (
 
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
-    text = "list the built-in data sets, or look into data and write them to a file"
+    text = "list the built-in data sets, or describe data and write them to a file"
     parser = parsing.command(commands, "data", text, EXAMPLES)
     parser.set_defaults(run=run)
     parser.add_argument("data", nargs="*", metavar="DATA", help=parsing.DATA_HELP)
@@ -36,7 +36,7 @@ def add(commands: parsing.Commands) -> None:
         "--columns", action="store_true", help="list every column and its role (default: no)"
     )
     parsing.add_reading(parser, missing="kept")
-    writing.add_out(parser, ".csv", "; missing cells stay missing in it")
+    writing.add_out(parser, ".csv", "; missing cells stay missing")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:

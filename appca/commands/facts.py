@@ -20,7 +20,7 @@ def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
     ----------
     dataset : Dataset
     gaps : str
-        What becomes of missing cells that are still missing: "fitted around".
+        What happens to cells that are still missing: "fitted around".
     """
     report = dataset.provenance.get("report", {})
     lines = found.facts(report, dataset)

@@ -52,22 +52,22 @@ def add(commands: parsing.Commands) -> None:
     parser.add_argument(
         "--html",
         type=Path,
-        help="where the picture goes, as one .html for any browser (default: nowhere)",
+        help="also write the picture as one .html file (default: no)",
     )
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="fit on the Dask cluster there, or part by part on this computer (`threads`); DATA is "
-        "then one NPY, Parquet or Zarr file that all workers can read, and may be larger than "
-        "memory (default: in memory)",
+        help="fit on the Dask cluster at this address, or in blocks on this computer (`threads`); "
+        "DATA is then one NPY, Parquet or Zarr file that all workers can read, and may be larger "
+        "than memory (default: fit in memory)",
     )
     parser.add_argument(
-        "--store", action="store_true", help="keep the run where the app shows it (default: no)"
+        "--store", action="store_true", help="store the run, so that the app shows it (default: no)"
     )
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what is fitted")
+    group = parser.add_argument_group("model")
     group.add_argument("--model", default="aPPCA", choices=MODELS, help="(default: aPPCA)")
     sizes = {name: spec.parameters for name, spec in MODELS.items()}
     components = ", ".join(f"{name} {_bound(model)}" for name, model in sizes.items())
@@ -77,56 +77,57 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         *("-K", "--components"),
         type=int,
-        help=f"components, or the most there may be (default: {components})",
+        help=f"number of components, or the largest allowed (default: {components})",
     )
     group.add_argument(
         *("-L", "--active"),
         type=parsing.size,
         metavar="L",
-        help=f"components a row uses, or “learned”: any number, by aPPCA (default: {active})",
+        help=f"components each row uses; aPPCA also takes “learned” (default: {active})",
     )
     choices = MODELS["aPPCA"].choices
-    text = "noise variance of aPPCA: one for all features, or one for each (default: shared)"
+    text = "aPPCA: one noise variance for all features, or one for each (default: shared)"
     group.add_argument("--noise", choices=choices["noise"], help=text)
-    text = "whether rows of aPPCA have a scale each, learned (default: none)"
+    text = "aPPCA: whether each row has a learned scale (default: none)"
     group.add_argument("--row-scale", choices=choices["row_scale"], help=text)
     group.add_argument("--seed", type=int, help="random seed (default: 0)")
-    text = "a further setting of the model, such as n_init=5 (default: the model's own)"
+    text = "another setting of the model, such as n_init=5 (default: the model's)"
     parsing.add_settings(group, "--set", text)
 
 
 def _add_preprocessing(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what is done to the data first")
+    group = parser.add_argument_group("preprocessing")
     group.add_argument(
         "--divide",
         type=float,
-        help="divide every value by this (default: images their white, such as 255, others 1)",
+        help="divide every value by this (default: white of images, such as 255; else 1)",
     )
     group.add_argument(
         "--centre",
         action=argparse.BooleanOptionalAction,
-        help="subtract the means (default: tables yes, images no)",
+        help="subtract the mean of each feature (default: yes for tables, no for images)",
     )
     group.add_argument(
         "--scale",
         choices=SCALES,
-        help="divide each feature by its standard deviation, or all by one number (default: tables "
-        "feature, recordings global, images none)",
+        help="divide each feature by its standard deviation, or all by one number (default: "
+        "feature for tables, global for recordings, none for images)",
     )
     reduce = group.add_mutually_exclusive_group()
     reduce.add_argument(
         "--pca",
         type=parsing.value,
-        help="reduce to so many dimensions by PCA, or to a share of variance below 1 (default: no)",
+        help="reduce by PCA to this many dimensions, or below 1 to this share of the variance "
+        "(default: no)",
     )
     reduce.add_argument(
         "--vae",
         type=parsing.value,
         metavar="DIMENSIONS",
-        help="reduce to so many dimensions by an autoencoder (default: no)",
+        help="reduce by an autoencoder to this many dimensions (default: no)",
     )
     group.add_argument(
-        "--epochs", type=int, help="epochs of the autoencoder (default: suggested by the data)"
+        "--epochs", type=int, help="epochs of the autoencoder (default: depends on the data)"
     )
 
 
@@ -141,7 +142,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if cluster.is_for(options):
         return cluster.run(options, _settings(options))
     if options.epochs is not None and options.vae is None:
-        msg = "--epochs is of an autoencoder; give --vae with its dimensions, or leave it out."
+        msg = "--epochs needs an autoencoder; add --vae with its dimensions, or leave --epochs out."
         raise parsing.UsageError(msg)
     dataset = opened(options)
     with parsing.in_flags():

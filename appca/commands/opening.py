@@ -121,9 +121,9 @@ def _hint(error: InputError, options: argparse.Namespace) -> str | None:
         return f"`python -m appca data {shlex.quote(options.data[0])} --columns` lists them"
     report = error.report or {}
     if options.missing is None and report.get("missing"):
-        return "here by --missing model, mean or drop"
+        return "that is --missing model, mean or drop"
     option = report.get("option")
-    return f"here for example by --option {shlex.quote(option)}" if option else None
+    return f"for example --option {shlex.quote(option)}" if option else None
 
 
 def _built_in(source: str, options: argparse.Namespace, chosen: dict[str, Any]) -> Dataset:
@@ -200,17 +200,15 @@ def _nothing(text: str) -> InputError:
     beside = [path.name for path in place.iterdir()] if place.is_dir() else []
     near = str(unknown("file", Path(text).name, [*SOURCES, *beside[:1000]]))
     hint = near.partition("; the nearest ")[2].partition(", and there are ")[0].rstrip(".")
-    sources = f"the latter are {', '.join(SOURCES)}"
-    msg = f"“{text}” is neither a file or folder nor a built-in data set; "
+    sources = f"built in are {', '.join(SOURCES)}"
+    msg = f"“{text}” is not a file, a folder or a built-in data set; "
     return InputError(f"{msg}{f'the nearest {hint}, and ' if hint else ''}{sources}.")
 
 
 def _piped(options: argparse.Namespace) -> tuple[str, io.BytesIO]:
     """Return a name for standard input, which says its kind, and its content, read once."""
     if len(options.data) > 1:
-        msg = (
-            f"- is one file from standard input; got {len(options.data)} names: leave out the rest."
-        )
+        msg = f"- reads one file from standard input; got {len(options.data)} names: keep one."
         raise UsageError(msg)
     if getattr(options, "piped", None) is None:
         options.piped = parsing.from_pipe(LIMITS.n_bytes)

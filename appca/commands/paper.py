@@ -19,7 +19,7 @@ EXAMPLES = (
 
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
-    text = "compute tables and figures of the paper anew"
+    text = "reproduce the tables and figures of the paper"
     parser = parsing.command(commands, "paper", text, EXAMPLES)
     parser.set_defaults(run=run, size="default")
     which = parser.add_mutually_exclusive_group()

@@ -60,16 +60,14 @@ def command(commands: Commands, name: str, text: str, examples: Sequence[str]) -
         epilog=f"examples:\n{lines}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    group = parser.add_argument_group("what is printed")
+    group = parser.add_argument_group("output")
     group.add_argument(
         "--json",
         action="store_true",
-        help="one JSON object on standard output, and the lines for people on standard error; "
+        help="print one JSON object on standard output, and the text on standard error; "
         "docs/command_line.md lists the fields (default: no)",
     )
-    group.add_argument(
-        "-q", "--quiet", action="store_true", help="nothing but errors (default: no)"
-    )
+    group.add_argument("-q", "--quiet", action="store_true", help="print errors only (default: no)")
     return parser
 
 
@@ -99,7 +97,7 @@ def add_reading(
     """
     parser.set_defaults(samples=samples)
     group = parser.add_argument_group("how to read DATA")
-    text = "an option of the data, such as n=1000 or size=[32,32] (default: the reader's own)"
+    text = "an option of the reader, such as n=1000 or size=[32,32] (default: the reader's)"
     add_settings(group, "--option", text)
     group.add_argument(
         "--missing",
@@ -107,10 +105,13 @@ def add_reading(
         help=f"what to do with missing cells (default: {missing})",
     )
     for flag, text in (
-        ("--label", "a column that names classes (default: columns of words, and class, target …)"),
+        (
+            "--label",
+            "a column of classes (default: columns of words, and class, target …)",
+        ),
         (
             "--id",
-            "the column that names rows (default: named like id, unique words, or counting)",
+            "the column of row names (default: like id, unique words, or a running number)",
         ),
         (
             "--ignore",
@@ -170,7 +171,7 @@ def in_flags(settings: Collection[str] | None = None) -> Iterator[None]:
     try:
         yield
     except _WRONG as error:
-        msg = f"A value is not of the kind that its setting takes ({error}); see --set and --help."
+        msg = f"A value has the wrong type for its setting ({error}); see --set and --help."
         raise UsageError(msg) from error
     except ValueError as error:
         said = _NAMES.sub(lambda match: _FLAGS.get(match[0], match[0]), str(error))
@@ -194,7 +195,7 @@ def options_of_data(options: argparse.Namespace) -> Iterator[None]:
         if not written:
             raise
         msg = (
-            f"--option {shortened(written, 120)} is not of the kind that the option takes "
+            f"--option {shortened(written, 120)} has the wrong type for the option "
             f"({shortened(error, 120)}); write a number, a text or a list such as [32,32]."
         )
         raise InputError(msg) from error
@@ -209,6 +210,6 @@ def from_pipe(limit: int) -> bytes:
         At a terminal, where the command would wait in silence.
     """
     if sys.stdin is None or sys.stdin.isatty():
-        msg = "- reads what is piped in, and nothing is; name a file, or write `cat FILE | ...`."
+        msg = "- reads standard input, which is empty; name a file, or write `cat FILE | ...`."
         raise UsageError(msg)
     return sys.stdin.buffer.read(limit + 1)

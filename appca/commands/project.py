@@ -1,4 +1,4 @@
-"""``appca project``: describe new rows with a fitted model, and say which do not fit."""
+"""``appca project``: describe new rows with a fitted model, and flag those that do not fit."""
 
 import argparse
 import math
@@ -51,7 +51,7 @@ class RowsDescriber(NamedTuple):
 
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
-    text = "describe new rows with a fitted model, and say which do not fit"
+    text = "describe new rows with a fitted model, and flag those that do not fit"
     parser = parsing.command(commands, "project", text, EXAMPLES)
     parser.set_defaults(run=run)
     parser.add_argument(
@@ -62,13 +62,13 @@ def add(commands: parsing.Commands) -> None:
     parser.add_argument(
         "--flag",
         action="store_true",
-        help="say how many rows do not fit, and which in --out (default: no)",
+        help="report how many rows do not fit, and mark them in --out (default: no)",
     )
     parser.add_argument(
         "--level",
         type=float,
         default=LEVEL,
-        help=f"with --flag: the share of the run's rows within each limit (default: {LEVEL})",
+        help=f"with --flag: the share of fitted rows within each limit (default: {LEVEL})",
     )
     writing.add_out(parser, ".csv")
 
@@ -120,7 +120,7 @@ def _misfits(said: NewRowsVerdict, level: float) -> dict[str, Any]:
 def _check(options: argparse.Namespace) -> None:
     writing.check_place(options)
     if options.out is None and not options.flag:
-        msg = "Nothing is to be done with the rows; say where they go by --out, or give --flag."
+        msg = "There is nothing to do with the rows; name a file with --out, or add --flag."
         raise parsing.UsageError(msg)
     if not 0 < options.level < 1:
         msg = f"--level must be a share between 0 and 1; got {options.level:g}."
@@ -129,7 +129,7 @@ def _check(options: argparse.Namespace) -> None:
 
 def _say_columns(new: Matched) -> None:
     if new.reordered:
-        say("columns found by their names, in another order")
+        say("columns matched by name; their order differs")
     if new.ignored:
         say(f"not used: {', '.join(shortened(name) for name in new.ignored)}")
 
@@ -140,9 +140,9 @@ def _judged(fitted: RowsDescriber, described: DescribedRows, level: float) -> Ne
     t2, q = (said.ratios > 1).sum(axis=0)
     whose = "the run's rows" if run_distances is not None else "rows drawn from the model"
     say(
-        f"{(~said.fits).sum()} of {counted(len(said.fits), 'row')} do not fit: {q} too far off "
-        f"their subspace (Q), {t2} too far out within it (T2), beyond what {level:.4g} of {whose} "
-        "stay below"
+        f"{(~said.fits).sum()} of {counted(len(said.fits), 'row')} do not fit: {q} too far from "
+        f"their subspace (Q), {t2} too far out within it (T2), above the limits that {level:.4g} "
+        f"of {whose} are below"
     )
     return said
 

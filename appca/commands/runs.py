@@ -32,7 +32,7 @@ def run(_options: argparse.Namespace) -> dict[str, Any]:
         data = shortened(names.get(item.config.dataset, "data not kept"), 24)
         say(f"{item.id}  {when}  {nats:10.4g} nats per row  {data:24}  {item.name}")
     if not runs:
-        say("no runs are stored yet; `fit --store` keeps one")
+        say("no runs are stored; `fit --store` stores one")
     problems = list(store.problems())
     for sentence in problems:
         say(sentence)

@@ -27,10 +27,7 @@ PACKAGES = {
     ".h5ad": ("h5py",),
     PAGE: ("PIL",),
 }
-OUT_HELP = (
-    "where the result goes: a file whose name ends in .csv, .parquet or .npz, or - for standard "
-    "output"
-)
+OUT_HELP = "file to write, ending in .csv, .parquet or .npz, or - for standard output"
 
 
 def add_out(parser: argparse.ArgumentParser, kind: str, more: str = "") -> None:
@@ -39,7 +36,7 @@ def add_out(parser: argparse.ArgumentParser, kind: str, more: str = "") -> None:
     parser.add_argument(
         "--format",
         choices=[suffix[1:] for suffix in KINDS],
-        help=f"the format of --out -, which has no file name to tell it (default: {kind[1:]})",
+        help=f"the format of --out -, which has no file name (default: {kind[1:]})",
     )
     parser.set_defaults(default_kind=kind)
 
@@ -60,13 +57,13 @@ def check_place(options: argparse.Namespace, more: tuple[str, ...] = ()) -> None
     if getattr(options, "html", None) is not None:
         check_file(options.html, [PAGE])
     if options.format is not None and not parsing.is_piped(options):
-        msg = "--format is for --out -, standard output; a file's kind is the end of its name."
+        msg = "--format needs --out -; the format of a file follows from the end of its name."
         raise parsing.UsageError(msg)
     if path is None:
         return
     if parsing.is_piped(options):
         if _kind(options) != ".csv" and sys.stdout.isatty():
-            msg = f"{_kind(options)} is not for a terminal; write `--out - > FILE`, or name a file."
+            msg = f"{_kind(options)} is not text; write `--out - > FILE`, or name a file."
             raise parsing.UsageError(msg)
         _check_packages(_kind(options))
         return

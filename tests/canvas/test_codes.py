@@ -161,7 +161,7 @@ def test_the_command_writes_a_page_of_a_file(kind, tmp_path, monkeypatch, capsys
     indices, values = planted(seed)
     (tmp_path / f"sae.{kind}").write_bytes(file_of(kind, top_indices=indices, top_acts=values))
     assert main(["codes", f"sae.{kind}", "--no-browser"]) == 0
-    assert "400 rows, 300 components, up to 3 of them in a row" in capsys.readouterr().out
+    assert "400 rows, 300 components, at most 3 used by a row" in capsys.readouterr().out
     assert data_of((tmp_path / "sae.html").read_text("utf-8"))["meta"]["rows"] == 400
 
 

@@ -53,8 +53,8 @@ def test_a_table_with_gaps_and_a_session_are_opened(tmp_path, places):
     ("arguments", "code", "words"),
     [
         (["wine", "--address", "0.0.0.0", "--no-token"], 2, "add --behind-proxy"),
-        (["open", "--labels", "y.npy"], 2, "--labels is for DATA"),
-        (["cook"], 1, "neither a file or folder nor a built-in data set"),
+        (["open", "--labels", "y.npy"], 2, "--labels needs DATA"),
+        (["cook"], 1, "not a file, a folder or a built-in data set"),
         (["wine", "--labels", "y.npy"], 1, "No such file"),
     ],
 )

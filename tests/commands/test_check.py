@@ -190,7 +190,7 @@ def test_what_is_damaged_is_named_with_its_file_and_what_would_mend_it(home, cap
         "select the rows and save them again",
         f"record of the job {job.parent.name}: curve.csv has been changed",
         "map a6b515fb4d67: ",
-        "delete the file; it is made again when it is needed",
+        "delete the file; it is computed again when needed",
         "arrays.npz is missing",
         "run it again on the page Paper",
         "7 damaged files in HOME\n",

@@ -75,7 +75,7 @@ def test_a_model_file_comes_from_a_folder_of_tables(X, whole, address, tmp_path)
 REFUSALS = {
     "another model": (["X.npy", "--model", "aFA"], "With --scheduler, fit aPPCA or PPCA; got aFA"),
     "two files": (["X.npy", "X.npy"], "With --scheduler, name one file or folder; got 2"),
-    "scaling": (["X.npy", "--scale", "global"], "--scale does not go with --scheduler"),
+    "scaling": (["X.npy", "--scale", "global"], "--scale cannot be combined with --scheduler"),
     "another kind": (["X.csv"], "A cluster reads .npy"),
     "no file": (["none.npy"], "No such file"),
     "no array": (["bad.npy"], "is no NPY file of numbers"),
@@ -169,7 +169,7 @@ def test_what_a_zarr_file_excludes_is_said(X, zarr, capsys):
     pytest.importorskip("dask")
     zarr.create_array("X.zarr", data=X)
     assert main(["fit", "X.zarr", "--pca", "3"]) == 2
-    assert "--pca does not go with a .zarr file" in capsys.readouterr().err
+    assert "--pca cannot be combined with a .zarr file" in capsys.readouterr().err
 
 
 def test_a_package_that_is_missing_is_named(X, address, monkeypatch, capsys):

@@ -102,7 +102,7 @@ def test_an_autoencoder_goes_before_the_fit_and_is_trained_once(tmp_path, appca_
 def test_a_stored_run_is_where_the_app_looks_for_it(tmp_path, appca_home, capsys):
     out = tmp_path / "rows.csv"
     assert main(["runs"]) == 0
-    assert "no runs are stored yet" in capsys.readouterr().out
+    assert "no runs are stored" in capsys.readouterr().out
     assert main(["fit", "wine", "--model", "PPCA", "-K", "2", "--store"]) == 0
     (run,) = RunStore(appca_home).list()
     assert run.config.model == "PPCA"

@@ -200,7 +200,7 @@ def test_every_kind_goes_through_a_pipe_and_comes_back(kind, monkeypatch, capfdb
 def test_a_terminal_is_asked_for_a_pipe_and_spared_an_archive(monkeypatch, capsys):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     assert main(["fit", "-"]) == 2
-    assert "- reads what is piped in, and nothing is" in capsys.readouterr().err
+    assert "- reads standard input, which is empty" in capsys.readouterr().err
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     assert main(["fit", "wine", "--out", "-"]) == 2
-    assert ".npz is not for a terminal" in capsys.readouterr().err
+    assert ".npz is not text" in capsys.readouterr().err

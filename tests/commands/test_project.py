@@ -38,7 +38,7 @@ def test_columns_in_another_order_and_more_of_them_do_not_matter(wine, capsys):
     shuffled.to_csv("shuffled.csv", index=False)
     assert main(["project", "wine.npz", "shuffled.csv", "--out", "rows.npz"]) == 0
     told = capsys.readouterr().out
-    assert "columns found by their names, in another order" in told
+    assert "columns matched by name; their order differs" in told
     assert "not used: extra" in told
     np.testing.assert_array_equal(arrays_of("rows.npz")["scores"], arrays_of("wine.npz")["scores"])
 
@@ -56,7 +56,7 @@ def test_rows_that_do_not_fit_are_counted_and_marked(wine, capsys):
     assert main(["project", "wine.npz", "strange.csv", "--flag", "--out", "rows.csv"]) == 0
     told = capsys.readouterr().out
     table = pd.read_csv("rows.csv")
-    assert f"{(~table['fits']).sum()} of 20 rows do not fit: 1 too far off their" in told
+    assert f"{(~table['fits']).sum()} of 20 rows do not fit: 1 too far from their" in told
     assert np.flatnonzero(table["q"] > table["q_limit_run"]).tolist() == [4]
     assert not table["fits"][4]
     assert main(["project", "wine.npz", "strange.csv", "--flag", "--out", "rows.npz"]) == 0
@@ -66,8 +66,8 @@ def test_rows_that_do_not_fit_are_counted_and_marked(wine, capsys):
 def test_one_of_twenty_rows_of_the_fit_is_beyond_each_limit_at_95_percent(wine, capsys):
     assert main(["project", "wine.npz", "wine.csv", "--flag", "--level", "0.95"]) == 0
     told = capsys.readouterr().out
-    assert ": 9 too far off their subspace (Q), 9 too far out" in told
-    assert "beyond what 0.95 of the run's rows stay below" in told
+    assert ": 9 too far from their subspace (Q), 9 too far out" in told
+    assert "above the limits that 0.95 of the run's rows are below" in told
 
 
 def test_a_file_with_the_model_alone_has_the_model_s_limits(wine, folder, capsys):

@@ -109,12 +109,12 @@ def test_what_there_are_several_of_is_chosen_by_the_option_that_is_named(folder,
         for name in ("first part", "second"):
             file[name] = np.random.default_rng(0).random((20, 4))
     assert main(["data", "two.h5"]) == 1
-    assert "here for example by --option 'array=first part'." in capsys.readouterr().err
+    assert "for example --option 'array=first part'." in capsys.readouterr().err
     assert main(["data", "two.h5", "--option", "array=first part"]) == 0
     Image.fromarray(np.zeros((9, 7), np.uint8)).save("faces/ada/0.png")
     capsys.readouterr()
     assert main(["data", "faces"]) == 1
-    assert "here for example by --option 'size=[9,7]'." in capsys.readouterr().err
+    assert "for example --option 'size=[9,7]'." in capsys.readouterr().err
     assert main(["data", "faces", "--option", "size=[9,7]"]) == 0
 
 

@@ -188,7 +188,7 @@ def test_a_killed_worker_gives_one_sentence_and_keeps_the_log(jobs, tmp_path):
         (
             "memory",
             "",
-            "This needs more memory than there is; take fewer rows or fewer features.",
+            "There is not enough memory; use fewer rows or fewer features.",
         ),
     ],
 )

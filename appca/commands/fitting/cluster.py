@@ -128,8 +128,8 @@ def _check(options: argparse.Namespace) -> Path:
     ]
     if needless:
         msg = (
-            f"{needless[0]} does not go with {cause}, where the numbers in the file are fitted as "
-            "they are; leave one of the two out."
+            f"{needless[0]} cannot be combined with {cause}, where the numbers in the file are "
+            "fitted as they are; leave one of the two out."
         )
         raise parsing.UsageError(msg)
     if options.model not in ON_DASK:

@@ -20,7 +20,7 @@ EXAMPLES = (
 
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
-    text = "write one page of a built-in data set in which K and L can be moved"
+    text = "write one page with sliders of K and L for a built-in data set"
     parser = parsing.command(commands, "demo", text, EXAMPLES)
     parser.set_defaults(run=run)
     parser.add_argument(
@@ -41,7 +41,7 @@ def add(commands: parsing.Commands) -> None:
         "--out",
         type=Path,
         metavar="PAGE",
-        help="where the page is written, as one .html (default: in this folder, named after DATA)",
+        help="the .html file to write (default: in this folder, named after DATA)",
     )
     parser.add_argument(
         "--no-browser", action="store_true", help="do not open the page (default: open it)"

@@ -41,7 +41,7 @@ def add(commands: parsing.Commands) -> None:
     text = "print a link that lets another browser into the app that is open"
     parser = parsing.command(commands, "link", text, EXAMPLES)
     parser.set_defaults(run=run)
-    parser.add_argument("--port", type=int, default=PORT, help=f"of the app (default: {PORT})")
+    parser.add_argument("--port", type=int, default=PORT, help=f"port of the app (default: {PORT})")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -59,8 +59,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         token = os.environ.get(doors.TOKEN)
         if not token:
             msg = (
-                f"No app is open at port {options.port} with the home {home()}; open it by `appca`,"
-                " or name its --port."
+                f"No app with the home {home()} is open at port {options.port}; open it with "
+                "`appca`, or name its --port."
             )
             raise InputError(msg) from error
         served = OpenApp(f"http://127.0.0.1:{options.port}", token)

@@ -327,9 +327,7 @@ def test_a_page_without_the_memory_to_draw_says_so_in_a_sentence(start, monkeypa
         patch.setattr(fitting, "fit_run", too_large)
         app = start(page)
     assert not app.exception
-    assert sentences(app) == [
-        "This needs more memory than there is; take fewer rows or fewer features."
-    ]
+    assert sentences(app) == ["There is not enough memory; use fewer rows or fewer features."]
     assert "Handwritten digits" in html(app)  # the navigation is there to choose other data
     healthy(app.run())  # and the session goes on
 
