@@ -71,7 +71,7 @@ def test_a_search_for_a_row(start):  # noqa: F811
 
 def test_a_search_for_columns_and_a_pattern_of_names(start):  # noqa: F811
     app = go(give(start("data/open"), ("wide.csv", wide(300))), "data/this")
-    assert_alive(field(app, "Find columns by name").set_value(TEXT).run())
+    assert_alive(field(app, "Find a column").set_value(TEXT).run())
     images = [(f"s{i % 2}_v{i}.png", encoded(noise(i, 4, 4))) for i in range(8)]
     app = go(give(go(app, "data/open"), *images), "data/this")
     for pattern in (TEXT, "{a}" * (MOST // 3), "{n}*" * (MOST // 4), "{a}_" * (MOST // 4)):

@@ -120,8 +120,8 @@ def test_a_messy_file_is_a_picture_and_read_otherwise_after_a_click_on_change(da
     said.get_by_text("Read as Western European text, semicolons, decimal comma").wait_for()
     said.get_by_text("50 of 450 values are missing, filled from the model").wait_for()
     said.get_by_role("link", name="Change").click()
-    data.get_by_text("Column mean", exact=True).click()
-    data.get_by_role("button", name="Explore these 90 rows").click()
+    data.get_by_label("Missing values").select_option("50 cells missing: column mean")
+    data.get_by_role("button", name="Explore", exact=True).click()
     said.get_by_text("filled with their column's mean").wait_for()
     see(data, 90)
 

@@ -1,12 +1,17 @@
 """The whole app under AppTest: started from its frame, as a person's browser starts it."""
 
+import json
+import re
 from collections.abc import Callable
 from functools import cache
+from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
 from streamlit.components.v2 import manifest_scanner
+from streamlit.components.v2.bidi_component.main import _make_trigger_id
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.element_tree import NumberInput, Slider
 
@@ -75,6 +80,42 @@ def go(app: AppTest, place: str) -> AppTest:
     if tab:
         app.query_params["tab"] = tab
     return app.run()
+
+
+def press(app: AppTest, part: str, act: str, value: object = "", text: object = "") -> AppTest:
+    """Press a button, or choose from a list, within HTML: see `appca.ui.parts.acts`."""
+    ids = [one.proto.id for one in app.get("bidi_component")]
+    (place,) = (one for one in ids if one.endswith(f"-{part}_acts"))
+    message = {"act": act, "value": str(value), "text": str(text)}
+    state = WidgetState(id=_make_trigger_id(place, "events"))
+    state.json_trigger_value = json.dumps([{"event": "act", "value": message}])
+    states = app._tree.get_widget_states()
+    states.widgets.append(state)
+    return app._run(states)
+
+
+def choose(app: AppTest, part: str, label: str, text: str) -> AppTest:
+    """Choose a text from the list with a label, of a part within HTML."""
+    body = _list(app, label)
+    act, value = re.findall(r'data-act="(.*?)" data-value="(.*?)"', body)[0]
+    return press(app, part, act, unescape(value), choices(app, label).index(text))
+
+
+def choices(app: AppTest, label: str) -> list[str]:
+    """Return the texts of the list with a label, within HTML."""
+    texts = re.findall(r'value="\d+"[^>]*>(.*?)</option>', _list(app, label))
+    return [unescape(text) for text in texts]
+
+
+def chosen(app: AppTest, label: str) -> str:
+    """Return the text of the list with a label that is chosen."""
+    return unescape(re.findall(r'selected="">(.*?)</option>', _list(app, label))[0])
+
+
+def _list(app: AppTest, label: str) -> str:
+    lists = re.findall(r"<select.*?</select>", html(app))
+    (body,) = (one for one in lists if f'aria-label="{label}"' in one)
+    return str(body)
 
 
 def sentences(app: AppTest) -> list[str]:

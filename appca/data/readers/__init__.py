@@ -2,10 +2,14 @@
 
 import gzip
 import zlib
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from appca.data.dataset import Dataset
+from appca.data.pixels import PixelShape, pixel_order
 from appca.data.readers.archive import members
 from appca.data.readers.reader import ENDINGS, LONGEST_NAME, Reader
 from appca.data.readers.source import (
@@ -106,6 +110,7 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
         `NpzOptions`, `MatOptions`, `Hdf5Options` or `IdxOptions` in `appca.data.readers.arrays`, of
         `H5adOptions` or `MtxOptions` in `appca.data.readers.sparse`, of
         `appca.data.readers.images.images.ImageOptions` or `appca.data.brain.nifti.NiftiOptions`.
+        With an ``image_shape``, ``by_column=True`` says that pixels run down the columns first.
 
     Returns
     -------
@@ -143,18 +148,35 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     limits = limits.within(total_bytes(files))
     kind = _kind_together(files, limits)
     reader = _reader(kind)
-    chosen = _checked_options(kind, reader, options)
+    down = kind != "mat" and options.get("image_shape") and options.get("by_column")
+    passed = {key: value for key, value in options.items() if kind == "mat" or key != "by_column"}
+    chosen = _checked_options(kind, reader, passed)
     if reader.read_many is not None:
         dataset = reader.read_many(files, chosen, limits)
     else:
         assert reader.read is not None  # one of the two is there
         name, file = files[0]
         dataset = reader.read(shortened(name, LONGEST_NAME), file, chosen, limits)
+    if down:
+        dataset = _down_first(dataset)
     dataset.provenance["sha256"] = checksum(files, limits)
     plain = {key: value for key, value in options.items() if key not in ("mask", "mask_name")}
     if plain:
         dataset.provenance["options"] = plain
     return dataset
+
+
+def _down_first(dataset: Dataset) -> Dataset:
+    """Bring pixels that run down the columns of images into the order of their rows."""
+    h, w, *colour = dataset.image_shape or (1, dataset.n_features)
+    places = pixel_order(PixelShape(h, w, colour[0] if colour else 1, by_column=True))
+    names, gaps = dataset.feature_names, dataset.missing
+    return replace(
+        dataset,
+        X=np.asarray(dataset.X[:, places]),
+        feature_names=None if names is None else tuple(names[j] for j in places.tolist()),
+        missing=None if gaps is None else gaps[:, places],
+    )
 
 
 def _kind_together(files: Files, limits: ReadLimits) -> str:

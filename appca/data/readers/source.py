@@ -27,6 +27,7 @@ class ReadLimits(NamedTuple):
     features: int = 4_000_000  # of arrays and images, whose columns are only numbered
     scratch: Path | str | None = None  # folder of temporary files; None takes the system's
     least_rows: int = 2  # 1 for rows that a model fitted already only describes: they need not vary
+    head_rows: int = 0  # of a table: first rows whose cells the report is to hold, as they are
     sent: int | None = None  # bytes of all files together, once they are known: see `within`
 
     def within(self, sent: int) -> "ReadLimits":

@@ -2,11 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -17,10 +17,9 @@ from appca.data.readers.facts import in_one_line
 from appca.data.readers.process import read_apart
 from appca.data.readers.source import ReadLimits
 from appca.runs.session import SUFFIX
-from appca.ui.arrivals import dropping, session_file
+from appca.ui.arrivals import dropping, image_shape, session_file
+from appca.ui.arrivals.chips import Options, Report, changed
 from appca.ui.arrivals.drops import DroppedFiles
-from appca.ui.arrivals.role_editor import Report
-from appca.ui.arrivals.upload_forms import Options
 from appca.ui.parts.text import markdown
 from appca.ui.session import services, state
 from appca.ui.session.callbacks import guarded
@@ -43,6 +42,7 @@ WITH_GAPS = (
     "mtx",
     "zarr",
 )  # whose readers may find gaps
+HEAD_ROWS = 9  # of a table, as they are written
 KEPT_SECONDS = 3600  # how long data that nobody took over stay at hand
 
 
@@ -52,6 +52,7 @@ class Reading(NamedTuple):
     dataset: Dataset | None
     sentence: str
     report: Report
+    head: Mapping[str, list[str | None]] = MappingProxyType({})  # column to its first cells
 
 
 @dataclass
@@ -62,8 +63,9 @@ class Opened:
     key: str  # of these files and no others
     kind: str | None  # the reader of the first that has one
     options: Options = field(default_factory=dict)  # with which they were opened
+    draft: Options = field(default_factory=dict)  # as they are to be read next
     digest: str | None = None  # of the data set they became
-    choices: dict[str, tuple[Options, dict[str, Any]]] = field(default_factory=dict)  # by digest
+    choices: dict[str, Options] = field(default_factory=dict)  # by digest
     said: str = ""  # of what was assumed, until it is read
 
     def read(self, options: Options) -> Reading:
@@ -71,27 +73,15 @@ class Opened:
         return _read(self.key, json.dumps(options, sort_keys=True), self.arrival, options)
 
     def became(self, digest: str) -> None:
-        """Keep what was chosen on the page for a data set, which an undo may bring back."""
-        self.digest = digest
+        """Keep the options for a data set, which an undo may bring back."""
+        self.digest, self.draft = digest, self.options
         self.arrival.became(digest)
-        self.choices[digest] = (
-            self.options,
-            {name: copy(st.session_state[name]) for name in self._names()},
-        )
+        self.choices[digest] = self.options
 
     def go_back(self, digest: str) -> None:
-        """Bring back what was chosen when the files became a data set."""
-        for name in self._names():
-            del st.session_state[name]
-        self.digest, (self.options, chosen) = digest, self.choices[digest]
-        st.session_state.update({name: copy(value) for name, value in chosen.items()})
-        edition = f"edition-{self.key}"
-        st.session_state[edition] = st.session_state.get(edition, 0) + 1
-
-    def _names(self) -> list[str]:
-        """Name what the session keeps of the forms, but for a button and an editor's number."""
-        names = (name for name in st.session_state if str(name).endswith(f"-{self.key}"))
-        return [str(name) for name in names if not str(name).startswith(("set_all-", "edition-"))]
+        """Bring back the options with which the files became a data set."""
+        self.digest, self.options = digest, self.choices[digest]
+        self.draft = self.options
 
 
 def current() -> Opened | None:
@@ -142,6 +132,7 @@ def arrive(arrival: DroppedFiles) -> None:
     key = hashlib.sha256(" ".join(map(str, arrival.files)).encode()).hexdigest()[:16]
     opened = st.session_state[KEYS.arrival] = Opened(arrival, key, kind)
     guess = guessed(opened)
+    opened.draft = opened.options
     if guess.dataset is None:
         st.switch_page(DATA, query_params=THIS)
     use(opened, guess.dataset)
@@ -184,6 +175,14 @@ def assumed() -> None:
         for name in list(opened.read(opened.options).report.get("likely_labels", {}))[:1]:
             if st.button(f"Use {markdown(f'“{shortened(name)}”')} as label", key="assumed_label"):
                 _use_as_label(opened, name)
+        rows = opened.kind == "mat" and not opened.options.get("transpose")
+        if rows and st.button("Columns are samples", key="assumed_columns"):
+            _read_as(opened, changed(opened.options, "transpose", True))
+        shape = image_shape.likely(opened.kind, state.current_dataset())
+        if shape is not None:
+            label = f"{shape.height} × {shape.width}: show as images"
+            if st.button(label, key="assumed_images"):
+                _read_as(opened, image_shape.with_shape(opened.kind, opened.options, shape))
         st.page_link(DATA, label="Change", query_params=THIS, width="content")
         st.button(
             "Close",
@@ -197,13 +196,16 @@ def assumed() -> None:
 def _use_as_label(opened: Opened, name: str) -> None:
     """Read the files again with a feature as a label, and look at what they become."""
     roles = opened.options.get("roles", {}) | {name: "label"}
-    options = opened.options | {"roles": roles}
+    _read_as(opened, opened.options | {"roles": roles})
+
+
+def _read_as(opened: Opened, options: Options) -> None:
+    """Read the files with other options, and look at what they become."""
     reading = opened.read(options)
     if reading.dataset is None:
         state.notify("error", reading.sentence)
         return
     opened.options = options
-    st.session_state.get(f"changed-{opened.key}", {}).update(roles)  # of the form, if it was drawn
     use(opened, reading.dataset)
 
 
@@ -223,9 +225,11 @@ def _forget() -> None:
 @st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=KEPT_SECONDS)
 def _read(key: str, options_text: str, _arrival: DroppedFiles, _options: Options) -> Reading:
     del key, options_text  # they say which
-    limits = ReadLimits(scratch=dropping.scratch())
+    limits = ReadLimits(scratch=dropping.scratch(), head_rows=HEAD_ROWS)
     try:
         dataset = read_apart(_arrival.files, limits=limits, **_options)
     except InputError as error:
-        return Reading(None, str(error), error.report or {})
-    return Reading(dataset, "", dataset.provenance.get("report", {}))
+        report = error.report or {}
+        return Reading(None, str(error), report, report.pop("head", {}))
+    report = dataset.provenance.get("report", {})
+    return Reading(dataset, "", report, report.pop("head", {}))

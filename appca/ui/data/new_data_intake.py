@@ -12,9 +12,8 @@ from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart, warm
 from appca.data.readers.source import ReadLimits
 from appca.runs.fit import fits_around_gaps
+from appca.ui.arrivals.chips import Options, Report
 from appca.ui.arrivals.dropping import scratch
-from appca.ui.arrivals.role_editor import Report
-from appca.ui.arrivals.upload_forms import Options
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
 from appca.ui.session.fitting import Shown

@@ -5,22 +5,25 @@ import streamlit as st
 
 from appca.canvas.sprites import sample
 from appca.data.dataset import Dataset
-from appca.data.readers.facts import facts
 from appca.data.readers.intake import duplicate_rows
+from appca.runs.fit import estimate_seconds
 from appca.ui.arrivals import opening
-from appca.ui.arrivals.upload_forms import form_of
+from appca.ui.arrivals.image_shape import shape_of
+from appca.ui.arrivals.opening import Reading
+from appca.ui.data.options import more_options
+from appca.ui.data.preview import chip_row, table
+from appca.ui.data.shapes import shapes
 from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.facts import data_facts
-from appca.ui.parts.text import fact_list, markdown
+from appca.ui.parts.text import fact_list, markdown, tag, words
 from appca.ui.rows.pictures import sheet_of
 from appca.ui.session import fitting, state
 from appca.ui.session.caching import by_key
 from appca.ui.settings.preprocessing import preprocessing
 from appca.words.numbers import about
-from appca.words.wording import counted
+from appca.words.wording import capital, counted
 
 COLUMNS, LINES = 20, 6  # of the picture of images
-TABLE_ROWS, MOST_COLUMNS = 10, 30
 MOST_NAMES = 6
 
 
@@ -29,6 +32,8 @@ def page(dataset: Dataset) -> None:
     opened = opening.of(dataset.digest)
     if opened is not None and not _is_as_opened(opened):
         return
+    if opened is None:
+        _rows_of(dataset)
     with st.container(key="beside"):
         look, before = st.columns([1.5, 1], gap="large")
     with look:
@@ -38,26 +43,63 @@ def page(dataset: Dataset) -> None:
         preprocessing(dataset)
 
 
+def _rows_of(dataset: Dataset) -> None:
+    if dataset.image_shape is None:
+        table(Reading(dataset, "", {}), None, dataset.digest[:12])
+
+
 def _is_as_opened(opened: opening.Opened) -> bool:
     """Draw how the files are read; return whether the data on screen are what that gives."""
+    reading = opened.read(opened.draft)
     names = [name for name, _ in opened.arrival.files]
-    st.subheader(names[0] if len(names) == 1 else counted(len(names), "file"), anchor=False)
-    options = form_of(
-        opened.kind, opened.key, lambda chosen: opened.read(chosen).report, opened.options
-    )
-    outcome = opened.read(options)
-    if outcome.dataset is None:
-        st.error(markdown(outcome.sentence))
-    elif outcome.dataset.digest == opened.digest:
+    name = names[0] if len(names) == 1 else counted(len(names), "file")
+    rows, columns = (reading.report.get(side, 0) for side in ("rows", "columns"))
+    sides = f"{counted(rows, 'row')}, {counted(columns, 'column')}" if rows else ""
+    st.html(tag("h3", words(name) + " " + tag("span", words(sides), "ca-quiet"), "ca-file"))
+    chip_row(opened, reading)
+    more_options(opened, reading)
+    fits = shapes(opened, reading)
+    if reading.dataset is None:
+        st.error(markdown(reading.sentence))
+    if reading.head or (reading.dataset is not None and reading.dataset.image_shape is None):
+        table(reading, opened, opened.key)
+    if reading.dataset is None or not fits:
+        _cancel(opened)
+        return False
+    if reading.dataset.digest == opened.digest:
         return True
-    else:
-        label = f"Explore these {counted(outcome.dataset.n_rows, 'row')}"
-        pressed = st.button(label, type="primary", key="upload_use")
-        st.html(fact_list(facts(outcome.report, outcome.dataset)))
-        if pressed:
-            opened.options = options
-            opening.use(opened, outcome.dataset)
+    if reading.dataset.image_shape is not None and shape_of(opened.kind, opened.draft) is None:
+        pictures(reading.dataset)
+    _finish(opened, reading.dataset)
     return False
+
+
+def _finish(opened: opening.Opened, data: Dataset) -> None:
+    """Draw what the files are to become, and the way there."""
+    with st.container(horizontal=True, vertical_alignment="center", key="preview_foot"):
+        st.text(_summary(data), width="stretch")
+        _cancel(opened)
+        if st.button("Explore", type="primary", key="upload_use", icon=":material/arrow_forward:"):
+            opened.options = opened.draft
+            opening.use(opened, data)
+
+
+def _cancel(opened: opening.Opened) -> None:
+    def back() -> None:
+        opened.draft = opened.options
+
+    if opened.digest is not None and opened.draft != opened.options:
+        st.button("Cancel", key="upload_cancel", on_click=back)
+
+
+def _summary(data: Dataset) -> str:
+    """Say what the files are to become."""
+    what = f"{data.n_features:,} features"
+    if data.image_shape is not None:
+        what = "images of " + " × ".join(map(str, data.image_shape[:2])) + " pixels"
+    colour = f", coloured by {next(iter(data.labels))}" if data.labels else ""
+    takes = estimate_seconds(data.n_rows, data.n_features, state.first_config(data))
+    return f"{counted(data.n_rows, 'row')}, {what}{colour}. {capital(about(takes))}."
 
 
 def overview(dataset: Dataset) -> None:
@@ -80,29 +122,14 @@ def facts_of(dataset: Dataset) -> str:
 
 
 def pictures(dataset: Dataset) -> None:
-    """Draw a sample of the images, or the first rows as a table."""
+    """Draw a sample of the images."""
     if dataset.image_shape is None:
-        preview_table(dataset, np.arange(min(TABLE_ROWS, dataset.n_rows)))
         return
     rows = sample(dataset.n_rows, COLUMNS * LINES)
     with st.container(key="pictures"):
         alt = f"{counted(len(rows), 'image')} of the data set"
         st.image(sheet_of(dataset, rows, COLUMNS), width="stretch", alt=alt)
     st.caption(f"{counted(len(rows), 'row')} drawn at random, in the order of the data")
-
-
-def preview_table(dataset: Dataset, rows: np.ndarray) -> None:
-    """Draw a few rows: id, labels and the first features; missing cells are left empty."""
-    import pandas as pd
-
-    columns = {"id": dataset.ids[rows]}
-    columns |= {name: values[rows] for name, values in dataset.labels.items()}
-    X = dataset.with_gaps(rows)
-    for j, name in enumerate(dataset.column_names[:MOST_COLUMNS]):
-        columns[name if name not in columns else f"{name} (feature)"] = X[:, j]
-    st.dataframe(pd.DataFrame(columns), hide_index=True, width="stretch")
-    if dataset.n_features > MOST_COLUMNS:
-        st.caption(f"The first {MOST_COLUMNS} of {dataset.n_features:,} features.")
 
 
 @by_key(16)

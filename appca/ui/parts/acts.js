@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Buttons within HTML that Streamlit has drawn: an element with `data-act` sends it, and its `data-value`, when pressed.
- * One with `data-name` becomes a field for another name first.
+ * One with `data-name` becomes a field for another name first. A list sends the place of what was chosen.
  *
  * @typedef {{act: string, value: string, text: string}} Act
  */
@@ -18,20 +18,46 @@ export default function follow({ data, parentElement, setTriggerValue }) {
       event.target instanceof Element
         ? event.target.closest(`.st-key-${data.of} [data-act]`)
         : null;
-    if (!(place instanceof HTMLElement)) return;
-    const send = (text = '') =>
+    const isList = place instanceof HTMLSelectElement;
+    if (!(place instanceof HTMLElement) || isList !== (event.type === 'change')) return;
+    const send = (text = '') => {
+      keepFocus(place, data.of);
       setTriggerValue('act', {
         act: place.dataset.act ?? '',
         value: place.dataset.value ?? '',
         text,
       });
-    if (place.dataset.name === undefined) send();
+    };
+    if (isList) send(place.value);
+    else if (place.dataset.name === undefined) send();
     else rename(place, send);
   };
-  document.addEventListener('click', pressed);
-  const stop = () => document.removeEventListener('click', pressed);
+  const kinds = ['click', 'change'];
+  kinds.forEach((kind) => document.addEventListener(kind, pressed));
+  const stop = () => kinds.forEach((kind) => document.removeEventListener(kind, pressed));
   listening.set(parentElement, stop);
   return stop;
+}
+
+/**
+ * Give the focus to what takes the place of a button, once the page has drawn it.
+ *
+ * @param {HTMLElement} place @param {string} of
+ */
+function keepFocus(place, of) {
+  const { act, value } = place.dataset;
+  let looks = 0;
+  const timer = setInterval(() => {
+    if ((looks += 1) > 60) clearInterval(timer);
+    if (place.isConnected || document.activeElement !== document.body) return;
+    const same = document.querySelectorAll(`.st-key-${of} [data-act="${act}"]`);
+    const next = [...same].find(
+      (each) => each instanceof HTMLElement && each.dataset.value === value,
+    );
+    if (!(next instanceof HTMLElement)) return;
+    next.focus();
+    clearInterval(timer);
+  }, 50);
 }
 
 /** @param {HTMLElement} place @param {(text: string) => void} send */

@@ -1,6 +1,6 @@
 """HTML with buttons in it: one part of a page instead of a widget for each of many buttons."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -46,6 +46,22 @@ def button(
         more["aria-pressed"] = str(pressed).lower()
     shared = {"type": "button", "data-act": act, "data-value": str(value)}
     return tag("button", body, css, **shared, **more)
+
+
+def choice(
+    texts: Sequence[str], act: str, value: object, now: int, label: str, css: str = "ca-choice"
+) -> str:
+    """Return a list to choose from as HTML; its act is given the place of the chosen text.
+
+    `now` is the place of the present one; -1 asks for one.
+    """
+    first = [tag("option", "choose one", value="", selected="")] if now < 0 else []
+    rest = [
+        tag("option", words(text), value=str(i), **({"selected": ""} if i == now else {}))
+        for i, text in enumerate(texts)
+    ]
+    shared = {"data-act": act, "data-value": str(value), "aria-label": label}
+    return tag("select", "".join(first + rest), css, **shared)
 
 
 def name(body: str, act: str, value: object, now: str, label: str) -> str:

@@ -1,18 +1,13 @@
 """Own files on the Data page: what can be chosen for each kind, and what is said of them."""
 
 import io
-import json
 
 import numpy as np
 import pytest
-from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from appca.ui.arrivals.role_editor import matching
 from tests.data.readers.arrays.test_idx import idx
 from tests.data.readers.images.test_images import encoded, noise
-from tests.ui.conftest import go, healthy, html, sentences
-
-HEIGHT = "Rows are images of height"
+from tests.ui.conftest import choices, choose, chosen, go, healthy, html, press, sentences
 
 
 def give(app, *files):
@@ -25,16 +20,8 @@ def assumed(app):
     return "\n".join(one.value for one in app.markdown).replace("\\", "")
 
 
-def box(app, label):
-    return next(one for one in app.selectbox if one.label == label)
-
-
 def field(app, label):
     return next(one for one in app.text_input if one.label == label)
-
-
-def group(app, label):
-    return next(one for one in app.get("button_group") if one.label == label)
 
 
 def number(app, label):
@@ -82,11 +69,12 @@ def test_a_messy_file_is_read_as_a_person_would_and_can_be_read_otherwise(start)
     assert "50 of 450 values are missing, filled from the model" in said
     app = go(app, "data/this")
     assert not [one for one in app.button if one.key == "upload_use"]
-    group(app, "Missing values").set_value("mean").run()
-    box(app, "Encoding").select("utf-8").run()
+    assert chosen(app, "Encoding") == "Western European (cp1252)"
+    choose(app, "read_as", "Missing values", "50 cells missing: column mean")
+    choose(app, "read_as", "Encoding", "UTF-8")
     assert "name its encoding" in sentences(app)[0]
-    box(app, "Encoding").select("latin-1").run()
-    box(healthy(app), "First line").select(True).run()
+    choose(app, "read_as", "Encoding", "Latin-1")
+    choose(healthy(app), "read_as", "First line", "First line is a header")
     app.button(key="upload_use").click().run()
     assert "filled with their column's mean" in assumed(healthy(app))
     assert "90 rows × 5" in html(app)
@@ -94,7 +82,7 @@ def test_a_messy_file_is_read_as_a_person_would_and_can_be_read_otherwise(start)
     app.button(key="bar_undo").click().run()  # takes back how the file was read
     assert "50 missing cells" in html(healthy(app))
     go(app, "data/this")
-    assert group(app, "Missing values").value == "model"
+    assert chosen(app, "Missing values") == "50 cells missing: fill from the model"
     assert not [one for one in app.button if one.key == "upload_use"]
     go(app, "explore").button(key="bar_redo").click().run()
     assert "missing cell" not in html(healthy(app))
@@ -104,26 +92,16 @@ def test_the_role_of_a_column_is_taken_back_and_taken_up_again(start):
     rows = "\n".join(f"{i % 5 + 0.1},{i * i % 7 / 3:.2f},{i % 11 - 0.4},{i % 2}" for i in range(40))
     app = go(give(start("data/open"), ("t.csv", f"a,b,c,d\n{rows}\n".encode())), "data/this")
     assert "40 rows × 4" in html(healthy(app))
-    label = next(one for one in app.button if one.label == "Use “d” as a label")
-    label.click().run()
+    press(app, "read_as", "suggested")
+    assert "Use d as label" not in html(app)
     app.button(key="upload_use").click().run()
     assert "40 rows × 3" in html(healthy(app))
     app.button(key="bar_undo").click().run()
     assert "40 rows × 4" in html(healthy(app))
-    assert [one for one in go(app, "data/this").button if one.label == "Use “d” as a label"]
+    assert "Use d as label" in html(go(app, "data/this"))
     go(app, "explore").button(key="bar_redo").click().run()
     assert "40 rows × 3" in html(go(healthy(app), "data/this"))
     assert not [one for one in app.button if one.key == "upload_use"]
-
-
-def as_edited(app, role, column):
-    """Choose a role in the editor of columns, as a browser sends it."""
-    table = app.dataframe[0]
-    cells = {"edited_rows": {str(list(table.value["column"]).index(column)): {"used as": role}}}
-    states = app._tree.get_widget_states()
-    states.widgets.append(WidgetState(id=table.proto.id, string_value=json.dumps(cells)))
-    app._run(states)
-    return healthy(app)
 
 
 @pytest.mark.thorough
@@ -132,16 +110,12 @@ def test_the_form_shows_the_roles_in_force_after_a_visit_of_another_page(start):
         f"{i % 5 + 0.1},{i * i % 7 / 3:.2f},{i % 11 - 0.4},{i % 13 - 0.7}" for i in range(40)
     )
     app = go(give(start("data/open"), ("t.csv", f"a,b,c,d\n{rows}\n".encode())), "data/this")
-    as_edited(app, "ignored", "b").button(key="upload_use").click().run()
+    choose(app, "preview", "Role of b", "Ignored").button(key="upload_use").click().run()
     assert "40 rows × 3" in html(healthy(app))
     go(app, "data/this")
-    assert list(healthy(app).dataframe[0].value["used as"]) == [
-        "feature",
-        "ignored",
-        "feature",
-        "feature",
-    ]
-    as_edited(app, "ignored", "c").button(key="upload_use").click().run()
+    roles = [chosen(healthy(app), f"Role of {name}") for name in "abcd"]
+    assert roles == ["Feature", "Ignored", "Feature", "Feature"]
+    choose(app, "preview", "Role of c", "Ignored").button(key="upload_use").click().run()
     assert "40 rows × 2" in html(healthy(app))
 
 
@@ -150,13 +124,13 @@ def test_the_form_shows_the_image_shape_in_force_and_keeps_it_with_other_changes
     X = np.random.default_rng(0).normal(size=(20, 12))
     X[3, 4] = np.nan
     app = go(give(start("data/open"), ("x.npz", npz(b=X))), "data/this")
-    number(app, HEIGHT).set_value(3).run()
-    number(app, "and width").set_value(4).run()
+    number(app, "Height").set_value(3).run()
+    assert number(app, "Width").value == 4
     app.button(key="upload_use").click().run()
     assert "3 × 4 pixels" in html(go(healthy(app), "data/this"))
-    assert [number(app, label).value for label in (HEIGHT, "and width")] == [3, 4]
+    assert [number(app, label).value for label in ("Height", "Width")] == [3, 4]
     assert not [one for one in app.button if one.key == "upload_use"]
-    group(app, "Missing values").set_value("mean").run()
+    choose(app, "read_as", "Missing values", "1 cell missing: column mean")
     app.button(key="upload_use").click().run()
     assert "3 × 4 pixels" in html(go(healthy(app), "data/this"))
 
@@ -164,10 +138,10 @@ def test_the_form_shows_the_image_shape_in_force_and_keeps_it_with_other_changes
 @pytest.mark.thorough
 def test_the_form_shows_how_the_table_is_written_after_a_visit_of_another_page(start):
     app = go(give(start("data/open"), ("t.csv", b"1,2\n3,4\n5,4\n7,7\n")), "data/this")
-    box(app, "First line").select(True).run()
+    choose(app, "read_as", "First line", "First line is a header")
     app.button(key="upload_use").click().run()
     assert "3 rows × 2" in html(healthy(app))
-    assert box(go(app, "data/this"), "First line").value is True
+    assert chosen(go(app, "data/this"), "First line") == "First line is a header"
     assert not [one for one in app.button if one.key == "upload_use"]
 
 
@@ -177,10 +151,10 @@ def test_several_arrays_are_offered_and_rows_can_be_images(start):
     app = give(start("data/open"), ("x.npz", data))
     assert app.title[0].value == "Data"
     assert "several arrays" in sentences(app)[0]
-    box(app, "The array with the rows").select("b").run()
-    number(app, "Rows are images of height").set_value(3).run()
-    number(app, "and width").set_value(4).run()
-    assert "3 × 4 pixels" in html(healthy(app))
+    choose(app, "read_as", "The array with the rows", "b (20 x 12)")
+    number(app, "Height").set_value(3).run()
+    assert number(app, "Width").value == 4
+    assert any("images of 3 × 4 pixels" in one.value for one in healthy(app).text)
     app.button(key="upload_use").click().run()
     assert "20 rows × 12" in html(healthy(app))
 
@@ -196,7 +170,8 @@ def test_a_pattern_for_the_names_of_images_shows_the_classes_it_finds(start):
     files = [(f"s{i % 2}_v{i}.png", encoded(noise(i, 4, 4))) for i in range(8)]
     app = go(give(start("data/open"), *files), "data/this")
     field(app, "Pattern of the names").set_value("{side}_v{n}").run()
-    assert "2 values: s0 (4), s1 (4)" in html(healthy(app))
+    app.button(key="upload_use").click().run()
+    assert "side" in html(go(healthy(app), "data/this"))
     field(app, "Pattern of the names").set_value("{side}-{n}").run()
     assert "does not fit the file name" in sentences(app)[0]
 
@@ -221,12 +196,10 @@ def wide(columns):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_many_columns_are_searched_and_given_a_role_at_once(start):
     app = go(give(start("data/open"), ("wide.csv", wide(700))), "data/this")
-    assert any("200 of 701 columns shown" in one.value for one in healthy(app).caption)
-    set_all = next(one for one in app.button if one.label == "Set")
-    assert set_all.disabled
-    field(app, "Find columns by name").set_value("G69").run()
-    box(app, "Use all 11 columns found as").select("ignored").run()
-    next(one for one in app.button if one.label == "Set").click().run()
+    assert "1 to 24 of 700 columns" in html(healthy(app))
+    assert "Use 11 columns as" not in html(app)
+    field(app, "Find a column").set_value("G69").run()
+    choose(app, "role_of_all", "Use 11 columns as", "Ignored")
     app.button(key="upload_use").click().run()
     assert "5 rows × 689" in html(healthy(app))
 
@@ -252,10 +225,6 @@ def test_what_cannot_be_read_is_one_sentence_and_the_page_lives(start):
     healthy(give(go(app, "data/open"), ("t.csv", b"a,b\n1,2\n3,4\n5,4\n")))
 
 
-def test_names_are_found_whatever_their_case():
-    assert matching(["Gene_1", "gene_2", "other"], "GENE") == ["Gene_1", "gene_2"]
-
-
 def test_annotated_data_let_choose_values_variables_and_labels(start):
     from tests.data.readers.sparse.test_sparse import counts, h5ad
 
@@ -265,15 +234,13 @@ def test_annotated_data_let_choose_values_variables_and_labels(start):
     data = h5ad(X, {"twice": 2 * X}, {"X_two": X[:, :2]}, highly_variable=marks, **kinds)
     app = go(healthy(give(start("data/open"), ("cells.h5ad", data))), "data/this")
     assert "30 rows" in html(healthy(app)) or "cells" in html(app)
-    values = box(app, "Values")
-    assert set(values.options) == {
+    assert set(choices(app, "The array with the rows")) == {
         "X (30 x 8)",
         "twice, of layers (30 x 8)",
         "X_two, of obsm (30 x 2)",
     }
-    (marked,) = (one for one in app.toggle if "variables marked" in one.label)
-    assert marked.label == "Only the 4 variables marked in highly_variable"
-    marked.set_value(False).run()
+    assert chosen(app, "Variables") == "Only variables marked highly_variable"
+    choose(app, "read_as", "Variables", "All variables")
     labels = next(one for one in app.multiselect if one.label == "Labels, from obs")
     assert set(labels.options) == {"kind", "batch", "depth"}
     labels.set_value(["depth", "kind"]).run()
@@ -281,7 +248,6 @@ def test_annotated_data_let_choose_values_variables_and_labels(start):
     assert "30 rows × 8" in html(healthy(app))
     app = healthy(go(app, "data/this"))
     assert "depth, kind" in html(app)
-    box(app, "Values").set_value("obsm/X_two").run()
-    assert not [one for one in app.toggle if "variables marked" in one.label]
+    choose(app, "read_as", "The array with the rows", "X_two, of obsm (30 x 2)")
     app.button(key="upload_use").click().run()
     assert "30 rows × 2" in html(healthy(app))

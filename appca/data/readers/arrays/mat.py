@@ -10,6 +10,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
+from appca.data.pixels import PixelShape, check_length, pixel_order
 from appca.data.readers.arrays import hdf5_contents
 from appca.data.readers.arrays.choice import (
     ArrayInfo,
@@ -150,14 +151,9 @@ def _row_major(values: np.ndarray, options: MatOptions) -> np.ndarray:
     if not (options.image_shape and options.by_column and values.ndim == 2):
         return values
     h, w, *colour = options.image_shape
-    if h * w * int(np.prod(colour)) != values.shape[1]:
-        msg = (
-            f"Images of {h} x {w} pixels have {h * w * int(np.prod(colour)):,} values; the rows "
-            f"have {values.shape[1]:,}, so give another height and width."
-        )
-        raise InputError(msg)
-    stack = values.reshape(len(values), *colour[::-1], w, h)
-    return np.ascontiguousarray(np.moveaxis(stack, (-1, -2), (1, 2)).reshape(len(values), -1))
+    shape = PixelShape(h, w, int(np.prod(colour)), by_column=True)
+    check_length(shape, values.shape[1])
+    return np.ascontiguousarray(values[:, pixel_order(shape)])
 
 
 READER = Reader(MatOptions, read)

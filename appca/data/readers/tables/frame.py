@@ -36,6 +36,8 @@ ImageShape = tuple[int, ...] | Literal["auto"] | None  # auto: squares of grey a
 _LONGEST_LABEL = 500  # characters; a column with longer texts is a label only if chosen as one
 _BLOCK_VALUES, _MOST_AT_ONCE = 1 << 20, 1000  # values and columns that are looked at together
 _EXACT_DIGITS = 15  # that pandas 2 reads exactly
+_MOST_SHOWN = 300  # columns whose first cells a report holds
+_LONGEST_SHOWN = 40  # characters of such a cell
 _MOSTLY = 0.5  # share of numbers from which words in a column are taken for mistakes
 KINDS = {
     "number": "numbers",
@@ -85,6 +87,8 @@ def build(
     _check_rows(name, frame, report, limits)
     columns = describe(frame, named)
     report["kinds"] = {each.name: KINDS[each.kind] for each in columns if each.kind != "number"}
+    if limits.head_rows:
+        report["head"] = _head(frame.iloc[: limits.head_rows, :_MOST_SHOWN])
     report["roles"] = roles = _roles(columns, len(frame), options.roles or {}, report)
     report["left_out"] = {
         each.name: why_left_out(each, len(frame))
@@ -130,6 +134,18 @@ def check_columns(name: str, n_columns: int, limits: ReadLimits) -> None:
             "take fewer, turn it so that these are rows, or save the numbers as NPY."
         )
         raise InputError(msg)
+
+
+def _head(frame: "pd.DataFrame") -> dict[str, list[str | None]]:
+    """Return first cells as texts, None where they are missing."""
+    cells: dict[str, list[str | None]] = {}
+    for name in frame.columns:
+        texts = [f"{x:.6g}" if isinstance(x, float) else str(x) for x in frame[name].tolist()]
+        cells[str(name)] = [
+            None if gap else shortened(text, _LONGEST_SHOWN)
+            for text, gap in zip(texts, frame[name].isna(), strict=True)
+        ]
+    return cells
 
 
 def _roles(
