@@ -378,7 +378,7 @@ def _checked_ids(ids: np.ndarray, n: int) -> np.ndarray:
         values, counts = np.unique(ids, return_counts=True)
         twice = str(values[counts > 1][0])
         msg = (
-            f"Row ids must be unique; “{shortened(twice)}” is there more than once, so choose "
+            f"Row ids must be unique; “{shortened(twice)}” appears more than once, so choose "
             "another id column or none."
         )
         raise InputError(msg)
@@ -387,7 +387,7 @@ def _checked_ids(ids: np.ndarray, n: int) -> np.ndarray:
 
 def _check_text(what: str, column: np.ndarray) -> None:
     if not is_text(column):
-        msg = f"{what} hold characters that do not exist in Unicode; write the texts again."
+        msg = f"{what} contain invalid Unicode; save the texts again."
         raise InputError(msg)
 
 
@@ -415,7 +415,7 @@ def _check_provenance(provenance: dict[str, Any]) -> None:
     try:
         fitted(Provenance, provenance)
     except Misfit as error:
-        msg = f"What is said of where the data came from cannot be: {error}; load them again."
+        msg = f"The provenance is not valid: {error}; load the data again."
         raise InputError(msg) from error
 
 

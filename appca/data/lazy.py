@@ -67,7 +67,7 @@ def _npy(path: Path) -> "Array":
     try:
         rows = NpyRows(path)
     except (ValueError, EOFError) as error:
-        msg = f"“{path.name}” is no NPY file of numbers; save the rows with numpy.save."
+        msg = f"“{path.name}” is not an NPY file of numbers; save the rows with numpy.save."
         raise InputError(msg) from error
     _check_matrix(path, rows)
     n, d = rows.shape
@@ -86,7 +86,7 @@ def _zarr(path: Path) -> "Array":
     try:
         rows = zarr.open_array(path, mode="r")
     except (ValueError, KeyError, TypeError) as error:
-        msg = f"“{path.name}” is no Zarr array; name the folder of the array itself."
+        msg = f"“{path.name}” is not a Zarr array; name the folder of the array itself."
         raise InputError(msg) from error
     _check_matrix(path, rows)
     n, d = rows.shape
@@ -163,7 +163,7 @@ def _opened_parquet(file: Path) -> "ParquetFile":
     try:
         return ParquetFile(file)
     except ArrowInvalid as error:
-        msg = f"“{file.name}” is no Parquet file; save the table again."
+        msg = f"“{file.name}” is not a Parquet file; save the table again."
         raise InputError(msg) from error
 
 

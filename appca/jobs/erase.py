@@ -49,7 +49,7 @@ def erase(home: Path, deletion: Deletion | None = None) -> None:
 
     Raises InputError when the disk refuses.
     """
-    with refusing("Not everything could be deleted", "check the rights of the files"):
+    with refusing("Not everything could be deleted", "check the permissions of the files"):
         for run_id in deletion.runs if deletion else ():
             RunStore(home).delete(run_id)
         marks = set() if deletion is None else deletion.runs | deletion.data

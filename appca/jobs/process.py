@@ -43,5 +43,5 @@ class WorkerProcess(Child):
         """Say in one sentence how it ended."""
         code = self.process.wait()
         cause = f"signal {-code}" if code < 0 else f"exit code {code}"
-        hint = ", perhaps for lack of memory" if code == -9 else ""
-        return f"The worker process ended before the job was over ({cause}{hint}); start it again."
+        hint = ", possibly out of memory" if code == -9 else ""
+        return f"The worker process ended before the job finished ({cause}{hint}); start it again."

@@ -11,7 +11,7 @@ from appca.storage.identity import is_id
 from appca.words.errors import InputError
 from appca.words.refusal import refusing
 
-GONE = "The app was closed before this job was over; start it again."
+GONE = "The app was closed before this job finished; start it again."
 UNREADABLE = (OSError, ValueError, KeyError, TypeError)  # a folder somebody has tampered with
 FOLDERS_KEPT = 200
 FOLDER_DAYS = 7
@@ -41,12 +41,12 @@ class JobRecords:
         task = {"kind": kind, "spec": spec, "key": key}
         remedy = "free some space, then start it again"
         try:
-            with refusing(f"The job could not be noted in {self.folder}", remedy):
+            with refusing(f"The job could not be stored in {self.folder}", remedy):
                 return JobFolder.create(self.folder, task)
         except InputError:
             raise
         except ValueError as error:
-            msg = f"What this job is told cannot be kept in its file: {error}."
+            msg = f"The settings of this job cannot be stored: {error}."
             raise InputError(msg) from None
 
     def status(self, job_id: str) -> JobStatus | None:

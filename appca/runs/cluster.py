@@ -189,7 +189,7 @@ def losses(server: SchedulerAddress) -> Iterator[None]:
     ) as error:
         msg = (
             f"The cluster at “{server.address}” was lost during the fit ({type(error).__name__}); "
-            f"see what its workers say, perhaps for lack of memory, start it again, or "
+            f"see what its workers say, possibly out of memory, start it again, or "
             f"{server.otherwise}."
         )
         raise InputError(msg) from error

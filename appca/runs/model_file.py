@@ -134,7 +134,7 @@ def _saved(name: str, path: Path | str) -> Any:
     """Return the estimator that a file of `save` holds, or None for any other file."""
     from appca.models.base.saved import ESTIMATOR
 
-    opening = refusing(f"“{name}” could not be opened", "check its place and name")
+    opening = refusing(f"“{name}” could not be opened", "check its path")
     with opening, Path(path).open("rb") as stream:
         packed = Packed(name, stream)
         if ESTIMATOR not in packed:
@@ -197,7 +197,7 @@ def read_model(name: str, file: Path | str | BinaryIO) -> ModelFile:
     if not isinstance(file, (str, Path)):
         return _read(Packed(name, file), name)
     with (
-        refusing(f"“{name}” could not be opened", "check its place and name"),
+        refusing(f"“{name}” could not be opened", "check its path"),
         Path(file).open("rb") as stream,
     ):
         return _read(Packed(name, stream), name)
@@ -207,7 +207,7 @@ def _said(packed: Packed, name: str) -> tuple[RunConfig, dict[str, Any]]:
     """Read what the file says of its model: settings, and how the fit went."""
     if f"{RUN}.npy" not in packed:
         msg = (
-            f"“{name}” is no model file: it lacks “{RUN}”; save the model on the page Export, "
+            f"“{name}” is not a model file: it lacks “{RUN}”; save the model on the page Export, "
             "or by `fit --out`."
         )
         raise InputError(msg)

@@ -235,13 +235,13 @@ def _contents(packed: Packed) -> _Contents:
     """Read and check what the file says is in it."""
     name = shortened(packed.name)
     if CONTENTS not in packed:
-        msg = f"“{name}” is no session file; save one on the page Export."
+        msg = f"“{name}” is not a session file; save one on the page Export."
         raise InputError(msg)
     described = packed.json(CONTENTS)
     number = described.get("version")
     if described.get("format") != FORMAT or type(number) is not int or number < 1:
         msg = (
-            f"“{name}” is no session file that this version of appca reads; it says "
+            f"“{name}” is not a session file that this version of appca reads; it says "
             f"“{shortened(described.get('format'))}”, version {shortened(number)}."
         )
         raise InputError(msg)
@@ -314,8 +314,8 @@ def _read_data(packed: Packed, about: _AboutData, home: Path) -> Dataset:
     )
     if dataset.digest != about.digest:
         msg = (
-            f"The data in “{shortened(packed.name)}” are not those its runs were fitted to: their "
-            "digest is another; fetch or save the file again."
+            f"The data in “{shortened(packed.name)}” are not the data that its fits were made from "
+            "(their digest differs); save the file again."
         )
         raise InputError(msg)
     return dataset

@@ -192,7 +192,7 @@ class RunStore:
         """
         if not is_id(run_id):
             return
-        with refusing(f"Fit {run_id} could not be deleted", "check the rights of its file"):
+        with refusing(f"Fit {run_id} could not be deleted", "check the permissions of its file"):
             atomic.discard(self.folder / run_id)
 
     def drop_arrays(self, run_id: str) -> None:
@@ -202,7 +202,7 @@ class RunStore:
         """
         if not is_id(run_id):
             return
-        with refusing(f"Fit {run_id} could not be changed", "check the rights of its file"):
+        with refusing(f"Fit {run_id} could not be changed", "check the permissions of its file"):
             (self.folder / run_id / ARRAYS).unlink(missing_ok=True)
 
     def sweep(self) -> None:

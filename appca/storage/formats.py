@@ -38,7 +38,7 @@ def refuse_newer(what: str, number: object, newest: int | None = None) -> None:
     """
     newest = FORMAT if newest is None else newest
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        msg = "the number of its format is none"
+        msg = "its format number is not valid"
         raise ValueError(msg)
     if number > newest:
         msg = (

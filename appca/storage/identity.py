@@ -54,7 +54,7 @@ class Recorded:
         """
         unknown = sorted(set(settings) - {field.name for field in fields(cls)})  # type: ignore[arg-type]
         if unknown:
-            msg = f"it has “{shortened(unknown[0])}”, which is none of its settings"
+            msg = f"it has “{shortened(unknown[0])}”, which is not one of its settings"
             raise Misfit(msg)
         record: Self = fitted(cls, {**cls.later, **settings})
         return record

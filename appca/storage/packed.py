@@ -66,7 +66,7 @@ class Packed:
         if len(items) > MOST_MEMBERS or len(self._items) < len(items):
             self._refuse(f"holds {len(items):,} files, too many or two of one name")
         if any(item.compress_type not in _METHODS for item in items):
-            self._refuse("is packed by a rare method, whose size cannot be bounded")
+            self._refuse("is compressed by a rare method")
         if self.n_bytes > most_bytes:
             size, most = self.n_bytes / 1e6, most_bytes / 1e6
             self._refuse(f"unpacks to {size:,.0f} MB, more than {most:,.0f} MB")
@@ -140,7 +140,7 @@ class Packed:
         return self._items[member]
 
     def _refuse(self, what: str, cause: Exception | None = None) -> NoReturn:
-        msg = f"“{shortened(self.name)}” {what}; fetch or save it again."
+        msg = f"“{shortened(self.name)}” {what}; download or save it again."
         raise InputError(msg) from cause
 
 

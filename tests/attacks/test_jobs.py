@@ -103,13 +103,13 @@ def test_floods_are_refused_and_leave_a_place_for_others(queue):
     accepted, told = flooded(jobs, windows=1)
     assert accepted == 7, "two run"
     assert told == (
-        "5 jobs of yours are waiting, as many as may; cancel one, or wait until one has begun."
+        "5 jobs of yours are waiting, the most allowed; cancel one, or wait until one has begun."
     )
     jobs.submit("wait", {"i": "mine"}, owner="somebody else")
     accepted, told = flooded(jobs, windows=300)
     assert told == (
-        "12 jobs of all visitors are waiting, as many as may; start this one again when some are "
-        "over."
+        "12 jobs of all visitors are waiting, the most allowed; start this one again when some "
+        "have finished."
     )
     assert len(jobs.active()) == 14
 
@@ -118,11 +118,11 @@ def test_a_job_that_wants_all_memory_is_refused(queue, monkeypatch):
     monkeypatch.setattr("appca.jobs.queue.needs_of", lambda *_: Needs(None, 10**13))
     with pytest.raises(InputError) as refused:
         queue().submit("wait", {})
-    assert "This needs about 10000.0 GB of memory, and jobs may take" in str(refused.value)
+    assert "This needs about 10000.0 GB of memory, and jobs may use" in str(refused.value)
 
 
 def test_what_cannot_be_written_is_refused(queue):
-    with pytest.raises(InputError, match="cannot be kept in its file"):
+    with pytest.raises(InputError, match="settings of this job cannot be stored"):
         queue().submit("wait", {"x": float("nan")})
 
 

@@ -217,7 +217,7 @@ BAD = {
     ),
     "a field too many": (
         config("hook", "x"),
-        f"{RUN}it has “hook”, which is none of its settings{AGAIN}",
+        f"{RUN}it has “hook”, which is not one of its settings{AGAIN}",
     ),
     "scale unknown": (
         config("preprocessing", {"scale": "x'"}),
@@ -296,13 +296,13 @@ BAD = {
     ),
     "a version before the first": (
         setting("version", value=0),
-        "“bad.appca” is no session file that this version of appca reads; it says “appca session”, "
-        "version 0.",
+        "“bad.appca” is not a session file that this version of appca reads; it says “appca "
+        "session”, version 0.",
     ),
     "a version that is true": (
         setting("version", value=True),
-        "“bad.appca” is no session file that this version of appca reads; it says “appca session”, "
-        "version True.",
+        "“bad.appca” is not a session file that this version of appca reads; it says “appca "
+        "session”, version True.",
     ),
 }
 

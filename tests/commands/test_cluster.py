@@ -78,8 +78,8 @@ REFUSALS = {
     "scaling": (["X.npy", "--scale", "global"], "--scale cannot be combined with --scheduler"),
     "another kind": (["X.csv"], "A cluster reads .npy"),
     "no file": (["none.npy"], "No such file"),
-    "no array": (["bad.npy"], "is no NPY file of numbers"),
-    "no table": (["bad.parquet"], "is no Parquet file"),
+    "no array": (["bad.npy"], "is not an NPY file of numbers"),
+    "no table": (["bad.parquet"], "is not a Parquet file"),
     "a vector": (["vector.npy"], "“vector.npy” must hold a matrix"),
     "words": (["words.npy"], "“words.npy” must hold numbers, but holds <U1"),
     "text": (["text.parquet"], "All columns of “text.parquet” must be numbers, but “name” is not"),
@@ -137,10 +137,13 @@ def test_other_files_are_read_part_by_part_without_a_cluster(X, whole, capsys):
 
 
 ZARR_REFUSALS = {
-    "a group": ("group.zarr", "“group.zarr” is no Zarr array; name the folder of the array itself"),
-    "an empty folder": ("empty.zarr", "“empty.zarr” is no Zarr array"),
-    "a broken one": ("broken.zarr", "“broken.zarr” is no Zarr array"),
-    "a file": ("file.zarr", "“file.zarr” is no Zarr array"),
+    "a group": (
+        "group.zarr",
+        "“group.zarr” is not a Zarr array; name the folder of the array itself",
+    ),
+    "an empty folder": ("empty.zarr", "“empty.zarr” is not a Zarr array"),
+    "a broken one": ("broken.zarr", "“broken.zarr” is not a Zarr array"),
+    "a file": ("file.zarr", "“file.zarr” is not a Zarr array"),
     "a vector": ("vector.zarr", "“vector.zarr” must hold a matrix, rows by features, but has 1"),
     "complex numbers": ("complex.zarr", "“complex.zarr” must hold numbers, but holds complex128"),
     "nothing": ("none.zarr", "No such file"),

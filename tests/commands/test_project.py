@@ -144,7 +144,7 @@ def test_new_rows_with_other_features_are_refused(folder, capsys):
     [
         (b"PK\x03\x04 and no more", "“file.npz” is not a zip file or is damaged"),
         (b"", "“file.npz” is not a zip file or is damaged"),
-        (None, "“file.npz” is no model file: it lacks “run”"),
+        (None, "“file.npz” is not a model file: it lacks “run”"),
     ],
 )
 def test_files_that_are_no_model_are_one_sentence(folder, capsys, content, words):

@@ -58,7 +58,7 @@ def test_other_numbers_become_float64():
         ({"X": np.full((4, 6), np.nan)}, "row 1, column 1 is missing"),
         ({"X": np.full((4, 6), -np.inf)}, "row 1, column 1 is infinite"),
         ({"ids": ["a", "b"]}, "one id for each of the 4 rows"),
-        ({"ids": ["a", "b", "b", "c"]}, "“b” is there more than once"),
+        ({"ids": ["a", "b", "b", "c"]}, "“b” appears more than once"),
         ({"labels": {"kind": np.zeros(3)}}, "“kind” must have 4 values"),
         ({"image_shape": (2, 2)}, "with 6 values in all"),
         ({"image_shape": (1, 2, 3, 1)}, r"\(h, w\) or \(h, w, 3\)"),

@@ -19,8 +19,8 @@ from appca.runs.store import RunStore
 from tests.jobs.waiting import ended, is_alive, runs, until, workers
 
 KILLED = (
-    "The worker process ended before the job was over "
-    "(signal 9, perhaps for lack of memory); start it again."
+    "The worker process ended before the job finished "
+    "(signal 9, possibly out of memory); start it again."
 )
 
 

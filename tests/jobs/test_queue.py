@@ -172,8 +172,8 @@ def test_a_killed_worker_gives_one_sentence_and_keeps_the_log(jobs, tmp_path):
     status = ended(jobs, job)
     assert status.state == "failed"
     assert status.message == (
-        "The worker process ended before the job was over "
-        "(signal 9, perhaps for lack of memory); start it again."
+        "The worker process ended before the job finished "
+        "(signal 9, possibly out of memory); start it again."
     )
     assert "last words" in (jobs.folder / job / "log.txt").read_text()
     (tmp_path / "a").touch()
@@ -319,7 +319,7 @@ def test_a_full_disk_at_the_end_of_a_job_is_still_told(jobs, tmp_path, monkeypat
     monkeypatch.setattr(JobFolder, "write", full)
     jobs.cancel(job)
     assert ended(jobs, job).message == "Cancelled; nothing was stored."
-    with pytest.raises(InputError, match=r"could not be noted.*No space left on device; free some"):
+    with pytest.raises(InputError, match=r"not be stored.*No space left on device; free some"):
         jobs.submit("wait", {"gate": "x"})
 
 

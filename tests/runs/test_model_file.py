@@ -278,7 +278,7 @@ def content(digits) -> bytes:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"run": None}, "is no model file"),
+        ({"run": None}, "is not a model file"),
         ({"mean": None}, "lacks mean"),
         ({"mean": np.zeros(3)}, "do not fit together"),
         ({"components": np.zeros(12)}, "do not fit together"),

@@ -212,10 +212,10 @@ def set_to(*path, value):
 
 
 BAD = [
-    (nothing, {CONTENTS: None}, "is no session file"),
+    (nothing, {CONTENTS: None}, "is not a session file"),
     (nothing, {CONTENTS: b"["}, "holds a damaged “session.json”"),
     (set_to("version", value=2), {}, "a newer version of appca .format 2"),
-    (nothing, {"data/matrix.npy": npy(np.zeros((80, 64), np.uint8))}, "digest is another"),
+    (nothing, {"data/matrix.npy": npy(np.zeros((80, 64), np.uint8))}, "digest differs"),
     (nothing, {"data/matrix.npy": npy(np.zeros((80, 64)))[:900]}, "holds a damaged"),
     (nothing, {"data/matrix.npy": None}, "lacks “data/matrix.npy”"),
     (nothing, {"runs/0/scores.npy": npy(np.zeros((80, 9)))}, "is damaged"),

@@ -133,7 +133,7 @@ def _add(name: str, path: Path, added: Additions) -> None:
         with h5py.File(path, "r+") as file:
             _add_to(file, added)
     except (OSError, KeyError, ValueError, RuntimeError) as error:
-        msg = f"“{name}” is no HDF5 file that can be added to; write it again by anndata."
+        msg = f"“{name}” is not an HDF5 file that can be extended; save it again with anndata."
         raise InputError(msg) from error
 
 

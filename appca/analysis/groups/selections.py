@@ -145,7 +145,7 @@ class SelectionStore:
 
         Raises InputError when the disk refuses.
         """
-        with refusing("The selection could not be deleted", "check the rights of its file"):
+        with refusing("The selection could not be deleted", "check the permissions of its file"):
             unmark(self._file(digest, tidy(name)))
 
     def _of(self, digest: str) -> Path:

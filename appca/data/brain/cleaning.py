@@ -68,4 +68,4 @@ def mask_of(mean: np.ndarray, affine: np.ndarray) -> np.ndarray:
 
 
 def _no_brain() -> str:
-    return "No brain stands out from the background of this recording; give a mask beside it."
+    return "No brain could be separated from the background of this recording; give a mask, too."

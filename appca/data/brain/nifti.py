@@ -171,7 +171,7 @@ def _check_affine(name: str, affine: np.ndarray) -> None:
     sound = np.isfinite(affine).all() and _SIDES[0] < sides.min() and sides.max() < _SIDES[1]
     if not sound or not np.linalg.cond(affine[:3, :3]) < _FLAT:
         msg = (
-            f"The header of “{shortened(name)}” gives its voxels no place in space; write true "
+            f"The header of “{shortened(name)}” does not place its voxels in space; write "
             "millimetres into its affine (srow_x, srow_y, srow_z)."
         )
         raise InputError(msg)
@@ -203,7 +203,7 @@ def _numbers(name: str, image: "Nifti1Pair") -> np.ndarray:
     try:
         return image.get_fdata(dtype=np.float32, caching="unchanged")
     except Exception as error:  # as above; a file that breaks off is one of the ways
-        msg = f"“{shortened(name)}” breaks off before its last number; copy or write it again."
+        msg = f"“{shortened(name)}” is truncated; copy or write it again."
         raise InputError(msg) from error
 
 

@@ -23,7 +23,7 @@ def members(
     try:
         archive = zipfile.ZipFile(stream)
     except Exception as error:  # as below
-        msg = f"“{name}” is not a zip file or is damaged; pack or fetch it again."
+        msg = f"“{name}” is not a zip file or is damaged; compress or download it again."
         raise InputError(msg) from error
     items = [item for item in archive.infolist() if not item.filename.endswith("/")]
     _check_size(name, items, limits)
@@ -33,10 +33,7 @@ def members(
             msg = f"“{inner}” in “{name}” is encrypted; pack the images without a password."
             raise InputError(msg)
         if item.compress_type not in _METHODS:
-            msg = (
-                f"“{inner}” in “{name}” is packed by a rare method, whose size cannot be bounded; "
-                "pack with the usual one, Deflate."
-            )
+            msg = f"“{inner}” in “{name}” is compressed by a rare method; compress it with Deflate."
             raise InputError(msg)
         if item.filename.lower().endswith(tuple({*_PACKED} - {*may_be_inside})):
             msg = f"“{name}” holds another archive, “{inner}”; unpack it and pack the images alone."

@@ -73,7 +73,7 @@ def work_apart(
     size = total_bytes(files)
     memory, seconds = _memory(size), SECONDS + SECONDS_PER_MB * size / 1e6
     if limits.scratch is not None:
-        with refusing(f"{title} could not be laid down for reading"):
+        with refusing(f"{title} could not be copied for reading"):
             Path(limits.scratch).mkdir(parents=True, exist_ok=True)
             atomic.forget(Path(limits.scratch), _PREFIX)
     with _folder(title, limits) as place:
@@ -168,7 +168,7 @@ def _memory(size: int) -> int:
 @contextmanager
 def _folder(title: str, limits: ReadLimits) -> Iterator[Path]:
     """Make a folder for one reading; what is mapped from it stays, though its name is gone."""
-    with refusing(f"{title} could not be laid down for reading"):
+    with refusing(f"{title} could not be copied for reading"):
         made = tempfile.TemporaryDirectory(
             prefix=_PREFIX, dir=limits.scratch, ignore_cleanup_errors=True
         )
@@ -183,7 +183,7 @@ def _lay_down(files: Files, place: Path, title: str, limits: ReadLimits) -> list
     for i, (name, file) in enumerate(files):
         target = place / str(i)
         with (
-            refusing(f"{title} could not be laid down for reading", remedy),
+            refusing(f"{title} could not be copied for reading", remedy),
             file_stream(name, file, limits) as stream,
             target.open("wb") as out,
         ):

@@ -66,7 +66,7 @@ def lay_down(
     except (OSError, ValueError, KeyError, EOFError) as error:
         if isinstance(error, InputError):
             raise
-        msg = f"“{name}” is damaged or no {kind.upper()} file; write it again."
+        msg = f"“{name}” is damaged or not a {kind.upper()} file; save it again."
         raise InputError(msg) from error
     title = f"{Path(name).stem}.npy" if kind == "zarr" else name
     facts = worker.read([(title, str(target))], place, limits, **options)

@@ -89,7 +89,7 @@ def plain_file(name: str, file: File, limits: ReadLimits = LIMITS) -> BinaryIO:
 def temporary_file(name: str, chunks: Iterator[bytes], limits: ReadLimits) -> BinaryIO:
     """Return a nameless file in ``limits.scratch`` that holds the chunks, at its start."""
     remedy = "free some space on the disk of temporary files"
-    with refusing(f"“{name}” could not be laid down for reading", remedy):
+    with refusing(f"“{name}” could not be copied for reading", remedy):
         if limits.scratch is not None:
             Path(limits.scratch).mkdir(parents=True, exist_ok=True)
         kept = tempfile.TemporaryFile(dir=limits.scratch)  # noqa: SIM115 (the caller closes it)

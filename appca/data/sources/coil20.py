@@ -121,12 +121,12 @@ def read_zip(path: Path) -> np.ndarray:
                         images[place] = np.asarray(image.convert("L"))
                         places.add(place)
     except (zipfile.BadZipFile, OSError, EOFError, SyntaxError) as error:
-        msg = f"{path} is damaged ({type(error).__name__}); delete it and fetch it again."
+        msg = f"{path} is damaged ({type(error).__name__}); delete it and download it again."
         raise InputError(msg) from error
     if len(places) < OBJECTS * VIEWS:
         msg = (
             f"{path} must hold the {OBJECTS * VIEWS} images obj1__0.png to obj20__71.png of "
-            f"128 x 128 pixels; it holds {len(places)} of them, so delete it and fetch it again."
+            f"128 x 128 pixels; it holds {len(places)} of them, so delete it and download it again."
         )
         raise InputError(msg)
     return images.reshape(-1, SIDE, SIDE)
@@ -155,7 +155,7 @@ def read_mat(path: Path) -> np.ndarray:
         values = np.asarray(loadmat(path, variable_names=["X"])["X"])
         images = values.reshape(OBJECTS * VIEWS, 32, 32).transpose(0, 2, 1).astype(np.float64)
     except Exception as error:  # SciPy fails in as many ways as there are fields
-        msg = f"{path} is not COIL-20 as a 1440 x 1024 matrix X; delete it, and the zip is fetched."
+        msg = f"{path} is not COIL-20 as a 1440 x 1024 matrix X; delete it to download the zip."
         raise InputError(msg) from error
     # The file holds block means over 255; back to sixteenths they are whole numbers.
     return (np.rint(images * (255 * 16)) / 16).astype(np.float32)
@@ -183,7 +183,7 @@ def _verified(images: np.ndarray, size: int, path: Path) -> np.ndarray:
     if digest != DIGESTS[size]:
         msg = (
             f"The pixels in {path} are not those of COIL-20 (SHA-256 {digest[:8]}, not "
-            f"{DIGESTS[size][:8]}); delete it and fetch it again."
+            f"{DIGESTS[size][:8]}); delete it and download it again."
         )
         raise InputError(msg)
     return flat

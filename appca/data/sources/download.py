@@ -101,7 +101,7 @@ class _Resuming:
             try:
                 self._continue(url)
             except broken as error:
-                reason = f"no lasting connection to {_host(url)}: {type(error).__name__}"
+                reason = f"the connection to {_host(url)} failed: {type(error).__name__}"
             except requests.RequestException as error:
                 msg = f"{_host(url)} cannot be asked: {type(error).__name__}"
                 raise _Failed(msg) from error
@@ -120,7 +120,7 @@ class _Resuming:
         with requests.get(url, headers=headers, stream=True, timeout=(10, 30)) as response:
             if response.status_code == requests.codes.requested_range_not_satisfiable:
                 self.part.unlink()  # longer than the file on the server: not a part of it
-                msg = "the part at hand does not fit the file"
+                msg = "the downloaded part does not match the file"
                 raise requests.ConnectionError(msg)
             if not response.ok:
                 msg = f"{_host(url)} answered {response.status_code}"

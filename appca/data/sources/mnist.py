@@ -138,7 +138,7 @@ def check(path: Path, item: Published) -> None:
     if digest != item.sha256:
         msg = (
             f"{path} is not the published {item.name} (its SHA-256 starts with {digest[:8]}, not "
-            f"{item.sha256[:8]}); delete it, and the right one will be fetched."
+            f"{item.sha256[:8]}); delete it, and the right one will be downloaded."
         )
         raise InputError(msg)
 

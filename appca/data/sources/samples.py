@@ -73,8 +73,6 @@ def _events() -> list[dict[str, float | str]]:
 def _path(name: str) -> Path:
     path = samples_folder() / name
     if not path.is_file():
-        msg = (
-            f"{name} is missing in {path.parent}; run python sample_data/make.py to make it again."
-        )
+        msg = f"{name} is missing in {path.parent}; run python sample_data/make.py to recreate it."
         raise InputError(msg)
     return path

@@ -44,15 +44,15 @@ class Limits(NamedTuple):
         n = sum(person(owner) in job.people for job in waiting)
         if n >= self.waiting_per_visitor:
             msg = (
-                f"{counted(n, 'job')} of yours {'is' if n == 1 else 'are'} waiting, as many as "
-                "may; cancel one, or wait until one has begun."
+                f"{counted(n, 'job')} of yours {'is' if n == 1 else 'are'} waiting, the most "
+                "allowed; cancel one, or wait until one has begun."
             )
             raise InputError(msg)
         if len(waiting) >= self.waiting:
             n = len(waiting)
             msg = (
-                f"{counted(n, 'job')} of all visitors {'is' if n == 1 else 'are'} waiting, as many "
-                "as may; start this one again when some are over."
+                f"{counted(n, 'job')} of all visitors {'is' if n == 1 else 'are'} waiting, the "
+                "most allowed; start this one again when some have finished."
             )
             raise InputError(msg)
         most = self.memory or total_memory()
@@ -79,7 +79,7 @@ class Limits(NamedTuple):
 def too_large(needed: int, free: int) -> str:
     """Say that a job needs more memory than there is."""
     return (
-        f"This needs about {needed / 1e9:.1f} GB of memory, and jobs may take "
+        f"This needs about {needed / 1e9:.1f} GB of memory, and jobs may use "
         f"{free / 1e9:.1f} GB; take fewer rows or fewer features."
     )
 

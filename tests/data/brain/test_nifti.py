@@ -116,8 +116,8 @@ def test_bad_recordings_are_one_sentence(volumes, mask):
     assert "is empty" in refusal("a.nii", io.BytesIO(b""))
     assert "pixdim[4]" in refusal("a.nii", file(volumes, step=0.0))
     broken = io.BytesIO(image_bytes(volumes)[:-500])
-    assert "breaks off" in refusal("a.nii", broken, mask=file(mask))
-    assert "give a mask beside it" in refusal("a.nii", file(np.zeros_like(volumes)))
+    assert "is truncated" in refusal("a.nii", broken, mask=file(mask))
+    assert "give a mask, too" in refusal("a.nii", file(np.zeros_like(volumes)))
     still = np.full_like(volumes, 3)
     assert "nothing varies over time" in refusal("a.nii", file(still), mask=file(mask))
 

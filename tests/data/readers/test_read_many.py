@@ -152,7 +152,7 @@ def test_a_file_on_the_disk_is_opened_where_it_is_and_others_are_copied(tmp_path
 
 def test_a_disk_without_room_is_a_sentence(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(InputError, match="could not be laid down for reading"):
+    with pytest.raises(InputError, match="could not be copied for reading"):
         plain_file("x", io.BytesIO(b"1"), ReadLimits(scratch=tmp_path / "file"))
 
 

@@ -115,5 +115,5 @@ def test_files_of_other_kinds_are_refused_by_what_can_be_drawn_from(tmp_path, X)
     path = tmp_path / "broken.h5ad"
     with h5py.File(io.BytesIO(), "w"):
         path.write_bytes(b"\x89HDF\r\n\x1a\n")
-    with pytest.raises(InputError, match="damaged or no H5AD file"):
+    with pytest.raises(InputError, match="damaged or not a H5AD file"):
         read_sample([(path.name, path)])

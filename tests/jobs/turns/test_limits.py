@@ -26,15 +26,16 @@ def test_300_jobs_are_not_accepted(tmp_path):
         with pytest.raises(InputError) as own:
             jobs.submit("wait", {"i": 6}, owner="ann")
         assert str(own.value) == (
-            "4 jobs of yours are waiting, as many as may; cancel one, or wait until one has begun."
+            "4 jobs of yours are waiting, the most allowed; cancel one, or wait until one has "
+            "begun."
         )
         for i in range(3):
             jobs.submit("wait", {"i": 10 + i}, owner="bob")
         with pytest.raises(InputError) as all_:
             jobs.submit("wait", {"i": 20}, owner="cy")
         assert str(all_.value) == (
-            "7 jobs of all visitors are waiting, as many as may; start this one again when some "
-            "are over."
+            "7 jobs of all visitors are waiting, the most allowed; start this one again when some "
+            "have finished."
         )
         assert jobs.submit("wait", {"i": 5}, owner="cy"), "what waits already may be joined"
         assert len(jobs.active()) == 9, "what was accepted goes on"
@@ -47,7 +48,7 @@ def test_one_person_does_not_fill_the_queue_from_six_windows(tmp_path):
     try:
         for i in range(6):  # two of them run
             jobs.submit("wait", {"i": i}, owner=f"window-{i} ann")
-        with pytest.raises(InputError, match=r"^4 jobs of yours are waiting, as many as may;"):
+        with pytest.raises(InputError, match=r"^4 jobs of yours are waiting, the most allowed;"):
             jobs.submit("wait", {"i": 6}, owner="window-6 ann")
         jobs.submit("wait", {"i": 7}, owner="window-7 bob")
     finally:
@@ -125,7 +126,7 @@ def test_a_job_waits_for_memory_and_one_too_large_is_refused(tmp_path, monkeypat
         with pytest.raises(InputError) as refused:
             jobs.submit("wait", gated(tmp_path, "c"))
         assert str(refused.value) == (
-            "This needs about 2.0 GB of memory, and jobs may take 1.0 GB; take fewer rows or fewer "
+            "This needs about 2.0 GB of memory, and jobs may use 1.0 GB; take fewer rows or fewer "
             "features."
         )
     finally:
@@ -139,7 +140,7 @@ def test_a_job_for_which_no_memory_will_come_free_fails_with_a_sentence(tmp_path
     try:
         status = ended(jobs, jobs.submit("wait", gated(tmp_path, "a")))
         assert status.state == "failed"
-        assert status.message.startswith("This needs about 1.0 GB of memory, and jobs may take 0.5")
+        assert status.message.startswith("This needs about 1.0 GB of memory, and jobs may use 0.5")
     finally:
         jobs.close()
 

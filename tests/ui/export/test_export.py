@@ -196,7 +196,7 @@ def test_what_is_no_session_is_refused_in_a_box(start):
     app = give(start("data/open"), ("x.appca", b"no zip"))
     assert not app.exception
     assert [box.value.replace("\\", "") for box in app.error] == [
-        "“x.appca” is not a zip file or is damaged; fetch or save it again."
+        "“x.appca” is not a zip file or is damaged; download or save it again."
     ]
 
 

@@ -96,7 +96,7 @@ def test_a_full_queue_is_one_sentence(start, jobs):
         if ann.error:
             break
     assert sentences(ann) == [
-        "3 jobs of yours are waiting, as many as may; cancel one, or wait until one has begun."
+        "3 jobs of yours are waiting, the most allowed; cancel one, or wait until one has begun."
     ]
     bob = healthy(start(k="3"))
     assert len(listed(bob)) == 1, "another window has its own turn"

@@ -116,7 +116,7 @@ def check_array(name: str, array: ArrayInfo, limits: ReadLimits) -> None:
 def check_sides(name: str, shape: tuple[Any, ...]) -> None:
     """Refuse what a header may give in the place of a side: True, or less than none."""
     if any(isinstance(side, bool) or side < 0 for side in shape):
-        msg = f"“{name}” states the shape {shape}; sides are whole numbers; save it again."
+        msg = f"“{name}” declares the shape {shape}; sides are whole numbers; save it again."
         raise InputError(msg)
 
 

@@ -44,7 +44,7 @@ def opened(name: str, stream: BinaryIO) -> "h5py.File":
 
 def damaged(name: str) -> InputError:
     """Return the sentence for a file that cannot be read."""
-    return InputError(f"“{name}” is no HDF5 file or is damaged; write it again.")
+    return InputError(f"“{name}” is not an HDF5 file or is damaged; write it again.")
 
 
 def arrays(name: str, file: "h5py.File", report: FileReport) -> dict[str, Hdf5Array]:

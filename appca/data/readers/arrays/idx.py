@@ -102,7 +102,7 @@ def _header(name: str, stream: BinaryIO) -> ArrayInfo:
         raise InputError(msg)
     sides = stream.read(4 * magic[3])
     if len(sides) < 4 * magic[3]:
-        msg = f"“{name}” ends within its header; copy or fetch it again."
+        msg = f"“{name}” ends within its header; copy or download it again."
         raise InputError(msg)
     return ArrayInfo(struct.unpack(f">{magic[3]}I", sides), np.dtype(_TYPES[magic[2]]))
 
@@ -113,7 +113,7 @@ def _check_length(name: str, array: ArrayInfo, present: int) -> None:
         sides = " x ".join(map(str, array.shape))
         msg = (
             f"“{name}” must hold {sides} numbers in {expected:,} bytes after its header; it holds "
-            f"{present:,}, so copy or fetch it again."
+            f"{present:,}, so copy or download it again."
         )
         raise InputError(msg)
 

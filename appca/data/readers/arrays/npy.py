@@ -64,7 +64,7 @@ def header(name: str, stream: BinaryIO) -> Header:
     try:
         shape, fortran, dtype = npy_header(piece)
     except Exception as error:  # NumPy parses a text here, and fails in as many ways as it can
-        msg = f"“{name}” does not start like an NPY file; write it with numpy.save."
+        msg = f"“{name}” is not an NPY file; save it with numpy.save."
         raise InputError(msg) from error
     stream.seek(start + piece.tell())
     return Header(ArrayInfo(shape, dtype), fortran)
@@ -79,8 +79,8 @@ def check_length(name: str, stream: BinaryIO, array: ArrayInfo) -> None:
     expected = math.prod(array.shape) * array.dtype.itemsize
     if not array.dtype.hasobject and present < expected:
         msg = (
-            f"“{name}” breaks off: its header promises {expected:,} bytes of numbers and "
-            f"{present:,} are there; copy or write it again."
+            f"“{name}” is truncated: its header declares {expected:,} bytes and {present:,} are "
+            "present; copy or save it again."
         )
         raise InputError(msg)
 

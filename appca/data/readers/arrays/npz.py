@@ -104,7 +104,7 @@ def small(name: str, archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> np.ndar
     values = np.lib.format.read_array(stream, allow_pickle=False)
     if not is_text(values):
         label = shortened(item.filename)
-        msg = f"“{label}” in “{name}” holds characters that do not exist; write it again."
+        msg = f"“{label}” in “{name}” contains invalid Unicode; save it again."
         raise InputError(msg)
     return values
 

@@ -73,7 +73,7 @@ def labels_of(paths: list[Path], source: str, pattern: str | None) -> dict[str, 
         return _from_pattern(paths, pattern)
     folders = _from_folders(paths)
     if source == "folder" and not folders:
-        msg = "The images lie in one folder, so folders name no classes; use their names or none."
+        msg = "All images are in one folder, so folders name no classes; use their names or none."
         raise InputError(msg)
     if folders and source != "name":
         return folders
@@ -104,7 +104,7 @@ def _from_names(paths: list[Path], required: bool) -> dict[str, np.ndarray]:
                 }
     if required:
         msg = (
-            f"File names such as “{stems[0][:40]}” do not show a class before a number; "
+            f"File names such as “{stems[0][:40]}” do not start with a class and a number; "
             "name a pattern, or put each class into a folder of its own."
         )
         raise InputError(msg)

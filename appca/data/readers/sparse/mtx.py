@@ -142,7 +142,7 @@ def _check_sizes(name: str, text: bytes, limits: ReadLimits) -> None:
 
 
 def _damaged(name: str) -> InputError:
-    return InputError(f"“{name}” is no Matrix Market file or is damaged; write it again.")
+    return InputError(f"“{name}” is not a Matrix Market file or is damaged; save it again.")
 
 
 READER = Reader(MtxOptions, None, read_many)

@@ -182,7 +182,7 @@ def _load(name: str, array: Any, limits: ReadLimits) -> np.ndarray:
     except Exception as error:  # as above
         raise _damaged(name) from error
     if not is_text(values):
-        msg = f"“{shortened(array.path)}” in “{name}” holds no Unicode; write it again."
+        msg = f"“{shortened(array.path)}” in “{name}” contains invalid Unicode; save it again."
         raise InputError(msg)
     return values
 
@@ -196,7 +196,7 @@ def _texts(values: np.ndarray, limits: ReadLimits) -> np.ndarray:
 
 
 def _damaged(name: str) -> InputError:
-    return InputError(f"“{name}” is no Zarr store in a zip, or is damaged; write it again.")
+    return InputError(f"“{name}” is not a Zarr store in a zip, or is damaged; save it again.")
 
 
 READER = Reader(H5adOptions, read)

@@ -64,7 +64,7 @@ def _checked(name: str, text: bytes) -> bytes:
         msg = f"“{name}” holds zero bytes, so it is not a text table; save it as UTF-8 CSV."
         raise InputError(msg)
     if not text.strip():
-        msg = f"“{name}” holds nothing but blanks; choose a file with data in it."
+        msg = f"“{name}” contains only blanks; choose a file with data in it."
         raise InputError(msg)
     return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
@@ -273,7 +273,7 @@ def _check_unique(name: str, columns: list[str]) -> None:
     for column in columns:
         if column in seen:
             msg = (
-                f"Column names must differ; “{shortened(column)}” is there twice in “{name}”, so "
+                f"Column names must differ; “{shortened(column)}” appears twice in “{name}”, so "
                 "rename one of them, or say that the file has no header."
             )
             raise InputError(msg)

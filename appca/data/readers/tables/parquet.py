@@ -83,7 +83,7 @@ def _table(name: str, stream: BinaryIO, limits: ReadLimits) -> "pa.Table":
     except InputError:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
-        msg = f"“{shortened(name)}” is not a Parquet file or is damaged; write it again."
+        msg = f"“{shortened(name)}” is not a Parquet file or is damaged; save it again."
         raise InputError(msg) from error
 
 
@@ -118,7 +118,7 @@ def _frame(name: str, table: "pa.Table", limits: ReadLimits) -> "pd.DataFrame":
 
 def _check_names(name: str, names: list[str]) -> None:
     if len(set(names)) < len(names):
-        msg = f"Column names must differ; some are there twice in “{name}”, so rename them."
+        msg = f"Column names must differ; some appear twice in “{name}”, so rename them."
         raise InputError(msg)
 
 

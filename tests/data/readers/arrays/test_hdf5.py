@@ -88,8 +88,8 @@ def test_no_other_file_is_opened_and_circles_end(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"no such file", "is no HDF5 file or is damaged"),
-        (hdf5({"X": np.eye(4)})[:-200], "is no HDF5 file or is damaged"),
+        (b"no such file", "is not an HDF5 file or is damaged"),
+        (hdf5({"X": np.eye(4)})[:-200], "is not an HDF5 file or is damaged"),
         (hdf5({"X": np.arange(5)}), "holds no matrix of numbers, only “X” "),
         (hdf5({"X": np.eye(4) * 1j}), "only “X” \\(no numbers or texts\\)"),
         (hdf5({f"g{i}": np.eye(2) for i in range(3)}), "several arrays"),

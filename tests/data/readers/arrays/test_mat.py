@@ -108,7 +108,7 @@ def version_73():
     [
         (b"", {}, "is empty"),
         (b"words", {}, "is not a MAT file of version 5 or later"),
-        (version_73(), {}, "is no HDF5 file or is damaged; write it again"),
+        (version_73(), {}, "is not an HDF5 file or is damaged; write it again"),
         (saved(a=np.eye(3), b=np.eye(4)), {}, "several arrays"),
         (saved(a=np.eye(3)), {"array": "b"}, "no array “b”"),
         (saved(a="words"), {}, "no matrix of numbers"),

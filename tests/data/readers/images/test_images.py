@@ -75,9 +75,9 @@ def test_names_that_show_nothing_give_no_labels_and_no_error():
         f"{name}.png": encoded(noise(i, 3, 3)) for i, name in enumerate(("sea", "hill", "sky"))
     }
     assert load(files).labels == {}
-    with pytest.raises(InputError, match="such as “hill” do not show a class"):
+    with pytest.raises(InputError, match="such as “hill” do not start with a class"):
         load(files, classes="name")
-    with pytest.raises(InputError, match="lie in one folder"):
+    with pytest.raises(InputError, match="images are in one folder"):
         load(files, classes="folder")
 
 

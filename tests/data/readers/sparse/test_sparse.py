@@ -244,8 +244,8 @@ def external(file):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"nothing", "is no HDF5 file or is damaged"),
-        (SOUND[:-500], "is no HDF5 file or is damaged"),
+        (b"nothing", "is not an HDF5 file or is damaged"),
+        (SOUND[:-500], "is not an HDF5 file or is damaged"),
         (changed(SOUND, lambda file: file["X"].attrs.__delitem__("shape")), "is damaged"),
         (changed(SOUND, lambda file: file["X"].attrs.__setitem__("shape", [9, 70])), "damaged"),
         (changed(SOUND, lambda file: file.__delitem__("obs")), "has no names in obs"),
@@ -253,7 +253,7 @@ def external(file):
         (changed(SOUND, lambda file: file.__delitem__("X")), "holds no matrix of numbers"),
         (
             changed(SOUND, lambda file: file["obs/kind/codes"].__setitem__(0, 9)),
-            "is no HDF5 file or is damaged",
+            "is not an HDF5 file or is damaged",
         ),
     ],
 )

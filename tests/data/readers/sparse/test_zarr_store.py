@@ -128,7 +128,7 @@ def test_a_store_of_another_kind_or_a_damaged_one_is_refused(tmp_path, cells):
         read("a.zarr.zip", io.BytesIO(packed(tmp_path / "a.zarr")))
     folder = store(tmp_path / "cells.zarr", cells)
     (folder / "X" / "data" / "zarr.json").write_text("{")
-    with pytest.raises(InputError, match="is no Zarr store in a zip, or is damaged"):
+    with pytest.raises(InputError, match="is not a Zarr store in a zip, or is damaged"):
         read("cells.zarr.zip", io.BytesIO(packed(folder)))
 
 
