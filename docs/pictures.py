@@ -1,8 +1,9 @@
 """Screenshots of the running app for the documentation: `python -m docs.pictures [NAME...]`.
 
 Starts the app with an empty home and does what the guides say, with data that ship with the
-project or are made here. Writes ``docs/subspaces.png``, ``docs/pictures/*.png`` and
-``docs/moving.webp``. Needs the extra ``test`` and a Chromium.
+project or are made here. Writes ``docs/subspaces.png``, ``docs/pictures/*.png``, each with a dark
+twin, and ``docs/moving.webp``; with the name ``gallery`` the thumbnails of the gallery, from the
+built site. Needs the extra ``test`` and a Chromium.
 """
 
 import io
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 from playwright.sync_api import sync_playwright
 
 from appca.cli import main as appca
@@ -25,6 +26,7 @@ COLOURS = 256  # of a picture as it is stored
 PATIENCE = 240_000  # milliseconds, for the slowest answer
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CANVAS = ".appca-explorer"
+THUMBNAIL = (480, 300)
 FRAMES_A_STEP, MS_A_FRAME = 16, 100  # of the film
 
 
@@ -37,22 +39,53 @@ def main(names: list[str]) -> None:
     ):
         path = next(filter(None, map(shutil.which, BROWSERS)))
         browser = play.chromium.launch(executable_path=path, args=FLAGS)
-        for name, draw in PICTURES.items():
+        for name in PICTURES:
             if names and name not in names:
                 continue
-            size = {"width": WIDTH, "height": HEIGHT}
-            page = browser.new_page(viewport=size, color_scheme="light")
-            page.set_default_timeout(PATIENCE)
-            height = draw(page, address) or HEIGHT
-            idle(page)
-            page.mouse.move(WIDTH - 2, HEIGHT - 2)
-            page.wait_for_timeout(1500)  # images and words fade in
-            part = {"x": 0, "y": 0, "width": WIDTH, "height": height}
-            store(page.screenshot(clip=part), name)
-            page.close()
+            for scheme in ("light", "dark"):
+                taken(browser, address, name, scheme)
         if not names or "moving" in names:
             moving(browser, Path(home))
+        if "gallery" in names:
+            gallery(browser)
         browser.close()
+
+
+def taken(browser: Any, address: str, name: str, scheme: str) -> None:
+    """Take one picture in a light or dark page."""
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme)
+    page.set_default_timeout(PATIENCE)
+    height = PICTURES[name](page, address) or HEIGHT
+    idle(page)
+    page.mouse.move(WIDTH - 2, HEIGHT - 2)
+    page.wait_for_timeout(1500)  # images and words fade in
+    part = {"x": 0, "y": 0, "width": WIDTH, "height": height}
+    store(page.screenshot(clip=part), name + ("-dark" if scheme == "dark" else ""))
+    page.close()
+
+
+def gallery(browser: Any) -> None:
+    """Take thumbnails of the pages of several fits and of the notebooks, from the built site."""
+    site = DOCS / "_build/html"
+    (DOCS / "pictures/gallery").mkdir(exist_ok=True)
+    for file in sorted([*site.glob("demo/*.html"), *(site / "examples").glob("*.html")]):
+        page = browser.new_page(viewport={"width": 960, "height": 600}, color_scheme="light")
+        page.goto(file.as_uri())
+        if file.parent.name == "demo":
+            page.locator("html[data-ready=yes]").wait_for()
+            page.wait_for_timeout(1500)
+            shot = page.screenshot()
+        else:
+            shown = page.locator(".cell_output img, .cell_output table")
+            shot = shown.last.screenshot() if shown.count() else b""
+        page.close()
+        if shot:
+            thumbnail = ImageOps.pad(
+                Image.open(io.BytesIO(shot)).convert("RGB"), THUMBNAIL, color="white"
+            )
+            thumbnail.quantize(COLOURS).save(
+                DOCS / f"pictures/gallery/{file.stem}.png", optimize=True
+            )
 
 
 def moving(browser: Any, folder: Path) -> None:
@@ -84,7 +117,8 @@ def moving(browser: Any, folder: Path) -> None:
 
 def store(shot: bytes, name: str) -> None:
     """Write a screenshot in few colours, which halves it and is not seen."""
-    file = DOCS / (f"{name}.png" if name == "subspaces" else f"pictures/{name}.png")
+    folder = DOCS if name.startswith("subspaces") else DOCS / "pictures"
+    file = folder / f"{name}.png"
     file.parent.mkdir(exist_ok=True)
     picture = Image.open(io.BytesIO(shot)).convert("RGBA")
     # A canvas that is partly out of view has transparent strips in a screenshot, not on a screen.

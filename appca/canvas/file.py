@@ -63,13 +63,6 @@ def save_html(  # noqa: PLR0913 - what a page holds, by keyword
     ------
     InputError
         When the parts do not fit together, no pair has L <= K, or the file cannot be written.
-
-    Examples
-    --------
-    >>> appca.save_html("digits.html", model, X, labels=y, images=(28, 28))  # doctest: +SKIP
-    >>> appca.save_html(  # doctest: +SKIP
-    ...     "sliders.html", appca.AdaptivePPCA(), X, n_components=range(2, 13), n_active=(1, 2, 3)
-    ... )
     """
     rows = rows_of(X, labels, images)
     views = {name: map_of(name, xy, rows.dataset) for name, xy in (maps or {}).items()}

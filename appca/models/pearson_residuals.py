@@ -49,11 +49,10 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
     Examples
     --------
     >>> import scipy.sparse
-    >>> from sklearn.pipeline import make_pipeline
     >>> from appca import AdaptivePPCA, PearsonResiduals
-    >>> counts = scipy.sparse.random_array((300, 40), density=0.2, rng=0).ceil()
-    >>> model = make_pipeline(PearsonResiduals(), AdaptivePPCA(4, 2, random_state=0)).fit(counts)
-    >>> model.transform(counts).shape
+    >>> X = scipy.sparse.random_array((300, 40), density=0.2, rng=0).ceil()
+    >>> model = PearsonResiduals().fit(X)
+    >>> AdaptivePPCA(4, 2, random_state=0).fit_transform(model.transform(X)).shape
     (300, 4)
     """
 

@@ -77,7 +77,8 @@ class PPCA(Criteria, Queries):
     >>> import numpy as np
     >>> from appca import PPCA
     >>> X = np.random.default_rng(0).standard_normal((100, 5)) * [3, 2, 1, 1, 1]
-    >>> PPCA(n_components=2).fit(X).components_.shape
+    >>> model = PPCA(n_components=2).fit(X)
+    >>> model.components_.shape
     (2, 5)
     """
 

@@ -75,6 +75,15 @@ class MixtureOfFactorAnalysers(TransformerMixin, BaseEstimator):  # type: ignore
     weights_ (K,), means_ (K, D), loadings_ (K, L, D), noise_variance_ (D,), log_likelihoods_,
     n_iter_, n_parameters_; with common loadings components_ (L, D), the principal directions of
     their space.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appca.rivals.mixture import MixtureOfFactorAnalysers
+    >>> X = np.random.default_rng(0).standard_normal((100, 5))
+    >>> model = MixtureOfFactorAnalysers(n_pieces=2, n_components=1, random_state=0).fit(X)
+    >>> model.loadings_.shape
+    (2, 1, 5)
     """
 
     n_pieces: int = 3

@@ -33,6 +33,15 @@ class KSubspaces(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     means_ (K, D), components_ (K, L, D) with orthonormal rows, error_ (mean squared distance of a
     row), n_iter_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appca.rivals.subspaces import KSubspaces
+    >>> X = np.random.default_rng(0).standard_normal((100, 5))
+    >>> model = KSubspaces(n_pieces=2, n_components=1, random_state=0).fit(X)
+    >>> model.components_.shape
+    (2, 1, 5)
     """
 
     n_pieces: int = 3

@@ -79,12 +79,6 @@ def load_model(path: Path | str) -> Any:
     ------
     InputError
         A ValueError of one sentence, when the file is not there, damaged, or no model file.
-
-    Examples
-    --------
-    >>> from appca import load_model
-    >>> model = load_model("model-1a2b3c4d5e6f.npz")  # doctest: +SKIP
-    >>> model.transform(X_new)  # doctest: +SKIP
     """
     saved = _saved(Path(path).name, path)
     if saved is not None:

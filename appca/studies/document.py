@@ -14,6 +14,7 @@ from appca.studies.report import heading
 from appca.studies.shipped import TIMED, is_current, shipped
 from appca.studies.store import Stored
 from appca.studies.study import Study
+from appca.words.numbers import duration
 from appca.words.refusal import OTHER, refusing
 
 HEAD = """# Reproducing the paper
@@ -29,7 +30,8 @@ writes this page from the results that come with the package, and a test fails w
 no number here is written by hand. `python -m appca paper NAME --ship` computes a result anew, and
 without NAME all of them; the app's page Paper shows the figures. Sizes are “quick” for a first
 look, “default”, and “full” with more data sets and draws. Comparisons of time (`speed`) also depend
-on the machine and on what else it was doing.
+on the machine and on what else it was doing. “Took” is the time of the stored result on two cores;
+`--quick` takes a fraction of it.
 """
 
 
@@ -50,7 +52,7 @@ def page(results: Mapping[str, Stored], file: Path) -> str:
     command = f"python -m appca paper --document {file.parent.name}/{file.name}"
     studies = list(STUDIES.values())
     lines = [_line(study, results.get(study.name)) for study in studies]
-    titles = ("Result", "NAME", "Claims that hold", "Size", "Date")
+    titles = ("Result", "NAME", "Claims that hold", "Size", "Took", "Date")
     parts = [HEAD.format(command=command), table(titles, lines)]
     parts += [_section(study, results[study.name]) for study in studies if study.name in results]
     return "\n".join(f"{part.rstrip()}\n" for part in parts)
@@ -58,14 +60,15 @@ def page(results: Mapping[str, Stored], file: Path) -> str:
 
 def _line(study: Study, result: Stored | None) -> list[str]:
     if result is None:
-        return [heading(study), f"`{study.name}`", "not computed", "", ""]
+        return [heading(study), f"`{study.name}`", "not computed", "", "", ""]
     counts = Counter(claim.holds for claim in result.outcome.claims)
     others = [f"{n} {holds}" for holds, n in counts.items() if holds != "yes"]
     verdict = f"{counts['yes']} of {len(result.outcome.claims)}"
     if others:
         verdict += f" ({', '.join(others)})"
     link = f"[{heading(study)}](#{study.name})"
-    return [link, f"`{study.name}`", verdict, _size(study, result), _date(result)]
+    took = duration(result.seconds)
+    return [link, f"`{study.name}`", verdict, _size(study, result), took, _date(result)]
 
 
 def _section(study: Study, result: Stored) -> str:

@@ -169,12 +169,6 @@ def explore(  # noqa: PLR0913 (the parts of a picture, each of which may be abse
     ------
     InputError
         When the parts do not fit together.
-
-    Examples
-    --------
-    >>> widget = appca.explore(model, X, labels=y, images=(28, 28))  # doctest: +SKIP
-    >>> widget.selection  # doctest: +SKIP
-    array([  3,  17, 105])
     """
     if (model is None) == (codes is None):
         msg = "explore shows a fitted model or codes; give one of them, and not both."

@@ -21,14 +21,22 @@ STOPPED = "stopped by the callback"
 
 
 class Progress(NamedTuple):
-    """What a callback learns once an iteration."""
+    """How far a fit is: the argument of `callback`, once an iteration.
 
-    iteration: int  # within the stage, from 1
-    max_iter: int  # of the stage
-    log_likelihood: (
-        float  # total over all rows, nats; while starts are screened, scaled from a sample
-    )
-    stage: str  # "screening 1 of 4: quartimax", "refinement on 2,500 rows", "fit"
+    Attributes
+    ----------
+    iteration, max_iter : int
+        Iterations of the stage so far, and at most.
+    log_likelihood : float
+        Total over all rows, in nats; while starts are screened, scaled from a sample.
+    stage : str
+        Such as "screening 1 of 4: quartimax", "refinement on 2,500 rows" or "fit".
+    """
+
+    iteration: int
+    max_iter: int
+    log_likelihood: float
+    stage: str
 
 
 Callback = Callable[[Progress], object]
