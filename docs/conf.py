@@ -48,6 +48,7 @@ nb_ipywidgets_js = {}  # would be loaded from other hosts
 autosummary_generate = True
 autosummary_context = {"pages": reference.pages()}
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 html_theme = "pydata_sphinx_theme"
 html_title = "appca"

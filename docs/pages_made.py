@@ -1,4 +1,4 @@
-"""Parts of the site that are made when it is built: source pages, help of commands, dark pictures."""
+"""Parts of the site that its build makes: source pages, help of commands, dark pictures."""
 
 import ast
 import importlib.util
@@ -91,7 +91,7 @@ def in_both_themes(text: str, page: Path) -> str:
         words, name, suffix = image.groups()
         if not (page.parent / f"{name}-dark.{suffix}").exists():
             return image[0]
-        one = "```{{image}} {}.{}\n:alt: {}\n:class: only-{}\n```"
+        one = "```{{image}} {}.{}\n:alt: {}\n:class: screenshot only-{}\n```"
         themes = ((name, "light"), (f"{name}-dark", "dark"))
         return "\n\n".join(one.format(file, suffix, words, theme) for file, theme in themes)
 
@@ -100,5 +100,8 @@ def in_both_themes(text: str, page: Path) -> str:
 
 def _file(module: str) -> Path:
     spec = importlib.util.find_spec(module)
-    assert spec is not None and spec.origin is not None
-    return Path(spec.origin)
+    origin = spec.origin if spec else None
+    if origin is None:
+        msg = f"{module} is no module."
+        raise LookupError(msg)
+    return Path(origin)

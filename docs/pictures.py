@@ -42,8 +42,7 @@ def main(names: list[str]) -> None:
         for name in PICTURES:
             if names and name not in names:
                 continue
-            for scheme in ("light", "dark"):
-                taken(browser, address, name, scheme)
+            taken(browser, address, name)
         if not names or "moving" in names:
             moving(browser, Path(home))
         if "gallery" in names:
@@ -51,16 +50,18 @@ def main(names: list[str]) -> None:
         browser.close()
 
 
-def taken(browser: Any, address: str, name: str, scheme: str) -> None:
-    """Take one picture in a light or dark page."""
-    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme)
+def taken(browser: Any, address: str, name: str) -> None:
+    """Take one picture, in a light page and in a dark one."""
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
     page.set_default_timeout(PATIENCE)
     height = PICTURES[name](page, address) or HEIGHT
-    idle(page)
-    page.mouse.move(WIDTH - 2, HEIGHT - 2)
-    page.wait_for_timeout(1500)  # images and words fade in
     part = {"x": 0, "y": 0, "width": WIDTH, "height": height}
-    store(page.screenshot(clip=part), name + ("-dark" if scheme == "dark" else ""))
+    for scheme, file in (("light", name), ("dark", f"{name}-dark")):
+        page.emulate_media(color_scheme=scheme)
+        idle(page)
+        page.mouse.move(WIDTH - 2, HEIGHT - 2)
+        page.wait_for_timeout(1500)  # images and words fade in
+        store(page.screenshot(clip=part), file)
     page.close()
 
 

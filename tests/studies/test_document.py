@@ -52,7 +52,7 @@ def test_the_page_tells_what_holds_how_it_was_made_and_what_is_missing():
     text = document.page({"popularity": of_popularity("quick", 86_400.0)}, Path("docs/paper.md"))
     assert (
         "| [Figure 4: Popularity of the factors](#popularity) | `popularity` | 1 of 2 (1 no) "
-        "| quick | 1970-01-02 |"
+        "| quick | 1 s | 1970-01-02 |"
     ) in text
     assert "| `planes` | not computed |" in text
     assert "| p \\| q | 0.5 | <0.4> | no |" in text
