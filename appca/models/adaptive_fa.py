@@ -107,7 +107,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         Importance paths a row for `score_samples` and `inclusion_probabilities` where there are
         more than 12,870 sets; the error falls with its root.
     n_chains, burn_in, n_draws, thin : int
-        For "gibbs": chains, sweeps thrown away, draws kept a chain, sweeps a draw.
+        For "gibbs": chains, sweeps discarded, draws kept per chain, sweeps per draw.
     chain_starts : {"overdispersed", "init"}
         Where the chains of "gibbs" start: the first from a fit by EM and each other one from its
         own random rotation of the principal components, so that chains that agree have found the

@@ -132,7 +132,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     accelerate : bool
         Momentum between EM iterations; the likelihood never falls either way.
     n_chains, burn_in, n_draws, thin : int
-        For "gibbs": chains, sweeps thrown away, draws kept of each chain, sweeps between draws.
+        For "gibbs": chains, sweeps discarded, draws kept per chain, sweeps between draws.
     chain_starts : {"overdispersed", "init"}
         Where the chains of "gibbs" start: the first from the fit by EM and each other one from its
         own random rotation of the principal directions, so that chains that agree have found the

@@ -30,7 +30,7 @@ class FiniteSparseFA(SparseFA):
         Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 16
         factors; the error falls with its root.
     n_chains, burn_in, n_draws, thin : int
-        Chains, sweeps thrown away, draws kept a chain, sweeps a draw.
+        Chains, sweeps discarded, draws kept per chain, sweeps per draw.
     chain_starts : {"overdispersed", "init"}
         Where chains after the first start: each from its own random rotation of the principal
         components, so that chains that agree have found the same posterior from different places;

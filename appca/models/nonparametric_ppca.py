@@ -38,7 +38,7 @@ class NonparametricPPCA(FreeModel):
     mean : {"learned", "sample", "zero"}
         The mean drawn with the rest, fixed at the sample mean, or at zero.
     n_chains, burn_in, n_draws, thin : int
-        Chains, sweeps thrown away, draws kept a chain, sweeps a draw. Chains start far from one
+        Chains, sweeps discarded, draws kept per chain, sweeps per draw. Chains start far from one
         another: the first from the principal directions, each other one from its own random
         rotation of them.
     noise_shape, noise_scale : float

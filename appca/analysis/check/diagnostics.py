@@ -272,7 +272,7 @@ def of_climb(climb: CurveSummary) -> list[Check]:
     reason, passes = climb.stop_reason, f"{climb.passes:,} iteration{'s' * (climb.passes != 1)}"
     if "floor" in reason:
         why = (
-            "The components reproduce the rows all but exactly, so likelihoods say little: lower K "
+            "The components reproduce the rows almost exactly, so likelihoods mean little: lower K "
             "or L, or look for repeated rows."
         )
         return [Check("doubtful", "Noise at its floor", why)]

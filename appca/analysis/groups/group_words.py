@@ -17,9 +17,8 @@ def sentence(comparison: GroupComparison, group: str = "These rows") -> str:
     told = list(_one_of_each_kind(each for each in comparison.differences if each.matters))
     if not told:
         return (
-            f"{group} and the other {comparison.n_rest:,} are alike in everything that was "
-            f"compared: no difference is larger than chance and more than negligible "
-            f"({comparison.n_tests:,} tests)."
+            f"{group} and the other {comparison.n_rest:,} do not differ: in "
+            f"{comparison.n_tests:,} tests, none exceeds both chance and a negligible size."
         )
     phrases = [_phrase(difference) for difference in told[:NAMED]]
     listed = " and ".join([", ".join(phrases[:-1]), phrases[-1]] if phrases[1:] else phrases)

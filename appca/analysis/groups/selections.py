@@ -127,7 +127,7 @@ class SelectionStore:
         if old not in saved or new == old:
             return
         if new in saved:
-            msg = f"There is a selection “{new}” already; delete it first, or take another name."
+            msg = f"There is a selection “{new}” already; delete it first, or choose another name."
             raise InputError(msg)
         self.save(digest, new, saved[old].mask, saved[old].rule)
         self.delete(digest, old)

@@ -184,7 +184,7 @@ def total_of(rows: Rows) -> Array:
 def _refuse_batches(model: Any) -> None:
     """Raise AttributeError, as scikit-learn asks, where a fit has no averages to go on from."""
     if model.inference == "gibbs":
-        msg = "partial_fit goes on with EM, but inference is 'gibbs': change inference."
+        msg = "partial_fit uses EM, but inference is 'gibbs': change inference."
         raise AttributeError(msg)
     if any(getattr(model, "_variant", ())):
         msg = (

@@ -51,7 +51,7 @@ def refuse_starts(init: Any, n_init: int) -> None:
     if not isinstance(init, str) and n_init > 1:
         msg = (
             f"n_init must be 1 when init is an array; got {n_init}: "
-            "name a start to have random ones beside it."
+            "name a start to add random ones."
         )
         raise ValueError(msg)
 
@@ -74,8 +74,8 @@ def warn_of_constant(scales: Array) -> None:
     if n:
         msg = (
             f"{n} of the {len(scales)} features of X are constant or vary in hardly more than one "
-            "row, and noise='feature' leaves them out of the likelihood: drop these columns to be "
-            "rid of this warning."
+            "row, and noise='feature' leaves them out of the likelihood: drop these columns to "
+            "avoid this warning."
         )
         warnings.warn(msg, UserWarning, stacklevel=5)
 
@@ -177,7 +177,7 @@ def warn_of_end(reason: str, max_iter: int) -> None:
     elif "reached its floor" in reason:
         msg = (
             "The noise variance reached its floor, 1e-8 of the mean feature variance: the "
-            "components reproduce X all but exactly, and likelihoods say little; lower "
+            "components reproduce X all but exactly, and likelihoods mean little; lower "
             "n_components or n_active, or look for repeated rows."
         )
         warnings.warn(msg, ConvergenceWarning, stacklevel=5)

@@ -33,7 +33,7 @@ class Schedule(NamedTuple):
     """How many sweeps are made, and which are kept."""
 
     n_chains: int
-    burn_in: int  # sweeps thrown away
+    burn_in: int  # sweeps discarded
     n_draws: int  # kept draws a chain
     thin: int  # sweeps for one kept draw
 

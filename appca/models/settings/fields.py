@@ -41,7 +41,7 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "row_scale": SettingChoice(
         "Rows",
         {"none": "Alike", LEARNED: "Each with its own scale"},
-        "With its own scale, an unusual row counts less, and how unusual it is can be read off.",
+        "With its own scale, an unusual row has less influence. The scale says how unusual it is.",
     ),
     "n_active": SettingChoice(
         "Components a row",
@@ -51,9 +51,9 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "inference": SettingChoice(
         "Inference",
         {"em": "Exact EM", "gibbs": "Gibbs sampling", "hard": "Hard assignment"},
-        "EM finds the most likely components. Gibbs sampling starts there and draws from all that "
-        "the data allow, which shows how sure each number is. Hard assignment gives each row "
-        "wholly to its best choice: faster, coarser.",
+        "EM finds the most likely components. Gibbs sampling starts there and draws from the "
+        "posterior, so that every number has an uncertainty. Hard assignment gives each row its "
+        "best support only: faster, but coarser.",
     ),
     "init": SettingChoice(
         "Start",
@@ -66,70 +66,69 @@ FIELDS: dict[str, SettingChoice | Number] = {
             "dictionary": "Rows of the data",
             "random": "Random",
         },
-        "Where the fit begins. Of several starts, the one that climbs highest on a sample of the "
-        "rows is taken. Independent components find the factors that a start from PCA often "
-        "misses.",
+        "Where the fit begins. “Best of several” tries them on a sample of the rows. Independent "
+        "components find the factors that a start from PCA often misses.",
     ),
     "alpha": SettingChoice(
         "Mass parameter alpha",
         {"infer": "Learned", FIXED: "A fixed number"},
-        "How many components rows are expected to use between them; learned with the rest, or "
+        "A larger alpha expects the rows to use more components in all. Learned with the rest, or "
         "fixed.",
     ),
     "prior": SettingChoice(
-        "Prior of the choices",
+        "Prior of the supports",
         {"ibp": "Indian buffet", "beta-bernoulli": "Beta-Bernoulli"},
-        "The buffet favours few components that many rows share; Beta-Bernoulli gives each "
-        "component a share of its own.",
+        "The Indian buffet favours few components that many rows share; Beta-Bernoulli gives each "
+        "component its own frequency.",
     ),
     "latent_variance": SettingChoice(
         "Factor variance",
         {"shared": "One for all components", "component": "One each", FIXED: "A fixed number"},
-        "How far rows spread along the components: learned, or fixed at a number of yours (the "
-        "paper fixes 1, which makes the fit depend on the unit of the data).",
+        "How far rows spread along the components. Learned, or fixed at a number that you choose "
+        "(the paper fixes 1, which makes the fit depend on the unit of the data).",
     ),
     "mean": SettingChoice(
         "Mean",
-        {"learned": "Learned", "sample": "Average of the rows", "zero": "Zero"},
-        "The point from which the components start. Learned fits best when L is below K.",
+        {"learned": "Learned", "sample": "Mean of the rows", "zero": "Zero"},
+        "The point where all scores are zero. Learned fits best when L is below K.",
     ),
     "w_update": SettingChoice(
         "Update of the components",
         {"auto": "Automatic", "polar": "Closed form", "pymanopt": "Pymanopt"},
-        "Automatic: the closed form for EM, a draw for Gibbs sampling. Pymanopt searches step by "
-        "step for what the closed form gives at once, is 16 to 300 times slower and may stop "
-        "early; with Gibbs sampling either of the two is the paper's, which does not sample W.",
+        "Automatic: the closed form for EM, a draw for Gibbs sampling. Pymanopt searches "
+        "iteratively for the same solution; it is 16 to 300 times slower and may stop early. With "
+        "Gibbs sampling, these two are the paper's update, which does not sample W.",
     ),
     "z_update": SettingChoice(
-        "Draw of the choices",
-        {"block": "A row at once", "swap": "One by one"},
-        "Draw the components of a row together, or one after the other as the paper does.",
+        "Draw of the supports",
+        {"block": "Whole support", "swap": "One by one"},
+        "Draw the whole support of a row, or one component after the other as the paper does.",
     ),
     "allocation": SettingChoice(
-        "Sums over choices",
-        {"auto": "Where they are few", "exact": "All of them", "best": "The best one"},
-        "Weigh all choices of factors of a row, or give it wholly to the best one.",
+        "Sum over supports",
+        {"auto": "Where there are few", "exact": "All of them", "best": "The best one"},
+        "Sum over all supports of a row, or use only the best one.",
     ),
     "n_init": Number("Starts", 1, 50, "Fit from this many starts and keep the best."),
-    "max_iter": Number("Most iterations", 1, 100_000, "Stop after this many."),
+    "max_iter": Number("Most iterations", 1, 100_000, "Stop after this many iterations."),
     "n_chains": Number(
-        "Chains", 1, 16, "Independent chains: only two or more can contradict one another."
+        "Chains", 1, 16, "Independent chains. Convergence can be checked with two or more."
     ),
-    "burn_in": Number("Burn-in", 0, 1_000_000, "Sweeps thrown away at the start of each chain."),
-    "n_draws": Number("Draws", 1, 100_000, "Draws kept of each chain."),
+    "burn_in": Number("Burn-in", 0, 1_000_000, "Sweeps discarded at the start of each chain."),
+    "n_draws": Number("Draws", 1, 100_000, "Draws kept from each chain."),
     "thin": Number("Sweeps per draw", 1, 10_000, "Keep one draw in this many sweeps."),
     "n_paths": Number(
         "Paths per row",
         2,
         10_000,
-        "Where there are too many choices to sum over, the likelihood of a row is estimated with "
-        "this many paths: more are slower and more exact.",
+        "Where there are too many supports to sum over, the likelihood of a row is estimated from "
+        "this many paths. More paths are slower and more accurate.",
     ),
     "chain_starts": SettingChoice(
         "Chains start",
-        {"overdispersed": "Far from one another", "init": "Where “Start” says"},
-        "Chains that start far from one another and agree have found the same peak. Chains from "
-        "one start that agree only show that they move well around it.",
+        {"overdispersed": "Far apart", "init": "As “Start” says"},
+        "If chains that start far apart agree, they found the same mode. If chains from one start "
+        "agree, they only mix well around it.",
     ),
     "noise_shape": Number("Noise: shape", *ABOVE_ZERO, _VARIANCE.format("shape")),
     "noise_scale": Number("Noise: scale", *ABOVE_ZERO, _VARIANCE.format("scale")),
@@ -140,7 +139,7 @@ FIELDS: dict[str, SettingChoice | Number] = {
     "alpha_shape": Number("Alpha: shape", *ABOVE_ZERO, _ALPHA.format("shape")),
     "alpha_rate": Number("Alpha: rate", *ABOVE_ZERO, _ALPHA.format("rate")),
     "random_state": Number(
-        "Seed", 0, 2**31 - 1, "Starts the random numbers: the same seed gives the same fit."
+        "Seed", 0, 2**31 - 1, "Seed of the random numbers: the same seed gives the same fit."
     ),
 }
 FURTHER = {"latent_variance", "mean", "w_update", "z_update", "allocation", "thin", "max_iter"}

@@ -234,7 +234,7 @@ def test_the_sentence_names_at_most_one_difference_of_each_kind():
 
 def test_a_group_like_the_rest_is_called_so():
     nothing = GroupComparison(5, 95, [], None, 30)
-    assert "alike in everything" in sentence(nothing)
+    assert "do not differ" in sentence(nothing)
     assert "30 tests" in sentence(nothing)
 
 

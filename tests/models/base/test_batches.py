@@ -82,7 +82,7 @@ def test_another_fit_begins_anew_and_what_cannot_be_learned_from_is_refused(kind
         model.partial_fit(np.full((2, 6), np.nan))
     sampled = kind(3, 2, inference="gibbs")
     assert not hasattr(sampled, "partial_fit")
-    with pytest.raises(AttributeError, match="partial_fit goes on with EM, but inference is 'gibb"):
+    with pytest.raises(AttributeError, match="partial_fit uses EM, but inference is 'gibb"):
         sampled.partial_fit(X)
 
 
