@@ -52,6 +52,21 @@ def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndar
     return in_units_of_the_fit(model) if image_shape is None else in_data_space(model)
 
 
+def score_spread(model: FittedModel) -> np.ndarray | None:
+    """Return the posterior standard deviation (K,) of a score, given the row's components.
+
+    With orthonormal components and the same noise in all features it is the same for every row, and
+    scores are independent; None for other models.
+    """
+    W = np.asarray(model.components, dtype=np.float64)
+    noise = np.unique(model.noise_variance)
+    scaled = model.row_scale_values is not None
+    if scaled or len(noise) != 1 or not np.allclose(W @ W.T, np.eye(len(W)), atol=1e-4):
+        return None
+    tau2 = np.maximum(model.latent_variance, np.finfo(float).tiny)
+    return np.asarray(np.sqrt(tau2 * noise / (tau2 + noise)))
+
+
 def extremes(rows: DescribedRows, k: int, n: int) -> Extremes:
     """Return the rows with the lowest and the highest scores among those that use component k.
 

@@ -28,6 +28,7 @@ from appca.words.errors import InputError
 Report = Callable[[float], object]  # share done; raising from it ends the work
 EXACT = 20_000
 REFERENCES = 1000
+LINES = 6  # nearest rows that a picture draws lines to
 _BLOCK = 1 << 24  # comparisons at a time
 
 
@@ -134,7 +135,7 @@ def with_trust(
     fitted: Fitted,
     report: Callable[[str, float], None],
 ) -> Embedding:
-    """Return a map with the trust of its rows, or as it is where there are too few rows.
+    """Return a map with trust and nearest rows, or as it is where there are too few rows.
 
     The store has the neighbours that the map was made from; `report` is told (stage, share).
     """
@@ -145,7 +146,8 @@ def with_trust(
     near = store.neighbours(dataset, config.preprocessing, config.n_neighbors, report, X)
     stage = "comparing the neighbours of rows"
     rows = trust(X, places, near.indices, n_neighbors=k, report=lambda _share: report(stage, 1.0))
-    return embedding._replace(trust=np.column_stack(rows[:3]).astype(np.float32))
+    shown = np.ascontiguousarray(near.indices[:, 1 : 1 + LINES], np.int32)
+    return embedding._replace(trust=np.column_stack(rows[:3]).astype(np.float32), near=shown)
 
 
 def _estimated(X: np.ndarray, E: np.ndarray, graph: np.ndarray, report: Report) -> Trust:

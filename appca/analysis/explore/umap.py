@@ -100,6 +100,7 @@ class Embedding(NamedTuple):
     coordinates: np.ndarray  # (N, 2 or 3) float32
     info: dict[str, Any]  # seconds, n_rows
     trust: np.ndarray | None = None  # (N, 3) float32: false, missing, kept, see `explore.trust`
+    near: np.ndarray | None = None  # (N, m) int32: nearest rows in the data, the nearest first
 
 
 class EmbeddingStore:
@@ -112,7 +113,8 @@ class EmbeddingStore:
         """Store an embedding and return its id."""
         facts = {"config": config.to_dict(), "info": embedding.info, "created": time.time()}
         text = np.array(json.dumps(facts))
-        arrays = {} if embedding.trust is None else {"trust": embedding.trust}
+        rows = {"trust": embedding.trust, "near": embedding.near}
+        arrays = {name: values for name, values in rows.items() if values is not None}
         arrays |= {"coordinates": embedding.coordinates, "facts": text}
         self._publish(config.id, config.dataset, **arrays)
         return config.id
@@ -130,11 +132,14 @@ class EmbeddingStore:
         if not sound or coordinates.shape != (info["n_rows"], config["n_components"]):
             return None
         coordinates.flags.writeable = False
-        trust = kept.get("trust")
-        sound = trust is None or (
-            trust.dtype == np.float32 and trust.shape == (len(coordinates), 3)
+        trust, near, n = kept.get("trust"), kept.get("near"), len(coordinates)
+        sound = trust is None or (trust.dtype == np.float32 and trust.shape == (n, 3))
+        sound &= near is None or (
+            near.dtype == np.int32
+            and near.shape[:-1] == (n,)
+            and bool(((near >= 0) & (near < n)).all())
         )
-        return Embedding(coordinates, info, trust) if sound else None
+        return Embedding(coordinates, info, trust, near) if sound else None
 
     def neighbours(
         self, dataset: Dataset, preprocessing: dict[str, Any], k: int, report: Report, X: np.ndarray

@@ -21,6 +21,7 @@ import { Stage } from './stage.js';
 import { restore, stateOf } from './state.js';
 import { drawGhosts, drawRings, ringedRows } from './text/ghosts.js';
 import { drawHeaders, Pictures } from './text/headers.js';
+import { drawPulled } from './move/pull.js';
 import { drawHeld } from './text/held.js';
 import { drawLabels, placeLabels } from './text/labels.js';
 import { drawMini } from './text/minimap.js';
@@ -129,6 +130,7 @@ export function mount(element, input, callbacks = {}) {
     () => drawRings(stage, ringed),
     () => drawLabels(stage, labels),
     () => drawHeaders(stage, pictures),
+    drawPulled,
     drawHeld,
     () => drawMini(stage, near),
     () => drawPath(stage, gestures.path),

@@ -9,6 +9,7 @@
  * @property {number} number what people see
  * @property {string} [name] what a person called it
  * @property {[string, number][]} [columns] of a table that weigh most, from -1 to 1
+ * @property {number} [spread] standard deviation of a row's score, given its components
  *
  * @typedef {object} PanelMeta
  * @property {number[]} components indices into `meta.components`, ascending

@@ -12,7 +12,7 @@ MEASURES = {
     "membership": ("Membership", "membership"),
     "likelihood": ("Likelihood", "log_likelihood_rows"),
 }
-TRUST = "trust"
+TRUST, PANELS = "trust", "panels"  # of the map, and of the panels
 SOME, MANY = 0.05, 0.2  # of the most that ranks of neighbours could be off by
 _FALSE, _MISSING = ("", "some false", "many false"), ("", "some missing", "many missing")
 TRUST_NAMES = tuple(
@@ -56,7 +56,8 @@ def colour_of(dataset: Dataset, fitted: FittedRun, choice: str) -> Colour:
     return colour_by(name, dataset.labels[name])
 
 
-def trust_colour(trust: np.ndarray) -> Colour:
-    """Colour rows by their false and missing neighbours (N, 2 or more) on a map, see `trust`."""
+def trust_colour(trust: np.ndarray, of: str = "Trust of the map") -> Colour:
+    """Colour rows by false and missing neighbours (N, 2 or more), see `trust`; NaN is no class."""
     false, missing = (np.searchsorted((SOME, MANY), trust[:, part], "right") for part in (0, 1))
-    return Colour("category", "Trust of the map", 3 * false + missing, TRUST_NAMES, TRUST_COLOURS)
+    codes = np.where(np.isnan(trust[:, 0]), -1, 3 * false + missing)
+    return Colour("category", of, codes, TRUST_NAMES, TRUST_COLOURS)

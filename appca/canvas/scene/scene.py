@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.components.components import own_name
+from appca.analysis.components.components import own_name, score_spread
 from appca.analysis.fitted import FittedRun
 from appca.canvas.scene import pictures
 from appca.canvas.scene.axes import of_components
@@ -26,6 +26,7 @@ class Map(NamedTuple):
 
     title: str
     coordinates: np.ndarray  # (N, 2)
+    near: np.ndarray | None = None  # (N, m) rows nearest to each row in the data
 
 
 class Scene(NamedTuple):
@@ -63,8 +64,10 @@ def scene_of(
     """
     usage = usage_of(fitted, pictured=dataset.image_shape is not None)
     columns = pictures.strongest_columns(fitted, dataset)
+    spread = score_spread(fitted)
     entries = [
         {"number": k + 1, "name": own_name(fitted, k), "columns": strongest}
+        | ({} if spread is None else {"spread": float(spread[k])})
         for k, strongest in enumerate(columns)
     ]
     doubt = np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)
@@ -140,6 +143,8 @@ def _of_rows(
     for name, drawn_map in maps.items():
         layout, buffers[f"map.{name}"] = map_layout(usage, drawn_map.title, drawn_map.coordinates)
         headers[name], buffers[f"order.{name}"] = layout.header, layout.order
+        if drawn_map.near is not None:
+            buffers["near"] = drawn_map.near.astype(np.uint32).ravel()
     colours = {}
     for name, colour in colourings.items():
         colours[name], buffers[f"codes.{name}"] = _colouring(colour)

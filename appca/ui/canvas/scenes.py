@@ -9,9 +9,10 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.explore.projection import principal_scores
+from appca.analysis.explore.trust import panel_trust
 from appca.analysis.explore.umap import Embedding
 from appca.analysis.fitted import FittedRun
-from appca.canvas.scene.colours import TRUST, trust_colour
+from appca.canvas.scene.colours import PANELS, TRUST, trust_colour
 from appca.canvas.scene.scene import Map, Scene
 from appca.canvas.scene.shown import lines_of, plane, projected, scene_shown
 from appca.canvas.scene.texts import RowText
@@ -49,17 +50,26 @@ def scene_of(
     maps = {"pca": Map("PCA", plane(principal_of(dataset, shown.config, fitted)[0]))}
     laid_out = ""
     if embedding is not None:
-        maps["umap"] = Map("UMAP", plane(embedding.coordinates))
+        maps["umap"] = Map("UMAP", plane(embedding.coordinates), embedding.near)
         laid_out = hashlib.blake2b(maps["umap"].coordinates.tobytes()).hexdigest()
         laid_out += str(embedding.trust is not None)
-    parts = repr((shown.key, feature, laid_out)).encode()
+    parts = repr((shown.key, feature, laid_out, colouring == PANELS)).encode()
     key = hashlib.blake2b(parts, digest_size=12).hexdigest()
     trust = None if embedding is None else embedding.trust
     colourings = {} if trust is None else {TRUST: trust_colour(trust)}
+    if colouring == PANELS:
+        panels = _panel_trust(shown.key, dataset, fitted)
+        colourings[PANELS] = trust_colour(panels, "Trust of the panels")
     scene = _of_fit(key, dataset, fitted, maps, feature, colourings)
     return PageScene(
         scene, key, lines_of(dataset, fitted), lambda rows: projected(dataset, fitted, rows)
     )
+
+
+@by_key(4)
+def _panel_trust(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
+    X = fitted.preprocessing.transform(dataset.X)
+    return np.column_stack(panel_trust(X, fitted.scores, fitted.active)[:3])
 
 
 @by_key(16)

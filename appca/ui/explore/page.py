@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from appca.analysis.explore.umap import Embedding
-from appca.canvas.scene.colours import TRUST, colour_choices
+from appca.canvas.scene.colours import PANELS, TRUST, colour_choices
 from appca.data.dataset import Dataset
 from appca.runs.configuration import RunConfig
 from appca.ui.canvas import canvas
@@ -45,8 +45,10 @@ def _draw() -> None:
     if shown is None:
         return
     embedding, steps = umap.at_hand(dataset, shown), {} if moved else fitting.neighbours()
-    by_data = next(iter(colour_choices(dataset))) if colouring == TRUST else colouring
-    colouring = colouring if embedding is not None and embedding.trust is not None else by_data
+    of_picture = colouring in (TRUST, PANELS)
+    by_data = next(iter(colour_choices(dataset))) if of_picture else colouring
+    if colouring == TRUST and (embedding is None or embedding.trust is None):
+        colouring = by_data
     scene = scene_of(dataset, shown, colouring, embedding)
     with views:
         layout = bar.views(dataset, canvas.views(scene), shown.config.n_active)

@@ -6,12 +6,13 @@ from typing import Any
 import streamlit as st
 
 from appca.analysis.groups.row_query import feature_name
-from appca.canvas.scene.colours import TRUST, colour_choices
+from appca.canvas.scene.colours import PANELS, TRUST, colour_choices
 from appca.data.dataset import Dataset
 from appca.words.wording import capital
 
 FEATURE = "feature"  # the choice of colours that needs another choice, of the feature
-TRUST_NAME = "Trust of the map"
+TRUSTS = {TRUST: "Trust of the map", PANELS: "Trust of the panels"}
+MOST_RANKED = 5_000  # rows of a data set whose ranks in panels are counted while a page is drawn
 MOST_LISTED = 1024  # features in a list; it goes to the browser at each change of the page
 
 
@@ -28,7 +29,8 @@ def colouring(dataset: Dataset, *, with_trust: bool = False) -> str:
     `with_trust` offers the trust of a map that is at hand.
     """
     noun = "column" if dataset.image_shape is None else "pixel"
-    trust = {TRUST: TRUST_NAME} if with_trust else {}
+    offered = {TRUST: with_trust, PANELS: dataset.n_rows <= MOST_RANKED}
+    trust = {key: name for key, name in TRUSTS.items() if offered[key]}
     choices = colour_choices(dataset) | trust | {FEATURE: f"{noun}…"}
     names = {key: capital(name) for key, name in choices.items()}
     key, _ = keys(dataset.digest)
@@ -37,8 +39,9 @@ def colouring(dataset: Dataset, *, with_trust: bool = False) -> str:
     help_text = (
         "Residual: how far a row lies from its reconstruction. Membership: how sure the model "
         "is of the row's subspace. Likelihood: how probable the whole row is. "
-        "Trust: which rows have false neighbours on the map, near there and far in the data, or "
-        "missing ones, near in the data and far there. It is offered once there is a map. "
+        "Trust: which rows have false neighbours on the map, or in their panel, near there and far "
+        "in the data, or missing ones, near in the data and far there. That of the map is offered "
+        f"once there is a map, that of panels up to {MOST_RANKED:,} rows. "
         f"{noun.capitalize()}: the values of one {noun} of the data."
     )
     chosen = st.selectbox(
@@ -64,7 +67,7 @@ def colour_name(dataset: Dataset) -> str:
     chosen = st.session_state.get(colour) or next(iter(choices))
     if chosen == FEATURE:
         return feature_name(dataset, st.session_state.get(feature, _middle(dataset)))
-    return TRUST_NAME if chosen == TRUST else capital(choices.get(chosen, ""))
+    return capital((choices | TRUSTS).get(chosen, ""))
 
 
 def offers(dataset: Dataset) -> list[tuple[str, str]]:

@@ -108,7 +108,14 @@ def test_a_map_is_given_the_trust_of_its_rows_by_its_own_neighbours(tmp_path):
     np.testing.assert_allclose(trusted.trust, np.column_stack(rows[:3]), atol=1e-6)
     assert told[-1] == ("comparing the neighbours of rows", 1.0), "the bar of the map stays full"
     store.save(config, trusted)
-    np.testing.assert_array_equal(store.get(config.id).trust, trusted.trust)
+    stored = store.get(config.id)
+    np.testing.assert_array_equal(stored.trust, trusted.trust)
+    far = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(stored.near, np.argsort(far, axis=1)[:, 1:7])
+    store.save(config, trusted._replace(near=stored.near + 60))
+    assert store.get(config.id) is None, "rows that are not there"
+    store.save(config, laid_out)
+    assert store.get(config.id).near is None
     few = dataset.take(np.arange(12))
     assert with_trust(few, config, store, laid_out, fitted, print) is laid_out
 
@@ -116,6 +123,8 @@ def test_a_map_is_given_the_trust_of_its_rows_by_its_own_neighbours(tmp_path):
 def test_false_and_missing_neighbours_are_two_ways_of_one_colouring():
     levels = np.array([[0.0, 0.0], [0.0, 0.3], [0.1, 0.0], [0.3, 0.1]])
     colour = trust_colour(levels)
+    unknown = trust_colour(np.array([[np.nan, np.nan, 1.0]]), "Trust of the panels")
+    assert (unknown.values.tolist(), unknown.name) == ([-1], "Trust of the panels")
     assert [colour.names[code] for code in colour.values] == [
         *("neighbours kept", "many missing", "some false", "many false, some missing")
     ]

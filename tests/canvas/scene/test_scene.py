@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -258,3 +259,17 @@ def test_very_few_rows_and_no_or_many_components_have_a_scene(n, K):
     assert supports(scene) == [tuple(np.flatnonzero(one)) for one in active]
     assert sorted(chain(*rows_by_panel(scene, "subspaces").values())) == list(range(n))
     assert scene.buffers["components"].dtype == (np.uint16 if K > 255 else np.uint8)
+
+
+def test_nearest_rows_and_the_spread_of_scores_go_to_the_browser():
+    near = np.arange(2 * N).reshape(N, 2)[::-1] % N
+    fitted = replace(run_of([2]), components=np.eye(6), noise_variance=4.0)
+    fitted = replace(fitted, latent_variance=np.full(6, 12.0))
+    scene = scene_of(fitted, table(), maps={"umap": Map("UMAP", np.zeros((N, 2)), near)})
+    assert scene.buffers["near"].dtype == np.uint32
+    np.testing.assert_array_equal(scene.buffers["near"].reshape(N, 2), near)
+    sums = np.linalg.inv(np.eye(6) / 12 + np.eye(6) / 4)  # of a Gaussian with prior and noise
+    spreads = [entry["spread"] for entry in scene.meta["components"]]
+    np.testing.assert_allclose(spreads, np.sqrt(np.diag(sums)))
+    free = replace(fitted, components=np.ones((6, 6)))
+    assert "spread" not in scene_of(free, table()).meta["components"][0]

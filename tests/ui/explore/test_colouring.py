@@ -34,7 +34,7 @@ def test_a_pixel_colours_the_points_and_the_choice_is_kept(start, colours):
     digits = load("digits")
     app, key = healthy(start()), f"feature-{digits.digest[:8]}"
     assert choice(app, digits.digest).options == [
-        *("Digit", "Residual", "Membership", "Likelihood", "Pixel…")
+        *("Digit", "Residual", "Membership", "Likelihood", "Trust of the panels", "Pixel…")
     ]
     assert key not in [box.key for box in app.selectbox]
     choice(app, digits.digest).set_value(controls.FEATURE).run()

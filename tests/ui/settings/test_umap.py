@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.canvas.scene.colours import trust_colour
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.runs.store import RunStore
+from appca.ui.canvas import scenes
 from tests.ui.conftest import address, go, healthy
 
 PAGE = "explore"
@@ -45,6 +47,17 @@ def test_fewer_rows_than_have_neighbours_are_said_to_be_too_few(start, n_rows):
     healthy(view.set_value("umap").run())
     told = [text.value for text in app.caption if "A map needs" in text.value]
     assert bool(told) == (n_rows == 2)
+
+
+def test_rows_are_coloured_by_the_trust_of_their_panels(start, monkeypatch):
+    app = healthy(start(PAGE))
+    colour = next(box for box in app.selectbox if box.key.startswith("colour-")).key
+    drawn = []
+    monkeypatch.setattr(scenes, "trust_colour", lambda *of: drawn.append(of) or trust_colour(*of))
+    healthy(app.selectbox(key=colour).set_value("panels").run())
+    [(levels, title)] = drawn
+    assert (title, levels.shape) == ("Trust of the panels", (1797, 3))
+    assert 0 < np.nanmean(levels[:, 0]) < 0.5
 
 
 def test_rows_are_coloured_by_the_trust_of_a_map_that_has_it_and_the_choice_ends_with_it(start):

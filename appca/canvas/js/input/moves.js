@@ -130,10 +130,11 @@ export class Moves {
     this.say(`${made.layout.title}: ${made.layout.panels.length} panels`);
   }
 
-  /** Put another view in the place of one; its points travel there, if anything may move. @param {View} view @param {View} made */
-  replace(view, made) {
+  /** Put another view in the place of one, or the same after a change; its points travel there, if anything may move. @param {View} view @param {View} made @param {() => void} [change] */
+  replace(view, made, change) {
     const { stage } = this;
     const old = stage.tweens.reduced ? null : placesOf(stage, view);
+    change?.();
     stage.tweens.stop('morph');
     stage.views[stage.views.indexOf(view)] = made;
     share(stage);

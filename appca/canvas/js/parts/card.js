@@ -4,6 +4,7 @@ import { pick } from '../input/pick.js';
 import { componentName, grouped, setName, signed } from '../scene/names.js';
 import { DOUBTFUL, OUTSIDE } from '../scene/rows.js';
 import { saidOf } from '../scene/hover.js';
+import { drawHeld } from '../text/held.js';
 import { occupancyOf } from '../text/occupancy.js';
 import { element, paint } from './dom.js';
 import { cellAt, fillMean } from './mean.js';
@@ -47,6 +48,11 @@ export function buildCard(stage, actions, labels) {
     card.style.transform = `translate(${Math.round(place.x)}px, ${Math.round(place.y)}px)`;
     card.hidden = false;
     stage.schedule();
+    if (stage.scene.has('near'))
+      stage.scene.array('near', 'u4').then((near) => {
+        stage.scene.near = near;
+        stage.schedule();
+      });
     if (!('said' in hit)) describe(stage, hit.row, lines, () => shown?.row === hit.row);
   };
   actions.rest = (at) => {
@@ -67,11 +73,36 @@ export function buildCard(stage, actions, labels) {
     context.stroke();
     context.setLineDash([]);
     if ('said' in shown) return;
+    drawSpread(stage, shown);
+    const { near, rows } = stage.scene;
+    const each = near.length / rows;
+    const { row } = shown;
+    if (each && row !== stage.held)
+      drawHeld(stage, { held: row, near: near.subarray(row * each, (row + 1) * each) });
     context.beginPath();
     context.arc(shown.x, shown.y, 5.5, 0, 7);
     context.stroke();
   });
   return { show, hide };
+}
+
+/** Where the row may be in its panel: an ellipse of two standard deviations. @param {Stage} stage @param {import('../input/pick.js').Found} hit */
+function drawSpread({ context, theme, meta }, { x, y, spot: { panel, plot, range } }) {
+  const [a, b] = panel.axes.map((k) => (2 * (meta.components[k]?.spread ?? 0)) / meta.score_unit);
+  if (!a || !b) return;
+  context.beginPath();
+  context.ellipse(
+    x,
+    y,
+    (a * plot.w) / (range[1] - range[0]),
+    (b * plot.h) / (range[3] - range[2]),
+    0,
+    0,
+    7,
+  );
+  context.fillStyle = `${theme.primary}22`;
+  context.fill();
+  context.stroke();
 }
 
 /** Image, class and how the row is made. @param {Stage} stage @param {number} row @param {HTMLCanvasElement} picture @param {HTMLElement} lines */

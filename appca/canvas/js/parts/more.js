@@ -4,6 +4,7 @@ import { classCounts } from './legend.js';
 import { element, iconButton } from './dom.js';
 import { cssOf } from '../theme.js';
 import { capital, grouped } from '../scene/names.js';
+import { mapOf, pull, pulled } from '../move/pull.js';
 import { colouredBy, colouringBy, isComputed } from '../scene/recolour.js';
 import { keepView, keptViews, storeViews } from './kept.js';
 
@@ -198,6 +199,14 @@ export function buildMore(stage, actions, does) {
         ),
       );
     }
+    const map = mapOf(stage);
+    if (map && (stage.rows.selected || pulled(map.layout)))
+      groups.push(
+        group(
+          'Map',
+          toggle('Pull in true neighbours', pulled(map.layout), () => pull(stage, actions)),
+        ),
+      );
     const act = (/** @type {string} */ word, /** @type {() => void} */ run) => {
       const made = element('button', 'appca-option', { type: 'button' }, word);
       made.addEventListener('click', () => {

@@ -30,6 +30,7 @@ export class Scene {
     this.tile = new Uint32Array(this.rows); // number of each row's image
     this.doubt = new Uint8Array(0);
     this.outside = new Uint8Array(0);
+    this.near = new Uint32Array(0); // of each row its nearest rows in the data, once they are asked for
   }
 
   /** Fetch what every layout needs, and meanwhile what is needed next. @param {string[]} [next] buffers */

@@ -13,17 +13,18 @@ const HALO = 6; // px around a picture
 const STEP = 6; // px by which a picture slides outward
 const STEPS = 40;
 
+/** @typedef {{held: number, near: ArrayLike<number>}} Subject a row, and those nearest to it */
 /** @type {WeakMap<Stage, {key: string, marks: Map<number, [number, number, number][]>}>} */
 const cache = new WeakMap();
 
-/** Rows and scores of what is held and near, by panel. @param {Stage} stage */
-function marksOf(stage) {
-  const { held, near, views } = stage;
+/** Rows and scores of a row and those near it, by panel. @param {Stage} stage @param {Subject} subject */
+function marksOf(stage, { held, near }) {
+  const { views } = stage;
   const layouts = views.flatMap(({ parts }) => parts.map(({ layout }) => layout));
   const key = `${held} ${near} ${layouts.map(({ name, revision }) => `${name} ${revision}`)} ${stage.panels}`;
   const before = cache.get(stage);
   if (before?.key === key) return before.marks;
-  const wanted = new Set([held, ...near]);
+  const wanted = new Set([held, ...Array.from(near)]);
   /** @type {Map<number, [number, number, number][]>} */
   const marks = new Map();
   for (const { layout, base } of views.flatMap(({ parts }) => parts))
@@ -47,11 +48,11 @@ function marksOf(stage) {
 /** Rows whose pictures are drawn large. @param {Stage} stage */
 export const heldRows = ({ held, near }) => (held < 0 ? [] : [held, ...near]);
 
-/** @param {Stage} stage */
-export function drawHeld(stage) {
-  if (stage.held < 0 || stage.morph || stage.tour) return;
+/** @param {Stage} stage @param {Subject} [subject] the row under the hand; else the one that is held */
+export function drawHeld(stage, subject = stage) {
+  if (subject.held < 0 || stage.morph || stage.tour) return;
   const { context } = stage;
-  const marks = marksOf(stage);
+  const marks = marksOf(stage, subject);
   for (const spot of stage.placed) {
     const here = marks.get(spot.part.base + spot.panel.index);
     if (!here || spot.strength < 0.5) continue;
@@ -64,8 +65,8 @@ export function drawHeld(stage) {
       .filter(
         ({ x, y }) => x >= plot.x && y >= plot.y && x <= plot.x + plot.w && y <= plot.y + plot.h,
       );
-    const held = placed.find(({ row }) => row === stage.held);
-    const large = Math.min(plot.w, plot.h) >= LARGE && stage.sheets !== null;
+    const held = placed.find(({ row }) => row === subject.held);
+    const large = subject === stage && Math.min(plot.w, plot.h) >= LARGE && stage.sheets !== null;
     const near = placed.filter((mark) => mark !== held);
     if (large) slide(near, held, plot);
     context.save();
