@@ -2,7 +2,16 @@
 
 import streamlit as st
 
-from appca.ui.server import admission, base, inside, late_routes, old_addresses, token, warm_up
+from appca.ui.server import (
+    admission,
+    base,
+    inside,
+    late_routes,
+    old_addresses,
+    token,
+    warm_up,
+    watch,
+)
 
 PAGES = {  # the first one opens at the bare address
     "explore": ("Explore", "explore"),
@@ -37,7 +46,7 @@ else:  # once, imported by `streamlit run` before it serves
     token.check_address()
     app = st.App(
         __file__,
-        routes=[*late_routes.routes(), *old_addresses.routes()],
-        middleware=[*token.middleware(), *admission.middleware()],
+        routes=[*late_routes.routes(), *old_addresses.routes(), *watch.routes()],
+        middleware=[*watch.middleware(), *token.middleware(), *admission.middleware()],
         lifespan=warm_up.while_serving,
     )

@@ -18,14 +18,15 @@ def home() -> Path:
     it, whatever the rights of the files.
     """
     if os.environ.get("APPCA_HOME"):
-        return _private(Path(os.environ["APPCA_HOME"]).expanduser().absolute())
+        return private(Path(os.environ["APPCA_HOME"]).expanduser().absolute())
     from platformdirs import user_data_path
 
-    return _private(user_data_path("appca", appauthor=False))
+    return private(user_data_path("appca", appauthor=False))
 
 
 @cache
-def _private(folder: Path) -> Path:
+def private(folder: Path) -> Path:
+    """Make a folder its owner's alone; return where it is."""
     folder = folder.resolve()  # not at each of the hundred calls of a page
     with suppress(OSError):  # where nothing can be written, reading goes on
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -168,6 +168,11 @@ def forget(folder: Path, prefix: str) -> None:
                 remove(left)
 
 
+def is_draft(path: Path) -> bool:
+    """Whether a name is one of those that drafts have."""
+    return _DRAFT.fullmatch(path.name) is not None
+
+
 def sweep(folder: Path) -> None:
     """Remove the drafts in a folder whose owners have ended.
 
@@ -176,7 +181,7 @@ def sweep(folder: Path) -> None:
     name behind them; any other file stays.
     """
     for draft in folder.glob(".*"):
-        if not _DRAFT.fullmatch(draft.name):
+        if not is_draft(draft):
             continue
         # Held until it is gone: else an owner that has just made it takes the lock in between.
         with suppress(OSError), lock.opened(draft) as file:

@@ -74,7 +74,7 @@ def test_all_of_the_app_works_below_the_path(jupyter, browsers, tmp_path):
     deep = page.url
     page.goto(f"{jupyter.url}/appca/export")
     with page.expect_download() as caught:
-        page.get_by_role("button", name="Save CSV").first.click()
+        page.locator("[class*=st-key-download-projection-csv] button").click()
     assert len(caught.value.path().read_text().splitlines()) == 61
 
     page.goto(deep)

@@ -17,7 +17,8 @@ from appca.studies.shipped import ShippedResults
 from tests.commands.conftest import arrays_of, asked_for
 
 SERVERS = 2  # the first commands are of servers, which run until they are ended: see test_app
-NAMES = ("data", "fit", "project", "runs", "codes", "demo", "check", "paper", "bench")
+NAMES = ("data", "fit", "project", "runs", "codes", "demo", "check", "backup", "restore")
+NAMES += ("paper", "bench")
 
 
 def words_of(example: str) -> list[str]:
@@ -95,6 +96,7 @@ def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch)
         *("measurements.parquet", "faces.npz", "digits.npz", "table.csv"),
         *("rows.parquet", "rows.csv", "results", "docs", "model.npz", "new_rows.csv"),
         *("features.html", "picture.html", "wine.html", "planes.html"),
+        *("appca-backup.zip", "restored"),
     }
     assert [path.name for path in (folder / "docs").iterdir()] == ["paper.md"]
     assert shipped == [[]]

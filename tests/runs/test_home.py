@@ -21,7 +21,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         pytest.skip("needs rights of a POSIX system")
     tmp_path.chmod(0o755)
     monkeypatch.setenv("APPCA_HOME", str(tmp_path / "own" / "home"))
-    homes._private.cache_clear()
+    homes.private.cache_clear()
     return tmp_path / "own" / "home"
 
 
@@ -35,7 +35,7 @@ def test_nobody_else_enters_a_home(home, umask):
     try:
         assert homes.home() == home
         WRITERS["run"].write(home, 1)
-        homes._private.cache_clear()
+        homes.private.cache_clear()
         homes.home()
     finally:
         os.umask(before)

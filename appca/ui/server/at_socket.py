@@ -4,7 +4,10 @@ Other accounts of the machine cannot reach a socket in a private folder, nor tak
 could take a port's between its choice and its use.
 """
 
+import ctypes
+import signal
 import sys
+from contextlib import suppress
 
 from appca.data.sources.folder import project_folder
 from appca.ui.server import inside
@@ -14,6 +17,8 @@ def main(path: str) -> None:
     """Serve until a signal ends the process."""
     from streamlit.web import cli
 
+    with suppress(OSError, AttributeError):  # of Linux: end with the server that began this one
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
     inside.bind(path)
     cli.main(["run", str(project_folder() / "app.py"), "--server.headless=true"])
 

@@ -23,10 +23,11 @@ from starlette.websockets import WebSocketClose
 from appca.storage.serving import doors
 from appca.ui.server import visitor
 from appca.ui.server.base import base
+from appca.ui.server.watch import HEALTH
 
 HEADER = "x-appca-token"
 ORIGINS, FRAMES = "APPCA_ORIGINS", "APPCA_FRAME_ANCESTORS"
-OPEN = "/_stcore/health"  # says only that the server is there
+OPEN = ("/_stcore/health", HEALTH)  # say only that the server is there, and can store
 DAYS = 30
 Place: TypeAlias = tuple[str, str, int]
 _PORTS = {"http": 80, "https": 443}
@@ -84,6 +85,7 @@ class Guard:
         self.app, self.token, self.origins = app, token, origins
         self._cookie = doors.cookie(token)
         self._used: set[str] = set()
+        self._open = [base() + path for path in OPEN]
         self._policy = " ".join(["frame-ancestors 'self'", *frames])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -115,7 +117,7 @@ class Guard:
                 return WebSocketClose(1008) if socket else PlainTextResponse(text, 403)
             # Streamlit and the routes would compare it again, with less that they are told
             scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"origin"]
-        if not self.token or scope["path"] == base() + OPEN or self._has_cookie(scope, headers):
+        if not self.token or scope["path"] in self._open or self._has_cookie(scope, headers):
             return None
         if not socket and self._is_forwarded(headers):
             return None

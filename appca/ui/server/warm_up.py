@@ -1,9 +1,10 @@
 """What a server loads, draws and compiles before anybody asks for it.
 
-First what the first picture needs, while the browser loads the code of the frame; where `appca`
-opens data, that is the first look at all of them, too. The rest when the picture is there, step by
-step, whenever nobody has asked for anything for a moment: other pages, the figures of Paper, and
-what many rows need compiled, which a process of its own does.
+Nothing before a browser has asked for a page or `appca` has opened data: a server that nobody uses
+is small. First what the first picture needs, while the browser loads the code of the frame; where
+`appca` opens data, that is the first look at all of them, too. The rest when the picture is there,
+step by step, whenever nobody has asked for anything for a moment: other pages, the figures of
+Paper, and what many rows need compiled, which a process of its own does.
 """
 
 import gc
@@ -16,7 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib import import_module
 
-from appca.ui.server import page_turn
+from appca.ui.server import page_turn, watch
 
 FIRST = (
     "appca.ui.frame.frame",
@@ -73,13 +74,10 @@ class WarmUp:
     def _work(self) -> None:
         if OPENS in os.environ:
             threading.Thread(target=_look_ahead, daemon=True, name="look ahead").start()
+        elif not self._is_wanted():
+            return
         with page_turn.between(0.0):
-            gc.disable()  # nothing of what is loaded is garbage
-            try:
-                for name in FIRST:
-                    import_module(name)
-            finally:
-                gc.enable()
+            _load_first()
         page_turn.wait_for_the_first(PATIENCE)
         if OPENS in os.environ:
             self._ended.wait(DRAWING)
@@ -98,12 +96,28 @@ class WarmUp:
             if not self._ended.is_set():
                 import_module(name).compile_ahead()
 
+    def _is_wanted(self) -> bool:
+        """Wait until a page is asked for; False where the server has ended before."""
+        while not watch.page_was_asked.wait(0.5):
+            if self._ended.is_set():
+                return False
+        return True
+
     def _go_through(self, steps: Iterator[Callable[[], object]]) -> None:
         for step in steps:
             if self._ended.is_set():
                 return
             with page_turn.between(), suppress(Exception):  # the page that needs it says why
                 step()
+
+
+def _load_first() -> None:
+    gc.disable()  # nothing of what is loaded is garbage
+    try:
+        for name in FIRST:
+            import_module(name)
+    finally:
+        gc.enable()
 
 
 def _look_ahead() -> None:

@@ -13,12 +13,15 @@ class Answer(NamedTuple):
 
     status: int
     headers: Headers
+    body: bytes
 
 
 def asked(app: ASGIApp, path: str, method: str = "GET", **headers: str) -> Answer:
     """Return what an application answers."""
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": raw}
+    path, _, query = path.partition("?")
+    scope = {"type": "http", "method": method, "path": path, "headers": raw}
+    scope["query_string"] = query.encode()
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
@@ -29,4 +32,5 @@ def asked(app: ASGIApp, path: str, method: str = "GET", **headers: str) -> Answe
 
     with ThreadPoolExecutor(1) as apart:  # a browser test before leaves its event loop here
         apart.submit(asyncio.run, app(scope, receive, send)).result()
-    return Answer(sent[0]["status"], Headers(raw=sent[0]["headers"]))
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return Answer(sent[0]["status"], Headers(raw=sent[0]["headers"]), body)
