@@ -208,6 +208,13 @@ def methods(config: QualityConfig) -> list[MethodWork]:
     ]
 
 
+def rows_of(dataset: "Dataset", config: QualityConfig) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that methods are fitted to and those held out, ascending."""
+    order = np.random.default_rng(config.random_state).permutation(dataset.n_rows)[: config.rows]
+    held_out = round(HELD_OUT * len(order))
+    return np.sort(order[held_out:]), np.sort(order[:held_out])
+
+
 def split_of(dataset: "Dataset", config: QualityConfig) -> "Split":
     """Draw the rows to compare and those held out, and preprocess both with what the first say.
 
@@ -225,11 +232,10 @@ def split_of(dataset: "Dataset", config: QualityConfig) -> "Split":
             f"this data set has {dataset.n_rows}."
         )
         raise InputError(msg)
-    order = np.random.default_rng(config.random_state).permutation(dataset.n_rows)[: config.rows]
-    held_out = round(HELD_OUT * len(order))
-    train = dataset.take(np.sort(order[held_out:]))
+    kept, out = rows_of(dataset, config)
+    train = dataset.take(kept)
     fitted = Preprocessing.from_dict(config.run["preprocessing"]).fit(train.X)
-    test = fitted.transform(dataset.X[np.sort(order[:held_out])])
+    test = fitted.transform(dataset.X[out])
     return Split(fitted.transform(train.X), test, train, config.run["preprocessing"])
 
 

@@ -5,15 +5,17 @@ import streamlit as st
 
 from appca.analysis.check.compare import Matching, Moves, matched, moves
 from appca.analysis.components.components import in_data_space
+from appca.analysis.components.components import patterns as own_patterns
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
+from appca.plots.components.components import data_uri, picture_of
 from appca.ui.canvas import canvas
 from appca.ui.canvas.scenes import scene_of
 from appca.ui.check import compare_choice, loss
 from appca.ui.parts import controls
 from appca.ui.parts.answers import numbers
 from appca.ui.parts.selection_tools import select_button
-from appca.ui.parts.text import markdown
+from appca.ui.parts.text import markdown, tag
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown, of_run
 from appca.words.errors import InputError
@@ -21,6 +23,7 @@ from appca.words.numbers import fixed, percent
 from appca.words.wording import counted
 
 HEIGHT = 460  # pixels of a picture
+MOST_MATCHES = 12  # components whose pictures are shown side by side
 
 
 def body(dataset: Dataset, shown: Shown) -> None:
@@ -44,7 +47,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     if have_supports:
         told.append((percent(moved.overlap), "of a row's components shared"))
         told.append((fixed(moved.rand), "adjusted Rand index, 1 is the same"))
-    st.html(numbers(told))
+    st.html(numbers(told) + _matches(dataset, shown.fitted, second.fitted, matches))
     if second.config.preprocessing != shown.config.preprocessing:
         st.caption("The two fits saw the data through different preprocessing.")
     if have_supports and moved.moved.any():
@@ -64,6 +67,27 @@ def _pictures(dataset: Dataset, both: list[tuple[str, Shown]]) -> None:
         with column:
             st.markdown(f"**{markdown(name)}**")
             canvas.draw(dataset, scene, layout, choice, key=f"compare_{number}", height=HEIGHT)
+
+
+def _matches(dataset: Dataset, first: FittedRun, second: FittedRun, matches: Matching) -> str:
+    """Return the pictures of components that are the same, with the cosine between them."""
+    sides = [own_patterns(fitted, dataset.image_shape) for fitted in (first, second)]
+    figures = ""
+    for pair in matches.pairs[:MOST_MATCHES]:
+        drawn = [
+            picture_of(sides[0][pair.first], dataset),
+            picture_of(sides[1][pair.second], dataset),
+        ]
+        if drawn[0] is None or drawn[1] is None:
+            return ""
+        names = f"{pair.first + 1} and {pair.second + 1}"
+        images = "".join(
+            tag("img", "", src=data_uri(side), alt=f"component {names}")
+            for side in drawn
+            if side is not None
+        )
+        figures += tag("figure", images + tag("figcaption", f"{names}: {percent(pair.cosine)}"))
+    return tag("div", figures, "ca-built ca-matches")
 
 
 def _alike(views: list[list[str]]) -> list[str]:

@@ -70,11 +70,13 @@ def variations(shown: Shown) -> dict[str, RunConfig]:
     k, active = sizes(shown)
     most = state.most_components(replace(now, model="PPCA", parameters={}), _dataset(now))
     plain = RunConfig(now.dataset, now.preprocessing, "PPCA", {"n_components": min(active, most)})
-    configs = {f"PCA with {counted(min(active, most), 'component')}": plain}
+    configs = {}
     if k <= most:
         every = {"n_components": k}
         configs[f"PCA with {counted(k, 'component')}"] = replace(plain, parameters=every)
-        every["n_active"] = k
+    configs[f"PCA with {counted(min(active, most), 'component')}"] = plain
+    if k <= most:
+        every = {"n_components": k, "n_active": k}
         factors = RunConfig(now.dataset, now.preprocessing, "aFA", every)
         configs[f"Factor analysis with {k}"] = factors
     again = now.parameters | {"random_state": now.parameters["random_state"] + 1}
@@ -95,6 +97,16 @@ def _keep_choice(key: str, runs: dict[str, Run]) -> None:
         del st.session_state[key]
     if key not in st.session_state and st.query_params.get(ADDRESS) in runs:
         st.session_state[key] = st.query_params[ADDRESS]
+
+
+@guarded
+def beside_this(shown: Shown, key: str) -> None:
+    """Draw the PCA that the question is about beside this fit."""
+    k, active = sizes(shown)
+    size = {"ppca_k": k, "ppca_l": active}.get(st.session_state[key])
+    config = variations(shown).get(f"PCA with {counted(size, 'component')}") if size else None
+    if config is not None:
+        _vary(config)
 
 
 @guarded

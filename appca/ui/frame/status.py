@@ -20,6 +20,7 @@ POLL_SECONDS = 0.5
 _LINE: Any = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}
 NOTE = "status_note"  # in `st.session_state`: the place where a page adds something to the line
 SHOWN = "status_shown"  # there, too: the fit on screen where it is not that of the settings
+NATS = "Nats per row: the mean log-likelihood of a row under the fit; higher is better."
 FURTHER = 10  # times as many iterations, for a fit that has not converged
 KINDS = {  # of jobs: what is going on
     "fit": "Fitting",
@@ -102,7 +103,7 @@ def _outcome(shown: fitting.Shown | None) -> None:
     said = "Not fitted yet" if shown is None else outcome(shown)
     improving = shown is not None and still_improves(shown)
     css = "ca-outcome ca-improving" if improving else "ca-outcome"
-    st.html(tag("div", words(said), css, role="status"))
+    st.html(tag("div", words(said), css, role="status", title=NATS))
     if improving:
         st.button("Continue", key="continue_fit", type="tertiary", on_click=_further)
 

@@ -76,7 +76,7 @@ def sentence(groups: FoundGroups, classes: Classes | None) -> str:
     name, other = (markdown(shortened(classes.names[c])) for c in (a, b))
     return (
         f"**{name} and {other} lie together most often: in {number} of {total}.** Click a group to "
-        "select it."
+        "select it, and see under *Differences* what its rows share."
     )
 
 

@@ -18,6 +18,10 @@ HELP = (
     "Off its subspace: what the components leave over (Q). Far out in it: its scores are large for "
     "its components (Hotelling's T²)."
 )
+WHAT_TO_DO = (
+    "Look at the first rows: off its subspace is often an error or a kind that the fit has not "
+    "learned; far out is extreme, not wrong."
+)
 LASSO = ":material/lasso_select:"
 
 
@@ -32,6 +36,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
             label = f"Select {'it' if len(beyond) == 1 else f'all {len(beyond):,}'}"
             select_button(label, dataset, beyond, "unusual_select", icon=LASSO)
             rows_popover(dataset, shown, beyond, key="unusual")
+    st.caption(WHAT_TO_DO)
     dark = point.dark_ink(dataset)
     row = row_table.draw(dataset, shown.fitted, said, order, shown.key, dark=dark)
     select_button("Select this row", dataset, np.array([row]), "unusual_row", icon=LASSO)

@@ -1,6 +1,7 @@
 """Compare and Map quality: another fit beside this one; near rows kept, before and after."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,24 +109,38 @@ def of_held_out(dataset: Dataset, k: int) -> tuple[float, float]:
 def test_it_answers_first_how_much_is_lost_and_gained_against_pca(start, wine):
     run = stored(wine, n_components=4, n_active=2)
     page = html(healthy(start(PAGE, run=run.id)))
-    cells = re.findall(r'<tr><th scope="row">([^<]+)</th><td>([^<]+)</td><td>([^<]+)</td>', page)
-    assert [name for name, *_ in cells] == [
-        "aPPCA, K = 4, L = 2",
-        "PCA with 4 components",
-        "PCA with 2 components",
-        "Mixture of 4 PCAs with 2 components each",
-    ]
-    own = float(cells[0][1])
-    changes = []
-    for k, (_, error, likelihood) in zip((4, 2), cells[1:3], strict=True):
+    cells = cells_of(page)
+    assert list(cells)[:3] == ["This fit, K = 4, L = 2", "PCA, 4 axes", "PCA, 2 axes"]
+    own = float(cells["This fit, K = 4, L = 2"][0])
+    for k in (4, 2):
+        error, likelihood, kept = cells[f"PCA, {k} axes"]
         expected, score = of_held_out(wine, k)
         assert float(error) == pytest.approx(expected, rel=0.02)
         assert float(likelihood.split(" ± ")[0].replace("−", "-")) == pytest.approx(score, abs=0.15)
-        changes.append(own / float(error) - 1)
+        assert 0 < int(kept.rstrip("%")) < 100
     title = re.search('ca-answer-title">([^<]+)<', page)[1]
-    wanted = ["more" if one > 0 else "less" for one in changes]
-    assert re.findall(r"\w+(?= error than PCA with)", title) == wanted
+    change = 1 - float(cells["PCA, 4 axes"][0]) / own
+    assert int(re.search(r"(\d+)% less error", title)[1]) == pytest.approx(100 * change, abs=1.5)
+    assert title.startswith("Detail" if change > 0 else "No detail")
     assert page.index("ca-answer-title") < page.index("components are the same")
+
+
+def cells_of(page: str) -> dict[str, list[str]]:
+    """Return the numbers of a method by its name, from the table of a page."""
+    lines = re.findall(r'<tr[^>]*><th scope="row">([^<]+)</th>(.*?)</tr>', page)
+    plain = lambda cell: re.sub("<[^>]+>", "", cell)  # noqa: E731
+    return {name: [plain(td) for td in re.findall(r"<td>(.*?)</td>", rest)] for name, rest in lines}
+
+
+def test_another_question_changes_the_answer_and_the_second_picture(start, wine):
+    run = stored(wine, n_components=4, n_active=2)
+    app = healthy(start(PAGE, run=run.id))
+    before = re.search('ca-answer-title">([^<]+)<', html(app))[1]
+    app.segmented_control(key=f"rival-{run.id}").set_value("ppca_l").run()
+    healthy(app)
+    assert re.search('ca-answer-title">([^<]+)<', html(app))[1] != before
+    other = RunStore(home()).get(address(app)["with"])
+    assert (other.config.model, other.config.k) == ("PPCA", 2)
 
 
 def test_rows_that_differ_are_selected_everywhere_and_the_pair_comes_back(start, wine):
@@ -212,9 +227,21 @@ def test_the_table_has_errors_beside_sampled_measures_and_no_empty_columns():
 def test_a_likelihood_is_never_said_of_another_method():
     line = {"mse": 1.0, "size": 2, "used": 2}
     lines = {"own": line | {"log_likelihood": None}, "ppca_k": line | {"log_likelihood": 3.0}}
-    assert loss.said(lines)[1] == ""
-    lines["own"]["log_likelihood"] = 0.0
-    assert loss.said(lines)[1] == "Held-out log-likelihood: 0.0 nats a row, against 3.0."
+    assert loss.said(lines, "ppca_k")[1] == ""
+    lines["own"] |= {"log_likelihood": 0.0}
+    assert loss.said(lines, "ppca_k")[1] == "Held-out log-likelihood: 3.0 nats a row, not 0.0."
+
+
+def test_it_says_in_which_columns_or_classes_most_is_lost(wine):
+    flavanoids = wine.feature_names.index("flavanoids")
+    lost = np.zeros((3, wine.n_features))
+    lost[:, flavanoids] = 2.0
+    errors = {"own": lost, "ppca_k": np.zeros_like(lost)}
+    made = loss.Measured({}, np.arange(3), errors, {})
+    assert loss.most_of(replace(wine, labels={}), made, "ppca_k") == ", most on flavanoids"
+    names, codes = wine.class_column
+    first = names[codes[0]]
+    assert loss.most_of(wine, made, "ppca_k") == f", most on {first}"
 
 
 def test_a_fit_that_the_clock_ended_has_no_numbers(start, wine, monkeypatch):

@@ -8,6 +8,7 @@ import { placeView } from './place.js';
 /** @typedef {import('../types.js').Rect} Rect @typedef {import('../types.js').Range} Range @typedef {import('../scene/layouts.js').Layout} Layout */
 /** @typedef {{panel: number, rects: Map<number, Rect>, range: Range, groups: import('./open.js').Group[]}} Opened */
 
+const LINES = 1000; // px of width below which the title has a line of its own
 const CORNER = { view: 560, w: 110, h: 60 }; // px that a view and its corner must have at least
 
 export class View {
@@ -54,9 +55,14 @@ export class View {
     if (this.opened) this.open(this.opened.panel, this.opened.range);
   }
 
+  /** Whether title and legend stand in the bar one below the other, for they have no room beside each other. */
+  get inLines() {
+    return this.alone && !this.corner && !this.compact && this.rect.w < LINES;
+  }
+
   /** Where "all panels" is drawn: below the bar, which stands in the corner of a triangle where that has room for it. */
   get inner() {
-    const top = this.compact || this.corner ? 8 : 44;
+    const top = this.compact || this.corner ? 8 : this.inLines ? 66 : 44;
     return {
       x: this.rect.x + 8,
       y: this.rect.y + top,

@@ -2,6 +2,7 @@
 
 import { toPage } from '../layout/camera.js';
 import { capital, countOf, grouped, panelTitle } from '../scene/names.js';
+import { DOUBTFUL } from '../scene/rows.js';
 import { element, icon } from './dom.js';
 import { fillLegend } from './legend.js';
 import { selectedIn } from '../text/names.js';
@@ -55,7 +56,20 @@ export function buildBar(stage, actions, tools, more, near) {
   const legend = element('div', 'appca-legend', { role: 'group', 'aria-label': 'Classes' });
   const key = element('span', 'appca-keytitle');
   const rest = element('span', 'appca-count appca-rest');
-  const bar = element('div', 'appca-bar', {}, back, name, about, heading, key, legend, rest);
+  const dot = element('i', 'appca-dot');
+  const hollow = element(
+    'span',
+    'appca-count appca-hollow',
+    {},
+    dot,
+    'hollow: less than half certain',
+  );
+  const bar = element(
+    'div',
+    'appca-bar',
+    {},
+    ...[back, name, about, heading, key, legend, rest, hollow],
+  );
   stage.root.append(bar);
   let [filled, docked] = ['', ''];
   let [w, h] = [0, 0]; // of the tools
@@ -71,6 +85,7 @@ export function buildBar(stage, actions, tools, more, near) {
     if (now !== filled) {
       filled = now;
       fillLegend(stage, legend);
+      hollow.hidden = !rows.flags.some((flags) => flags & DOUBTFUL);
     }
     const [first, second] = sentences(stage.meta, view.layout.kind, view.layout.name);
     const drawn = stage.meta.layouts[view.layout.name].drawn;
@@ -103,6 +118,7 @@ export function buildBar(stage, actions, tools, more, near) {
     const block = Boolean(box && view.corner);
     bar.classList.toggle('appca-block', block);
     bar.classList.toggle('appca-narrow', Boolean(box && box.h < 200));
+    bar.classList.toggle('appca-lined', !block && !view.opened && view.inLines);
     bar.classList.remove('appca-slim', 'appca-whole');
     bar.hidden = view.compact
       ? !view.opened

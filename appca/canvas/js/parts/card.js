@@ -11,6 +11,12 @@ import { cellAt, fillMean } from './mean.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Rect} Rect */
 
+/** What measures of a row are, in words. @type {Record<string, string>} */
+const TERMS = {
+  Residual: 'error when rebuilt',
+  Membership: 'certainty of its panel',
+  Likelihood: 'log-likelihood in nats',
+};
 const REST = 80; // ms
 const [WIDE, HIGH] = [252, 122];
 
@@ -172,7 +178,7 @@ async function describe(stage, row, lines, still) {
       'p',
       'appca-count',
       {},
-      others.map(({ title, value }) => (title ? `${title} ${value}` : value)).join(' · '),
+      others.map(({ title, value }) => `${TERMS[title] ?? title} ${value}`.trim()).join(' · '),
     ),
   );
 }

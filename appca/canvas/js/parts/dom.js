@@ -68,4 +68,5 @@ export function paint(into, bytes, { tile: [h, w, channels], style }, dark) {
     bytes[i + 3] = 255;
   }
   into.getContext('2d')?.putImageData(new ImageData(/** @type {any} */ (bytes), w, h), 0, 0);
+  return into;
 }

@@ -3,16 +3,18 @@
 import { axesOf } from '../layout/open.js';
 import { codesIn, countsOf, mostly, ranked } from '../scene/counts.js';
 import { countOf, grouped } from '../scene/names.js';
+import { element, paint } from '../parts/dom.js';
 import { HIDDEN } from '../scene/rows.js';
 import { cssOf } from '../theme.js';
 import { pointToPage } from '../layout/place.js';
 import { occupancyOf } from './occupancy.js';
-import { font, widthOf, write } from './write.js';
+import { cut, font, widthOf, write } from './write.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/place.js').Placed} Placed @typedef {import('./occupancy.js').Occupancy} Occupancy @typedef {import('../types.js').Rect} Rect */
-/** @typedef {{key: string, layout: import('../scene/layouts.js').Layout, revision: number, u: number, v: number, lines: {text: string, style: string, colour: string}[], align: CanvasTextAlign, width: number, cell?: number}} Label at a share of the plot */
+/** @typedef {{key: string, layout: import('../scene/layouts.js').Layout, revision: number, u: number, v: number, lines: {text: string, style: string, colour: string}[], align: CanvasTextAlign, width: number, cell?: number, ends?: number[]}} Label with rows whose images stand beside the first line, at a share of the plot */
 
 const SQUARE = 44; // px, in which points of a class are counted
+const END = 24; // px of an image beside words
 const LARGE = 250; // px of a plot that has words in it
 
 /** @param {Stage} stage @returns {Label[]} */
@@ -35,8 +37,10 @@ const keyOf = ({ part, panel }) => `${part.base + panel.index}`;
 /** "+2 −5", how many, mostly which: in the corner of its quadrant. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
 function signCells(stage, spot, room) {
   const { context, theme, rows, meta } = stage;
-  const [x, y] = axesOf(spot.panel).map((index) => meta.components[index].number);
-  if (y === undefined) return [];
+  const axes = axesOf(spot.panel);
+  const named = axes.some((index) => meta.components[index].name);
+  if (axes.length < 2) return [];
+  const ends = named || !stage.sheets ? [] : endsOf(spot);
   const { cells } = countsOf(spot.part.layout, spot.panel, rows, spot.range);
   const names = stage.colouring?.kind === 'category' ? stage.colouring.names : [];
   return cells.flatMap((cell, i) => {
@@ -45,7 +49,14 @@ function signCells(stage, spot, room) {
     const said = mostly(cell, names);
     const lines = [
       {
-        text: `${right ? '+' : '−'}${x} ${top ? '+' : '−'}${y}`,
+        text: cut(
+          context,
+          axes
+            .map((index, axis) => side(meta.components[index], axis ? top : right))
+            .join(named ? ', ' : ' '),
+          0.45 * spot.plot.w,
+          font(12.5, 600),
+        ),
         style: font(12.5, 600),
         colour: theme.text,
       },
@@ -55,14 +66,36 @@ function signCells(stage, spot, room) {
         colour: theme.soft,
       },
     ];
-    return corner(context, spot, room, lines, right, top).map((made) => ({ ...made, cell: i }));
+    const shown = ends.length ? [ends[right ? 1 : 0], ends[top ? 3 : 2]] : [];
+    return corner(context, spot, room, lines, right, top, shown.length).map((made) => ({
+      ...made,
+      cell: i,
+      ends: shown,
+    }));
   });
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Placed} spot @param {Occupancy} room @param {Label['lines']} lines @param {number} right @param {number} top @returns {Label[]} */
-function corner(context, spot, room, lines, right, top) {
+/** "more Shoe" of a component that has a name, else "+3". @param {import('../types.js').Component} component @param {number} high */
+const side = ({ name, number }, high) =>
+  name ? `${high ? 'more' : 'less'} ${name}` : `${high ? '+' : '−'}${number}`;
+
+/** The rows of a panel with the lowest and highest score across, and up. @param {Placed} spot */
+function endsOf({ part: { layout }, panel: { start, count } }) {
+  const ends = [start, start, start, start];
+  for (let i = start; i < start + count; i += 1)
+    for (const axis of [0, 1]) {
+      const at = (/** @type {number} */ point) => layout.xy[2 * point + axis];
+      if (at(i) < at(ends[2 * axis])) ends[2 * axis] = i;
+      if (at(i) > at(ends[2 * axis + 1])) ends[2 * axis + 1] = i;
+    }
+  return ends.map((point) => layout.rows[point]);
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Placed} spot @param {Occupancy} room @param {Label['lines']} lines @param {number} right @param {number} top @param {number} pictures beside the first line @returns {Label[]} */
+function corner(context, spot, room, lines, right, top, pictures) {
   const { plot } = spot;
-  const w = Math.max(...lines.map(({ text, style }) => widthOf(context, text, style)));
+  const widths = lines.map(({ text, style }) => widthOf(context, text, style));
+  const w = Math.max(widths[0] + pictures * END, ...widths);
   const h = 32;
   const steps = [0, 1, 2, 3, 4, 5];
   const places = steps.flatMap((down) =>
@@ -209,7 +242,7 @@ export function drawLabels(stage, labels) {
   const { context, placed, theme } = stage;
   if (stage.morph || !labels.length) return;
   const by = new Map(placed.map((spot) => [keyOf(spot), spot]));
-  for (const { key, layout, revision, u, v, lines, align, width } of labels) {
+  for (const { key, layout, revision, u, v, lines, align, width, ends = [] } of labels) {
     const spot = by.get(key);
     if (spot?.part.layout !== layout || layout.revision !== revision) continue; // words of what is gone
     if (spot.strength < 0.9 || stage.tour?.hides(spot)) continue;
@@ -222,5 +255,25 @@ export function drawLabels(stage, labels) {
         align,
       }),
     );
+    const beside = widthOf(context, lines[0].text, lines[0].style) + 5;
+    ends.forEach((row, i) => {
+      const image = imageOf(stage, row);
+      const left =
+        align === 'right' ? x - beside - (ends.length - i) * END + 4 : x + beside + i * END;
+      if (image) context.drawImage(image, left, spot.plot.y + v * spot.plot.h - 5, 20, 20);
+    });
   }
+}
+
+/** @type {WeakMap<import('../gl/sheets.js').Sheets, Map<string, HTMLCanvasElement>>} */
+const images = new WeakMap();
+
+/** The image of a row, once its sheet is there. @param {Stage} stage @param {number} row */
+function imageOf({ sheets, scene, dark }, row) {
+  const made = (sheets && images.get(sheets)) ?? new Map();
+  const key = `${row} ${dark}`;
+  const bytes = sheets && !made.has(key) && sheets.read(scene.tile[row]);
+  if (sheets && bytes) made.set(key, paint(element('canvas', ''), bytes, sheets.meta, dark));
+  if (sheets) images.set(sheets, made);
+  return made.get(key);
 }
