@@ -491,3 +491,41 @@ def test_the_table_for_screen_readers_lists_the_panels(page):
     rows = page.locator("table.appca-hidden tbody tr")
     full = page.evaluate("Math.max(...canvas.stage.views[0].layout.panels.map((p) => p.count))")
     assert rows.first.locator("td").nth(2).text_content() == str(full)
+
+
+WRITTEN = """() => {
+  window.texts = [];
+  const real = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+    texts.push(text);
+    return real.call(this, text, ...at);
+  };
+}"""
+
+
+def test_sign_cells_are_said_in_words_once_a_component_has_a_name(page):
+    page.evaluate(WRITTEN)
+    page.evaluate("canvas.actions.open(canvas.stage.views[0], 0)")
+    settle(page)
+    assert not [text for text in page.evaluate("texts") if "more " in text or "less " in text]
+    page.evaluate("canvas.stage.meta.components[0].name = 'Width'; texts.length = 0")
+    page.evaluate("canvas.stage.settleSoon()")
+    settle(page)
+    assert {"+2, more Width", "−2, less Width"} <= {*page.evaluate("texts")}
+
+
+@pytest.mark.parametrize("width", [900, 390])
+def test_the_sentence_about_the_picture_stays_in_narrow_windows(page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    settle(page)
+    title = page.locator(".appca-title")
+    assert title.is_visible()
+    bar = page.locator(".appca-bar").bounding_box()
+    box, tools = title.bounding_box(), page.locator(".appca-tools").bounding_box()
+    assert box["y"] + box["height"] <= bar["y"] + bar["height"]
+    below, above = (
+        box["y"] >= tools["y"] + tools["height"] - 1,
+        box["y"] + box["height"] <= tools["y"],
+    )
+    assert below or above or box["x"] + box["width"] <= tools["x"]
+    page.set_viewport_size({"width": 1000, "height": 760})

@@ -19,11 +19,14 @@
 
 import { ofBase64 } from '../../canvas/js/scene/bytes.js';
 import { element } from '../../canvas/js/parts/dom.js';
+import { signed, ticks } from '../../canvas/js/scene/names.js';
+import { font, write } from '../../canvas/js/text/write.js';
 import { isDark } from '../canvas/ground.js';
 
 /** @type {WeakMap<Element, {id: string, steer: Steer}>} */
 const shown = new WeakMap();
 const PAD = 300; // CSS pixels of the panel's side
+const EDGE = 1.06; // of a reach: so far the panel goes, so that no point is cut
 const NEAR = 0.005; // of a reach: so near to zero a slider stands at it
 
 /** @param {{data: Message, parentElement: HTMLElement}} call */
@@ -134,8 +137,10 @@ function drag(steer, on, event) {
   const box = on.getBoundingClientRect();
   const z = [...steer.z];
   const [a, b] = steer.pair;
-  z[b] = within(1 - (2 * (event.clientY - box.top)) / box.height, -1, 1) * reach(steer, b);
-  z[a] = within((2 * (event.clientX - box.left)) / box.width - 1, -1, 1) * reach(steer, a);
+  const up = EDGE * (1 - (2 * (event.clientY - box.top)) / box.height);
+  const across = EDGE * ((2 * (event.clientX - box.left)) / box.width - 1);
+  z[b] = within(up, -1, 1) * reach(steer, b);
+  z[a] = within(across, -1, 1) * reach(steer, a);
   set(steer, z);
 }
 
@@ -251,8 +256,8 @@ function plane(steer) {
     ? { line: '#313d4b', ground: '#161d27', hand: '#6aa9e9' }
     : { line: '#d5dce5', ground: '#ffffff', hand: '#2f6fb3' };
   const [a, b] = steer.pair;
-  const x = (/** @type {number} */ z) => PAD * (0.5 + z / reach(steer, a) / 2);
-  const y = (/** @type {number} */ z) => PAD * (0.5 - z / reach(steer, b) / 2);
+  const x = (/** @type {number} */ z) => PAD * (0.5 + z / reach(steer, a) / EDGE / 2);
+  const y = (/** @type {number} */ z) => PAD * (0.5 - z / reach(steer, b) / EDGE / 2);
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.clearRect(0, 0, PAD, PAD);
   pen.strokeStyle = ink.line;
@@ -262,6 +267,7 @@ function plane(steer) {
   pen.moveTo(0, y(0));
   pen.lineTo(PAD, y(0));
   pen.stroke();
+  scales(steer, pen, x, y);
   cloud(steer, pen, x, y);
   pen.beginPath();
   pen.arc(x(steer.z[a]), y(steer.z[b]), 8, 0, 7);
@@ -271,6 +277,28 @@ function plane(steer) {
   pen.strokeStyle = ink.ground;
   pen.stroke();
   pen.lineWidth = 1;
+}
+
+/** Numbers along both axes and where they lead, as in Explore. @param {Steer} steer @param {CanvasRenderingContext2D} pen @param {(z: number) => number} x @param {(z: number) => number} y */
+function scales(steer, pen, x, y) {
+  const colour = isDark(steer.root) ? '#7e8b99' : '#6a7786';
+  steer.pair.forEach((k, up) => {
+    const { values, digits } = ticks(-reach(steer, k), reach(steer, k), 6);
+    for (const value of values) {
+      const look = {
+        style: font(11.5),
+        colour,
+        align: /** @type {const} */ (up ? 'left' : 'center'),
+      };
+      const at = up ? [4, y(value) - 6] : [x(value), PAD - 16];
+      if (value && Math.abs(value) < 0.85 * reach(steer, k))
+        write(pen, signed(value, digits), at[0], at[1], look);
+    }
+    const { number } = steer.data.parts[k];
+    const bold = { style: font(12.5, 600), colour: getComputedStyle(steer.root).color };
+    if (up) write(pen, `↑ ${number}`, 8, 6, bold);
+    else write(pen, `${number} →`, PAD - 8, PAD - 18, { ...bold, align: 'right' });
+  });
 }
 
 /** @param {Steer} steer @param {CanvasRenderingContext2D} pen @param {(z: number) => number} x @param {(z: number) => number} y */

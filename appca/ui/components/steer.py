@@ -63,7 +63,7 @@ def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
         "patterns": _packed(steered.patterns),
         "image": _image(dataset),
         "columns": [] if dataset.image_shape else _columns(dataset, steered),
-        "pair": list(map(int, fullest_pair(fitted.active))),
+        "pair": list(map(int, fullest_pair(fitted.active)))[::-1],  # across and up as in Explore
         "cloud": _cloud(dataset, shown),
     }
 

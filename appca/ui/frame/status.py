@@ -150,6 +150,11 @@ def _progress(job: JobStatus) -> str:
     if job.kind == "fit":
         name += f" {', '.join(RunConfig.from_record(job.spec['config']).sizes)}"
     if job.state == "queued":
-        return f"{name} · waiting for other work"
+        ahead = [
+            KINDS.get(other.kind, "other work")
+            for other in services.jobs().active()
+            if other.state == "running"
+        ]
+        return f"{name} · waits for: {ahead[0].lower()}" if ahead else f"{name} · waiting"
     left = f" · {about(job.seconds_left)} left" if job.seconds_left else ""
     return f"{name} … {percent(min(max(job.fraction, 0.0), 1.0))}{left}"

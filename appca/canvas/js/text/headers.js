@@ -99,8 +99,8 @@ export function drawHeaders(stage, pictures) {
         cx > view.rect.x - at.w &&
         cx < view.rect.x + view.rect.w + at.w
       ) {
-        const text = componentName(meta, component);
         const style = font(Math.min(14, Math.max(10.5, at.w * 0.17)), 600);
+        const text = cut(context, componentName(meta, component), at.w - 4, style);
         const words =
           pictures.there || meta.components[component].name ? Math.min(14, at.w * 0.17) + 4 : 0;
         pictures.draw(component, {
