@@ -204,7 +204,7 @@ SECTIONS = (
         "aPPCA beside mixtures and other decompositions",
         "At most 2,500 rows, a fifth held out; three starts, one BLAS thread. Axes are the "
         "directions a person has to learn; error is the share of the held-out variance that is "
-        "left; found again is the mean matched |cosine| between the directions of two starts. "
+        "left; recovered is the mean matched |cosine| between the directions of two starts. "
         "“As exact” is the smallest mixture tried whose error is no larger than aPPCA's. A density "
         "that hardly varying features leave without bound is left out.",
         "python -m appca bench rivals",

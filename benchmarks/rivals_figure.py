@@ -24,7 +24,7 @@ COLUMNS = {
     "error": ("variance not explained", 0.0, 1.0),
     "neighbours": ("neighbours kept", 0.0, 1.0),
     "accuracy": ("labels agree", 0.0, 1.0),
-    "recurrence": ("found again", 0.0, 1.0),
+    "recurrence": ("recovered", 0.0, 1.0),
     "axes": ("axes to learn", 0.0, 2.0),
 }
 LEFT, TOP, WIDE, GAP, HIGH = 120, 74, 150, 22, 30

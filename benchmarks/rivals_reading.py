@@ -22,7 +22,7 @@ HEADINGS = {
     "neighbours": "neighbours kept",
     "accuracy": "labels agree",
     "named": "one class apart",
-    "recurrence": "found again",
+    "recurrence": "recovered",
     "cpu_s": "processor s",
 }
 
@@ -36,7 +36,7 @@ def rivals_lines(rows: Sequence[Row]) -> list[dict[str, str]]:
 
 
 def rivals_reading(rows: Sequence[Row]) -> list[str]:
-    """Count on how many data sets a mixture is ahead, and where directions are found again."""
+    """Count on how many data sets a mixture is ahead, and where directions are recovered."""
     sets = list(by_data(rows).values())
     counts = []
     for kind, title in (
@@ -54,9 +54,9 @@ def rivals_reading(rows: Sequence[Row]) -> list[str]:
     better = sum(one["aPPCA"]["named"] > one["mixture K"]["named"] for one in labelled)
     return [
         f"Held-out likelihood is higher than aPPCA's for {', '.join(counts)}.",
-        f"Another start finds aPPCA's axes again more closely than those of a mixture of K of L on "
+        f"Another start recovers aPPCA's axes more closely than those of a mixture of K of L on "
         f"{more} of {len(again)}.",
-        f"Along aPPCA's axes one class stands apart more clearly than along those of a mixture of "
+        f"Along aPPCA's axes one class is more clearly separated than along those of a mixture of "
         f"K of L on {better} of {len(labelled)} data sets with labels.",
     ]
 
@@ -105,7 +105,7 @@ def summary(rows: Sequence[Row]) -> str:
         "PPCA with K",
         "axes at equal error: aPPCA, mixture",
         "neighbours kept: aPPCA, mixture of K",
-        "found again: aPPCA, mixture of K",
+        "recovered: aPPCA, mixture of K",
         "one class apart: aPPCA, mixture of K",
     ]
     return table(headings, lines)

@@ -2,7 +2,7 @@
 
 All methods are fitted to four fifths of the rows and asked about the fifth held out; the neighbours
 are those among the rows they were fitted to. A method already measured is not measured again when
-a cancelled job is started anew.
+a cancelled job is started again.
 """
 
 from collections.abc import Callable

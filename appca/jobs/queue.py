@@ -193,7 +193,7 @@ class Jobs:
         return True
 
     def end(self, about: Collection[str] = ("",)) -> None:
-        """End the jobs that mention any of these texts, whoever waits for them, and wait for it."""
+        """End the jobs that mention any of these texts, for all who wait, and wait for it."""
         with self._lock:
             texts = {job: json.dumps([job.key, job.spec]) for job in self._open()}
             doomed = [job for job, text in texts.items() if any(term in text for term in about)]

@@ -221,8 +221,8 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
 
         A Dask array, which may be larger than memory, is fitted where its chunks are: by threads,
         or by the workers of the present Client. An iterator of blocks of rows is kept in a
-        temporary file while it is needed; TMPDIR says where. A large `numpy.memmap` is read anew in
-        each pass. In these three no entry may be missing.
+        temporary file while it is needed; TMPDIR says where. A large `numpy.memmap` is read again
+        in each pass. In these three no entry may be missing.
         """
         del y
         if is_dask(X) or isinstance(X, Iterator):

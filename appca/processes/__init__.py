@@ -1,1 +1,1 @@
-"""Further processes of Python: asked in lines of JSON, ended with whoever asks."""
+"""Further processes of Python: asked in lines of JSON, ended with the process that asks."""

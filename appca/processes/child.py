@@ -1,4 +1,4 @@
-"""Processes of Python as whoever asks them sees them: one request at a time, news, and an answer.
+"""Processes of Python, seen by the process that asks: one request at a time, news, and an answer.
 
 Never made with multiprocessing, whose children would run the page's script again.
 """

@@ -17,7 +17,7 @@ def serve(
     prepare: Callable[[], object] = lambda: None,
     niceness: int = 0,
 ) -> None:
-    """Answer requests from the standard input until it ends, or whoever asks is gone.
+    """Answer requests from the standard input until it ends, or the asking process is gone.
 
     The process ends then at once, in the middle of a request if need be: nothing outlives a parent
     that was killed.

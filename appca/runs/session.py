@@ -295,7 +295,7 @@ def _about_run(run: Run, numbering: Numbering) -> dict[str, Any]:
 
 
 def _read_data(packed: Packed, about: _AboutData, home: Path) -> Dataset:
-    """Return the data set: from the file, from the store, or made anew; with the right digest."""
+    """Return the data set: from the file, from the store, or made again; with the right digest."""
     if weight(about.provenance) > MOST_SAID + 8 * len(about.feature_names or ()):
         msg = f"it has more than {MOST_SAID:,} values for “provenance” of “dataset”"
         raise _damaged(packed.name, Misfit(msg))

@@ -77,7 +77,7 @@ class Run:
     def kept(self) -> bool:
         """Whether it stays until it is deleted: it was asked for, named, or has labels beside it.
 
-        A component that was named or turned round once, and may be selected by that name, has.
+        A component that was named or flipped once, and may be selected by that name, has.
         """
         return self.origin == "fit" or self.named or (self.path / LABELS).exists()
 

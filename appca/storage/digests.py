@@ -1,6 +1,6 @@
 """Digests of what is stored: whatever was changed after it was written is noticed when it is read.
 
-They tell damage, not forgery: whoever may write into a home can write digests, too. A file's digest
+They detect corruption, not tampering: all who can write into a home can write them. A file's digest
 is the list of those of its blocks, so that several threads work on it and none holds much of it.
 
 - The description of a folder (a data set, a run, a study, a job that is over) lists its files.

@@ -27,7 +27,7 @@ holds.
 
 `{command}`
 writes this page from the results that come with the package, and a test fails when the two differ:
-no number here is written by hand. `python -m appca paper NAME --ship` computes a result anew, and
+no number here is written by hand. `python -m appca paper NAME --ship` computes a result again, and
 without NAME all of them; the app's page Paper shows the figures. Sizes are “quick” for a first
 look, “default”, and “full” with more data sets and draws. Comparisons of time (`speed`) also depend
 on the machine and on what else it was doing. “Took” is the time of the stored result on two cores;

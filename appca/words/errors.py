@@ -24,7 +24,7 @@ EXTRAS = {  # package, as it is imported, to the extra of `pip install` that bri
 
 
 class InputError(ValueError):
-    """A refusal in one sentence: what was given, the rule, and what to do instead.
+    """A refusal in one sentence: the input, the rule, and what to do instead.
 
     Parameters
     ----------

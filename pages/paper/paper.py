@@ -1,4 +1,4 @@
-"""Paper: every result computed anew, and its experiments on whitening, designs and a recording."""
+"""Paper: every result computed again, and its experiments on whitening, designs and a recording."""
 
 from appca.ui.paper import brain, lab, paper, whitening
 from appca.ui.parts import controls

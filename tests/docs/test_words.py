@@ -26,6 +26,18 @@ GONE = {  # what was said: what the field says
     r"first so many": "the first n",
     r"\d+(\.\d+)? %": "12%",
     r"per cent": "percent, or %",
+    r"anew|started? afresh": "again",
+    r"held against": "compared with",
+    r"found again": "recovered",
+    r"by turns": "alternately",
+    r"made ahead": "precomputed",
+    r"(in whatever|on its) company": "other rows",
+    r"turn(s|ed)? (them |it )?round": "flip the sign",
+    r"hangs? together": "relate to",
+    r"told apart|tells? apart": "distinguish",
+    r"what (was given|they put)": "the input",
+    r"(is|are) no (advice|yardstick|news)": "do not, cannot",
+    r"whoever": "everyone who, anyone who",
     r"colors?|colored|grays?|centers?|centered|neighbor(s?|ing|hood)|behaviors?": "colour ...",
 }
 WORDS = re.compile(r"(?<![\w`.\"=:-])(" + "|".join(GONE) + r")(?![\w(=`\"{:-])", re.I)

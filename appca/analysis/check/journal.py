@@ -1,8 +1,8 @@
 """Long computations that keep every number as soon as it is there.
 
 A journal is a folder ``<home>/<kind>/<id>/`` with ``config.json``, which says what is computed, and
-``records.txt``, to which one line is appended for every piece that is done. Whoever goes on reads
-what is there and computes the rest; so do pages that watch. Every line carries a checksum: one that
+``records.txt``, to which one line is appended for every piece that is done. A later run reads
+it and computes the rest; so do pages that watch. Every line carries a checksum: one that
 was cut short or damaged counts as never written, and goes when the work goes on. No pickle.
 """
 

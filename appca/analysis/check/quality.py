@@ -86,7 +86,7 @@ def quality(
         The data as the method saw them.
     E : ndarray of shape (N, q)
         The projection. Of a model whose rows use different components: all K scores, zero where
-        a component is not used, so that rows of different subspaces can be told apart.
+        a component is not used, so that rows of different subspaces can be distinguished.
     n_neighbors : int
         k, below N / 2.
     classes : ndarray of shape (N,), optional

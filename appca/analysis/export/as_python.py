@@ -61,7 +61,7 @@ def _heading(dataset: Dataset, recipe: Recipe) -> str:
     same = (
         "# The same machine and versions give the same numbers to the bit."
         if not recipe.imported
-        else "# It came in a session file; fitted anew by its settings, the numbers may be others."
+        else "# It came in a session file; fitted again by its settings, the numbers may be others."
     )
     return f"# Fit {recipe.run}: {recipe.title}, of {name}.\n{same}"
 
@@ -213,7 +213,7 @@ def _fit(kind: str, recipe: Recipe) -> str:
 def _described(recipe: Recipe) -> str:
     lines = ["found = model.describe(Y)  # what transform, allocate and score_samples say"]
     if _anew(recipe):
-        again = "Y = preprocessing.transform(dataset.X, times)  # to the bit in whatever company"
+        again = "Y = preprocessing.transform(dataset.X, times)  # to the bit for any rows"
         lines.insert(0, again)
     return "\n".join(lines)
 

@@ -81,7 +81,7 @@ const namesIn = ({ views }, { layouts, first }, chosen) =>
 async function change(stage, actions, pictures, scene, chosen) {
   if (scene.rows !== stage.rows.count)
     throw new Error(
-      `The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it anew.`,
+      `The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it again.`,
     );
   const made = await Promise.all(
     namesIn(stage, scene.meta, chosen).map((name, i) =>

@@ -85,7 +85,7 @@ class _Failed(Exception):
 
 
 class _Resuming:
-    """A downloader for pooch that continues a partial file instead of starting anew."""
+    """A downloader for pooch that continues a partial file instead of starting again."""
 
     def __init__(self, part: Path, progress: Progress | None) -> None:
         self.part, self.progress = part, progress

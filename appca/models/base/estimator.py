@@ -151,7 +151,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def reorder(self, order: Sequence[int], signs: Sequence[int] | None = None) -> Self:
-        """Put the components into another order and turn some of them round; return the estimator.
+        """Reorder the components, flip the signs of some, and return the estimator.
 
         Queries about rows answer in the new order. What the model says of a row stays the same.
 
@@ -160,7 +160,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         order : sequence of int, length K
             Component ``order[j]``, counted from 0, becomes row j of `components_`.
         signs : sequence of int, length K, optional
-            -1 turns the component that becomes row j round, and with it its scores.
+            -1 flips the sign of the component that becomes row j, and of its scores.
 
         Raises
         ------

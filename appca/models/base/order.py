@@ -1,4 +1,4 @@
-"""The arrays of a fit with its components in another order, some of them turned round."""
+"""The arrays of a fit with its components in another order, some of them with flipped signs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -8,7 +8,7 @@ in a tree whose shape depends on the chunks alone: the bits are the same on any 
 and if one dies and others do its part again. Each chunk goes through the kernels in blocks, as in
 memory.
 
-Chunks are computed anew in every iteration, which for an array on disk is reading it; who has the
+Chunks are computed again in every iteration, which for an array on disk is reading it; who has the
 memory gives `X.persist()`. A chunk is made and looked at in one task wherever Dask can fuse the
 two, and so is gone before the next one is made: as a task of its own it would lie in memory until
 the worker knows what to do with it. Besides sums, samples of the rows travel: 10,000 at most,

@@ -1,4 +1,4 @@
-"""What is added up of a row when it is described: the same bits in whatever company.
+"""What is added up of a row when it is described: the same bits whatever other rows are described.
 
 A BLAS takes its sums in an order that follows the shape of the call, the threads and a row's place
 among the others. Importance sampling follows every bit, so that such a rounding moved what was said

@@ -1,4 +1,4 @@
-"""Observations that are read anew in every pass, a block of rows at a time.
+"""Observations that are read again in every pass, a block of rows at a time.
 
 EM needs sums over rows and a sample of them, so nothing here grows with the number of rows. A
 cluster stands in for a `Stream` by offering what `Observations` asks for, see `dask_rows`.

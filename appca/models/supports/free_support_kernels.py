@@ -2,7 +2,7 @@
 
 A set z has log weight sum_k z_k o_k + f(z), with the prior log odds o_k and f(z) =
 log p(y | z) - log p(y | nothing) of `support_kernels`. All rows use the same uniform numbers, so
-that what is said about a row does not depend on its company.
+that what is said about a row does not depend on other rows.
 """
 
 from typing import Any, NamedTuple

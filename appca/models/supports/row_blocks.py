@@ -39,7 +39,7 @@ def seeds(rng: np.random.Generator, n: int) -> Seeds:
 def row_seeds(X: NDArray[np.floating]) -> Seeds:
     """Make each row's seed from its own numbers, X (n, D).
 
-    Equal rows get equal seeds, in whatever company and order they come: estimates for new rows are
+    Equal rows get equal seeds, whatever the other rows and the order: estimates for new rows are
     then functions of the row. (A random linear form of the bits, modulo 2^64.)
     """
     factors = np.random.default_rng(0).integers(0, 2**64, X.shape[1], dtype=np.uint64) | np.uint64(

@@ -8,7 +8,7 @@ others, the scores integrated out, is
 
 whose logarithms are the increments of `slot_kernels`. Random numbers come from a counter in the
 row itself (`uniform`), not from arrays made outside: a row's stream then depends on nothing but its
-seed, so that the same row gets the same answer in whatever company and on however many threads.
+seed, so that the same row gets the same answer among any other rows and on any number of threads.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""A figure at the size of a card: its marks alone, with as many points as can be told apart."""
+"""A figure at the size of a card: its marks alone, with as many points as can be distinguished."""
 
 from typing import Any
 

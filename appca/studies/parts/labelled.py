@@ -87,7 +87,7 @@ def classified(dataset: Dataset, n_rows: int, column: str = "") -> Labelled:
     X, codes = dataset.X[has_class][:n_rows], codes[has_class][:n_rows]
     there, y = np.unique(codes, return_inverse=True)
     if len(there) < 2:
-        msg = f"“{dataset.name}” has fewer than two classes, so there is nothing to tell apart."
+        msg = f"“{dataset.name}” has fewer than two classes, so there is nothing to distinguish."
         raise InputError(msg)
     return Labelled(dataset.name, X, y, tuple(names[code] for code in there), suggest(dataset))
 

@@ -51,7 +51,7 @@ def _save(dataset: Dataset, shown: Shown) -> None:
         True,
         key="session_data",
         persist_state="session",
-        help="Without them the file is small, and whoever opens it must have the same data set.",
+        help="Without them the file is small, but the reader must have the same data set.",
     )
     here = st.session_state
     named, selected = selection.named(dataset), selection.get(dataset)

@@ -36,7 +36,7 @@ from appca.words.wording import counted
 
 WHY = (
     "Some known cells are hidden, every method is fitted without them, and what it puts there is "
-    "held against what was there: root mean squared error, in units after preprocessing. Ridge "
+    "compared with the true values: root mean squared error, in units after preprocessing. Ridge "
     "predicts each column from all others; nearest rows takes the mean of 15 similar rows."
 )
 

@@ -61,7 +61,7 @@ def _verdicts(studies: list[Study], there: dict[str, Stored]) -> str:
 
 
 def _card(study: Study, kept: Stored) -> None:
-    """Draw figure, title, verdict and numbers; or, while it is computed anew, how far that is."""
+    """Draw figure, title, verdict and numbers; or, while it is computed again, how far that is."""
     chart(results.card(study, kept), f"paper_{study.name}", config=PICTURE)
     title = tag("div", words(short(study)), "ca-paper-title", id=study.name)
     said = chip(*results.verdict_of(kept)) + numbers(results.numbers_of(kept))

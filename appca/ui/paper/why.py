@@ -82,14 +82,14 @@ def tables(study: Study, kept: Stored) -> None:
 
 
 def stamp(study: Study, kept: Stored) -> None:
-    """Draw what made a result and when, and the button that computes it anew."""
+    """Draw what made a result and when, and the button that computes it again."""
     when = datetime.fromtimestamp(kept.created).strftime("%d %B %Y")
     took = f" in {duration(kept.seconds)}" if kept.seconds >= 1 else ""
     of = ", ".join(f"{name} {number}" for name, number in kept.versions.items())
     st.code(study.command(kept.options), language="bash")
     st.caption(markdown(f"{when}{took}. {of}."))
     if study.id(kept.options) != kept.id:
-        st.caption("The experiment has changed since; compute it anew.")
+        st.caption("The experiment has changed since; compute it again.")
     size = study.size_of(kept.options)
     takes = study.takes.get(size, kept.seconds)
     spec = results.spec_of(study, kept.options)

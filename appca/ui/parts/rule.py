@@ -56,7 +56,7 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
 
 
 def _is_class(values: np.ndarray, mask: np.ndarray) -> bool:
-    """Whether the rows are one class of a label: that is no news."""
+    """Whether the rows are exactly one class of a label."""
     return bool(np.array_equal(values == values[mask.argmax()], mask))
 
 

@@ -1,4 +1,4 @@
-"""Pages take turns: few are computed at once, and what is made ahead waits for all of them.
+"""Pages take turns: few are computed at once, and precomputed fits wait for all of them.
 
 Python runs one thread at a time, and a thread that comes back from NumPy waits behind all others,
 again and again: of twenty pages at once, each took several times what they take in turn.

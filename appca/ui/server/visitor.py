@@ -1,6 +1,6 @@
 """A name for each browser, by which the queue of jobs knows that several windows are one person's.
 
-It grants nothing: whoever makes up a name is taken for another person, within the bounds for all.
+It grants nothing: a made-up name counts as another person, within the bounds for all.
 """
 
 import re

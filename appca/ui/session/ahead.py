@@ -108,7 +108,7 @@ class FitsAhead:
 
 
 def result_of(run_id: str) -> FitResult | None:
-    """Return a fit that was made ahead."""
+    """Return a precomputed fit."""
     return _fits().result_of(run_id)
 
 

@@ -1,4 +1,4 @@
-"""What is computed of data sets and runs once for all sessions, found again by a key."""
+"""What is computed of data sets and runs once for all sessions, recovered by a key."""
 
 from collections.abc import Callable
 from functools import wraps

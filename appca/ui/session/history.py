@@ -1,9 +1,9 @@
 """Undo and redo: what a session has looked at, step by step, also by the browser's Back.
 
 A step is a configuration, the selection in its data, and the names given on the way to it. Steps
-are taken down once a rerun, whoever changed what. The address carries the number of the step that
-is on screen; where the browser went back or forward, that of the step to show. Any other request
-may have been sent before the browser had the last address.
+are recorded once a rerun. The address carries the number of the step that is on screen; where the
+browser went back or forward, that of the step to show. Any other request may have been sent before
+the browser had the last address.
 """
 
 from collections.abc import Callable

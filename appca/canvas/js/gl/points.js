@@ -69,7 +69,7 @@ export const passesOf = (look) => (look.selecting || look.only >= 0 ? [1, 2] : [
 const ALL = 700000; // points; in a view of more, each panel draws a sample
 const A_PIXEL = 1.5; // points of such a sample
 
-/** How many of a panel's points are drawn where the view has so many: more than cover its pixels cannot be told apart. @param {import('../layout/place.js').Placed} spot @param {number} all */
+/** How many of a panel's points are drawn where the view has so many: more than cover its pixels cannot be distinguished. @param {import('../layout/place.js').Placed} spot @param {number} all */
 export const drawnOf = ({ panel: { count }, plot }, all) =>
   all <= ALL ? count : Math.min(count, Math.max(2000, Math.ceil(A_PIXEL * plot.w * plot.h)));
 
