@@ -80,8 +80,8 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         Start of W: independent components (from them EM finds the factors that PCA, the paper's
         start, does not), principal components, rows of the data, random, or an array. Where K
         exceeds min(N - 1, D), "ica" stands for "dictionary". "auto" is "ica"; where sums over all
-        supports are cheap it screens "ica", "pca" and up to 24 random starts (alternately a
-        rotation of the principal components and random loadings) on at most 2,500 rows, or 400 per factor.
+        supports are cheap it screens "ica", "pca" and up to 24 random starts (rotations of the
+        principal components and random loadings) on at most 2,500 rows, or 400 per factor.
     allocation : {"auto", "exact", "best"}
         What the E step does about supports. "exact" sums over all of them and EM maximises the
         likelihood; "best" gives each row to its best one (classification EM) and maximises

@@ -1,7 +1,7 @@
 """How well a model predicts cells it has not seen, against PPCA and against the columns' means.
 
 A share of the observed cells is hidden on top of those that are missing, the models are fitted
-around both, and their predictions of the hidden cells are compared with the true values. Differences
+around both, and their predictions of hidden cells are compared with the true values. Differences
 are in the units after preprocessing, whose scales are learned without the hidden cells.
 """
 
