@@ -53,7 +53,7 @@ else:
     login.oauth_callback_url = os.environ["OIDC_CALLBACK"]
     login.scope = ["openid", "profile"]
     login.username_claim = say("OIDC_CLAIM", "preferred_username")
-    login.enable_pkce = True
+    login.enable_pkce = login.auto_login = True
 c.Authenticator.allowed_users, c.Authenticator.allow_all = users, not users
 c.Authenticator.any_allow_config = True
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from tests.browser.conftest import WAIT_MS, _free_port
+from tests.browser.provider import provided
 
 PREFIX = Path(os.environ.get("APPCA_HUB_PREFIX", "/nowhere"))
 pytestmark = [
@@ -53,7 +54,7 @@ class Hub(NamedTuple):
 @contextmanager
 def running(folder, **more):
     """Start the hub as the guide says."""
-    ports = [_free_port() for _ in range(3)]
+    ports = [more.pop("port", None) or _free_port(), _free_port(), _free_port()]
     url = f"http://127.0.0.1:{ports[0]}"
     variables = {
         "PATH": f"{PREFIX}/bin:/usr/bin:/bin",
@@ -294,3 +295,32 @@ def test_a_hub_that_gives_appca_alone_opens_no_websocket_without_a_login(
         with ThreadPoolExecutor(1) as apart:  # Playwright has an event loop here
             assert apart.submit(asyncio.run, first_message(stream)).result() is None
         context.close()
+
+
+def test_a_login_by_openid_connect_opens_the_home_of_the_account(accounts, browsers, tmp_path):
+    port = _free_port()
+    url = f"http://127.0.0.1:{port}"
+    with (
+        provided(f"{url}/hub/oauth_callback") as provider,
+        running(tmp_path, port=port, **provider) as hub,
+    ):
+        for name, status in (("appca-eve", 200), ("appca-mallory", 403), ("root", 403)):
+            context = browsers().new_context()
+            context.set_default_timeout(WAIT_MS)
+            page = context.new_page()
+            page.goto(f"{hub.url}/hub/login")
+            assert page.url.startswith(provider["OIDC_ISSUER"])
+            page.locator("#name").fill(name)
+            with page.expect_response(lambda one: "/hub/oauth_callback" in one.url) as back:
+                page.locator("#enter").click()
+            assert (back.value.status < 400) == (status < 400), (name, back.value.status)
+            if status == 200:
+                page.locator(".appca-hit").first.wait_for()
+                assert f"{hub.url}/user/{name}/appca/" in page.url
+                assert processes(accounts[name].pw_uid, "appca.ui.server.at_socket")
+            context.close()
+        forged = f"{hub.url}/hub/oauth_callback?code=made-up&state=made-up"
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(forged)
+        assert refused.value.code == 400
+        refused.value.close()
