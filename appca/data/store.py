@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.storage import atomic, digests
+from appca.storage import atomic, digests, shared
 from appca.storage.files import read_json, unless_changed, write_json
 from appca.storage.formats import FILES, TooNew, or_none
 from appca.storage.identity import is_digest
@@ -64,6 +64,8 @@ class DatasetStore:
         target = self.folder / dataset.digest
         with storing(f"“{shortened(dataset.name)}”", self.folder):
             if self._is_sound(target):
+                if not target.is_dir():  # it is in a shared home
+                    return dataset.digest
                 _renew_meta(target, dataset)
             else:
                 atomic.put_folder(target, partial(_write, dataset), self._is_sound)
@@ -116,7 +118,7 @@ class DatasetStore:
         """Note which file on this machine a data set was read from; it is in no session file."""
         facts = {"path": str(path.absolute()), **_state(path)}
         with suppress(OSError):  # the data set is there without
-            atomic.write(self.path(digest) / _ORIGIN, json.dumps(facts))
+            atomic.write(self.folder / digest / _ORIGIN, json.dumps(facts))
 
     def origin(self, digest: str) -> Path | None:
         """Return the file that a data set was read from, unless it is gone or has changed."""
@@ -139,20 +141,23 @@ class DatasetStore:
 
     def delete(self, digest: str) -> None:
         """Remove a data set; readers that have it open keep their view of it."""
-        atomic.discard(self.path(digest))
+        atomic.discard(self.folder / self.path(digest).name)
 
     def path(self, digest: str) -> Path:
-        """Return the folder of a data set, for other processes to read.
+        """Return the folder of a data set, for other processes to read; see `shared`.
 
         Raises InputError when there is no such data set.
         """
-        if not is_digest(digest) or not (self.folder / digest).is_dir():
+        folder = self.folder / digest if is_digest(digest) else None
+        if folder is not None and not folder.is_dir():
+            folder = shared.place("datasets", digest)
+        if folder is None:
             msg = (
                 f"There is no stored data set “{shortened(digest, 13)}”; "
                 "choose one from the list or load it again."
             )
             raise InputError(msg)
-        return self.folder / digest
+        return folder
 
     def _is_sound(self, folder: Path) -> bool:
         """Whether a data set is as it was stored; see `or_none`."""

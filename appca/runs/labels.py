@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from appca.runs.store import LABELS, Run
+from appca.runs.home import home
+from appca.runs.store import LABELS, Run, changeable
 from appca.storage.files import mark, read_json, write_json
 from appca.words.refusal import reason, storing
 
@@ -41,7 +42,8 @@ def damage(run: Run) -> str | None:
 
 
 def put(run: Run, labels: Labels) -> Labels:
-    """Keep names and signs with a run. Raises InputError when the disk refuses."""
+    """Keep names and signs with a run; see `changeable`. Raises InputError when the disk refuses."""
+    run = changeable(run, home() / "runs")
     remedy = "free some space, or fit again if it was deleted"
     with storing(_words(run), run.path.parent, remedy):
         write_json(run.path / FILE, labels._asdict(), _words(run))  # see `Run.kept`

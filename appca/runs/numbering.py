@@ -20,7 +20,7 @@ from appca.analysis.fitted import FittedModel, FittedRun
 from appca.runs.configuration import RunConfig
 from appca.runs.labels import FILE as LABELS
 from appca.runs.labels import NAME_LENGTH, Labels, labels, put
-from appca.runs.store import Run
+from appca.runs.store import Run, changeable
 from appca.storage import lock
 from appca.storage.files import read_json, read_numbered, write_json, write_numbered
 from appca.storage.formats import or_none
@@ -137,6 +137,7 @@ class ComponentNumbers:
         return self._change(run, component)
 
     def _change(self, run: Run, component: int, name: str | None = None) -> Numbering:
+        run = changeable(run, self._folder.parent / "runs")
         with storing(f"The names of fit {run.id}", self._folder), self._held(run.config):
             stored, registry = self._decided(run, None)
             row = stored.places.index(component + 1)
@@ -351,5 +352,7 @@ def _stored(run: Run) -> _Stored | None:
 
 
 def _store(run: Run, stored: _Stored) -> None:
+    if run.is_shared:
+        return
     with lock.held(run.path):
         write_json(run.path / FILE, stored._asdict(), f"The numbers of fit {run.id}")

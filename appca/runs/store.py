@@ -14,7 +14,7 @@ import numpy as np
 from appca.analysis.fitted import FittedRun
 from appca.runs.configuration import RunConfig
 from appca.runs.run import FitResult, RunInfo
-from appca.storage import atomic, lock
+from appca.storage import atomic, lock, shared
 from appca.storage.digests import Damaged, check_files, digests_of
 from appca.storage.files import read_arrays, read_json, unless_changed, write_arrays, write_json
 from appca.storage.formats import FILES, TooNew, or_none
@@ -82,6 +82,11 @@ class Run:
         return self.origin == "fit" or self.named or (self.path / LABELS).exists()
 
     @property
+    def is_shared(self) -> bool:
+        """Whether it is in a home of others, which is never written."""
+        return self.path.parent.parent in shared.homes()
+
+    @property
     def partial(self) -> bool:
         """Whether the fit was stopped by hand before it had converged."""
         return self.config.stopped_at is not None
@@ -120,14 +125,15 @@ class RunStore:
         """
         target = self.folder / config.id
         with storing("The fit", self.folder):
-            if self.renew(config.id, name, origin) is None:
+            present = self.renew(config.id, name, origin)
+            if present is None:
                 # a damaged run keeps the name that a person gave it
                 name = name or (or_none(partial(_read_meta, target)) or {}).get("name")
                 meta, arrays = _meta(config, result, name, origin), result.fitted.to_arrays()
                 atomic.put_folder(target, partial(_write, meta, arrays), _is_sound)
         if origin == "live":
             self._prune()
-        return _read(target)
+        return present or _read(target)
 
     def renew(self, run_id: str, name: str | None = None, origin: str = "fit") -> Run | None:
         """Count a sound run as new, under a new name if one is given; None where there is none.
@@ -137,6 +143,8 @@ class RunStore:
         run = self.get(run_id)
         if run is None or not _is_sound(run.path):
             return None
+        if run.is_shared:
+            return run
         with suppress(OSError), lock.held(run.path):
             meta = _read_meta(run.path)
             meta["created"] = time.time()
@@ -146,8 +154,15 @@ class RunStore:
         return self._readable(run.path)
 
     def get(self, run_id: str) -> Run | None:
-        """Return one run, or None when it is not there or damaged; see `or_none`."""
-        return or_none(partial(_read, self.folder / run_id)) if is_id(run_id) else None
+        """Return one run, also of a shared home; None when it is not there or damaged.
+
+        See `or_none`.
+        """
+        if not is_id(run_id):
+            return None
+        run = or_none(partial(_read, self.folder / run_id))
+        other = shared.place("runs", run_id)
+        return or_none(partial(_read, other)) if run is None and other else run
 
     def list(self) -> list[Run]:
         """All readable runs, newest first."""
@@ -181,6 +196,7 @@ class RunStore:
                 f"There is no fit “{str(run_id)[:ID_DIGITS]}” to rename; choose one from the list."
             )
             raise InputError(msg)
+        run = changeable(run, self.folder)
         with storing("The name of the fit", self.folder), lock.held(run.path):
             _write_meta(run.path, _read_meta(run.path) | {"name": _tidy(name)})
             return _read(run.path)
@@ -274,6 +290,24 @@ def _read(folder: Path) -> Run:
         path=folder,
         files=meta[FILES],
     )
+
+
+def changeable(run: Run, folder: Path) -> Run:
+    """Return a run that may be changed: of one in a shared home, a copy in the folder of runs.
+
+    Raises InputError when the disk refuses.
+    """
+    if not run.is_shared:
+        return run
+    with storing("The fit", folder):
+        atomic.put_folder(folder / run.id, lambda draft: _copied(run.path, draft), _is_sound)
+    return _read(folder / run.id)
+
+
+def _copied(folder: Path, draft: Path) -> None:
+    for file in folder.iterdir():
+        with atomic.solid(draft / file.name) as copy:
+            copy.write(file.read_bytes())
 
 
 def _is_sound(folder: Path) -> bool:

@@ -4,16 +4,19 @@ import json
 import time
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 
 import numpy as np
 import streamlit as st
 
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
+from appca.data.store import DatasetStore
 from appca.jobs.erase import Deletion, erase, planned
 from appca.plots.data.thumbnail import thumbnail
 from appca.runs.home import home
-from appca.runs.store import Run
+from appca.runs.store import Run, RunStore
+from appca.storage import shared
 from appca.ui.parts import class_choice
 from appca.ui.parts.text import apart, markdown, nats_per_row, tag, words
 from appca.ui.parts.widgets import first_of_page
@@ -40,12 +43,30 @@ def page() -> None:
     several = _several(all_works) if all_works else False
     first = first_of_page(len(all_works), PAGE, "recent_page")
     cards(all_works[first : first + PAGE], several=several)
+    for number, folder in enumerate(shared.homes()):
+        _of_others(folder, number)
     _all()
 
 
-def works() -> list[Run]:
+def _of_others(folder: Path, number: int) -> None:
+    """Draw what a home has that `APPCA_SHARED` names: it can be opened, and nothing else."""
+    here = services.runs().folder
+    runs = [run for run in works(RunStore(folder)) if not (here / run.id).is_dir()]
+    fitted = {run.config.dataset for run in runs}
+    data = [item for item in DatasetStore(folder).list() if item.digest not in fitted]
+    if runs or data:
+        st.subheader(f"Shared by {folder.name}", anchor=False)
+    cards(runs, key=f"cards-recent-{number}")
+    for item in data:
+        label = f"{item.name} · {counted(item.n_rows, 'row')}"
+        if st.button(words(label), f"shared-{number}-{item.digest}", type="tertiary"):
+            state.open_dataset(item.digest)
+            st.switch_page(EXPLORE)
+
+
+def works(store: RunStore | None = None) -> list[Run]:
     """Return what is work: runs that stay, and the newest of a data set without one."""
-    runs = services.runs().list()
+    runs = (store or services.runs()).list()
     kept = [run for run in runs if run.kept]
     fitted = {run.config.dataset for run in kept}
     newest: dict[str, Run] = {}
@@ -59,9 +80,9 @@ def works() -> list[Run]:
     return sorted([*kept, *newest.values()], key=lambda run: -run.created)
 
 
-def cards(runs: Sequence[Run], *, several: bool = False) -> None:
+def cards(runs: Sequence[Run], *, several: bool = False, key: str = "cards-recent") -> None:
     """Draw works on cards side by side."""
-    with st.container(key="cards-recent"):
+    with st.container(key=key):
         for run in runs:
             with st.container(border=True, key=f"work-{run.id}"):
                 _card(run, several)
@@ -83,6 +104,8 @@ def _card(run: Run, several: bool) -> None:
     opened = dataset is not None and st.button(apart("Open", f"of {name}"), f"open-{run.id}")
     if opened and _open(run):
         st.switch_page(EXPLORE)
+    if run.is_shared:
+        return
     with st.popover(apart("Rename", f"of {name}"), type="tertiary", key=f"rename-{run.id}"):
         st.text_input(
             "Name",
