@@ -14,6 +14,7 @@ import numpy as np
 
 from appca.analysis.check.choose import MODELS, MOST_ROWS, estimator_of, sample_of
 from appca.analysis.check.journal import JournalStore
+from appca.analysis.fitted import FittedModel
 from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
@@ -118,6 +119,21 @@ def run(
         cosine = match(reference.components_, again.components_).cosine
         cosines = [float(value) for value in cosine]
         store.append(config.id, [repeat, float(again.score(Y)), *cosines])
+
+
+def resampled(
+    dataset: Dataset, fitted: FittedModel, model: str, parameters: dict[str, Any], repeats: int
+) -> np.ndarray:
+    """Return components (1, repeat, K, D') of fits by EM to rows drawn with replacement.
+
+    The bootstrap: each fit starts from the fitted components and sees as many rows as there are.
+    """
+    Y = fitted.preprocessing.transform(dataset.X)
+    start = {"init": fitted.components.astype(np.float64), "n_init": 1}
+    cell = len(fitted.components), parameters["n_active"]
+    drawn = np.random.default_rng(0).integers(0, len(Y), (repeats, len(Y)))
+    fits = (estimator_of(model, parameters | start, cell).fit(Y[rows]) for rows in drawn)
+    return np.stack([fit.components_ for fit in fits])[None]
 
 
 def variant(config: StabilityConfig, repeat: int, n_rows: int) -> tuple[dict[str, Any], np.ndarray]:

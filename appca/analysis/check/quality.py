@@ -24,9 +24,10 @@ Report = Callable[[float], object]  # share done; raising from it ends the work
 ANCHORS = 2000
 PANEL_ANCHORS = 500
 NEIGHBOURS = 15
-# Up to so many products distances are sums of squared differences in float64. Beyond, they come
-# from a matrix product in float32: ranks of rows nearly equally far then may swap.
-DIRECT = 3e8
+# Up to DIRECT products distances are sums of squared differences. Beyond, they come from a matrix
+# product: in float64 up to PRECISE, then in float32 if X is, where ranks of rows that are nearly
+# equally far may swap.
+DIRECT, PRECISE = 3e8, 3e10
 FLAT = 3  # features of a map, whose crowds float32 cannot order
 _BLOCK = 1 << 22  # distances at a time
 
@@ -264,8 +265,9 @@ def _distances(X: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
     """
     n = len(X)
     step = max(1, _BLOCK // n)
-    few = X.shape[1] <= FLAT or len(anchors) * n * X.shape[1] <= DIRECT
-    of = _direct(X) if few else _by_products(X)
+    work = len(anchors) * n * X.shape[1]
+    few = X.shape[1] <= FLAT or work <= DIRECT
+    of = _direct(X) if few else _by_products(X.astype(np.float64) if work <= PRECISE else X)
     for first in range(0, len(anchors), step):
         queries = anchors[first : first + step]
         block = of(queries)
@@ -283,14 +285,13 @@ def _direct(X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 def _by_products(X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """|x_j|^2 - 2 x_i'x_j, which orders the rows j as |x_i - x_j|^2 does."""
     mean = X.mean(axis=0, dtype=np.float64)
-    X = X - mean.astype(np.result_type(X.dtype, np.float32))
+    X = X - mean.astype(np.result_type(X.dtype, np.float32))  # float64 stays: it swaps no ranks
     widest = max(float(X.max()), -float(X.min())) or 1.0
     X /= X.dtype.type(widest)  # no square overflows, and small norms round less
-    X = X.astype(np.float32, copy=False)
     norms = np.einsum("nd,nd->n", X, X)
 
     def block(rows: np.ndarray) -> np.ndarray:
-        products: np.ndarray = (X[rows] * np.float32(-2.0)) @ X.T
+        products: np.ndarray = (X[rows] * X.dtype.type(-2.0)) @ X.T
         products += norms
         return products
 

@@ -5,7 +5,9 @@ import streamlit as st
 from appca.analysis.check.choose import MODELS
 from appca.analysis.check.choose_stability import FOLDER, Stability, StabilityConfig, stored
 from appca.analysis.check.journal import JournalStore
-from appca.analysis.components.alignment import IDENTIFIED, ROUGHLY
+from appca.analysis.components.alignment import IDENTIFIED, ROUGHLY, identification
+from appca.analysis.explore.subspaces import ranked, title
+from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.check import choose as plots
 from appca.runs.configuration import RunConfig
@@ -17,11 +19,13 @@ from appca.ui.parts.answers import Level, chip
 from appca.ui.parts.chart import chart
 from appca.ui.parts.notes import gaps_note
 from appca.ui.session import computation, state
+from appca.ui.session.fitting import Shown
 from appca.words.numbers import about, fixed
 from appca.words.wording import counted
 
 WAYS = {"starts": "other random starts", "halves": "random halves of the rows"}
 REPEATS = 8
+MOST_PANELS = 6  # the fullest, that are told of
 NEWS = 0.01  # nats per row; smaller gains over the fit in use are rounding and early stops
 
 
@@ -30,7 +34,7 @@ def is_offered() -> bool:
     return state.config().model in MODELS
 
 
-def section(dataset: Dataset) -> None:
+def section(dataset: Dataset, shown: Shown) -> None:
     """Draw the settings, the progress and the outcome for the K and L in use."""
     now = state.config()
     st.caption("The model in use, fitted again: components that return belong to the data.")
@@ -41,8 +45,15 @@ def section(dataset: Dataset) -> None:
     stability = stored(JournalStore(home(), FOLDER), config)
     if stability is None or len(stability.log_likelihoods) < config.repeats:
         _offer(dataset, config, now)
-    if stability is not None:
-        _outcome(config, stability)
+    if stability is None:
+        return
+    same = shown.config.parameters == config.parameters and dataset.n_rows <= config.max_rows
+    if same:  # the reference is the fit on screen, so its components can be numbered as there
+        numbered = stability.cosines[:, list(shown.numbering.order)]
+        stability = stability._replace(cosines=numbered)
+    _outcome(config, stability)
+    if same and config.way == "halves":
+        st.caption(panels(shown.fitted, stability))
 
 
 def _settings(now: RunConfig) -> StabilityConfig:
@@ -75,6 +86,16 @@ def _offer(dataset: Dataset, config: StabilityConfig, now: RunConfig) -> None:
     spec = config.to_dict() | {"key": config.id}
     label = f"Fit {config.repeats} times again, {about(seconds)}"
     computation.button(label, "stability_start", "stability", config.id, spec, primary=False)
+
+
+def panels(fitted: FittedRun, stability: Stability) -> str:
+    """Say of the fullest panels how well all their components return, on average over the fits."""
+    fullest = [panel for panel in ranked(fitted.active) if panel.components][:MOST_PANELS]
+    told = []
+    for panel in fullest:
+        least = float(stability.cosines[:, list(panel.components)].min(axis=1).mean())
+        told.append(f"{title(panel.components)} {identification(least)} ({fixed(least)})")
+    return f"Panels in a half of the rows, by their least similar component: {', '.join(told)}."
 
 
 def _outcome(config: StabilityConfig, stability: Stability) -> None:

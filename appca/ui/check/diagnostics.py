@@ -54,11 +54,13 @@ def body(dataset: Dataset, shown: Shown) -> None:
     st.html(numbers(_numbers(shown)))
     if sampled:
         diagnostics_chains.folds(shown)
-        with st.expander("Components over the draws", icon=":material/tonality:"):
-            diagnostics_components.components(dataset, shown)
+    if sampled or (choose_stability.is_offered() and dataset.missing is None):
+        title = "Components over the draws" if sampled else "Which weights have a sure sign?"
+        with st.expander(title, icon=":material/tonality:"):
+            diagnostics_components.spread(dataset, shown)
     if choose_stability.is_offered():
         with st.expander("Do the components come back?", icon=":material/replay:"):
-            choose_stability.section(dataset)
+            choose_stability.section(dataset, shown)
 
 
 @st.cache_data(show_spinner=False, max_entries=8)

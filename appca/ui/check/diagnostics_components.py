@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from appca.analysis.check.choose_stability import resampled
 from appca.analysis.components.alignment import ROUGHLY, AlignedDraws, identification, summarise
 from appca.analysis.components.components import name_of, patterns
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri, picture_of
-from appca.ui.parts.component_list import loadings
+from appca.runs.fit import estimate_seconds
+from appca.ui.check import choose
+from appca.ui.parts.component_list import SURE, loadings
 from appca.ui.parts.text import tag, words
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
@@ -18,20 +21,39 @@ from appca.words.numbers import percent
 
 MANY_CARDS = 12  # more scroll in a box
 CARDS_HEIGHT = 440  # pixels
+REPEATS, MOST_SECONDS = 20, 2.0  # resamples, and of one fit while a page is drawn
 SIGNS = {"identified": "✓", "roughly identified": "≈", "not identified": "✕", "in few draws": "✕"}
 
 
-def components(dataset: Dataset, shown: Shown) -> None:
+def components(dataset: Dataset, shown: Shown, over: str = "draws") -> None:
     """Draw every component's aligned mean, spread, and whether the draws agree about it."""
-    st.subheader("Components over the draws", anchor=False)
+    st.subheader(f"Components over the {over}", anchor=False)
     st.caption(
-        "Mean and standard deviation over the draws, matched in order and sign. |cos| says how "
-        "parallel the draws are to the component: 1 is the same direction, 0 a right angle."
+        f"Mean and standard deviation over the {over}, matched in order and sign. A weight within "
+        "two standard deviations of 0 has no sure sign: its bar is hollow, its pixel blank. |cos| "
+        f"says how parallel the {over} are to the component: 1 is the same direction, 0 a right "
+        "angle."
     )
-    html = kept(f"draws-{shown.key}", lambda: cards(shown.fitted, dataset))
+    html = kept(f"{over}-{shown.key}", lambda: cards(shown.fitted, dataset))
     tall = len(shown.fitted.components) > MANY_CARDS
     with st.container(height=CARDS_HEIGHT if tall else "content", border=False):
         st.html(html)
+
+
+def spread(dataset: Dataset, shown: Shown) -> None:
+    """Draw mean and spread of components over draws; of EM, offer those of resampled rows."""
+    if shown.fitted.posterior:
+        components(dataset, shown)
+    elif estimate_seconds(dataset.n_rows, dataset.n_features, shown.config) > MOST_SECONDS:
+        st.caption("Fits to resampled rows take too long here; sample the model instead.")
+    elif st.toggle(f"Fit to {REPEATS} resamples of the rows", key="diagnostics_resample"):
+        model, parameters = shown.config.model, choose.by_em(shown.config)
+        draws = kept(
+            f"resampled-{shown.key}",
+            lambda: resampled(dataset, shown.fitted, model, parameters, REPEATS),
+        )
+        again = replace(shown.fitted, posterior={"components": draws})
+        components(dataset, shown._replace(fitted=again), "resamples")
 
 
 def cards(fitted: FittedRun, dataset: Dataset) -> str:
@@ -51,7 +73,8 @@ def _card(aligned: AlignedDraws, k: int, called: str, dataset: Dataset) -> str:
     name = tag("div", words(called[:1].upper() + called[1:]), "ca-name")
     lines = "".join(tag("div", words(line)) for line in agreement(aligned, k))
     text = tag("div", lines, "ca-quiet")
-    drawn = [picture_of(values[k], dataset) for values in (aligned.mean, aligned.sd)]
+    sure = np.abs(aligned.mean[k]) >= SURE * aligned.sd[k]
+    drawn = [picture_of(v, dataset) for v in (np.where(sure, aligned.mean[k], 0), aligned.sd[k])]
     pictures = "".join(
         _picture(values, what, called)
         for values, what in zip(drawn, ("mean", "sd"), strict=True)

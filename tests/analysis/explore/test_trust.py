@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.manifold import trustworthiness
 
+from appca.analysis.check import quality
 from appca.analysis.explore import trust as module
 from appca.analysis.explore.neighbours import nearest
 from appca.analysis.explore.trust import panel_trust, trust, with_trust
@@ -23,6 +24,16 @@ def test_the_means_are_those_of_scikit_learn(seed, k):
     assert rows.exact
     assert rows.trustworthiness == pytest.approx(trustworthiness(X, E, n_neighbors=k), abs=1e-9)
     assert rows.continuity == pytest.approx(trustworthiness(E, X, n_neighbors=k), abs=1e-9)
+
+
+def test_thousands_of_rows_have_the_ranks_of_scikit_learn_too():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 20)).astype(np.float32)
+    E = (X[:, :2] + 0.1 * rng.normal(size=(4000, 2))).astype(np.float64)
+    assert len(X) ** 2 * X.shape[1] > quality.DIRECT, "products, not differences"
+    rows = trust(X, E, n_neighbors=14)
+    expected = trustworthiness(X.astype(np.float64), E, n_neighbors=14)
+    assert rows.trustworthiness == pytest.approx(expected, abs=1e-10)
 
 
 def test_every_row_agrees_with_sorting_its_distances(seed):

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from appca import AdaptivePPCA
 from appca.analysis.check import choose as grids
 from appca.analysis.check import choose_stability as stabilities
 from appca.analysis.check.choose import GridConfig, fill, steps
@@ -18,7 +19,10 @@ from appca.runs.configuration import RunConfig, defaults
 from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.store import RunStore
+from appca.ui.check import choose_stability
+from appca.ui.parts.component_list import loadings
 from appca.ui.session import services
+from tests.fitted_runs import fitted_run
 from tests.models.synthetic import planted
 from tests.ui.conftest import address, healthy, html
 from tests.ui.session.test_background import ScriptedJobs
@@ -171,6 +175,32 @@ def test_whether_components_come_back_is_offered_and_told(start, stored, table, 
     app.run()
     assert "2 of 4 components come back with other random starts" in html(healthy(app))
     assert any("0.50 nats per row higher" in one.value for one in app.caption)
+
+
+def test_panels_are_told_by_their_least_similar_component_in_halves():
+    active = np.array([[1, 1, 0], [1, 1, 0], [0, 1, 1]], dtype=bool)
+    cosines = np.array([[0.99, 0.97, 0.5], [0.97, 0.99, 0.3]])
+    said = choose_stability.panels(
+        fitted_run(active), stabilities.Stability(0.0, np.zeros(2), cosines)
+    )
+    assert "{1,2} identified (0.97), {2,3} not identified (0.40)." in said
+
+
+def test_resampled_fits_say_which_weights_have_a_sure_sign(start, stored, table):
+    app = healthy(start("check/diagnostics", data=stored, k="4", l="2"))
+    app.toggle(key="diagnostics_resample").set_value(True).run()
+    assert "sd up to" in html(healthy(app))
+    assert any("its bar is hollow" in item.value for item in app.caption)
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(200, 1)) * [[3, 3]], rng.normal(size=(200, 4))])
+    model = AdaptivePPCA(1, 1, random_state=0).fit(X)
+    run = fitted_run(np.ones((200, 1), bool), components=model.components_.astype(np.float32))
+    noisy = Dataset("noisy", X, np.arange(200).astype(str))
+    draws = stabilities.resampled(noisy, run, "aPPCA", model.get_params(), 12)[0, :, 0]
+    sure = np.abs(draws.mean(axis=0)) > 2 * draws.std(axis=0)
+    assert sure[:2].all()
+    assert not sure[2:].all()
+    assert "inset 0 0 0 1px" in loadings(draws.mean(axis=0), None, draws.std(axis=0))
 
 
 def test_the_grid_of_a_sampled_model_is_by_em(start, stored, jobs):
