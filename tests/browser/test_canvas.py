@@ -529,3 +529,55 @@ def test_the_sentence_about_the_picture_stays_in_narrow_windows(page, width):
     )
     assert below or above or box["x"] + box["width"] <= tools["x"]
     page.set_viewport_size({"width": 1000, "height": 760})
+
+
+DEEP = """(times) => {
+  const { stage } = canvas;
+  const [view] = stage.views;
+  const spot = stage.placed[2];
+  const { layout } = spot.part;
+  const at = spot.panel.start;
+  const share = (axis) =>
+    (layout.xy[2 * at + axis] - spot.range[2 * axis])
+    / (spot.range[2 * axis + 1] - spot.range[2 * axis]);
+  const { x, y, w, h } = spot.plot;
+  const { cam, rect } = view;
+  view.cam = {
+    x: cam.x + (x + share(0) * w - rect.x - rect.w / 2) / cam.k,
+    y: cam.y + (y + (1 - share(1)) * h - rect.y - rect.h / 2) / cam.k,
+    k: cam.k * times,
+  };
+  stage.settleSoon();
+}"""
+IN_VIEW = """() => {
+  const { placed, views: [{ rect }] } = canvas.stage;
+  let count = 0;
+  for (const { part: { layout }, panel, plot, range } of placed)
+    for (let i = panel.start; i < panel.start + panel.count; i += 1) {
+      const x = plot.x + ((layout.xy[2 * i] - range[0]) / (range[1] - range[0])) * plot.w;
+      const y = plot.y + plot.h
+        - ((layout.xy[2 * i + 1] - range[2]) / (range[3] - range[2])) * plot.h;
+      count += x > rect.x && x < rect.x + rect.w && y > rect.y && y < rect.y + rect.h;
+    }
+  return count;
+}"""
+
+
+def test_at_a_deep_zoom_every_point_in_view_is_an_image(page):
+    page.evaluate(DEEP, 14)
+    settle(page)
+    points = page.evaluate(IN_VIEW)
+    assert points > 0
+    page.wait_for_function(f"canvas.stage.stats.images >= {points}")
+
+
+def test_images_stand_closer_when_asked_to(page):
+    page.evaluate("canvas.actions.open(canvas.stage.views[0], 0)")
+    settle(page)
+    page.wait_for_function("canvas.stage.stats.images > 5")
+    usual = page.evaluate("canvas.stage.stats.images")
+    page.evaluate("canvas.update({ options: { dense: 2 } })")
+    settle(page)
+    page.wait_for_function(f"canvas.stage.stats.images > 1.5 * {usual}")
+    page.evaluate("canvas.update({ options: { dense: 1 } })")
+    settle(page)

@@ -16,6 +16,7 @@ const FEW = 60000; // points drawn anew all the same where the layer would be sc
 const ONCE = 100000; // points of a layer drawn at once
 const SAMPLE = 0.03; // points a pixel of what is shown at once when colours or the selection changed; the rest follows
 const PART = 'sample ';
+const SCALED = 4; // times its own pixels an image is drawn at most
 const IMAGES_EVERY = 130; // ms between choices of images while moving
 
 /** @param {Stage} stage */
@@ -211,6 +212,7 @@ function drawAllImages(stage, look) {
         ),
       ),
     );
+    const [h, w] = sheets.meta.tile;
     const pictures = groups
       .filter((group) => group.length)
       .map((group) => {
@@ -218,7 +220,8 @@ function drawAllImages(stage, look) {
           .filter((spot) => !spot.part.inset)
           .map(({ plot }) => Math.min(plot.w, plot.h))
           .sort((a, b) => a - b);
-        const px = imageSize(sides[sides.length >> 1] ?? 300, Math.min(340, stage.height * 0.6));
+        const largest = Math.min(340, stage.height * 0.6, SCALED * Math.max(h, w));
+        const px = imageSize(sides[sides.length >> 1] ?? 300, largest);
         return {
           px,
           card: stage.theme.panel,
@@ -228,6 +231,7 @@ function drawAllImages(stage, look) {
             () => px,
             (row) => scene.tile[row],
             (row) => (rows.flags[row] & HIDDEN) !== 0,
+            stage.options.dense,
           ),
         };
       });

@@ -51,7 +51,7 @@
  * @typedef {object} Options
  * @property {string} [layout] @property {string} [beside] the layout of a second view, '' for none
  * @property {string} [colouring] @property {'light' | 'dark'} [theme]
- * @property {boolean} [ghosts] @property {boolean} [images] @property {Filter} [filter]
+ * @property {boolean} [ghosts] @property {boolean} [images] @property {number} [dense] how much closer than usual images stand @property {Filter} [filter]
  * @property {'pan' | 'lasso' | 'box'} [tool] @property {number} [dpr]
  * @property {string[]} [panels] names of the only panels to show, without maps @property {boolean} [compact] without title, legend and tools
  * @property {string[]} [sought] components, as "0,3,4", of gathered subspaces that have a panel

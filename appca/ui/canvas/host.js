@@ -10,7 +10,7 @@ import { colouredBy } from '../../canvas/js/scene/recolour.js';
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string, near: boolean}} Address `near`: whether scenes one step of K or L away can be asked for */
 /** @typedef {{scene: Address, options: import('../../canvas/js/types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean, holds: boolean}} Message `follows`: whether the page wants to know which layout is open; `holds`: whether a click holds a row */
 /** @typedef {import('./near.js').Near} Near */
-/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('../../canvas/js/mount.js').Handle | null, key: string, address: Address | null, last: Message | null, around: Record<string, Near>, timer: number, step: (event: Event) => void, shown: string, taken: string | null | undefined, layout: string | undefined, colouring: string | undefined, options: string, stamp: {mount: string, number: number}, acts: number}} Host */
+/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('../../canvas/js/mount.js').Handle | null, key: string, address: Address | null, last: Message | null, around: Record<string, Near>, timer: number, step: (event: Event) => void, shown: string, taken: string | null | undefined, layout: string | undefined, colouring: string | undefined, beside: string | undefined, options: string, stamp: {mount: string, number: number}, acts: number}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
 const boxOf = ({ parent }) =>
@@ -57,6 +57,7 @@ function begun(parent) {
     shown: '',
     layout: undefined,
     colouring: undefined,
+    beside: undefined,
     options: '',
     stamp,
     acts: 0,
@@ -107,6 +108,9 @@ async function follow(host, data) {
   const { colouring } = options;
   if (host.handle && colouring === host.colouring) delete options.colouring; // a hand may have chosen another since
   host.colouring = colouring;
+  const { beside } = options;
+  if (host.handle && beside === host.beside) delete options.beside;
+  host.beside = beside;
   host.layout = data.follows ? options.layout : undefined;
   const before = host.address?.questions;
   Object.assign(host, { key: scene.key, address: scene });

@@ -1,17 +1,24 @@
 """The bar above the canvas: data set, K and L, model, colour and view."""
 
+from contextlib import suppress
+
 import streamlit as st
 
 from appca.analysis.explore.umap import Embedding
 from appca.canvas.scene.colours import TRUST
 from appca.data.dataset import Dataset
+from appca.ui.canvas import canvas
 from appca.ui.explore import model, sizes
 from appca.ui.parts import controls
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
-from appca.ui.session import history
+from appca.ui.session import history, services, state
+from appca.ui.session.callbacks import guarded
 from appca.ui.settings import umap
+from appca.words.errors import InputError
 from appca.words.wording import counted
+
+WORKS = 5  # in the menu at the data set's name
 
 
 def bar(
@@ -28,7 +35,7 @@ def bar(
         model.popover(dataset)
         label = f"Colour **{markdown(controls.colour_name(dataset))}**"
         with st.popover(label, key="bar_colour", width="content"):
-            colouring = controls.colouring(dataset, with_trust=trust is not None)
+            colouring = controls.colouring(dataset, with_trust=trust is not None, flat=True)
             if trust is not None and colouring == TRUST:
                 st.caption(umap.trust_sentence(trust))
         _undo_and_redo()
@@ -38,15 +45,32 @@ def bar(
     return colouring, place
 
 
-def views(dataset: Dataset, there: dict[str, str], active: int | None) -> str:
-    """Draw the choice of the view, among them the map that may have to be laid out first."""
-    names = {key: title for key, title in there.items() if key != "umap"} | {"umap": "Map"}
+def views(dataset: Dataset, there: dict[str, str], active: int | None) -> tuple[str, str]:
+    """Draw the choice of the view, among them the map that may have to be laid out first.
+
+    Returns it and the view beside it, which is empty unless the picture is split.
+    """
+    first = next(iter(there))
+    names = {key: title for key, title in canvas.TITLES.items() if key in there} | there
+    names = {key: title for key, title in names.items() if key != "umap"} | {"umap": "Map"}
     key = controls.view_key(active)
     with st.container(width="content"):  # to the left, so that no view moves when it is chosen
         if st.session_state.get(key) == "umap":
             with st.popover("", icon=":material/tune:", key="bar_map", help="Settings of the map"):
                 umap.settings(dataset)
-    return one_of("View", names, key=key, label_visibility="collapsed")
+    layout = one_of("View", names, key=key, default=first, label_visibility="collapsed")
+    with st.container(key="bar_split", width="content"):
+        split = st.segmented_control(
+            "Split",
+            ["Split"],
+            selection_mode="multi",
+            key="split",
+            persist_state="session",
+            label_visibility="collapsed",
+        )
+    maps = [name for name in ("umap", "pca") if name in there]
+    beside = first if layout in maps else next(iter(maps), "")
+    return layout, beside if split else ""
 
 
 def show_view(active: int | None, name: str) -> None:
@@ -81,4 +105,17 @@ def _data(dataset: Dataset) -> None:
         if dataset.image_shape is not None:
             columns = f"{' × '.join(map(str, dataset.image_shape))} pixels"
         st.markdown(f"**{markdown(dataset.name)}**  \n{dataset.n_rows:,} rows, {columns}")
+        _recent()
         st.page_link("pages/data/data.py", label="Other data", icon=":material/add:")
+
+
+def _recent() -> None:
+    """Draw a button for each of the last works beside the present one, which opens it."""
+    here = state.config().id
+    others = [run for run in services.runs().list() if run.kept and run.id != here]
+    for run in sorted(others, key=lambda run: -run.created)[:WORKS]:
+        with suppress(InputError):  # its data are no longer here
+            data = services.dataset(run.config.dataset).name
+            title = markdown(run.custom_name or f"{data} · {', '.join(run.config.sizes)}")
+            act = guarded(state.open_config)
+            st.button(title, key=f"work-{run.id}", type="tertiary", on_click=act, args=[run.config])

@@ -51,14 +51,17 @@ def _draw() -> None:
         colouring = by_data
     scene = scene_of(dataset, shown, colouring, embedding)
     with views:
-        layout = bar.views(dataset, canvas.views(scene), shown.config.n_active)
+        layout, beside = bar.views(dataset, canvas.views(scene), shown.config.n_active)
     there = layout if layout in canvas.views(scene) else scene.meta["first"]
     came = fitting.came(shown)
     with st.container(key="explore_canvas"):
         canvas.draw(
             *(dataset, scene, there, colouring),
             height=HEIGHT,
-            options=({"came": came} if came else {}) | _held(dataset, shown) | _offers(dataset),
+            options=({"came": came} if came else {})
+            | {"beside": beside}
+            | _held(dataset, shown)
+            | _offers(dataset),
             on_layout=partial(bar.show_view, shown.config.n_active),
             on_point=partial(point_choice.hold, dataset),
             on_act=partial(_act, dataset),

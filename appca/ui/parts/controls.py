@@ -13,6 +13,7 @@ from appca.words.wording import capital
 FEATURE = "feature"  # the choice of colours that needs another choice, of the feature
 TRUSTS = {TRUST: "Trust of the map", PANELS: "Trust of the panels"}
 MOST_RANKED = 5_000  # rows of a data set whose ranks in panels are counted while a page is drawn
+MOST_FLAT = 14  # choices that are all in sight
 MOST_LISTED = 1024  # features in a list; it goes to the browser at each change of the page
 
 
@@ -23,10 +24,10 @@ def heading(title: str) -> st.delta_generator.DeltaGenerator:
         return st.container(horizontal=True, vertical_alignment="center", gap="small")
 
 
-def colouring(dataset: Dataset, *, with_trust: bool = False) -> str:
+def colouring(dataset: Dataset, *, with_trust: bool = False, flat: bool = False) -> str:
     """Draw the choice of colours and return its key; see `colours.colour_of`.
 
-    `with_trust` offers the trust of a map that is at hand.
+    `with_trust` offers the trust of a map that is at hand, `flat` shows all choices at once.
     """
     noun = "column" if dataset.image_shape is None else "pixel"
     offered = {TRUST: with_trust, PANELS: dataset.n_rows <= MOST_RANKED}
@@ -44,9 +45,10 @@ def colouring(dataset: Dataset, *, with_trust: bool = False) -> str:
         f"once there is a map, that of panels up to {MOST_RANKED:,} rows. "
         f"{noun.capitalize()}: the values of one {noun} of the data."
     )
-    chosen = st.selectbox(
+    draw: Any = st.radio if flat and len(names) <= MOST_FLAT else st.selectbox
+    chosen = draw(
         "Colour by",
-        names,
+        list(names),
         format_func=names.__getitem__,
         key=key,
         persist_state="session",

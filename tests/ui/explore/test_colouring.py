@@ -27,7 +27,7 @@ def colours(monkeypatch) -> list[Colour]:
 
 
 def choice(app, digest: str):
-    return app.selectbox(key=f"colour-{digest[:8]}")
+    return app.radio(key=f"colour-{digest[:8]}")
 
 
 def test_a_pixel_colours_the_points_and_the_choice_is_kept(start, colours):

@@ -8,6 +8,7 @@ from appca.data.sources.builtin import load
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
+from appca.ui.canvas import canvas
 from tests.ui.conftest import address, go, healthy, html, number, slider
 from tests.ui.parts.test_pages import select
 
@@ -42,7 +43,7 @@ def test_k_l_model_colour_and_the_drawer(start):
     healthy(app.selectbox(key="set-model").set_value("PPCA").run())
     assert [one.label for one in app.slider] == ["K"]
     healthy(app.selectbox(key="set-model").set_value("aPPCA").run())
-    colour = next(box for box in app.selectbox if box.key.startswith("colour-"))
+    colour = next(box for box in app.radio if box.key.startswith("colour-"))
     healthy(colour.set_value("residual").run())
 
 
@@ -96,3 +97,30 @@ def test_the_selection_is_a_rule_that_is_kept_and_offered_with_other_data(start)
     assert any("Rules kept with other data" in text.value for text in app.caption)
     app.button(key="rule_elsewhere-0").click().run()
     assert address(healthy(app))["sel"] == now
+
+
+def test_views_keep_their_places_and_a_second_one_is_a_press_away(start, monkeypatch):
+    told = []
+    monkeypatch.setattr(canvas, "draw", lambda *_, **more: told.append(more["options"]["beside"]))
+    app = healthy(start(PAGE))
+    view = next(choice for choice in app.segmented_control if choice.label == "View")
+    assert view.options == ["Subspaces", "PCA", "Map"]
+    healthy(number(app, "l").set_value(3).run())
+    view = next(choice for choice in app.segmented_control if choice.label == "View")
+    assert view.options == ["Subspaces", "Pairs", "PCA", "Map"]
+    assert told[-1] == ""
+    healthy(app.segmented_control(key="split").set_value(["Split"]).run())
+    assert told[-1] == "pca"
+    healthy(view.set_value("pca").run())
+    assert told[-1] == "subspaces"
+
+
+def test_other_work_is_in_the_menu_at_the_name_of_the_data(start):
+    app = healthy(start(PAGE))
+    first = RunStore(home()).get(address(app)["run"])
+    RunStore(home()).rename(first.id, "my <i>digits</i>")
+    healthy(slider(app, "k").set_value(5).run())
+    work = app.button(key=f"work-{first.id}")
+    assert work.label.replace("\\", "") == "my <i>digits</i>"
+    healthy(work.click().run())
+    assert address(app)["run"] == first.id

@@ -51,10 +51,10 @@ def test_fewer_rows_than_have_neighbours_are_said_to_be_too_few(start, n_rows):
 
 def test_rows_are_coloured_by_the_trust_of_their_panels(start, monkeypatch):
     app = healthy(start(PAGE))
-    colour = next(box for box in app.selectbox if box.key.startswith("colour-")).key
+    colour = next(box for box in app.radio if box.key.startswith("colour-")).key
     drawn = []
     monkeypatch.setattr(scenes, "trust_colour", lambda *of: drawn.append(of) or trust_colour(*of))
-    healthy(app.selectbox(key=colour).set_value("panels").run())
+    healthy(app.radio(key=colour).set_value("panels").run())
     [(levels, title)] = drawn
     assert (title, levels.shape) == ("Trust of the panels", (1797, 3))
     assert 0 < np.nanmean(levels[:, 0]) < 0.5
@@ -62,16 +62,16 @@ def test_rows_are_coloured_by_the_trust_of_their_panels(start, monkeypatch):
 
 def test_rows_are_coloured_by_the_trust_of_a_map_that_has_it_and_the_choice_ends_with_it(start):
     app = healthy(start(PAGE))
-    colour = next(box for box in app.selectbox if box.key.startswith("colour-")).key
-    assert "Trust of the map" not in app.selectbox(key=colour).options
+    colour = next(box for box in app.radio if box.key.startswith("colour-")).key
+    assert "Trust of the map" not in app.radio(key=colour).options
     trust = np.tile(np.float32([0.1, 0.02, 0.6]), (1797, 1))
     stored_map(app, trust)
     healthy(app.run())
-    healthy(app.selectbox(key=colour).set_value("trust").run())
+    healthy(app.radio(key=colour).set_value("trust").run())
     text = "Trustworthiness 0.900, continuity 0.980, nearest rows kept 60%. All ranks are counted."
     assert text in [caption.value for caption in app.caption]
     healthy(go(app, "export"))
     healthy(go(app, "explore"))
-    healthy(app.selectbox(key=colour).set_value("trust").run())
+    healthy(app.radio(key=colour).set_value("trust").run())
     stored_map(app, None)
-    assert healthy(app.run()).selectbox(key=colour).value != "trust"
+    assert healthy(app.run()).radio(key=colour).value != "trust"

@@ -16,12 +16,14 @@ export function imageSize(side, most) {
 }
 
 const WHOLE = 400; // px of a plot below which an image that its edge would cut is left out
+const FILLED = 0.25; // of what is seen of a panel, where all its points are images
+const DEEP = 4; // times as large as what is seen of it must a panel be
 const LOOSE = 600; // rows tried where nobody knows ahead who has room
 
 /** Pixels between images on a plot of some side. @param {number} px of an image @param {number} side */
 const apartOn = (px, side) => px * (1.22 + 0.55 * Math.exp(-side / 260));
 
-/** How many of a panel's images have room. @param {Placed} spot @param {number} px */
+/** How many of a panel's images have room. @param {Placed} spot @param {number} px @param {number} [dense] how much closer they may stand */
 export function roomFor(
   {
     panel,
@@ -32,19 +34,39 @@ export function roomFor(
     },
   },
   px,
+  dense = 1,
 ) {
   const { levels } = panel;
   if (!levels.length) return LOOSE;
   const zoom = Math.max(1e-9, (panel.range[1] - panel.range[0]) / (range[1] - range[0])); // an opened panel has its own range
   const side = Math.min(plot.w, plot.h) * zoom;
-  const apart = apartOn(px, side) / side;
+  const apart = apartOn(px, side) / side / dense;
   const step = Math.floor(4 * Math.log2(spacing / apart));
   if (step < 0) return side > 44 ? Math.min(2, levels[0]) : 0;
   return levels[Math.min(step, levels.length - 1)];
 }
 
-/** Images of the panels shown that stand inside the view. @param {Placed[]} placed @param {(side: number) => number} size @param {(row: number) => number} tileOf @param {(row: number) => boolean} hidden @returns {Wanted} */
-export function chooseImages(placed, size, tileOf, hidden) {
+/** Whether all points of a panel that are in view have room as images: at a deep zoom none stays a point. @param {Placed} spot @param {number} px */
+function allFit(
+  { panel: { start, count, range: whole }, plot, range, view: { rect }, part: { layout } },
+  px,
+) {
+  const [w, h] = [Math.min(plot.w, rect.w), Math.min(plot.h, rect.h)];
+  const most = (FILLED * w * h) / px ** 2;
+  const zoom = (whole[1] - whole[0]) / (range[1] - range[0]); // an opened panel has its own range
+  if (zoom ** 2 * plot.w * plot.h < DEEP * w * h) return false;
+  let seen = 0;
+  for (let i = start; i < start + count && seen <= most; i += 1) {
+    const x = plot.x + ((layout.xy[2 * i] - range[0]) / (range[1] - range[0])) * plot.w;
+    const y =
+      plot.y + plot.h - ((layout.xy[2 * i + 1] - range[2]) / (range[3] - range[2])) * plot.h;
+    if (x > rect.x && x < rect.x + rect.w && y > rect.y && y < rect.y + rect.h) seen += 1;
+  }
+  return seen <= most;
+}
+
+/** Images of the panels shown that stand inside the view. @param {Placed[]} placed @param {(side: number) => number} size @param {(row: number) => number} tileOf @param {(row: number) => boolean} hidden @param {number} [dense] @returns {Wanted} */
+export function chooseImages(placed, size, tileOf, hidden, dense = 1) {
   /** @type {Wanted} */
   const wanted = { raw: [], row: [], panel: [], tile: [] };
   for (const spot of placed) {
@@ -57,9 +79,10 @@ export function chooseImages(placed, size, tileOf, hidden) {
       strength,
     } = spot;
     const side = Math.min(plot.w, plot.h);
-    const room =
-      strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, roomFor(spot, size(side)));
-    const apart = panel.levels.length ? 0 : apartOn(size(side), side);
+    const all = side > WHOLE && allFit(spot, size(side));
+    const wished = all ? panel.count : roomFor(spot, size(side), dense);
+    const room = strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, wished);
+    const apart = all || panel.levels.length ? 0 : apartOn(size(side), side) / dense;
     /** @type {[number, number][]} */
     const taken = [];
     const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];

@@ -118,7 +118,7 @@ export function buildMore(stage, actions, does) {
     const classes =
       colouring?.kind === 'category' && colouring.names.length <= 40 ? colouring.names : [];
     const groups = [];
-    if (layouts.length > 1)
+    if (layouts.length > 1 && !stage.callbacks.acts)
       groups.push(
         group(
           'Beside',
@@ -205,6 +205,16 @@ export function buildMore(stage, actions, does) {
         group(
           'Map',
           toggle('Pull in true neighbours', pulled(map.layout), () => pull(stage, actions)),
+        ),
+      );
+    if (stage.sheets)
+      groups.push(
+        slider(
+          'Images',
+          Math.round(4 * Math.log2(options.dense ?? 1)) + 4,
+          8,
+          (i) => ['fewest', 'fewest', 'fewer', 'fewer', 'usual', 'more', 'more', 'most', 'most'][i],
+          (i) => does.update({ dense: 2 ** ((i - 4) / 4) }),
         ),
       );
     const act = (/** @type {string} */ word, /** @type {() => void} */ run) => {
