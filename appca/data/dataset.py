@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from appca.data.distinct import distinct
+from appca.data.order import in_order
 from appca.storage.schema import Finite, Misfit, Text, fitted
 from appca.words.errors import InputError
 from appca.words.wording import counted, is_text, shortened
@@ -45,6 +46,7 @@ class Provenance(Struct):
     image_range: tuple[Finite, Finite] = (0.0, 1.0)
     citation: str = ""
     sample: dict[str, int] = {}  # "of" how many rows these were drawn
+    ordered: bool | None = None  # features follow each other, as times do; None lets it be detected
     # of a brain recording:
     grid: tuple[_Side, _Side, _Side] = (1, 1, 1)
     affine: list[list[Finite]] = []
@@ -91,7 +93,7 @@ class Dataset:
         Unique names of the D columns, if they have some; see `column_names`.
     provenance : dict
         JSON-able: source, options, files, checksums, citation. ``image_range`` (lowest and highest
-        grey value) is read by `images`.
+        grey value) is read by `images`; ``ordered`` by `is_ordered`.
     missing : ndarray of shape (N, D) or None
         True where a cell of X is a placeholder (its column's mean), because its value is missing.
         Models that can are fitted around such cells; everything else reads the placeholder.
@@ -149,6 +151,12 @@ class Dataset:
     def is_recording(self) -> bool:
         """Whether the features are one quantity over time, as in a brain recording."""
         return "repetition" in self.provenance
+
+    @cached_property
+    def is_ordered(self) -> bool:
+        """Whether features follow each other, as times and wavelengths do: stated, or detected."""
+        stated = True if self.is_recording else self.provenance.get("ordered")
+        return self.image_shape is None and in_order(self.X, self.feature_names, stated)
 
     @property
     def times(self) -> np.ndarray | None:

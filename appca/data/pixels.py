@@ -72,10 +72,10 @@ def likely_shapes(X: np.ndarray, prefer_columns: bool = False) -> list[Judged]:
     any_two = float(np.abs(some - some[:, np.random.default_rng(0).permutation(n_values)]).mean())
     judged = [_judged(some, shape, any_two or 1.0) for shape in _shapes(n_values)]
 
-    def rank(one: Judged) -> tuple[float, bool, float]:
-        shape = one.shape
+    def rank(each: Judged) -> tuple[float, bool, float]:
+        shape = each.shape
         turned = shape.by_column != prefer_columns
-        return round(one.roughness, 6), turned, abs(math.log(shape.height / shape.width))
+        return round(each.roughness, 6), turned, abs(math.log(shape.height / shape.width))
 
     return sorted(judged, key=rank)
 

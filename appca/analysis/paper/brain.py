@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.data.brain.cleaning import cleaned, drift
-from appca.data.brain.recording import Event
+from appca.data.brain.events import Event
 
 LENGTH = 32.0  # seconds after which blood has forgotten
 _FINE = 0.1  # seconds, at most, of the grid that events are laid on

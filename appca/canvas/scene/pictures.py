@@ -10,7 +10,7 @@ from appca.analysis.fitted import FittedRun
 from appca.canvas.scene.sheets import cell_of, on_sheet, png_of
 from appca.canvas.sprites import SHEET_SIDE, resized, tile_of
 from appca.data.dataset import Dataset
-from appca.plots.components.components import COURSE, picture_of, ranked_loadings
+from appca.plots.components.components import COURSE, picture_of, picture_shape, ranked_loadings
 
 
 class ComponentSheet(NamedTuple):
@@ -23,16 +23,28 @@ class ComponentSheet(NamedTuple):
 def component_pictures(fitted: FittedRun, dataset: Dataset) -> ComponentSheet | None:
     """Draw the components, first as on white, then as in the dark.
 
-    Those of a recording are courses over time. None of a table.
+    Those of ordered features are lines. None of a table.
     """
-    shape = COURSE if dataset.is_recording else dataset.image_shape
-    if shape is None or not len(fitted.components):
+    if picture_shape(dataset) is None or not len(fitted.components):
         return None
-    directions = patterns(fitted, dataset.image_shape)
-    drawn = [
-        picture_of(direction, dataset, dark=on) for on in (False, True) for direction in directions
-    ]
-    return sheet_of(np.stack([direction for direction in drawn if direction is not None]), shape)
+    light, dark = (picture_list(fitted, dataset, dark=on) for on in (False, True))
+    return sheet_of(np.stack(light + dark), light[0].shape)
+
+
+def picture_list(fitted: FittedRun, dataset: Dataset, *, dark: bool) -> list[np.ndarray]:
+    """Return the components (K) as images or lines; those of a recording have their maps below.
+
+    Empty for a table.
+    """
+    directions = patterns(fitted, picture_shape(dataset))
+    drawn = [picture_of(direction, dataset, dark=dark) for direction in directions]
+    pictures = [picture for picture in drawn if picture is not None]
+    if not {"grid", "affine"} <= set(dataset.provenance):
+        return pictures
+    from appca.plots.components.slices import slices_of
+
+    maps = slices_of(dataset, fitted.scores, COURSE, dark=dark)
+    return [np.concatenate(pair) for pair in zip(pictures, maps, strict=True)]
 
 
 def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None:
@@ -61,9 +73,9 @@ def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None
 def strongest_columns(fitted: FittedRun, dataset: Dataset) -> list[list[tuple[str, float]]]:
     """Return of each component the columns of a table that weigh most, from -1 to 1.
 
-    None of images and recordings.
+    None of images and ordered features.
     """
-    if dataset.image_shape is not None or dataset.is_recording:
+    if dataset.image_shape is not None or dataset.is_ordered:
         return [[] for _ in fitted.components]
     return [
         [

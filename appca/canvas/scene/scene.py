@@ -62,7 +62,7 @@ def scene_of(
     lines : sequence of RowText
         Of the hover card.
     """
-    usage = usage_of(fitted, pictured=dataset.image_shape is not None)
+    usage = usage_of(fitted, pictured=dataset.image_shape is not None or dataset.is_ordered)
     columns = pictures.strongest_columns(fitted, dataset)
     spread = score_spread(fitted)
     entries = [
@@ -150,6 +150,7 @@ def _of_rows(
         colours[name], buffers[f"codes.{name}"] = _colouring(colour)
     hover, texts = hover_buffers(dataset.ids, lines)
     sheets = sheets_of(dataset, usage.priority)
+    noun = "row" if dataset.image_shape is None else "image"
     meta = {
         "format": FORMAT,
         "rows": dataset.n_rows,
@@ -160,7 +161,7 @@ def _of_rows(
         "colourings": colours,
         "hover": hover,
         "sheets": None if sheets is None else sheets.header,
-        "words": {"row": "image" if sheets else "row", "rows": "images" if sheets else "rows"},
+        "words": {"row": noun, "rows": f"{noun}s"},
     }
     return Scene(meta, buffers | texts, sheets, None)
 

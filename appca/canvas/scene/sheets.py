@@ -7,6 +7,7 @@ a data set: a browser keeps the sheets, and the first one has what a far view sh
 import io
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from PIL import Image
 
 from appca.canvas.sprites import JUDGED, LARGEST_TILE, SHEET_SIDE, resized, style_of, tile_of
 from appca.data.dataset import Dataset
+from appca.plots.components.components import SPARK, row_lines
 
 GREY_SHEET, COLOUR_SHEET = 4096, 1024  # tiles of a sheet at most
 
@@ -54,17 +56,19 @@ class Sheets(NamedTuple):
 
 
 def sheets_of(dataset: Dataset, priority: np.ndarray) -> Sheets | None:
-    """Describe the sheets of a data set; None where its rows are not images."""
-    if dataset.image_shape is None:
+    """Describe the sheets of a data set; None where its rows are neither images nor lines."""
+    if dataset.image_shape is None and not dataset.is_ordered:
         return None
-    tile = tile_of(dataset.image_shape)
-    channels = 3 if len(dataset.image_shape) == 3 else 1
+    shape = dataset.image_shape or SPARK
+    tile = tile_of(shape)
+    channels = 3 if len(shape) == 3 else 1
     cell = cell_of(max(tile))
     columns = SHEET_SIDE // cell
     per_sheet = min(columns * columns, GREY_SHEET if channels == 1 else COLOUR_SHEET)
     columns = min(columns, 1 << math.ceil(math.log2(math.sqrt(per_sheet))))
-    style = style_of(dataset.images(priority[:JUDGED]))
-    return Sheets((*tile, channels), cell, columns, per_sheet, style, priority, dataset.images)
+    images = partial(row_lines, dataset) if dataset.image_shape is None else dataset.images
+    style = "ink" if dataset.image_shape is None else style_of(images(priority[:JUDGED]))
+    return Sheets((*tile, channels), cell, columns, per_sheet, style, priority, images)
 
 
 def cell_of(side: int) -> int:

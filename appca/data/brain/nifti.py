@@ -5,12 +5,14 @@ import logging
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from appca.data.brain.cleaning import MEAN_SIGNAL, cleaned, mask_of
+from appca.data.brain.events import check_events, read_events
 from appca.data.dataset import Dataset
 from appca.data.readers.reader import LONGEST_NAME, Reader
 from appca.data.readers.source import LIMITS, File, Files, ReadLimits, check_matrix, file_bytes
@@ -90,12 +92,27 @@ def read(name: str, file: File, options: NiftiOptions, limits: ReadLimits = LIMI
 
 
 def read_many(files: Files, options: NiftiOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read a recording and, if there are two files, its mask, which has “mask” in its name."""
-    if len(files) == 1:
-        name, file = files[0]
-        return read(shortened(name, LONGEST_NAME), file, options, limits)
-    (name, file), mask = sorted(files, key=lambda named: "mask" in named[0].lower())
-    return read(name, file, options._replace(mask=mask[1], mask_name=mask[0]), limits)
+    """Read a recording with its mask, which has “mask” in its name, and a table of its events."""
+    scans = [named for named in files if is_scan(named[0])]
+    tables = [named for named in files if not is_scan(named[0])]
+    (name, file), *masks = sorted(scans, key=lambda named: "mask" in named[0].lower())
+    if masks:
+        options = options._replace(mask=masks[0][1], mask_name=masks[0][0])
+    dataset = read(shortened(name, LONGEST_NAME), file, options, limits)
+    return with_events(dataset, *tables[0]) if tables else dataset
+
+
+def is_scan(name: str) -> bool:
+    """Whether a file is a recording or a mask, by its name."""
+    return name.lower().endswith((".nii", ".nii.gz"))
+
+
+def with_events(dataset: Dataset, name: str, file: File) -> Dataset:
+    """Return a recording with the events of a table. Raises InputError where they do not fit."""
+    events = read_events(shortened(name, LONGEST_NAME), file)
+    check_events(events, dataset.n_features, dataset.provenance["repetition"])
+    listed = [event._asdict() for event in events]
+    return replace(dataset, provenance=dataset.provenance | {"events": listed})
 
 
 def regions_of(name: str, file: File, limits: ReadLimits = LIMITS) -> np.ndarray:

@@ -1,8 +1,5 @@
 """Brain recordings: voxels as rows, volumes as columns, with their places, times and events."""
 
-import csv
-import io
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,8 +7,8 @@ import numpy as np
 
 from appca.data.brain import nifti
 from appca.data.brain.cleaning import MEAN_SIGNAL, cleaned
+from appca.data.brain.events import Event, check_events, read_events
 from appca.data.dataset import Dataset
-from appca.data.readers.source import LIMITS, File, file_bytes
 from appca.data.sources.folder import data_folder, samples_folder
 from appca.words.errors import InputError
 from appca.words.wording import shortened
@@ -19,14 +16,6 @@ from appca.words.wording import shortened
 SHARED, MADE_UP = "shared", "made-up"
 SHARED_FILE = "sub-02_task-oneback_run-1_bold.nii.gz"
 SHARED_EVENTS = "sub-02_task-oneback_run-1_events.tsv"
-_MOST_EVENTS = 100_000
-
-
-class Event(NamedTuple):
-    """Something shown or done, in seconds from the first volume."""
-
-    onset: float
-    duration: float
 
 
 class Recording(NamedTuple):
@@ -39,57 +28,6 @@ class Recording(NamedTuple):
     repetition: float  # seconds from one volume to the next
     signal: np.ndarray  # (V,) float32, the voxels' mean, to draw maps onto
     events: tuple[Event, ...]
-
-
-def read_events(name: str, file: File) -> tuple[Event, ...]:
-    """Read a table of events: tab- or comma-separated, with columns onset and duration in seconds.
-
-    Raises InputError when a column is missing or a time is none.
-    """
-    text = file_bytes(name, file, LIMITS).decode("utf-8-sig", errors="replace")
-    lines = [line for line in text.splitlines() if line.strip()]
-    tab = "\t" if lines and "\t" in lines[0] else ","
-    reader = csv.DictReader(io.StringIO("\n".join(lines)), delimiter=tab)
-    missing = {"onset", "duration"} - set(reader.fieldnames or ())
-    if missing:
-        msg = (
-            f"“{shortened(name)}” needs the columns onset and duration, in seconds; "
-            f"{' and '.join(sorted(missing))} is missing."
-        )
-        raise InputError(msg)
-    events = [_event(name, row, place) for place, row in enumerate(reader, start=2)]
-    if not 0 < len(events) <= _MOST_EVENTS:
-        msg = f"“{shortened(name)}” holds {len(events):,} events; give 1 to {_MOST_EVENTS:,}."
-        raise InputError(msg)
-    return tuple(events)
-
-
-def _event(name: str, row: dict[str, str], line: int) -> Event:
-    try:
-        event = Event(float(row["onset"]), float(row["duration"]))
-    except (TypeError, ValueError):
-        event = Event(math.nan, math.nan)
-    if not (math.isfinite(event.onset) and 0 <= event.duration < math.inf):
-        msg = (
-            f"Line {line} of “{shortened(name)}” has the onset "
-            f"“{shortened(row['onset'])}” and the duration “{shortened(row['duration'])}”; both "
-            "must be numbers of seconds, the duration not below 0."
-        )
-        raise InputError(msg)
-    return event
-
-
-def check_events(events: Sequence[Event], n_volumes: int, repetition: float) -> None:
-    """Raise InputError for events that lie outside the recording."""
-    length = n_volumes * repetition
-    outside = [event for event in events if not 0 <= event.onset < length]
-    if outside:
-        msg = (
-            f"{len(outside):,} of {len(events):,} events lie outside the recording, which lasts "
-            f"{length:g} s (first: {outside[0].onset:g} s); give onsets in seconds from its first "
-            "volume."
-        )
-        raise InputError(msg)
 
 
 def written(events: Sequence[Event]) -> str:

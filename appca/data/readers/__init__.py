@@ -217,14 +217,16 @@ def _common_kind(names: list[str], kinds: list[str | None]) -> str:
         return "images"
     if set(kinds) == {"idx"}:
         return "idx"
-    if kinds == ["nifti"] * 2 and sum("mask" in name.lower() for name in names) == 1:
+    scans, tables = kinds.count("nifti"), kinds.count("csv")
+    masks = sum("mask" in name.lower() for name in names)
+    if scans + tables == len(kinds) and tables <= 1 and (scans, masks) in ((1, 0), (2, 1)):
         return "nifti"
     some = ", ".join(f"“{shortened(name)}”" for name in names[:3])
     more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
     msg = (
         f"{some}{more} do not make one data set together; give one of them, or images, an NPY "
-        "file and a table, IDX files with their labels, or a NIfTI recording and a file with "
-        "“mask” in its name."
+        "file and a table, IDX files with their labels, or a NIfTI recording, a file with “mask” "
+        "in its name and a table of its events."
     )
     raise InputError(msg)
 

@@ -8,7 +8,9 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 
-COURSE = (64, 96)  # height and width of a course over time, in pixels
+COURSE = (64, 96)  # height and width of a component as a line, in pixels
+SPARK = (24, 32)  # and of a row
+SCALED_BY = 500  # rows
 NEGATIVE, ZERO, POSITIVE = LIGHT = (47, 111, 179), (250, 250, 250), (200, 60, 40)
 DARK = (106, 169, 233), (22, 29, 39), (242, 133, 123)  # where zero is the panel's own ground
 
@@ -54,24 +56,54 @@ def component_image(
 
 
 def course_image(component: np.ndarray, *, dark: bool = False) -> np.ndarray:
-    """Return a component (T,) of a recording as a line over time, uint8 (h, w, 3), around zero."""
-    height, width = COURSE
+    """Return a component (D,) of ordered features as a line, uint8 (h, w, 3), around zero."""
     limit = float(np.abs(component).max(initial=0)) or 1.0
-    places = np.linspace(0, len(component) - 1, width)
-    y = (0.5 - 0.45 * np.interp(places, np.arange(len(component)), component) / limit) * height
-    before = np.concatenate([y[:1], y[:-1]])
-    rows = np.arange(height)[:, None]
-    off = np.maximum(np.minimum(y, before) - rows, rows - np.maximum(y, before))
-    ink = np.clip(1.5 - np.maximum(off, 0.0), 0.0, 1.0)
-    ink[height // 2] = np.maximum(ink[height // 2], 0.25)
+    ink = lines_of_rows(component[None], (-limit / 0.9, limit / 0.9), COURSE)[0]
+    ink[COURSE[0] // 2] = np.maximum(ink[COURSE[0] // 2], 0.25)
     return diverging(-ink, 1.0, dark=dark)
 
 
+def lines_of_rows(
+    rows: np.ndarray, scale: tuple[float, float], shape: tuple[int, int]
+) -> np.ndarray:
+    """Return rows (n, D) of ordered features as lines, (n, h, w) from 0 to 1.
+
+    The lower end of the `scale` is at the bottom, the upper one at the top.
+    """
+    height, width = shape
+    places = np.linspace(0, rows.shape[1] - 1, width)
+    left = np.minimum(places.astype(int), max(rows.shape[1] - 2, 0))
+    share = places - left
+    values = rows[:, left] * (1 - share) + rows[:, left + 1] * share
+    y = np.clip((scale[1] - values) / ((scale[1] - scale[0]) or 1.0), 0.0, 1.0) * height
+    before = np.concatenate([y[:, :1], y[:, :-1]], axis=1)
+    lines = np.arange(height)[None, :, None]
+    low, high = np.minimum(y, before)[:, None], np.maximum(y, before)[:, None]
+    off = np.maximum(np.maximum(low - lines, lines - high), 0.0)
+    return np.asarray(np.clip(1.5 - off, 0.0, 1.0))
+
+
+def row_lines(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
+    """Return rows of ordered features as sparklines, uint8 (n, h, w), bright on black."""
+    some = dataset.X[:: max(1, dataset.n_rows // SCALED_BY)]
+    low, high = (float(end) for end in np.percentile(some, [0.5, 99.5]))
+    margin = 0.08 * (high - low)
+    drawn = lines_of_rows(
+        np.asarray(dataset.X[rows], np.float64), (low - margin, high + margin), SPARK
+    )
+    return np.round(255 * drawn).astype(np.uint8)
+
+
+def picture_shape(dataset: Dataset) -> tuple[int, ...] | None:
+    """Return the shape of a row that is drawn: (h, w[, 3]) as an image, (D,) as a line."""
+    return dataset.image_shape or ((dataset.n_features,) if dataset.is_ordered else None)
+
+
 def picture_of(component: np.ndarray, dataset: Dataset, *, dark: bool = False) -> np.ndarray | None:
-    """Return a component (D,) as its data are: an image or a course over time; None of a table."""
+    """Return a component (D,) as its data are: an image or a line; None of a table."""
     if dataset.image_shape is not None:
         return component_image(component, dataset.image_shape, dark=dark)
-    return course_image(component, dark=dark) if dataset.is_recording else None
+    return course_image(component, dark=dark) if dataset.is_ordered else None
 
 
 def ranked_loadings(

@@ -8,7 +8,8 @@ import numpy as np
 
 from appca.analysis.paper import brain
 from appca.analysis.paper.brain_maps import BrainMaps, ModelMap, StimulusMap
-from appca.data.brain.recording import MADE_UP, SHARED, Event, Recording, check_events, load, parsed
+from appca.data.brain.events import Event, check_events
+from appca.data.brain.recording import MADE_UP, SHARED, Recording, load, parsed
 from appca.studies.claims import CheckedClaim, checked, span
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 from appca.words.errors import InputError

@@ -25,7 +25,7 @@ from appca.ui.session import services, state
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.state import KEYS
 from appca.words.errors import InputError
-from appca.words.wording import shortened
+from appca.words.wording import counted, shortened
 
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
 THIS = {"tab": "this"}  # of the address: the tab with what was assumed
@@ -121,14 +121,15 @@ def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
 
 def arrive(arrival: DroppedFiles) -> None:
     """Open files and go to their picture; to the page Data where nobody can guess how to."""
+    _take_events(arrival)
     _forget()
     names = [name for name, _ in arrival.files]
     if len(names) == 1 and names[0].lower().endswith(SUFFIX):
         session_file.open_file(*arrival.files[0])
         arrival.remove()
         st.switch_page(EXPLORE)
-    kinds = (kind_of(name, path) for name, path in arrival.files)
-    kind = next((kind_of_file for kind_of_file in kinds if kind_of_file is not None), None)
+    kinds = [kind for named in arrival.files if (kind := kind_of(*named)) is not None]
+    kind = "nifti" if "nifti" in kinds else next(iter(kinds), None)  # with a table of events
     key = hashlib.sha256(" ".join(map(str, arrival.files)).encode()).hexdigest()[:16]
     opened = st.session_state[KEYS.arrival] = Opened(arrival, key, kind)
     guess = guessed(opened)
@@ -136,6 +137,28 @@ def arrive(arrival: DroppedFiles) -> None:
     if guess.dataset is None:
         st.switch_page(DATA, query_params=THIS)
     use(opened, guess.dataset)
+
+
+def _take_events(arrival: DroppedFiles) -> None:
+    """Give a table of events to the recording on screen, if both are there, and show it."""
+    dataset = state.current_dataset()
+    name, file = arrival.files[0]
+    is_one = len(arrival.files) == 1 and name.lower().endswith(("events.tsv", "events.csv"))
+    if not (is_one and dataset.is_recording):
+        return
+    from appca.data.brain.nifti import with_events
+
+    try:
+        with_them = with_events(dataset, name, file)
+    except InputError as error:
+        state.notify("error", str(error))
+    else:
+        services.datasets().put(with_them)
+        services.forget_opened()
+        n_events = counted(len(with_them.provenance["events"]), "event")
+        state.notify("success", f"{n_events} added to “{shortened(dataset.name)}”.")
+    arrival.remove()
+    st.switch_page(EXPLORE)
 
 
 def guessed(opened: Opened) -> Reading:

@@ -10,7 +10,7 @@ from appca.analysis.components.alignment import ROUGHLY, AlignedDraws, identific
 from appca.analysis.components.components import name_of, patterns
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
-from appca.plots.components.components import data_uri, picture_of
+from appca.plots.components.components import data_uri, picture_of, picture_shape
 from appca.runs.fit import estimate_seconds
 from appca.ui.check import choose
 from appca.ui.parts.component_list import SURE, loadings
@@ -61,7 +61,7 @@ def cards(fitted: FittedRun, dataset: Dataset) -> str:
     aligned = summarise(
         fitted.posterior["components"],
         fitted.components,
-        lambda W: patterns(replace(fitted, components=W), dataset.image_shape),
+        lambda W: patterns(replace(fitted, components=W), picture_shape(dataset)),
     )
     total = range(len(aligned.mean))
     every = "".join(_card(aligned, k, name_of(fitted, k), dataset) for k in total)

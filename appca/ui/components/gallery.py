@@ -14,7 +14,7 @@ from appca.analysis.components.components import (
 from appca.analysis.components.meaning import goes_with
 from appca.analysis.explore.projection import variance_shares
 from appca.data.dataset import Dataset
-from appca.plots.components.components import data_uri, picture_of
+from appca.plots.components.components import data_uri, picture_of, picture_shape
 from appca.runs import labels
 from appca.ui.parts import acts, class_choice
 from appca.ui.parts.component_list import loadings
@@ -101,7 +101,7 @@ def _name(shown: Shown, k: int, number: int, title: str) -> str:
 
 
 def _pattern(dataset: Dataset, shown: Shown, k: int) -> str:
-    every = kept(f"patterns-{shown.key}", lambda: patterns(shown.fitted, dataset.image_shape))
+    every = kept(f"patterns-{shown.key}", lambda: patterns(shown.fitted, picture_shape(dataset)))
     pattern = every[k]
     picture = picture_of(pattern, dataset, dark=pictures.is_dark())
     if picture is None:

@@ -1,5 +1,7 @@
 """The tab This data: what is on screen, what was assumed of its files, and the preprocessing."""
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -17,14 +19,16 @@ from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.facts import data_facts
 from appca.ui.parts.text import fact_list, markdown, tag, words
 from appca.ui.rows.pictures import sheet_of
-from appca.ui.session import fitting, state
+from appca.ui.session import fitting, services, state
 from appca.ui.session.caching import by_key
+from appca.ui.session.callbacks import guarded
 from appca.ui.settings.preprocessing import preprocessing
 from appca.words.numbers import about
 from appca.words.wording import capital, counted
 
 COLUMNS, LINES = 20, 6  # of the picture of images
 MOST_NAMES = 6
+LEAST = 4  # features of a line
 
 
 def page(dataset: Dataset) -> None:
@@ -106,7 +110,24 @@ def overview(dataset: Dataset) -> None:
     """Draw the facts and a picture of the rows."""
     st.text(dataset.name)
     st.html(facts_of(dataset))
+    _order(dataset)
     pictures(dataset)
+
+
+def _order(dataset: Dataset) -> None:
+    """Draw whether the features follow each other: components and rows are lines then."""
+    if dataset.image_shape is not None or dataset.is_recording or dataset.n_features < LEAST:
+        return
+
+    def change() -> None:
+        provenance = dataset.provenance | {"ordered": bool(st.session_state[key])}
+        services.datasets().put(replace(dataset, provenance=provenance))
+        services.forget_opened()
+
+    key = f"ordered-{dataset.digest[:12]}"
+    st.session_state[key] = dataset.is_ordered
+    label = "Features are in order, such as times or wavelengths"
+    st.toggle(label, key=key, on_change=guarded(change), help="Components and rows become lines.")
 
 
 def facts_of(dataset: Dataset) -> str:

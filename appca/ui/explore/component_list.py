@@ -6,8 +6,9 @@ import streamlit as st
 from appca.analysis.components.components import own_name, patterns
 from appca.analysis.explore.projection import explained_share, variance_shares
 from appca.analysis.fitted import FittedRun
+from appca.canvas.scene.pictures import picture_list
 from appca.data.dataset import Dataset
-from appca.plots.components.components import data_uri, picture_of
+from appca.plots.components.components import data_uri, picture_shape
 from appca.runs.labels import NAME_LENGTH
 from appca.runs.store import Run
 from appca.ui.parts.component_list import loadings
@@ -43,11 +44,12 @@ def pictures(dataset: Dataset, fitted: FittedRun) -> list[tuple[str, str]]:
     """Return of each component its picture, empty where there is none, and its bars, as HTML."""
     shares = variance_shares(fitted)
     largest = max(float(shares.max()), np.finfo(float).tiny)
-    every = patterns(fitted, dataset.image_shape)
+    every = patterns(fitted, picture_shape(dataset))
+    drawn = picture_list(fitted, dataset, dark=False)
     rows = []
     for k, (pattern, share) in enumerate(zip(every, shares, strict=True)):
-        drawn, alt = picture_of(pattern, dataset), f"Component {k + 1}"
-        picture = "" if drawn is None else tag("img", "", src=data_uri(drawn), alt=alt)
+        alt = f"Component {k + 1}"
+        picture = tag("img", "", src=data_uri(drawn[k]), alt=alt) if drawn else ""
         bar = tag("div", tag("div", "", style=f"width:{share / largest:.0%}"), "ca-track")
         weights = "" if picture else loadings(pattern, dataset.feature_names)
         line = tag("div", bar + tag("span", percent(share, 1)), "ca-bar-share")

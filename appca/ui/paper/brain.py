@@ -1,4 +1,4 @@
-"""The tab Brain: a recording separated into components, as it ships or another one."""
+"""The tab Brain: the paper's recording, and a small one, separated into components."""
 
 import re
 from functools import partial
@@ -9,7 +9,6 @@ import streamlit as st
 
 from appca.analysis.paper.brain_maps import BrainMaps
 from appca.data.brain import recording as brain
-from appca.data.brain.cleaning import MEAN_SIGNAL
 from appca.data.brain.recording import nifti_bytes
 from appca.plots.paper import brain as plots
 from appca.studies.experiments.brain import STUDY, titles_of
@@ -21,10 +20,8 @@ from appca.ui.parts import progress
 from appca.ui.parts.answers import answer
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
-from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
-from appca.ui.session import computation, services
-from appca.words.errors import InputError
+from appca.ui.session import computation
 from appca.words.numbers import about
 
 _SHARED_SIZE, _MADE_UP_SIZE = (48_751, 156), (2_720, 120)
@@ -37,15 +34,10 @@ SIDES = ("Left to right", "Back to front", "Low to high")
 class RecordingChoice(NamedTuple):
     """A recording that can be chosen."""
 
-    key: str  # a name, or the digest of a data set
+    key: str
     title: str
     n_voxels: int
     n_volumes: int
-
-    @property
-    def is_own(self) -> bool:
-        """Whether it is a data set of the person."""
-        return self.key not in {brain.SHARED, brain.MADE_UP}
 
 
 def body() -> None:
@@ -58,8 +50,9 @@ def body() -> None:
         kept = results.stored(STUDY, options)
         if kept is None:
             _wait_or_offer(chosen, options)
-    if kept is None and not chosen.is_own:
-        kept = results.newest(STUDY)
+    if kept is None:
+        newest = results.newest(STUDY)
+        kept = newest if newest and newest.options["recording"] in _choices() else None
     with place:
         if kept is None:
             answer(f"“{chosen.title}” is not separated yet", "Press Separate to see its numbers.")
@@ -95,7 +88,7 @@ def _cuts(kept: Stored) -> None:
 
 
 def _recording(earlier: list[Options]) -> RecordingChoice:
-    """Draw the choice of the recording, those of one's own among them; return the choice."""
+    """Draw the choice of the recording; return it."""
     choices = _choices()
     if st.session_state.get("brain_recording") not in choices:
         newest = (options["recording"] for options in earlier if options["recording"] in choices)
@@ -107,7 +100,7 @@ def _recording(earlier: list[Options]) -> RecordingChoice:
         key="brain_recording",
         persist_state="session",
     )
-    st.page_link("pages/data/data.py", label="Open NIfTI files of your own on the page Data")
+    st.page_link("pages/data/data.py", label="Recordings of your own open in Explore")
     return choices[key]
 
 
@@ -116,11 +109,6 @@ def _choices() -> dict[str, RecordingChoice]:
     if brain.has_shared():
         title = "Faces, houses and scenes, one person"
         recordings.insert(0, RecordingChoice(brain.SHARED, title, *_SHARED_SIZE))
-    recordings += [
-        RecordingChoice(dataset.digest, dataset.name, dataset.n_rows, dataset.n_features)
-        for dataset in services.datasets().list()
-        if MEAN_SIGNAL in dataset.labels
-    ]
     return {choice.key: choice for choice in recordings}
 
 
@@ -137,25 +125,7 @@ def _settings(chosen: RecordingChoice, earlier: list[Options]) -> Options:
         K = st.number_input("Components K", 2, most, first, key=key, **look)
         first, key = min(usual[1], most - 1), f"brain_l_{chosen.key[:12]}"
         L = st.number_input("Used per voxel L", 1, most - 1, first, key=key, **look)
-    return STUDY.options(components=[K], active=[L], events=_events(chosen), recording=chosen.key)
-
-
-def _events(chosen: RecordingChoice) -> str:
-    """Draw a place for the events of an own recording; return them as one text."""
-    if not chosen.is_own:
-        return ""
-    key = f"brain_events_{chosen.key[:12]}"
-    file = st.file_uploader("Events, TSV, optional", type=["tsv", "csv", "txt"], key=f"{key}_file")
-    facts = services.datasets().get(chosen.key).provenance
-    if file is not None:
-        try:
-            events = brain.read_events(file.name, file)
-            brain.check_events(events, chosen.n_volumes, facts["repetition"])
-            st.session_state[key] = brain.written(events)
-        except InputError as error:
-            st.error(markdown(str(error)))
-    kept = [brain.Event(event["onset"], event["duration"]) for event in facts.get("events", [])]
-    return str(st.session_state.get(key, brain.written(kept)))
+    return STUDY.options(components=[K], active=[L], events="", recording=chosen.key)
 
 
 def _wait_or_offer(chosen: RecordingChoice, options: Options) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from appca.canvas import sprites
 from appca.data.dataset import Dataset
-from appca.plots.components.components import data_uri, montage
+from appca.plots.components.components import data_uri, montage, row_lines
 from appca.plots.groups.group import image_row
 from appca.ui.session.caching import by_key
 
@@ -28,7 +28,10 @@ _is_ink = by_key(64)(sprites.is_ink)
 
 
 def tiles(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
-    """Return the images of rows, uint8 (n, h, w) or (n, h, w, 3), as they are drawn here."""
+    """Return rows as images or lines, uint8 (n, h, w) or (n, h, w, 3), as they are drawn here."""
+    if dataset.image_shape is None:
+        lines = row_lines(dataset, np.asarray(rows))
+        return lines if is_dark() else 255 - lines
     images = dataset.images(np.asarray(rows))
     return on_page(dataset, sprites.resized(images, _size(images.shape[1:3])))
 

@@ -103,7 +103,7 @@ def _heading(dataset: Dataset, shown: Shown, row: int) -> None:
 
 
 def _picture(dataset: Dataset, row: int, size: int) -> str:
-    if dataset.image_shape is None:
+    if dataset.image_shape is None and not dataset.is_ordered:
         return ""
     tile = pictures.tiles(dataset, np.array([row]))[0]
     return tag(

@@ -102,6 +102,11 @@ def _opened(folder: str, digest: str, _place: int) -> Dataset:
     return _of(folder).datasets.get(digest)
 
 
+def forget_opened() -> None:
+    """Open data sets again, after what is stored about one of them was changed."""
+    _opened.clear()
+
+
 def prepared(digest: str, preprocessing: Mapping[str, Any]) -> Fitted | None:
     """Return the fitted preprocessing of a data set, None where it takes long to learn it."""
     if preprocessing.get("vae"):  # may come, or go, at any time

@@ -8,7 +8,7 @@ from nilearn.glm.first_level import compute_regressor
 
 from appca.analysis.paper import brain
 from appca.data.brain.cleaning import cleaned
-from appca.data.brain.recording import Event
+from appca.data.brain.events import Event
 
 EVENTS = tuple(Event(10.0 + 30.0 * i, 16.0) for i in range(7))
 T, STEP = 120, 2.0

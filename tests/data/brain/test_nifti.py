@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from appca.data.brain import recording as brain
-from appca.data.brain.recording import Event
-from appca.data.readers import read
+from appca.data.brain.events import Event, check_events, read_events
+from appca.data.readers import read, read_many
 from appca.words.errors import InputError
 
 SHAPE, VOLUMES = (5, 6, 4), 20
@@ -160,7 +160,7 @@ def test_events_are_read_from_tabs_or_commas():
     tabs = io.BytesIO(b"onset\tduration\ttrial_type\n10\t16\tfaces\n40\t0\tplaces\n")
     commas = io.BytesIO("\ufeffduration,onset\r\n16,10\r\n0,40\r\n".encode())
     events = (Event(10.0, 16.0), Event(40.0, 0.0))
-    assert brain.read_events("e.tsv", tabs) == brain.read_events("e.csv", commas) == events
+    assert read_events("e.tsv", tabs) == read_events("e.csv", commas) == events
     assert brain.parsed(brain.written(events)) == events
 
 
@@ -176,13 +176,30 @@ def test_events_are_read_from_tabs_or_commas():
 )
 def test_bad_events_are_one_sentence(text, words):
     with pytest.raises(InputError, match=words):
-        brain.read_events("e.tsv", io.BytesIO(text.encode()))
+        read_events("e.tsv", io.BytesIO(text.encode()))
 
 
 def test_events_beyond_the_end_are_one_sentence():
-    brain.check_events([Event(39.9, 5.0)], VOLUMES, 2.0)
+    check_events([Event(39.9, 5.0)], VOLUMES, 2.0)
     with pytest.raises(InputError, match="1 of 2 events lie outside the recording, which lasts 40"):
-        brain.check_events([Event(1.0, 1.0), Event(40.0, 1.0)], VOLUMES, 2.0)
+        check_events([Event(1.0, 1.0), Event(40.0, 1.0)], VOLUMES, 2.0)
+
+
+def test_a_recording_comes_with_its_mask_and_a_table_of_events(volumes, mask):
+    table = b"onset\tduration\n10\t6\n30\t6\n"
+    files = [
+        ("run_events.tsv", io.BytesIO(table)),
+        ("run.nii", file(volumes)),
+        ("run_mask.nii", file(mask)),
+    ]
+    dataset = read_many(files)
+    assert dataset.n_rows == 18
+    assert dataset.provenance["events"] == [
+        {"onset": 10.0, "duration": 6.0},
+        {"onset": 30.0, "duration": 6.0},
+    ]
+    with pytest.raises(InputError, match="lie outside the recording"):
+        read_many([("late.tsv", io.BytesIO(table.replace(b"30", b"99"))), *files[1:]])
 
 
 def test_settings_that_are_no_events_are_refused():

@@ -1,6 +1,7 @@
 """Own files on the Data page: what can be chosen for each kind, and what is said of them."""
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -251,3 +252,25 @@ def test_annotated_data_let_choose_values_variables_and_labels(start):
     choose(app, "read_as", "The array with the rows", "X_two, of obsm (30 x 2)")
     app.button(key="upload_use").click().run()
     assert "30 rows × 2" in html(healthy(app))
+
+
+def test_a_recording_opens_with_components_and_takes_events_that_are_dropped_later(start):
+    import nibabel
+
+    from appca.ui.session import services
+
+    rng = np.random.default_rng(0)
+    values = rng.normal(20, 2, (12, 12, 10, 20)).astype(np.float32)
+    values[2:10, 2:10, 2:8] += 900
+    image = nibabel.Nifti1Image(values, np.eye(4))
+    image.header.set_zooms((1.0, 1.0, 1.0, 2.0))
+    app = healthy(give(start("data/open"), ("own.nii", image.to_bytes())))
+    assert app.title[0].value == "Explore"
+    assert len(re.findall('<img[^>]*alt="Component', html(app))) == 4
+    digest = app.session_state["config"].dataset
+    go(app, "data/open")
+    give(app, ("own_events.tsv", b"onset\tduration\n99\t1\n"))
+    assert "outside the recording" in sentences(app)[0]
+    give(go(app, "data/open"), ("own_events.tsv", b"onset\tduration\n4\t6\n20\t6\n"))
+    assert app.session_state["config"].dataset == digest
+    assert [event["onset"] for event in services.dataset(digest).provenance["events"]] == [4, 20]

@@ -9,14 +9,11 @@ import pytest
 from appca.data.brain import recording as brain
 from appca.data.readers import read
 from appca.data.sources.samples import brain as made_up
-from appca.jobs.folder import JobFolder
-from appca.jobs.progress import Context
-from appca.jobs.worker import KINDS
 from appca.runs.home import home
 from appca.studies.experiments.brain import STUDY
 from appca.studies.store import StudyStore
 from appca.ui.session import services
-from tests.ui.conftest import healthy, html
+from tests.ui.conftest import healthy
 from tests.ui.paper.test_paper import charts
 from tests.ui.session.test_background import ScriptedJobs
 
@@ -75,45 +72,6 @@ def test_a_recording_of_one_slice_has_no_slider_through_it(start, outcome):
     app = healthy(start("paper/brain"))
     sides = {"Left to right", "Back to front", "Low to high"}
     assert len(sides & {slider.label for slider in app.slider}) == 2
-
-
-def with_events(app, text: str):
-    app.get("file_uploader")[0].set_value([("e.tsv", text.encode(), "text/plain")])
-    return app.run()
-
-
-@pytest.mark.thorough
-def test_an_own_recording_with_events_is_separated(start, jobs):
-    digest = own()
-    app = start("paper/brain")
-    assert 'class="ca-answer ca-' in html(app)
-    assert "Recording: Small brain, made up" in html(app), "not that on screen"
-    app.selectbox(key="brain_recording").select(digest).run()
-    assert 'class="ca-answer ca-' not in html(app)
-    assert charts(app) == 0, "what ships is of another recording"
-    app = with_events(app, "onset\tduration\n99\t1\n")
-    assert ["outside the recording" in box.value for box in app.error] == [True]
-    app = with_events(app, "onset\tduration\n4\t6\n20\t6\n")
-    assert not healthy(app).error
-    app.number_input(key=f"brain_k_{digest[:12]}").set_value(4).run()
-    app.number_input(key=f"brain_l_{digest[:12]}").set_value(2).run()
-    app.button(key="brain_run").click().run()
-    (job,) = jobs.jobs
-    assert jobs.jobs[job].spec["options"]["events"] == "4+6 20+6"
-    folder = JobFolder.create(home() / "jobs", {"kind": "brain", "spec": {}, "key": "x"})
-    result = KINDS["brain"](jobs.jobs[job].spec, Context(folder, home()))
-    assert result == {"study": jobs.keys[job]}
-    jobs.end(job, "done", **result)
-    assert charts(healthy(app.run())) == 3
-    assert "voxels over 20 volumes without cubic drift" in html(app)
-    assert 'class="ca-answer ca-' not in html(app)
-    kept = StudyStore(home()).get(result["study"])
-    assert f"<b>{kept.outcome.claims[0].value}</b>" in html(app)
-    app.button(key=f"why_{kept.id}").click().run()
-    (table,) = (text.value for text in app.markdown if text.value.startswith("| "))
-    assert table.splitlines()[0] == "| Question | Measured here |"
-    assert kept.outcome.claims[0].claim in table.replace("\\", "")
-    assert "Agrees" not in table
 
 
 def test_the_bundled_brain_has_its_own_name_only_once(start):

@@ -1,0 +1,47 @@
+"""What components of a recording are in the brain: the slice with most of each, as a picture."""
+
+import numpy as np
+from PIL import Image
+
+from appca.data.brain.cleaning import MEAN_SIGNAL
+from appca.data.dataset import Dataset
+from appca.plots.components.components import DARK, LIGHT
+from appca.plots.paper.brain import painted, strong, upright
+
+
+def slices_of(
+    dataset: Dataset, scores: np.ndarray, shape: tuple[int, int], *, dark: bool
+) -> list[np.ndarray]:
+    """Return of the scores (V, K) of voxels the slices where they are largest, uint8 (h, w, 3)."""
+    facts = dataset.provenance
+    places = tuple(np.array([name.split("-")[1:] for name in dataset.ids.tolist()], dtype=int).T)
+    affine = np.array(facts["affine"], dtype=float).reshape(4, 4)
+
+    def volume(values: np.ndarray) -> np.ndarray:
+        filled = np.zeros(facts["grid"], dtype=np.float64)
+        filled[places] = values
+        return upright(filled, affine)
+
+    signal = dataset.labels.get(MEAN_SIGNAL, np.ones(dataset.n_rows))
+    inside, grey = volume(np.ones(dataset.n_rows)) > 0, volume(signal)
+    box = tuple(slice(int(at.min()), int(at.max()) + 1) for at in np.nonzero(inside.any(axis=2)))
+    ground = (DARK if dark else LIGHT)[1]
+    pictures = []
+    for column in scores.T:
+        values = volume(column)
+        height = int(np.square(values).sum(axis=(0, 1)).argmax())
+        cut = painted(grey[..., height], values[..., height], inside[..., height], strong(column))
+        pictures.append(_fitted(cut[box][:, ::-1].transpose(1, 0, 2), shape, ground))
+    return pictures
+
+
+def _fitted(cut: np.ndarray, shape: tuple[int, int], ground: tuple[int, int, int]) -> np.ndarray:
+    """Bring a slice (h, w, 4), with its cover, into the middle of a picture."""
+    scale = min(shape[0] / cut.shape[0], shape[1] / cut.shape[1])
+    height, width = (max(1, round(side * scale)) for side in cut.shape[:2])
+    drawn = np.asarray(Image.fromarray(cut).resize((width, height), Image.Resampling.NEAREST))
+    picture = np.tile(np.array(ground, np.uint8), (*shape, 1))
+    top, left = (shape[0] - height) // 2, (shape[1] - width) // 2
+    part = picture[top : top + height, left : left + width]
+    part[:] = np.where(drawn[..., 3:] > 0, drawn[..., :3], part)
+    return picture
