@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 RISES, FALLS, CLASSES = (200, 60, 40), (47, 111, 179), (115, 51, 168)
 MOST_NAMES = 8
-LINE, ABOVE = 24, 40  # pixels: a column, and the names of components above them
+LINE, ABOVE = 24, 56  # pixels: a column, and the names of components above them
 RING, MOST_LETTERS = 13, 26
 
 
@@ -73,10 +73,11 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> go.Figu
     )
     names = [plain(shortened(column, MOST_LETTERS)) for column in columns]
     axis = {"showgrid": False, "zeroline": False}
-    heads = [plain(shortened(name, MOST_LETTERS)) for name in components]
+    heads = [plain(shortened(name, MOST_LETTERS).removeprefix("component ")) for name in components]
     if len(heads) > MOST_NAMES:  # no room for more than numbers
         heads = [str(number) for number in range(1, len(heads) + 1)]
     across = {"tickvals": list(range(1, len(components) + 1)), "ticktext": heads}
+    across |= {"title": "component", "side": "top", "range": [0.5, len(components) + 0.5]}
     up = {"tickvals": list(range(len(columns))), "ticktext": names}
     return framed(
         figure,
@@ -84,7 +85,7 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> go.Figu
         top=ABOVE,
         showlegend=False,
         plot_bgcolor=CLEAR,
-        xaxis={"side": "top", "range": [0.5, len(components) + 0.5], **axis, **across},
+        xaxis={**axis, **across},
         yaxis={"range": [len(columns) - 0.5, -0.5], **axis, **up},
     )
 
@@ -92,7 +93,7 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> go.Figu
 def _colour(direction: str, effect: float, use: bool) -> str:
     """Return a colour whose strength is the effect; squares are paler, so that rings show."""
     red, green, blue = {"rises": RISES, "falls": FALLS}.get(direction, CLASSES)
-    strength = 0.06 + 0.5 * effect if use else 0.15 + 0.85 * effect
+    strength = 0.06 + 0.5 * effect if use else 0.35 + 0.65 * effect
     return f"rgba({red}, {green}, {blue}, {strength:.2f})"
 
 

@@ -26,4 +26,4 @@ def test_squares_and_rings_are_where_their_tests_are():
     assert (
         squares.text[0][1] == "&lt;b&gt;who, use of 2 · &lt;i&gt;loop: high: a, effect 1.00, 9 rows"
     )
-    assert list(rings.marker.color) == ["rgba(47, 111, 179, 0.57)"]
+    assert list(rings.marker.color) == ["rgba(47, 111, 179, 0.68)"]
