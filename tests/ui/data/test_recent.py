@@ -8,7 +8,8 @@ from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.runs.run import FitResult
 from appca.runs.store import RunStore
-from tests.ui.arrivals.test_uploads import as_edited, give
+from tests.ui import conftest
+from tests.ui.arrivals.test_uploads import give
 from tests.ui.conftest import address, go, healthy, html
 
 SECRET = "Zyxwvut"
@@ -40,7 +41,7 @@ def choose(app, *runs):
 
 def test_deleted_work_is_gone_from_the_disk_with_its_earlier_readings(start):
     app = give(start("data/open"), table(SECRET))
-    as_edited(go(app, "data/this"), "ignored", "c")
+    conftest.choose(go(app, "data/this"), "preview", "Role of c", "Ignored")
     app.button(key="upload_use").click().run()
     assert len([one for one in DatasetStore(home()).list() if one.name == SECRET]) == 2
     assert len(holding(SECRET)) > 3
