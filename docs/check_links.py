@@ -10,6 +10,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import appca
+from docs import reference
+from docs.reference import CLASSES
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -71,6 +73,7 @@ def _unexplained(folder: Path, places: set[str]) -> list[str]:
     }
     return [
         *(f"{one} has no page" for one in appca.__all__ if f"appca.{one}" not in places),
+        *(f"{one} has no entry" for one in _methods() if one not in places),
         *(
             f"the page {one} is not told of"
             for one in titles
@@ -82,6 +85,12 @@ def _unexplained(folder: Path, places: set[str]) -> list[str]:
             if f">{one}</span>" not in said["command_line"]
         ),
     ]
+
+
+def _methods() -> list[str]:
+    """Return the full names of all public methods and properties."""
+    homes = {kind: "appca" if kind in reference.MODELS else kind.__module__ for kind in CLASSES}
+    return [f"{homes[k]}.{k.__name__}.{name}" for k in CLASSES for name in reference.members(k)]
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     Parameters
     ----------
     n_components : int
-        Number K of components in all, at most min(N - 1, D).
+        Number K of components available, at most min(N - 1, D).
     n_active : int or "learned"
         Number L of components that a row uses, at most K. "learned": any number from 0 to K, with
         the probability of each learned; supports of one size are equally probable.
@@ -94,7 +94,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     inference : {"em", "gibbs", "hard"}
         "em" maximises the likelihood of the rows. "gibbs" samples the posterior, starting from EM;
         not with noise="feature".
-        "hard" gives each row wholly to its best support (classification EM; with vanishing noise
+        "hard" assigns each row to its best support only (classification EM; with vanishing noise
         this is top-L assignment and Procrustes).
     init : {"auto", "quartimax", "annealed", "ica", "pca", "random"} or array (K, D)
         Start: principal directions as they are ("pca"), rotated by quartimax, annealed, rotated to
@@ -125,19 +125,18 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     tol : float
         EM has converged when ten iterations improve by less than this, in nats per row.
     warm_start : bool
-        Start from the fit before instead of from `init`: with as many components from all that was
-        fitted, so that on the same rows the likelihood does not fall, and components keep their
-        order and signs; with fewer components from the strongest; with more from those there are
-        and the directions that they explain least.
+        Start from the previous fit instead of from `init`. With the same K, the likelihood on the
+        same rows does not fall, and components keep their order and signs. With a smaller K, keep
+        the strongest components; with a larger K, add the directions that they explain least.
     accelerate : bool
         Momentum between EM iterations; the likelihood never falls either way.
     n_chains, burn_in, n_draws, thin : int
         For "gibbs": chains, sweeps discarded, draws kept per chain, sweeps between draws.
     chain_starts : {"overdispersed", "init"}
         Where the chains of "gibbs" start: the first from the fit by EM and each other one from its
-        own random rotation of the principal directions, so that chains that agree have found the
-        same posterior from different places; or all from one fit by EM (with init="random" each
-        from its own), which only shows that they move well around it.
+        own random rotation of the principal directions, so that agreement means that they reached
+        the same posterior from different places; or all from one fit by EM (with init="random"
+        each from its own), which only shows that they mix well around it.
     noise_shape, noise_scale : float
         For "gibbs": the prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean
         variance of the features and density proportional to s^(-shape - 1) exp(-scale v / s).
@@ -259,15 +258,15 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     def fit_blocks(self, blocks: Blocks) -> Self:
         """Fit to data that are larger than memory: rows that come in blocks.
 
-        The answer is that of `fit` on all rows at once, up to rounding, and memory does not grow
-        with their number. A large `numpy.memmap` given to `fit` takes this way by itself.
+        The result equals that of `fit` on all rows up to rounding, and memory does not grow with
+        their number. `fit` itself does this for a large `numpy.memmap`.
 
         Parameters
         ----------
         blocks : iterable of arrays or sparse matrices (n_i, D), or a function that returns a new
             iterator of them
-            Gone through once for every pass, some dozen times; some thousand rows at a time are
-            right. The first block decides between float32 and float64.
+            Read once for each iteration, some dozen times; blocks of some thousand rows are
+            best. The first block decides between float32 and float64.
         """
         return self._fit_parts(partial(stream, blocks))
 
@@ -318,14 +317,14 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         return posterior_of(self) if extended.variant == PAPER else extended
 
     def size_probabilities(self, X: Any) -> Array:
-        """Posterior probabilities (N, K + 1) that a row uses 0 to K components, if learned."""
+        """Return posterior probabilities (N, K + 1) of 0 to K components a row, if learned."""
         check_is_fitted(self, "size_probabilities_")
         return self._averaged(self._validated(X, reset=False), VariantPosterior.size_probabilities)
 
     def row_scales(self, X: Any) -> Any:
-        """Posterior mean (N,) of the scale u_n of each row: how unusual it is; 1 if not learned.
+        """Return the posterior mean (N,) of each row's scale u_n; 1 if scales are not learned.
 
-        A row of scale u has u times the variance of noise and scores.
+        A row of scale u has u times the variance of noise and scores: a large u is unusual.
         """
         if is_dask(X):
             return lazily(self, "row_scales", X)

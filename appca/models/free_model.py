@@ -81,7 +81,7 @@ class FreeModel(Queries):
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Sample given X (N, D) and return the estimator, at the draw of largest density."""
+        """Sample the posterior given X (N, D); return the estimator at the published draw."""
         del y
         X = self._validated(X, reset=True)
         with single_threaded_blas():
@@ -158,17 +158,17 @@ class FreeModel(Queries):
 
     @property
     def n_components_in_use_(self) -> int:
-        """Components that at least 5% of rows use, in most of the draws; after sampling.
+        """Number of components that at least 5% of rows use, most frequent over draws.
 
-        Draws also have components that a handful of rows use, which come and go:
-        `n_components_band` tells both numbers' posteriors.
+        Draws also have components that a few rows use and that change between draws;
+        `n_components_band` gives the posterior of both numbers.
         """
         return int(np.bincount(self._numbers(IN_USE).ravel()).argmax())
 
     def n_components_band(self, level: float = 0.9, share: float = 0.0) -> tuple[int, int]:
-        """Credible band of the number of components: smallest and largest, over all draws.
+        """Return the credible band of the number of components, over all draws.
 
-        Counted are those that at least a `share` of the rows use; by default those of any row.
+        It counts the components that at least a `share` of the rows use; by default any row.
         """
         return number_band(self._numbers(share), level)
 

@@ -128,11 +128,11 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         return data
 
     def allocate(self, X: Any, support: str = "auto") -> Any:
-        """Which components each row uses, (N, K) bool.
+        """Return the components that each row uses, (N, K) bool.
 
-        `support` as in `transform`: "map" is each row's most probable support; "all", and "auto"
-        after sampling, the L components of largest posterior inclusion, or where rows may use any
-        number those whose posterior inclusion exceeds one half.
+        With support="map" that is each row's most probable support. With "all", and with "auto"
+        after sampling, it is the L components of largest inclusion probability, or, if rows may
+        use any number, those whose inclusion probability exceeds one half.
         """
         refuse_support(support)
         if self._is_lazy(X):
@@ -141,10 +141,10 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         return posterior.supports(X, support)
 
     def inclusion_probabilities(self, X: Any) -> Any:
-        """Probability p(z_nk = 1 | y_n) that a row uses a component, (N, K).
+        """Return the probability p(z_nk = 1 | y_n) that a row uses a component, (N, K).
 
-        Given the observed entries of a row; a row sums to L where that is fixed. A draw without a
-        component counts as one that does not use it.
+        It is conditional on the observed entries. A row sums to L if L is fixed. After sampling, a
+        draw that lacks a component counts as a draw in which no row uses it.
         """
         if self._is_lazy(X):
             return lazily(self, "inclusion_probabilities", X)
@@ -152,17 +152,17 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         return posterior.inclusion(X)
 
     def allocation_probability(self, X: Any) -> Any:
-        """Posterior probability (N,) of the support that `allocate` chose; below 0.5: doubtful."""
+        """Return the posterior probability (N,) of each row's support; below 0.5 it is doubtful."""
         if self._is_lazy(X):
             return lazily(self, "allocation_probability", X)
         X, posterior = self._asked(X)
         return posterior.membership(X)
 
     def score_samples(self, X: Any) -> Any:
-        """Log-likelihood log p(y_n) of each row's observed entries, (N,) in nats.
+        """Return the log-likelihood log p(y_n) of each row's observed entries, (N,) in nats.
 
-        Exact, unless supports are too many: `describe` says so. After sampling the log of the
-        average of p(y_n) over draws, the posterior predictive.
+        It is exact unless there are too many supports to sum over; `describe` says so. After
+        sampling it is the log of the average of p(y_n) over draws, the posterior predictive.
         """
         if self._is_lazy(X):
             return lazily(self, "score_samples", X)
@@ -171,20 +171,20 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
 
     @available_if(lambda model: model._estimates)  # type: ignore[untyped-decorator]
     def estimate_score_samples(self, X: Any) -> RowEstimate:
-        """Log-likelihood log p(y_n) of every row with its standard error and the method.
+        """Return the log-likelihood log p(y_n) of every row with its standard error and method.
 
-        Where the number of components is learned, a new row uses those there are, each with its
-        weight; a new row's own components are left out.
+        If the number of components is learned, a new row can use the existing components, each
+        with its prior probability, and no new ones.
         """
         X, posterior = self._asked(X)
         rows = posterior.summary(X)
         return RowEstimate(rows.log_likelihood, rows.error, rows.method)
 
     def describe(self, X: Any) -> Description:
-        """Say of every row in memory what the other queries say, in one go.
+        """Return the results of all queries about rows in memory at once.
 
-        After sampling log-likelihood and inclusion are averages over draws; scores, support, its
-        membership and the error are those of the published draw, `transform(X, "map")`.
+        After sampling, log-likelihood and inclusion are averages over draws. Scores, support,
+        membership and error are those of the published draw, as in `transform(X, "map")`.
 
         Raises
         ------
@@ -202,12 +202,12 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
 
     @_takes_gaps  # type: ignore[untyped-decorator]
     def describe_chunks(self, X: Any) -> Iterator[Description]:
-        """Say of each chunk of rows of a Dask array all that `describe` says, some at a time."""
+        """Yield the results of `describe` for each chunk of rows of a Dask array."""
         return each_described(self, X)
 
     @_takes_gaps  # type: ignore[untyped-decorator]
     def impute(self, X: Any) -> Array:
-        """Copy of X (N, D) with the posterior mean of each missing entry (NaN) in its place.
+        """Return a copy of X (N, D) with each missing entry (NaN) replaced by its posterior mean.
 
         E[y_d | observed y_n] = mu_d + w_d' E[x_n * z_n | observed y_n], over all supports.
         """
@@ -219,7 +219,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         yield from (self.transform(block) for block in checked(blocks, once=True)())
 
     def score_blocks(self, blocks: Blocks) -> float:
-        """Mean log-likelihood of all rows that come in blocks, in nats, as `score`."""
+        """Return the mean log-likelihood in nats of all rows, which come in blocks."""
         total, n = 0.0, 0
         for block in checked(blocks, once=True)():
             total += float(self.score_samples(block).sum())
@@ -229,7 +229,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         return total / n
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log-likelihood of the rows, in nats, each counted `sample_weight` (N,) times."""
+        """Return the mean log-likelihood of the rows in nats, weighted by `sample_weight` (N,)."""
         del y
         each = self.score_samples(X)
         if self._is_lazy(X):
@@ -242,8 +242,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     ) -> Any:
         """Draw rows (n_samples, D) from the model, in the dtype it was fitted in.
 
-        The same seed gives the same rows; `random_state` defaults to the estimator's own. With
-        `return_supports` also the components (n_samples, K) bool that each row uses.
+        The same seed gives the same rows. `random_state` defaults to that of the estimator. With
+        `return_supports` it also returns the components (n_samples, K) bool that each row uses.
         """
         check_is_fitted(self)
         rng = generator(self.random_state if random_state is None else random_state)
@@ -252,7 +252,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
 
     @property
     def chain_levels_(self) -> ChainLevels:
-        """Mean log-posterior of each chain, whether averages count it, and why; after sampling."""
+        """Mean log-posterior of each chain, and whether averages use the chain; after sampling."""
         check_is_fitted(self, "posterior_")
         return levels(self.posterior_["log_posterior"])
 
@@ -278,7 +278,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
 
     @_samples  # type: ignore[untyped-decorator]
     def to_arviz(self) -> "InferenceData":
-        """Hand the draws to ArviZ; only where the fit has sampled."""
+        """Return the draws as InferenceData of ArviZ; only after sampling."""
         check_is_fitted(self, "posterior_")
         return to_arviz(self.posterior_)
 
@@ -286,8 +286,8 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def component_bands(self, level: float = 0.9) -> Array:
         """Credible bands (2, K, D) of the entries of components: lower and upper ends.
 
-        Each entry lies between its ends with posterior probability `level`, by quantiles over
-        `query_draws_` after alignment; a draw that lacks a component does not count for it.
+        The ends are quantiles over `query_draws_` after alignment, so each entry is between them
+        with posterior probability `level`. A draw that lacks a component is left out for it.
         """
         check_is_fitted(self, "query_draws_")
         return component_bands(self.query_draws_, self.components_, level)
@@ -296,9 +296,9 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
     def score_bands(self, X: Any, level: float = 0.9) -> Array:
         """Credible bands (2, N, K) of the scores x * z of rows: lower and upper ends.
 
-        Supports and scores are drawn for every row at each of `query_draws_`, or of some where rows
-        have many supports, at least 40 in all, and the ends are quantiles over these. A component
-        that a row surely does not use has a band of zeros.
+        The ends are quantiles over supports and scores that are drawn for every row at each of
+        `query_draws_`; rows with many supports use some of them, at least 40. The band is zero
+        for a component that a row certainly does not use.
         """
         check_is_fitted(self, "query_draws_")
         X, _ = self._asked(X)

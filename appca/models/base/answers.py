@@ -1,4 +1,4 @@
-"""What a fitted model is asked about rows, and the form of its answers, whatever the model."""
+"""Queries about rows, and the form of their results, for all models."""
 
 from typing import NamedTuple, Self
 
@@ -11,21 +11,33 @@ MAP, ALL = "map", "all"
 
 
 class Description(NamedTuple):
-    """Everything a fitted model says of some rows, from one look at them."""
+    """All results about some rows at once.
 
-    scores: Array  # (N, K) as `transform` with support="map", without whitening
-    active: Array  # (N, K) bool, as `allocate` with support="map"
-    inclusion: Array  # (N, K) as `inclusion_probabilities`
-    membership: Array  # (N,) posterior probability of `active`; of a sampled fit at its one draw
-    # (N,) |y - mean - W scores|^2 / D: the reconstruction from `scores` and no average over the
-    # posterior, whether or not the fit was sampled.
+    Attributes
+    ----------
+    scores, active, inclusion : ndarray, shape (N, K)
+        As `transform` and `allocate` with support="map", not whitened; `inclusion_probabilities`.
+    membership : ndarray, shape (N,)
+        Posterior probability of `active`; of a sampled fit at the published draw.
+    error : ndarray, shape (N,)
+        Mean squared residual per feature, |y - mean - W scores|^2 / D, of the reconstruction.
+    log_likelihood, standard_error : ndarray, shape (N,)
+        Nats, and the standard error of estimated sums over supports, 0 where they are exact.
+    method : str
+        How the sums over supports were computed.
+    row_scales : ndarray, shape (N,), or None
+        Scale of each row at the published draw, where scales are learned.
+    """
+
+    scores: Array
+    active: Array
+    inclusion: Array
+    membership: Array
     error: Array
-    log_likelihood: Array  # (N,) nats, as `score_samples`
-    # (N,) of that, nats: of the sums over supports alone, hence 0 where they are exact. It does not
-    # count that there are finitely many draws.
+    log_likelihood: Array
     standard_error: Array
-    method: str  # how the sums over supports were come by
-    row_scales: Array | None = None  # (N,) as `row_scales` at the one draw, where they are learned
+    method: str
+    row_scales: Array | None = None
 
 
 class RowSummary(NamedTuple):
@@ -38,10 +50,10 @@ class RowSummary(NamedTuple):
 
 
 class RowEstimate(NamedTuple):
-    """Log-likelihoods of rows and how they were come by."""
+    """Log-likelihoods (N,) of rows in nats, their standard errors (0 if exact) and the method."""
 
-    log_likelihood: Array  # (N,) nats
-    error: Array  # (N,) standard error, nats; 0 where exact
+    log_likelihood: Array
+    error: Array
     method: str
 
 

@@ -317,14 +317,14 @@ class InBatches(Estimator):
 
     @_WithBatches
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one batch of rows (N, D) more, by incremental EM, and return the estimator.
+        """Update the fit with one more batch of rows (N, D), by incremental EM.
 
-        The first batch is fitted as `fit` would, unless `fit` came before, which then counts for as
-        many rows as it had; a model from a file for 400 per component. Components keep their order
-        and signs. A uniform sample of the rows of all batches stays with the estimator (not in
-        files): 2,500, or 400 per component where that is more, and at most 64 MB.
-        `log_likelihoods_` has the total of each batch before it was learned from, and `scale_` is
-        the root of E[(x z)^2] over the rows that use a component.
+        The first batch is fitted as by `fit`. After `fit`, the fit counts for as many rows as it
+        had; a model from a file counts for 400 per component. Components keep their order and
+        signs. The estimator keeps a uniform sample of all rows (not in files): 2,500, or 400 per
+        component if that is more, and at most 64 MB. `log_likelihoods_` has the total of each
+        batch before the update, and `scale_` is the root of E[(x z)^2] over the rows that use a
+        component.
         """
         del y
         begun = hasattr(self, "components_")

@@ -22,9 +22,9 @@ class Criteria:
     n_active_: int
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return the number (N,) of the panel of each row: the rank of its L components.
+        """Return the panel number (N,) of each row: the rank of its support.
 
-        Panels are numbered as `itertools.combinations(range(K), L)` lists them, whatever the data.
+        Panels are numbered in the order of `itertools.combinations(range(K), L)`, for any data.
         """
         check_is_fitted(self)
         K, L = len(self.components_), self.n_active_
@@ -49,10 +49,10 @@ class Criteria:
         return np.asarray(np.where(active, 0, skipped).sum(axis=1), np.int64)
 
     def get_covariance(self) -> Array:
-        """Covariance (D, D) of rows under the model: E[u] (E|z|/K W T W' + Psi).
+        """Return the covariance (D, D) of rows under the model: E[u] (E|z|/K W T W' + Psi).
 
-        |z| is L unless sizes are learned, u is 1 unless rows have their own scale, and Psi is
-        sigma2 I unless each feature has its own noise.
+        |z| is L unless sizes are learned, u is 1 unless row scales are learned, and Psi is
+        sigma2 I unless each feature has a noise variance.
         """
         check_is_fitted(self)
         W = self.components_.astype(np.float64)
@@ -73,7 +73,7 @@ class Criteria:
 
     @property
     def explained_variance_ratio_(self) -> Array:
-        """Explained variance (K,) over the total variance that the model gives a row."""
+        """Explained variance (K,) as a share of the total variance of a row under the model."""
         check_is_fitted(self)
         W = self.components_.astype(np.float64)
         total = self._share() * np.sum(self.latent_variance_ * np.square(W).sum(axis=1))
@@ -110,11 +110,11 @@ class Criteria:
         return self._n_loadings() + mean + self._n_variances()
 
     def bic(self, X: Any) -> float:
-        """Bayesian information criterion on X; the lower the better."""
+        """Return the Bayesian information criterion on X; lower is better."""
         total = self.score_samples(X)  # type: ignore[attr-defined]
         return float(self.n_parameters_ * math.log(len(total)) - 2.0 * total.sum())
 
     def aic(self, X: Any) -> float:
-        """Akaike information criterion on X; the lower the better."""
+        """Return the Akaike information criterion on X; lower is better."""
         total = self.score_samples(X)  # type: ignore[attr-defined]
         return float(2 * self.n_parameters_ - 2.0 * total.sum())

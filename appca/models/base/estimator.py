@@ -113,7 +113,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def fitted_arrays(self) -> dict[str, Array]:
-        """Everything that answers about new rows depend on, by name without the underscore."""
+        """Return all arrays that queries about new rows need, by name without the underscore."""
         check_is_fitted(self)
         names = *self._fitted, *(name for name in self._extensions if hasattr(self, name))
         arrays = {name[:-1]: np.asarray(getattr(self, name)) for name in names}
@@ -123,9 +123,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return arrays
 
     def restore(self, arrays: dict[str, Array]) -> Self:
-        """Become the fitted estimator whose `fitted_arrays` these are.
+        """Restore a fitted estimator from its `fitted_arrays`.
 
-        Queries give what they gave; `posterior_`, all draws, does not come back.
+        Queries return the same results as before. `posterior_`, all draws, is not restored.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def reorder(self, order: Sequence[int], signs: Sequence[int] | None = None) -> Self:
         """Reorder the components, flip the signs of some, and return the estimator.
 
-        Queries about rows answer in the new order. What the model says of a row stays the same.
+        Queries use the new order. The likelihood and reconstruction of a row do not change.
 
         Parameters
         ----------
@@ -187,9 +187,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def save(self, path: Path | str) -> None:
-        """Save the fitted estimator; `appca.load_model` gives it back, the same to the bit.
+        """Save the fitted estimator; `appca.load_model` restores it bit for bit.
 
-        The file is an NPZ without pickle. A callback, a generator given as `random_state` and
-        `posterior_` stay behind.
+        The file is an NPZ without pickle. It does not contain a callback, a generator passed as
+        `random_state`, or `posterior_`.
         """
         write(path, self)
