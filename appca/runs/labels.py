@@ -42,7 +42,7 @@ def damage(run: Run) -> str | None:
 
 
 def put(run: Run, labels: Labels) -> Labels:
-    """Keep names and signs with a run; see `changeable`. Raises InputError when the disk refuses."""
+    """Keep names and signs with a `changeable` run. Raises InputError when the disk refuses."""
     run = changeable(run, home() / "runs")
     remedy = "free some space, or fit again if it was deleted"
     with storing(_words(run), run.path.parent, remedy):
