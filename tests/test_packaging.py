@@ -47,7 +47,9 @@ def test_the_oldest_and_the_newest_python_are_the_same_everywhere():
         assert f"Python {oldest} or newer" in (ROOT / page).read_text(), page
     assert f"python >={oldest}" in (ROOT / "recipe" / "recipe.yaml").read_text()
     assert PROJECT["tool"]["mypy"].get("python_version", oldest) == oldest
-    images = re.findall(r"^FROM python:(\S+)-slim", (ROOT / "deploy/container/Containerfile").read_text(), re.M)
+    images = re.findall(
+        r"^FROM python:(\S+)-slim", (ROOT / "deploy/container/Containerfile").read_text(), re.M
+    )
     assert set(images) == {newest}
 
 
