@@ -1,6 +1,7 @@
 """From a configuration to numbers on screen: a stored run, a live fit, a preview, or a wait."""
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -31,6 +32,7 @@ from appca.ui.session.state import (
 from appca.words.errors import InputError
 
 LIVE_SECONDS = 1.0  # a fit this short runs at once
+MOST_CROWDED = 4.0  # times that others on the machine make a fit longer, at most believed
 INSTANT_SECONDS = 0.25  # and this short already while a slider is dragged
 AHEAD_SECONDS = 15.0  # longer fits are not made ahead
 MOST_AHEAD = 2_000_000  # scores of a fit that is only held in memory
@@ -148,6 +150,13 @@ def seconds(wanted: RunConfig | None = None) -> float:
     )
 
 
+def _is_short(wanted: RunConfig) -> bool:
+    """Whether a fit needs no preview: on a machine that is shared, it takes the longer."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    crowding = min(max(1.0, load / (os.cpu_count() or 1)), MOST_CROWDED)
+    return seconds(wanted) * crowding <= LIVE_SECONDS
+
+
 def start(*, refine: bool = False) -> str:
     """Fit the present configuration in the background; the same one twice is one job."""
     n_rows = services.dataset(config().dataset).n_rows
@@ -158,7 +167,7 @@ def start(*, refine: bool = False) -> str:
 def stop() -> None:
     """Give up the fit that the page waits for; of a long one, or once more, its preview, too."""
     now = config()
-    if seconds() > LIVE_SECONDS or watching.declined(now.id):
+    if not _is_short(now) or watching.declined(now.id):
         watching.decline(_preview_of(now))
     watching.decline(now.id)
 
@@ -170,7 +179,7 @@ def _preview_of(wanted: RunConfig) -> str:
 def _live() -> Shown | None:
     now = config()
     result = ahead.result_of(now.id)
-    if result is None and (seconds() > LIVE_SECONDS or watching.declined(now.id)):
+    if result is None and (not _is_short(now) or watching.declined(now.id)):
         return None
     result = result or _fitted_here(now)
     if result is None:
@@ -293,7 +302,7 @@ def _quick(wanted: RunConfig) -> bool:
 
 def is_live(wanted: RunConfig) -> bool:
     """Whether a page may fit it itself, at once."""
-    return _quick(wanted) and not wanted.is_sampled and seconds(wanted) <= LIVE_SECONDS
+    return _quick(wanted) and not wanted.is_sampled and _is_short(wanted)
 
 
 def _is_prepared(wanted: RunConfig) -> bool:
@@ -309,7 +318,7 @@ def _prepared(wanted: RunConfig) -> Fitted | None:
 def preview_ahead(digest: str) -> Shown | None:
     """Make the preview with which a data set will first be shown, where its fit would take long."""
     now = first_config(services.dataset(digest))
-    long = seconds(now) > LIVE_SECONDS and services.runs().get(now.id) is None
+    long = not _is_short(now) and services.runs().get(now.id) is None
     return _preview(now) if long and _quick(now) else None
 
 

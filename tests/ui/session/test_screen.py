@@ -1,9 +1,12 @@
 """What components were in the fit before: two windows on one run, and chips in the picture."""
 
+import pytest
+
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, directions
 from appca.runs.store import RunStore
 from appca.ui.canvas import canvas
+from appca.ui.session import fitting
 from tests.ui.conftest import address, go, healthy, slider
 
 
@@ -29,3 +32,13 @@ def test_chips_say_what_a_component_was_and_two_windows_show_one_numbering(start
     assert address(healthy(other))["run"] == run.id
     assert ComponentNumbers(home()).of_run(run, directions(run.fitted)[::-1]) == numbering
     assert told["canvas"]["scene"]["meta"] == scene
+
+
+@pytest.mark.parametrize(("load", "whole"), [(0.5, True), (64.0, False)])
+def test_a_crowded_machine_shows_a_first_look_before_the_fit(monkeypatch, load, whole):
+    monkeypatch.setattr(fitting, "MOST_CROWDED", 4.0)
+    monkeypatch.setattr(fitting.os, "getloadavg", lambda: (load, load, load))
+    monkeypatch.setattr(fitting, "seconds", lambda _wanted: 0.4)
+    assert fitting._is_short(None) is whole
+    monkeypatch.setattr(fitting, "seconds", lambda _wanted: 0.2)
+    assert fitting._is_short(None), "shorter than any crowd makes long"
