@@ -153,6 +153,35 @@ def test_the_first_notebook_has_as_many_cells_as_it_says():
     assert all(f"{words[cells]} cells" in text for text in said)
 
 
+ANSWERS = {  # a stranger's question, by words of its row in the README: words of the answer
+    "CSV with gaps": "isna().sum()",
+    "What is {1,3}": "The support {1,3} holds the rows that use components 1 and 3",
+    "choose K and L": "Choose K by held-out log-likelihood",
+    "`Pipeline`": "adaptiveppca__n_components",
+    "AnnData": "appca.tl.appca(adata",
+    "nginx": "proxy_pass http://127.0.0.1:8501",
+    "table 1": "python -m appca paper table1",
+    "E step": "`appca.models.orthonormal.em:expect`",
+    "add a model": "toctree} :maxdepth: 1 model",
+    "hollow": "A hollow point is doubtful",
+}
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_one_click_from_the_readme_answers_a_strangers_question(question):
+    rows = (ROOT / "README.md").read_text("utf-8").splitlines()
+    (row,) = (line for line in rows if line.startswith("| ") and question in line)
+    links = re.findall(r"\]\((docs/[\w/.-]+)", row)
+    text = " ".join(" ".join((ROOT / link).read_text("utf-8").split()) for link in links)
+    assert ANSWERS[question] in text
+
+
+def test_the_readme_says_when_to_take_something_else():
+    text = (ROOT / "README.md").read_text("utf-8")
+    others = ("PCA", "UMAP", "NMF", "A mixture of PPCA")
+    assert [name for name in others if f"- **{name}**" not in text] == []
+
+
 def test_no_document_installs_from_an_index_what_no_index_has():
     index = re.compile(r"pip install ['\"]?appca")
     assert [file.name for file in pages() if index.search(file.read_text("utf-8"))] == []
