@@ -76,6 +76,17 @@ class GroupComparison(NamedTuple):
     n_tests: int
 
 
+def beyond_panel(
+    comparison: GroupComparison, fitted: FittedRun, mask: np.ndarray
+) -> GroupComparison:
+    """Leave out what a panel has chosen its rows by, where all rows (N,) of the group share one."""
+    supports = fitted.active[mask]
+    if (supports != supports[0]).any():
+        return comparison
+    others = [each for each in comparison.differences if each.kind not in ("subspace", "use")]
+    return comparison._replace(differences=others)
+
+
 def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupComparison:
     """Compare the rows of a group with all others in everything that is known of them.
 

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from appca.analysis.groups.group import GroupComparison, compare
+from appca.analysis.groups.group import GroupComparison, beyond_panel, compare
 from appca.analysis.groups.group_words import sentence
 from appca.canvas.scene.colours import colour_of
 from appca.canvas.sprites import sample
@@ -91,7 +91,7 @@ def _pictures(dataset: Dataset, rows: np.ndarray) -> None:
 
 def _apart(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
     def compared() -> GroupComparison:
-        return compare(dataset, shown.fitted, mask)
+        return beyond_panel(compare(dataset, shown.fitted, mask), shown.fitted, mask)
 
     try:
         comparison = kept(f"apart-{shown.key}-{selection.token(dataset)}", compared)

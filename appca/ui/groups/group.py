@@ -4,7 +4,13 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.explore.subspaces import ranked, title
-from appca.analysis.groups.group import GroupComparison, GroupDifference, compare, mean_images
+from appca.analysis.groups.group import (
+    GroupComparison,
+    GroupDifference,
+    beyond_panel,
+    compare,
+    mean_images,
+)
 from appca.analysis.groups.group_words import probability, sentence
 from appca.data.dataset import Dataset
 from appca.plots.components.components import component_image, data_uri, pixels_of
@@ -45,6 +51,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     try:
         name = f"apart-{shown.key}-{dataset.digest[:8]}-{key}"
         comparison = kept(name, lambda: compare(dataset, shown.fitted, mask))
+        comparison = beyond_panel(comparison, shown.fitted, mask)
     except InputError as error:
         st.info(markdown(str(error)))
         return
@@ -103,8 +110,6 @@ def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]
 
 def _tells(difference: GroupDifference, key: str) -> bool:
     """Whether a difference is more than what the rows were chosen by."""
-    if key.startswith("panel "):
-        return difference.kind not in ("subspace", "use")
     return difference.name.partition(" = ")[0] != key.partition(" = ")[0]
 
 

@@ -245,3 +245,17 @@ def test_p_values_are_written_as_people_write_them():
         "0.012",
         "1.000",
     ]
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_a_group_of_a_panel_is_told_by_more_than_its_panel(mixed):
+    dataset, fitted, _ = made(0)
+    supports = [tuple(support) for support in fitted.active]
+    first = max(set(supports), key=supports.count)
+    mask = np.array([support == first for support in supports])
+    mask[np.flatnonzero(~mask)[0]] |= mixed
+    comparison = compare(dataset, fitted, mask)
+    left = group_difference.beyond_panel(comparison, fitted, mask)
+    kinds = {difference.kind for difference in left.differences}
+    assert ("subspace" in kinds, "use" in kinds) == (mixed, mixed)
+    assert {"class", "measure"} <= kinds
