@@ -182,37 +182,26 @@ def _at_once(dataset: Dataset, config: QualityConfig) -> Measured:
 
 def _table(lines: dict[str, Line], names: dict[str, str], rival: str) -> str:
     """Return a line a method with a bar a measure, the best in bold."""
-    heads = [
-        "",
-        *(
-            words(f"{head}, {'less' if low else 'more'} is better")
-            for head, low in COLUMNS.values()
-        ),
-    ]
-    cells: dict[str, list[str]] = {key: [] for key in names}
+    body = dict.fromkeys(names, "")
     for column, (_, low) in COLUMNS.items():
         values = {key: _value(lines[key], column) for key in names}
-        measured = [value for value in values.values() if value is not None]
-        ends = (min(measured, default=0.0), max(measured, default=1.0))
-        bottom = 0.0 if column != "log_likelihood" else ends[0] - 0.2 * (ends[1] - ends[0]) - 1e-9
+        there = [value for value in values.values() if value is not None] or [0.0]
+        least = min(there) - 0.2 * (max(there) - min(there)) if column == "log_likelihood" else 0.0
         for key, value in values.items():
-            if value is None:
-                cells[key].append(tag("td", UNKNOWN))
-                continue
-            share = (value - bottom) / max(ends[1] - bottom, 1e-12)
-            bar = tag("div", tag("div", "", style=f"width:{share:.0%}"), "ca-track")
-            text = words(_text(lines[key], column))
-            best = value == ends[0 if low else 1]
-            cells[key].append(tag("td", bar + (tag("b", text) if best else text)))
-    body = [
-        tag(
-            "tr",
-            tag("th", words(name), scope="row") + "".join(cells[key]),
-            "ca-chosen" if key == rival else "",
-        )
-        for key, name in names.items()
-    ]
-    return table(heads, body)
+            text, bar = UNKNOWN, ""
+            if value is not None:
+                share = (value - least) / max(max(there) - least, 1e-12)
+                bar = tag("div", tag("div", "", style=f"width:{share:.0%}"), "ca-track")
+                text = words(_text(lines[key], column, value))
+            best = value == (min(there) if low else max(there))
+            body[key] += tag("td", bar + (tag("b", text) if best else text))
+    heads = [f"{head}, {'less' if low else 'more'} is better" for head, low in COLUMNS.values()]
+    marks = {key: "ca-chosen" if key == rival else "" for key in names}
+    every = names.items()
+    return table(
+        ["", *map(words, heads)],
+        [tag("tr", tag("th", words(name), scope="row") + body[k], marks[k]) for k, name in every],
+    )
 
 
 def _value(line: Line, column: str) -> float | None:
@@ -220,10 +209,7 @@ def _value(line: Line, column: str) -> float | None:
     return value[0] if isinstance(value, list) else value
 
 
-def _text(line: Line, column: str) -> str:
-    value = _value(line, column)
-    if value is None:
-        return UNKNOWN
+def _text(line: Line, column: str, value: float) -> str:
     if column == "kept":
         return percent(value)
     return number(value) if column == "mse" else f"{fixed(value, 1)} ± {_error(line)}"

@@ -42,32 +42,32 @@ export function usersOf({ scene, meta }) {
 /** Panels of a set of components, in the layout that is shown where it has them. @param {Stage} stage @param {number[]} wanted @returns {Promise<Hit[]>} */
 async function panels({ meta, scene, views }, wanted) {
   const shown = views[0]?.layout.name;
-  const layouts = Object.keys(meta.layouts).sort(
-    (a, b) => Number(b === shown) - Number(a === shown),
-  );
+  const layouts = Object.keys(meta.layouts).sort((a, b) => +(b === shown) - +(a === shown));
+  const parts = wanted
+    .map((number) => meta.components.findIndex((part) => part.number === number))
+    .sort((a, b) => a - b);
+  const hit = (
+    /** @type {{components: number[], count: number}} */ panel,
+    /** @type {Target} */ target,
+  ) =>
+    /** @type {Hit} */ ({
+      kind: 'panel',
+      label: `Panel ${setName(meta, panel.components)}`,
+      note: countOf(meta, panel.count),
+      target,
+    });
   for (const layout of layouts) {
-    const { panels: all } = meta.layouts[layout];
-    const at = all.findIndex(
-      ({ components }) =>
-        components.length === wanted.length &&
-        components.every((k, i) => meta.components[k].number === wanted[i]),
-    );
-    if (at < 0) continue;
-    const { components, count } = all[at];
-    const label = `Panel ${setName(meta, components)}`;
-    return [{ kind: 'panel', label, note: countOf(meta, count), target: { layout, panel: at } }];
+    const all = meta.layouts[layout].panels;
+    const panel = all.findIndex(({ components }) => `${components}` === `${parts}`);
+    if (panel >= 0) return [hit(all[panel], { layout, panel })];
   }
-  for (const layout of layouts.filter((name) => meta.layouts[name].other)) {
-    const parts = wanted.map((number) => meta.components.findIndex((one) => one.number === number));
-    const among = parts.includes(-1) ? [] : having(await scene.gathered(layout), parts);
+  for (const layout of layouts.filter((name) => meta.layouts[name].other && !parts.includes(-1))) {
+    const among = having(await scene.gathered(layout), parts);
     const exact = among.filter(({ components }) => components.length === parts.length);
     if (among.length)
-      return (exact.length ? exact : among).map(({ components, count }) => ({
-        kind: 'panel',
-        label: `Panel ${setName(meta, components)}`,
-        note: countOf(meta, count),
-        target: { layout, sought: components },
-      }));
+      return (exact.length ? exact : among).map((panel) =>
+        hit(panel, { layout, sought: panel.components }),
+      );
   }
   return [];
 }
@@ -114,46 +114,53 @@ export async function find(stage, text, acts) {
   const hits = set ? await panels(stage, set) : [];
   if (query.startsWith('{')) return hits; // no row is called so
   if (query.startsWith('#')) return rowsOf(stage, query);
+  const { names = [], kind, title = 'class' } = colouring ?? {};
+  const counts = kind === 'category' ? classCounts(stage, 0) : [];
+  const { selections = [], columns = [] } = options.offers ?? {};
+  const show = (/** @type {'selection' | 'colour'} */ kind, /** @type {string} */ name) =>
+    stage.callbacks.onAct?.(kind, name);
   const users = usersOf(stage);
   /** @type {Hit[]} */
-  const components = meta.components.map((_, k) => ({
-    kind: 'component',
-    label:
-      `${meta.components[k].name ? '' : 'Component '}${componentName(meta, k)} ${options.came?.[k] ?? ''}`.trim(),
-    note: countOf(meta, users[k]),
-    component: k,
-    target: { component: k },
-  }));
-  const counts = colouring?.kind === 'category' ? classCounts(stage, 0) : [];
-  /** @type {Hit[]} */
-  const classes = (colouring?.kind === 'category' ? colouring.names : [])
-    .map((name, code) => ({
-      kind: /** @type {const} */ ('class'),
-      label: /^\d/.test(name) ? capital(`${colouring?.title ?? 'class'} ${name}`) : name,
-      note: countOf(meta, counts[code]),
-      code,
-      target: { code },
-    }))
-    .filter(({ code }) => counts[code]);
-  const { selections = [], columns = [] } = options.offers ?? {};
-  /** @type {Hit[]} */
-  const others = [
-    ...selections.map(([label, count]) => ({
-      kind: /** @type {const} */ ('selection'),
-      label,
-      note: countOf(meta, count),
-      run: () => stage.callbacks.onAct?.('selection', label),
-    })),
-    ...columns.map(([key, label]) => ({
-      kind: /** @type {const} */ ('column'),
-      label,
-      note: 'colour by it',
-      run: () => stage.callbacks.onAct?.('colour', key),
-    })),
+  const all = [
+    ...meta.components.map(
+      ({ name }, k) =>
+        /** @type {Hit} */ ({
+          kind: 'component',
+          label:
+            `${name ? '' : 'Component '}${componentName(meta, k)} ${options.came?.[k] ?? ''}`.trim(),
+          note: countOf(meta, users[k]),
+          component: k,
+          target: { component: k },
+        }),
+    ),
+    ...names.flatMap((name, code) => {
+      const label = /^\d/.test(name) ? capital(`${title} ${name}`) : name;
+      const note = countOf(meta, counts[code]);
+      return counts[code]
+        ? [/** @type {Hit} */ ({ kind: 'class', label, note, code, target: { code } })]
+        : [];
+    }),
+    ...selections.map(
+      ([label, count]) =>
+        /** @type {Hit} */ ({
+          kind: 'selection',
+          label,
+          note: countOf(meta, count),
+          run: () => show('selection', label),
+        }),
+    ),
+    ...columns.map(
+      ([key, label]) =>
+        /** @type {Hit} */ ({
+          kind: 'column',
+          label,
+          note: 'colour by it',
+          run: () => show('colour', key),
+        }),
+    ),
+    ...actions,
   ];
-  const named = withText([...components, ...classes, ...others, ...actions], query);
-  const among = (/** @type {Kind} */ kind) => named.filter((hit) => hit.kind === kind);
-  const rows = query ? await rowsOf(stage, query) : [];
-  const groups = /** @type {Kind[]} */ (Object.keys(GROUPS));
-  return [...hits, ...groups.flatMap((kind) => (kind === 'row' ? rows : among(kind)))];
+  const named = [...withText(all, query), ...(query ? await rowsOf(stage, query) : [])];
+  const groups = Object.keys(GROUPS);
+  return [...hits, ...groups.flatMap((group) => named.filter((hit) => hit.kind === group))];
 }

@@ -3,7 +3,7 @@
 import { element, icon } from '../parts/dom.js';
 import { caps, dialog } from './dialog.js';
 import { GROUPS, find } from './find.js';
-import { pictureOf, preview } from './preview.js';
+import { pictureOf, preview, rowsUsing } from './preview.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('./find.js').Hit} Hit @typedef {import('./find.js').Act} Act */
 
@@ -37,54 +37,34 @@ export function buildPalette(stage, actions, fly, acts) {
   const list = element('div', 'appca-found', { role: 'listbox', id, 'aria-label': 'Results' });
   const aside = element('aside', '');
   const close = element('button', '', { type: 'button', 'aria-label': 'Close' }, caps('Esc'));
-  const foot = element(
-    'footer',
-    '',
-    {},
-    caps('↑', '↓'),
-    'move',
-    caps('Tab'),
-    'next group',
-    caps('>'),
-    'actions',
-    caps('#'),
-    'a row',
-    caps('{'),
-    'a panel',
-  );
-  const box = dialog(
-    stage,
-    'appca-palette',
-    'Find anything',
-    element('header', '', {}, icon('search'), input, close),
-    chips,
-    element('div', 'appca-columns', {}, list, aside),
-    foot,
-  );
+  const head = element('header', '', {}, icon('search'), input, close);
+  const keys = [
+    ['↑↓', 'move'],
+    ['Tab', 'next group'],
+    ['>', 'actions'],
+    ['#', 'a row'],
+    ['{', 'a panel'],
+  ];
+  const foot = element('footer', '', {}, ...keys.flatMap(([key, does]) => [caps(key), does]));
+  const columns = element('div', 'appca-columns', {}, list, aside);
+  const box = dialog(stage, 'appca-palette', 'Find anything', head, chips, columns, foot);
   close.addEventListener('click', () => box.close());
+  let [group, sought] = ['', '']; // the only group that is shown; the query that the hits answer
+  let chosen = 0;
+  /** @type {number[]} */
+  let starts = []; // places of the first hits of groups
   /** @type {Hit[]} */
   let hits = [];
   /** @type {Hit[]} */
   let shown = [];
-  /** @type {string} */
-  let group = ''; // the only one that is shown
-  let chosen = 0;
-  let sought = ''; // the query that the hits answer
   /** @type {Hit[]} */
   let recent = [];
   const go = (/** @type {Hit | undefined} */ hit, rows = false) => {
     if (!hit) return;
-    recent = [
-      hit,
-      ...recent.filter(({ label, kind }) => label !== hit.label || kind !== hit.kind),
-    ].slice(0, RECENT);
+    recent = [hit, ...recent.filter(({ label }) => label !== hit.label)].slice(0, RECENT);
     box.close();
     if (rows && hit.component !== undefined) {
-      const k = hit.component;
-      stage.rows.applyList(
-        [...stage.rows.codes.keys()].filter((row) => stage.scene.score(row, k)),
-        'replace',
-      );
+      stage.rows.applyList(rowsUsing(stage, hit.component), 'replace');
       actions.selected();
     } else if (hit.run) hit.run();
     else if (hit.target) fly(hit.target);
@@ -96,24 +76,19 @@ export function buildPalette(stage, actions, fly, acts) {
       if (at === i) item.scrollIntoView({ block: 'nearest' });
     });
     input.setAttribute('aria-activedescendant', shown.length ? `${id}-${i}` : '');
-    aside.replaceChildren(
-      ...(shown[i] ? preview(stage, shown[i], shown[i].component !== undefined) : []),
-    );
+    aside.replaceChildren(...(shown[i] ? preview(stage, shown[i]) : []));
   };
   const option = (/** @type {Hit} */ hit, /** @type {number} */ i) => {
-    const words = element(
-      'span',
-      'appca-words',
-      {},
-      ...marked(hit.label, input.value.trim().replace(/^[>#]\s*/, '')),
-    );
+    const typed = input.value.trim().replace(/^[>#]\s*/, '');
+    const words = element('span', 'appca-words', {}, ...marked(hit.label, typed));
+    const note = element('span', 'appca-count', {}, hit.note ?? '');
     const item = element(
       'div',
       '',
       { role: 'option', id: `${id}-${i}` },
       pictureOf(stage, hit, 34),
       words,
-      element('span', 'appca-count', {}, hit.note ?? ''),
+      note,
     );
     if (hit.key) item.append(caps(hit.key));
     item.addEventListener('click', () => go(hit));
@@ -122,49 +97,35 @@ export function buildPalette(stage, actions, fly, acts) {
     });
     return item;
   };
+  const chip = (/** @type {string} */ kind, /** @type {string} */ word) => {
+    const count = hits.filter((hit) => !kind || hit.kind === kind).length;
+    const look = { type: 'button', tabindex: '-1', 'aria-pressed': String(group === kind) };
+    const made = element('button', 'appca-option', look, `${word} ${count}`);
+    made.addEventListener('click', () => {
+      group = kind;
+      fill();
+      input.focus();
+    });
+    return made;
+  };
+  const section = (/** @type {string} */ title, /** @type {Hit[]} */ some) => {
+    starts.push(shown.length);
+    const heading = element('h3', '', { 'aria-hidden': 'true' }, title);
+    const options = some.map((hit) => option(hit, shown.push(hit) - 1));
+    return element('div', '', { role: 'group', 'aria-label': title }, heading, ...options);
+  };
   const fill = () => {
     const kinds = [...new Set(hits.map(({ kind }) => kind))];
     if (!kinds.some((kind) => kind === group)) group = '';
-    const chip = (
-      /** @type {string} */ kind,
-      /** @type {string} */ word,
-      /** @type {number} */ count,
-    ) => {
-      const made = element(
-        'button',
-        'appca-option',
-        { type: 'button', tabindex: '-1', 'aria-pressed': String(group === kind) },
-        `${word} ${count}`,
-      );
-      made.addEventListener('click', () => {
-        group = kind;
-        fill();
-        input.focus();
-      });
-      return made;
-    };
-    const count = (/** @type {string} */ kind) => hits.filter((hit) => hit.kind === kind).length;
-    chips.replaceChildren(
-      chip('', 'All', hits.length),
-      ...kinds.map((kind) => chip(kind, GROUPS[kind], count(kind))),
-    );
-    shown = [];
-    const sections = (group ? kinds.filter((kind) => kind === group) : kinds).map((kind) => ({
-      title: GROUPS[kind],
-      some: hits.filter((hit) => hit.kind === kind).slice(0, group ? LISTED : SHOWN),
-    }));
-    if (!input.value && !group && recent.length)
-      sections.unshift({ title: 'Recent', some: recent });
+    chips.replaceChildren(chip('', 'All'), ...kinds.map((kind) => chip(kind, GROUPS[kind])));
+    [shown, starts] = [[], []];
+    const some = (/** @type {string} */ kind) =>
+      hits.filter((hit) => hit.kind === kind).slice(0, group ? LISTED : SHOWN);
     list.replaceChildren(
-      ...sections.map(({ title, some }) =>
-        element(
-          'div',
-          '',
-          { role: 'group', 'aria-label': title },
-          element('h3', '', { 'aria-hidden': 'true' }, title),
-          ...some.map((hit) => option(hit, shown.push(hit) - 1)),
-        ),
-      ),
+      ...(!input.value && !group && recent.length ? [section('Recent', recent)] : []),
+      ...kinds
+        .filter((kind) => !group || kind === group)
+        .map((kind) => section(GROUPS[kind], some(kind))),
     );
     if (!hits.length) list.append(element('p', 'appca-count', {}, 'Nothing found'));
     point(0);
@@ -183,16 +144,9 @@ export function buildPalette(stage, actions, fly, acts) {
     });
     if (asked === input.value && asked !== sought) seek();
   });
-  /** The first result of the next group, or of the one before. @param {number} step */
-  const nextGroup = (step) => {
-    const firsts = [...list.children]
-      .map((section) => section.querySelector('[role=option]'))
-      .filter(Boolean)
-      .map((item) =>
-        [...list.querySelectorAll('[role=option]')].indexOf(/** @type {Element} */ (item)),
-      );
-    const now = firsts.filter((at) => at <= chosen).length - 1;
-    point(firsts[(now + step + firsts.length) % firsts.length] ?? 0);
+  const nextGroup = (/** @type {number} */ step) => {
+    const now = starts.filter((at) => at <= chosen).length - 1;
+    point(starts.at((now + step) % starts.length) ?? 0);
   };
   input.addEventListener('keydown', async (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -207,8 +161,7 @@ export function buildPalette(stage, actions, fly, acts) {
   });
   return () => {
     if (box.open) return;
-    input.value = sought = '';
-    group = '';
+    input.value = sought = group = '';
     box.showModal();
     input.focus();
     seek();

@@ -1,10 +1,8 @@
 /** Pictures of what the palette found. */
 
 import { element, icon, paint } from '../parts/dom.js';
-import { countOf } from '../scene/names.js';
 import { cssOf } from '../theme.js';
 import { caps } from './dialog.js';
-import { usersOf } from './find.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('./find.js').Hit} Hit */
 
@@ -38,46 +36,39 @@ export function pictureOf(stage, { component, row, code, kind }, side) {
   return canvas;
 }
 
-/** Beside the list: the chosen hit at large, a component with the rows at its ends. @param {Stage} stage @param {Hit} hit @param {boolean} selects whether Ctrl+Enter does */
-export function preview(stage, hit, selects) {
-  const { scene, meta, rows } = stage;
-  const parts = [element('b', '', {}, hit.label)];
-  const { component } = hit;
-  if (component === undefined) parts.push(element('p', 'appca-count', {}, hit.note ?? ''));
-  else {
-    const used = usersOf(stage)[component];
-    const share = Math.round((100 * used) / rows.count);
-    const text = `used by ${countOf(meta, used)}, ${share}% of all`;
-    parts.push(element('p', 'appca-count', {}, text));
-    const users = [];
-    for (let row = 0; stage.sheets && row < rows.count; row += 1)
-      if (scene.score(row, component)) users.push(row);
-    users.sort((a, b) => scene.score(b, component) - scene.score(a, component));
-    for (const [word, few] of /** @type {[string, number[]][]} */ ([
-      ['Highest', users.slice(0, ENDS)],
-      ['Lowest', users.slice(-ENDS).reverse()],
-    ]))
-      if (stage.sheets)
-        parts.push(
-          element('p', 'appca-count', {}, word),
-          element(
-            'div',
-            'appca-ends',
-            {},
-            ...few.map((row) => pictureOf(stage, { ...hit, component: undefined, row }, 38)),
-          ),
-        );
-  }
-  const does = {
-    component: 'Show its row and column',
-    panel: 'Open it',
-    class: 'Select them',
-    selection: 'Select them',
-    row: 'Go there',
-    column: 'Colour by it',
-    action: 'Do it',
-  };
-  parts.push(element('p', '', {}, does[hit.kind], caps('Enter')));
-  if (selects) parts.push(element('p', '', {}, 'Select its rows', caps('Ctrl', 'Enter')));
-  return [pictureOf(stage, hit, 132), ...parts];
+/** What Enter does. @type {Record<import('./find.js').Kind, string>} */
+const DOES = {
+  component: 'Show its row and column',
+  panel: 'Open it',
+  class: 'Select them',
+  selection: 'Select them',
+  row: 'Go there',
+  column: 'Colour by it',
+  action: 'Do it',
+};
+
+/** @param {Stage} stage @param {number} component */
+export const rowsUsing = ({ rows, scene }, component) =>
+  [...rows.codes.keys()].filter((row) => scene.score(row, component));
+
+/** Beside the list: the chosen hit at large, a component with the rows at its ends. @param {Stage} stage @param {Hit} hit */
+export function preview(stage, { component, ...hit }) {
+  const { scene, sheets } = stage;
+  const note = (/** @type {string} */ text) => element('p', 'appca-count', {}, text);
+  const enter = element('p', '', {}, DOES[hit.kind], caps('Enter'));
+  const parts = [
+    pictureOf(stage, { ...hit, component }, 132),
+    element('b', '', {}, hit.label),
+    note(hit.note ?? ''),
+  ];
+  if (component === undefined) return [...parts, enter];
+  const users = sheets ? rowsUsing(stage, component) : [];
+  users.sort((a, b) => scene.score(b, component) - scene.score(a, component));
+  const ends = { Highest: users.slice(0, ENDS), Lowest: users.slice(-ENDS).reverse() };
+  for (const [word, few] of Object.entries(sheets ? ends : {}))
+    parts.push(
+      note(word),
+      element('div', 'appca-ends', {}, ...few.map((row) => pictureOf(stage, { ...hit, row }, 38))),
+    );
+  return [...parts, enter, element('p', '', {}, 'Select its rows', caps('Ctrl', 'Enter'))];
 }
