@@ -1,8 +1,12 @@
 """A server whose memory stays level, though glibc likes to keep what it once took."""
 
 import ctypes
+import gc
+from contextlib import suppress
 
 import streamlit as st
+
+from appca.ui.session import caching
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt, in glibc's malloc.h
 KEPT_BYTES = 8 << 20  # free at the end of an arena before they are given back
@@ -30,6 +34,14 @@ def tidy() -> bool:
     except (AttributeError, OSError, TypeError):  # another C library, or none to be named so
         return False
     return bool(limited)
+
+
+def give_back() -> None:
+    """Forget what was made for pages, and give its memory back to the system where that can be."""
+    caching.forget()
+    gc.collect()
+    with suppress(AttributeError, OSError, TypeError):  # as above
+        _c_library().malloc_trim(0)
 
 
 def _c_library() -> ctypes.CDLL:

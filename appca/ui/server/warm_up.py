@@ -41,6 +41,7 @@ COMPILED = (  # what pictures of many rows need, then what fits need
 )
 OPENS = "APPCA_OPENS"  # set where the digest of the data that will be asked for comes by a pipe
 PATIENCE = 10.0  # seconds for somebody to come
+LOOK_SECONDS, SLEEPS_AFTER = 30.0, 10  # between looks for windows; looks in a row without any
 DRAWING = 4.0  # seconds in which a browser draws very many rows, on all processors
 
 
@@ -61,7 +62,7 @@ class WarmUp:
 
     def __init__(self) -> None:
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._work, daemon=True, name="warm up")
+        self._thread = threading.Thread(target=self._live, daemon=True, name="warm up")
 
     def start(self) -> None:
         """Begin."""
@@ -70,6 +71,16 @@ class WarmUp:
     def stop(self) -> None:
         """End after the present step."""
         self._ended.set()
+
+    def _live(self) -> None:
+        self._work()
+        from appca.ui.frame import memory
+
+        looks = 0
+        while not self._ended.wait(LOOK_SECONDS):
+            looks = 0 if watch.n_windows() else looks + 1
+            if looks == SLEEPS_AFTER:
+                memory.give_back()
 
     def _work(self) -> None:
         if OPENS in os.environ:

@@ -45,6 +45,11 @@ def middleware() -> list[Middleware]:
     return [Middleware(RequestNotes, log=os.environ.get(LOG) == "json")]
 
 
+def n_windows() -> int:
+    """Return how many windows are open."""
+    return _taken["windows"]
+
+
 class RequestNotes:
     """Notes requests; their addresses without what follows a question mark, which may be secret."""
 
@@ -119,8 +124,9 @@ async def _health(_request: Request) -> JSONResponse:
 
 async def _metrics(_request: Request) -> PlainTextResponse:
     lines = [f'appca_requests_total{{status="{of}"}} {n}' for of, n in sorted(_answers.items())]
-    seconds, windows = _taken["microseconds"] / 1e6, _taken["windows"]
-    values: dict[str, float] = {"appca_request_seconds_total": seconds, "appca_windows": windows}
+    seconds = _taken["microseconds"] / 1e6
+    values: dict[str, float] = {"appca_request_seconds_total": seconds}
+    values["appca_windows"] = n_windows()
     services = sys.modules.get("appca.ui.session.services")
     jobs = [job.state for made in services._made for job in made.jobs.active()] if services else []
     values |= {f"appca_jobs_{state}": jobs.count(state) for state in ("running", "queued")}
