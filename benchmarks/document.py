@@ -95,10 +95,10 @@ SECTIONS = (
     Section(
         "table",
         "The models beside scikit-learn",
-        "Every fit has a process of its own, which first makes a small fit that loads libraries"
-        f" and compiled code. A method has {LIMIT_S} s on a data set; one that was ended has "
-        f"{SHORT_S} s on later ones, and so have all but one start on the voxel-shaped rows. A "
-        f"fit of more than {LONG_S} s is made once (“once”).",
+        "Every fit runs in a separate process, after a small fit that loads libraries and "
+        f"compiled code. The time limit is {LIMIT_S} s on a data set. After a method has exceeded "
+        f"it, and for most methods on the voxel-shaped rows, the limit is {SHORT_S} s. Fits of "
+        f"more than {LONG_S} s run once (“once”); the others run several times.",
         "python -m benchmarks.table --large --rounds 3 --minutes 45",
         readings.table_lines,
         readings.table_reading,
@@ -106,9 +106,9 @@ SECTIONS = (
     Section(
         "speed",
         "What a person waits for",
-        "Fits by default, all starts included, and the description of rows, with one BLAS thread "
-        "where no other number is named. Processor time with two counts threads that spin while "
-        "they wait, so that a rival that waits more looks slower than the clock says. Memory is "
+        "Default fits, including all starts, and the description of rows, with one BLAS thread "
+        "unless the line says otherwise. Processor time includes threads that spin while they "
+        "wait, so with two threads a method that waits looks slower than by the clock. Memory is "
         "that of the first fit of all rows in a process.",
         "python -m benchmarks.speed",
         readings.speed_lines,
@@ -136,7 +136,7 @@ SECTIONS = (
     Section(
         "long",
         "What a longer fit would gain",
-        "EM goes on from where one start has stopped, also through passes that gain nothing.",
+        "EM continues from the end of one start, also through passes without a gain.",
         "python -m benchmarks.table --long --data 'MNIST 60'",
         readings.long_lines,
         readings.long_reading,
@@ -144,8 +144,8 @@ SECTIONS = (
     Section(
         "growth",
         "How the time of a pass grows",
-        "Processor time of an EM pass of aPPCA while one size grows and the others stay; the "
-        "power is the slope of log time over log size.",
+        "Processor time of an EM pass of aPPCA while one size grows and the others are fixed; "
+        "the power is the slope of log time over log size.",
         "python -m benchmarks.table --growth",
         readings.growth_lines,
         readings.growth_reading,
@@ -153,8 +153,8 @@ SECTIONS = (
     Section(
         "cluster",
         "More rows than memory holds",
-        f"aPPCA with K = {K} and L = {L} fitted through Dask to rows of {D} float32 numbers that"
-        " are made chunk by chunk and anew in every pass, on worker processes of one machine "
+        f"aPPCA with K = {K} and L = {L} fitted through Dask to rows of {D} float32 numbers. "
+        "Chunks are generated again in every pass, on worker processes of one machine "
         "(`pip install -e '.[dask]'`). Cosines are with the planted directions.",
         "python -m benchmarks.cluster",
         readings.cluster_lines,
@@ -275,9 +275,9 @@ SECTIONS = (
     Section(
         "missing",
         "Prediction of masked cells",
-        "RMSE on cells masked at random, in units of preprocessing as the app suggests it "
-        "(tables: one standard deviation), mean over the seeds. The imputers of scikit-learn "
-        "run on at most 64 columns.",
+        "Root mean squared error on cells masked at random, in preprocessed units (tables: one "
+        "standard deviation), averaged over seeds. The imputers of scikit-learn run on at most "
+        "64 columns.",
         "python -m benchmarks.missing",
         readings.missing_lines,
         readings.missing_reading,
@@ -328,8 +328,8 @@ SECTIONS = (
         "million",
         "A million rows by one command",
         "`appca FILE` for 1,000,000 x 50 numbers (200 MB), each start with a new home: from the "
-        "command until the picture stands, at most 10 s asked. What all its processes hold is "
-        "their own memory, without pages of the file (at most 1.2 GB asked).",
+        "command until the picture is complete; the target is 10 s. Memory is that of all its "
+        "processes, without pages of the file; the target is 1.2 GB.",
         "python -m benchmarks.million",
         app_readings.million_lines,
         app_readings.million_reading,
@@ -348,8 +348,8 @@ SECTIONS = (
         "first_view",
         "From the end of a large fit to its picture",
         "MNIST with 60,000 rows at K = 20, L = 5 on Explore, which shows a preview meanwhile: from "
-        "when the fit is stored until every row stands in the picture, at most 3 s asked. Chromium "
-        "with WebGL by software.",
+        "the end of the fit until every row is in the picture; the target is 3 s. Chromium with "
+        "WebGL by software.",
         "python -m benchmarks.first_view",
         app_readings.first_view_lines,
         app_readings.first_view_reading,

@@ -44,6 +44,7 @@ nb_execution_mode = os.environ.get("DOCS_NOTEBOOKS", "force")  # "cache" while y
 nb_execution_cache_path = str(ROOT / "docs/_build/notebooks")
 nb_execution_timeout = 120
 nb_execution_raise_on_error = True
+nb_merge_streams = True
 nb_ipywidgets_js = {}  # would be loaded from other hosts
 autosummary_generate = True
 _homes = {f"appca.{name}": f"{getattr(appca, name).__module__}.{name}" for name in appca.__all__}
