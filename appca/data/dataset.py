@@ -46,9 +46,9 @@ class Provenance(Struct):
     image_range: tuple[Finite, Finite] = (0.0, 1.0)
     citation: str = ""
     sample: dict[str, int] = {}  # "of" how many rows these were drawn
+    class_names: dict[str, dict[str, str]] = {}  # label to class to its name: `class_names.renamed`
     ordered: bool | None = None  # features follow each other, as times do; None lets it be detected
-    # of a brain recording:
-    grid: tuple[_Side, _Side, _Side] = (1, 1, 1)
+    grid: tuple[_Side, _Side, _Side] = (1, 1, 1)  # of a brain recording, as all that follows
     affine: list[list[Finite]] = []
     repetition: Finite = 1.0
     events: list[_Event] = []

@@ -149,13 +149,12 @@ def _take_events(arrival: DroppedFiles) -> None:
     from appca.data.brain.nifti import with_events
 
     try:
-        with_them = with_events(dataset, name, file)
+        events = with_events(dataset, name, file).provenance["events"]
     except InputError as error:
         state.notify("error", str(error))
     else:
-        services.datasets().put(with_them)
-        services.forget_opened()
-        n_events = counted(len(with_them.provenance["events"]), "event")
+        services.note(dataset.digest, events=events)
+        n_events = counted(len(events), "event")
         state.notify("success", f"{n_events} added to “{shortened(dataset.name)}”.")
     arrival.remove()
     st.switch_page(EXPLORE)
@@ -178,7 +177,7 @@ def guessed(opened: Opened) -> Reading:
 
 def use(opened: Opened, dataset: Dataset) -> None:
     """Look at a data set in Explore, in place of what the same files were before."""
-    digest = services.datasets().put(dataset)
+    digest = services.put_again(dataset)
     opened.became(digest)
     state.open_dataset(digest)
     opened.said = in_one_line(dataset.provenance.get("report", {}), dataset)

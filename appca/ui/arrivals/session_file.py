@@ -57,7 +57,7 @@ def _save(dataset: Dataset, shown: Shown) -> None:
     named, selected = selection.named(dataset), selection.get(dataset)
     map_of, laid_out = umap.config_of(dataset, shown), umap.at_hand(dataset, shown)
     session = Session(
-        dataset,
+        services.datasets().get(dataset.digest),  # with its classes as they were read
         [runs[id_] for id_ in chosen],
         named,
         selected,

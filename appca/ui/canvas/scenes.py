@@ -53,7 +53,16 @@ def scene_of(
         maps["umap"] = Map("UMAP", plane(embedding.coordinates), embedding.near)
         laid_out = hashlib.blake2b(maps["umap"].coordinates.tobytes()).hexdigest()
         laid_out += str(embedding.trust is not None)
-    parts = repr((shown.key, feature, laid_out, colouring == PANELS, dataset.is_ordered)).encode()
+    parts = repr(
+        (
+            shown.key,
+            feature,
+            laid_out,
+            colouring == PANELS,
+            dataset.is_ordered,
+            dataset.provenance.get("class_names"),
+        )
+    ).encode()
     key = hashlib.blake2b(parts, digest_size=12).hexdigest()
     trust = None if embedding is None else embedding.trust
     colourings = {} if trust is None else {TRUST: trust_colour(trust)}

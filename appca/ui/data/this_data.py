@@ -1,7 +1,5 @@
 """The tab This data: what is on screen, what was assumed of its files, and the preprocessing."""
 
-from dataclasses import replace
-
 import numpy as np
 import streamlit as st
 
@@ -12,6 +10,7 @@ from appca.runs.fit import estimate_seconds
 from appca.ui.arrivals import opening
 from appca.ui.arrivals.image_shape import shape_of
 from appca.ui.arrivals.opening import Reading
+from appca.ui.data import class_names
 from appca.ui.data.options import more_options
 from appca.ui.data.preview import chip_row, table
 from appca.ui.data.shapes import shapes
@@ -111,6 +110,7 @@ def overview(dataset: Dataset) -> None:
     st.text(dataset.name)
     st.html(facts_of(dataset))
     _order(dataset)
+    class_names.editor(dataset)
     pictures(dataset)
 
 
@@ -120,9 +120,7 @@ def _order(dataset: Dataset) -> None:
         return
 
     def change() -> None:
-        provenance = dataset.provenance | {"ordered": bool(st.session_state[key])}
-        services.datasets().put(replace(dataset, provenance=provenance))
-        services.forget_opened()
+        services.note(dataset.digest, ordered=bool(st.session_state[key]))
 
     key = f"ordered-{dataset.digest[:12]}"
     st.session_state[key] = dataset.is_ordered

@@ -3,12 +3,14 @@
 import json
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import streamlit as st
 from streamlit import runtime
 
+from appca.data.class_names import renamed
 from appca.data.dataset import Dataset
 from appca.data.prepared import at_hand
 from appca.data.preprocessing import Fitted, Preprocessing
@@ -18,7 +20,9 @@ from appca.runs.home import home
 from appca.runs.store import RunStore
 from appca.storage.identity import is_digest
 from appca.ui.server import inside, visitor
+from appca.words.errors import InputError
 
+NOTED = ("ordered", "events", "class_names")  # of a data set, by a person
 _WINDOW = "window"  # in `st.session_state`
 
 
@@ -99,12 +103,26 @@ def dataset(digest: str) -> Dataset:
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _opened(folder: str, digest: str, _place: int) -> Dataset:
-    return _of(folder).datasets.get(digest)
+    stored = _of(folder).datasets.get(digest)
+    names = stored.provenance.get("class_names")
+    return renamed(stored, names) if names else stored
 
 
-def forget_opened() -> None:
-    """Open data sets again, after what is stored about one of them was changed."""
+def note(digest: str, **facts: Any) -> None:
+    """Keep facts with a stored data set, such as the names of its classes."""
+    stored = datasets().get(digest)
+    datasets().put(replace(stored, provenance=stored.provenance | facts))
     _opened.clear()
+
+
+def put_again(dataset: Dataset) -> str:
+    """Store a data set as `datasets().put`; what was noted of the same data before stays."""
+    try:
+        before = datasets().get(dataset.digest).provenance
+    except InputError:  # it was not there
+        before = {}
+    noted = {name: before[name] for name in NOTED if name in before}
+    return datasets().put(replace(dataset, provenance=noted | dataset.provenance))
 
 
 def prepared(digest: str, preprocessing: Mapping[str, Any]) -> Fitted | None:
