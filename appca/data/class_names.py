@@ -57,7 +57,7 @@ def tidy(name: str) -> str:
 
 def _pair(line: str, classes: Sequence[str]) -> tuple[str, str] | None:
     for separator in _SEPARATORS:
-        old, found, new = line.partition(separator)
-        if found and old.strip() in classes and new.strip():
+        old, mark, new = line.partition(separator)
+        if mark and old.strip() in classes and new.strip():
             return old.strip(), tidy(new)
     return None

@@ -134,7 +134,7 @@ def test_a_comparison_ended_before_the_second_method_measures_the_first_again(wi
 
     with pytest.raises(KeyError):
         compare(split, config, saved[0], again, saved.append)
-    assert stages[0] == "fitting Adaptive PPCA"
+    assert stages[0].endswith("Probabilistic PCA")
     assert saved[-1].panels != []
     assert "gain_error" in saved[-1].facts
 
