@@ -24,6 +24,7 @@ from tests.browser.conftest import (
 )
 
 pytestmark = pytest.mark.browser
+SITE = ROOT / "deploy/nginx/appca.conf"
 NGINX = """
 pid {folder}/nginx.pid; error_log {folder}/error.log; daemon off; worker_processes 1;
 events {{}}
@@ -31,20 +32,7 @@ http {{
   access_log off;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
   fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  server {{
-    listen 127.0.0.1:{port} ssl;
-    ssl_certificate {folder}/appca.pem; ssl_certificate_key {folder}/appca.key;
-    location /lab/ {{
-      proxy_pass http://127.0.0.1:{inner};
-      proxy_http_version 1.1;
-      proxy_set_header Upgrade $http_upgrade;
-      proxy_set_header Connection "upgrade";
-      proxy_set_header Host {host};
-      proxy_set_header X-Forwarded-Proto $scheme;
-      proxy_read_timeout 1d;
-      client_max_body_size 2g;
-    }}
-  }}
+  include {folder}/appca.conf;
 }}
 """
 
@@ -92,8 +80,18 @@ def lab(request, tmp_path_factory):
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     command += ["-subj", "/CN=127.0.0.1", "-keyout", "appca.key", "-out", "appca.pem"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    text = NGINX.format(folder=folder, port=port, inner=inner, host=request.param)
-    (folder / "nginx.conf").write_text(text)
+    (folder / "nginx.conf").write_text(NGINX.format(folder=folder))
+    site = SITE.read_text()
+    for told, here in {
+        "443 ssl": f"127.0.0.1:{port} ssl",
+        "/etc/nginx": str(folder),
+        "location /": "location /lab/",
+        "127.0.0.1:8000;": f"127.0.0.1:{inner};",
+        "$http_host": request.param,
+    }.items():
+        assert told in site
+        site = site.replace(told, here)
+    (folder / "appca.conf").write_text(site)
     configured = {} if request.param == "$http_host" else {"APPCA_ORIGINS": outside}
     command = [sys.executable, "-m", "appca", "open", "--port", str(inner), "--no-browser"]
     app = started(folder, command, inner, STREAMLIT_SERVER_BASE_URL_PATH="lab", **configured)

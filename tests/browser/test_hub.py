@@ -172,10 +172,15 @@ def test_three_people_upload_fit_and_export_at_the_same_time(accounts, pages, hu
         page.get_by_text("K = 3, L = 2").first.wait_for()
     for name, page in pages.items():
         page.goto(f"{hub.url}/user/{name}/appca/export")
-    for i, page in enumerate(pages.values()):
+    saved = {}
+    for i, (name, page) in enumerate(pages.items()):
         with page.expect_download() as caught:
             page.locator("[class*=st-key-download-projection-csv] button").click()
         assert len(caught.value.path().read_text().splitlines()) == 61 + i
+        saved[name] = caught.value.url
+    answers = {name: pages["appca-eve"].context.request.get(url) for name, url in saved.items()}
+    refused = {name for name, answer in answers.items() if answer.status in (403, 404)}
+    assert refused >= {"appca-ann", "appca-bob"}
     owners = {name: processes(account.pw_uid, "at_socket") for name, account in accounts.items()}
     assert all(len(of) == 1 for of in owners.values()), owners
     for account in accounts.values():
@@ -185,7 +190,7 @@ def test_three_people_upload_fit_and_export_at_the_same_time(accounts, pages, hu
         assert len(list((home / "datasets").glob("[0-9a-f]*"))) == 2
 
 
-def test_no_address_cookie_or_websocket_of_one_opens_the_server_of_another(pages, hub):
+def test_no_address_token_or_websocket_of_one_opens_the_server_of_another(accounts, pages, hub):
     ann, eve = pages["appca-ann"], pages["appca-eve"]
     asked = []
     ann.on("request", lambda request: asked.extend([request]))
@@ -193,7 +198,12 @@ def test_no_address_cookie_or_websocket_of_one_opens_the_server_of_another(pages
     ann.locator(".appca-hit").first.wait_for()
     parcels = [one for one in asked if "/canvas/" in one.url and "x-appca-key" in one.headers]
     assert parcels
-    stolen = {"x-appca-key": parcels[0].headers["x-appca-key"], "x-appca-token": "guess"}
+    (pid,) = processes(accounts["appca-ann"].pw_uid, "appca.ui.server.at_socket")
+    variables = dict(
+        pair.partition("=")[::2] for pair in Path(f"/proc/{pid}/environ").read_text().split("\0")
+    )
+    token = variables["APPCA_TOKEN"]  # which only she and root can read
+    stolen = {"x-appca-key": parcels[0].headers["x-appca-key"], "x-appca-token": token}
     addresses = [ann.url, parcels[0].url, f"{hub.url}/user/appca-ann/api/contents"]
     addresses += [f"{hub.url}/user/appca-ann/appca/_stcore/host-config"]
     kept = next(one["value"] for one in ann.context.cookies() if one["name"] == "appca-0")
