@@ -12,7 +12,7 @@ import appca
 from docs import pages_made, reference
 
 ROOT = Path(__file__).resolve().parents[2]
-QUICK = {"AdaptivePPCA", "KSubspaces", "PearsonResiduals"}  # in the default run
+QUICK = {"KSubspaces", "PearsonResiduals"}  # in the default run
 CLASSES = [
     pytest.param(kind, marks=() if kind.__name__ in QUICK else pytest.mark.thorough)
     for kind in reference.CLASSES
