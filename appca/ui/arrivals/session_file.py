@@ -55,7 +55,7 @@ def _save(dataset: Dataset, shown: Shown) -> None:
     )
     here = st.session_state
     named, selected = selection.named(dataset), selection.get(dataset)
-    map_of, laid_out = umap.config_of(dataset, shown), umap.at_hand(dataset, shown)
+    map_of, laid_out = umap.config_of(dataset, shown.config), umap.at_hand(dataset, shown.config)
     session = Session(
         services.datasets().get(dataset.digest),  # with its classes as they were read
         [runs[id_] for id_ in chosen],

@@ -37,14 +37,15 @@ def _draw() -> None:
     with st.container(key="explore_title"):
         st.title("Explore", anchor=False)
     before = fitting.drawn_before()
-    colouring, views = bar.bar(dataset, umap.at_hand(dataset, before) if before else None)
+    fit = before.config if before else state.config()
+    colouring, views = bar.bar(dataset, umap.at_hand(dataset, fit))
     moved = sizes.moved_to()
     with st.container(key="fit_wait"):
         shown = (moved and fitting.while_moving(moved)) or progress.shown()
     shown = shown or before  # stays until there is something new
     if shown is None:
         return
-    embedding, steps = umap.at_hand(dataset, shown), {} if moved else fitting.neighbours()
+    embedding, steps = umap.at_hand(dataset, shown.config), {} if moved else fitting.neighbours()
     of_picture = colouring in (TRUST, PANELS)
     by_data = next(iter(colour_choices(dataset))) if of_picture else colouring
     if colouring == TRUST and (embedding is None or embedding.trust is None):

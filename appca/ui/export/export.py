@@ -76,7 +76,7 @@ def projections(dataset: Dataset, shown: Shown, rows: np.ndarray | None) -> None
 def picture(dataset: Dataset, shown: Shown, colour: str) -> None:
     """Draw what saves the picture."""
     with card("Picture", PICTURE):
-        scene = scene_of(dataset, shown, colour, umap.at_hand(dataset, shown))
+        scene = scene_of(dataset, shown, colour, umap.at_hand(dataset, shown.config))
         picture_button(dataset, shown, scene, colour, key="picture")
 
 

@@ -57,7 +57,7 @@ def material(dataset: Dataset, shown: Shown, colour: str, rows: np.ndarray | Non
 
 def coordinates(dataset: Dataset, shown: Shown) -> np.ndarray | None:
     """Return the UMAP map of this data and preprocessing, if one has been laid out: (N, 2)."""
-    embedding = umap.at_hand(dataset, shown)
+    embedding = umap.at_hand(dataset, shown.config)
     return None if embedding is None else embedding.coordinates[:, :2]
 
 

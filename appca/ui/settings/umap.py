@@ -8,6 +8,7 @@ import streamlit as st
 from appca.analysis.explore.trust import EXACT, REFERENCES
 from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.dataset import Dataset
+from appca.runs.configuration import RunConfig
 from appca.runs.home import home
 from appca.ui.parts import progress
 from appca.ui.session import computation
@@ -49,23 +50,21 @@ def settings(dataset: Dataset) -> None:
     )
 
 
-def config_of(dataset: Dataset, shown: Shown) -> EmbeddingConfig | None:
+def config_of(dataset: Dataset, fit: RunConfig) -> EmbeddingConfig | None:
     """Return the map of the present settings; None where there are too few rows for any."""
     chosen = st.session_state.get(KEYS.umap) or {}
     usual = {"n_neighbors": min(NEIGHBOURS, dataset.n_rows - 1)}
     asked = {name: chosen[name] for name in ("n_neighbors", "min_dist", "start") if name in chosen}
-    run = shown.config.id if asked.get("start") == "appca" else None
+    run = fit.id if asked.get("start") == "appca" else None
     try:
-        return EmbeddingConfig(
-            dataset.digest, shown.config.preprocessing, run=run, **(usual | asked)
-        )
+        return EmbeddingConfig(dataset.digest, fit.preprocessing, run=run, **(usual | asked))
     except InputError:
         return None
 
 
-def at_hand(dataset: Dataset, shown: Shown) -> Embedding | None:
+def at_hand(dataset: Dataset, fit: RunConfig) -> Embedding | None:
     """Return the finished map of the present settings, if there is one."""
-    config = config_of(dataset, shown)
+    config = config_of(dataset, fit)
     stored = None if config is None else EmbeddingStore(home()).get(config.id)
     return stored if stored is not None and len(stored.coordinates) == dataset.n_rows else None
 
@@ -84,7 +83,7 @@ def trust_sentence(trust: np.ndarray) -> str:
 
 def offer(dataset: Dataset, shown: Shown) -> None:
     """Draw how far the map is, or the button that lays it out."""
-    config = config_of(dataset, shown)
+    config = config_of(dataset, shown.config)
     if config is None:
         st.caption(f"A map needs {LEAST_ROWS} rows or more.")
     elif not progress.follow(config.id, cancel="umap_cancel"):

@@ -66,6 +66,8 @@ def test_rows_are_coloured_by_the_trust_of_a_map_that_has_it_and_the_choice_ends
     assert "Trust of the map" not in app.radio(key=colour).options
     trust = np.tile(np.float32([0.1, 0.02, 0.6]), (1797, 1))
     stored_map(app, trust)
+    first = healthy(start(PAGE))  # another window, before it has drawn any fit
+    assert "Trust of the map" in first.radio(key=colour).options
     healthy(app.run())
     healthy(app.radio(key=colour).set_value("trust").run())
     text = "Trustworthiness 0.900, continuity 0.980, nearest rows kept 60%. All ranks are counted."
