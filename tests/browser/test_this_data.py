@@ -9,6 +9,7 @@ from tests.browser.test_app import APP, idle
 from tests.browser.test_every_page import faults_of
 from tests.browser.test_uploads import WAIT, clicks, count_clicks, drop, see
 from tests.data.test_pixels import digits
+from tests.ui.arrivals.test_uploads import recording
 
 pytestmark = pytest.mark.browser
 
@@ -45,7 +46,6 @@ def test_proteins_of_mice_with_a_wrong_role_are_the_right_picture_in_one_click(d
     see(data, 160)
     said = data.locator(".st-key-assumed")
     said.get_by_role("button", name="population").click()
-    said.get_by_text("“population” used as label").or_(said.get_by_text("used as label")).wait_for()
     data.locator(".ca-side", has_text="160 rows × 12").wait_for(state="attached")
     assert clicks(data) == 1
 
@@ -72,6 +72,14 @@ def test_columns_of_a_mat_file_become_images_in_two_clicks(data):
     data.get_by_role("button", name="16 × 16: show as images").click()
     see(data, 200, images=True)
     assert clicks(data) == 2
+
+
+def test_a_recording_with_its_events_shows_components_without_a_click(data):
+    events = b"onset\tduration\n4\t6\n20\t6\n"
+    drop(data, ("own.nii", recording()), ("own_events.tsv", events))
+    data.locator(".ca-side", has_text="× 20").wait_for(state="attached")
+    data.locator("img[alt='Component 4']").first.wait_for(state="attached")
+    assert clicks(data) == 0
 
 
 def test_a_column_gets_another_role_by_the_keyboard_alone_which_keeps_its_place(data):

@@ -11,6 +11,7 @@ from appca.ui.arrivals.opening import HEAD_ROWS, Opened, Reading
 from appca.ui.data.columns import MOSTLY_MISSING, ColumnLook, SeenColumn, columns_of, contents
 from appca.ui.parts.acts import acting, button, choice
 from appca.ui.parts.text import tag, words
+from appca.words.numbers import minus
 from appca.words.wording import capital, counted, shortened
 
 AT_ONCE = 24  # features in the table; the others are one press away
@@ -181,7 +182,9 @@ def _cell(cells: Sequence[str | None], row: int, role: str) -> str:
     text = cells[row] if row < len(cells) else ""
     if text is None:
         return tag("td", "missing", f"ca-is-{role} ca-amber")
-    return tag("td", words(shortened(text, 18)), f"ca-is-{role}", title=text)
+    short = shortened(text, 18)
+    body = words(minus(short) if role == "feature" else short)
+    return tag("td", body, f"ca-is-{role}", title=text)
 
 
 def _overview(

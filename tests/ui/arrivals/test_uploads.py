@@ -254,17 +254,21 @@ def test_annotated_data_let_choose_values_variables_and_labels(start):
     assert "30 rows × 2" in html(healthy(app))
 
 
-def test_a_recording_opens_with_components_and_takes_events_that_are_dropped_later(start):
+def recording() -> bytes:
+    """Write 20 volumes, 2 s apart, with a bright box that a mask finds."""
     import nibabel
 
-    from appca.ui.session import services
-
-    rng = np.random.default_rng(0)
-    values = rng.normal(20, 2, (12, 12, 10, 20)).astype(np.float32)
+    values = np.random.default_rng(0).normal(20, 2, (12, 12, 10, 20)).astype(np.float32)
     values[2:10, 2:10, 2:8] += 900
     image = nibabel.Nifti1Image(values, np.eye(4))
     image.header.set_zooms((1.0, 1.0, 1.0, 2.0))
-    app = healthy(give(start("data/open"), ("own.nii", image.to_bytes())))
+    return image.to_bytes()
+
+
+def test_a_recording_opens_with_components_and_takes_events_that_are_dropped_later(start):
+    from appca.ui.session import services
+
+    app = healthy(give(start("data/open"), ("own.nii", recording())))
     assert app.title[0].value == "Explore"
     assert len(re.findall('<img[^>]*alt="Component', html(app))) == 4
     digest = app.session_state["config"].dataset
