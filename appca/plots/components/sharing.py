@@ -18,6 +18,7 @@ BESIDE, SCALE = 32, 84  # pixels: names of classes, the colour scale
 BAR_HEIGHT = 280
 MOST_LETTERS = 14  # of a class's name on an axis
 TALLEST, NARROWEST, LINE, BELOW = 560, 14, 34, 70  # pixels of a heat map: all, a line, below it
+LOWEST = 110  # pixels in which a scale of colours can be read
 
 
 def circles(
@@ -122,7 +123,7 @@ def popularity_map(
     """
     numbers = range(1, len(components) + 1)
     ticks = _ticks([*[*numbers][:-1], of[2]] if of[2] else numbers)
-    height = float(np.clip(TALLEST / len(names), NARROWEST, LINE)) * len(names)
+    height = max(LOWEST, np.clip(TALLEST / len(names), NARROWEST, LINE) * len(names))
     figure = go.Figure(
         go.Heatmap(
             z=shares,

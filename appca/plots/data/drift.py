@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_LINES, LEAST = 25, 0.005  # columns, and the effect that a column must have
-BELOW, PALE = 60, 0.25
+BELOW, PALE = 60, 0.4
 
 
 def drift_chart(tests: "pd.DataFrame") -> go.Figure:

@@ -17,5 +17,5 @@ def test_bars_and_rings_are_where_their_tests_are():
     bars, rings = drift_chart(tests).data
     assert list(zip(bars.x, bars.y, strict=True)) == [(0.2, 0), (-0.5, 1)]
     assert list(zip(rings.x, rings.y, strict=True)) == [(0.7, 0)]
-    assert list(bars.marker.color) == ["rgba(200, 60, 40, 0.25)", "rgba(47, 111, 179, 1.0)"]
+    assert list(bars.marker.color) == ["rgba(200, 60, 40, 0.4)", "rgba(47, 111, 179, 1.0)"]
     assert bars.text[1] == "&lt;b&gt;, level: lower, effect -0.50, q 0.01, old 3, new 1"
