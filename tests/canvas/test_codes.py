@@ -168,7 +168,7 @@ def test_the_command_writes_a_page_of_a_file(kind, tmp_path, monkeypatch, capsys
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"damaged", "no HDF5 file or is damaged"),
+        (b"damaged", "not an HDF5 file or is damaged"),
         (file_of("h5", X=np.ones((3, 3))), "must hold top_indices and top_acts"),
         (file_of("h5", indices=np.ones((3, 2), int), values=np.ones((3, 4))), "both"),
         (file_of("h5", indices=np.ones((3, 2)), values=np.ones((3, 2))), "whole numbers"),

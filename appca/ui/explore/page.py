@@ -46,8 +46,7 @@ def _draw() -> None:
     if shown is None:
         return
     embedding, steps = umap.at_hand(dataset, shown.config), {} if moved else fitting.neighbours()
-    of_picture = colouring in (TRUST, PANELS)
-    by_data = next(iter(colour_choices(dataset))) if of_picture else colouring
+    by_data = next(iter(colour_choices(dataset))) if colouring in (TRUST, PANELS) else colouring
     if colouring == TRUST and (embedding is None or embedding.trust is None):
         colouring = by_data
     scene = scene_of(dataset, shown, colouring, embedding)

@@ -154,7 +154,7 @@ def test_work_of_ten_steps_opens_elsewhere_with_the_same_canvas_and_files(
     healthy(app.text_input(key=f"name-{run.id}-2").set_value("slant").run())
     healthy(app.button(key="flip-0").click().run())
     colour = f"colour-{run.config.dataset[:8]}"
-    app.selectbox(key=colour).set_value("residual").run()
+    app.radio(key=colour).set_value("residual").run()
     app.button(key="users-1").click().run()
     go(app, "explore")
     seen = canvas_of(told)
