@@ -44,7 +44,7 @@ def appca(  # noqa: PLR0913 (the arguments of scanpy.pp.pca and those of a fit)
         Variables to fit: a column of ``var``, or a mask. By default those marked as highly
         variable, where they are marked, as in `scanpy.pp.pca`. None takes all.
     key_added : str
-        Where results go, see below.
+        Name of the results; see below.
     sparse : bool
         Store the scores as a sparse matrix; most of them are zero.
     random_state : int

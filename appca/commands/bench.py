@@ -39,7 +39,7 @@ def add(commands: parsing.Commands) -> None:
     parser.add_argument(
         "--data",
         metavar="NAME",
-        help="only data sets whose name contains this; with rivals, those named A,B (default: all)",
+        help="only data sets whose name contains this; for rivals, a list A,B (default: all)",
     )
     parser.add_argument("--methods", metavar="A,B", help="only these and PCA (default: all)")
     parser.add_argument(

@@ -77,7 +77,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         *("-K", "--components"),
         type=int,
-        help=f"number of components, or the largest allowed (default: {components})",
+        help=f"number of components; for NPPCA, isFA, fsFA the largest (default: {components})",
     )
     group.add_argument(
         *("-L", "--active"),
@@ -100,7 +100,7 @@ def _add_preprocessing(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--divide",
         type=float,
-        help="divide every value by this (default: white of images, such as 255; else 1)",
+        help="divide every value by this (default: the white value of images, such as 255; else 1)",
     )
     group.add_argument(
         "--centre",

@@ -24,22 +24,24 @@ def add(commands: parsing.Commands) -> None:
     parser.set_defaults(run=run, size="default")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("names", nargs="*", default=[], metavar="NAME", help=", ".join(STUDIES))
-    which.add_argument("--all", action="store_true", help="all of them (default: no)")
+    which.add_argument(
+        "--all", action="store_true", help="reproduce everything that NAME can name (default: no)"
+    )
     which.add_argument(
         "--document",
         type=Path,
         metavar="FILE",
-        help="compute nothing; write a page (Markdown) of the results that come with the package "
-        "to FILE (default: no)",
+        help="compute nothing; write the results that come with the package to FILE, as a page of "
+        "Markdown (default: no)",
     )
     parser.add_argument(
         "--ship",
         action="store_true",
-        help="keep the results, all without a NAME, in the package, for everybody (default: no)",
+        help="store the results in the package; without NAME, those of all studies (default: no)",
     )
     size = parser.add_mutually_exclusive_group()
     for name, meaning in (
-        ("quick", "small, for a first look (default: no)"),
+        ("quick", "smaller studies, for a first look (default: no)"),
         ("full", "more data sets and draws (default: no)"),
     ):
         size.add_argument(

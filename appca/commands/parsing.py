@@ -107,11 +107,11 @@ def add_reading(
     for flag, text in (
         (
             "--label",
-            "a column of classes (default: columns of words, and class, target …)",
+            "a column of classes (default: columns of words, or named class, target …)",
         ),
         (
             "--id",
-            "the column of row names (default: like id, unique words, or a running number)",
+            "the column of row names (default: named like id, unique words, or running numbers)",
         ),
         (
             "--ignore",

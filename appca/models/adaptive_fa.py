@@ -64,9 +64,9 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
     """Adaptive factor analysis (aFA).
 
     y_n = W (x_n * z_n) + mu + e_n with any D x K matrix W, x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I)
-    and z_n uniform over the supports of exactly L of the K factors. x is integrated out; which
-    factors a row uses is summed over where supports are few, else searched for on the density
-    with x integrated out.
+    and z_n uniform over the supports of exactly L of the K factors. x is integrated out.
+    If there are few supports, EM sums over them; otherwise it searches for the best support of
+    each row, by the density with x integrated out.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         "gibbs" samples the posterior, starting from EM.
     init : {"auto", "ica", "pca", "dictionary", "random"} or array (K, D)
         Start of W: independent components (from them EM finds the factors that PCA, the paper's
-        start, does not), principal components, rows of the data, random, or an array. Where K
-        exceeds min(N - 1, D), "ica" stands for "dictionary". "auto" is "ica"; where sums over all
-        supports are cheap it screens "ica", "pca" and up to 24 random starts (rotations of the
+        start, does not), principal components, rows of the data, random, or an array. If K
+        exceeds min(N - 1, D), "ica" is replaced by "dictionary". "auto" is "ica"; where sums over
+        all supports are cheap it screens "ica", "pca" and up to 24 random starts (rotations of the
         principal components and random loadings) on at most 2,500 rows, or 400 per factor.
     allocation : {"auto", "exact", "best"}
         What the E step does about supports. "exact" sums over all of them and EM maximises the
@@ -89,23 +89,26 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
     loading_variance : float or None
         Prior variance sigma2_W of the entries of W. None: no prior in EM; learned by "gibbs".
     n_init : int
-        Number of starts, the likeliest fit is kept. Not with an array.
+        Number of starts; the fit of highest likelihood is kept. Not with an array.
     mean : {"learned", "sample", "zero"}
         The mean as a parameter, fixed at the sample mean (the paper), or at zero. The sample mean
-        is off by what the scores average to, and few factors a row cannot make that up.
+        differs from the mean by the average of the scores, which few factors a row cannot
+        compensate.
     annealing : int
-        Iterations with drawn supports before those with the best; at least 30 from "dictionary".
+        Iterations with randomly drawn supports, before those with the best supports; at least 30
+        from "dictionary".
     max_iter : int
         Most EM iterations after those; where "exact" has many rows, also on each sample that comes
         first.
     tol : float
         EM has converged when ten iterations improve by less than this, in nats per row.
     least_change : float
-        EM with best supports also stops, after ten iterations, when one changes less than this
-        share of the N L slots: what follows are ever fewer exchanges between nearly equal ones.
+        EM with best supports also stops, after ten iterations, when an iteration changes less
+        than this share of the N L members of supports. Later iterations only exchange ever fewer
+        of them, between nearly equal supports.
     n_paths : int
         Importance paths a row for `score_samples` and `inclusion_probabilities` where there are
-        more than 12,870 sets; the error falls with its root.
+        more than 12,870 supports; the error falls with the root of `n_paths`.
     n_chains, burn_in, n_draws, thin : int
         For "gibbs": chains, sweeps discarded, draws kept per chain, sweeps per draw.
     chain_starts : {"overdispersed", "init"}
@@ -120,7 +123,8 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
     loading_shape, loading_scale : float
         The same for sigma2_W, where it is not fixed by `loading_variance`.
     random_state : int, Generator, RandomState or None
-        For starts, draws, and `sample`. Queries about rows use no randomness but a row's own.
+        For starts, draws, and `sample`. Queries about rows do not use it: the random numbers of a
+        row depend on that row only.
     verbose : bool or int
         Print a line an iteration.
     callback : callable or None
@@ -140,7 +144,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
     explained_variance_ : (K,) mean over rows of |w_k|^2 E[(x z)^2].
     scale_ : (K,) root mean square of the training scores when active.
     log_likelihoods_ : (n_iter_,) nats, after each iteration: of the rows ("exact"), or of the rows
-        and their sets together ("best"); with "gibbs" the mean over chains after each sweep.
+        and their supports together ("best"); with "gibbs" the mean over chains after each sweep.
     n_iter_ : int.
     stop_reason_ : str.
     posterior_ : dict of arrays (chain, draw, ...), with "gibbs" only; see `to_arviz`.
@@ -148,7 +152,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
     References
     ----------
     A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369, section 3 and algorithm 1,
-    with the score (docs/mathematics.md 3.2) and the start (docs/mathematics.md 3.4) mended.
+    with corrections to the score (docs/mathematics.md 3.2) and the start (3.4).
 
     Examples
     --------

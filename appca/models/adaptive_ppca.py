@@ -89,8 +89,8 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         One noise variance for all features (the paper), or one for each, psi_d, as in factor
         analysis: then W' Psi^-1 W = I, and the fit does not depend on the features' units.
     row_scale : {"none", "learned"}
-        "learned" lets row n have sigma2 u_n and tau2 u_n in the place of sigma2 and tau2, with
-        u_n one of ten values from 0.1 to 10 whose probabilities are learned.
+        "learned" replaces sigma2 and tau2 by sigma2 u_n and tau2 u_n in row n, with u_n one of
+        ten values from 0.1 to 10 whose probabilities are learned.
     inference : {"em", "gibbs", "hard"}
         "em" maximises the likelihood of the rows. "gibbs" samples the posterior, starting from EM;
         not with noise="feature".
@@ -99,9 +99,9 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     init : {"auto", "quartimax", "annealed", "ica", "pca", "random"} or array (K, D)
         Start: principal directions as they are ("pca"), rotated by quartimax, annealed, rotated to
         independent components ("ica"), or at random. "auto" screens quartimax and PCA, each plain
-        and annealed, and five random rotations, on a sample of rows; above K = 100 independent
-        components and PCA, plain and annealed. An array is taken as directions and made
-        orthonormal. At L = K no start is needed.
+        and annealed, and five random rotations, on a sample of rows; with few rows, 25 more
+        rotations. Above K = 100 it screens independent components and PCA, plain and annealed. An
+        array is taken as directions and made orthonormal. At L = K no start is needed.
     latent_variance : {"shared", "component"} or float
         One tau2 for all components, one each, or a fixed value in the data's unit squared (the
         paper fixes 1.0, which makes the fit depend on the unit).

@@ -18,8 +18,8 @@ class InfiniteSparseFA(SparseFA):
     Parameters
     ----------
     max_components : int
-        Most factors: the process is conditioned on no more, exactly. Choose it well above the
-        number that is found, and the bound does not matter.
+        Largest number of factors: the process is conditioned, exactly, on having no more. The
+        bound does not matter if it is well above the number of factors that the fit learns.
     alpha : "infer" or float
         Mass parameter of the process: alpha H_N factors are expected. "infer" learns it.
     init : {"ica", "pca", "random"}

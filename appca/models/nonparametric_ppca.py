@@ -32,7 +32,7 @@ class NonparametricPPCA(FreeModel):
     alpha : "infer" or float
         Mass parameter of the prior of Z: alpha H_N columns are expected. "infer" learns it.
     prior : {"ibp", "beta-bernoulli"}
-        The buffet, or pi_k ~ Beta(alpha / max_components, 1) for each of the columns.
+        The Indian buffet process, or pi_k ~ Beta(alpha / max_components, 1) for each column.
     latent_variance : "shared" or float
         tau2 of all components: learned, or fixed in the data's unit squared.
     mean : {"learned", "sample", "zero"}
@@ -81,7 +81,7 @@ class NonparametricPPCA(FreeModel):
     References
     ----------
     A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369: section 4.1.1 names the
-    model; its algorithm 2 does not sample from it. What does is in
+    model; its algorithm 2 does not sample from it. The sampler used here is in
     `appca.models.orthonormal.nonparametric_gibbs` and `appca.models.orthonormal.ibp_kernels`.
 
     Examples

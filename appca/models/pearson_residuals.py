@@ -16,17 +16,17 @@ BLOCK_NUMBERS = 2**21  # of residuals that are dense at a time
 
 
 class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """How far counts are from what row sums and column sums predict, in standard deviations.
+    """Pearson residuals: how far counts are from the expected counts, in standard deviations.
 
     (x - mu) / sqrt(mu + mu^2 / theta), with mu the sum of the row times the share of the feature
     in all counts, clipped to -clip and clip. These are the residuals of
     `scanpy.experimental.pp.normalize_pearson_residuals`, whose defaults are theta=100 and
     clip="sqrt".
 
-    Poisson residuals without clipping (the default) are a sparse matrix less one of rank one, and
+    Poisson residuals without clipping (the default) are a sparse matrix minus one of rank one, and
     sparse counts stay sparse: nothing of N x D is formed. Other residuals are not zero where counts
     are, so `transform` returns a dense matrix, with 8 N D bytes (4 in float32). `blocks` yields
-    them a block at a time for `fit_blocks`; an iteration then costs what it costs for dense data.
+    them a block at a time for `fit_blocks`; an iteration then takes as long as for dense data.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         return self
 
     def transform(self, X: Any) -> Any:
-        """Residuals (N, D) of counts X (N, D): of sparse counts sparse where they can be."""
+        """Return residuals (N, D) of counts X (N, D), sparse for sparse counts if possible."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         sums = _row_sums(X)
@@ -100,7 +100,7 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         return ShiftedSparse(counts.values, by_row[:, None], by_column[None])
 
     def blocks(self, X: Any) -> Callable[[], Iterator[Array]]:
-        """Return a function that goes through dense residuals (n_i, D) of some rows at a time.
+        """Return a function that yields dense residuals (n_i, D), some rows at a time.
 
         It is what `fit_blocks`, `transform_blocks` and `score_blocks` take, so that residuals that
         cannot stay sparse are never in memory all at once.

@@ -41,9 +41,9 @@ class PPCA(Criteria, Queries):
     """Probabilistic PCA: y = W x + mu + e, every component active in every row.
 
     The maximum of the likelihood in closed form; with missing entries (NaN) by exact EM. The
-    noise variance averages all D - q discarded eigenvalues, those that vanish because there are
-    fewer rows than features included, so `score` is the likelihood's maximum also then;
-    scikit-learn's `PCA` averages min(N, D) - q.
+    noise variance is the mean of all D - q discarded eigenvalues. These include the zeros that
+    arise with fewer rows than features, so `score` is the maximum of the likelihood in that case,
+    too. scikit-learn's `PCA` averages only min(N, D) - q eigenvalues.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ class PPCA(Criteria, Queries):
     random_state : int, Generator, RandomState or None
         For `sample`, and for the start of an iterative eigensolver beyond 3,000 rows and features.
     callback : callable or None
-        With missing entries called with a `Progress` once an iteration; in closed form, which
-        has none, never. Raising StopIteration ends the fit and keeps what it has; any other
-        exception propagates and leaves the estimator unfitted.
+        Called with a `Progress` once an iteration, if entries are missing. The closed form has
+        no iterations and never calls it. Raising StopIteration ends the fit and keeps what it
+        has; any other exception propagates and leaves the estimator unfitted.
     verbose : bool or int
         Print a line for each iteration.
 

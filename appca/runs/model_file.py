@@ -66,8 +66,8 @@ def load_model(path: Path | str) -> Any:
     Returns
     -------
     estimator
-        The fitted scikit-learn estimator. Of a file that `save` wrote, an estimator of the same
-        class. Of a file of the command line or the app, an
+        The fitted scikit-learn estimator. For a file that `save` wrote, an estimator of the same
+        class. For a file of the command line or the app, an
         `appca.models.preprocessed.Preprocessed`: its rows are in units of the data, and
         ``estimator_`` is the model behind the preprocessing. ``config`` holds all settings and the
         digest of the data, ``info`` how the fit went.

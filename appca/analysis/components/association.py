@@ -94,8 +94,8 @@ def association(
           or higher scores, and with fewer or lower ones;
         - `n`, the rows of the test; `p`, by permutation of the rows; `q`, `p` corrected for all
           tests (Benjamini and Hochberg, 1995);
-        - `same_as`, an earlier column that says the same, and `technical`, why a column may stem
-          from the measurement and not from what was measured; empty texts otherwise;
+        - `same_as`, an earlier column with the same information, and `technical`, why a column may
+          stem from the measurement and not from what was measured; empty texts otherwise;
         - `high` and `low`, the classes of `direction` as tuples; empty of numbers.
 
         ``attrs["left_out"]`` names columns that could not be tested.

@@ -43,7 +43,7 @@ def enrichment(
     model : fitted estimator
         With K components.
     X : array-like, shape (N, D)
-        Rows, whose residuals say how features vary together; 1,000 of them at most are used.
+        Rows; their residuals show how features vary together. At most 1,000 rows are used.
     sets : mapping of str to sequence of str, or path
         Features by the name of their set; or a GMT file; a CSV file whose lines have a feature and
         its set; or a NIfTI atlas of numbered regions, where features are called "voxel-x-y-z".

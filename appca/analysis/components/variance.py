@@ -52,7 +52,7 @@ def variance_by(
         One row for each class, block and component (counted from 1), with component 0 for what no
         component explains: `class`, `block`, `component`, and `share`, of the squared distance of
         the class's rows from the model's mean within the block. The shares of a class and block add
-        up to 1. One is below 0 where the component takes the rows away from the data.
+        up to 1. A share is negative if the component moves the rows away from the data.
 
     Raises
     ------

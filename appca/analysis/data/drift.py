@@ -32,7 +32,7 @@ def drift(
     X_old, X_new : array-like or DataFrame, shapes (N, D) and (M, D)
         At least five rows each. Columns without names are called "feature 1" and so on.
     n_permutations : int
-        Of old and new rows; the smallest p value is 1 / (n_permutations + 1).
+        Number of exchanges of old and new rows; the smallest p value is 1 / (n_permutations + 1).
     random_state : int, Generator or None
 
     Returns

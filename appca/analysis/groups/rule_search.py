@@ -66,7 +66,7 @@ def rule(
     max_clauses : int
         Columns in the rule, at most.
     random_state : int, Generator or None
-        Of the rows that are held out, a third.
+        Chooses the third of the rows that is held out.
 
     Returns
     -------

@@ -25,7 +25,7 @@ def plot_subspaces(
     model : fitted estimator of appca, or what `appca.load_model` gave
     X : array-like, shape (N, D)
     y : array-like of shape (N,), mapping or data frame, optional
-        What points are coloured by; several by name, of which the first counts.
+        Values to colour points by; of several, named by key or column, the first is used.
     images : tuple or ndarray, optional
         The shape (h, w) or (h, w, 3) of rows that are images, or an image for each row.
     by : {"", "subspaces", "pairs"}

@@ -136,13 +136,13 @@ def explore(  # noqa: PLR0913 (the parts of a picture, each of which may be abse
 
     Parameters
     ----------
-    model : fitted estimator of appca, what `appca.load_model` gave, or AnnData
+    model : fitted estimator of appca, result of `appca.load_model`, or AnnData
         An AnnData with a fit of `appca.tl.appca` needs no further argument: columns of ``obs`` are
         colours, and ``obs["appca_selected"]`` is always the selection.
     X : array-like, shape (N, D), optional
         Not needed for an AnnData or codes.
     labels : array-like of shape (N,), mapping or data frame, optional
-        What points can be coloured by; the first is shown.
+        Values to colour points by; the first is shown.
     images : tuple or ndarray, optional
         The shape (h, w) or (h, w, 3) of rows that are images, or an image for each row,
         (N, h, w) or (N, h, w, 3).
@@ -151,8 +151,8 @@ def explore(  # noqa: PLR0913 (the parts of a picture, each of which may be abse
         the strongest features of a sparse autoencoder; or a matrix, sparse or not, such as the
         result of NMF. A row uses at most 128 components.
     components : array-like, shape (K, D), optional
-        Of codes: what each component adds to a row. With the shape of images it is drawn; without
-        it a component is shown by its strongest rows.
+        For codes: the values that each component adds to a row. If they have the shape of
+        images, a component is drawn as one; otherwise it is shown by its strongest rows.
     maps : mapping of str to array-like of shape (N, 2), optional
         Further views by title, such as {"UMAP": xy}.
     height : int
