@@ -121,7 +121,7 @@ def test_a_refusal_that_was_raised_twice_ends_the_other_process_s_work(content, 
 
 def test_a_damaged_session_gets_its_sentence_from_the_other_process(tmp_path):
     (tmp_path / "bad.appca").write_bytes(b"PK\3\4")
-    with pytest.raises(InputError, match=r"^“bad\.appca” is not a zip file or is damaged; fetch"):
+    with pytest.raises(InputError, match=r"^“bad\.appca” is not a zip file or is damaged; down"):
         unpack_apart("bad.appca", tmp_path / "bad.appca", tmp_path / "home", tmp_path / "scratch")
 
 

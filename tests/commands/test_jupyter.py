@@ -40,7 +40,7 @@ def test_a_notebook_gets_a_link_to_a_file(tmp_path, monkeypatch):
     assert name == "rows"
     assert link.url == f"/user/ann/appca/?data={digest}"
     assert f'href="{link.url}"' in link._repr_html_()
-    with pytest.raises(InputError, match="neither a file"):
+    with pytest.raises(InputError, match="not a file"):
         appca.open_app(tmp_path / "other.npy")
 
 

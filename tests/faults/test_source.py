@@ -26,6 +26,7 @@ NETWORK = {"requests", "urllib3", "urllib.request", "http.client", "socket", "po
 MAY_ASK = {
     "appca/data/sources/download.py",  # published data sets, when a person asks for them
     "appca/commands/app.py",  # whether its own server has started
+    "appca/ui/server/inside.py",  # a Unix socket that the server listens at
 }
 ASK_OWN_SERVER = {"fetching.js", "dropping.js"}  # for a scene; to hand it a file
 HTML = re.compile(r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc)\b")

@@ -292,8 +292,7 @@ REFUSALS = {
     ),
     "restarts of an array": (
         {"init": np.eye(4, 10), "n_init": 2},
-        "n_init must be 1 when init is an array; got 2: name a start to have random ones "
-        "beside it.",
+        "n_init must be 1 when init is an array; got 2: name a start to add random ones.",
     ),
     "no active component": (
         {"n_active": 0},

@@ -40,7 +40,7 @@ def test_what_has_no_number_is_of_format_1():
 
 @pytest.mark.parametrize("number", [0, -1, 1.0, True, "1", None, [1]])
 def test_what_is_no_number_is_damage(number):
-    with pytest.raises(ValueError, match="number of its format"):
+    with pytest.raises(ValueError, match="format number is not valid"):
         current("It", {"format": number})
 
 

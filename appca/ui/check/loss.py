@@ -91,8 +91,10 @@ def _chosen(rivals: dict[str, str], shown: Shown) -> str:
         st.markdown("What does", width="content")
         key = f"rival-{shown.config.id}"
         more = {"label_visibility": "collapsed", "width": "content"}
-        pick = compare_choice.beside_this
-        rival = one_of("Compared with", rivals, key, on_change=pick, args=(shown, key), **more)
+        beside_this = compare_choice.beside_this
+        rival = one_of(
+            "Compared with", rivals, key, on_change=beside_this, args=(shown, key), **more
+        )
         st.markdown("keep that this fit loses?", width="content")
     return rival
 

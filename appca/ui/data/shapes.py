@@ -103,8 +103,12 @@ def _sides(rows: _Rows, offered: list[Judged]) -> bool:
     for place, key, label, value in zip(
         columns, keys, ("Height", "Width"), now[:2] if now else (None, None), strict=True
     ):
-        change = guarded(partial(_resized, rows, keys, place is columns[0]))
-        place.number_input(label, 1, MOST_SIDE, value, key=key, placeholder="no", on_change=change)
+        place.number_input(
+            *(label, 1, MOST_SIDE, value),
+            key=key,
+            placeholder="no",
+            on_change=guarded(partial(_resized, rows, keys, place is columns[0])),
+        )
     h, w = (st.session_state[key] for key in keys)
     total = (h or 0) * (w or 0) * channels
     if h and w and total != n_values:

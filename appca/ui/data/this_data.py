@@ -88,6 +88,7 @@ def _finish(opened: opening.Opened, data: Dataset) -> None:
 
 
 def _cancel(opened: opening.Opened) -> None:
+    @guarded
     def back() -> None:
         opened.draft = opened.options
 

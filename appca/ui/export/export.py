@@ -85,7 +85,9 @@ def as_python(dataset: Dataset, shown: Shown) -> None:
     imported = "This fit was imported; the script fits its data, which need not give its numbers."
     again = "Makes the same numbers again on the same machine with the same versions."
     made = script(dataset, recipe(shown))
-    with card("Python", again if shown.config.imported is None else imported):
+    with card("Python", again if shown.config.imported is None else None):
+        if shown.config.imported is not None:
+            st.caption(imported)
         name = f"fit-{shown.config.id}.py"
         save_button("Save script", made.encode, name, "text/x-python", key="script")
         with st.expander("Show the script"):

@@ -8,6 +8,7 @@ import streamlit as st
 from appca.analysis.groups.row_query import feature_name
 from appca.canvas.scene.colours import PANELS, TRUST, colour_choices
 from appca.data.dataset import Dataset
+from appca.ui.parts.text import markdown
 from appca.words.wording import capital
 
 FEATURE = "feature"  # the choice of colours that needs another choice, of the feature
@@ -45,11 +46,12 @@ def colouring(dataset: Dataset, *, with_trust: bool = False, flat: bool = False)
         f"once there is a map, that of panels up to {MOST_RANKED:,} rows. "
         f"{noun.capitalize()}: the values of one {noun} of the data."
     )
-    draw: Any = st.radio if flat and len(names) <= MOST_FLAT else st.selectbox
+    is_flat = flat and len(names) <= MOST_FLAT
+    draw: Any = st.radio if is_flat else st.selectbox  # the first reads Markdown
     chosen = draw(
         "Colour by",
         list(names),
-        format_func=names.__getitem__,
+        format_func=lambda key: markdown(names[key]) if is_flat else names[key],
         key=key,
         persist_state="session",
         help=help_text,

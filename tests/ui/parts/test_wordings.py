@@ -10,6 +10,7 @@ import pytest
 from appca.jobs.worker import KINDS
 from appca.runs.configuration import RunConfig
 from appca.ui.frame import status
+from appca.ui.parts.text import markdown
 from appca.ui.session.fitting import Shown
 from tests.fitted_runs import fitted_run, info_of
 from tests.ui.conftest import go, healthy
@@ -62,5 +63,5 @@ def test_every_kind_of_job_has_a_name_in_the_status_line():
 def test_a_colouring_is_called_as_the_column_is(start, label, shown):
     app = upload(start("data/open"), table_of(good_table(label)))
     go(app, "explore")
-    colours = next(box for box in healthy(app).selectbox if box.label == "Colour by")
-    assert shown in colours.options
+    colours = next(box for box in healthy(app).radio if box.label == "Colour by")
+    assert markdown(shown) in colours.options
