@@ -41,7 +41,7 @@ GONE = {  # what was said: what the field says
     r"colors?|colored|grays?|centers?|centered|neighbor(s?|ing|hood)|behaviors?": "colour ...",
 }
 WORDS = re.compile(r"(?<![\w`.\"=:-])(" + "|".join(GONE) + r")(?![\w(=`\"{:-])", re.I)
-FENCED = re.compile(r"^(```|~~~).*?^\1|^(?:    .*\n)+", re.M | re.S)
+FENCED = re.compile(r"^(```|~~~).*?^\1|^(?:    [^\n]*\n)+", re.M | re.S)
 CODE = re.compile(r"``.+?``|`[^`\n]+`|\$\$.+?\$\$|\$[^$\n]+\$|\(https?://[^)]+\)", re.S)
 SHOWN_BY_JS = re.compile(r"'([^'\n]* [^'\n]*)'|`([^`\n]* [^`\n]*)`")
 NOT_OURS = (  # names that others gave

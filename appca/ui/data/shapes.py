@@ -104,7 +104,10 @@ def _sides(rows: _Rows, offered: list[Judged]) -> bool:
         columns, keys, ("Height", "Width"), now[:2] if now else (None, None), strict=True
     ):
         place.number_input(
-            *(label, 1, MOST_SIDE, value),
+            label,
+            min_value=1,
+            max_value=MOST_SIDE,
+            value=value,
             key=key,
             placeholder="no",
             on_change=guarded(partial(_resized, rows, keys, place is columns[0])),
