@@ -155,7 +155,7 @@ def test_the_first_notebook_has_as_many_cells_as_it_says():
 
 ANSWERS = {  # a stranger's question, by words of its row in the README: words of the answer
     "CSV with gaps": "isna().sum()",
-    "What is {1,3}": "The support {1,3} holds the rows that use components 1 and 3",
+    "What is {1,3}": "The support of a row that uses components 1 and 3 is {1,3}",
     "choose K and L": "Choose K by held-out log-likelihood",
     "`Pipeline`": "adaptiveppca__n_components",
     "AnnData": "appca.tl.appca(adata",
