@@ -102,7 +102,7 @@ def test_what_cannot_be_fitted_is_refused_in_one_sentence(
     code = main(["fit", *arguments, "--scheduler", address])
     said = capsys.readouterr().err
     assert code == (
-        2 if "With --scheduler" in said or "does not go" in said or "end in" in said else 1
+        2 if "With --scheduler" in said or "cannot be combined" in said or "end in" in said else 1
     )
     assert words in said
     assert said.count("\n") == 1
