@@ -40,6 +40,8 @@ def columns_of(reading: Reading) -> list[SeenColumn]:
     if not roles and reading.dataset is not None:
         data = reading.dataset
         roles = dict.fromkeys(data.labels, "label") | dict.fromkeys(data.column_names, "feature")
+        if data.missing is not None:
+            gaps = dict(zip(data.column_names, data.missing.sum(axis=0).tolist(), strict=True))
     return [
         SeenColumn(name, role, gaps.get(name, 0), why.get(name, "")) for name, role in roles.items()
     ]
