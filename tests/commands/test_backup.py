@@ -27,6 +27,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def moved(tmp_path, monkeypatch, capsys) -> Path:
     """Back up the present home, restore it elsewhere, and check that; return the place."""
     assert main(["backup", str(tmp_path / "b.zip")]) == 0
+    assert (tmp_path / "b.zip").stat().st_mode & 0o777 == 0o600
     monkeypatch.setenv("APPCA_HOME", str(tmp_path / "restored"))
     assert main(["restore", str(tmp_path / "b.zip")]) == 0
     assert main(["check"]) == 0, capsys.readouterr()

@@ -1,6 +1,7 @@
 """``appca backup``: one file of all that a home holds, while the app may be open."""
 
 import argparse
+import os
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -38,6 +39,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         atomic.growing(options.file) as stream,
         zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
     ):
+        os.fchmod(stream.fileno(), 0o600)  # as private as the home
         for entry in _entries(here):
             n_files += _add(archive, entry, here)
     say(f"{counted(n_files, 'file')} of {here} are in {options.file}")
