@@ -117,8 +117,8 @@ def slider_reading(rows: Sequence[Row]) -> list[str]:
     """Say what the numbers hold."""
     del rows
     return [
-        "Asked are 0.6 s, and 0.1 s where the fit was made ahead. Points travel for 0.42 s, not "
-        "at all with the motion reduced."
+        "The bounds are 0.6 s, and 0.1 s where the fit was precomputed. Points travel for 0.42 s, "
+        "or not at all if motion is reduced."
     ]
 
 

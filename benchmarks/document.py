@@ -136,7 +136,7 @@ SECTIONS = (
     Section(
         "long",
         "What a longer fit would gain",
-        "EM continues from the end of one start, also through passes without a gain.",
+        "EM continues from the end of one start, also through iterations without a gain.",
         "python -m benchmarks.table --long --data 'MNIST 60'",
         readings.long_lines,
         readings.long_reading,
@@ -442,7 +442,7 @@ def asked(rows: dict[str, list[Row]]) -> Iterator[str]:
     """Write the table of targets, if anything about them is measured."""
     found = targets(rows)
     if found:
-        yield "## Asked and measured\n"
+        yield "## Bounds and measurements\n"
         held = sum(one.held for one in found)
         yield f"{held} of {len(found)} targets are met; the sections below hold the details.\n"
         yield table(["what", "asked", "measured", "met"], (one.cells() for one in found)) + "\n"

@@ -73,8 +73,8 @@ def passes_reading(rows: Sequence[Row]) -> list[str]:
     """Say what the ratio means."""
     least = min(rows, key=lambda row: row["ratio"])
     return [
-        "At a ratio of 1 a pass would be nothing but its two products; the nearest to that is "
-        f"{least['data']} with {number(least['ratio'])}."
+        "At a ratio of 1 an iteration would cost no more than its two matrix products; the closest "
+        f"is {least['data']} with {number(least['ratio'])}."
     ]
 
 
@@ -83,8 +83,8 @@ def long_lines(rows: Sequence[Row]) -> Cells:
     lines = columns([{**row, "data": sized(row)} for row in rows], {"data": "data (K, L)"})
     for row, line in zip(rows, lines, strict=True):
         line["one start, nats per row"] = number(row["quick_nats"], 5)
-        line["after more passes"] = number(row["long_nats"], 5)
-        line["passes more"] = number(row["passes"])
+        line["after more iterations"] = number(row["long_nats"], 5)
+        line["more iterations"] = number(row["passes"])
         line["gain"] = number(row["below"])
         line["processor s"] = number(row["long_s"])
     return lines

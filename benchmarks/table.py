@@ -18,7 +18,7 @@ the rows it was fitted to. So that all of it takes 40 minutes at most:
 `--quick` takes two small synthetic data sets. It also leaves compiled code on the disk, so it
 should go first. Three other measurements: `--growth`, how the time of an EM pass of aPPCA grows
 with N, D, K and L, with slopes on logarithmic scales; `--passes`, a pass beside its two matrix
-products; `--long`, how far the quick fit ends below 2,000 passes more.
+products; `--long`, how far the quick fit ends below 2,000 more iterations.
 
 A later run of some methods or data sets replaces their rows in the files and keeps the others.
 Writes results/table.json and, to look at, table.csv, or results/growth.json, passes.json,

@@ -77,7 +77,9 @@ def of_one_start(results: Results) -> list[Target]:
     one, words = row_of(results, MNIST, "appca_one"), row_of(results, MNIST, "dictionary")
     found = [
         at_most(
-            f"{MNIST}, one start: nats per row below {row['passes']:,} passes more", value, BELOW
+            f"{MNIST}, one start: nats per row below {row['passes']:,} more iterations",
+            value,
+            BELOW,
         )
         for row in about(results, "long", MNIST)
         if (value := row["below"]) is not None
