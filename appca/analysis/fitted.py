@@ -25,24 +25,11 @@ CURVE, IMPUTED = "log_likelihoods", "imputed"
 class DescribedRows:
     """What a model with K components says of N rows; all arrays are read-only.
 
-    Parameters
-    ----------
-    scores : ndarray of float32, shape (N, K)
-        Posterior means given the MAP support, 0 outside of it.
-    active : ndarray of bool, shape (N, K)
-        The MAP support of each row.
-    inclusion : ndarray of float32, shape (N, K)
-        Posterior inclusion probabilities.
-    membership : ndarray of float32, shape (N,)
-        Posterior probability of the MAP support.
-    error : ndarray of float32, shape (N,)
-        Mean squared reconstruction error a feature, in preprocessed units.
-    log_likelihood_rows : ndarray of float64, shape (N,)
-        In nats.
-    log_likelihood_errors : ndarray of float32, shape (N,), optional
-        Its standard error, where it is an estimate.
-    row_scales : ndarray of float32, shape (N,), optional
-        Posterior means of the scales of rows, where they are learned.
+    `scores` (N, K) are posterior means given the MAP support `active`, 0 outside of it;
+    `membership` (N,) is the probability of that support; `inclusion` (N, K) of each component;
+    `error` (N,) the mean squared reconstruction error a feature, in preprocessed units.
+    Log-likelihoods are in nats, with standard errors where they are estimates; `row_scales` are
+    posterior means where scales are learned.
     """
 
     scores: np.ndarray
@@ -100,35 +87,15 @@ class DescribedRows:
 class FittedModel:
     """What new rows can be described by: a fitted estimator's arrays and its preprocessing.
 
-    Parameters
-    ----------
-    components : ndarray, shape (K, D')
-        D' is the number of features after preprocessing.
-    mean : ndarray, shape (D',)
-    noise_variance : float, or ndarray of shape (D',)
-        Of all features, or of each; 0 of a constant one.
-    latent_variance : ndarray, shape (K,)
-    explained_variance : ndarray, shape (K,)
-    scale : ndarray, shape (K,)
-        Root mean square of a component's scores over the rows that use it.
-    n_active : int, optional
-        How many components a row uses; None where rows differ in that.
-    weights : ndarray, shape (K,), optional
-        Where rows differ in that: the share of rows that use a component.
-    alpha : float, optional
-        Where rows differ in that: the mass parameter of the IBP.
-    size_probabilities : ndarray, shape (K + 1,), optional
-        Of 0 to K components a row, where they are learned.
-    row_scale_values, row_scale_probabilities : ndarray, shape (J,), optional
-        Scales that a row may have, and their probabilities, where they are learned.
-    preprocessing : Fitted
-    draws : mapping of str to ndarray
-        Of a sampled fit: the S draws that queries average over, as
-        `appca.models.sampling.query_draws.QueryDraws`; empty for others, and for runs from before.
-    log_likelihoods : ndarray, shape (n_iter,)
-        In nats, one an iteration.
-    names : tuple of str
-        That a person gave the components, empty strings where none was given; () is no names.
+    components (K, D') and mean (D',) are of the D' features after preprocessing. The noise variance
+    is one number, or one for each feature, 0 of a constant one; `scale` (K,) the root mean square
+    of a component's scores over the rows that use it. `n_active` is None where rows differ in that;
+    then there are `weights` (K,), the share of rows that use a component, and alpha, the mass
+    parameter of the IBP. `size_probabilities` (K + 1,), `row_scale_values` and
+    `row_scale_probabilities` are there if learned. `draws` of a sampled fit are those that queries
+    average over, as `QueryDraws`; empty for others, and for runs from before. `log_likelihoods` are
+    in nats, one an iteration; `names` those that a person gave the components, empty where none was
+    given.
     """
 
     components: np.ndarray
@@ -208,12 +175,8 @@ class FittedModel:
 class FittedRun(FittedModel, DescribedRows):
     """A fitted model and what it says of the rows it was fitted to.
 
-    Parameters
-    ----------
-    posterior : mapping of str to ndarray
-        Draws of a sampled fit, (n_chains, n_draws, ...) each; empty for others.
-    imputed : ndarray, shape (m,), optional
-        What the model puts into the missing cells, in data units, row by row.
+    `posterior` has the draws of a sampled fit, (n_chains, n_draws, ...) each; `imputed` (m,) what
+    the model puts into the missing cells, in data units, row by row.
     """
 
     posterior: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -237,14 +200,8 @@ class FittedRun(FittedModel, DescribedRows):
     ) -> "FittedRun":
         """Return the run with component ``order[j]`` in place j of all arrays, draws included.
 
-        Parameters
-        ----------
-        order : sequence of int, length K
-            A permutation of the components, counted from 0.
-        signs : sequence of int, length K
-            -1 turns the component that comes to this place, its scores and its draws round.
-        names : tuple of str, optional
-            Of the components in their new places.
+        A sign of -1 turns the component that comes to this place, its scores and its draws round;
+        the `names` are of components in their new places.
         """
         from appca.models.base.order import arranged
 

@@ -209,10 +209,7 @@ def place(options: argparse.Namespace) -> dict[str, str]:
 def with_labels(dataset: Dataset, file: Path) -> Dataset:
     """Give each row the class that a file names.
 
-    Raises
-    ------
-    InputError
-        When it cannot be read, or names more or fewer classes than there are rows.
+    Raises InputError when it cannot be read, or names more or fewer classes than there are rows.
     """
     try:
         if file.suffix == ".npy":

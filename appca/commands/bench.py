@@ -76,12 +76,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuse what cannot be measured, before anything is begun.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse what cannot be measured, before anything is begun."""
     if not (ROOT / "benchmarks" / "table.py").is_file():
         msg = (
             f"{shortened(ROOT, 80)} has no folder “benchmarks”, which an installed package lacks "

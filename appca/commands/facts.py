@@ -14,14 +14,7 @@ MOST_CLASSES = 1000  # counted one by one in the fields
 
 
 def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
-    """Say what is there: roles of the columns, classes, gaps and what becomes of them, constants.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    gaps : str
-        What happens to cells that are still missing: "fitted around".
-    """
+    """Say what is there: roles of columns, classes, gaps and what becomes of them, constants."""
     report = dataset.provenance.get("report", {})
     lines = found.facts(report, dataset)
     for name in list(report.get("likely_labels", {}))[:1]:

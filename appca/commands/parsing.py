@@ -77,12 +77,7 @@ def is_piped(options: argparse.Namespace) -> bool:
 
 
 def check_output(options: argparse.Namespace) -> None:
-    """Refuse to write two things to standard output.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Raise UsageError for two things to be written to standard output."""
     if options.json and is_piped(options):
         msg = "--json and --out - both write to standard output; give --out the name of a file."
         raise UsageError(msg)
@@ -160,13 +155,8 @@ def value(text: str) -> object:
 def in_flags(settings: Collection[str] | None = None) -> Iterator[None]:
     """Let a refusal of a model speak of what was typed: -K, not n_components.
 
-    Raises
-    ------
-    UsageError
-        For a sentence about a setting: one that begins with the name of one of the `settings`, or
-        any sentence where these are not given.
-    InputError
-        For other sentences, which are about the data.
+    Raises UsageError for a sentence about a setting: one that begins with the name of one of the
+    `settings`, or any sentence without these; InputError for others, which are about the data.
     """
     try:
         yield
@@ -182,12 +172,7 @@ def in_flags(settings: Collection[str] | None = None) -> Iterator[None]:
 
 @contextmanager
 def options_of_data(options: argparse.Namespace) -> Iterator[None]:
-    """Refuse a value of --option that a reader cannot even look at.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse values of --option that a reader cannot even look at."""
     try:
         yield
     except _WRONG as error:
@@ -202,13 +187,7 @@ def options_of_data(options: argparse.Namespace) -> Iterator[None]:
 
 
 def from_pipe(limit: int) -> bytes:
-    """Return what is piped in, and at most one byte more than the limit.
-
-    Raises
-    ------
-    UsageError
-        At a terminal, where the command would wait in silence.
-    """
+    """Return what is piped in, at most one byte over the limit; UsageError at a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
         msg = "- reads standard input, which is empty; name a file, or write `cat FILE | ...`."
         raise UsageError(msg)

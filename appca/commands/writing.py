@@ -44,14 +44,9 @@ def add_out(parser: argparse.ArgumentParser, kind: str, more: str = "") -> None:
 def check_place(options: argparse.Namespace, more: tuple[str, ...] = ()) -> None:
     """Refuse a place where nothing can be written, before anything is computed.
 
-    `more` are endings that may be beside the usual ones.
-
-    Raises
-    ------
-    InputError
-        For a name of another kind, or a folder that is not there or cannot be written.
-    ModuleNotFoundError
-        Where the package that writes the kind is not installed.
+    `more` are endings that may be beside the usual ones. Raises InputError for a name of another
+    kind, or a folder that is not there or cannot be written; ModuleNotFoundError where the package
+    that writes the kind is not installed.
     """
     path = options.out
     if getattr(options, "html", None) is not None:
@@ -98,17 +93,9 @@ def write(
     table: Callable[[], "pd.DataFrame"],
     arrays: Callable[[], Mapping[str, np.ndarray]],
 ) -> str | None:
-    """Write a table, or arrays, where --out says, if it does; an older file is replaced whole.
+    """Write a table, or arrays, where --out says, if it does; return the file's name.
 
-    Returns
-    -------
-    str or None
-        The file's name.
-
-    Raises
-    ------
-    InputError
-        When the disk refuses.
+    An older file is replaced whole. Raises InputError when the disk refuses.
     """
     path = options.out
     if path is None:

@@ -24,23 +24,10 @@ WAIT = 0.1  # seconds between two looks at whether to stop
 
 
 def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> list[Any]:
-    """Do all pieces and return their results in order.
+    """Do all pieces, in this process if `processes` is 1, and return their results in order.
 
-    Parameters
-    ----------
-    piece : str
-        "module:name" of a function (spec, tick) -> JSON-able result.
-    specs : sequence of Spec
-        One for each piece.
-    report : callable
-        Told (stage, share of all); an exception from it ends everything.
-    processes : int
-        1 works in this process.
-
-    Raises
-    ------
-    InputError
-        When a piece refuses, or a process dies.
+    `report` is told (stage, share of all); an exception from it ends everything. Raises InputError
+    when a piece refuses, or a process dies.
     """
     if processes <= 1 or len(specs) < 2:
         return _here(_function(piece), specs, report)

@@ -38,27 +38,10 @@ Report = Callable[[Cell, int], None]
 class GridConfig(OfModel):
     """Everything that decides the numbers of a grid.
 
-    Parameters
-    ----------
-    dataset : str
-        Digest of the data set.
-    preprocessing : dict
-        As in a run; what is left out has its default.
-    model : {"aPPCA", "aFA"}
-    parameters : dict
-        Keywords of the estimator, all but K and L.
-    components, actives : sequence of int
-        The K and the L of the grid; cells with L > K are left out.
-    n_folds : int
-    max_rows : int
-        Of more rows a random sample of so many is used.
-    random_state : int
-        Draws the sample and deals the rows out to the folds.
-
-    Raises
-    ------
-    InputError
-        For values without meaning, and a grid without a cell or with too many.
+    `parameters` are keywords of the estimator, all but K and L; cells with L > K are left out. Of
+    more rows than `max_rows` a random sample is used. `random_state` draws it and deals the rows
+    out to the folds. Raises InputError for values without meaning, and a grid without a cell or
+    with too many.
     """
 
     dataset: str

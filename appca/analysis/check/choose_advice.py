@@ -130,11 +130,8 @@ def closed_on_average(grid: GridTable) -> Floats:
 def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
     """Return the place of the point farthest above the straight line between the ends.
 
-    Parameters
-    ----------
-    sizes, values : ndarray of shape (n,)
-        Ascending K, and the log-likelihood there. With fewer than three points, or where no point
-        lies above the line, the last place.
+    The sizes ascend. It is the last place with fewer than three points, or if none is above the
+    line.
     """
     if len(sizes) < 3:
         return len(sizes) - 1

@@ -29,22 +29,10 @@ _SEED_STEP = 1000  # seeds of the repeats lie apart from those a person tries on
 
 @dataclass(frozen=True, eq=False)
 class StabilityConfig(OfModel):
-    """Everything that decides the numbers.
+    """Everything that decides the numbers; InputError for values without meaning.
 
-    Parameters
-    ----------
-    dataset, preprocessing, model, max_rows, random_state
-        As in a grid.
-    parameters : dict
-        Keywords of the estimator, K and L among them.
-    way : {"starts", "halves"}
-        What differs from fit to fit: the random start, or the half of the rows.
-    repeats : int
-
-    Raises
-    ------
-    InputError
-        For values without meaning.
+    K and L are among the `parameters`. By the way "starts" the random start differs from fit to
+    fit, by "halves" the half of the rows. All else is as in a grid.
     """
 
     dataset: str

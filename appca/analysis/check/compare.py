@@ -39,19 +39,10 @@ class Moves(NamedTuple):
 
 
 def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> Matching:
-    """Pair the components of two fits.
+    """Pair the components (K, D) and (K', D) of two fits, unless their |cos| is below `least`.
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (K, D), (K', D)
-        Components in the same space. Unused ones may be zero; they have no counterpart.
-    least : float
-        Pairs with a smaller |cos| are taken apart.
-
-    Raises
-    ------
-    ValueError
-        When the features differ.
+    Unused components may be zero and have no counterpart. Raises ValueError when the features
+    differ.
     """
     from appca.models.sampling.query_draws import match
 

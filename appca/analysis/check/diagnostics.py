@@ -124,15 +124,7 @@ def worst(checks: Sequence[Check]) -> Level:
 
 
 def of_draws(posterior: Mapping[str, NDArray[Any]], most: int) -> list[Check]:
-    """Check what the draws show beside convergence.
-
-    Parameters
-    ----------
-    posterior : mapping
-        Draws.
-    most : int
-        Components there may be, where their number is learned.
-    """
+    """Check what the draws show beside convergence; K, where learned, may be `most`."""
     from appca.models.sampling.chains import levels
 
     checks = []
@@ -218,15 +210,7 @@ def _agreement(r_hat: float, name: str) -> Check:
 
 
 def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
-    """Check how sure the rows' choices of components are, and whether rows repeat.
-
-    Parameters
-    ----------
-    membership : ndarray, shape (N,)
-        Probability of the components that each row uses.
-    repeated : int
-        Rows that equal an earlier one.
-    """
+    """Check how sure the rows' choices of components are, and whether rows repeat earlier ones."""
     doubtful = float(np.mean(np.asarray(membership) < DOUBT))
     why = f"{percent(doubtful)} of rows use components that are under {percent(DOUBT)} likely."
     level: Level = "good" if doubtful <= MOST_DOUBTFUL else "doubtful"

@@ -22,15 +22,7 @@ Record = list[Any]  # numbers, texts and None
 
 
 class JournalStore:
-    """The journals of one kind.
-
-    Parameters
-    ----------
-    home : Path
-        Folder of the stores.
-    kind : str
-        Name of the folder below it.
-    """
+    """The journals of one kind, in a folder of this name below the home."""
 
     def __init__(self, home: Path, kind: str) -> None:
         self.folder = Path(home) / kind

@@ -30,24 +30,11 @@ FILLED_AGAIN = 3  # times that ridge starts from its own predictions
 
 @dataclass(frozen=True, eq=False)
 class MaskedConfig(OfModel):
-    """Everything that decides the numbers.
+    """Everything that decides the numbers; InputError for values without meaning.
 
-    Parameters
-    ----------
-    dataset, preprocessing, max_rows, random_state
-        As in a grid.
-    parameters : dict
-        Keywords of `AdaptivePPCA`, n_components and n_active among them; with both equal it is
-        PPCA and stands for itself.
-    share : float
-        Of the observed cells to hide, between 0 and 0.5.
-    repeats : int
-        How often other cells are hidden.
-
-    Raises
-    ------
-    InputError
-        For values without meaning.
+    `parameters` are keywords of `AdaptivePPCA`, n_components and n_active among them; with both
+    equal it is PPCA and stands for itself. `share` of the observed cells are hidden, up to half,
+    other ones in each of the `repeats`. All else is as in a grid.
     """
 
     model: ClassVar[str] = "aPPCA"  # type: ignore[misc]  # not a setting here

@@ -178,19 +178,10 @@ def crowding(
 ) -> list[Crowding]:
     """Compare panels of single subspaces with one picture of all rows, by k-NN accuracy.
 
-    Parameters
-    ----------
-    scores, active : ndarray of shape (N, K)
-        Of the piecewise projection.
-    other : ndarray of shape (N, q)
-        The one picture, such as PCA's.
-    classes : ndarray of shape (N,)
-        Negative where there is none.
-    n_neighbors : int
-    most : int
-        Panels, the most occupied first; those with too few rows for k neighbours are left out.
-    random_state : int
-        Seed of the sample of each panel's rows.
+    scores and active (N, K) are of the piecewise projection, `other` (N, q) of the picture, such as
+    PCA's; classes are negative where there is none. The `most` occupied panels are compared,
+    without those that have too few rows for k neighbours. `random_state` draws a sample of each
+    panel's rows.
     """
     least = max(LEAST_ROWS, 2 * n_neighbors + 2)
     crowdings: list[Crowding] = []

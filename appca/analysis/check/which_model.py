@@ -49,20 +49,8 @@ Method = Callable[[Split, Cap, rivals.Report], RivalProjection]
 class ModelsConfig(OfModel):
     """Everything that decides the numbers of a comparison of models.
 
-    Parameters
-    ----------
-    dataset : str
-        Digest of the data set.
-    preprocessing : dict
-        As in a run.
-    parameters : dict
-        Keywords of `AdaptivePPCA`; sizes and extensions are set by each variant.
-    n_components, n_active : int
-        K and L, L <= K.
-    max_rows : int
-        Of more rows a random sample of so many is used.
-    random_state : int
-        Draws the sample and the rows held out.
+    `parameters` are keywords of `AdaptivePPCA`; each variant sets sizes and extensions. Of more
+    rows than `max_rows` a random sample is used. `random_state` draws it and the rows held out.
     """
 
     dataset: str
@@ -152,10 +140,7 @@ def methods(config: ModelsConfig) -> dict[str, Method]:
 def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
     """Draw the rows, hold out three in ten, and drop features that hardly vary.
 
-    Raises
-    ------
-    InputError
-        When there are too few rows, or too few features vary.
+    Raises InputError when there are too few rows, or too few features vary.
     """
     rows = sample_of(dataset.n_rows, config.max_rows, config.random_state)
     if len(rows) < LEAST_ROWS:

@@ -46,25 +46,13 @@ def additions(
     features: np.ndarray | None,
     names: np.ndarray,
 ) -> Additions:
-    """Return what a fit adds under a key.
+    """Return what a fit adds under a key, as "appca".
 
-    Parameters
-    ----------
-    key : str
-        "appca" gives ``obsm["X_appca"]``, ``varm["appca"]``, ``uns["appca"]``,
-        ``obs["appca_support"]`` and ``obs["appca_probability"]``.
-    model : FittedModel
-        K components of D features.
-    rows : DescribedRows
-        Of all N rows.
-    ratio : ndarray, shape (K,), optional
-        Share of the variance that each component explains.
-    params : mapping
-        Settings of the fit; only plain values are kept.
-    features : ndarray of bool, shape (n_vars,), optional
-        The D features among all variables; None where the features are no variables.
-    names : ndarray of str, shape (D,)
-        Of the features, so that the model finds them again.
+    That is ``obsm["X_appca"]``, ``varm["appca"]``, ``uns["appca"]``, ``obs["appca_support"]`` and
+    ``obs["appca_probability"]``. `ratio` (K,) is the share of the variance that each component
+    explains; of `params`, settings of the fit, only plain values are kept. `features` (n_vars,)
+    says which variables the D features are, None where they are none; `names` (D,) are stored so
+    that the model finds them again.
     """
     loadings = in_units_of_the_fit(model).T.astype(np.float32)
     varm = {}

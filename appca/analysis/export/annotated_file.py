@@ -33,19 +33,8 @@ _PARTS = ("layers", "obsm", "obsp", "varm", "varp", "uns")
 def with_fit(name: str, source: File, dataset: Dataset, fit: AnnotatedFit) -> bytes:
     """Return the bytes of an .h5ad file with a fit added; parts of the same keys are replaced.
 
-    Parameters
-    ----------
-    name, source : str and path or binary file object
-        The file that was read; it is not changed.
-    dataset : Dataset
-        What was read of it.
-    fit : AnnotatedFit
-        Of all rows of the data set.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read or written, or has other rows or variables.
+    `source` was read as `dataset` and is not changed; the fit is of all its rows. Raises InputError
+    when the file cannot be read or written, or has other rows or variables.
     """
     members = {**fit.run.model_arrays(), **fit.run.row_arrays()}
     members["names"] = np.array(list(dataset.column_names))

@@ -147,15 +147,7 @@ def _from_json(value: object) -> object:
 
 
 def reading_options(report: Mapping[str, Any], dataset: Dataset) -> dict[str, Any]:
-    """Return the options a file was read with, as far as its report tells them.
-
-    Parameters
-    ----------
-    report : mapping
-        What the reader found and did.
-    dataset : Dataset
-        What came of it.
-    """
+    """Return the options a file was read with, as far as the report of its reader tells them."""
     options: dict[str, Any] = {}
     if report.get("roles"):
         options["roles"] = dict(report["roles"])

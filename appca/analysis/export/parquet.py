@@ -37,21 +37,9 @@ def explorer_parquet(
 ) -> bytes:
     """Return the table of projections with map, neighbours and images as a Parquet file.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    fitted : FittedRun
-    places : ndarray, shape (N, 2)
-        Where every row lies on the map.
-    rows : ndarray of int, optional
-        Rows to keep, in this order; neighbours are then sought among these. All by default.
-    columns : Columns, optional
-    picture : callable, optional
-        Makes a PNG of a uint8 image; without it there is no column of images.
-
-    Notes
-    -----
-    A column of the data that has one of the four names keeps its values under ``label_<name>``.
+    Every row is at its place (N, 2) on the map. Only `rows` are kept, in this order, and neighbours
+    sought among these. `picture` makes a PNG of a uint8 image; without it there are none. A column
+    of the data that has one of the four names keeps its values under ``label_<name>``.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -42,25 +42,12 @@ def projection_table(
     rows: np.ndarray | None = None,
     columns: Columns = USUAL,
 ) -> "pd.DataFrame":
-    """One line for each row: who it is, where it lies, and how well it fits.
+    """One line for each row, or each of `rows`: who it is, where it lies, and how well it fits.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Gives `id` and the label columns.
-    found : DescribedRows
-        A run, where components are called by the names that it has.
-    rows : ndarray of int, shape (m,), optional
-        Row numbers to keep, in this order; all rows by default.
-    columns : Columns, optional
-
-    Returns
-    -------
-    DataFrame
-        Columns `id`, the labels, `subspace`, `component_1` and so on, or their names (scores, zero
-        where the component is not used), if wanted `inclusion_1` and so on (probability that the
-        row uses the component), `membership` (probability of the row's set of components),
-        `reconstruction_error` (mean square a feature) and `log_likelihood` (nats).
+    Columns are `id`, the labels, `subspace`, `component_1` and so on, or their names (scores, zero
+    where the component is not used), if wanted `inclusion_1` and so on (probability that the row
+    uses the component), `membership` (probability of the row's set of components),
+    `reconstruction_error` (mean square a feature) and `log_likelihood` (nats).
     """
     import pandas as pd
 
@@ -114,16 +101,9 @@ def npz_bytes(
 ) -> bytes:
     """Table as NPZ: one array a column, and the scores together as `scores`.
 
-    Text is stored as Unicode arrays, never as objects, so no reader needs pickle.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `projection_table`.
-    components : ndarray, shape (K, D), optional
-        Stored beside them as `components`.
-    scores : sequence of str, optional
-        Headings of the components' columns; by default those that begin with ``component_``.
+    Text is stored as Unicode arrays, never as objects, so no reader needs pickle. `components` (K,
+    D) are stored beside them. `scores` are the headings of the components' columns, by default
+    those that begin with ``component_``.
     """
     arrays = {
         name: table[name].to_numpy() if _numeric(table[name]) else table[name].to_numpy(dtype="U")

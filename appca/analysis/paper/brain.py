@@ -46,19 +46,8 @@ def stimulus(
 ) -> np.ndarray:
     """Convolve events with the response and take out the drift, as was done with the voxels.
 
-    Parameters
-    ----------
-    events : sequence of Event
-        In seconds; one without duration counts as a moment.
-    n_volumes, repetition : int, float
-        The recording's T and its seconds a volume.
-    shift : float
-        Seconds by which all events come later.
-
-    Returns
-    -------
-    ndarray of shape (T,), of length 1
-        Zero where no event is inside the recording.
+    Events may come `shift` seconds later; one without duration counts as a moment. Returns (T,) of
+    length 1, zero where no event is inside the recording.
     """
     return unit(raw_stimulus(events, n_volumes, repetition, shift))
 
@@ -90,17 +79,9 @@ def unit(course: np.ndarray) -> np.ndarray:
 def circular_p(courses: np.ndarray, raw: np.ndarray) -> float:
     """Probability that a shifted stimulus is met as well by any of the components.
 
-    Parameters
-    ----------
-    courses : ndarray of shape (K, T), of length 1 each
-    raw : ndarray of shape (T,)
-        Stimulus with its drift; every one of its T circular shifts is tried, and each may choose
-        its best component, as the true one did.
-
-    Returns
-    -------
-    float
-        Share of the T shifts, the true one included, that reach the true one's largest |r|.
+    Every circular shift of `raw` (T,), a stimulus with its drift, is tried, and each may choose its
+    best of the courses (K, T) of length 1, as the true one did. Returns the share of the T shifts,
+    the true one included, that reach the true one's largest |r|.
     """
     T = len(raw)
     turned = unit(np.stack([np.roll(raw, shift) for shift in range(T)]))

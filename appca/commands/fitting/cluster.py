@@ -116,12 +116,7 @@ def run(options: argparse.Namespace, parameters: dict[str, Any]) -> dict[str, An
 
 
 def _check(options: argparse.Namespace) -> Path:
-    """Return the file, after refusing what a fit on a cluster cannot do, before anything is done.
-
-    Raises
-    ------
-    InputError
-    """
+    """Return the file, after refusing what a fit on a cluster cannot do."""
     cause = f"a {ONLY_LAZILY} file" if options.scheduler is None else "--scheduler"
     needless = [
         flag for name, flag in NEEDLESS.items() if getattr(options, name) not in (None, False, [])

@@ -45,13 +45,7 @@ def add(commands: parsing.Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Print the link.
-
-    Raises
-    ------
-    InputError
-        When no app is open there.
-    """
+    """Print the link; InputError when no app is open there."""
     try:
         kept = read_json(home() / _name(options.port), "The address of the app")
         served = OpenApp(str(kept["url"]), str(kept["token"]))

@@ -14,19 +14,11 @@ Array = npt.NDArray[Any]
 
 
 def logits(P: Array, noise: float, latent: Array) -> Array:
-    """Gain in log density, in nats, of letting component k explain a row.
+    """Gain in log density (N, K), in nats, of letting component k explain a row; from P (N, K).
 
     a_nk = tau2_k p_nk^2 / (2 sigma2 (sigma2 + tau2_k)) - 1/2 log(1 + tau2_k / sigma2)
 
-    Parameters
-    ----------
-    P : (N, K) projections (y_n - mu)' w_k, in the unit of the data.
-    noise : noise variance sigma2.
-    latent : (K,) factor variances tau2_k.
-
-    Returns
-    -------
-    (N, K) float64.
+    p_nk = (y_n - mu)' w_k is a projection in the unit of the data; `latent` (K,) has the tau2_k.
     """
     slope = posterior(noise, latent)[0] / (2.0 * noise)  # no square of a variance to overflow
     a = np.square(P, dtype=np.float64)
@@ -38,11 +30,7 @@ def logits(P: Array, noise: float, latent: Array) -> Array:
 def background(squares: Array, noise: float, n_features: int) -> Array:
     """Log density of a row that no component explains: -D/2 log(2 pi sigma2) - |y|^2/(2 sigma2).
 
-    Parameters
-    ----------
-    squares : (N,) squared distances |y_n - mu|^2.
-    noise : noise variance sigma2.
-    n_features : D.
+    `squares` (N,) are squared distances |y_n - mu|^2.
     """
     return -0.5 * n_features * math.log(2.0 * math.pi * noise) - squares / (2.0 * noise)
 

@@ -95,10 +95,8 @@ def nesterov(
     yielded never falls. It took the place of SQUAREM, a step of which costs three iterations: on
     MNIST at K = 10, L = 3 and K = 12, L = 6 it ends 0.05 nats per row higher after as many (60).
 
-    Parameters
-    ----------
-    extend : (before, now, beta) -> now + beta (now - before), beta above 0 and at most 0.98.
-    momentum : of a path that ended at `start`; overwritten by that of this one.
+    `extend` maps (before, now, beta) to now + beta (now - before), beta above 0 and at most 0.98.
+    `momentum`, of a path that ended at `start`, is overwritten by that of this one.
     """
     value, now = advance(start)
     yield value, start
@@ -128,14 +126,9 @@ def iterate(
 ) -> EMResult[S]:
     """Follow a path of (log-likelihood, state) until it has converged or must end.
 
-    Parameters
-    ----------
-    path : of any length; its first element is the start.
-    tol : least improvement in nats over ten iterations.
-    max_iter : most iterations.
-    window : how many iterations must together improve by less than their share of `tol`.
-    watch : called after every iteration with its number and the log-likelihood; True stops.
-    halt : looks at every state; a sentence ends the iteration and becomes the reason.
+    The first element of the path is the start. `tol` is the least improvement in nats over ten
+    iterations, of which `window` iterations must bring their share. `watch` is called after every
+    iteration; True stops. A sentence from `halt`, which looks at every state, becomes the reason.
     """
     value, state = next(path)
     values, share = [value], tol * window / WINDOW

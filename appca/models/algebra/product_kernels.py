@@ -27,13 +27,7 @@ def suits(dtype: Any, n_features: int, n_directions: int) -> bool:
 
 @reassociated
 def project(X: Any, W: Any, P: Any) -> None:
-    """Put W X' into the first columns of P (K, at least n).
-
-    Parameters
-    ----------
-    X : (n, d) rows.
-    W : (K, d) of the same dtype, K a multiple of four.
-    """
+    """Put W X' into the first columns of P (K, at least n); W (K, d) has X's dtype, K in fours."""
     (n, d), zero = X.shape, X.dtype.type(0)
     for k in range(0, len(W), QUAD):
         for i in range(0, n, 2):
@@ -55,13 +49,7 @@ def project(X: Any, W: Any, P: Any) -> None:
 
 @reassociated
 def add_outer(X: Any, S: Any, A: Any) -> None:
-    """Add S X to A (K, d).
-
-    Parameters
-    ----------
-    X : (n, d) rows.
-    S : (K, at least n rounded up to fours), zero from n on, K even.
-    """
+    """Add S X to A (K, d); S (K, n rounded up to fours) is zero from n on, and K even."""
     n, d = X.shape
     for i in range(0, n, QUAD):
         i1 = i + 1 if i + 1 < n else i

@@ -23,24 +23,11 @@ WELL_CONDITIONED = 1e-6  # squared singular values, the least over the largest
 
 
 def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
-    """Orthonormal W that maximises tr(W'A): the polar factor U V' of the thin SVD A = U S V'.
+    """Orthonormal W (D, K) of largest tr(W'A): the polar factor U V' of the thin SVD A = U S V'.
 
-    Parameters
-    ----------
-    A : array of shape (D, K)
-        D at least K.
-    previous : array of shape (D, K), optional
-        Orthonormal columns. Where A is rank deficient the maximiser is not unique; the one nearest
-        to ``previous`` is taken. Without it the completion is arbitrary.
-
-    Returns
-    -------
-    float64 array of shape (D, K)
-
-    Raises
-    ------
-    ValueError
-        When A is not a finite matrix with at least as many rows as columns.
+    Where A is rank deficient the maximiser is not unique; the one nearest to `previous`,
+    orthonormal columns, is taken. Without it the completion is arbitrary. Raises ValueError when A
+    is not a finite matrix with at least as many rows as columns.
     """
     A = np.asarray(A, dtype=np.float64)
     _check_shape(A)
@@ -71,21 +58,11 @@ def upright(W: NDArray[Any]) -> NDArray[Any]:
 
 
 def maximise(A: ArrayLike, start: ArrayLike) -> Floats:
-    """Maximise tr(W'A) by Pymanopt's conjugate gradients, as the paper's appendix C does.
+    """Maximise tr(W'A) over W (D, K) by Pymanopt's conjugate gradients, as in appendix C.
 
     Kept for comparison: `polar` has the global maximum in closed form, measured 35 times faster at
-    784 x 100 and 1,000 times at 784 x 4, while this ends in the basin of ``start``, sometimes at a
-    saddle, and at D = K cannot change the sign of the determinant.
-
-    Parameters
-    ----------
-    A : array of shape (D, K)
-    start : array of shape (D, K)
-        Orthonormal columns.
-
-    Returns
-    -------
-    float64 array of shape (D, K)
+    784 x 100 and 1,000 times at 784 x 4, while this ends in the basin of `start`, orthonormal
+    columns, sometimes at a saddle, and at D = K cannot change the sign of the determinant.
     """
     before = np.random.get_state()  # noqa: NPY002 - the first import brings backends that seed it
     with naming_extra():
@@ -122,20 +99,9 @@ def random(rng: np.random.Generator, n_rows: int, n_columns: int) -> Floats:
 
 
 def draw(rng: np.random.Generator, F: ArrayLike, W: ArrayLike) -> Floats:
-    """One sweep over W that leaves the density exp(tr F'W) invariant: columns, then pairs.
+    """One sweep over W (D, K) that leaves the density exp(tr F'W) invariant: columns, then pairs.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    F : array of shape (D, K)
-        Natural parameter, of any size; 0 is the uniform distribution.
-    W : array of shape (D, K)
-        Orthonormal columns, the current state.
-
-    Returns
-    -------
-    float64 array of shape (D, K)
-        The next state, orthonormal to rounding.
+    F may be of any size; 0 is the uniform distribution. The next state is orthonormal to rounding.
     """
     # Columns next to each other in memory: all that follows takes whole columns.
     F, W = np.asarray(F, dtype=np.float64, order="F"), np.asarray(W, dtype=np.float64, order="F")
@@ -165,15 +131,8 @@ def draw_columns(rng: np.random.Generator, F: Floats, W: Floats) -> Floats:
 def draw_cosine_gap(rng: np.random.Generator, kappa: float, dimension: int) -> float:
     """Draw 1 - t, where t is the cosine between a von Mises-Fisher vector and its mean direction.
 
-    Wood (1994), for density exp(kappa t) (1 - t^2)^((dimension - 3) / 2), in terms of 1 - t, which
-    keeps its precision when kappa is huge.
-
-    Parameters
-    ----------
-    kappa : float
-        Of the vector's distribution, 0 or more.
-    dimension : int
-        Of the space the sphere lies in, 2 or more.
+    Wood (1994), for density exp(kappa t) (1 - t^2)^((dimension - 3) / 2), kappa at least 0, in
+    terms of 1 - t, which keeps its precision when kappa is huge.
     """
     m = dimension - 1
     b = m / (2 * kappa + math.hypot(2 * kappa, m))
@@ -187,21 +146,11 @@ def draw_cosine_gap(rng: np.random.Generator, kappa: float, dimension: int) -> f
 
 
 def pair_parameters(F: Floats, W: Floats, i: Columns, j: Columns) -> tuple[Floats, Floats]:
-    """Parameters of columns (i, j) within the plane they span, the other columns held.
+    """Parameters p, q (2, m) of columns (i, j) in the plane they span, the other columns held.
 
     With a = w_i, b = w_j and an angle t, the pair is one of
     rotation ``(a cos t + b sin t, b cos t - a sin t)`` and reflection ``(a cos t + b sin t,
-    a sin t - b cos t)``, each with log density ``p cos t + q sin t``.
-
-    Parameters
-    ----------
-    F, W : arrays of shape (D, K)
-    i, j : integer arrays of shape (m,)
-
-    Returns
-    -------
-    rotation, reflection : arrays of shape (2, m)
-        p and q of each branch.
+    a sin t - b cos t)``, returned in this order, each with log density ``p cos t + q sin t``.
     """
     a, b, F_i, F_j = W.T[i], W.T[j], F.T[i], F.T[j]
     aF_i, bF_j = np.vecdot(a, F_i), np.vecdot(b, F_j)

@@ -28,13 +28,7 @@ def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
 
 
 def given_directions(init: Any, n_components: int, n_features: int) -> Array:
-    """Return directions (D, K) that were given as `init` (K, D).
-
-    Raises
-    ------
-    ValueError
-        When its shape is another.
-    """
+    """Return directions (D, K) that were given as `init` (K, D); ValueError for another shape."""
     directions: Array = check_array(init, dtype=np.float64)
     wanted = (n_components, n_features)
     if directions.shape != wanted:
@@ -81,13 +75,7 @@ def warn_of_constant(scales: Array) -> None:
 
 
 def row_weights(weights: Any, n_rows: int) -> Array:
-    """Weights (N,) of rows as they were given, or ones.
-
-    Raises
-    ------
-    ValueError
-        When they are not one number of at least 0 a row, some above 0.
-    """
+    """Weights (N,) of rows, ones without any; ValueError unless at least 0 and some above 0."""
     if weights is None:
         return np.ones(n_rows)
     w: Array = np.full(n_rows, float(weights)) if isinstance(weights, Real) else weights
@@ -197,11 +185,8 @@ def warn_of_unused(share: Array) -> None:
 def warn_of_rank(total: Array, second: Array, mass: float, n_features: int, eps: float) -> None:
     """Warn where rows vary in fewer directions than they are given components.
 
-    Parameters
-    ----------
-    total, second : (K,), (K, K) sums over the rows of projections on orthonormal components and of
-        their products.
-    eps : of the dtype of the rows.
+    total (K,) and second (K, K) are sums over the rows of projections on orthonormal components and
+    of their products; `eps` is of the dtype of the rows.
     """
     K = len(second)
     values = np.linalg.eigvalsh(second - np.outer(total, total) / mass)

@@ -23,14 +23,9 @@ def publish(
 ) -> Array:
     """Set what needs no rows but their origin; return the order of components.
 
-    It is by explained variance, with the largest entry of each positive, unless the state has the
-    same order and signs as a fit before.
-
-    Parameters
-    ----------
-    state : with W (D, K), shift (K,) and noise.
-    power : (K,) explained variance: mean over rows of |w_k|^2 E[(x z)^2].
-    latent : (K,) variances of x.
+    It is by explained variance `power` (K,), the mean over rows of |w_k|^2 E[(x z)^2], with the
+    largest entry of each positive, unless the state has the same order and signs as a fit before.
+    `latent` (K,) are variances of x.
     """
     order = np.arange(len(power)) if same_order else np.argsort(-power, kind="stable")
     W = state.W if same_order else upright(state.W[:, order])

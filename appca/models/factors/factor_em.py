@@ -103,17 +103,11 @@ def expect_sets(
 ) -> tuple[FactorStatistics, Members, Array]:
     """E step of classification EM: choose one support a row, then expect; for log p(Y, Z).
 
-    Parameters
-    ----------
-    chosen : members (N, L) so far (negative: none), and the log p(y_n | S_n) of the last pass; the
-        rows where it was lowest are searched with annealing, because a support that explains its
-        row badly is often a local mode of single changes.
-    betas : of the sweeps over each row, see `row_blocks.search`: once to the mode; `DRAW` draws
-        from the posterior by one Gibbs sweep.
-
-    Returns
-    -------
-    FactorStatistics, members (N, L), log p(y_n | S_n) (N,).
+    `chosen` are members (N, L) so far (negative: none), and the log p(y_n | S_n) of the last pass;
+    the rows where it was lowest are searched with annealing, because a support that explains its
+    row badly is often a local mode of single changes. `betas` are of the sweeps over each row, see
+    `row_blocks.search`: once to the mode; `DRAW` draws from the posterior by one Gibbs sweep.
+    Returns statistics, members, and log p(y_n | S_n).
     """
     seen = coefficients(state, rows)
     members, log_conditional = chosen

@@ -64,11 +64,9 @@ def projected(seen: CachedGibbsState) -> tuple[Array, CollapsedModel]:
 
 
 def slot(c: Array, members: Members, number: int, model: CollapsedModel) -> tuple[Members, Array]:
-    """Give p(factor in slot `number` | the other slots, y) of one row, x integrated out.
+    """Give candidates (K - L + 1,) for a slot of one row, and their log weights given the others.
 
-    Returns
-    -------
-    candidates (K - L + 1,) and their log weights, the increments of `slot_kernels`, equation (4).
+    x is integrated out: the weights are the increments of `slot_kernels`, equation (4).
     """
     from appca.models.supports import slot_kernels as kernels
 

@@ -284,11 +284,7 @@ def publish_factors(
 ) -> Array:
     """Set the fitted attributes of adaptive factor analysis; return the order of components.
 
-    Parameters
-    ----------
-    state : with W (D, K).
-    second : (K,) sums over rows of E[(x z)^2].
-    members : the training rows' sets, if they were given one.
+    second (K,) are sums over rows of E[(x z)^2], `members` the training rows' sets, if any.
     """
     model.n_active_ = model.n_active
     order = publish_state(model, rows, state, second / rows.mass, same_order=same_order)

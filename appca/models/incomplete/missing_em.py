@@ -102,12 +102,8 @@ def project(
     W_O'(y - mu)_O = W'y - W'mu + sum_{d missing} mu_d w_d
     |(y - mu)_O|^2 = |y|^2 - 2 y'mu + |mu|^2 - sum_{d missing} mu_d^2
 
-    with y zero where it is missing, as `IncompleteBlock` holds it.
-
-    Returns
-    -------
-    The projections in units of the scores' standard deviation (see `missing_supports`),
-    |(y - mu)_O|^2 (n,), and the number of observed entries |O_n| (n,).
+    with y zero where it is missing, as `IncompleteBlock` holds it. The projections are in units of
+    the scores' standard deviation (see `missing_supports`); squares and numbers |O_n| are (n,).
     """
     mean, snr = at.offset, np.sqrt(at.latent / at.noise)
     i, j = np.triu_indices(at.W.shape[1])

@@ -51,17 +51,12 @@ def fit_incomplete(
     control: EMControl,
     mean: Array | None = None,
 ) -> IncompleteFit:
-    """Fit to X (N, D) with NaN.
+    """Fit to X (N, D) with NaN; `rows` are its `initial_imputation`.
 
     PPCA with as many components is fitted to the observed entries and imputes the others; screening
     and EM on the imputed rows lead to W, mean and variances; EM over the observed entries goes on
-    from there. At L = K, where no start is to be found, it does so from the principal directions.
-
-    Parameters
-    ----------
-    rows : the `initial_imputation` of X.
-    start, control : as in `em_fit.fit_by_em`; from a whole state EM goes on at once.
-    mean : that goes with a whole state.
+    from there. At L = K, where no start is to be found, it does so from the principal directions,
+    and from a whole state `start`, to which `mean` belongs, at once.
     """
     origin = np.zeros(X.shape[1], X.dtype) if rows.origin is None else rows.origin
     data, settings = split_incomplete(X, origin), control.settings

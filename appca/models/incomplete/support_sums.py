@@ -119,14 +119,7 @@ def steps(n_components: int, n_members: int) -> tuple[Numbers, Numbers]:
 
 
 class SetTree:
-    """Some rows side by side, and room for what becomes of them.
-
-    Parameters
-    ----------
-    n_components, n_members : K, and J of at least 1.
-    sign : s, 1 or -1.
-    n_sets : how many sets there are.
-    """
+    """Some rows side by side, and memory for their sums over sets of J >= 1 members."""
 
     def __init__(self, n_components: int, n_members: int, sign: float, n_sets: int) -> None:
         K, J, Q = n_components, n_members, n_components + 1

@@ -59,15 +59,9 @@ def constants(block: Block, state: ModelState, beta: float) -> Array:
 class Lanes:
     """Rows side by side, a few lanes of 64 at a time, and what they add up to.
 
-    Parameters
-    ----------
-    n_lines : K, or more for products that take several directions together.
-    n_components, n_active : K and L, with 0 < L < K.
-    n_tiles, n_lanes : how often rows go through, and so many lanes at a time.
-
-    Attributes
-    ----------
-    P : (n_lines, n_lanes * LANES) projections of the rows that go through, then posterior means.
+    `n_lines` is K, or more for products that take several directions together; rows go through
+    `n_tiles` times, so many lanes at a time. P (n_lines, n_lanes * LANES) has the projections of
+    the rows that go through, then posterior means.
     """
 
     def __init__(

@@ -230,13 +230,9 @@ def publish_subspace(
 ) -> Array:
     """Set the fitted attributes of an estimator, as `publish`; return the order of components.
 
-    Parameters
-    ----------
-    rows : the training data in features (not in thin coordinates).
-    state : with W (D, K).
-    second : (K,) sums over rows of E[(x z)^2].
-    held : coordinates of all rows whose directions span those of the state, where there are
-        some: they spare a pass over all features.
+    `rows` are in features, not in thin coordinates; second (K,) are sums over rows of E[(x z)^2].
+    `held`, coordinates of all rows whose directions span those of the state, spare a pass over all
+    features.
     """
     model.n_active_ = n_active
     order = publish(model, rows, state, second / rows.mass, state.latent, same_order=same_order)

@@ -117,16 +117,12 @@ class Room:
 
 
 def points(variance: Array, n_components: int, n_active: int) -> tuple[Array, Array, Array]:
-    """Choose the number M of points (w,) of each row, and the angles (m, w) that its product needs.
+    """Choose the number M of points (w,) of each row, and the angles (m, w) its product needs.
 
     Bernstein's inequality bounds the probabilities that M points alias with that of L, and
     exp(-V (1 - cos theta)) the product. Beyond K + 1 points there is no aliasing. M is odd, so no
     point comes to -1, where a factor may vanish. Only positive angles, an even number of them: the
-    others are conjugate, and of rows that need fewer some are 0.
-
-    Returns
-    -------
-    M, theta, and L theta but for whole turns.
+    others are conjugate, and of rows that need fewer some are 0. Also L theta but for whole turns.
     """
     V = np.nan_to_num(variance)
     reach = ROUNDING / 3.0 + np.sqrt((ROUNDING / 3.0) ** 2 + 2.0 * ROUNDING * V)

@@ -10,13 +10,9 @@ from appca.models.algebra.compiled import bare_kernel
 
 @bare_kernel
 def tilted(up: Any, down: Any, factor: Any, p: Any, mean: Any, variance: Any) -> None:
-    """Write the probabilities p of all B_k, and the mean and variance of their sum.
+    """Write the probabilities p (K, w) of all B_k, and the mean and variance (w,) of their sum.
 
-    Parameters
-    ----------
-    up, down : (K, w) the odds of w rows as two numbers of at most 1.
-    factor : (w,) exp(-t).
-    p : (K or more, w); mean, variance : (w,); written.
+    up and down (K, w) are the odds of w rows as two numbers of at most 1, `factor` (w,) is exp(-t).
     """
     K, w = up.shape
     for i in range(w):

@@ -13,19 +13,7 @@ Mask = NDArray[np.bool_]
 
 
 def log_total(keep: Floats, swap: Floats, n_active: int) -> Floats:
-    """Log of ``sum_j e_j(rest) e_j(top)`` for each row.
-
-    Parameters
-    ----------
-    keep, swap : arrays of shape (B, K)
-        The K - L columns outside the top first, then the top.
-    n_active : int
-        L.
-
-    Returns
-    -------
-    array of shape (B,)
-    """
+    """Log (B,) of ``sum_j e_j(rest) e_j(top)``; weights (B, K) with the top L columns last."""
     del keep
     rest, members, n_swaps = _halves(swap, n_active)
     total: Floats = (_table(rest, n_swaps)[-1] * _table(members, n_swaps)[-1]).sum(axis=0)

@@ -28,12 +28,7 @@ def log_total(keep: Floats, swap: Floats, n_active: int) -> Floats:
 def swapped(keep: Floats, swap: Floats, n_active: int) -> tuple[Floats, Floats]:
     """Log total (B,) and the probability (B, K) that each column is swapped.
 
-    Parameters
-    ----------
-    keep, swap : C-contiguous arrays of shape (B, K)
-        Weight of leaving and of swapping each column; the K - L columns outside the top first.
-    n_active : int
-        L.
+    `keep` and `swap` (B, K) are weights of leaving and of swapping each column, the top L last.
     """
     log_sum, probability = np.empty(len(swap)), np.empty(swap.shape)
     _swapped_rows(keep, swap, n_active, _tables(swap.shape[1], n_active), log_sum, probability)

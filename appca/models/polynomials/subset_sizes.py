@@ -28,18 +28,10 @@ def log_counts(n_components: int) -> Floats:
 
 
 def inclusion(logits: Floats, probabilities: Floats) -> tuple[Floats, Floats, Floats]:
-    """Sum over the supports of each row.
+    """Sum over the supports of each row, given logits (N, K) and `probabilities` (K + 1,) above 0.
 
-    Parameters
-    ----------
-    logits : (N, K) log weights in nats, of any size.
-    probabilities : (K + 1,) of the sizes, all above 0.
-
-    Returns
-    -------
-    log_sum : (N,) log of sum_l rho_l e_l(exp a) / C(K, l).
-    r : (N, K) posterior inclusion probabilities.
-    sizes : (N, K + 1) posterior probabilities of the sizes.
+    Returns log sum_l rho_l e_l(exp a) / C(K, l) (N,), posterior inclusion probabilities (N, K), and
+    posterior probabilities of the sizes (N, K + 1).
     """
     n, K = logits.shape
     log_sum, r, sizes = np.empty(n), np.empty((n, K)), np.empty((n, K + 1))

@@ -16,18 +16,10 @@ Floats = NDArray[np.float64]
 
 
 def tilt(logits: Floats, n_active: int) -> Floats:
-    """Solve ``sum_k sigmoid(a_k + lam) = L`` for each row, by Newton steps kept inside a bracket.
+    """Solve ``sum_k sigmoid(a_k + lam) = L``, 0 < L < K, for each row of logits (N, K).
 
-    Parameters
-    ----------
-    logits : float64 array of shape (N, K)
-    n_active : int
-        0 < L < K, else there is no root.
-
-    Returns
-    -------
-    array of shape (N,)
-        lam, for which the sum is within 1e-10 L of L, or the two ends of the bracket meet.
+    By Newton steps kept inside a bracket. With lam (N,) the sum is within 1e-10 L of L, or the two
+    ends of the bracket meet.
     """
     share = math.log(n_active / (logits.shape[1] - n_active))
     lower, upper = share - logits.max(axis=1), share - logits.min(axis=1)

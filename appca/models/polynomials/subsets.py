@@ -59,20 +59,7 @@ class Swaps(NamedTuple):
 
 
 def log_elementary(logits: ArrayLike, n_active: int) -> Floats:
-    """Log of the elementary symmetric polynomial e_L(exp a) of each row.
-
-    Parameters
-    ----------
-    logits : array of shape (N, K)
-        Log weights ``a`` in nats, finite, of any size; worked on in float64.
-    n_active : int
-        Subset size L, from 0 to K.
-
-    Returns
-    -------
-    array of shape (N,)
-        ``log sum over |S| = L of exp(sum of a over S)``.
-    """
+    """Log (N,) of the elementary symmetric polynomial e_L(exp a) of each row of logits (N, K)."""
     a = _checked(logits, n_active)
     if _only_one_subset(a, n_active):
         return _sum_of_all(a, n_active)
@@ -87,26 +74,10 @@ def log_elementary(logits: ArrayLike, n_active: int) -> Floats:
 
 
 def inclusion(logits: ArrayLike, n_active: int) -> tuple[Floats, Floats]:
-    """Log normaliser and inclusion probabilities of each row's L-subset.
+    """Log normaliser log e_L(exp a) (N,) and inclusion probabilities (N, K) of each row's L-subset.
 
-    Parameters
-    ----------
-    logits : array of shape (N, K)
-        Log weights ``a`` in nats, finite, of any size; worked on in float64.
-    n_active : int
-        Subset size L, from 0 to K.
-
-    Returns
-    -------
-    log_e : array of shape (N,)
-        ``log e_L(exp a)``.
-    r : array of shape (N, K)
-        ``r_k = exp(a_k) e_{L-1}(exp a without k) / e_L(exp a)``; each row sums to L.
-
-    Raises
-    ------
-    ValueError
-        When the logits are not a matrix or L is not in 0..K.
+    r_k = exp(a_k) e_{L-1}(exp a without k) / e_L(exp a); each row sums to L. Logits (N, K) may be
+    of any size. Raises ValueError when they are not a matrix or L is not in 0..K.
     """
     a = _checked(logits, n_active)
     if _only_one_subset(a, n_active):
@@ -127,23 +98,10 @@ def inclusion(logits: ArrayLike, n_active: int) -> tuple[Floats, Floats]:
 
 
 def draw(rng: np.random.Generator, logits: ArrayLike, n_active: int) -> Mask:
-    """Draw each row's whole L-subset from ``p(S)`` proportional to ``exp(sum of a over S)``.
+    """Draw each row's whole L-subset (N, K) from ``p(S)`` proportional to ``exp(sum of a over S)``.
 
     How many members of the top are swapped comes first, then which, by walking back through the
     tables of each half; the draw is exact and takes K + 1 uniform numbers a row.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    logits : array of shape (N, K)
-        Log weights ``a`` in nats.
-    n_active : int
-        Subset size L, from 0 to K.
-
-    Returns
-    -------
-    bool array of shape (N, K)
-        L true entries in each row.
     """
     a = _checked(logits, n_active)
     if _only_one_subset(a, n_active):
@@ -163,18 +121,7 @@ def draw(rng: np.random.Generator, logits: ArrayLike, n_active: int) -> Mask:
 
 
 def top(logits: ArrayLike, n_active: int) -> Mask:
-    """Most probable support of each row: its L largest logits, ties to the lower column.
-
-    Parameters
-    ----------
-    logits : array of shape (N, K)
-    n_active : int
-        Subset size L, from 0 to K.
-
-    Returns
-    -------
-    bool array of shape (N, K)
-    """
+    """Most probable support (N, K) of each row: its L largest logits, ties to the lower column."""
     a = _checked(logits, n_active)
     if _only_one_subset(a, n_active):
         return np.full(a.shape, n_active > 0)

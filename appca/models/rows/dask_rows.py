@@ -132,12 +132,8 @@ class DaskRows(NamedTuple):
 def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
     """Take a look at all chunks of a Dask array, twice: for the mean, and distances from it.
 
-    Chunks of columns are joined. Chunks of rows may be of any, unlike, unknown sizes.
-
-    Raises
-    ------
-    ValueError
-        For what is no matrix of numbers, without rows, or with NaN or infinities.
+    Chunks of columns are joined; those of rows may be of any, unlike, unknown sizes. Raises
+    ValueError for what is no matrix of numbers, without rows, or with NaN or infinities.
     """
     X = matrix(X)
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)

@@ -25,14 +25,9 @@ CANCELLED = 1e-6
 class ShiftedSparse:
     """Rows x_n - left_n right, with sparse x_n. Supports what EM asks of a matrix of rows.
 
-    Products and sums are taken in float64 and given in `dtype`, those with all rows in float64.
-
-    Parameters
-    ----------
-    values : scipy.sparse.csr_array (N, D), float32 or float64, without duplicate entries.
-    left : (N, R), optional
-        Nothing is subtracted without it.
-    right : (R, D), optional
+    `values` is a csr_array (N, D), float32 or float64, without duplicate entries; left (N, R) and
+    right (R, D) may be missing. Products and sums are taken in float64 and given in `dtype`, those
+    with all rows in float64.
     """
 
     ndim = 2
@@ -172,13 +167,7 @@ class ShiftedSparse:
 
 
 def sparse_rows(X: Any) -> ShiftedSparse:
-    """Take a sparse matrix of floating point numbers of any format; X itself is not changed.
-
-    Raises
-    ------
-    ValueError
-        Where stored values are NaN or infinite.
-    """
+    """Take a sparse matrix of floats of any format, unchanged; ValueError unless all are finite."""
     if isinstance(X, ShiftedSparse):
         return X
     csr = scipy.sparse.csr_array(X)  # shares what it can with X

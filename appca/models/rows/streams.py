@@ -133,17 +133,9 @@ def is_large_map(X: Any) -> bool:
 def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Array]]:
     """Make a reader of blocks, (n_i, D) arrays or sparse matrices, that refuses what is none.
 
-    Parameters
-    ----------
-    blocks : iterable that can be gone through again and again, or a function without arguments
-        that returns a new iterator each time.
-    once : whether one pass is all there will be, so that an iterator does.
-
-    Raises
-    ------
-    ValueError
-        For an iterator that is spent after one pass; while reading, for blocks that are no
-        matrices of numbers, of unlike widths, or with NaN or infinities.
+    `blocks` can be gone through again and again, or is a function that returns a new iterator each
+    time; with `once` any iterator will do. Raises ValueError for one that is spent after a pass;
+    while reading, for blocks that are no matrices of numbers or of unlike widths.
     """
     if not once and not callable(blocks) and iter(blocks) is blocks:
         msg = (
@@ -180,12 +172,7 @@ def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Arra
 def spooled(blocks: Iterator[Any], file: IO[bytes]) -> Blocks:
     """Write the rows of an iterator to an empty file, from which they can be read again.
 
-    Raises
-    ------
-    ValueError
-        For blocks that are refused, see `checked`, or hold NaN or infinities.
-    OSError
-        Where the disk is full.
+    Raises ValueError for blocks that are refused, see `checked`, or not finite.
     """
     n, d, dtype = 0, 0, np.dtype(np.float64)
     for i, block in enumerate(checked(blocks, once=True)()):
@@ -199,10 +186,8 @@ def spooled(blocks: Iterator[Any], file: IO[bytes]) -> Blocks:
 def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
     """Take a look at all blocks, twice: for the mean, and for squared distances from it.
 
-    Raises
-    ------
-    ValueError
-        Where blocks are refused, see `checked`, and where there is not a single row.
+    Raises ValueError for blocks that are refused, see `checked`, and where there is not a single
+    row.
     """
     read = checked(blocks)
     n, total, dtype = 0, np.zeros(0), np.dtype(np.float64)

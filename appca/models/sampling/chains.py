@@ -207,14 +207,10 @@ def initial_states(
     """Make the states that chains start from; and whether the callback has stopped that.
 
     After a stop nothing more is made: a callback that counts must find its place again. Chains
-    without a start of their own share those there are.
-
-    Parameters
-    ----------
-    begin : (rng, callback) -> a state, and why the fit that led to it ended.
-    callback : hears of stages named after their chain, "chain 2 of 4: fit", where several begin.
-    others : rng -> where each chain but the first starts instead, if anywhere.
-    apart : whether every chain begins on its own; else all start where the first one does.
+    without a start of their own share those there are. `begin` gives a state, and why the fit that
+    led to it ended; `others` where each chain but the first starts instead, if anywhere. With
+    `apart` every chain begins on its own; the callback then hears of stages such as "chain 2 of 4:
+    fit".
     """
     starts: list[S] = []
     n, stopped = len(rngs) if apart and others is None else 1, False

@@ -90,11 +90,8 @@ def match(first: ArrayLike, second: ArrayLike) -> Pairing:
 def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
     """Choose evenly among the draws of the chains that count (`levels`), and align them.
 
-    Parameters
-    ----------
-    posterior : with the mean in units of the data.
-    published : (K, D) components to align to.
-    most : draws; fewer where their components would take more than 32 MB.
+    They are aligned to the `published` components (K, D), and fewer than `most` where their
+    components would take more than 32 MB. `posterior` has the mean in units of the data.
     """
     W, K = posterior["components"], len(published)
     good = np.flatnonzero(levels(posterior["log_posterior"]).counts)

@@ -62,20 +62,13 @@ def search(
     keep: bool = False,
     weights: Floats | None = None,
 ) -> tuple[Members, SupportMoments]:
-    """Sweep the slots of every row once for each beta.
+    """Sweep the slots of every row once for each beta; return members (n, L) and their moments.
 
-    Parameters
-    ----------
-    rows : with members to start from, or -1 for a greedy start.
-    betas : (n_sweeps,) inverse temperatures: infinite puts the most probable factor given the
-        others into each slot, 1 draws from the posterior, less draws from it tempered. Sweeps at
-        infinity end early once nothing changes.
-    keep : return a row to its first support if f(S) ends lower.
-    weights : (n,) how often each row counts in the second moments; None: once.
-
-    Returns
-    -------
-    Members (n, L), and the moments given them. The members passed in are left alone.
+    `rows` have members to start from, which stay as they are, or -1 for a greedy start. Infinite
+    betas put the most probable factor given the others into each slot, and end early once nothing
+    changes; 1 draws from the posterior, less draws from it tempered. `keep` returns a row to its
+    first support if f(S) ends lower. `weights` (n,) are how often each row counts in the second
+    moments.
     """
     from appca.models.supports import slot_search_kernels as kernels
     from appca.models.supports.slot_kernels import row_state

@@ -260,12 +260,7 @@ def _maps(
 def claims(rows: Sequence[Row], facts: Row) -> list[CheckedClaim]:
     """Judge the paper's claims by the tables.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-        Of the table "fmri": aPPCA, PPCA (L), PPCA (K) for each pair of sizes, the control last.
-    facts : Row
-        The row of the table "recording".
+    The rows are aPPCA, PPCA (L), PPCA (K) for each pair of sizes, the control last.
     """
     (appca, small, large), control = rows[:3], rows[-3:]
     checked_claims = []

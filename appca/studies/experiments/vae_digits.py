@@ -36,15 +36,7 @@ _LAST: dict[tuple[int, ...], Digits] = {}  # two experiments in one process shar
 
 
 def coded(options: Options, report: Report, end: float) -> Digits:
-    """Open the digits and bring them to the codes of an autoencoder.
-
-    Parameters
-    ----------
-    options : dict
-        n_rows, dimensions, epochs and seed.
-    report : callable
-        Told (stage, share), from 0 to `end`.
-    """
+    """Open the digits and bring them to the codes of an autoencoder; report up to share `end`."""
     names = ("n_rows", "dimensions", "epochs", "seed")
     key = tuple(options[name] for name in names)
     if key not in _LAST:

@@ -42,13 +42,7 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 
 def classify(source: str, options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Classify the rows of a source, whatever the options call it.
-
-    Parameters
-    ----------
-    source : str
-        See `appca.studies.parts.labelled.labelled`.
-    """
+    """Classify the rows of a source as `labelled` opens it, whatever the options call it."""
     report("opening the data", 0.0)
     data = labelled(source, options["n_rows"], options["label"])
     n_train = len(folds(data, options["folds"], options["seed"])[0][0])

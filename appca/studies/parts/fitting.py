@@ -75,15 +75,10 @@ def subspace_panels(
     named: Callable[[str, int], str],
     images: np.ndarray | None = None,
 ) -> "list[Scatter]":
-    """Draw each subspace by its first and last component, with images where there are some.
+    """Draw each subspace by its first and last component, with images (N, h, w) if there are any.
 
-    Parameters
-    ----------
-    arrays : mapping
-        scores and active (N, K) and codes (N,), as experiments keep them.
-    named : callable
-        Makes a panel's title of the subspace's and its number of rows.
-    images : ndarray of uint8, shape (N, h, w), optional
+    `named` makes a panel's title of the subspace's and its number of rows. The arrays are scores
+    and active (N, K) and codes (N,).
     """
     from appca.plots.paper.study_panels import Scatter
 

@@ -37,21 +37,11 @@ class LabelledFold(NamedTuple):
 
 @lru_cache(maxsize=1)
 def labelled(source: str, n_rows: int, column: str = "") -> Labelled:
-    """Open labelled data and keep the rows of known class.
+    """Open labelled data and keep at most the first `n_rows` rows of known class.
 
-    Parameters
-    ----------
-    source : str
-        A built-in data set, a file, or the folder of a stored data set.
-    n_rows : int
-        How many, from the first; all if there are fewer.
-    column : str
-        Of the labels, that with the classes; the first if empty.
-
-    Raises
-    ------
-    InputError
-        When there is no such data set, it cannot be had, or has no classes.
+    The source is a built-in data set, a file, or the folder of a stored data set; `column` the
+    labels with the classes, the first ones if empty. Raises InputError when the data cannot be had
+    or have no classes.
     """
     return classified(_opened(source, n_rows), n_rows, column)
 

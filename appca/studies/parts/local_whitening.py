@@ -20,16 +20,12 @@ class Scores(NamedTuple):
 
 
 def whitened_within(train: Scores, test: Scores) -> tuple[np.ndarray, np.ndarray]:
-    """Make scores uncorrelated, of mean 0 and variance 1, inside each subspace.
+    """Make scores uncorrelated, of mean 0 and variance 1, inside each subspace; (N, K) and (M, K).
 
     The coordinates are turned as little as possible (the symmetric root), so that a coordinate
     means nearly the same in all subspaces. Mean and covariance of a subspace are drawn towards 0
-    and the identity by as many rows as twice its dimensions.
-
-    Returns
-    -------
-    (N, K) and (M, K), zero where inactive; rows of `test` in a subspace that `train` does not have
-    stay as they are.
+    and the identity by as many rows as twice its dimensions. Rows of `test` in a subspace that
+    `train` does not have stay as they are.
     """
     H, H_test = np.zeros_like(train.H), test.H.copy()
     for members, others, active in subspaces(train, test):
