@@ -134,7 +134,7 @@ def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Arra
     """Make a reader of blocks, (n_i, D) arrays or sparse matrices, that refuses what is none.
 
     `blocks` can be gone through again and again, or is a function that returns a new iterator each
-    time; with `once` any iterator will do. Raises ValueError for one that is spent after a pass;
+    time; with `once` any iterator will do. Raises ValueError for one that is then spent;
     while reading, for blocks that are no matrices of numbers or of unlike widths.
     """
     if not once and not callable(blocks) and iter(blocks) is blocks:
