@@ -35,7 +35,7 @@ def answers(tmp_path_factory):
     return answered(tmp_path_factory.mktemp("hostile"))
 
 
-@pytest.mark.default_cases(10)
+@pytest.mark.default_cases(6)
 @needs_proc
 @pytest.mark.parametrize("name", [one.name for one in HOSTILE])
 def test_a_hostile_file_gets_its_sentence_and_little_memory(name, answers):

@@ -72,6 +72,7 @@ def test_a_flipped_bit_is_found_wherever_it_is(home):
     assert list(checked(home)) == []
 
 
+@pytest.mark.thorough
 def test_an_emptied_and_a_deleted_file_is_named_wherever_it_is(home):
     keep_person_files(home)
     files = [file for file in sorted(home.rglob("[!.]*")) if file.is_file()]

@@ -75,6 +75,7 @@ def not_shipped(monkeypatch) -> list[list[str]]:
     return asked
 
 
+@pytest.mark.thorough
 def test_every_example_does_what_it_says(folder, appca_home, capfd, monkeypatch):
     shipped = not_shipped(monkeypatch)
     measured = asked_for(monkeypatch)  # the measurements themselves take minutes: see test_bench

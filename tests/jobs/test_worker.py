@@ -299,6 +299,7 @@ def test_keep_stops_the_fit_after_the_pass_was_reported(context):
     assert points(context) == [(1, -5.0)]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("model", "parameters", "curve"),
     [

@@ -142,6 +142,7 @@ def test_with_orthonormal_loadings_every_answer_is_that_of_adaptive_ppca(seed):
     np.testing.assert_allclose(model.transform(Y) * tau, ppca.transform(Y), rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_on_orthonormal_data_both_models_find_the_same(seed):
     truth = planted(1500, 12, 5, 2, seed=seed, noise=0.1)
     ppca = AdaptivePPCA(5, 2, random_state=seed).fit(truth.X)
@@ -338,6 +339,7 @@ def test_with_weights_the_likelihood_never_falls_and_is_that_of_the_rows(allocat
         assert values[-1] > w @ plain.score_samples(Y) + 1.0  # it fits what it was asked to
 
 
+@pytest.mark.thorough
 def test_many_weighted_rows_are_settled_on_a_sample(seed):
     Y, W, Z = balanced(seed, 5, 2, N=8000, D=12)
     w = np.where(np.arange(8000) % 2, 1.0, 2.5)

@@ -70,6 +70,7 @@ def test_a_model_behind_sparse_residuals_is_that_behind_dense_ones(counts):
     np.testing.assert_allclose(b.score_samples(S), a.score_samples(counts), atol=1e-6)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     "options",
     [{"centre": True, "scale": "feature"}, {"divide": 4.0, "scale": "global"}, {"pca": 10}],

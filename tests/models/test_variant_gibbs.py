@@ -275,7 +275,7 @@ def fit(request):
     return sampled(X, request.param), em, X, *drawn
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.thorough
 def test_chains_agree_with_em_on_planted_rows(fit):
     model, em, X, u, used = fit
     assert model.published().score(X) > em.score(X) - 0.1
@@ -292,6 +292,7 @@ def test_chains_agree_with_em_on_planted_rows(fit):
         assert np.corrcoef(np.log(model.row_scales(X)), np.log(u))[0, 1] > 0.8
 
 
+@pytest.mark.thorough
 def test_em_moves_along_the_scales_as_far_as_chains_do():
     """Most rows are large: the paper's variances are too large for the others by eleven times."""
     X, u, _ = planted(VARIANTS[0], n=900, shares=[0.1, 0.9])
@@ -341,6 +342,7 @@ def test_queries_are_averages_over_draws(fit):
         np.testing.assert_array_equal(model.allocate(X), inclusion > 0.5)
 
 
+@pytest.mark.default_cases(1)
 def test_the_published_draw_is_the_densest(fit):
     model, _, X, *_ = fit
     draws = model.posterior_
@@ -369,7 +371,7 @@ def test_bands_of_scores_hold_the_expected_score(fit):
     assert ((model.allocation_probability(X) >= 0) & (model.allocation_probability(X) <= 1)).all()
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.thorough
 def test_a_sampled_fit_comes_back_from_a_file_and_in_another_order(fit, tmp_path):
     model, _, X, *_ = fit
     model.save(tmp_path / "model.npz")
@@ -392,7 +394,7 @@ def test_arviz_has_the_shares(fit):
         assert (name in drawn) == hasattr(model, f"{name}_")
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("settings", VARIANTS, ids=str)
 def test_single_precision_a_zero_mean_and_a_fixed_variance_are_sampled(settings):
     X, *_ = planted(settings, n=120)

@@ -267,7 +267,7 @@ def awkward(name):
     return np.column_stack([X, extra[name]])
 
 
-@pytest.mark.default_cases(2)
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     "name",
     [
@@ -389,7 +389,7 @@ def test_blocks_give_what_memory_gives(settings):
     np.testing.assert_array_less(0.99, (blocks.allocate(X) == inside.allocate(X)).mean())
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("in_blocks", [False, True])
 @pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
 def test_samples_lead_to_the_fit_of_all_rows(settings, in_blocks, monkeypatch):
@@ -412,6 +412,7 @@ def test_samples_lead_to_the_fit_of_all_rows(settings, in_blocks, monkeypatch):
     assert (np.diff(model.log_likelihoods_) >= -1e-6).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
 def test_dask_gives_what_memory_gives(settings):
     array = pytest.importorskip("dask.array")
@@ -442,6 +443,7 @@ def test_a_warm_start_goes_on_from_the_fit_before(settings):
     assert (model.row_scales(X) == 1.0).all()
 
 
+@pytest.mark.thorough
 def test_a_warm_start_goes_on_from_a_fit_with_other_scales():
     """Stored fits have the six scales of their time."""
     X = rows_of(7, n=300)

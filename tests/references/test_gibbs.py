@@ -91,7 +91,7 @@ def test_the_reference_passes_geweke(name, seed):
     assert worst(z)[0] < 5, worst(z)
 
 
-@pytest.mark.default_cases(3)
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", PAIRS)
 def test_posterior_expectations_are_those_of_the_reference(name, seed):
     pair = PAIRS[name]

@@ -65,7 +65,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.default_cases(4)
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("model", "parameters"), MODELS)
 def test_arrays_are_what_the_estimators_own_methods_say(digits, model, parameters):
     config = config_of(digits, model, **parameters)

@@ -54,7 +54,7 @@ def config_of(dataset: Dataset, model: str, **parameters: object) -> RunConfig:
     return RunConfig(dataset.digest, options, model, parameters)
 
 
-@pytest.mark.default_cases(4)
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("model", "parameters"), MODELS)
 def test_a_loaded_model_gives_the_bits_it_gave_before(digits, tmp_path, model, parameters):
     config = config_of(digits, model, **parameters)

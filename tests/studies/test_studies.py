@@ -115,6 +115,7 @@ def test_data_that_cannot_be_drawn_are_refused_in_a_sentence(design, changes, wo
         drawn(design, {**CHOICES, **changes})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [pytest.param("popularity", marks=pytest.mark.thorough), "table1"])
 def test_tables_and_figures_are_written_for_anybody_to_open(name, popularity, outcome, tmp_path):
     found = popularity if name == "popularity" else outcome

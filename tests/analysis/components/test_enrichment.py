@@ -28,6 +28,7 @@ def blocks_of_features(rng, n):
     return shared + 0.5 * rng.normal(size=(n, D))
 
 
+@pytest.mark.default_cases(5)
 @pytest.mark.parametrize("number", range(20))
 def test_planted_sets_come_first(number):
     rng = np.random.default_rng(number)

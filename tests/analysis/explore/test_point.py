@@ -23,6 +23,7 @@ def wine_run(model, preprocessing=None, **parameters):
     return dataset, fit_run(dataset, config).fitted
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "reduce", [{}, {"pca": 6}, {"vae": {"dimensions": 4, "hidden": 8, "epochs": 3}}]
 )

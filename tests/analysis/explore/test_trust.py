@@ -26,6 +26,7 @@ def test_the_means_are_those_of_scikit_learn(seed, k):
     assert rows.continuity == pytest.approx(trustworthiness(E, X, n_neighbors=k), abs=1e-9)
 
 
+@pytest.mark.thorough
 def test_thousands_of_rows_have_the_ranks_of_scikit_learn_too():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 20)).astype(np.float32)

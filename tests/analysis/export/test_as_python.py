@@ -189,6 +189,7 @@ def test_an_uploaded_table_is_read_from_the_path_that_is_filled_in(tmp_path):
     assert same_bits(made["scores"], result.fitted.scores)
 
 
+@pytest.mark.thorough
 def test_rows_drawn_from_a_large_file_are_drawn_again(tmp_path):
     np.save(tmp_path / "large.npy", np.random.default_rng(0).normal(size=(30, 3)))
     dataset = read_sample([("large.npy", tmp_path / "large.npy")])
@@ -231,6 +232,7 @@ def test_options_of_a_built_in_source_that_are_not_the_usual_ones_are_written():
     assert "dataset = load('coil20')" in bare(small(source="coil20", options={"size": 32}))
 
 
+@pytest.mark.thorough
 def test_data_of_unknown_origin_come_from_the_apps_own_copy(tmp_path, monkeypatch):
     dataset = small()
     monkeypatch.setenv("APPCA_HOME", str(tmp_path / "home"))

@@ -64,6 +64,7 @@ def test_the_papers_odd_digits_are_500_of_each_in_file_order(data_folder, seed):
     check_digits(dataset, np.random.default_rng(seed).choice(2500, 3), data_folder)
 
 
+@pytest.mark.thorough
 def test_the_first_digits_are_those_of_the_whole():
     part, whole = load("mnist", n=60_500), load("mnist", n=70_000)
     np.testing.assert_array_equal(part.X, whole.X[:60_500])

@@ -76,6 +76,7 @@ def test_a_bent_sheet_in_other_units_is_learned_by_a_gaussian_decoder(curved):
     assert left < values[:-2].sum() / curved.size, "better than the two best straight axes"
 
 
+@pytest.mark.thorough
 def test_the_same_seed_gives_the_same_bits_and_another_does_not(digits, fitted):
     again = Preprocessing(divide=16.0, vae=SMALL).fit(digits.X)
     for name, value in fitted.vae._asdict().items():

@@ -49,6 +49,7 @@ def test_batches_lead_factors_to_the_fit_of_all_rows(settings, seed):
     np.testing.assert_allclose(np.sort(model.scale_), np.sort(whole.scale_), rtol=0.2)
 
 
+@pytest.mark.default_cases(1)
 @BOTH
 def test_the_same_batch_again_and_again_is_em_on_it(kind, seed):
     X = planted(400, 8, 4, 2, seed=seed, noise=0.3).X
@@ -72,6 +73,7 @@ def test_the_curve_has_the_likelihood_of_each_batch_before_it_was_learned_from(k
         assert model.log_likelihoods_[-1] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.default_cases(1)
 @BOTH
 def test_another_fit_begins_anew_and_what_cannot_be_learned_from_is_refused(kind, seed):
     X = planted(300, 6, 3, 2, seed=seed, noise=0.5).X

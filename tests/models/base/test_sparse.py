@@ -97,6 +97,7 @@ def test_float32_agrees_to_a_thousandth(X, row_scale):
     np.testing.assert_allclose(b.score_samples(S), wanted, atol=1e-3 * np.ptp(wanted))
 
 
+@pytest.mark.thorough
 def test_weights_and_whole_numbers_and_truth_values_are_taken(X, seed):
     weights = np.random.default_rng(seed).integers(0, 3, len(X))
     model = AdaptivePPCA(6, 2, random_state=0)

@@ -10,6 +10,7 @@ from appca.models.orthonormal import screening
 pytestmark = pytest.mark.numerical
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("kind", "n", "k", "n_active", "init"),
     [(AdaptivePPCA, 200, 8, 2, "random"), (AdaptiveFactorAnalysis, 300, 6, 3, "random")],

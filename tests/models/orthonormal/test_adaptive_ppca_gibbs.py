@@ -161,6 +161,7 @@ def test_chains_start_where_they_are_asked_to():
     assert overlap() < 0.95
 
 
+@pytest.mark.thorough
 def test_chains_from_one_start_agree_where_others_find_other_peaks():
     Y = load_digits().data[:200] / 4
     long = {"n_chains": 4, "burn_in": 60, "n_draws": 60, "random_state": 2}

@@ -354,7 +354,7 @@ BROKEN_SCANS = {
 }
 
 
-@pytest.mark.default_cases(5)
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", BROKEN_SCANS)
 def test_a_broken_scan_does_not_keep_the_posterior_of_z(name, seed, tmp_path):
     """Few draws show a gross fault; the last look has as many as the sound scans are held to."""

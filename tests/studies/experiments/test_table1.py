@@ -24,6 +24,7 @@ def test_every_method_and_reference_has_a_row_for_every_design(outcome):
         assert (missing == set()) or design in {"subspace", "balanced", "single"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("design", DESIGNS)
 def test_who_knows_the_truth_is_not_beaten_where_that_is_impossible(outcome, design):
     told = cells(outcome, design)

@@ -33,6 +33,7 @@ def button(app, key: str):
     return next((item for item in app.button if item.key == key), None)
 
 
+@pytest.mark.thorough
 def test_all_results_that_ship_stand_there_at_once_and_are_computed_anew(start, jobs):
     app = healthy(start(PAGE))
     assert charts(app) == len(shipped())
