@@ -86,8 +86,8 @@ def growth_of(one: Seen, two: Sequence[Seen]) -> str:
     power = slope(sizes, [seen.processor_s / seen.passes for seen in two])
     times, more = two[-1].rows / two[0].rows, two[-1].peak_mb - two[0].peak_mb
     return (
-        f"The processor time of a pass grows with power {power:.2f} of the rows; {times:.0f} times "
-        f"the rows take {more:+.0f} MB at the peak of a worker; {faster}"
+        f"The processor time of an iteration grows with power {power:.2f} of the rows; "
+        f"{times:.0f} times the rows take {more:+.0f} MB at the peak of a worker; {faster}"
     )
 
 
@@ -97,10 +97,10 @@ def limits_of(largest: Seen, at_once: int) -> str:
     a_row = largest.fitting_s / passes / largest.rows
     travels = (2 * D * K + 3 * K) * 8 * -(-BILLION // at_once)
     return (
-        f"A billion rows are {size / 1e9:.0f} GB and would take {passes} passes: EM alone "
+        f"A billion rows are {size / 1e9:.0f} GB and would take {passes} iterations: EM alone "
         f"{BILLION * a_row * hours:.1f} processor hours, reading from one disk of "
-        f"{DISK / 1e9:g} GB/s {size / DISK * hours:.1f} hours, and sending the sums of a pass, at "
-        f"most {travels / 1e6:.0f} MB, {travels / WIRE:.2f} s of a network of {WIRE / 1e9:g} GB/s. "
+        f"{DISK / 1e9:g} GB/s {size / DISK * hours:.1f} hours, and sending the sums of an iteration, "
+        f"at most {travels / 1e6:.0f} MB, {travels / WIRE:.2f} s of a network of {WIRE / 1e9:g} GB/s. "
         "So disks and processors limit, and both are divided by the number of workers."
     )
 

@@ -77,8 +77,8 @@ test fails when they differ: no number here is written by hand.
   rows; of a fit of less than 10 s, which is made twice, the second one's.
 - **One start** is aPPCA with `tol=0.02` from a single start, `init="quartimax"` (`"ica"` above
   100 components); by default several starts are compared.
-- **The two products** of an EM pass are X W and X'S, of the rows X (N, D) with the components W
-  (D, K) and with scores S (N, K): every pass has to compute them, whatever the model.
+- **The two products** of an EM iteration are X W and X'S, of the rows X (N, D) with the components
+  W (D, K) and with scores S (N, K): every iteration has to compute them, whatever the model.
 
 Run the commands in the environment that the README's test command makes (`. .venv/bin/activate`),
 with `APPCA_DATA` naming a folder that holds MNIST and COIL-20. Each writes
@@ -126,7 +126,7 @@ SECTIONS = (
     ),
     Section(
         "passes",
-        "An EM pass beside its two products",
+        "An EM iteration beside its two products",
         "An E step over all rows and an M step, in turn with the two products by NumPy on the "
         "same number of threads.",
         "python -m benchmarks.table --passes --data MNIST",
@@ -143,8 +143,8 @@ SECTIONS = (
     ),
     Section(
         "growth",
-        "How the time of a pass grows",
-        "Processor time of an EM pass of aPPCA while one size grows and the others are fixed; "
+        "How the time of an iteration grows",
+        "Processor time of an EM iteration of aPPCA while one size grows and the others are fixed; "
         "the power is the slope of log time over log size.",
         "python -m benchmarks.table --growth",
         readings.growth_lines,
@@ -154,7 +154,7 @@ SECTIONS = (
         "cluster",
         "More rows than memory holds",
         f"aPPCA with K = {K} and L = {L} fitted through Dask to rows of {D} float32 numbers. "
-        "Chunks are generated again in every pass, on worker processes of one machine "
+        "Chunks are generated again in every iteration, on worker processes of one machine "
         "(`pip install -e '.[dask]'`). Cosines are with the planted directions.",
         "python -m benchmarks.cluster",
         readings.cluster_lines,

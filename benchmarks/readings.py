@@ -64,7 +64,7 @@ def table_reading(rows: Sequence[Row]) -> list[str]:
 
 def passes_lines(rows: Sequence[Row]) -> Cells:
     """Write a line a data set."""
-    names = {"data": "data (K, L)", "pass_s": "pass, s", "products_s": "products, s"}
+    names = {"data": "data (K, L)", "pass_s": "iteration, s", "products_s": "products, s"}
     names |= {"ratio": "ratio, processor", "ratio_clock": "ratio, clock"}
     return columns([{**row, "data": sized(row)} for row in rows], names)
 
@@ -102,8 +102,11 @@ def growth_lines(rows: Sequence[Row]) -> Cells:
     for name, group in groupby(rows, key=lambda row: row["grows"]):
         first, *_, last = list(group)
         line = {"size": name, "from": number(first[name]), "to": number(last[name])}
-        line |= {"s a pass, from": number(first["seconds_a_pass"])}
-        line |= {"s a pass, to": number(last["seconds_a_pass"]), "power": number(first["slope"])}
+        line |= {"s an iteration, from": number(first["seconds_a_pass"])}
+        line |= {
+            "s an iteration, to": number(last["seconds_a_pass"]),
+            "power": number(first["slope"]),
+        }
         lines.append(line)
     return lines
 
@@ -130,7 +133,7 @@ def cluster_lines(rows: Sequence[Row]) -> Cells:
         "clock_s": "clock s",
         "processor_s": "processor s",
         "making_s": "of which to make rows",
-        "passes": "passes",
+        "passes": "iterations",
         "peak_mb": "peak of a worker, MB",
         "least_cosine": "least cosine",
     }
@@ -217,7 +220,7 @@ def digits_lines(rows: Sequence[Row]) -> Cells:
     """Write a line a seed."""
     some = [{**row, "own_most": "yes" if row["own_most"] else "no"} for row in rows]
     names = {"seed": "seed", "clock_s": "clock s", "processor_s": "processor s"}
-    names |= {"passes": "passes", "nats": "nats per row", "own_most": "own kind most"}
+    names |= {"passes": "iterations", "nats": "nats per row", "own_most": "own kind most"}
     return columns(some, names, digits=4)
 
 

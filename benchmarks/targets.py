@@ -53,7 +53,7 @@ def of_time(results: Results) -> list[Target]:
         measured = f"{number(row['ratio'])} (of the clock {number(row['ratio_clock'])})"
         found.append(
             Target(
-                f"{MNIST}: an EM pass over its two products",
+                f"{MNIST}: an EM iteration over its two products",
                 f"at most {number(TIMES_PRODUCTS)}",
                 measured,
                 row["ratio"] <= TIMES_PRODUCTS,
