@@ -99,8 +99,9 @@ def limits_of(largest: Seen, at_once: int) -> str:
     return (
         f"A billion rows are {size / 1e9:.0f} GB and would take {passes} iterations: EM alone "
         f"{BILLION * a_row * hours:.1f} processor hours, reading from one disk of "
-        f"{DISK / 1e9:g} GB/s {size / DISK * hours:.1f} hours, and sending the sums of an iteration, "
-        f"at most {travels / 1e6:.0f} MB, {travels / WIRE:.2f} s of a network of {WIRE / 1e9:g} GB/s. "
+        f"{DISK / 1e9:g} GB/s {size / DISK * hours:.1f} hours, and sending the sums of an "
+        f"iteration, at most {travels / 1e6:.0f} MB, {travels / WIRE:.2f} s of a network of "
+        f"{WIRE / 1e9:g} GB/s. "
         "So disks and processors limit, and both are divided by the number of workers."
     )
 
