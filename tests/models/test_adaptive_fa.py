@@ -17,8 +17,6 @@ from tests.models.contract import refused
 from tests.models.synthetic import drawn, matched_cosines, planted
 from tests.references import em_adaptive_fa
 
-pytestmark = pytest.mark.numerical
-
 ESTIMATORS = [
     AdaptiveFactorAnalysis(n_components=2, n_active=1),
     AdaptiveFactorAnalysis(n_components=2, n_active=1, allocation="best"),

@@ -10,8 +10,6 @@ from appca.models.base.data_checks import refuse_constant
 from appca.models.rows.observations import Rows, about, centre_of
 from tests.models.synthetic import matched_cosines, planted
 
-pytestmark = pytest.mark.numerical
-
 SIZES = [(k, n_active) for k in range(1, 8) for n_active in range(1, k + 1)]
 
 

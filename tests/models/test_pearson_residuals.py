@@ -13,8 +13,6 @@ from appca.models import pearson_residuals
 from appca.models.preprocessed import Preprocessed
 from appca.models.rows.shifted_sparse import ShiftedSparse
 
-pytestmark = pytest.mark.numerical
-
 
 @pytest.fixture
 def counts(seed):

@@ -4,8 +4,6 @@ from scipy.stats import multivariate_normal
 
 from appca import PPCA
 
-pytestmark = pytest.mark.numerical
-
 SHAPES = {"more rows": (80, 6), "more features": (12, 30)}
 
 

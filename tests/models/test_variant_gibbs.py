@@ -20,8 +20,6 @@ from tests.geweke import DRAWS, geweke_z, is_caught, named, worst
 from tests.references import em_variants
 from tests.references.gibbs_variants import State, parameters
 
-pytestmark = pytest.mark.numerical
-
 N, D, K, L = 5, 4, 3, 2
 GRID = np.array([0.4, 1.0, 2.5])
 PRIOR = SubspacePrior(InverseGamma(6.0, 3.0), InverseGamma(6.0, 8.0), False, 0.5)

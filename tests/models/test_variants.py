@@ -16,8 +16,6 @@ from tests.models.synthetic import planted
 from tests.references import em_variants
 from tests.references.em_variants import Parameters
 
-pytestmark = pytest.mark.numerical
-
 K, L, D = 4, 2, 7
 SETTINGS = [
     {"noise": noise, "row_scale": row_scale, "n_active": n_active}

@@ -14,8 +14,6 @@ from appca.models.rows.observations import about, centre_of
 from tests.models.synthetic import planted
 from tests.references import em_adaptive_fa, em_incomplete, em_orthonormal
 
-pytestmark = pytest.mark.numerical
-
 MEANS, LATENTS = ["learned", "sample", "zero"], ["shared", "component", 1.5]
 
 

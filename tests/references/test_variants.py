@@ -14,8 +14,6 @@ from tests.models.synthetic import planted
 from tests.references import em_variants
 from tests.references.em_variants import Parameters
 
-pytestmark = pytest.mark.numerical
-
 N, D, K, L = 40, 6, 4, 2
 VARIANTS = [Variant(*which) for which in product([False, True], repeat=3)]
 GRID = np.array([0.4, 1.0, 2.5])

@@ -19,8 +19,6 @@ from appca.runs.fit import (
 )
 from tests.fitted_runs import differing
 
-pytestmark = pytest.mark.numerical
-
 
 @pytest.fixture(scope="module")
 def digits() -> Dataset:

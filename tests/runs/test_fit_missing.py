@@ -22,8 +22,6 @@ from appca.runs.store import RunStore
 from appca.words.errors import InputError
 from tests.fitted_runs import differing
 
-pytestmark = pytest.mark.numerical
-
 OPTIONS = {"centre": True, "scale": "feature"}
 
 

@@ -6,8 +6,6 @@ from scipy import special
 
 from appca.models.algebra import stiefel
 
-pytestmark = pytest.mark.numerical
-
 SHAPES = [(1, 1), (2, 1), (3, 3), (8, 3), (300, 5)]
 
 # With errors from 100 batches a correct kernel exceeds this once in five million statistics.

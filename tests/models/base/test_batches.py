@@ -8,8 +8,6 @@ import pytest
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA
 from tests.models.synthetic import drawn, matched_cosines, planted
 
-pytestmark = pytest.mark.numerical
-
 BOTH = pytest.mark.parametrize("kind", [AdaptivePPCA, AdaptiveFactorAnalysis])
 
 

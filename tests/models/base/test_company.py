@@ -7,8 +7,6 @@ from threadpoolctl import threadpool_limits
 from appca import AdaptiveFactorAnalysis, FiniteSparseFA, InfiniteSparseFA, NonparametricPPCA
 from appca.models.algebra import threads
 
-pytestmark = pytest.mark.numerical
-
 D, N = 37, 30  # an odd number of features, and rows for several of each kind of remainder
 
 

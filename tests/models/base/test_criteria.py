@@ -10,8 +10,6 @@ from sklearn.mixture import GaussianMixture
 from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
 from tests.models.synthetic import planted
 
-pytestmark = pytest.mark.numerical
-
 
 @pytest.fixture
 def X(seed):

@@ -15,8 +15,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA, NonparametricPPCA
 from tests.models.synthetic import planted
 
-pytestmark = pytest.mark.numerical
-
 ESTIMATORS = [AdaptivePPCA(n_components=2, n_active=1, random_state=0), PPCA(n_components=2)]
 BOTH = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 

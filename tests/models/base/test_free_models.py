@@ -11,8 +11,6 @@ from appca.models.supports.free_supports import MOST_COLUMNS, Question
 from tests.models import gibbs_oracles as oracle
 from tests.references import low_rank
 
-pytestmark = pytest.mark.numerical
-
 SHORT = {"n_chains": 2, "burn_in": 15, "n_draws": 20, "random_state": 0}
 MODELS = [NonparametricPPCA, FiniteSparseFA, InfiniteSparseFA]
 FACTORS = [FiniteSparseFA, InfiniteSparseFA]

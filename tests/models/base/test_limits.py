@@ -9,8 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
 from tests.models.synthetic import planted, principal_cosines
 
-pytestmark = pytest.mark.numerical
-
 
 @pytest.fixture
 def X(seed):

@@ -6,8 +6,6 @@ import pytest
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA, NonparametricPPCA
 from appca.data.sources.builtin import load
 
-pytestmark = pytest.mark.numerical
-
 X = load("wine").X.astype(np.float64)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
 DRAWS = {"n_chains": 2, "burn_in": 3, "n_draws": 4, "random_state": 0}

@@ -20,8 +20,6 @@ from appca.models.sampling.query_draws import choose, number_band
 from tests.models.synthetic import matched_cosines, planted
 from tests.references import low_rank
 
-pytestmark = pytest.mark.numerical
-
 D, K, L = 6, 3, 1
 FIXED = {"n_components": K, "n_active": L, "inference": "gibbs"}
 MODELS = {

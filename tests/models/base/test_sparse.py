@@ -8,8 +8,6 @@ from sklearn.base import clone
 from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
 from appca.models.rows import observations
 
-pytestmark = pytest.mark.numerical
-
 QUERIES = [
     "transform",
     "allocate",

@@ -7,8 +7,6 @@ from sklearn.datasets import load_digits
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA
 from appca.models.orthonormal import screening
 
-pytestmark = pytest.mark.numerical
-
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(

@@ -6,8 +6,6 @@ import pytest
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA
 from tests.models.synthetic import planted
 
-pytestmark = pytest.mark.numerical
-
 
 def with_gaps(X, seed):
     Y = X.copy()

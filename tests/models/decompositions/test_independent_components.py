@@ -8,8 +8,6 @@ from appca.models.decompositions import independent_components
 from appca.models.rows.observations import about, centre_of
 from tests.models.synthetic import drawn, matched_cosines
 
-pytestmark = pytest.mark.numerical
-
 
 def rows_of(Y):
     return about(Y, centre_of(Y))

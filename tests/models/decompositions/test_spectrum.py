@@ -7,8 +7,6 @@ from appca.models.decompositions.spectrum import lift, lower, principal, sketche
 from appca.models.rows.observations import Rows, about, centre_of, project
 from appca.models.rows.shifted_sparse import sparse_rows
 
-pytestmark = pytest.mark.numerical
-
 SHAPES = {"long": (200, 12), "square": (30, 30), "wide": (25, 80)}
 
 

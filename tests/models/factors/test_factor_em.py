@@ -11,8 +11,6 @@ from appca.models.rows.observations import about, centre_of
 from tests.models.synthetic import drawn
 from tests.references import em_adaptive_fa
 
-pytestmark = pytest.mark.numerical
-
 
 def settings(n_active, *, loading_variance=math.inf, learn_mean=True):
     return FactorSettings(n_active, loading_variance, learn_mean, 1e-12)

@@ -21,8 +21,6 @@ from appca.models.rows.incomplete_rows import IncompleteBlock, IncompleteData, s
 from appca.models.rows.observations import about
 from tests.references import em_incomplete, low_rank
 
-pytestmark = pytest.mark.numerical
-
 
 def planted(seed, n_rows=300, n_features=8, n_components=5, n_active=2, share=0.2):
     """Rows of the model, the same with missing entries, and their components."""

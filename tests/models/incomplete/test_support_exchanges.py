@@ -10,8 +10,6 @@ from appca import AdaptivePPCA
 from appca.models.incomplete import missing_supports, support_exchanges
 from tests.models.synthetic import planted
 
-pytestmark = pytest.mark.numerical
-
 
 def problem(seed, n, K, shared=False):
     rng = np.random.default_rng(seed)

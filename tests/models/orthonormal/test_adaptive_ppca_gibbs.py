@@ -9,8 +9,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA
 from tests.models.contract import refused
 
-pytestmark = pytest.mark.numerical
-
 SHORT = {"n_chains": 2, "burn_in": 10, "n_draws": 20, "random_state": 0}
 
 

@@ -10,8 +10,6 @@ from appca.models.orthonormal.em import EMSettings, SubspaceState, expect, floor
 from appca.models.rows.observations import about, centre_of
 from tests.models.synthetic import planted
 
-pytestmark = pytest.mark.numerical
-
 
 def settings(rows, k, n_active, latent="shared", *, compiled=False):
     floor = floor_of(rows)

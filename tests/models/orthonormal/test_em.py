@@ -20,8 +20,6 @@ from appca.models.rows.observations import about, centre_of
 from tests.models.synthetic import planted
 from tests.references import em_orthonormal
 
-pytestmark = pytest.mark.numerical
-
 LATENTS = ["shared", "component", 1.0]
 
 

@@ -9,8 +9,6 @@ from appca.models.orthonormal import em
 from appca.models.orthonormal.em import EMSettings, SubspaceState, expect, floor_of
 from appca.models.rows.observations import about, centre_of
 
-pytestmark = pytest.mark.numerical
-
 
 @pytest.mark.parametrize(("n", "d", "k"), [(1, 3, 4), (7, 33, 8), (64, 256, 4), (129, 300, 12)])
 def test_products_equal_those_of_numpy(n, d, k, seed):

@@ -14,8 +14,6 @@ from appca.models.orthonormal.starts import first_state
 from appca.models.rows.observations import Rows, about, centre_of, project
 from tests.models.synthetic import planted, principal_cosines
 
-pytestmark = pytest.mark.numerical
-
 
 @pytest.fixture
 def problem(seed):

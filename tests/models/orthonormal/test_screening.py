@@ -10,8 +10,6 @@ from appca.models.rows import observations as blocks_of_rows
 from appca.models.rows.observations import about, centre_of
 from tests.models.synthetic import planted, principal_cosines
 
-pytestmark = pytest.mark.numerical
-
 
 def settings(rows, k, n_active, *, learn_mean=True):
     return EMSettings(k, n_active, "shared", learn_mean, False, stiefel.polar, floor_of(rows))

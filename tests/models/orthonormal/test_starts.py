@@ -7,8 +7,6 @@ from appca.models.orthonormal.em import EMSettings, floor_of
 from appca.models.rows.observations import about, centre_of, project
 from tests.models.synthetic import matched_cosines, planted
 
-pytestmark = pytest.mark.numerical
-
 
 def settings(rows, n_active, latent="shared", k=4):
     return EMSettings(k, n_active, latent, True, False, stiefel.polar, floor_of(rows))

@@ -12,8 +12,6 @@ from appca.models.rows.observations import (
     transposed_product,
 )
 
-pytestmark = pytest.mark.numerical
-
 
 @pytest.fixture
 def X(seed):

@@ -7,8 +7,6 @@ from appca.models.rows import precise_products
 from appca.models.rows.observations import about
 from appca.models.rows.precise_products import products, projections, totals
 
-pytestmark = pytest.mark.numerical
-
 
 @pytest.fixture(params=[(700, 40), (300, 2100)], ids=["long", "wide"])
 def world(request, seed):

@@ -8,8 +8,6 @@ from appca.models.rows import shifted_sparse
 from appca.models.rows.observations import about, centre_of, project, tiles, transposed_product
 from appca.models.rows.shifted_sparse import ShiftedSparse, dense, sparse_rows
 
-pytestmark = pytest.mark.numerical
-
 FORMATS = ["csr_array", "csc_array", "coo_array", "csr_matrix", "csc_matrix"]
 
 

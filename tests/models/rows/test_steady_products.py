@@ -8,8 +8,6 @@ from appca.models.rows import steady_products
 from appca.models.rows.observations import Rows
 from appca.models.rows.steady_products import mean_squares, projected, times
 
-pytestmark = pytest.mark.numerical
-
 
 def from_left(numbers):
     """Sum as written down, one rounding after the other."""

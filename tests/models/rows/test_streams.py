@@ -15,8 +15,6 @@ from appca.models.rows.observations import about, centre_of, project, transposed
 from appca.models.rows.streams import Mapped, stream
 from tests.models.synthetic import planted
 
-pytestmark = pytest.mark.numerical
-
 
 @pytest.fixture
 def data(seed):

@@ -10,8 +10,6 @@ from appca.models.rows.observations import about, centre_of
 from appca.models.sampling import conditionals, row_sums
 from appca.models.sampling.chain_data import data_of
 
-pytestmark = pytest.mark.numerical
-
 N, D, K = 700, 9, 3
 
 

@@ -8,8 +8,6 @@ from appca.models.supports.row_supports import CollapsedModel
 from tests.models.synthetic import drawn
 from tests.references import em_adaptive_fa
 
-pytestmark = pytest.mark.numerical
-
 
 def seen(Y, W, mu, sigma2):
     return (Y - mu) @ W / sigma2, CollapsedModel(W.T @ W / sigma2, 1.0)

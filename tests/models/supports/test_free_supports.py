@@ -9,8 +9,6 @@ from appca.models.supports import free_supports, row_blocks
 from appca.models.supports.free_supports import Question
 from tests.references import low_rank
 
-pytestmark = pytest.mark.numerical
-
 SIGMA2, TAU2 = 0.3, 1.4
 
 

@@ -22,8 +22,6 @@ from tests.models.slot_controls import CONTROLS, uncompiled
 from tests.models.synthetic import drawn
 from tests.references import em_adaptive_fa, gibbs_adaptive_fa, low_rank
 
-pytestmark = pytest.mark.numerical
-
 MODELS = Path(row_blocks.__file__).parents[1]
 BEST = np.array([math.inf])
 DRAW = np.array([1.0])
