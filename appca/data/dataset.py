@@ -34,6 +34,7 @@ class _Report(Struct):
 class _Event(Struct):
     onset: Finite
     duration: Finite
+    trial_type: Text = ""
 
 
 class Provenance(Struct):
@@ -155,7 +156,7 @@ class Dataset:
     @cached_property
     def is_ordered(self) -> bool:
         """Whether features follow each other, as times and wavelengths do: stated, or detected."""
-        stated = True if self.is_recording else self.provenance.get("ordered")
+        stated = self.is_recording or self.provenance.get("ordered")
         return self.image_shape is None and in_order(self.X, self.feature_names, stated)
 
     @property
@@ -228,9 +229,7 @@ class Dataset:
         index = np.arange(self.n_rows)[np.asarray(rows)]
         kept = dict(self.provenance)
         if self.image_shape is not None:
-            kept["image_range"] = list(
-                self.image_range
-            )  # a part is drawn on the scale of the whole
+            kept["image_range"] = list(self.image_range)  # the scale of the whole
         return replace(
             self,
             X=self.X[index],

@@ -9,6 +9,7 @@ from appca.analysis.components.components import in_units_of_the_fit, patterns
 from appca.analysis.fitted import FittedRun
 from appca.canvas.scene.sheets import cell_of, on_sheet, png_of
 from appca.canvas.sprites import SHEET_SIDE, resized, tile_of
+from appca.data.brain.places import has_places
 from appca.data.dataset import Dataset
 from appca.plots.components.components import COURSE, picture_of, picture_shape, ranked_loadings
 
@@ -39,7 +40,7 @@ def picture_list(fitted: FittedRun, dataset: Dataset, *, dark: bool) -> list[np.
     directions = patterns(fitted, picture_shape(dataset))
     drawn = [picture_of(direction, dataset, dark=dark) for direction in directions]
     pictures = [picture for picture in drawn if picture is not None]
-    if not {"grid", "affine"} <= set(dataset.provenance):
+    if not has_places(dataset):
         return pictures
     from appca.plots.components.slices import slices_of
 

@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from appca.data.dataset import Dataset
 from appca.data.readers.source import LIMITS, File, file_bytes
 from appca.words.errors import InputError
 from appca.words.wording import shortened
 
 _MOST_EVENTS = 100_000
+LONGEST_TYPE = 40  # characters of a trial type
 
 
 class Event(NamedTuple):
@@ -18,11 +20,18 @@ class Event(NamedTuple):
 
     onset: float
     duration: float
+    trial_type: str = ""
+
+    @property
+    def end(self) -> float:
+        """When it is over."""
+        return self.onset + self.duration
 
 
 def read_events(name: str, file: File) -> tuple[Event, ...]:
     """Read a table of events: tab- or comma-separated, with columns onset and duration in seconds.
 
+    A column trial_type, if there is one, says what was shown or done.
     Raises InputError when a column is missing or a time is none.
     """
     text = file_bytes(name, file, LIMITS).decode("utf-8-sig", errors="replace")
@@ -45,7 +54,8 @@ def read_events(name: str, file: File) -> tuple[Event, ...]:
 
 def _event(name: str, row: dict[str, str], line: int) -> Event:
     try:
-        event = Event(float(row["onset"]), float(row["duration"]))
+        kind = shortened((row.get("trial_type") or "").strip(), LONGEST_TYPE)
+        event = Event(float(row["onset"]), float(row["duration"]), kind)
     except (TypeError, ValueError):
         event = Event(math.nan, math.nan)
     if not (math.isfinite(event.onset) and 0 <= event.duration < math.inf):
@@ -69,3 +79,24 @@ def check_events(events: Sequence[Event], n_volumes: int, repetition: float) -> 
             "volume."
         )
         raise InputError(msg)
+
+
+def events_of(dataset: Dataset) -> tuple[Event, ...]:
+    """Return the events that came with a recording, or were added to it; often none."""
+    return tuple(
+        Event(event["onset"], event["duration"], event.get("trial_type", ""))
+        for event in dataset.provenance.get("events", [])
+    )
+
+
+def blocks(events: Sequence[Event], gap: float) -> list[Event]:
+    """Return events of the same trial type that follow each other within `gap` seconds as one."""
+    joined: list[Event] = []
+    for event in sorted(events):
+        last = joined[-1] if joined else None
+        if last and last.trial_type == event.trial_type and event.onset - last.end <= gap:
+            end = max(last.end, event.end)
+            joined[-1] = last._replace(duration=end - last.onset)
+        else:
+            joined.append(event)
+    return joined

@@ -7,7 +7,8 @@ import numpy as np
 
 from appca.data.brain import nifti
 from appca.data.brain.cleaning import MEAN_SIGNAL, cleaned
-from appca.data.brain.events import Event, check_events, read_events
+from appca.data.brain.events import Event, check_events, events_of, read_events
+from appca.data.brain.places import has_places, voxels_of
 from appca.data.dataset import Dataset
 from appca.data.sources.folder import data_folder, samples_folder
 from appca.words.errors import InputError
@@ -32,7 +33,7 @@ class Recording(NamedTuple):
 
 def written(events: Sequence[Event]) -> str:
     """Write events as one text, for settings: "10+16 40+16"."""
-    return " ".join(f"{onset:g}+{duration:g}" for onset, duration in events)
+    return " ".join(f"{event.onset:g}+{event.duration:g}" for event in events)
 
 
 def parsed(text: str) -> tuple[Event, ...]:
@@ -53,20 +54,15 @@ def of_dataset(dataset: Dataset) -> Recording:
 
     Raises InputError when its rows are no voxels.
     """
-    if not {"grid", "affine", "repetition"} <= set(dataset.provenance):
+    if not (has_places(dataset) and dataset.is_recording):
         msg = f"“{dataset.name}” holds no brain recording; open a 4-D NIfTI file."
         raise InputError(msg)
     facts = dataset.provenance
     mask = np.zeros(facts["grid"], dtype=bool)
-    try:
-        places = np.array([name.split("-")[1:] for name in dataset.ids.tolist()], dtype=int)
-        mask[tuple(places.T)] = True
-        affine = np.array(facts["affine"], dtype=np.float64).reshape(4, 4)
-    except (ValueError, IndexError) as error:
-        msg = f"The rows of “{dataset.name}” are not the voxels it says; open its file again."
-        raise InputError(msg) from error
+    mask[tuple(voxels_of(dataset).T)] = True
+    affine = np.array(facts["affine"], dtype=np.float64).reshape(4, 4)
     signal = dataset.labels.get(MEAN_SIGNAL, np.ones(dataset.n_rows))
-    events = tuple(Event(event["onset"], event["duration"]) for event in facts.get("events", []))
+    events = events_of(dataset)
     return Recording(
         name=dataset.name,
         series=cleaned(dataset.X),

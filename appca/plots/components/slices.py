@@ -4,9 +4,10 @@ import numpy as np
 from PIL import Image
 
 from appca.data.brain.cleaning import MEAN_SIGNAL
+from appca.data.brain.places import upright, voxels_of
 from appca.data.dataset import Dataset
 from appca.plots.components.components import DARK, LIGHT
-from appca.plots.paper.brain import painted, strong, upright
+from appca.plots.paper.brain import painted, strong
 
 
 def slices_of(
@@ -14,7 +15,7 @@ def slices_of(
 ) -> list[np.ndarray]:
     """Return of the scores (V, K) of voxels the slices where they are largest, uint8 (h, w, 3)."""
     facts = dataset.provenance
-    places = tuple(np.array([name.split("-")[1:] for name in dataset.ids.tolist()], dtype=int).T)
+    places = tuple(voxels_of(dataset).T)
     affine = np.array(facts["affine"], dtype=float).reshape(4, 4)
 
     def volume(values: np.ndarray) -> np.ndarray:

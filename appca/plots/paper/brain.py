@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from appca.analysis.paper.brain_maps import BrainMaps
+from appca.data.brain.places import orientation, upright
 from appca.plots.components.components import data_uri
 from appca.plots.frame import CLEAR, above, framed
 
@@ -18,28 +19,6 @@ _STRONG = 0.995  # quantile of the magnitudes that gets full colour
 _ROW, _GAP, HEIGHT = 132, 30, 330  # pixels
 _WARM = np.array([[150, 20, 20], [235, 90, 20], [255, 225, 90]], dtype=float)
 _COLD = np.array([[20, 50, 140], [40, 130, 220], [150, 225, 255]], dtype=float)
-
-
-def upright(volume: np.ndarray, affine: np.ndarray) -> np.ndarray:
-    """Turn a volume (x, y, z) so that its axes point right, front and up as nearly as they can."""
-    axes, signs = orientation(affine)
-    turned = np.transpose(volume, axes)
-    return turned[tuple(slice(None, None, int(sign)) for sign in signs)]
-
-
-def orientation(affine: np.ndarray) -> tuple[list[int], list[int]]:
-    """Return which index (axes) runs to the right, to the front and up, and which way (signs).
-
-    ``axes[0]`` is the volume's axis nearest to left-right, ``signs[0]`` -1 if it runs left.
-    """
-    turn = np.array(affine, dtype=float)[:3, :3]
-    turn = turn / np.maximum(np.linalg.norm(turn, axis=0), 1e-12)
-    axes, signs, left = [0, 0, 0], [1, 1, 1], np.abs(turn)
-    for _ in range(3):  # the clearest pair first, so that oblique axes are never taken twice
-        to, of = np.unravel_index(np.argmax(left), left.shape)
-        axes[to], signs[to] = int(of), -1 if turn[to, of] < 0 else 1
-        left[to, :], left[:, of] = -1.0, -1.0
-    return axes, signs
 
 
 def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: float) -> np.ndarray:

@@ -19,7 +19,13 @@ from appca.ui.canvas.scenes import PageScene
 from appca.ui.session import selection
 from appca.ui.session.callbacks import guarded
 
-TITLES = {"subspaces": "Subspaces", "pairs": "Pairs", "pca": "PCA", "umap": "UMAP"}
+TITLES = {
+    "subspaces": "Subspaces",
+    "pairs": "Pairs",
+    "pca": "PCA",
+    "slices": "Slices",
+    "umap": "UMAP",
+}
 _canvas = st.components.v2.component(
     "appca_canvas",
     html="<div class='appca-canvas-box'></div>",

@@ -16,11 +16,12 @@ from appca.canvas.scene.colours import PANELS, TRUST, trust_colour
 from appca.canvas.scene.scene import Map, Scene
 from appca.canvas.scene.shown import lines_of, plane, projected, scene_shown
 from appca.canvas.scene.texts import RowText
+from appca.data.brain.places import has_places, side_by_side
 from appca.data.dataset import Dataset
 from appca.plots.palette import Colour
 from appca.runs.configuration import RunConfig
 from appca.ui.session import services
-from appca.ui.session.caching import by_key
+from appca.ui.session.caching import by_key, kept
 from appca.ui.session.fitting import Shown
 
 
@@ -43,11 +44,15 @@ def scene_of(
 ) -> PageScene:
     """Lay out what is shown, once for all visitors, with PCA and with a UMAP of the same rows.
 
+    Voxels of a recording also have a map of their places in slices.
     `colouring` is the key of one; a feature is among the scene's only if it is asked for.
     """
     fitted = shown.fitted
     feature = colouring if colouring.startswith("feature:") else None
     maps = {"pca": Map("PCA", plane(principal_of(dataset, shown.config, fitted)[0]))}
+    if has_places(dataset):
+        places = kept(f"slices-{dataset.digest}", lambda: side_by_side(dataset))
+        maps["slices"] = Map("Slices", places)
     laid_out = ""
     if embedding is not None:
         maps["umap"] = Map("UMAP", plane(embedding.coordinates), embedding.near)

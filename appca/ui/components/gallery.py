@@ -13,9 +13,12 @@ from appca.analysis.components.components import (
 )
 from appca.analysis.components.meaning import goes_with
 from appca.analysis.explore.projection import variance_shares
+from appca.data.brain.places import has_places
 from appca.data.dataset import Dataset
-from appca.plots.components.components import data_uri, picture_of, picture_shape
+from appca.plots.components.components import COURSE, data_uri, picture_of, picture_shape
+from appca.plots.components.slices import slices_of
 from appca.runs import labels
+from appca.ui.components.events import event_bands
 from appca.ui.parts import acts, class_choice
 from appca.ui.parts.component_list import loadings
 from appca.ui.parts.downloads import component_buttons
@@ -58,9 +61,10 @@ def body(dataset: Dataset, shown: Shown) -> None:
         with st.popover("Save", icon=":material/download:", key="save-components"):
             component_buttons(dataset, shown)
     first = first_of_page(total, PAGE, f"components-{shown.config.id}")
-    cards = "".join(_card(dataset, shown, k) for k in range(first, min(first + PAGE, total)))
+    bands, last = event_bands(dataset), min(first + PAGE, total)
+    cards = "".join(_card(dataset, shown, k, bands.over) for k in range(first, last))
     acts.acting(
-        tag("div", cards, "ca-gallery"),
+        bands.key + tag("div", cards, "ca-gallery"),
         "gallery",
         {
             "rename": lambda k, text: names.rename(shown.run, _place(shown, k), text),
@@ -70,7 +74,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     )
 
 
-def _card(dataset: Dataset, shown: Shown, k: int) -> str:
+def _card(dataset: Dataset, shown: Shown, k: int, bands: str) -> str:
     fitted = shown.fitted
     number, title = k + 1, name_of(fitted, k)
     shares = kept(f"shares-{shown.key}", lambda: variance_shares(fitted))
@@ -86,7 +90,7 @@ def _card(dataset: Dataset, shown: Shown, k: int) -> str:
     head = tag("div", told, "ca-told") + facts + (flip if shown.run else "")
     return tag(
         "section",
-        tag("div", _pattern(dataset, shown, k), "ca-look")
+        tag("div", _pattern(dataset, shown, k, bands), "ca-look")
         + tag("div", tag("div", head, "ca-top") + _ends(dataset, shown, k), "ca-rest"),
         "ca-piece",
     )
@@ -100,13 +104,22 @@ def _name(shown: Shown, k: int, number: int, title: str) -> str:
     return acts.name(text, "rename", k, name, f"Rename {title}")
 
 
-def _pattern(dataset: Dataset, shown: Shown, k: int) -> str:
+def _pattern(dataset: Dataset, shown: Shown, k: int, bands: str) -> str:
     every = kept(f"patterns-{shown.key}", lambda: patterns(shown.fitted, picture_shape(dataset)))
     pattern = every[k]
-    picture = picture_of(pattern, dataset, dark=pictures.is_dark())
+    dark, name = pictures.is_dark(), name_of(shown.fitted, k)
+    picture = picture_of(pattern, dataset, dark=dark)
     if picture is None:
         return loadings(pattern, dataset.feature_names)
-    return tag("img", "", src=data_uri(picture), alt=name_of(shown.fitted, k))
+    image = tag("img", "", src=data_uri(picture), alt=name)
+    if not has_places(dataset):
+        return image
+    scores = shown.fitted.scores
+    slices = kept(
+        f"slices-{shown.key}-{dark}", lambda: slices_of(dataset, scores, COURSE, dark=dark)
+    )
+    slice_image = tag("img", "", src=data_uri(slices[k]), alt=f"The slice with most of {name}")
+    return tag("div", bands + image, "ca-course") + slice_image
 
 
 def _ends(dataset: Dataset, shown: Shown, k: int) -> str:

@@ -52,7 +52,8 @@ def views(dataset: Dataset, there: dict[str, str], active: int | None) -> tuple[
     """
     first = next(iter(there))
     names = {key: title for key, title in canvas.TITLES.items() if key in there} | there
-    names = {key: title for key, title in names.items() if key != "umap"} | {"umap": "Map"}
+    places = {"slices": "Map", "umap": "UMAP"} if "slices" in there else {"umap": "Map"}
+    names = {key: title for key, title in names.items() if key not in places} | places
     key = controls.view_key(active)
     with st.container(width="content"):  # to the left, so that no view moves when it is chosen
         if st.session_state.get(key) == "umap":
@@ -68,7 +69,7 @@ def views(dataset: Dataset, there: dict[str, str], active: int | None) -> tuple[
             persist_state="session",
             label_visibility="collapsed",
         )
-    maps = [name for name in ("umap", "pca") if name in there]
+    maps = [name for name in ("slices", "umap", "pca") if name in there]
     beside = first if layout in maps else next(iter(maps), "")
     return layout, beside if split else ""
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from appca.analysis.paper.brain_maps import BrainMaps
 from appca.data.brain import recording as brain
+from appca.data.brain.places import upright
 from appca.data.brain.recording import nifti_bytes
 from appca.plots.paper import brain as plots
 from appca.studies.experiments.brain import STUDY, titles_of
@@ -70,7 +71,7 @@ def _cuts(kept: Stored) -> None:
         title = one_of("Map", {name: name for name in maps}, f"brain_map_{kept.id}")
         volume = np.full(brain_maps.mask.shape, -np.inf)
         volume[brain_maps.mask] = maps[title]
-        turned = plots.upright(volume, brain_maps.affine)
+        turned = upright(volume, brain_maps.affine)
         best = np.unravel_index(np.argmax(turned), turned.shape)
         place = [
             # A slider needs two places; a recording of one slice has one.

@@ -5,6 +5,7 @@ import pytest
 
 from appca.analysis.paper.brain_maps import BrainMaps
 from appca.data.brain import recording
+from appca.data.brain.places import upright
 from appca.data.sources import samples
 from appca.plots.paper import brain as plots
 from appca.studies.experiments.brain import STUDY, claims, figures, separate, titles_of
@@ -148,7 +149,7 @@ def test_volumes_are_turned_upright_as_nibabel_does():
         np.array([[0, 0.2, -3, 0], [2, 0, 0.1, 0], [0, -2, 0.3, 0], [0, 0, 0, 1.0]]),
     ):
         expected = as_closest_canonical(Nifti1Image(volume, affine)).get_fdata()
-        np.testing.assert_allclose(plots.upright(volume, affine), expected)
+        np.testing.assert_allclose(upright(volume, affine), expected)
 
 
 def test_cuts_go_through_the_voxel_that_was_asked_for(outcome):
@@ -157,9 +158,9 @@ def test_cuts_go_through_the_voxel_that_was_asked_for(outcome):
     )
     shapes = [np.asarray(trace.z).shape for trace in figure.data]
     assert shapes == [(16, 24, 4), (16, 20, 4), (24, 20, 4)]
-    upright = plots.upright(outcome.arrays["mask"], outcome.arrays["affine"])
+    turned = upright(outcome.arrays["mask"], outcome.arrays["affine"])
     for trace, inside in zip(
-        figure.data, (upright[3].T, upright[:, 5].T, upright[:, :, 7].T), strict=True
+        figure.data, (turned[3].T, turned[:, 5].T, turned[:, :, 7].T), strict=True
     ):
         np.testing.assert_array_equal(np.asarray(trace.z)[..., 3] > 0, inside)
 

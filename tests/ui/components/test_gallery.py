@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from appca.analysis.components.sharing import popularity_by_class, sharing
 from appca.data.sources.builtin import load
@@ -160,3 +161,27 @@ def test_the_region_of_a_voxel_is_a_class_of_a_recording():
     recording = type("R", (), {"is_recording": True, "ids": np.array(["voxel-0-0-1", "v"])})
     sets = feature_sets.Sets({"region 4": ["voxel-0-0-1"]}, "file")
     assert feature_sets.regions(recording, sets)["region"].tolist() == ["region 4", ""]
+
+
+def test_events_are_bands_over_the_courses_of_a_recording_named_by_their_types(start):
+    brain = services.datasets().put(load("brain"))
+    page = html(healthy(start("components/gallery", data=brain)))
+    key = re.search(r'<div class="ca-events">(.*?)</div>', page)[1]
+    assert re.findall(r"</i>(\w+)</span>", key) == ["faces", "places"]
+    bands = re.findall(r"left:([\d.]+)%;width:([\d.]+)%;background:(#\w+)\" title=\"(\w+), ", page)
+    events = load("brain").provenance["events"]
+    assert len(bands) == 4 * len(events)
+    last = float(load("brain").times[-1])
+    for (left, width, colour, kind), event in zip(bands, events, strict=False):
+        assert float(left) == pytest.approx(100 * event["onset"] / last, abs=0.01)
+        until = min(event["onset"] + event["duration"], last)
+        assert float(width) == pytest.approx(100 * (until - event["onset"]) / last, abs=0.02)
+        assert (kind, key.count(colour)) == (event["trial_type"], 1)
+    services.note(brain, events=[{"onset": 4.0, "duration": 2.0}])
+    page = html(healthy(start("components/gallery", data=brain)))
+    assert page.count('title="event, 4 to 6 s"') == 4
+    many = [{"onset": j / 9, "duration": 0.0, "trial_type": f"{j}"} for j in range(999)]
+    services.note(brain, events=many)
+    page = html(healthy(start("components/gallery", data=brain)))
+    assert "too many to be drawn" in page
+    assert 'style="left:' not in page

@@ -9,6 +9,7 @@ from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
 from appca.ui.canvas import canvas
+from appca.ui.session import services
 from tests.ui.conftest import address, go, healthy, html, number, slider
 from tests.ui.parts.test_pages import select
 
@@ -124,3 +125,18 @@ def test_other_work_is_in_the_menu_at_the_name_of_the_data(start):
     assert work.label.replace("\\", "") == "my <i>digits</i>"
     healthy(work.click().run())
     assert address(app)["run"] == first.id
+
+
+def test_the_map_of_a_recording_is_its_slices_which_need_no_umap(start, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(canvas, "draw", lambda _, *shown, **__: drawn.append(shown[:2]))
+    app = healthy(start(PAGE, data=services.datasets().put(load("brain"))))
+    view = next(choice for choice in app.segmented_control if choice.label == "View")
+    assert view.options == ["Subspaces", "PCA", "Map", "UMAP"]
+    healthy(view.set_value("slices").run())
+    scene, layout = drawn[-1]
+    assert layout == "slices"
+    assert scene.scene.buffers["map.slices"].shape == (2720, 2)
+    assert not [button for button in app.button if button.key == "umap_run"]
+    healthy(app.segmented_control(key=view.key).set_value("umap").run())
+    assert app.button(key="umap_run").label.startswith("Lay out the map")

@@ -26,7 +26,7 @@ export async function makeView({ meta, scene, options }, name, before) {
 /** The map in the free half of a triangle. @param {import('../types.js').Meta} meta @param {import('../types.js').Options} options */
 function besideTriangle({ layouts }, { compact }) {
   const maps = Object.keys(layouts).filter((map) => layouts[map].kind === 'map');
-  return compact ? undefined : ['umap', ...maps].find((map) => maps.includes(map));
+  return compact ? undefined : ['slices', 'umap', ...maps].find((map) => maps.includes(map));
 }
 
 /** Buffers that views of some layouts need, of those that there are. @param {import('../types.js').Meta} meta @param {import('../types.js').Options} options @param {string[]} names */

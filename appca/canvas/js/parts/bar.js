@@ -15,6 +15,8 @@ export function sentences(meta, kind, layout) {
   const row = words?.row ?? 'row';
   const many = words?.rows ?? `${row}s`;
   const Many = capital(many);
+  if (layout === 'slices')
+    return [`All ${many} at their places`, 'Horizontal slices, the lowest first.'];
   if (kind === 'map') return [`All ${many} on one map`, `Close ${many} are alike.`];
   const mixed = active === null || active >= components.length;
   const uses = mixed
