@@ -102,7 +102,8 @@ def leave_to_the_thorough_run(items: list[pytest.Item]) -> None:
     """Mark the cases that `default_cases` leaves out; those that stay are spread over all."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("default_cases") and not item.get_closest_marker("thorough"):
+        marks = {mark.name for mark in item.iter_markers()}
+        if "default_cases" in marks and not marks & {"thorough", "slow"}:
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for alike in cases.values():
         kept = alike[0].get_closest_marker("default_cases").args[0]

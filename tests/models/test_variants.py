@@ -240,7 +240,7 @@ def test_own_noise_does_not_depend_on_the_units_of_features(row_scale, n_active)
 
 
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize("unit", [1e-8, 1e8])
+@pytest.mark.parametrize("unit", [1e-8, pytest.param(1e8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
 def test_extended_fits_do_not_depend_on_one_unit_for_all(settings, unit):
     X = rows_of()
@@ -278,7 +278,7 @@ def awkward(name):
         "rescaled duplicate",
     ],
 )
-@pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
+@pytest.mark.parametrize("settings", [ALL, ALONE], ids=str)
 def test_awkward_features_are_survived(settings, name):
     X = awkward(name)
     with warnings.catch_warnings(record=True) as said:

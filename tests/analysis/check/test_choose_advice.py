@@ -38,9 +38,7 @@ def made_up(log_likelihood, components, actives, baseline=None) -> GridTable:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "noise", [0.1, *(pytest.param(more, marks=pytest.mark.thorough) for more in (0.3, 0.5))]
-)
+@pytest.mark.parametrize("noise", [0.1, pytest.param(0.3, marks=pytest.mark.slow), 0.5])
 def test_the_planted_k_and_l_are_found_at_three_noise_levels(tmp_path, seed, noise):
     X = planted(450, 8, *TRUTH, seed=seed, noise=noise).X
     _, config, measures = measured(tmp_path, X)

@@ -49,7 +49,7 @@ def outcomes_of(target: str, seed: int, count: int, folder: Path, *program: str)
 
 
 @pytest.mark.default_cases(3)
-@pytest.mark.parametrize("count", [100, pytest.param(300, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("count", [100, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "target",
     [pytest.param(one, marks=[pytest.mark.thorough] * (one in ALIKE)) for one in TARGETS],
