@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from appca.analysis.export.annotated_file import ENDING
 from appca.commands import facts, parsing, writing
 from appca.commands.fitting import annotated, cluster
 from appca.commands.opening import opened
@@ -48,7 +47,9 @@ def add(commands: parsing.Commands) -> None:
     parsing.add_reading(parser)
     _add_model(parser)
     _add_preprocessing(parser)
-    writing.add_out(parser, ".npz", "; `project` reads the .npz; .h5ad adds the fit to DATA")
+    writing.add_out(
+        parser, ".npz", "; `project` reads the .npz; .h5ad or .zarr adds the fit to DATA"
+    )
     parser.add_argument(
         "--html",
         type=Path,
@@ -138,7 +139,7 @@ def _bound(parameters: Mapping[str, Any]) -> Any:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit, say what was done and how it went, and keep what was asked for."""
     is_annotated = annotated.is_wanted(options)
-    writing.check_place(options, (ENDING,) if is_annotated else ())
+    writing.check_place(options, (options.out.suffix,) if is_annotated else ())
     if cluster.is_for(options):
         return cluster.run(options, _settings(options))
     if options.epochs is not None and options.vae is None:

@@ -4,18 +4,24 @@ import argparse
 import io
 import os
 import shlex
-import zipfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, TypeVar
 
 from appca.commands import parsing
 from appca.commands.parsing import PIPE, UsageError
 from appca.data.columns import Matched, Wanted, matched, read_as
 from appca.data.dataset import Dataset
-from appca.data.readers.source import LIMITS, ONE_IS_ENOUGH, TOO_LARGE, File, Files, ReadLimits
+from appca.data.readers.source import (
+    LIMITS,
+    ONE_IS_ENOUGH,
+    TOO_LARGE,
+    File,
+    Files,
+    ReadLimits,
+    total_bytes,
+)
 from appca.data.sources.builtin import SOURCES, load
 from appca.words.errors import InputError, UnknownNameError, listed, unknown
 from appca.words.wording import shortened
@@ -107,7 +113,7 @@ def _read_files(
             read = read_apart if by_libraries(files, limits) else read_many
             return read(files, limits=limits, **chosen)
         except InputError as error:
-            too_large = (error.report or {}).get(TOO_LARGE) and len(files) == 1
+            too_large = (error.report or {}).get(TOO_LARGE) and len(options.data) == 1
             if not (options.samples and too_large and path.exists()):
                 raise
     from appca.data.readers.sampling import read_sample
@@ -179,19 +185,15 @@ def _packed(store: Path, ends: ExitStack, *, may_be_large: bool) -> File:
 
     A large one that may be is returned as it is.
     """
-    files = _inside(store, hidden=True)
-    if sum(path.stat().st_size for path in files) > LIMITS.n_bytes:
+    from appca.data.readers.sparse.zarr_store import packed
+
+    if total_bytes([("", store)]) > LIMITS.n_bytes:
         if may_be_large:
             return store
         most = f"{LIMITS.n_bytes / 1e6:,.0f} MB"
         msg = f"“{store.name}” has more than {most}; keep fewer rows or columns."
         raise InputError(msg)
-    kept = ends.enter_context(TemporaryFile())  # noqa: SIM115 (that is one)
-    with zipfile.ZipFile(kept, "w", zipfile.ZIP_STORED) as archive:
-        for path in files:
-            named = zipfile.ZipInfo(path.relative_to(store).as_posix())  # without a date
-            archive.writestr(named, path.read_bytes())
-    return cast("BinaryIO", kept)
+    return ends.enter_context(packed(store))
 
 
 def _nothing(text: str) -> InputError:
@@ -227,13 +229,13 @@ def _title(content: bytes) -> str:
     return f"{stem}.csv.gz" if content.startswith(_GZIP) else f"{stem}.csv"
 
 
-def _inside(folder: Path, *, hidden: bool = False) -> list[Path]:
-    """Files of a folder and its folders, without hidden ones unless these are wanted."""
+def _inside(folder: Path) -> list[Path]:
+    """Files of a folder and its folders, without hidden ones."""
     files = [
         path
         for path in sorted(folder.rglob("*"))
         if path.is_file()
-        and (hidden or not any(part.startswith(".") for part in path.relative_to(folder).parts))
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     ]
     if not files:
         msg = f"The folder “{folder}” holds no files; name one that holds images."

@@ -25,6 +25,8 @@ PACKAGES = {
     ".csv": ("pandas",),
     ".parquet": ("pandas", "pyarrow"),
     ".h5ad": ("h5py",),
+    ".zarr": ("h5py", "zarr"),
+    ".zip": ("h5py", "zarr"),
     PAGE: ("PIL",),
 }
 OUT_HELP = "file to write, ending in .csv, .parquet or .npz, or - for standard output"
@@ -73,7 +75,7 @@ def check_file(path: Path, kinds: Sequence[str]) -> None:
     if not path.parent.is_dir():
         msg = f"The folder of the output must exist; there is no “{path.parent}”."
         raise InputError(msg)
-    if path.is_dir():
+    if path.is_dir() and path.suffix != ".zarr":
         msg = f"The output must be a file; “{path}” is a folder, so name a file in it."
         raise InputError(msg)
     _check_packages(path.suffix)

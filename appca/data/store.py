@@ -165,8 +165,12 @@ class DatasetStore:
 
 
 def _state(path: Path) -> dict[str, int]:
-    facts = path.stat()
-    return {"size": facts.st_size, "changed": facts.st_mtime_ns}
+    files = path.rglob("*") if path.is_dir() else [path]
+    facts = [file.stat() for file in files if file == path or file.is_file()]
+    return {
+        "size": sum(fact.st_size for fact in facts),
+        "changed": max(fact.st_mtime_ns for fact in facts),
+    }
 
 
 def _meta(dataset: Dataset, created: float, files: dict[str, list[str]]) -> dict[str, Any]:

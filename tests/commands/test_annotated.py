@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix
 
 from appca.cli import main
 from tests.data.readers.sparse.test_sparse import counts, h5ad
+from tests.data.readers.sparse.test_zarr_store import store
 
 ADDED = ("obsm/X_appca", "varm/appca", "uns/appca", "obs/appca_")
 
@@ -71,6 +72,54 @@ def test_everything_else_in_the_file_is_as_it_was(cells, capsys):
     assert again.keys() <= tree("fitted.h5ad").keys()
 
 
+def contents(folder):
+    """Digest of every file of a store, and the attributes of each group and array, by its path."""
+    import zarr
+
+    root = zarr.open_group(folder, mode="r", use_consolidated=False)
+    said = {path: dict(item.attrs) for path, item in root.members(max_depth=None)}
+    files = {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    return files, said
+
+
+# `listed`: whether the root lists what is in the store
+@pytest.mark.parametrize(("zarr_format", "listed"), [(2, True), (3, False), (3, True)])
+@pytest.mark.filterwarnings("ignore:Consolidated metadata")  # no part of the format, says zarr
+def test_everything_else_in_a_store_is_as_it_was(cells, zarr_format, listed, capsys):
+    zarr = pytest.importorskip("zarr", reason="the extra dask brings it")
+    path = store(cells.with_name("cells.zarr"), cells.read_bytes(), zarr_format)
+    if listed:
+        zarr.consolidate_metadata(path, zarr_format=zarr_format)
+    before, said = contents(path)
+    command = ["fit", "cells.zarr", "-K", "3", "-L", "1", "-q", "--out", "fitted.zarr"]
+    assert main(command) == 0
+    assert contents(path)[0] == before
+    after, now = contents(cells.with_name("fitted.zarr"))
+    changed = {name for name, digest in before.items() if after.get(name) != digest}
+    of_obs = "obs/.zattrs" if zarr_format == 2 else "obs/zarr.json"
+    root = {".zmetadata" if zarr_format == 2 else "zarr.json"} if listed else set()
+    assert changed == {of_obs} | root
+    assert {key for key, value in said.items() if now[key] != value} == {"obs"}
+    new = now.keys() - said.keys() - {"obsm", "varm", "uns"}
+    assert all(name.startswith(ADDED) for name in new)
+    root = zarr.open_group("fitted.zarr", mode="r")
+    assert root["obs"].attrs["column-order"][-2:] == ["appca_support", "appca_probability"]
+    assert str(root["obs/appca_support/categories"][0]).startswith("{")
+    assert root["uns/appca/params/n_active"][()] == 1
+    assert main(["fit", "cells.h5ad", *command[2:-1], "fitted.h5ad"]) == 0
+    with h5py.File("fitted.h5ad") as file:
+        for part in ("obsm/X_appca", "varm/appca", "obs/appca_support/codes"):
+            np.testing.assert_array_equal(root[part][...], file[part][()])
+    assert main(["fit", "fitted.zarr", *command[2:]]) == 0
+    assert contents(cells.with_name("fitted.zarr"))[1].keys() == now.keys()
+    assert main([*command[:-1], "fitted.zarr.zip"]) == 0
+    assert main(["data", "fitted.zarr.zip", "-q"]) == 0
+
+
 def test_a_representation_has_no_loadings_of_variables(cells):
     command = ["fit", "cells.h5ad", "-K", "2", "-L", "1", "-q", "--out", "fitted.h5ad"]
     assert main([*command, "--option", "array=obsm/X_two"]) == 0
@@ -100,3 +149,23 @@ def test_anndata_reads_the_file_and_the_canvas_restores_the_fit(cells):
     widget = appca.explore(adata)
     np.testing.assert_allclose(widget.run.scores, adata.obsm["X_appca"], rtol=1e-4, atol=1e-5)
     adata.write_h5ad("again.h5ad")
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of anndata and zarr about their formats
+def test_anndata_reads_the_store_with_a_fit(cells, zarr_format):
+    ad = pytest.importorskip("anndata", reason="the extra anndata brings it")
+    pytest.importorskip("zarr", reason="the extra dask brings it")
+    adata = ad.AnnData(csr_matrix(counts(0, 60, 8) * 1.0))
+    adata.obs["kind"] = list("ab") * 30
+    adata.layers["twice"] = 2 * adata.X
+    with ad.settings.override(zarr_write_format=zarr_format):
+        adata.write_zarr("cells.zarr")
+    assert main(["fit", "cells.zarr", "-K", "3", "-L", "1", "-q", "--out", "fitted.zarr"]) == 0
+    before, adata = ad.read_zarr("cells.zarr"), ad.read_zarr("fitted.zarr")
+    np.testing.assert_array_equal(adata.layers["twice"].toarray(), before.layers["twice"].toarray())
+    assert set(adata.obs["appca_support"]) <= {"{1}", "{2}", "{3}"}
+    assert adata.obs[["kind"]].equals(before.obs)
+    assert adata.obsm["X_appca"].shape == (60, 3)
+    assert adata.uns["appca"]["params"]["model"] == "aPPCA"
+    adata.write_zarr("again.zarr")

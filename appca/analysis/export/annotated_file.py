@@ -1,13 +1,15 @@
-"""Annotated data (.h5ad) with a fit, in anndata's layout: the file that was read, or a new one.
+"""Annotated data with a fit, in anndata's layout: the file that was read, or a new one.
 
-Nothing else in the file that was read is changed. It may come from a stranger, so a process with
-bounded memory adds to it.
+Nothing else in the file that was read (.h5ad, or a Zarr store) is changed. It may come from a
+stranger, so a process with bounded memory adds to it.
 """
 
 import io
+import zipfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,58 +19,81 @@ from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset, categories
 from appca.data.readers.process import work_apart
 from appca.data.readers.source import File, Files, ReadLimits
+from appca.data.readers.sparse import h5ad, zarr_store
 from appca.data.readers.sparse.filling import unique
-from appca.data.readers.sparse.h5ad import names_of
 from appca.words.errors import InputError
 
-if TYPE_CHECKING:
-    import h5py
-
-ENDING, KEY = ".h5ad", "appca"
+H5AD, STORE, KEY = ".h5ad", ".zarr", "appca"
 TASK = "appca.analysis.export.annotated_file:add_fit"
-_ARRAY, _TEXTS, _DICT = ("array", "0.2.0"), ("string-array", "0.2.0"), ("dict", "0.1.0")
+_DICT = ("dict", "0.1.0")
+_ENCODINGS = {  # of texts or numbers, one or many
+    (True, True): ("string", "0.2.0"),
+    (True, False): ("string-array", "0.2.0"),
+    (False, True): ("numeric-scalar", "0.2.0"),
+    (False, False): ("array", "0.2.0"),
+}
 _PARTS = ("layers", "obsm", "obsp", "varm", "varp", "uns")
 
 
-def with_fit(name: str, source: File, dataset: Dataset, fit: AnnotatedFit) -> bytes:
-    """Return the bytes of an .h5ad file with a fit added; parts of the same keys are replaced.
+def ending_of(name: str) -> str | None:
+    """Return ".h5ad" for a file of annotated data, ".zarr" for a store; None for other files."""
+    plain = name.lower().removesuffix(".zip")
+    return next((end for end in (H5AD, STORE) if plain.endswith(end)), None)
 
-    `source` was read as `dataset` and is not changed; the fit is of all its rows. Raises InputError
-    when the file cannot be read or written, or has other rows or variables.
+
+def with_fit(name: str, source: File, dataset: Dataset, fit: AnnotatedFit) -> bytes:
+    """Return annotated data with a fit added; parts of the same keys are replaced.
+
+    `source` is a file or a Zarr store that was read as `dataset`; it is not changed. The fit is of
+    all rows. Returns an .h5ad file, or a zip of the store. Raises InputError when it cannot be read
+    or written, or has other rows or variables.
     """
     members = {**fit.run.model_arrays(), **fit.run.row_arrays()}
     members["names"] = np.array(list(dataset.column_names))
     if fit.ratio is not None:
         members["ratio"] = np.asarray(fit.ratio)
-    files = [(name, source), ("fit.npz", io.BytesIO(npz_of(members)))]
     array = str(dataset.provenance["report"]["array"])
-    return work_apart(TASK, _changed, files, array=array, params=dict(fit.params))
+    with ExitStack() as ends:
+        if isinstance(source, (str, Path)) and Path(source).is_dir():
+            source = ends.enter_context(zarr_store.packed(Path(source)))
+        files = [(name, source), ("fit.npz", io.BytesIO(npz_of(members)))]
+        return work_apart(TASK, _changed, files, array=array, params=dict(fit.params))
 
 
 def add_fit(
     files: Files, place: Path, limits: ReadLimits, *, array: str, params: dict[str, Any]
 ) -> dict[str, Any]:
     """Add the fit in the second file to the first, in place; the task `TASK`."""
-    del place, limits
     (name, source), (_, packed) = files
     with np.load(str(packed), allow_pickle=False) as archive:
         members = dict(archive)
     run, wanted = FittedRun.from_arrays(members), members["names"]
-    cells, genes = names_of(name, source)
+    n, genes = _rows_and_variables(name, source, limits)
     of_variables = not array.startswith("obsm/")
     features = np.isin(genes, wanted) if of_variables else None
-    if len(cells) != len(run.scores):
+    if n != len(run.scores):
         msg = (
-            f"“{name}” has {len(cells):,} observations and {len(run.scores):,} were fitted; "
+            f"“{name}” has {n:,} observations and {len(run.scores):,} were fitted; "
             "fit all of them (--missing model), or write another kind of file."
         )
         raise InputError(msg)
     if features is not None and features.sum() != len(wanted):
         msg = f"“{name}” has other variables than were fitted; fit it again."
         raise InputError(msg)
+    import h5py
+
     params |= _place(array)
     added = additions(KEY, run, run, members.get("ratio"), params, features, wanted)
-    _add(name, Path(str(source)), added)
+    path = Path(str(source))
+    try:
+        if ending_of(name) == STORE:
+            _add_to_store(path, place / "store", added)
+        else:
+            with h5py.File(path, "r+") as file:
+                _add_to(file, added)
+    except (OSError, KeyError, ValueError, RuntimeError, TypeError) as error:
+        msg = f"“{name}” is not a file that can be extended; save it again with anndata."
+        raise InputError(msg) from error
     return {}
 
 
@@ -115,49 +140,62 @@ def _changed(place: Path, _: dict[str, Any]) -> bytes:
     return (place / "0").read_bytes()  # the copy that was laid down first
 
 
-def _add(name: str, path: Path, added: Additions) -> None:
-    import h5py
+def _rows_and_variables(name: str, source: File, limits: ReadLimits) -> tuple[int, list[str]]:
+    """Return the number of observations and the names of the variables."""
+    if ending_of(name) == H5AD:
+        with h5ad.opened(name, source, limits) as contents:
+            return len(contents.names("obs")), contents.names("var")
+    with zarr_store.opened(name, source, limits) as root:
+        contents = zarr_store.contents_of(name, root, limits)
+        return len(contents.names("obs")), contents.names("var")
 
-    try:
-        with h5py.File(path, "r+") as file:
-            _add_to(file, added)
-    except (OSError, KeyError, ValueError, RuntimeError) as error:
-        msg = f"“{name}” is not an HDF5 file that can be extended; save it again with anndata."
-        raise InputError(msg) from error
+
+def _add_to_store(path: Path, folder: Path, added: Additions) -> None:
+    """Replace a zip, which was checked, by one of the same store with the additions."""
+    import zarr
+
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(folder)
+        inside = zarr_store.root_of(archive)
+    store = str(folder / inside)
+    listed = zarr.open_group(store, mode="r").metadata.consolidated_metadata is not None
+    root = zarr.open_group(store, mode="r+", use_consolidated=False)
+    _add_to(root, added)
+    if listed:  # else readers do not see what is new
+        zarr.consolidate_metadata(root.store, zarr_format=root.metadata.zarr_format)
+    with zarr_store.packed(folder) as changed:
+        changed.seek(0)
+        path.write_bytes(changed.read())
 
 
-def _add_to(file: "h5py.File", added: Additions) -> None:
+def _add_to(file: Any, added: Additions) -> None:
     for place in ("obsm", "varm", "uns"):
         _put_all(_group(file, place), getattr(added, place))
     _put_columns(file["obs"], added.obs)
 
 
-def _put_columns(table: "h5py.Group", columns: Mapping[str, Any]) -> None:
-    import h5py
-
+def _put_columns(table: Any, columns: Mapping[str, Any]) -> None:
     _put_all(table, columns)
     order = [str(name) for name in table.attrs.get("column-order", [])]
     order += [name for name in columns if name not in order]
-    table.attrs["column-order"] = np.array(order, h5py.string_dtype())
+    table.attrs["column-order"] = order
 
 
-def _group(above: "h5py.Group", name: str) -> "h5py.Group":
+def _group(above: Any, name: str) -> Any:
     if name not in above:
         _marked(above.create_group(name), _DICT)
     return above[name]
 
 
-def _put_all(group: "h5py.Group", parts: Mapping[str, Any]) -> None:
+def _put_all(group: Any, parts: Mapping[str, Any]) -> None:
     for name, value in parts.items():
         if name in group:
             del group[name]
         _put(group, name, value)
 
 
-def _put(group: "h5py.Group", name: str, value: Any) -> None:
-    """Write a value as anndata does."""
-    import h5py
-
+def _put(group: Any, name: str, value: Any) -> None:
+    """Write a value into a group of HDF5 or Zarr, as anndata does."""
     if isinstance(value, dict):
         _put_all(_group(group, name), value)
     elif isinstance(value, Supports):
@@ -166,16 +204,21 @@ def _put(group: "h5py.Group", name: str, value: Any) -> None:
         column.attrs["ordered"] = False
         _put(column, "codes", value.codes.astype(np.int32))
         _put(column, "categories", np.array(value.names, object))
-    elif isinstance(value, str):
-        group.create_dataset(name, data=value, dtype=h5py.string_dtype())
-        _marked(group[name], ("string", "0.2.0"))
-    elif np.ndim(value) == 0:
-        group[name] = value
-        _marked(group[name], ("numeric-scalar", "0.2.0"))
     else:
-        texts = np.asarray(value).dtype.kind in "OU"
-        group.create_dataset(name, data=value, dtype=h5py.string_dtype() if texts else None)
-        _marked(group[name], _TEXTS if texts else _ARRAY)
+        values = np.asarray(value)
+        texts = values.dtype.kind in "OU"
+        _marked(_created(group, name, values, texts), _ENCODINGS[texts, values.ndim == 0])
+
+
+def _created(group: Any, name: str, values: np.ndarray, texts: bool) -> Any:
+    if hasattr(group, "create_array"):  # of Zarr
+        kind = np.dtypes.StringDType() if texts else values.dtype
+        return group.create_array(name, data=values.astype(kind))
+    import h5py
+
+    if texts:
+        return group.create_dataset(name, data=values.astype(object), dtype=h5py.string_dtype())
+    return group.create_dataset(name, data=values)
 
 
 def _marked(item: Any, encoding: tuple[str, str]) -> None:

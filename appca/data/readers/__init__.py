@@ -215,8 +215,8 @@ def _common_kind(names: list[str], kinds: list[str | None]) -> str:
         return kinds[0]
     if any(name.lower().endswith(ENDINGS) for name in names):
         return "images"
-    if set(kinds) == {"idx"}:
-        return "idx"
+    if set(kinds) in ({"idx"}, {"parquet"}):
+        return str(kinds[0])
     scans, tables = kinds.count("nifti"), kinds.count("csv")
     masks = sum("mask" in name.lower() for name in names)
     if scans + tables == len(kinds) and tables <= 1 and (scans, masks) in ((1, 0), (2, 1)):
@@ -225,8 +225,8 @@ def _common_kind(names: list[str], kinds: list[str | None]) -> str:
     more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
     msg = (
         f"{some}{more} do not make one data set together; give one of them, or images, an NPY "
-        "file and a table, IDX files with their labels, or a NIfTI recording, a file with “mask” "
-        "in its name and a table of its events."
+        "file and a table, Parquet files with the same columns, IDX files with their labels, or a "
+        "NIfTI recording, a file with “mask” in its name and a table of its events."
     )
     raise InputError(msg)
 

@@ -1,13 +1,16 @@
 """Files larger than memory: some of their rows, drawn at random, read as a file of these alone.
 
-The file is gone through part by part: a memory map (NPY), row groups (Parquet), chunks (Zarr) or
-blocks of an HDF5 file (H5AD). A process with bounded memory does it, where the file is.
+The file is read part by part: a memory map (NPY), row groups (Parquet, also a folder of files),
+chunks (Zarr) or blocks of annotated data (H5AD, Zarr). A process with bounded memory does it, where
+the file is.
 """
 
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +20,23 @@ from appca.data.readers import kind_of, worker
 from appca.data.readers.intake import row_ids
 from appca.data.readers.process import opened, work_apart
 from appca.data.readers.source import LIMITS, Files, ReadLimits
+from appca.data.readers.sparse import zarr_store
+from appca.data.readers.tables.parquet import other_columns
 from appca.words.errors import InputError, naming_extra
-
-if TYPE_CHECKING:
-    import h5py
 
 MOST_ROWS = 2_000_000  # as many as the canvas draws
 TASK = "appca.data.readers.sampling:lay_down"
 _BLOCK_BYTES = 1 << 26
 _ROW_BYTES = 64  # of a row's id
+_SAID = {"_index", "column-order", "encoding-type", "shape", "h5sparse_format", "h5sparse_shape"}
+
+
+class Drawn(NamedTuple):
+    """Which rows of a file were written."""
+
+    of: int  # rows of the file
+    rows: np.ndarray  # their numbers, ascending
+    kind: str  # of the file that now holds them
 
 
 def read_sample(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> Dataset:
@@ -39,7 +50,7 @@ def read_sample(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) ->
         When the file is of another kind, or as `appca.data.readers.process.read_apart`.
     """
     name, path = files[0]
-    kind = kind_of(name)
+    kind = "parquet" if any(Path(str(path)).glob("*.parquet")) else kind_of(name)
     if len(files) > 1 or kind not in _DRAW:
         size = f"{limits.n_bytes / 1e6:,.0f} MB"
         msg = (
@@ -58,17 +69,16 @@ def lay_down(
     """Read rows of a file as `worker.read` reads a whole one; the task `TASK`."""
     name, path = files[0]
     target = place / "sample"
-    draw = {"npy": _from_npy, "parquet": _from_parquet, "zarr": _from_zarr, "h5ad": _from_h5ad}[
-        kind
-    ]
     try:
-        n, rows = draw(Path(str(path)), target, limits.n_bytes // 2, options.get("array"))
+        n, rows, made = _DRAW[kind](
+            Path(str(path)), target, limits.n_bytes // 2, options.get("array") or "X"
+        )
     except (OSError, ValueError, KeyError, EOFError) as error:
         if isinstance(error, InputError):
             raise
         msg = f"“{name}” is damaged or not a {kind.upper()} file; save it again."
         raise InputError(msg) from error
-    title = f"{Path(name).stem}.npy" if kind == "zarr" else name
+    title = f"{Path(name).stem}.{made}"
     facts = worker.read([(title, str(target))], place, limits, **options)
     about = facts["about"]
     about["name"] += f", sample of {n:,} rows"
@@ -102,10 +112,10 @@ def _blocks(rows: np.ndarray, n: int, size: int) -> Iterator[tuple[slice, np.nda
             yield slice(start, min(start + size, n)), rows[low:high] - start
 
 
-def _copied(source: Any, rows: np.ndarray, size: int, make: Callable[..., Any]) -> None:
+def _copied(source: Any, rows: np.ndarray, make: Callable[..., Any]) -> None:
     """Copy drawn rows of an array that is sliced into one that `make` makes, block by block."""
     made, first = make(shape=(len(rows), *source.shape[1:]), dtype=source.dtype), 0
-    for block, places in _blocks(rows, source.shape[0], max(1, size)):
+    for block, places in _blocks(rows, source.shape[0], _at_once(source)):
         made[first : first + len(places)] = source[block][places]
         first += len(places)
 
@@ -120,112 +130,128 @@ def _row_bytes(source: Any) -> int:
 
 
 def _at_once(source: Any) -> int:
-    return int(_BLOCK_BYTES // max(1, _row_bytes(source)))
+    """Return how many rows to read together: whole chunks, where the file has chunks."""
+    chunk = int((getattr(source, "chunks", None) or (1,))[0])
+    return max(1, _BLOCK_BYTES // max(1, _row_bytes(source)) // chunk) * chunk
 
 
-def _into_npy(target: Path) -> Callable[..., Any]:
-    return partial(np.lib.format.open_memmap, target, "w+")
-
-
-def _from_npy(path: Path, target: Path, most: int, _: str | None) -> tuple[int, np.ndarray]:
-    source = np.load(path, mmap_mode="r", allow_pickle=False)
-    rows = drawn(len(source), _row_bytes(source), most)
-    _copied(source, rows, _at_once(source), _into_npy(target))
-    return len(source), rows
-
-
-def _from_zarr(path: Path, target: Path, most: int, _: str | None) -> tuple[int, np.ndarray]:
-    import zarr
-
-    if not path.is_dir() or (path / "obs").is_dir():
-        msg = (
-            f"“{path.name}” is too large to read; write it as .h5ad, or as the folder of an array."
-        )
-        raise InputError(msg)
-    source = zarr.open_array(path, mode="r")
+def _into_npy(source: Any, target: Path, most: int) -> Drawn:
     rows = drawn(source.shape[0], _row_bytes(source), most)
-    chunk = source.chunks[0]
-    _copied(source, rows, max(1, _at_once(source) // chunk) * chunk, _into_npy(target))
-    return int(source.shape[0]), rows
+    _copied(source, rows, partial(np.lib.format.open_memmap, target, "w+"))
+    return Drawn(int(source.shape[0]), rows, "npy")
 
 
-def _from_parquet(path: Path, target: Path, most: int, _: str | None) -> tuple[int, np.ndarray]:
+def _from_npy(path: Path, target: Path, most: int, _: str) -> Drawn:
+    return _into_npy(np.load(path, mmap_mode="r", allow_pickle=False), target, most)
+
+
+def _from_zarr(path: Path, target: Path, most: int, wanted: str) -> Drawn:
+    with zarr_store.opened(path.name, path, LIMITS._replace(n_bytes=sys.maxsize)) as source:
+        if hasattr(source, "shape"):
+            return _into_npy(source, target, most)
+        return _from_annotated(source, target, most, wanted)
+
+
+def _from_h5ad(path: Path, target: Path, most: int, wanted: str) -> Drawn:
+    import h5py
+
+    with h5py.File(path, "r") as source:
+        return _from_annotated(source, target, most, wanted)
+
+
+def _from_parquet(path: Path, target: Path, most: int, _: str) -> Drawn:
     from pyarrow.parquet import ParquetFile, ParquetWriter
 
-    with ParquetFile(path) as source:
-        about = source.metadata
-        n = about.num_rows
-        stored = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-        row_bytes = max(8 * about.num_columns, stored / max(1, n))
+    paths = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    with ExitStack() as ends:
+        sources = [ends.enter_context(ParquetFile(part)) for part in paths]
+        abouts, schema = [source.metadata for source in sources], sources[0].schema_arrow
+        n = sum(about.num_rows for about in abouts)
+        groups = [about.row_group(i) for about in abouts for i in range(about.num_row_groups)]
+        stored = sum(group.total_byte_size for group in groups)
+        row_bytes = max(8 * len(schema), stored / max(1, n))
         rows, first = drawn(n, row_bytes, most), 0
-        with ParquetWriter(target, source.schema_arrow) as made:
+        made = ends.enter_context(ParquetWriter(target, schema))
+        for part, source in zip(paths, sources, strict=True):
+            if not source.schema_arrow.equals(schema):
+                raise other_columns(part.name)
             for batch in source.iter_batches(max(1, int(_BLOCK_BYTES // row_bytes))):
                 low, high = np.searchsorted(rows, [first, first + len(batch)])
                 made.write_batch(batch.take(rows[low:high] - first))
                 first += len(batch)
-    return n, rows
+    return Drawn(n, rows, "parquet")
 
 
-def _from_h5ad(path: Path, target: Path, most: int, array: str | None) -> tuple[int, np.ndarray]:
+def _from_annotated(source: Any, target: Path, most: int, wanted: str) -> Drawn:
+    """Copy rows of a group of HDF5 or Zarr into an .h5ad file."""
     import h5py
 
-    with h5py.File(path, "r") as source, h5py.File(target, "w") as made:
-        wanted = array or "X"
+    with h5py.File(target, "w") as made:
         matrix, obs = source[wanted], source["obs"]
-        n = len(obs[obs.attrs["_index"]])
-        source.copy("var", made)
-        is_sparse = isinstance(matrix, h5py.Group)
+        n = int(obs[obs.attrs["_index"]].shape[0])
+        _take_table(source["var"], made.create_group("var"), slice(None))
+        is_sparse = not hasattr(matrix, "shape")
         width = int(matrix.attrs["shape"][1]) if is_sparse else 1
         if is_sparse and HIGHLY_VARIABLE in source["var"]:
             width = max(2, int(np.sum(source[f"var/{HIGHLY_VARIABLE}"][()])))
         rows = drawn(n, 4 * width if is_sparse else _row_bytes(matrix), most)
         _take_table(obs, made.create_group("obs"), rows)
         if is_sparse:
-            _take_sparse(path.name, matrix, made.create_group(wanted), rows)
+            _take_sparse(matrix, made.create_group(wanted), rows)
         else:
-            where = made.create_dataset
-            _copied(matrix, rows, _at_once(matrix), lambda **about: where(wanted, **about))
-    return n, rows
+            _copied(matrix, rows, partial(made.create_dataset, wanted))
+    return Drawn(n, rows, "h5ad")
 
 
-def _take_table(source: "h5py.Group", made: "h5py.Group", rows: np.ndarray) -> None:
-    """Copy rows of the columns of obs; categories are copied whole."""
-    made.attrs.update(source.attrs)
-    for name, item in source.items():
+def _say(source: Any, made: Any) -> None:
+    made.attrs.update({key: value for key, value in source.attrs.items() if key in _SAID})
+
+
+def _take_table(source: Any, made: Any, rows: np.ndarray | slice) -> None:
+    """Copy rows of the columns of obs or var; categories are copied whole."""
+    import h5py
+
+    _say(source, made)
+    for name in source:
+        item = source[name]
         if not hasattr(item, "shape"):
             _take_table(item, made.create_group(name), rows)
-        elif name == "categories":
-            source.copy(name, made)
-        else:
-            made.create_dataset(name, data=item[()][rows], dtype=item.dtype)
-            made[name].attrs.update(item.attrs)
+            continue
+        values = item[()]
+        texts = values.dtype.kind == "T"  # of Zarr
+        made.create_dataset(
+            name,
+            data=(values.astype(object) if texts else values)[() if name == "categories" else rows],
+            dtype=h5py.string_dtype() if texts else item.dtype,
+        )
 
 
-def _take_sparse(name: str, source: "h5py.Group", made: "h5py.Group", rows: np.ndarray) -> None:
-    """Copy rows of a sparse matrix that is stored row by row."""
+def _take_sparse(source: Any, made: Any, rows: np.ndarray) -> None:
+    """Copy rows of a sparse matrix that is stored row by row or column by column."""
+    _say(source, made)
     said = source.attrs.get("encoding-type", source.attrs.get("h5sparse_format", ""))
-    if "csc" in str(said):
-        msg = f"“{name}” is stored column by column (CSC); write it row by row (CSR)."
-        raise InputError(msg)
-    begins = source["indptr"][()].astype(np.int64)
-    counts = np.diff(begins)[rows]
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    made["indptr"] = indptr
-    for part in ("data", "indices"):
-        stored = source[part]
-        values = made.create_dataset(part, shape=(int(indptr[-1]),), dtype=stored.dtype)
-        first = 0
-        mean = max(1, len(stored) // max(1, len(begins) - 1))
-        for block, places in _blocks(rows, len(begins) - 1, max(1, _BLOCK_BYTES // (8 * mean))):
-            low = begins[block.start]
-            held = stored[low : begins[block.stop]]
-            keep = np.zeros(block.stop - block.start, bool)
-            keep[places] = True
-            chosen = held[np.repeat(keep, np.diff(begins[block.start : block.stop + 1]))]
-            values[first : first + len(chosen)] = chosen
-            first += len(chosen)
-    made.attrs.update(source.attrs)
-    made.attrs["shape"] = np.array([len(rows), int(source.attrs["shape"][1])])
+    n, d = (int(side) for side in source.attrs["shape"])
+    new = np.full(n, -1)
+    new[rows] = np.arange(len(rows))
+    by_row, begins = "csc" not in str(said), source["indptr"][()].astype(np.int64)
+    counts = np.zeros(len(begins) - 1, np.int64)
+    parts = {
+        part: made.create_dataset(part, (0,), source[part].dtype, maxshape=(None,))
+        for part in ("data", "indices")
+    }
+    for start in range(0, int(begins[-1]), _BLOCK_BYTES // 8):
+        block = slice(start, min(start + _BLOCK_BYTES // 8, int(begins[-1])))
+        lines = np.repeat(np.arange(len(counts)), np.diff(begins.clip(block.start, block.stop)))
+        indices = source["indices"][block]
+        places = new[lines if by_row else indices]
+        keep = places >= 0
+        chosen = {"data": source["data"][block], "indices": indices if by_row else places}
+        for part, stored in parts.items():
+            stored.resize((len(stored) + int(keep.sum()),))
+            stored[len(stored) - int(keep.sum()) :] = chosen[part][keep]
+        counts += np.bincount(lines[keep], minlength=len(counts))
+    made["indptr"] = np.concatenate([[0], np.cumsum(counts[rows] if by_row else counts)])
+    made.attrs["shape"] = np.array([len(rows), d])
 
 
 _DRAW = {"npy": _from_npy, "parquet": _from_parquet, "zarr": _from_zarr, "h5ad": _from_h5ad}

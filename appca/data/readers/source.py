@@ -173,7 +173,8 @@ def total_bytes(files: Files) -> int:
     total = 0
     for _, file in files:
         if isinstance(file, (str, Path)):
-            total += Path(file).stat().st_size if Path(file).is_file() else 0
+            paths = Path(file).rglob("*") if Path(file).is_dir() else [Path(file)]
+            total += sum(path.stat().st_size for path in paths if path.is_file())
         else:
             total += file.seek(0, io.SEEK_END)
             file.seek(0)

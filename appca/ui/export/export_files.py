@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from appca.analysis.export.annotated_file import ENDING, new_file, with_fit
+from appca.analysis.export.annotated_file import H5AD, ending_of, new_file, with_fit
 from appca.analysis.export.as_python import script
 from appca.data.dataset import Dataset
 from appca.runs.model_file import annotated_fit, model_bytes
@@ -78,19 +78,21 @@ def annotated(dataset: Dataset, shown: Shown) -> None:
             return new_file(dataset, fit)
         return with_fit(*source, dataset, fit)
 
-    file_name = f"{stem_of(name or dataset.name)}-{shown.config.id}{ENDING}"
+    zipped = name is not None and source is not None and ending_of(name) != H5AD
+    title, ending = ("Save Zarr", ".zarr.zip") if zipped else ("Save H5AD", H5AD)
+    file_name = f"{stem_of(name or dataset.name)}-{shown.config.id}{ending}"
     with card("AnnData", ANNOTATED):
-        save_button("Save H5AD", renewing(shown, made), file_name, key="h5ad")
+        save_button(title, renewing(shown, made), file_name, key="h5ad")
         st.caption(markdown(said))
 
 
 def _annotated_name(dataset: Dataset) -> str | None:
-    """Return the name of the .h5ad file that all rows came from; None of other data."""
+    """Return the name of the annotated data that all rows came from; None of other data."""
     names = list(dataset.provenance.get("files", ()))
     report = dataset.provenance.get("report", {})
     whole = report.get("rows") == dataset.n_rows and "array" in report
     whole = whole and "sample" not in dataset.provenance
-    return names[0] if whole and len(names) == 1 and names[0].lower().endswith(ENDING) else None
+    return names[0] if whole and len(names) == 1 and ending_of(names[0]) else None
 
 
 def figure_card(

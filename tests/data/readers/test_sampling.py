@@ -4,11 +4,14 @@ import io
 
 import h5py
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from scipy.sparse import csc_matrix, csr_matrix
 
 from appca.cli import main
 from appca.commands import opening
+from appca.data.readers import kind_of, read_many, sampling
+from appca.data.readers.process import opened
 from appca.data.readers.sampling import read_sample
 from appca.data.readers.source import LIMITS
 from appca.data.store import DatasetStore
@@ -16,10 +19,12 @@ from appca.runs.home import home
 from appca.words.errors import InputError
 from tests.commands.test_app import places  # noqa: F401 (a fixture)
 from tests.data.readers.sparse.test_sparse import h5ad
+from tests.data.readers.sparse.test_zarr_store import same, store
 from tests.ui.conftest import go, healthy, html, start  # noqa: F401 (a fixture)
 
 N, D, MOST = 3000, 20, 200_000
-KINDS = ("npy", "parquet", "zarr", "h5ad", "sparse.h5ad")
+KINDS = ("npy", "parquet", "parts", "zarr", "h5ad", "sparse.h5ad", "columns.h5ad")
+KINDS += ("cells.zarr", "sparse.zarr", "columns.zarr")
 
 
 @pytest.fixture
@@ -37,15 +42,35 @@ def written(folder, kind, X):
 
         table = pd.DataFrame(X, columns=[f"f{j}" for j in range(D)])
         table.assign(kind=["a", "b", "c"] * (N // 3)).to_parquet(path, row_group_size=700)
+    elif kind == "parts":
+        path = folder / "parts"
+        path.mkdir()
+        whole = pq.read_table(written(folder, "parquet", X))
+        for i in range(3):
+            pq.write_table(whole.slice(1000 * i, 1000), path / f"part-{i}.parquet")
     elif kind == "zarr":
         zarr = pytest.importorskip("zarr", reason="the extra dask brings it")
         array = zarr.create_array(path, shape=X.shape, dtype=X.dtype, chunks=(300, 7))
         array[...] = X
     else:
-        values = csr_matrix(X) if kind.startswith("sparse") else X
+        makes = {"sparse": csr_matrix, "columns": csc_matrix}
+        values = makes.get(kind.partition(".")[0], np.asarray)(X)
         kinds = [["a", "b", None][i % 3] for i in range(N)]
-        path.write_bytes(h5ad(values, kind=kinds, depth=np.arange(N) / 2))
+        data = h5ad(values, kind=kinds, depth=np.arange(N) / 2)
+        if kind.endswith("zarr"):
+            return store(path, data, chunk=700)
+        path.write_bytes(data)
     return path
+
+
+def read_here(path):
+    """Read a sample in this process, which a debugger and a patch can reach."""
+    place = path.parent / "read"
+    place.mkdir()
+    kind = "parquet" if path.name == "parts" else kind_of(path.name)
+    limits = LIMITS._replace(n_bytes=MOST)
+    facts = sampling.lay_down([(path.name, str(path))], place, limits, kind=kind)
+    return opened(place, facts)
 
 
 def path_size(folder):
@@ -60,24 +85,26 @@ def rows_in_the_file(dataset):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_drawn_at_random_are_those_of_the_file(tmp_path, kind, X):
+def test_rows_drawn_at_random_are_those_of_the_file(tmp_path, kind, X, monkeypatch):
     path = written(tmp_path, kind, X)
-    dataset = read_sample([(path.name, path)], limits=LIMITS._replace(n_bytes=MOST))
+    monkeypatch.setattr(sampling, "_BLOCK_BYTES", 1 << 14)
+    dataset = read_here(path)
+    same(dataset, read_sample([(path.name, path)], limits=LIMITS._replace(n_bytes=MOST)))
     rows = rows_in_the_file(dataset)
     assert 400 < len(rows) < 1000  # half of the bytes allowed, and names
     assert (np.diff(rows) > 0).all()
     assert rows[-1] > 0.95 * N  # not the first ones
     np.testing.assert_array_equal(dataset.X, X[rows])
-    assert dataset.name.endswith(f"large, sample of {N:,} rows")
+    assert dataset.name.endswith(f", sample of {N:,} rows")
     assert dataset.provenance["sample"] == {"of": N}
-    if kind == "parquet":
+    if kind.startswith("par"):
         assert dataset.labels["kind"].tolist() == np.array(["a", "b", "c"])[rows % 3].tolist()
-    if kind.endswith("h5ad"):
+    if kind.endswith((".h5ad", ".zarr")):
         assert dataset.labels["kind"].tolist() == np.array(["a", "b", ""])[rows % 3].tolist()
         np.testing.assert_array_equal(dataset.labels["depth"], rows / 2)
 
 
-@pytest.mark.parametrize("kind", ["npy", "zarr", "sparse.h5ad"])  # two are small until unpacked
+@pytest.mark.parametrize("kind", ["npy", "parts", "zarr", "sparse.h5ad", "cells.zarr"])
 def test_the_app_opens_a_file_larger_than_the_limit(
     tmp_path,
     kind,
@@ -88,7 +115,7 @@ def test_the_app_opens_a_file_larger_than_the_limit(
     capsys,
 ):
     path = written(tmp_path, kind, X)
-    most = MOST if kind != "zarr" else path_size(path) - 1
+    most = path_size(path) - 1 if path.is_dir() else MOST
     monkeypatch.setattr(opening, "LIMITS", LIMITS._replace(n_bytes=most))
     assert main([str(path)]) == 0
     digest = places[0]["data"]
@@ -108,10 +135,14 @@ def test_files_of_other_kinds_are_refused_by_what_can_be_drawn_from(tmp_path, X)
     np.savetxt(tmp_path / "large.csv", X, delimiter=",")
     with pytest.raises(InputError, match="larger files of the kinds NPY, Parquet, Zarr and H5AD"):
         read_sample([("large.csv", tmp_path / "large.csv")])
-    path = tmp_path / "columns.h5ad"
-    path.write_bytes(h5ad(csc_matrix(X)))
-    with pytest.raises(InputError, match=r"column by column \(CSC\)"):
-        read_sample([(path.name, path)])
+    path = written(tmp_path, "parts", X)
+    pq.write_table(pq.read_table(path / "part-2.parquet").drop("f0"), path / "part-2.parquet")
+    for read in (
+        read_sample,
+        lambda files: read_many([(p.name, p) for p in sorted(path.iterdir())]),
+    ):
+        with pytest.raises(InputError, match=r"“part-2.* has other columns than the files"):
+            read([(path.name, path)])
     path = tmp_path / "broken.h5ad"
     with h5py.File(io.BytesIO(), "w"):
         path.write_bytes(b"\x89HDF\r\n\x1a\n")

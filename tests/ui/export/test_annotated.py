@@ -12,6 +12,7 @@ from appca.runs.home import home
 from appca.runs.store import RunStore
 from tests.commands.test_annotated import ADDED, cells, tree  # noqa: F401 (a fixture)
 from tests.commands.test_app import places  # noqa: F401 (a fixture)
+from tests.data.readers.sparse.test_zarr_store import packed, store
 from tests.ui.arrivals.test_uploads import give
 from tests.ui.conftest import address, go, healthy
 from tests.ui.export.test_export import file, made  # noqa: F401 (a fixture)
@@ -41,6 +42,19 @@ def test_the_file_that_was_opened_gets_the_fit_and_keeps_everything_else(start, 
         assert saved_file["uns/appca/params/model"][()] == b"aPPCA"
         assert saved_file["uns/appca/variance_ratio"].shape == (scores.shape[1],)
     np.testing.assert_array_equal(scores != 0, run.fitted.scores != 0)
+
+
+def test_a_store_that_was_opened_gets_the_fit(start, made, cells, tmp_path):  # noqa: F811
+    zarr = pytest.importorskip("zarr", reason="the extra dask brings it")
+    path = tmp_path / "cells.zarr.zip"
+    path.write_bytes(packed(store(tmp_path / "cells.zarr", cells.read_bytes())))
+    app = opened(start, path)
+    assert "“cells.zarr.zip” with this fit. Nothing else in the file is" in captions(app)
+    (tmp_path / "saved.zip").write_bytes(file(made, "h5ad"))
+    run = RunStore(home()).get(address(app)["run"])
+    with zarr.storage.ZipStore(tmp_path / "saved.zip", mode="r") as saved:
+        scores = zarr.open_group(saved, mode="r")["obsm/X_appca"][...]
+    np.testing.assert_allclose(scores, run.fitted.scores)
 
 
 def test_other_data_make_a_new_file(start, made):  # noqa: F811

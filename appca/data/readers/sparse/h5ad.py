@@ -100,6 +100,10 @@ class Contents(NamedTuple):
             raise InputError(msg)
         return f"{table}/{key}"
 
+    def names(self, table: str) -> list[str]:
+        """Return the names of the rows of obs or var, made unique as in a data set."""
+        return unique(self.load(self.index_path(table)).astype(str).tolist())
+
     def columns(self, table: str, n: int) -> dict[str, str]:
         """List the columns of obs or var that have one value for each of n rows: name to path."""
         paths, index = {}, self.index_path(table)
@@ -140,7 +144,7 @@ def read(name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMIT
         Row names are those of `obs`, features those of `var`. Sparse matrices are filled with
         their zeros.
     """
-    with _opened(name, file, limits) as contents:
+    with opened(name, file, limits) as contents:
         return read_contents(contents, options)
 
 
@@ -165,23 +169,16 @@ def read_contents(contents: Contents, options: H5adOptions) -> Dataset:
     return build(name, X, named, names, options.missing, report, limits)
 
 
-def names_of(name: str, file: File) -> tuple[list[str], list[str]]:
-    """Return the names of all observations and of all variables, as `read` makes them unique."""
-    with _opened(name, file, LIMITS) as contents:
-        obs, var = (contents.load(contents.index_path(table)) for table in ("obs", "var"))
-    return unique(obs.astype(str).tolist()), unique(var.astype(str).tolist())
-
-
 @contextmanager
-def _opened(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
+def opened(name: str, file: File, limits: ReadLimits) -> Iterator[Contents]:
     """Open an .h5ad file; of what cannot be read in it nothing is said, for most is not needed."""
-    with plain_file(name, file, limits) as stream, hdf5_contents.opened(name, stream) as opened:
-        items = hdf5_contents.arrays(name, opened, {})
+    with plain_file(name, file, limits) as stream, hdf5_contents.opened(name, stream) as root:
+        items = hdf5_contents.arrays(name, root, {})
         yield Contents(
             name,
             {path: item.info for path, item in items.items()},
             lambda path: hdf5_contents.load(name, path, items[path], limits),
-            lambda path: opened[path].attrs,
+            lambda path: root[path].attrs,
             hdf5_contents.damaged,
             limits,
         )

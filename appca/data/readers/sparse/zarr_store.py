@@ -1,13 +1,13 @@
-"""Zarr stores in one zip: annotated data (AnnData), or a single array of rows by features."""
+"""Zarr stores, folders or zips of them: annotated data (AnnData), or one array of rows."""
 
 import json
 import math
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import Any
+from tempfile import NamedTemporaryFile, TemporaryFile
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -47,23 +47,37 @@ def read(name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMIT
     """
     import zarr
 
-    with _opened(name, file, limits) as root:
+    with opened(name, file, limits) as root:
         if isinstance(root, zarr.Array):
             return _rows(name, root, options, limits)
-        arrays = _arrays(name, root)
-        if not any(path.startswith("obs/") for path in arrays):
-            msg = f"“{name}” holds neither AnnData nor a single array; give the store of one array."
-            raise InputError(msg)
-        infos = {path: _info(array) for path, array in arrays.items()}
-        contents = Contents(
-            name,
-            {path: info for path, info in infos.items() if info is not None},
-            lambda path: _load(name, arrays[path], limits),
-            lambda path: root[path].attrs,
-            _damaged,
-            limits,
-        )
-        return read_contents(contents, options)
+        return read_contents(contents_of(name, root, limits), options)
+
+
+def contents_of(name: str, root: Any, limits: ReadLimits) -> Contents:
+    """Return the annotated data in a group that `opened` yields."""
+    arrays = _arrays(name, root)
+    if not any(path.startswith("obs/") for path in arrays):
+        msg = f"“{name}” holds neither AnnData nor a single array; give the store of one array."
+        raise InputError(msg)
+    infos = {path: _info(array) for path, array in arrays.items()}
+    return Contents(
+        name,
+        {path: info for path, info in infos.items() if info is not None},
+        lambda path: _load(name, arrays[path], limits),
+        lambda path: root[path].attrs,
+        _damaged,
+        limits,
+    )
+
+
+def packed(store: Path) -> BinaryIO:
+    """Return a temporary file, a zip of a store in a folder; equal stores make equal files."""
+    kept = TemporaryFile()  # noqa: SIM115 (the caller closes it)
+    with zipfile.ZipFile(kept, "w", zipfile.ZIP_STORED) as archive:
+        for path in sorted(path for path in store.rglob("*") if path.is_file()):
+            named = zipfile.ZipInfo(path.relative_to(store).as_posix())  # without a date
+            archive.writestr(named, path.read_bytes())
+    return cast("BinaryIO", kept)
 
 
 def _rows(name: str, array: Any, options: H5adOptions, limits: ReadLimits) -> Dataset:
@@ -79,13 +93,20 @@ def _rows(name: str, array: Any, options: H5adOptions, limits: ReadLimits) -> Da
 
 
 @contextmanager
-def _opened(name: str, file: File, limits: ReadLimits) -> Iterator[Any]:
-    """Open the group or array at the root, after checking what the zip claims."""
+def opened(name: str, file: File, limits: ReadLimits) -> Iterator[Any]:
+    """Open the group or array at the root of a zip or a folder, after checking what it claims."""
     import zarr
 
+    if isinstance(file, (str, Path)) and Path(file).is_dir():
+        paths = (path for path in Path(file).rglob("*") if path.name in _DESCRIPTIONS)
+        _check_codecs(name, (path.read_bytes() for path in paths))
+        yield zarr.open(file, mode="r", use_consolidated=False)
+        return
     with file_stream(name, file, limits) as stream:
         archive, _ = members(name, stream, limits)
-        folder = _checked_root(name, archive)
+        folder = root_of(archive)
+        texts = [item for item in archive.infolist() if _last(item.filename) in _DESCRIPTIONS]
+        _check_codecs(name, (content(name, archive, item) for item in texts))
         stream.seek(0)
         path = str(file)
         if not isinstance(file, (str, Path)):  # the library opens nothing else
@@ -95,7 +116,7 @@ def _opened(name: str, file: File, limits: ReadLimits) -> Iterator[Any]:
             path = kept.name
         try:
             store = zarr.storage.ZipStore(path, mode="r")
-            root = zarr.open(store=store, path=folder, mode="r")
+            root = zarr.open(store=store, path=folder, mode="r", use_consolidated=False)
         except Exception as error:  # the library fails in as many ways as there are fields
             raise _damaged(name) from error
         try:
@@ -104,27 +125,23 @@ def _opened(name: str, file: File, limits: ReadLimits) -> Iterator[Any]:
             store.close()
 
 
-def _checked_root(name: str, archive: zipfile.ZipFile) -> str:
-    """Return the folder of the store in the zip, "" where it is not in one.
+def root_of(archive: zipfile.ZipFile) -> str:
+    """Return the folder of the store in a zip, "" where it is not in one."""
+    names = [item for item in archive.namelist() if _last(item) in _DESCRIPTIONS]
+    return min((item.rpartition("/")[0] for item in names), key=len, default="")
 
-    Raises
-    ------
-    InputError
-        When an array is packed by a codec that is not among the usual ones: "pickle" runs code.
-    """
-    texts = [item for item in archive.infolist() if _last(item.filename) in _DESCRIPTIONS]
-    for item in texts:
+
+def _check_codecs(name: str, texts: Iterable[bytes]) -> None:
+    """Refuse arrays packed by a codec that is not among the usual ones: "pickle" runs code."""
+    for text in texts:
         try:
-            described = json.loads(content(name, archive, item))
-            codecs = set(_codecs(described))
+            codecs = set(_codecs(json.loads(text)))
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise _damaged(name) from error
         if not codecs <= _CODECS:
             codec = shortened(min(codecs - _CODECS))
             msg = f"“{name}” is packed by the codec “{codec}”; use Blosc, Zstandard or gzip."
             raise InputError(msg)
-    folders = [item.filename.rpartition("/")[0] for item in texts]
-    return min(folders, key=len, default="")
 
 
 def _last(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Parquet tables: columns with types of their own, with the roles that a CSV's would get."""
+"""Parquet tables, whole or in several files, with the roles that the columns of a CSV get."""
 
 import re
 from functools import partial
@@ -9,8 +9,16 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.readers.images.images import ImageOptions
-from appca.data.readers.reader import Reader
-from appca.data.readers.source import LIMITS, File, ReadLimits, check_matrix, plain_file
+from appca.data.readers.reader import LONGEST_NAME, Reader
+from appca.data.readers.source import (
+    LIMITS,
+    TOO_LARGE,
+    File,
+    Files,
+    ReadLimits,
+    check_matrix,
+    plain_file,
+)
 from appca.data.readers.tables.frame import ImageShape, TableOptions, build, check_columns
 from appca.data.readers.tables.pictures import column_of, read_pictures
 from appca.words.errors import InputError
@@ -35,8 +43,8 @@ class ParquetOptions(NamedTuple):
     colour: str = "grey"  # or "keep", of images of a column
 
 
-def read(name: str, file: File, options: ParquetOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read a Parquet table.
+def read_many(files: Files, options: ParquetOptions, limits: ReadLimits = LIMITS) -> Dataset:
+    """Read a Parquet table, or files that each hold some rows of one.
 
     Dates, times and categories count as words; a column of lists that are all equally long becomes
     one column for each place in them; other nested columns are left out. A column of images as
@@ -47,21 +55,42 @@ def read(name: str, file: File, options: ParquetOptions, limits: ReadLimits = LI
     Dataset
         As from a CSV with the same cells.
     """
-    with plain_file(name, file, limits) as stream:
-        table = _table(name, stream, limits)
+    name = shortened(files[0][0], LONGEST_NAME)
+    table = _table_of(files, limits)
     pictured = column_of(table.schema)
     if pictured is not None and not options.roles:
         images = ImageOptions(options.size, options.colour)
         return read_pictures(name, table, pictured, images, limits, _cells)
     frame = _frame(name, table, limits)
     common = TableOptions(options.roles, options.missing, options.image_shape)
-    return build(name, frame, [True] * len(frame.columns), common, {}, limits)
+    dataset = build(name, frame, [True] * len(frame.columns), common, {}, limits)
+    dataset.provenance["files"] = [name for name, _ in files]
+    return dataset
 
 
 def frame_of(name: str, file: File, limits: ReadLimits) -> "pd.DataFrame":
     """Return the columns of a table."""
-    with plain_file(name, file, limits) as stream:
-        return _frame(name, _table(name, stream, limits), limits)
+    return _frame(name, _table_of([(name, file)], limits), limits)
+
+
+def other_columns(name: str) -> InputError:
+    """Return the sentence for a file with other columns than those before it."""
+    return InputError(f"“{name}” has other columns than the files before it; keep the same ones.")
+
+
+def _table_of(files: Files, limits: ReadLimits) -> "pa.Table":
+    import pyarrow as pa
+
+    tables: list[pa.Table] = []
+    for name, file in files:
+        title = shortened(name, LONGEST_NAME)
+        with plain_file(title, file, limits) as stream:
+            tables.append(_table(title, stream, limits))
+        if not tables[-1].schema.equals(tables[0].schema):
+            raise other_columns(title)
+        rows = sum(len(table) for table in tables)
+        check_matrix(title, rows, max(1, tables[0].num_columns), 8, limits)
+    return pa.concat_tables(tables).unify_dictionaries() if len(tables) > 1 else tables[0]
 
 
 def _table(name: str, stream: BinaryIO, limits: ReadLimits) -> "pa.Table":
@@ -138,7 +167,7 @@ def _check_size(name: str, metadata: Any, limits: ReadLimits, *, nested: bool) -
             f"“{name}” unpacks to {unpacked / 1e6:,.0f} MB, more than {limits.most}; keep fewer "
             "rows or columns."
         )
-        raise InputError(msg)
+        raise InputError(msg, {TOO_LARGE: True})
 
 
 def _is_text(kind: "pa.DataType") -> bool:
@@ -215,4 +244,4 @@ def _places(name: str, values: "pa.ChunkedArray", limits: ReadLimits) -> np.ndar
     return np.asarray(flat.to_numpy().reshape(len(values), width))
 
 
-READER = Reader(ParquetOptions, read)
+READER = Reader(ParquetOptions, None, read_many)

@@ -18,7 +18,7 @@ from tests.data.readers.sparse.test_sparse import counts, h5ad
 zarr = pytest.importorskip("zarr", reason="the extra dask brings it")
 
 
-def store(folder, file: bytes, zarr_format: int = 3):
+def store(folder, file: bytes, zarr_format: int = 3, chunk: int = 2):
     """Write what an .h5ad file holds as a Zarr store."""
     root = zarr.open_group(folder, mode="w", zarr_format=zarr_format)
 
@@ -30,7 +30,7 @@ def store(folder, file: bytes, zarr_format: int = 3):
             if values.dtype.kind in "OS":
                 values = np.array([one.decode() for one in values], np.dtypes.StringDType())
             made = root.create_array(
-                name, shape=values.shape, dtype=values.dtype, chunks=(2,) * values.ndim
+                name, shape=values.shape, dtype=values.dtype, chunks=(chunk,) * values.ndim
             )
             made[...] = values
         said = {key: np.asarray(value).tolist() for key, value in item.attrs.items()}

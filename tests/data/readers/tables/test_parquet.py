@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from appca.data.readers import read
+from appca.data.readers import read, read_many
 from appca.data.readers.source import ReadLimits
 from appca.words.errors import InputError
 from tests.bad_files import huge_png
@@ -183,3 +183,16 @@ def test_lists_and_thousands_of_columns_become_one_matrix(seed):
     assert dataset.feature_names[999:1002] == ("g999", "vector[0]", "vector[1]")
     with pytest.raises(InputError, match="has 3,001 columns, more than the 3,000 of a table"):
         load(data, limits=ReadLimits(columns=3000))
+
+
+def test_files_with_the_same_columns_are_one_table(seed):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(12, 3)), columns=["a", "b", "c"])
+    frame["kind"] = ["x", "y", "z", "x"] * 3
+    parts = [frame.iloc[:5], frame.iloc[5:]]
+    files = [(f"part-{i}.parquet", io.BytesIO(part.to_parquet())) for i, part in enumerate(parts)]
+    together = read_many(files)
+    whole = read("whole.parquet", io.BytesIO(frame.to_parquet()))
+    np.testing.assert_array_equal(together.X, whole.X)
+    assert together.labels["kind"].tolist() == whole.labels["kind"].tolist()
+    assert together.provenance["files"] == ["part-0.parquet", "part-1.parquet"]
