@@ -26,12 +26,7 @@ def values_of(
     """Return the values (n_obs, D) that are fitted, in memory.
 
     `features` are a mask or places of the variables; None takes all. With `sparse` a sparse matrix
-    stays one.
-
-    Raises
-    ------
-    InputError
-        When there is no such layer or key.
+    stays one. Raises InputError when there is no such layer or key.
     """
     if use_rep is not None:
         if layer is not None:

@@ -16,11 +16,7 @@ _SEPARATORS = "\t,;="
 def renamed(dataset: Dataset, names: Mapping[str, Mapping[str, str]]) -> Dataset:
     """Return a data set whose classes have other names, with the digest of the stored one.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    names : mapping
-        Label column to a mapping from class to its new name; two classes may become one.
+    `names` maps a label column to a mapping from class to new name; two classes may become one.
     """
     labels = dict(dataset.labels)
     for label in labels.keys() & names.keys():

@@ -52,17 +52,8 @@ def matched(new: Dataset, wanted: Wanted) -> Matched:
 
     Columns are found by name when both sides have names: their order does not matter, others are
     left out, and numbers that were read as a label are taken from there. Without names there must
-    be as many, in the same order. Images must have the same size.
-
-    Parameters
-    ----------
-    new : Dataset
-    wanted : Wanted
-
-    Raises
-    ------
-    InputError
-        When columns are missing, or their number or the size of the images differs.
+    be as many, in the same order. Images must have the same size. Raises InputError where they do
+    not match.
     """
     if new.image_shape and wanted.image_shape and new.image_shape != wanted.image_shape:
         msg = (
@@ -89,13 +80,8 @@ def roles_for(report: Mapping[str, Any], wanted: Wanted) -> dict[str, str]:
     """Return the roles with which a table must be read again to give what is wanted; usually none.
 
     A reader guesses what a column is for by its values, so in another file it may take a wanted
-    column for an id or a label, and an unknown one, perhaps with gaps, for a feature.
-
-    Parameters
-    ----------
-    report : dict
-        Of the reader, with ``roles`` where it knows them.
-    wanted : Wanted
+    column for an id or a label, and an unknown one, perhaps with gaps, for a feature. Its `report`
+    has ``roles`` where it knows them.
     """
     features = set(own_names(wanted.names) or ())
     roles, kinds = report.get("roles"), report.get("kinds") or {}
@@ -114,16 +100,7 @@ def roles_for(report: Mapping[str, Any], wanted: Wanted) -> dict[str, str]:
 def read_as(read: Callable[[dict[str, str]], Dataset], wanted: Wanted) -> Matched:
     """Read rows that shall stand beside others, with the roles of their columns as those need them.
 
-    Parameters
-    ----------
-    read : callable
-        Given roles by name of the column, reads the file.
-    wanted : Wanted
-
-    Raises
-    ------
-    InputError
-        Of the reader, or of `matched`.
+    `read` reads the file, with roles by name of the column. Fails as it does, or as `matched`.
     """
     roles: dict[str, str] = {}
     while True:  # each round decides the role of at least one column; one is usually enough

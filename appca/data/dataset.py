@@ -275,20 +275,10 @@ def _bytes_of_extremes(pixels: np.ndarray, low: float, high: float) -> np.ndarra
 
 
 def categories(column: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """Turn a label column into category names and codes.
+    """Turn a label column (N,) into category names and codes (N,): row n has ``names[codes[n]]``.
 
     Numbers are in numeric order, texts in natural order (obj2 before obj10); empty texts and NaN
     become the last category, "missing".
-
-    Parameters
-    ----------
-    column : ndarray of shape (N,)
-
-    Returns
-    -------
-    names : list of str
-    codes : ndarray of shape (N,), int64
-        ``names[codes[n]]`` is the category of row n.
     """
     values, codes = np.unique(column, return_inverse=True)
     names = [_category_name(value) for value in values.tolist()]

@@ -26,16 +26,8 @@ def prepared(
 ) -> Fitted:
     """Return the fitted preprocessing of a data set: from the disk, else learned and kept.
 
-    With an autoencoder that is not on the disk this takes long: call it in a worker.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    options : Preprocessing
-    home : Path
-        Where the stores are.
-    report : callable, optional
-        Told (stage, fraction) while an autoencoder trains; an exception from it ends the work.
+    With an autoencoder that is not on the disk this takes long: call it in a worker. `report` is
+    told (stage, fraction) while it trains; an exception from it ends the work.
     """
     fitted = at_hand(dataset, options, home)
     if fitted is None:

@@ -16,25 +16,12 @@ _SHADE = 1 - 1e-12  # a share that is reached exactly must not be missed by roun
 
 
 def principal_axes(blocks: Blocks, shape: tuple[int, int], keep: float) -> np.ndarray:
-    """Leading eigenvectors of the scatter matrix of centred rows.
+    """Return the leading eigenvectors (D, D') of the scatter matrix of centred rows (N, D).
 
-    Parameters
-    ----------
-    blocks : callable
-        Returns an iterator over fresh float64 blocks of the centred rows.
-    shape : (N, D)
-    keep : int or float
-        Number of axes, or the share of variance (0, 1) they must hold at least.
-
-    Returns
-    -------
-    ndarray of shape (D, D')
-        Orthonormal columns by falling variance; the largest entry of each is positive.
-
-    Raises
-    ------
-    InputError
-        When more axes are asked for than the data can have, or the data do not vary.
+    They are orthonormal columns by falling variance; the largest entry of each is positive. Each
+    call of `blocks` iterates over fresh float64 blocks of the rows. `keep` is the number of axes,
+    or the share of variance (0, 1) that they must hold at least. Raises InputError when more axes
+    are asked for than the data can have, or the data do not vary.
     """
     n, d = shape
     if not isinstance(keep, float) and keep > min(n, d):

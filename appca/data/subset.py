@@ -14,23 +14,10 @@ def choose_rows(
     per_class: int | None = None,
     classes: Sequence[object] | None = None,
 ) -> np.ndarray:
-    """Choose rows by their class, in file order.
+    """Choose rows by their class (N,), in file order; returns rising row numbers.
 
-    Parameters
-    ----------
-    column : ndarray of shape (N,)
-        The class of each row.
-    first : int or None
-        Keep at most this many rows of what the other two options leave.
-    per_class : int or None
-        Keep the first `per_class` rows of each class.
-    classes : sequence or None
-        Keep only these classes, named as in `categories`.
-
-    Returns
-    -------
-    ndarray of int64
-        Rising row numbers.
+    Of `classes`, named as in `categories`, or all, the first `per_class` rows each are kept, or
+    all; of these the first `first`, or all.
     """
     names, codes = categories(column)
     wanted = names if classes is None else _known(classes, names)

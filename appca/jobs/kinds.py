@@ -134,15 +134,8 @@ def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 class FitProgress:
     """Callback of a fit: reports each iteration, guesses the time left, obeys "stop here and keep".
 
-    Parameters
-    ----------
-    context : Context
-    tol : float
-        Gain over ten iterations, in nats, below which EM stops.
-    sampled : bool
-        Whether EM only makes the start of chains.
-    clock : callable
-        Seconds.
+    `tol` is the gain over ten iterations, in nats, below which EM stops; `sampled` says whether EM
+    only makes the start of chains.
     """
 
     def __init__(

@@ -12,13 +12,7 @@ COMMAND = (sys.executable, "-m", "appca.jobs.worker")
 
 
 class WorkerProcess(Child):
-    """A worker; what it prints outside of jobs is kept for the case that it dies.
-
-    Parameters
-    ----------
-    command : sequence of str
-        Starts the worker.
-    """
+    """A worker; what it prints outside of jobs is kept for the case that it dies."""
 
     def __init__(self, command: Sequence[str]) -> None:
         with ExitStack() as opened:

@@ -19,15 +19,8 @@ class Cancelled(Exception):
 class Context:
     """The job a handler works on: where things are, how to report, when to stop.
 
-    Parameters
-    ----------
-    folder : JobFolder
-    home : Path
-        Where the stores are.
-    clock : callable
-        Seconds since 1970.
-    tell : callable
-        Told news: ``{"state": ..., "points": ...}``, the latter since the last news.
+    `home` has the stores. `tell` is told news: ``{"state": ..., "points": ...}``, the latter since
+    the last news.
     """
 
     def __init__(
@@ -54,10 +47,7 @@ class Context:
     ) -> None:
         """Note progress, and tell it if the last news are a tenth of a second old.
 
-        Raises
-        ------
-        Cancelled
-            When the job is to end; looked for as often as progress is told.
+        Raises `Cancelled` when the job is to end; looked for as often as progress is told.
         """
         new_stage = stage != self.state.stage
         self._stage_number += new_stage
@@ -105,15 +95,8 @@ class Context:
 class Paced:
     """Reports the share done and guesses the time left from the pace so far.
 
-    Parameters
-    ----------
-    context : Context
-    end : float
-        How far the work moves the bar.
-    by_stage : bool
-        Whether the pace is that of the stage, not of all since the beginning.
-    clock : callable
-        Seconds.
+    `end` is how far the work moves the bar; the pace is that of the stage if `by_stage`, else of
+    all since the beginning.
     """
 
     def __init__(

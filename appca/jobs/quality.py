@@ -72,17 +72,10 @@ def compare(
     report: Callable[[str, float], object],
     save: Callable[[MethodComparison], object],
 ) -> MethodComparison:
-    """Measure all methods, those that are in `found` excepted, saving after each.
+    """Measure all methods but those that `comparison` has, saving after each.
 
-    Parameters
-    ----------
-    split : Split
-    config : QualityConfig
-    found : MethodComparison
-    report : callable
-        Told (stage, fraction); raising from it ends the work.
-    save : callable
-        Told what there is after each method.
+    `report` is told (stage, fraction); raising from it ends the work. `save` is told what there is
+    after each method.
     """
     from appca.analysis.check.quality import ANCHORS, crowding
 
@@ -136,16 +129,12 @@ def measured(
     seconds: float,
     report: Callable[[str, float], object],
 ) -> tuple[dict[str, Any], "RivalProjection | None"]:
-    """Fit one method and measure it.
+    """Fit one method and measure it; returns its line and, if it could be fitted, its projection.
 
-    Returns
-    -------
-    line : dict
-        key, title, size, used, note, seconds; log_likelihood and log_likelihood_error (nats per row
-        held out, and the standard error of that mean), mse and mae (a feature, of the rows held
-        out, in preprocessed units); trustworthiness, continuity, kept and accuracy as [value,
-        standard error]. What a method does not have is None.
-    projected : RivalProjection or None
+    A line has key, title, size, used, note, seconds; log_likelihood and log_likelihood_error (nats
+    per row held out, and the standard error of that mean), mse and mae (a feature, of the rows held
+    out, in preprocessed units); trustworthiness, continuity, kept and accuracy as [value, standard
+    error]. What a method does not have is None.
     """
     from appca.analysis.check.quality import quality as compare_neighbours
     from appca.analysis.check.rivals import Cap, TimeUp
@@ -220,10 +209,7 @@ def rows_of(dataset: "Dataset", config: QualityConfig) -> tuple[np.ndarray, np.n
 def split_of(dataset: "Dataset", config: QualityConfig) -> "Split":
     """Draw the rows to compare and those held out, and preprocess both with what the first say.
 
-    Raises
-    ------
-    InputError
-        When there are too few rows.
+    Raises InputError when there are too few rows.
     """
     from appca.analysis.check.rivals import Split
     from appca.data.preprocessing import Preprocessing

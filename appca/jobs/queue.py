@@ -42,18 +42,9 @@ class Jobs:
     cancels it. Where a window is closed, what it had asked for goes on for its address, and what
     was begun for a preview ends.
 
-    Parameters
-    ----------
-    home : Path
-        Folder of the stores.
-    workers : int
-        Most processes at once; one more takes short jobs only, while all of them are busy.
-    command : sequence of str
-        Starts a worker; the home is appended.
-    is_open : callable
-        Whether the window of an owner is open.
-    limits : Limits, optional
-        By default those of the environment.
+    At most `workers` processes work at once; one more takes short jobs only, while all of them are
+    busy. `command` starts a worker; the home is appended. `is_open` says whether the window of an
+    owner is open. `limits` are by default those of the environment.
     """
 
     def __init__(
@@ -92,26 +83,13 @@ class Jobs:
     ) -> str:
         """Queue a job and return its id; a waiting or running job with the same key is joined.
 
-        Parameters
-        ----------
-        kind : str
-            A key of `appca.jobs.worker.KINDS`.
-        spec : dict
-            JSON-able; what the handler of the kind wants.
-        key : str, optional
-            By default made of kind and spec.
-        after : float
-            Seconds that it waits first, when it should stay out of the way of something shorter.
-        owner : str
-            The window that waits for it.
-        asked : bool
-            Whether a person has asked for it; else it ends with its window.
+        `kind` is a key of `appca.jobs.worker.KINDS`, `spec` what its handler wants, JSON-able. The
+        `key` is by default made of both. The job waits `after` seconds first, when it should stay
+        out of the way of something shorter. `owner` is the window that waits for it; if no person
+        has `asked` for it, it ends with its window.
 
-        Raises
-        ------
-        InputError
-            When the app is being closed, when too many jobs wait, when there is too little memory
-            for this one, or when a full disk does not let it be noted.
+        Raises InputError when the app is being closed, when too many jobs wait, when there is too
+        little memory for this one, or when a full disk does not let it be noted.
         """
         key = key or default_key(kind, spec)
         needs = needs_of(kind, spec, self.home)
@@ -177,10 +155,7 @@ class Jobs:
     def keep(self, job_id: str, owner: str = "") -> bool:
         """Ask a running fit to stop and store what it has; whether there was one to ask.
 
-        Raises
-        ------
-        InputError
-            When another window waits for all of it.
+        Raises InputError when another window waits for all of it.
         """
         with self._lock:
             job = self._find(job_id)

@@ -18,13 +18,7 @@ FOLDER_DAYS = 7
 
 
 class JobRecords:
-    """Reads and closes the books on jobs, also those of an earlier server.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the folders of jobs.
-    """
+    """Reads and closes the books on the jobs in a folder, also those of an earlier server."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -33,10 +27,7 @@ class JobRecords:
     def create(self, kind: str, spec: dict[str, Any], key: str) -> JobFolder:
         """Note a job to be done.
 
-        Raises
-        ------
-        InputError
-            When the disk refuses, or what the job is told cannot be written.
+        Raises InputError when the disk refuses, or what the job is told cannot be written.
         """
         task = {"kind": kind, "spec": spec, "key": key}
         remedy = "free some space, then start it again"

@@ -12,16 +12,10 @@ C = TypeVar("C", bound=Child)
 
 
 class Pool(Generic[C]):
-    """Processes that several threads share.
+    """Processes that several threads share, at most so many at once; who needs another one waits.
 
-    Parameters
-    ----------
-    make : callable
-        Starts one; may raise OSError.
-    most : int
-        At once; who needs another one waits.
-    kept : int, optional
-        That stay while nobody needs them, by default all.
+    `make` starts one and may raise OSError. `kept` of them, by default all, stay while nobody needs
+    them.
     """
 
     def __init__(self, make: Callable[[], C], most: int, kept: int | None = None) -> None:

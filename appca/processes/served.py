@@ -20,17 +20,9 @@ def serve(
     """Answer requests from the standard input until it ends, or the asking process is gone.
 
     The process ends then at once, in the middle of a request if need be: nothing outlives a parent
-    that was killed.
-
-    Parameters
-    ----------
-    work : callable
-        Gets a request and what tells news of it; returns the answer. All are JSON-able, numbers of
-        NumPy among them.
-    prepare : callable
-        Runs once, before the first request.
-    niceness : int
-        By how much others go first.
+    that was killed. `work` gets a request and what tells news of it, and returns the answer; all
+    are JSON-able, numbers of NumPy among them. `prepare` runs once, before the first request.
+    `niceness` says by how much others go first.
     """
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever prints must not be taken for an answer

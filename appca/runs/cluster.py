@@ -59,13 +59,8 @@ def suits(config: RunConfig, n_rows: int, n_features: int, *, gaps: bool) -> boo
 class FitPlace:
     """Where one fit runs: on the cluster that is named, if it suits it, else in this process.
 
-    Parameters
-    ----------
-    config : RunConfig
-    gaps : bool
-        Whether cells are missing.
-    tell : callable
-        Told (stage, 0.0) before each chunk that is sent; an exception from it ends the work.
+    `gaps` says whether cells are missing. `tell` is told (stage, 0.0) before each chunk that is
+    sent; an exception from it ends the work.
     """
 
     def __init__(self, config: RunConfig, *, gaps: bool, tell: Report) -> None:

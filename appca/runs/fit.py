@@ -53,24 +53,16 @@ def fit_run(
 ) -> FitResult:
     """Preprocess, fit, and describe every row.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Whose digest the config names; not checked, so that a part of it can be fitted.
-    config : RunConfig
-        With `stopped_at`, the fit stops after so many iterations, as it did when it was stopped.
-    callback : callable, optional
-        Told `Progress` after each iteration. Raising StopIteration ends the fit and keeps what
-        there is (``info.stopped_at`` says after how many); other exceptions propagate.
-    preprocessing : Fitted, optional
-        The preprocessing the config names, where it has been learned from these data before.
-    where : callable
-        Fits to the preprocessed rows; see `appca.runs.cluster`.
+    The digest of `dataset` is not checked, so that a part of the config's data can be fitted. With
+    `stopped_at` in the config, the fit stops after so many iterations, as it did when it was
+    stopped.
 
-    Raises
-    ------
-    ValueError
-        When the settings do not suit the data, in one sentence.
+    `callback` is told `Progress` after each iteration. Raising StopIteration ends the fit and keeps
+    what there is (``info.stopped_at`` says after how many); other exceptions propagate.
+    `preprocessing` is what the config names, where it has been learned from these data before.
+    `where` fits to the preprocessed rows; see `appca.runs.cluster`.
+
+    Raises ValueError when the settings do not suit the data, in one sentence.
     """
     began = time.perf_counter()
     refuse_unknown(config)

@@ -36,12 +36,7 @@ _checked: OrderedDict[str, _Stamp] = OrderedDict()  # what this process has foun
 
 
 class Damaged(ValueError):
-    """A file is not as it was written.
-
-    Parameters
-    ----------
-    file : Path
-    """
+    """A file is not as it was written."""
 
     def __init__(self, file: Path) -> None:
         super().__init__(f"{file.name} has been changed since it was stored")

@@ -37,17 +37,8 @@ def most_unpacked(packed: int) -> int:
 class Packed:
     """The members of a zip, read one by one when they are asked for.
 
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    stream : binary file object
-        At any place; stays open.
-
-    Raises
-    ------
-    InputError
-        When it is no zip, or claims too much.
+    `name` is the file's, for messages; the stream stays open. Raises InputError when it is no zip,
+    or claims too much.
     """
 
     def __init__(self, name: str, stream: BinaryIO) -> None:

@@ -39,16 +39,9 @@ class NiftiOptions(NamedTuple):
 def read(name: str, file: File, options: NiftiOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read a 4-D recording, find or take the mask, and take out the slow drift.
 
-    Returns
-    -------
-    Dataset
-        Rows are voxels that vary, columns volumes, their overall standard deviation is 1; the
-        label "mean signal" is in the file's unit. ``provenance`` has grid, affine and repetition.
-
-    Raises
-    ------
-    InputError
-        When the file is no recording over time, or the mask does not fit.
+    Rows are voxels that vary, columns volumes, their overall standard deviation is 1; the label
+    "mean signal" is in the file's unit. ``provenance`` has grid, affine and repetition. Raises
+    InputError when the file is no recording over time, or the mask does not fit.
     """
     image = _image(name, file, limits)
     _check_shape(name, image.shape)

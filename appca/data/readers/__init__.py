@@ -132,15 +132,9 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
 def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -> Dataset:
     """Read files that make one data set together; a single one is read as by `read`.
 
-    Parameters
-    ----------
-    files : sequence of (name, file)
-        Images, with folders in their names if they have some, of which other files are left out
-        and named in the report; IDX files of images and of labels; or a NIfTI recording and its
-        mask.
-    limits : ReadLimits
-    **options
-        As of `read`.
+    They are images, with folders in their names if they have some, of which other files are left
+    out and named in the report; Parquet files with the same columns; an array and a table; IDX
+    files of images and of labels; or a NIfTI recording and its mask.
     """
     if not files:
         msg = "There is no file to read; give at least one."

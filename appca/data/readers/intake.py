@@ -21,27 +21,13 @@ def settle_missing(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Deal with missing cells (NaN) as the person chose, and note it in the report.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, D)
-    names : sequence of str
-        Of the columns.
-    how : {"refuse", "model", "mean", "drop"}
-        Refuse the data, put the column's mean in as a placeholder that a model may fill (see
-        `left_to_the_model`) or for good, or leave out the rows concerned.
-    report : dict
-        Receives ``missing`` (cells by column), ``n_missing``, ``filled`` (cells), ``modelled``
-        (cells, if left to the model) and ``dropped`` (rows).
-    least_rows : int
-        How many rows there must be. Of a single one, a column may be empty that is left to the
-        model; its placeholder is 0.
+    "refuse" refuses the data; "model" puts the column's mean in as a placeholder that a model may
+    fill (see `left_to_the_model`), "mean" for good; "drop" leaves out the rows concerned. The
+    report receives ``missing`` (cells by column), ``n_missing``, ``filled`` (cells), ``modelled``
+    (cells, if left to the model) and ``dropped`` (rows). There must be `least_rows`; of a single
+    one, a column may be empty that is left to the model; its placeholder is 0.
 
-    Returns
-    -------
-    X : ndarray
-        Without gaps; the given one when there were none.
-    rows : ndarray of int64
-        The rows kept.
+    Returns the matrix without gaps, the same one if there were none, and the rows kept.
     """
     if how not in MISSING_CHOICES:
         msg = f"missing must be one of {', '.join(MISSING_CHOICES)}; got {how!r}."
@@ -96,13 +82,8 @@ def _means(X: np.ndarray, names: Sequence[str], report: FileReport) -> np.ndarra
 def left_to_the_model(X: np.ndarray, how: str) -> np.ndarray | None:
     """Return the cells (N, D) that a data set is to keep as missing; None where there are none.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, D)
-        As read, before `settle_missing` has put placeholders in (or left out rows, which it does
-        not when the cells are left to the model). Pass the result to `Dataset(missing=...)`.
-    how : str
-        The person's choice.
+    `X` is as read, before `settle_missing` has put placeholders in (or left out rows, which it does
+    not when the cells are left to the model). Pass the result to `Dataset(missing=...)`.
     """
     gaps = np.isnan(X) if how == "model" and X.dtype.kind == "f" else None
     return gaps if gaps is not None and gaps.any() else None

@@ -43,11 +43,8 @@ def read_sample(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) ->
     """Read rows of one file, drawn at random: at most 2,000,000, in half of the bytes allowed.
 
     The name of the data set, and ``provenance["sample"]``, say of how many rows it is a sample.
-
-    Raises
-    ------
-    InputError
-        When the file is of another kind, or as `appca.data.readers.process.read_apart`.
+    Raises InputError when the file is of another kind, or as
+    `appca.data.readers.process.read_apart`.
     """
     name, path = files[0]
     kind = "parquet" if any(Path(str(path)).glob("*.parquet")) else kind_of(name)

@@ -89,18 +89,10 @@ def load(
     data_folder: Path | str | None = None,
     **options: object,
 ) -> Dataset:
-    """Open a built-in data set.
+    """Open a built-in data set by its key in `SOURCES`, with the options that it lists.
 
-    Parameters
-    ----------
-    key : str
-        One of `SOURCES`.
-    progress : callable or None
-        Told (bytes done, bytes in all) while files are fetched.
-    data_folder : Path or None
-        Where MNIST and COIL-20 lie or are fetched to; see `appca.data.sources.folder.data_folder`.
-    **options
-        Those the source lists.
+    `progress` is told (bytes done, bytes in all) while files are fetched. MNIST and COIL-20 are
+    read from, or fetched to, `data_folder`; see `appca.data.sources.folder.data_folder`.
     """
     if key not in SOURCES:
         msg = f"There is no built-in data set {key!r}; choose one of {', '.join(SOURCES)}."

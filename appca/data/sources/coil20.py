@@ -46,26 +46,12 @@ def load(
 ) -> Dataset:
     """Read the 1,440 images, or some of them, in object, then view order.
 
-    Parameters
-    ----------
-    folder : Path
-        Holds ``coil20/coil-20-proc.zip`` or, for 32 x 32, ``coil20/COIL20.mat``; else the zip is
-        fetched into it.
-    size : {32, 128}
-        32 takes the mean of 4 x 4 blocks (float32, exact), as the paper has it; 128 the images.
-    n : int or None
-        Keep at most the first n views (of the chosen objects); not used with `per_class`.
-    per_class : int or None
-        Keep the first `per_class` views of each object.
-    classes : sequence of objects or None
-        Keep only these, 1 to 20.
-    progress : callable or None
-        Told (bytes done, bytes in all) while the zip is fetched.
+    The folder holds ``coil20/coil-20-proc.zip`` or, for 32 x 32, ``coil20/COIL20.mat``; else the
+    zip is fetched into it, and `progress` told (bytes done, bytes in all). The size 32 takes the
+    mean of 4 x 4 blocks (float32, exact), as the paper has it; 128 the images. `n`, `per_class` and
+    `classes` (1 to 20) are as in `appca.data.subset.choose_rows`, without `n` beside `per_class`.
 
-    Returns
-    -------
-    Dataset
-        Values 0 to 255; ids ``obj1__0`` to ``obj20__71``; label columns object and angle (degrees).
+    Values are 0 to 255, ids ``obj1__0`` to ``obj20__71``, label columns object and angle (degrees).
     """
     if size not in DIGESTS:
         msg = f"COIL-20 comes as 32 x 32 or 128 x 128, so size must be 32 or 128; got {size!r}."

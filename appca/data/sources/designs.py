@@ -71,10 +71,7 @@ def draw_synthetic(
 ) -> Synthetic:
     """Draw Y = (X * Z) W' + noise of one design, W and X standard normal (paper, section 5.1).
 
-    Returns
-    -------
-    Synthetic
-        Y (N, D), W (D, K), X and Z (N, K), and the noise standard deviation.
+    Returns Y (N, D), W (D, K), X and Z (N, K), and the noise standard deviation.
     """
     Z = draw_indicators(rng, design, n_rows, n_components, n_active)
     W = rng.standard_normal((n_features, n_components))

@@ -27,28 +27,13 @@ def fetch(
     progress: Progress | None = None,
     advice: str = "try again later.",
 ) -> Path:
-    """Fetch a file from the first mirror that gives it, through pooch.
+    """Fetch a file, through pooch, from the first of `urls` that gives it.
 
     What arrived before a line broke stays in ``<name>.part`` and is continued, in this call or a
-    later one. The file appears at `path` only when it is complete and its checksum is right.
+    later one. The file appears at `path` only when it is complete and has the checksum `sha256`, if
+    one is given. `progress` is told (bytes done, bytes in all); raising from it stops the download.
 
-    Parameters
-    ----------
-    urls : sequence of str
-        Mirrors of the same file, tried in order.
-    path : Path
-        Where the file goes; its folder is made.
-    sha256 : str or None
-        64 hex digits; None takes what comes.
-    progress : callable or None
-        Called with (bytes done, bytes in all). Raising from it stops the download.
-    advice : str
-        What to do when nothing helps; the end of the error's sentence.
-
-    Raises
-    ------
-    InputError
-        When no mirror gave the file, with the last reason and `advice`.
+    Raises InputError when no mirror gave the file, with the last reason and then `advice`.
     """
     import pooch
 

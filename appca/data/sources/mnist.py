@@ -72,23 +72,11 @@ def load(
 ) -> Dataset:
     """Read digits in file order, the 60,000 of the training file before the 10,000 for tests.
 
-    Parameters
-    ----------
-    folder : Path
-        Holds ``mnist/*.gz``, or receives them by download.
-    n : int or None
-        Keep at most the first n digits (of the chosen classes); not used with `per_class`.
-    per_class : int or None
-        Keep the first `per_class` digits of each class.
-    classes : sequence of digits or None
-        Keep only these.
-    progress : callable or None
-        Told (bytes done, bytes in all) while files are fetched.
+    The folder holds ``mnist/*.gz``, or receives them by download; `progress` is told (bytes done,
+    bytes in all). `n`, `per_class` and `classes` are as in `appca.data.subset.choose_rows`, without
+    `n` beside `per_class`.
 
-    Returns
-    -------
-    Dataset
-        uint8 images; ids ``train-0`` to ``test-9999``; label columns digit and part.
+    The images are uint8, the ids ``train-0`` to ``test-9999``, the label columns digit and part.
     """
     total = sum(COUNTS.values())
     if per_class is None:

@@ -10,23 +10,10 @@ from appca.jobs.turns.needs import SHORT_SECONDS, Needs
 
 
 class Job:
-    """A job of this server that is not over.
+    """A job of this server that is not over: its folder, what it makes, needs and was told.
 
-    Parameters
-    ----------
-    folder : JobFolder
-    key : str
-        Of what it makes.
-    needs : Needs
-        What it will take.
-    kind : str
-    spec : dict
-        What it was told.
-
-    Attributes
-    ----------
-    claims : dict of str to bool
-        The windows that wait for it, and whether each has asked for it (else its preview did).
+    ``claims`` are the windows that wait for it, and whether each has asked for it (else its preview
+    did).
     """
 
     def __init__(

@@ -23,19 +23,9 @@ def following(
     asked for, short ones before long ones, then the oldest. While all `workers` are busy, or the
     next job must wait for memory, only short jobs begin.
 
-    Parameters
-    ----------
-    waiting : sequence of Job
-        Whose time has come, oldest first.
-    running : sequence of Job
-    served : mapping of str to int
-        When a person last had a job begun, as a number that rises; missing: never.
-    workers : int
-        That take any job.
-    fits : callable
-        Whether there is memory for a job.
-    is_open : callable
-        Whether the window of an owner is open.
+    `waiting` are the jobs whose time has come, oldest first. `served` says when a person last had a
+    job begun, as a number that rises. `fits` says whether there is memory for a job, `is_open`
+    whether the window of an owner is open.
     """
 
     def place(job: Job) -> tuple[bool, tuple[int, int], bool, bool]:

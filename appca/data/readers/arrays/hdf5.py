@@ -36,13 +36,8 @@ class Hdf5Options(NamedTuple):
 def read(name: str, file: File, options: Hdf5Options, limits: ReadLimits = LIMITS) -> Dataset:
     """Read one array as rows, and those with one entry per row as ids and labels.
 
-    Counts of 10x Genomics become rows of cells. Links, virtual data sets and numbers kept in other
-    files are not followed.
-
-    Returns
-    -------
-    Dataset
-        Types as from NPY.
+    Types are as from NPY. Counts of 10x Genomics become rows of cells. Links, virtual data sets and
+    numbers kept in other files are not followed.
     """
     report: FileReport = {}
     with plain_file(name, file, limits) as stream, hdf5_contents.opened(name, stream) as opened:

@@ -47,16 +47,9 @@ class IdxArray(NamedTuple):
 def read_many(files: Files, options: IdxOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read images and, from files with one number for each, their labels.
 
-    Parameters
-    ----------
-    files : sequence of (name, file)
-        Several files of images are put one below the other, and the label ``file`` says which.
-        Images and labels find each other by what their names share; one of each always does.
-
-    Returns
-    -------
-    Dataset
-        Bytes stay bytes, and those of a single file of images stay on the disk.
+    Several files of images are put one below the other, and the label ``file`` says which. Images
+    and labels find each other by what their names share; one of each always does. Bytes stay bytes,
+    and those of a single file of images stay on the disk.
     """
     parts = [_part(name, file, limits) for name, file in files]
     rows = [part for part in parts if part.values.ndim > 1]

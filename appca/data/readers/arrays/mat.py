@@ -55,12 +55,8 @@ class MatOptions(NamedTuple):
 def read(name: str, file: File, options: MatOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read one variable as rows, and vectors with one entry per row as labels.
 
-    Three sides are images: (n, h, w), or with `transpose` (h, w, n).
-
-    Returns
-    -------
-    Dataset
-        With `image_shape`, pixels are put in row-major order.
+    Three sides are images: (n, h, w), or with `transpose` (h, w, n). With `image_shape`, pixels are
+    put in row-major order.
     """
     report: FileReport = {}
     with (

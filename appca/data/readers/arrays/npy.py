@@ -40,11 +40,8 @@ class Header(NamedTuple):
 def read(name: str, file: File, options: NpyOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read an array of numbers: (N, D), images (N, h, w) or (N, h, w, 3).
 
-    Returns
-    -------
-    Dataset
-        uint8, float32 and float64 stay, and stay on the disk until they are used; float16 becomes
-        float32, other numbers float64.
+    uint8, float32 and float64 stay, and stay on the disk until they are used; float16 becomes
+    float32, other numbers float64.
     """
     with plain_file(name, file, limits) as stream:
         start = header(name, stream)

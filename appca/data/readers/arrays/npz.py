@@ -42,11 +42,8 @@ class NpzOptions(NamedTuple):
 def read(name: str, file: File, options: NpzOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read one array as rows, and those with one entry per row as ids and labels.
 
-    Returns
-    -------
-    Dataset
-        Types as from NPY. A sparse matrix of SciPy is filled with its zeros. What
-        ``python -m appca data --out x.npz`` writes comes back as it was.
+    Types are as from NPY. A sparse matrix of SciPy is filled with its zeros. What ``python -m appca
+    data --out x.npz`` writes comes back as it was.
     """
     report: FileReport = {}
     with file_stream(name, file, limits) as stream:

@@ -39,12 +39,9 @@ class Entry(NamedTuple):
 
 
 def read(name: str, file: File, options: ImageOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read the images of a zip, in natural order of their paths.
+    """Read the images (uint8) of a zip, in natural order of their paths.
 
-    Returns
-    -------
-    Dataset
-        uint8; ``report["skipped"]`` names the files that were left out.
+    ``report["skipped"]`` names the files that were left out.
     """
     with file_stream(name, file, limits) as stream:
         archive, items = members(name, stream, limits)
@@ -55,10 +52,7 @@ def read(name: str, file: File, options: ImageOptions, limits: ReadLimits = LIMI
 def read_many(files: Files, options: ImageOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read images that came as files of their own, such as those of a folder, or as one zip.
 
-    Parameters
-    ----------
-    files : sequence of (name, file)
-        The names may hold folders; they are never used as paths.
+    The names may hold folders; they are never used as paths.
     """
     if len(files) == 1 and files[0][0].lower().endswith(".zip"):
         name, file = files[0]

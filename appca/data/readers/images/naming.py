@@ -50,19 +50,15 @@ def ids_of(paths: list[Path]) -> list[str]:
 
 
 def labels_of(paths: list[Path], source: str, pattern: str | None) -> dict[str, np.ndarray]:
-    """Label columns from folders or names.
+    """Return label columns from the folders or names of files.
 
-    Parameters
-    ----------
-    paths : list of tuple of str
-        Folders and name of each file, without the folders all share.
-    source : {"auto", "folder", "name", "none"}
-        "auto" takes folders when there are two or more, else names when they fit a pattern.
-    pattern : str or None
-        For the whole name without its ending. ``{class}__{n}`` is a template: each name in braces
-        stands for some text, or for digits if it is n, number, index or view, and becomes a column;
-        * stands for anything; with a / the folders count, too. Anything else is a regular
-        expression; each named group becomes a column, a single unnamed one the class.
+    `paths` have the folders and the name of each file, without the folders all share. The source
+    "auto" takes folders when there are two or more, else names when they fit a pattern.
+
+    A `pattern` is for the whole name without its ending. ``{class}__{n}`` is a template: each name
+    in braces stands for some text, or for digits if it is n, number, index or view, and becomes a
+    column; * stands for anything; with a / the folders count, too. Anything else is a regular
+    expression; each named group becomes a column, a single unnamed one the class.
     """
     if source not in CLASS_SOURCES:
         msg = f"classes must be one of {', '.join(CLASS_SOURCES)}; got {source!r}."

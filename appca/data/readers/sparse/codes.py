@@ -23,10 +23,7 @@ Codes = tuple[np.ndarray, np.ndarray]
 def open_codes(path: Path) -> Codes:
     """Read indices and values (N, L) of a file, in a process with bounded memory.
 
-    Raises
-    ------
-    InputError
-        When the file is of another kind, damaged, too large, or has no such arrays.
+    Raises InputError when it is of another kind, damaged, too large, or has no such arrays.
     """
     return work_apart(TASK, _received, [(path.name, path)])
 

@@ -42,10 +42,7 @@ def filled(
 ) -> np.ndarray:
     """Return the matrix (N, D) with its zeros, or some of its columns.
 
-    Raises
-    ------
-    InputError
-        When the parts do not fit together, or the result is larger than allowed.
+    Raises InputError when the parts do not fit together, or the result is larger than allowed.
     """
     _check(name, matrix)
     n, d = matrix.shape[0], matrix.shape[1] if columns is None else len(columns)

@@ -138,11 +138,8 @@ class Contents(NamedTuple):
 def read(name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read X, a layer or a representation as rows, and columns of `obs` as labels.
 
-    Returns
-    -------
-    Dataset
-        Row names are those of `obs`, features those of `var`. Sparse matrices are filled with
-        their zeros.
+    Row names are those of `obs`, features those of `var`. Sparse matrices are filled with their
+    zeros.
     """
     with opened(name, file, limits) as contents:
         return read_contents(contents, options)

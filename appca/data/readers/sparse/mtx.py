@@ -47,10 +47,7 @@ def holds_market(name: str, file: File, limits: ReadLimits) -> bool:
 def read_many(files: Files, options: MtxOptions, limits: ReadLimits = LIMITS) -> Dataset:
     """Read a matrix, and names of its rows and columns, from files or one zip of them.
 
-    Returns
-    -------
-    Dataset
-        Barcodes are rows, features are columns.
+    Barcodes are rows, features are columns.
     """
     title = shortened(files[0][0], LONGEST_NAME)
     texts = _unpacked(files, limits)

@@ -38,13 +38,7 @@ _CODECS = {
 
 
 def read(name: str, file: File, options: H5adOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read annotated data as from .h5ad, or the rows of an array.
-
-    Returns
-    -------
-    Dataset
-        As `appca.data.readers.sparse.h5ad.read`.
-    """
+    """Read annotated data as from .h5ad, or the rows of an array."""
     import zarr
 
     with opened(name, file, limits) as root:

@@ -14,12 +14,8 @@ from appca.words.wording import counted, shortened
 def named_by(name: str, file: File, kind: str, n_rows: int, limits: ReadLimits) -> Beside:
     """Read a table, "csv" or "parquet", with one line for each row of an array.
 
-    All columns are labels but those that name the rows and those that a table leaves out.
-
-    Raises
-    ------
-    InputError
-        When it has another number of lines, or cannot be read.
+    All columns are labels but those that name the rows and those that a table leaves out. Raises
+    InputError when it has another number of lines, or cannot be read.
     """
     if kind == "csv":
         frame, named, _ = csv.frame_of(name, file, csv.CsvOptions(), limits)

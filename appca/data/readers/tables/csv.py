@@ -30,13 +30,10 @@ class CsvOptions(NamedTuple):
 
 
 def read(name: str, file: File, options: CsvOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read a text table.
+    """Read a text table: float64, or uint8 for images.
 
-    Returns
-    -------
-    Dataset
-        float64, or uint8 for images. Ids are those of the id column, else ``row-1`` and so on, so
-        that they name the file's rows also after some were dropped.
+    Ids are those of the id column, else ``row-1`` and so on, so that they name the file's rows also
+    after some were dropped.
     """
     frame, named, report = frame_of(name, file, options, limits)
     common = TableOptions(options.roles, options.missing, options.image_shape)

@@ -66,21 +66,11 @@ def build(
     report: FileReport,
     limits: ReadLimits,
 ) -> Dataset:
-    """Give the columns roles and make a data set of them.
+    """Give the columns of a frame, whose names differ, roles and make a data set of them.
 
-    Parameters
-    ----------
-    name : str
-        Of the file.
-    frame : DataFrame
-        Its columns have different names.
-    named : list of bool
-        Whether the column's name is in the file.
-    options : TableOptions
-    report : dict
-        Receives rows, columns, the kinds of columns that are no numbers, roles, features that may
-        be labels (see `likely_labels`) and what the intake notes.
-    limits : ReadLimits
+    `named` says whether the column's name is in the file. The report receives rows, columns, the
+    kinds of columns that are no numbers, roles, features that may be labels (see `likely_labels`)
+    and what the intake notes.
     """
     report.update(rows=len(frame), columns=len(frame.columns))
     check_columns(name, len(frame.columns), limits)

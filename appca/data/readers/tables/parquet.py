@@ -44,16 +44,11 @@ class ParquetOptions(NamedTuple):
 
 
 def read_many(files: Files, options: ParquetOptions, limits: ReadLimits = LIMITS) -> Dataset:
-    """Read a Parquet table, or files that each hold some rows of one.
+    """Read a Parquet table, or files that each hold some rows of one, as a CSV with the same cells.
 
     Dates, times and categories count as words; a column of lists that are all equally long becomes
     one column for each place in them; other nested columns are left out. A column of images as
     Hugging Face stores them, {bytes, path}, gives a data set of images.
-
-    Returns
-    -------
-    Dataset
-        As from a CSV with the same cells.
     """
     name = shortened(files[0][0], LONGEST_NAME)
     table = _table_of(files, limits)

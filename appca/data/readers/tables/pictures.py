@@ -48,10 +48,7 @@ def read_pictures(
 ) -> Dataset:
     """Decode the images of a column; other columns with few values become labels.
 
-    Raises
-    ------
-    InputError
-        When an image is missing or cannot be decoded, or they differ in size.
+    Raises InputError when an image is missing or cannot be decoded, or they differ in size.
     """
     import pyarrow as pa
 
