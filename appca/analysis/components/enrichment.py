@@ -6,16 +6,13 @@ them has a large sum by chance. The null is a random direction with the correlat
 model leaves over: random combinations of the rows' residuals, a rotation test (Wu et al., 2010).
 """
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from appca.data.brain.nifti import regions_of
-from appca.data.readers.source import File, file_bytes
+from appca.data.readers.feature_sets import read_sets
 from appca.words.errors import InputError, naming_extra
 
 if TYPE_CHECKING:
@@ -131,28 +128,3 @@ def _members(sets: Any, features: Sequence[str], D: int, least: int) -> tuple[li
     ends = np.cumsum([0, *map(len, kept.values())])
     flat = np.concatenate([np.array(places) for places in kept.values()])
     return list(kept), csc_array((np.ones(len(flat)), flat, ends), shape=(D, len(kept)))
-
-
-def read_sets(name: str, file: File) -> dict[str, list[str]]:
-    """Read sets of features from a GMT file, a CSV file, or a NIfTI atlas; see `enrichment`.
-
-    The first line of a CSV file is its heading. Raises InputError for a file of another form.
-    """
-    sets, kind = dict[str, list[str]](), name.lower().removesuffix(".gz")
-    if kind.endswith(".nii"):
-        regions = regions_of(name, file)
-        for place in np.argwhere(regions > 0).tolist():
-            region = f"region {regions[tuple(place)]}"
-            sets.setdefault(region, []).append("voxel-{}-{}-{}".format(*place))
-        return sets
-    text = file_bytes(name, file).decode("utf-8-sig", errors="replace")
-    if kind.endswith(".gmt"):
-        lines = [line.split("\t") for line in text.splitlines() if line.strip()]
-        return {first: [feature for feature in rest[1:] if feature] for first, *rest in lines}
-    table = [line for line in csv.reader(io.StringIO(text)) if line]
-    if not all(len(line) == 2 for line in table):
-        msg = f"“{name}” must have a feature and its set in each line; give GMT or such a CSV."
-        raise InputError(msg)
-    for feature, of in table[1:]:
-        sets.setdefault(of, []).append(feature)
-    return sets

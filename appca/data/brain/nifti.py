@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ _SECONDS = {"sec": 1.0, "msec": 1e-3, "usec": 1e-6, "unknown": 1.0}
 _SLOWEST = 60.0  # seconds; more, in a file without a unit, are milliseconds
 _SIDES = (1e-4, 1e4)  # of a voxel along its main axis, in millimetres
 _FLAT = 1e6  # longest to shortest side of a voxel from which it has no volume
+_AWAY = 1e-3  # by which affines may differ: writers round them
 _NIFTI2 = 540  # length of its header, which its first number states
 
 
@@ -108,10 +109,17 @@ def with_events(dataset: Dataset, name: str, file: File) -> Dataset:
     return replace(dataset, provenance=dataset.provenance | {"events": listed})
 
 
-def regions_of(name: str, file: File, limits: ReadLimits = LIMITS) -> np.ndarray:
+def regions_of(
+    name: str,
+    file: File,
+    limits: ReadLimits = LIMITS,
+    *,
+    grid: tuple[int, ...] = (),
+    affine: Any = (),
+) -> np.ndarray:
     """Return the numbers of the regions of an atlas, (x, y, z) int, 0 outside.
 
-    Raises InputError when the file is no 3-D image.
+    Raises InputError when the file is no 3-D image, or differs from a grid and affine (4, 4).
     """
     image = _image(name, file, limits)
     if len(image.shape) != 3:
@@ -120,9 +128,27 @@ def regions_of(name: str, file: File, limits: ReadLimits = LIMITS) -> np.ndarray
             "and the number of a region in each voxel."
         )
         raise InputError(msg)
+    _check_grid(f"atlas “{shortened(name)}”", image.shape, grid or image.shape)
+    away = np.abs(image.affine - affine).max() if len(affine) else 0.0
+    if not away <= _AWAY:
+        msg = (
+            f"The affine of the atlas “{shortened(name)}” differs from the recording's by up to "
+            f"{away:.3g}; both must agree, so resample the atlas to the recording."
+        )
+        raise InputError(msg)
     values = np.nan_to_num(_numbers(name, image), posinf=0.0, neginf=0.0)
     numbers: np.ndarray = np.clip(np.rint(values), 0, 1 << 20).astype(np.int64)
     return numbers
+
+
+def _check_grid(title: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    if shape != wanted:
+        sides, of = (" x ".join(map(str, each)) for each in (shape, wanted))
+        msg = (
+            f"The {title} is {sides}, the recording {of}; both must agree, so resample it to the "
+            "recording."
+        )
+        raise InputError(msg)
 
 
 def _image(name: str, file: File, limits: ReadLimits) -> "Nifti1Pair":
@@ -219,10 +245,7 @@ def _numbers(name: str, image: "Nifti1Pair") -> np.ndarray:
 
 def _mask(name: str, file: File, shape: tuple[int, ...], limits: ReadLimits) -> np.ndarray:
     image = _image(name, file, limits)
-    if image.shape != shape:
-        of_mask, wanted = (" x ".join(map(str, sides)) for sides in (image.shape, shape))
-        msg = f"The mask “{shortened(name)}” is {of_mask}, the recording {wanted}; both must agree."
-        raise InputError(msg)
+    _check_grid(f"mask “{shortened(name)}”", image.shape, shape)
     values = _numbers(name, image)
     mask: np.ndarray = np.isfinite(values) & (values > 0)
     if not mask.any():

@@ -8,9 +8,11 @@ import streamlit as st
 
 from appca.analysis.components.association import SIGNIFICANT
 from appca.analysis.components.components import name_of
-from appca.analysis.components.enrichment import enrichment, read_sets
+from appca.analysis.components.enrichment import enrichment
 from appca.analysis.export.projections import csv_bytes
 from appca.data.dataset import Dataset
+from appca.data.readers.feature_sets import read_sets_apart
+from appca.ui.arrivals.dropping import scratch
 from appca.ui.parts.downloads import save_button
 from appca.ui.parts.text import markdown
 from appca.ui.session.caching import kept
@@ -65,7 +67,7 @@ def choose(dataset: Dataset) -> Sets:
     )
     if file is not None:
         try:
-            read = partial(read_sets, file.name, file)
+            read = partial(read_sets_apart, file.name, file, scratch(), dataset.provenance)
             features = kept(f"sets-{file.file_id}", read)
             st.session_state[key] = Sets(features, file.file_id)
         except InputError as error:

@@ -1,11 +1,13 @@
 """Planted sets come first by component and sign, and correlated features alone are no finding."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.stats import kstest, ttest_ind
 
 from appca import AdaptivePPCA, enrichment
-from appca.analysis.components.enrichment import read_sets
+from appca.data.readers.feature_sets import read_sets, read_sets_apart
 from appca.words.errors import InputError
 
 D = 120
@@ -76,6 +78,16 @@ def test_regions_of_an_atlas_are_sets_of_voxels(tmp_path):
     W[0, :60] = 1.0
     tests = enrichment(Weights(W), np.eye(D), tmp_path / "atlas.nii.gz", names)
     assert (tests.loc[0, "set"], tests.loc[0, "sign"], tests.loc[0, "p"]) == ("region 7", "+", 1e-3)
+    space = {"grid": [4, 5, 6], "affine": np.eye(4).tolist(), "repetition": 2.0}
+
+    def apart(other):
+        return read_sets_apart("atlas.nii.gz", tmp_path / "atlas.nii.gz", tmp_path, space | other)
+
+    assert apart({}) == apart({"affine": (np.eye(4) + 1e-5).tolist()}) == sets
+    with pytest.raises(InputError, match="is 4 x 5 x 6, the recording 4 x 5 x 7; both must agree"):
+        apart({"grid": [4, 5, 7]})
+    with pytest.raises(InputError, match="differs from the recording's by up to 2; both"):
+        apart({"affine": np.diag([-1.0, 1, 1, 1]).tolist()})
     nibabel.save(nibabel.Nifti1Image(atlas[0], np.eye(4)), tmp_path / "flat.nii")
     with pytest.raises(InputError, match="an atlas has three dimensions"):
         read_sets("flat.nii", tmp_path / "flat.nii")
@@ -86,8 +98,13 @@ def test_files_of_sets_and_refusals(tmp_path):
     gmt.write_text("one\thttp\tx\ty\r\ntwo\t\tz\n", encoding="utf-8")
     table.write_text('feature,set\nx,one\n"y",one\nz,two\n', encoding="utf-8")
     same = [read_sets(path.name, path) for path in (gmt, table)]
-    assert same == [{"one": ["x", "y"], "two": ["z"]}] * 2
+    same += [read_sets_apart(path.name, path, tmp_path, {}) for path in (gmt, table)]
+    assert same == [{"one": ["x", "y"], "two": ["z"]}] * 4
     table.write_text("x,one,more\n", encoding="utf-8")
+    for read in (read_sets, partial(read_sets_apart, scratch=tmp_path, space={})):
+        with pytest.raises(InputError, match="a feature and its set in each line"):
+            read("b.csv", table)
+    table.write_text("x," + "y" * 200_000, encoding="utf-8")
     with pytest.raises(InputError, match="a feature and its set in each line"):
         read_sets("b.csv", table)
     model = Weights(np.ones((1, D)))
