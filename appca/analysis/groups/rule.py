@@ -98,16 +98,23 @@ class RuleQuality(NamedTuple):
 
 _Share = Annotated[float, Meta(ge=0, le=1)]
 _Condition = tuple[Text, Finite | None, Finite | None, bool | Text | None]
-_Stored = tuple[Annotated[list[_Condition], Meta(min_length=1)], tuple[_Share, _Share], Count]
+
+
+class _Stored(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    clauses: Annotated[list[_Condition], Meta(min_length=1)]
+    quality: tuple[_Share, _Share]
+    n_held_out: Count
+    negated: bool = False
 
 
 class RowRule(NamedTuple):
-    """Conditions that rows must meet together, and what they achieve on held-out rows."""
+    """Conditions that rows meet together, or miss together, and their quality on held-out rows."""
 
     clauses: tuple[Clause, ...]
     quality: RuleQuality
     n_held_out: int
     tree: RuleQuality | None = None  # of a decision tree with as many conditions, on the same rows
+    negated: bool = False  # the rows are those that miss at least one condition
 
     @property
     def n_bounds(self) -> int:
@@ -115,7 +122,7 @@ class RowRule(NamedTuple):
         return sum(clause.n_bounds for clause in self.clauses)
 
     def mask(self, table: Any) -> np.ndarray:
-        """Return which rows (N,) of a table, as `rule_table` returns it, meet all conditions.
+        """Return which rows (N,) of a table, as `rule_table` returns it, the rule describes.
 
         Raises InputError when a column is missing.
         """
@@ -127,7 +134,7 @@ class RowRule(NamedTuple):
             )
             raise InputError(msg)
         masks = [clause.mask(table[clause.column]) for clause in self.clauses]
-        return np.asarray(np.logical_and.reduce(masks))
+        return np.asarray(np.logical_and.reduce(masks)) ^ self.negated
 
     def select(self, model: Any, X: Any, table: Any = None) -> np.ndarray:
         """Return which rows X (N, D) of other data meet the rule, (N,) bool; see `appca.rule`."""
@@ -135,8 +142,9 @@ class RowRule(NamedTuple):
         return self.mask(rule_table(rows.scores, rows.active, table))
 
     def conditions(self, names: Sequence[str] = ()) -> str:
-        """Say what rows must meet: "uses 3, price below 40"; `names` are those of components."""
-        return ", ".join(clause.words(names) for clause in self.clauses)
+        """Say the rule: "uses 3, price below 40" or "not (uses 3, price below 40)"."""
+        said = ", ".join(clause.words(names) for clause in self.clauses)
+        return f"not ({said})" if self.negated else said
 
     def sentence(self, names: Sequence[str] = ()) -> str:
         """Say the rule and its quality: "uses 3, price below 40: 94% of them, 97% right"."""
@@ -145,7 +153,8 @@ class RowRule(NamedTuple):
 
     def to_pandas(self) -> str:
         """Return the rule as a filter of a DataFrame called table."""
-        return " & ".join(clause.code() for clause in self.clauses)
+        code = " & ".join(clause.code() for clause in self.clauses)
+        return f"~({code})" if self.negated else code
 
     def to_python(self) -> str:
         """Return the rule as Python for a model, its rows X and a DataFrame called table."""
@@ -162,7 +171,8 @@ class RowRule(NamedTuple):
 
     def to_json(self) -> str:
         """Return the rule as text that `from_json` reads."""
-        return json.dumps([self.clauses, self.quality, self.n_held_out])
+        parts = [self.clauses, self.quality, self.n_held_out, self.negated]
+        return json.dumps(parts if self.negated else parts[:-1])  # older versions read three
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -171,11 +181,12 @@ class RowRule(NamedTuple):
             stored = msgspec.json.decode(text, type=_Stored)
         except msgspec.DecodeError as error:
             raise ValueError(str(error)) from error
-        clauses = tuple(Clause(*clause) for clause in stored[0])
+        clauses = tuple(Clause(*clause) for clause in stored.clauses)
         if not all(clause.n_bounds for clause in clauses):
             msg = "a rule has a condition that bounds nothing"
             raise ValueError(msg)
-        return cls(clauses, RuleQuality(*stored[1]), stored[2])
+        quality = RuleQuality(*stored.quality)
+        return cls(clauses, quality, stored.n_held_out, negated=stored.negated)
 
 
 def rule_table(scores: np.ndarray, active: np.ndarray, table: Any = None) -> "pd.DataFrame":

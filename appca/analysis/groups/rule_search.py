@@ -2,7 +2,8 @@
 
 A beam search. Columns become codes of few bins. How many rows of a rule are in each bin says at
 once what F1 the rule would have with every range of that column. The bounds of the rule are then
-moved between single values.
+moved between single values. The rows that conditions leave out are searched in the same way, for
+groups of the form "one of these or both".
 """
 
 from collections.abc import Iterator
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 LEAST = 6  # rows selected, and others
 BINS = 32  # of a column
-WIDTH, KEPT_COLUMNS = 5, 80  # rules that are kept at each length; columns that are searched
+WIDTH, KEPT_COLUMNS = 20, 80  # rules that are kept at each length; columns that are searched
 MOST_ROWS = 8_000  # that are searched: at most half of them selected
-A_CONDITION = 0.02  # of F1 that another bound must add
+A_CONDITION = 0.02  # of F1 that another bound, or "not", must add
 _EDGES_FROM = 2_000  # rows
 _PASSES = 2  # over the bounds of a rule
 
@@ -34,6 +35,21 @@ class _Binned(NamedTuple):
     names: list[str]
     values: list[tuple[Any, ...]]  # of the codes of others
     edges: list[np.ndarray]  # of numbers
+
+
+class _Goal(NamedTuple):
+    """What rules are measured by."""
+
+    wanted: np.ndarray  # (n,) bool: rows to describe
+    weight: float  # of every other row
+    negated: bool  # the rows to describe are those that miss a condition
+
+    def f1(self, inside: Any, outside: Any) -> Any:
+        """Return F1 of rules whose conditions so many wanted and other rows meet."""
+        total = self.wanted.sum()
+        if self.negated:
+            inside, outside = total - inside, len(self.wanted) - total - outside
+        return 2 * inside / (inside + self.weight * outside + total)
 
 
 class _State(NamedTuple):
@@ -108,10 +124,16 @@ def described(
     rng = np.random.default_rng(random_state)
     fitting, held_out, weight = _split(selected, rng)
     part, wanted = table.iloc[fitting], selected[fitting]
-    binned = _binned(part)
-    best = _searched(binned, wanted, weight, max_clauses)
-    clauses = _sharpened(part, wanted, weight, _clauses(binned, best))
-    described_by = RowRule(clauses, RuleQuality(0.0, 0.0), len(held_out))
+    binned, best = _binned(part), (-np.inf, RowRule((), RuleQuality(0.0, 0.0), len(held_out)))
+    for negated in (False, True):
+        goal = _Goal(wanted, weight, negated)
+        clauses = _sharpened(part, goal, _clauses(binned, _searched(binned, goal, max_clauses)))
+        candidate = best[1]._replace(clauses=clauses, negated=negated)
+        meeting = candidate.mask(part) ^ negated
+        worth = float(goal.f1((meeting & wanted).sum(), (meeting & ~wanted).sum()))
+        worth -= A_CONDITION * (candidate.n_bounds + negated)
+        best = max(best, (worth, candidate), key=lambda pair: pair[0])
+    described_by = best[1]
     rest, of_rest = table.iloc[held_out], selected[held_out]
     tree = _tree(part, wanted, weight, rest, of_rest, described_by.n_bounds) if rival else None
     return described_by._replace(quality=_quality(described_by.mask(rest), of_rest), tree=tree)
@@ -154,10 +176,10 @@ def _binned(table: "pd.DataFrame") -> _Binned:
     return _Binned(np.array(codes), np.array(ordered), list(table.columns), values, edges)
 
 
-def _searched(binned: _Binned, wanted: np.ndarray, weight: float, most: int) -> _State:
-    everything = _State(-1.0, np.ones(len(wanted), dtype=bool), {})
+def _searched(binned: _Binned, goal: _Goal, most: int) -> _State:
+    everything = _State(-1.0, np.ones(len(goal.wanted), dtype=bool), {})
     every = np.arange(len(binned.codes))
-    first = list(_extended(everything, every, binned, wanted, weight))
+    first = list(_extended(everything, every, binned, goal))
     columns = np.array(sorted({c for *_, c in first[:KEPT_COLUMNS]}))
     beam, best = _widest(first, [everything], binned), everything
     for _ in range(most):
@@ -166,7 +188,7 @@ def _searched(binned: _Binned, wanted: np.ndarray, weight: float, most: int) -> 
             extension
             for place, state in enumerate(beam)
             if len(state.ranges) < most
-            for extension in _extended(state, columns, binned, wanted, weight, place)
+            for extension in _extended(state, columns, binned, goal, place)
         ]
         beam = _widest(longer, beam, binned)
     return max([best, *beam], key=lambda state: state.worth)
@@ -201,20 +223,16 @@ def _extended(
     state: _State,
     columns: np.ndarray,
     binned: _Binned,
-    wanted: np.ndarray,
-    weight: float,
+    goal: _Goal,
     place: int = 0,
 ) -> list[_Extension]:
     """Return the best range of each column for the rows of a state, the best column first."""
-    total = wanted.sum()
-    inside, outside = (_counts(binned.codes, columns, state.rows & m) for m in (wanted, ~wanted))
+    parts = (state.rows & goal.wanted, state.rows & ~goal.wanted)
     low, high = np.triu_indices(BINS)
-    hits, misses = (
-        np.cumsum(np.pad(counts, ((0, 0), (1, 0))), axis=1) for counts in (inside, outside)
-    )
-    hit = hits[:, high + 1] - hits[:, low]
-    miss = weight * (misses[:, high + 1] - misses[:, low])
-    f1 = 2 * hit / (hit + miss + total)
+    counts = (_counts(binned.codes, columns, rows) for rows in parts)
+    sums = (np.cumsum(np.pad(each, ((0, 0), (1, 0))), axis=1) for each in counts)
+    inside, outside = (each[:, high + 1] - each[:, low] for each in sums)
+    f1 = goal.f1(inside, outside)
     ordered = binned.ordered[columns][:, None]
     last = np.array([len(binned.edges[c]) for c in columns])[:, None]
     bounds = np.where(ordered, (low > 0).astype(int) + (high < last), 1)
@@ -222,6 +240,7 @@ def _extended(
         _n_bounds(r, len(binned.edges[c]), binned.ordered[c]) for c, r in state.ranges.items()
     )
     allowed = np.where(ordered, (bounds > 0) & (high <= last), low == high)
+    allowed &= inside + outside > 0
     worth = np.where(allowed, f1 - A_CONDITION * (old + bounds), -1.0)
     best = worth.argmax(axis=1)
     return sorted(
@@ -258,9 +277,7 @@ def _clauses(binned: _Binned, state: _State) -> list[Clause]:
     return clauses
 
 
-def _sharpened(
-    table: "pd.DataFrame", wanted: np.ndarray, weight: float, clauses: list[Clause]
-) -> tuple[Clause, ...]:
+def _sharpened(table: "pd.DataFrame", goal: _Goal, clauses: list[Clause]) -> tuple[Clause, ...]:
     """Move each bound to where F1 is largest, between two values, as a short number."""
     for _ in range(_PASSES):
         for place, side in _bounds(clauses):
@@ -268,7 +285,7 @@ def _sharpened(
             free = [_with(clause, side, None), *(c for c in clauses if c is not clause)]
             rows = np.logical_and.reduce([c.mask(table[c.column]) for c in free])
             x = table[clause.column].to_numpy(dtype=np.float64)[rows]
-            bound = _best_bound(x if side == "low" else -x, wanted[rows], weight, wanted.sum())
+            bound = _best_bound(x if side == "low" else -x, rows, goal)
             clauses[place] = _with(clause, side, bound if side == "low" else -bound)
     return tuple(clauses)
 
@@ -282,12 +299,12 @@ def _bounds(clauses: list[Clause]) -> Iterator[tuple[int, str]]:
         yield from ((place, side) for side in ("low", "high") if getattr(clause, side) is not None)
 
 
-def _best_bound(x: np.ndarray, wanted: np.ndarray, weight: float, total: int) -> float:
-    """Return the bound above which F1 of the rows is largest."""
+def _best_bound(x: np.ndarray, rows: np.ndarray, goal: _Goal) -> float:
+    """Return the bound on the values x of some rows (n,) bool above which F1 is largest."""
     order = np.argsort(-x, kind="stable")
     values = x[order]
-    hit = np.cumsum(wanted[order])
-    f1 = 2 * hit / (hit + weight * np.cumsum(~wanted[order]) + total)
+    wanted = goal.wanted[rows][order]
+    f1 = goal.f1(np.cumsum(wanted), np.cumsum(~wanted))
     ends = np.append(values[1:] < values[:-1], True)  # equal values go together
     best = int(np.argmax(np.where(ends, f1, -1.0)))
     last = values[best]

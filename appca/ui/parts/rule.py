@@ -36,6 +36,8 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
     if rule.tree is not None:
         recall, precision = percent(rule.tree.recall), percent(rule.tree.precision)
         tree = f" A decision tree with as many conditions: {recall} of them, {precision} right."
+    if rule.negated:
+        st.caption("“Not”: the rows that miss at least one of these conditions.")
     st.caption(markdown(f"Checked on {rule.n_held_out:,} rows that the search has not seen.{tree}"))
     with st.container(horizontal=True, gap="small"):
         select_button(

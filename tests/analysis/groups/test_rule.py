@@ -44,6 +44,25 @@ def test_classes_and_use_are_conditions_too():
 
 
 @pytest.mark.parametrize("number", range(6))
+def test_rows_of_one_kind_or_another_are_those_that_miss_a_condition(number):
+    """No box of conditions describes them: it loses one kind, or takes others in."""
+    table = a_table(number)
+    either = ((table["x3"] > 0.5) | table["uses 3"]).to_numpy()
+    negated = described(table, either, random_state=number)
+    assert negated.negated
+    assert {clause.column for clause in negated.clauses} == {"x3", "uses 3"}
+    assert min(negated.quality) > 0.97
+    assert negated.conditions().startswith("not (")
+    kept = eval(negated.to_pandas(), {"table": table})
+    assert kept.tolist() == negated.mask(table).tolist()
+    again = RowRule.from_json(negated.to_json())
+    assert again == negated
+    assert again._replace(negated=False).mask(table).tolist() == (~negated.mask(table)).tolist()
+    both = described(table, ~either, random_state=number)
+    assert not both.negated, "a box is said as a box"
+
+
+@pytest.mark.parametrize("number", range(6))
 def test_rows_that_use_two_components_are_called_so(number):
     """A range of scores that none of them leaves would select the same rows."""
     rng = np.random.default_rng(number)
@@ -154,6 +173,8 @@ def test_refusals_say_what_was_given_and_what_to_do():
         '[[["a", "1", null, null]], [1, 1], 2]',
         '[[["a", 1, null, null]], [1, 2], 2]',
         '[[["a", 1, null, null]], [1, 1], -2]',
+        '[[["a", 1, null, null]], [1, 1], 2, 3]',
+        '[[["a", 1, null, null]], [1, 1], 2, true, 4]',
     ],
 )
 def test_text_of_a_stranger_is_no_rule(text):
