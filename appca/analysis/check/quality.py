@@ -79,31 +79,13 @@ def quality(
     random_state: int = 0,
     report: Report = lambda _share: None,
 ) -> Quality:
-    """Compare the neighbours of rows in the data and in a projection.
+    """Compare the neighbours of rows in the data X (N, D) and in a projection E (N, q).
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, D)
-        The data as the method saw them.
-    E : ndarray of shape (N, q)
-        The projection. Of a model whose rows use different components: all K scores, zero where
-        a component is not used, so that rows of different subspaces can be distinguished.
-    n_neighbors : int
-        k, below N / 2.
-    classes : ndarray of shape (N,), optional
-        Class numbers from 0 on, negative where there is none. Rows without one are no anchors and
-        have no vote; of equally frequent classes the smallest number wins.
-    n_anchors : int
-        Most rows whose neighbours are looked at.
-    random_state : int
-        Seed of the sample of anchors.
-    report : callable, optional
-        Told the share done between blocks.
-
-    Raises
-    ------
-    ValueError
-        When the rows of X and E differ in number, or k is not below N / 2.
+    Of a model whose rows use different components, E has all K scores, zero where a component is
+    not used, so that rows of different subspaces can be distinguished. `classes` (N,) are numbers
+    from 0 on, negative where there is none: such rows are no anchors and have no vote, and of
+    equally frequent classes the smallest number wins. Raises ValueError when the rows of X and E
+    differ in number, or k is not below N / 2.
     """
     n, k = len(X), n_neighbors
     refuse_neighbours(n, k, E)

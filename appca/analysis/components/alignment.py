@@ -36,19 +36,9 @@ def summarise(
 ) -> AlignedDraws:
     """Average draws (chain, draw, K, D) component by component after aligning them.
 
-    Parameters
-    ----------
-    components : array
-        Draws; of very many an even selection is used.
-    reference : array of shape (K', D)
-        Gives order, signs and names; K' is at most K.
-    view : callable, optional
-        Linear map of aligned components (K', D) to what is averaged, say to units of the data.
-
-    Raises
-    ------
-    ValueError
-        When the axes do not fit.
+    Of very many draws an even selection is used. The reference (K', D), with K' at most K, gives
+    order and signs. `view` maps aligned components linearly to what is averaged, such as units of
+    the data. Raises ValueError when the axes do not fit.
     """
     from appca.models.sampling.query_draws import match
 

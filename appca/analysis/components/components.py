@@ -85,17 +85,7 @@ def rarely_used(fitted: DescribedRows) -> list[int]:
 
 
 def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str, float]]:
-    """Return the most frequent classes among some rows with their shares, largest first.
-
-    Parameters
-    ----------
-    names : list of str
-        Of the classes.
-    codes : ndarray of int, shape (m,)
-        Class of each row, counted into the names.
-    most : int
-        How many at most.
-    """
+    """Return the `most` frequent classes among rows of class `codes` (m,), with their shares."""
     counts = np.bincount(codes, minlength=len(names))
     largest = np.argsort(-counts, kind="stable")[:most]
     return [(names[c], float(counts[c] / len(codes))) for c in largest if counts[c]]

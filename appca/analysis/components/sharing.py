@@ -37,19 +37,8 @@ class ClassPair(NamedTuple):
 def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
     """Mean number of components that distinct rows of two classes share, for all pairs of classes.
 
-    Parameters
-    ----------
-    active : ndarray of bool, shape (N, K)
-        Which components each row uses.
-    codes : ndarray of int, shape (N,)
-        Class of each row; negative for rows without one, which are left out.
-    n_classes : int
-        C.
-
-    Returns
-    -------
-    Sharing
-        Permuting the labels among the rows at random, every entry has the expectation `overall`.
+    `active` is (N, K); `codes` (N,) are classes, negative for rows without one, which are left out.
+    If labels were permuted among the rows, every entry would have the expectation `overall`.
     """
     sums = class_sums(active, codes, n_classes)
     counts = np.bincount(codes[codes >= 0], minlength=n_classes).astype(np.float64)

@@ -51,16 +51,9 @@ class NewRowsVerdict(NamedTuple):
 
 
 def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -> NewRowsVerdict:
-    """Hold new rows against a run.
+    """Compare the distances of new rows with limits that a share `level` of rows stays below.
 
-    Parameters
-    ----------
-    distances : Distances
-        Of the new rows.
-    run : Distances or None
-        Of the rows the run was fitted to; None where only the model is known.
-    level : float
-        The share of rows that each limit lets pass.
+    `run` has the distances of the rows of the fit; None where only the model is known.
     """
     data_limits = None
     if run is not None:
@@ -76,11 +69,8 @@ def new_rows_table(
 ) -> "pd.DataFrame":
     """Return `projection_table` of new rows with their distances and whether they fit.
 
-    Returns
-    -------
-    DataFrame
-        After the projection: `t2` and `q`, `t2_limit_model` and `q_limit_model`, where the run's
-        rows are known `t2_limit_run` and `q_limit_run`, and `fits`.
+    After the projection come `t2` and `q`, `t2_limit_model` and `q_limit_model`, where the run's
+    rows are known `t2_limit_run` and `q_limit_run`, and `fits`.
     """
     rows = np.arange(dataset.n_rows) if rows is None else np.asarray(rows)
     more = {"t2": said.distances.t2, "q": said.distances.q}

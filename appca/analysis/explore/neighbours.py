@@ -17,16 +17,9 @@ class Neighbours(NamedTuple):
 
 
 def nearest(X: np.ndarray, k: int, report: Report = lambda _stage, _share: None) -> Neighbours:
-    """Return the k nearest rows of every row in Euclidean distance.
+    """Return the k nearest rows of every row of X (N, D) in Euclidean distance, in float32.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, D)
-        Worked on in float32.
-    k : int
-        At most N, including the row itself, which comes first even before equal rows.
-    report : callable, optional
-        Told (stage, fraction) between blocks of rows.
+    k is at most N and includes the row itself, which comes first even before equal rows.
     """
     from sklearn.neighbors import NearestNeighbors
 

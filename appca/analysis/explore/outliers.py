@@ -47,11 +47,6 @@ def distances(fitted: FittedRun) -> Distances:
     Where each feature has its own noise, T2 is in noise units and Q is 0, with no degree of
     freedom: a run does not keep what each feature of a row lacks. With row scales a row that is
     only brighter or darker than others is not unusual.
-
-    Parameters
-    ----------
-    fitted : FittedRun
-        Its rows are those of the fit, or others that the model describes.
     """
     active, m = fitted.active, fitted.scores.astype(np.float64)
     by_feature = np.ndim(fitted.noise_variance) > 0
@@ -85,8 +80,8 @@ def limits_of_the_data(
     Rows with more components have larger T2 for that reason alone, so ranks are those of the ratio
     to the model's limit.
 
-    The rows of `found` get a limit. Those numbered `rows` set it, of `data` where given, such as
-    the rows of the fit, else of `found`.
+    The rows of `distances` get a limit. The rows numbered `rows` set it: those of `data`, such as
+    the rows of the fit, or else those of `distances`.
     """
     data = distances if data is None else data
     data_limits, model = limits_of_the_model(data, level), limits_of_the_model(distances, level)

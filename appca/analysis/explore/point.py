@@ -76,13 +76,7 @@ def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternativ
 
         log p(S | y) = log p(S) - 1/2 log|T Lam_S| + 1/2 c_S' inv(Lam_S) c_S + constant
 
-    Parameters
-    ----------
-    model : FittedModel
-    y : ndarray, shape (D',)
-        The row after preprocessing; NaN where a cell is missing, which then does not count.
-    most : int
-        How many sets to return at most.
+    y (D',) is the row after preprocessing, NaN where a cell is missing, which then does not count.
     """
     W = model.components.astype(np.float64)
     K = len(W)

@@ -10,21 +10,11 @@ MISSING = 0.5  # a channel without a component of its own, as the paper's figure
 
 
 def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """Colour of every row by its projection: nearby rows of a subspace get similar colours.
+    """Colour (N, 3) of every row by its projection, uint8: near rows of a panel look alike.
 
     Channel j (red, green, blue) is the score of the row's j-th active component, components in
-    ascending order, scaled by its rank among all rows to 0.01 .. 0.99.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (N, K)
-        Scores of the active components.
-    active : ndarray of bool, shape (N, K)
-        Which components each row uses; from the fourth on they do not enter the colour.
-
-    Returns
-    -------
-    ndarray of uint8, shape (N, 3)
+    ascending order, scaled by its rank among all rows to 0.01 .. 0.99; from the fourth on they do
+    not enter the colour. `scores` and `active` are (N, K).
     """
     position = np.cumsum(active, axis=1)
     channels = np.full((len(scores), 3), MISSING)
@@ -37,37 +27,15 @@ def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
 
 
 def pca_rgb(principal: np.ndarray) -> np.ndarray:
-    """Colour of every row by its first three principal components, rank-scaled like `rgb`.
-
-    Parameters
-    ----------
-    principal : ndarray, shape (N, at least 1)
-        Principal component scores, largest variance first.
-
-    Returns
-    -------
-    ndarray of uint8, shape (N, 3)
-    """
+    """Colour (N, 3) of every row by its first three principal scores, rank-scaled like `rgb`."""
     return rgb(principal[:, :3], np.ones((len(principal), min(3, principal.shape[1])), dtype=bool))
 
 
 def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Scores on the first principal components, and each one's share of the variance.
+    """Scores (N, n) of preprocessed rows Y on principal components, and their variance shares (n,).
 
-    The sign of a component makes its largest score positive, so that pictures are repeatable.
-
-    Parameters
-    ----------
-    Y : ndarray, shape (N, D)
-        Data after preprocessing.
-    n_components : int
-        How many; fewer come back if N or D is smaller.
-
-    Returns
-    -------
-    scores : ndarray of float32, shape (N, n_components)
-    shares : ndarray, shape (n_components,)
-        Parts of the total variance, between 0 and 1.
+    The sign of a component makes its largest score positive, so that pictures are repeatable. There
+    are fewer than `n_components` if N or D is smaller.
     """
     from appca.models.decompositions.spectrum import principal
     from appca.models.rows.observations import about, centre_of, project

@@ -23,15 +23,8 @@ class Subspace(NamedTuple):
 def ranked(active: np.ndarray) -> list[Subspace]:
     """Every used set of components with its rows, the most occupied first.
 
-    Parameters
-    ----------
-    active : ndarray of bool, shape (N, K)
-        Which components each row uses.
-
-    Returns
-    -------
-    list of Subspace
-        Ties in occupancy are broken by the component numbers, so that the order is unique.
+    `active` (N, K) says which components each row uses. Ties in occupancy are broken by the numbers
+    of the components, so that the order is unique.
     """
     codes = np.packbits(np.ascontiguousarray(active, dtype=bool), axis=1)
     keys = codes.view(np.dtype((np.void, codes.shape[1]))).ravel()
@@ -48,10 +41,7 @@ def ranked(active: np.ndarray) -> list[Subspace]:
 def pair_counts(active: np.ndarray) -> list[tuple[tuple[int, int], int]]:
     """Every pair of components that some row uses together, with its number of rows, largest first.
 
-    Parameters
-    ----------
-    active : ndarray of bool, shape (N, K)
-        Which components each row uses.
+    `active` (N, K) says which components each row uses.
     """
     together = active.T.astype(np.float32) @ active.astype(np.float32)  # exact below 2^24 rows
     pairs = [

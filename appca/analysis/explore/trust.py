@@ -60,28 +60,11 @@ def trust(
     n_neighbors: int = NEIGHBOURS - 1,
     report: Report = lambda _share: None,
 ) -> Trust:
-    """Find false and missing neighbours of every row of a picture.
+    """Find false and missing neighbours of every row among X (N, D) at places E (N, q).
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, D)
-        The data as the method saw them.
-    E : ndarray of shape (N, q)
-        Places in the picture.
-    graph : ndarray of int, shape (N, k + 1), optional
-        Nearest rows of every row in the data, itself first. Needed above 20,000 rows, where its k
-        is taken.
-    n_neighbors : int
-        k up to 20,000 rows; below N / 2.
-    report : callable, optional
-        Told the share done between blocks.
-
-    Raises
-    ------
-    InputError
-        Above 20,000 rows without a graph.
-    ValueError
-        When the rows of X and E differ in number, or k is not below N / 2.
+    Above 20,000 rows the `graph` (N, k + 1) of nearest rows in the data, itself first, is needed
+    and gives k. Up to that, k is `n_neighbors`, below N / 2. Raises InputError without the graph,
+    ValueError when the rows of X and E differ in number or k is too large.
     """
     n = len(X)
     if n > EXACT:
@@ -102,22 +85,14 @@ def panel_trust(
     active: np.ndarray,
     *,
     n_neighbors: int = NEIGHBOURS - 1,
-    report: Report = lambda _share: None,
 ) -> Trust:
-    """Find false and missing neighbours of every row among the rows of its own panel.
+    """Find false and missing neighbours of every row of X (N, D) among the rows of its panel.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, D)
-        The data as the model saw them.
-    scores, active : ndarray of shape (N, K)
-        Scores and used components; a panel holds the rows that use the same ones.
-    n_neighbors, report
-        As in `trust`. Rows of panels with at most 2 k rows, or with more than 20,000, are NaN.
+    A panel holds the rows with the same `active` components, at their `scores`, both (N, K). Rows
+    of panels with at most 2 k rows, or with more than 20,000, are NaN.
     """
     false, missing, kept = np.full((3, len(X)), np.nan)
-    for done, group in enumerate(groups := ranked(active)):
-        report(done / len(groups))
+    for group in ranked(active):
         rows = group.rows
         if not group.components or not 2 * n_neighbors < len(rows) <= EXACT:
             continue

@@ -35,36 +35,19 @@ NEIGHBOUR_FILES = "neighbours-*.npz"
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingConfig(Recorded):
-    """Everything that decides the coordinates of an embedding.
+    """Everything that decides the coordinates of an embedding; InputError without meaning.
 
-    Parameters
-    ----------
-    dataset : str
-        Digest of the data set.
-    preprocessing : dict
-        As in a run; what is left out has its default.
-    n_neighbors, min_dist, spread, n_components
-        As in umap-learn.
-    start : {"pca", "appca"}
-        First coordinates: principal components of the data, or of a run's scores.
-    run : str or None
-        The run whose scores are the start; None with "pca".
-    random_state : int
-
-    Raises
-    ------
-    InputError
-        For values without meaning.
+    Numbers are those of umap-learn.
     """
 
-    dataset: str
-    preprocessing: dict[str, Any]
+    dataset: str  # digest of the data set
+    preprocessing: dict[str, Any]  # as in a run; what is left out has its default
     n_neighbors: int = 15
     min_dist: float = 0.1
     spread: float = 1.0
     n_components: int = 2
-    start: str = "pca"
-    run: str | None = None
+    start: str = "pca"  # first coordinates: principal components of the data, or of a run's scores
+    run: str | None = None  # whose scores are the start; None with "pca"
     random_state: int = 0
 
     def __post_init__(self) -> None:
@@ -176,24 +159,9 @@ def embed(
 ) -> Embedding:
     """Lay out all rows by UMAP. Call it in a worker process only.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    config : EmbeddingConfig
-    store : EmbeddingStore
-        Keeps the neighbours.
-    scores : ndarray of shape (N, K), optional
-        A run's scores, for the start "appca".
-    report : callable, optional
-        Told (stage, fraction) between blocks of neighbours and epochs of the layout; an exception
-        from it ends the work.
-    fitted : Fitted, optional
-        The preprocessing the config names, where it has been learned before.
-
-    Raises
-    ------
-    InputError
-        When there are too few rows, or the run of the start is missing.
+    The store keeps the neighbours. The start "appca" needs the `scores` (N, K) of its run. `report`
+    is told (stage, fraction), and an exception from it ends the work. `fitted` is the preprocessing
+    if it has been learned before. Raises InputError when there are too few rows or scores.
     """
     if config.n_neighbors >= dataset.n_rows:
         msg = (
@@ -222,10 +190,7 @@ def embed(
 def start_from(scores: np.ndarray, config: EmbeddingConfig) -> np.ndarray:
     """First coordinates from a run's scores: their principal components, with a little noise.
 
-    Returns
-    -------
-    ndarray of shape (N, n_components), float32
-        With fewer components than coordinates, the others are noise alone.
+    With fewer components than coordinates, the others are noise alone.
     """
     centred = scores.astype(np.float64) - scores.mean(axis=0, dtype=np.float64)
     _, axes = np.linalg.eigh(centred.T @ centred)

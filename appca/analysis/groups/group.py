@@ -88,25 +88,10 @@ def beyond_panel(
 
 
 def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupComparison:
-    """Compare the rows of a group with all others in everything that is known of them.
+    """Compare the rows of a group, mask (N,), with all others in labels, features and the fit.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Labels count; features do where they have names, not the pixels of images.
-    fitted : FittedRun
-    mask : ndarray of bool, shape (N,)
-        The group.
-
-    Returns
-    -------
-    GroupComparison
-        Ranked by the size of the effect; ties by Cohen's d.
-
-    Raises
-    ------
-    InputError
-        When the group or the rest has less than two rows.
+    Pixels of images are not compared. Differences are ranked by the size of the effect, ties by
+    Cohen's d. Raises InputError when the group or the rest has less than two rows.
     """
     from scipy.stats import false_discovery_control
 
@@ -134,21 +119,10 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
 
 
 def numbers(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compare columns of numbers.
+    """Compare columns of finite numbers of the group (n, D) and of the rest (m, D).
 
-    Parameters
-    ----------
-    x, y : ndarray, shapes (n, D) and (m, D)
-        Finite values of the group and of the rest.
-
-    Returns
-    -------
-    delta : ndarray of shape (D,)
-        Cliff's delta.
-    d : ndarray of shape (D,)
-        Cohen's d: difference of the means over the pooled standard deviation.
-    p : ndarray of shape (D,)
-        Mann-Whitney's test, two-sided; 1 for columns without two different values.
+    Returns Cliff's delta, Cohen's d (difference of the means over the pooled standard deviation),
+    and p of Mann-Whitney's two-sided test, 1 for columns without two different values; each (D,).
     """
     from scipy.stats import mannwhitneyu
 

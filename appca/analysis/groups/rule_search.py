@@ -22,7 +22,7 @@ LEAST = 6  # rows selected, and others
 BINS = 32  # of a column
 WIDTH, KEPT_COLUMNS = 20, 80  # rules that are kept at each length; columns that are searched
 MOST_ROWS = 8_000  # that are searched: at most half of them selected
-A_CONDITION = 0.02  # of F1 that another bound, or "not", must add
+A_CONDITION = 0.02  # of F1 that another bound must add
 _EDGES_FROM = 2_000  # rows
 _PASSES = 2  # over the bounds of a rule
 
@@ -131,7 +131,7 @@ def described(
         candidate = best[1]._replace(clauses=clauses, negated=negated)
         meeting = candidate.mask(part) ^ negated
         worth = float(goal.f1((meeting & wanted).sum(), (meeting & ~wanted).sum()))
-        worth -= A_CONDITION * (candidate.n_bounds + negated)
+        worth -= A_CONDITION * candidate.n_bounds
         best = max(best, (worth, candidate), key=lambda pair: pair[0])
     described_by = best[1]
     rest, of_rest = table.iloc[held_out], selected[held_out]

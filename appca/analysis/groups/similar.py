@@ -42,24 +42,11 @@ def similar(
     size: int = 20,
     seed: int = 0,
 ) -> list[SimilarRows]:
-    """Group the rows of every subspace by k-means of their projections.
+    """Group the rows of every subspace by k-means of their projections, tight groups first in each.
 
-    Parameters
-    ----------
-    scores : ndarray, shape (N, K)
-    components : ndarray, shape (K, D)
-        Rows of W'.
-    subspaces : sequence of Subspace
-        Those of fewer than `LEAST_ROWS` rows, and one without components, are passed over.
-    size : int
-        Rows a group, about; never more groups than there are different projections.
-    seed : int
-        Of k-means: the same seed gives the same groups.
-
-    Returns
-    -------
-    list of SimilarRows
-        In the order of the subspaces, tight ones first in each.
+    Scores are (N, K), components (K, D). A group has about `size` rows; there are never more groups
+    than different projections. Subspaces of fewer than `LEAST_ROWS` rows, and one without
+    components, are passed over. The same seed gives the same groups.
     """
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
