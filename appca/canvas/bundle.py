@@ -21,10 +21,7 @@ EXPORTED = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.M
 def closed_bundle(entry: Path) -> str:
     """Join a module and all it imports, from any folder; the entry keeps its default export.
 
-    Raises
-    ------
-    ValueError
-        When modules import each other in a circle.
+    Raises ValueError when modules import each other in a circle.
     """
     texts: dict[Path, str] = {}
     _close(entry.resolve(), (), texts)

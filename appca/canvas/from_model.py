@@ -26,22 +26,11 @@ class GivenRows(NamedTuple):
 
 
 def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
-    """Put rows, labels and images together.
+    """Put rows X (N, D), an array or a table, labels and images together; NaN is missing.
 
-    Parameters
-    ----------
-    X : array-like or table of pandas, polars or pyarrow, shape (N, D)
-        NaN where a value is missing.
-    labels : array-like of shape (N,), mapping or data frame, optional
-        Several by name; the first is the class.
-    images : tuple or ndarray, optional
-        The shape (h, w) or (h, w, 3) of rows that are images, or an image for each row,
-        (N, h, w) or (N, h, w, 3).
-
-    Raises
-    ------
-    InputError
-        When the parts do not fit together.
+    `labels` are an array (N,), or several by name, of which the first is the class. `images` is the
+    shape (h, w) or (h, w, 3) of rows that are images, or an image for each row, (N, h, w) or
+    (N, h, w, 3). Raises InputError when the parts do not fit together.
     """
     values = np.asarray(X)
     if values.ndim != 2:
@@ -80,10 +69,7 @@ def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
 def run_of(model: Any, dataset: Dataset) -> FittedRun:
     """Describe rows by a fitted estimator of appca, or by what `appca.load_model` gave.
 
-    Raises
-    ------
-    InputError
-        When it is none of those.
+    Raises InputError when it is none of those.
     """
     if not hasattr(model, "describe"):
         msg = (

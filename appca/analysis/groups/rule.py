@@ -75,12 +75,18 @@ class Clause(NamedTuple):
 
 def called(column: str, names: Sequence[str] = ()) -> str:
     """Return how a column of `rule_table` is called; `names` are those of the components."""
-    for prefix, said in ((USES, "uses {}"), (SCORE, "score on {}")):
-        k = column.removeprefix(prefix)
-        if column.startswith(prefix) and k.isdecimal():
-            named = int(k) <= len(names) and names[int(k) - 1]
-            return said.format(shortened(named) if named else k)
-    return shortened(column)
+    kind, k = component_of(column)
+    if not k:
+        return shortened(column)
+    named = names[k - 1] if k <= len(names) else ""
+    return f"{'uses' if kind == USES else 'score on'} {shortened(named) or k}"
+
+
+def component_of(column: str) -> tuple[str, int]:
+    """Return USES or SCORE and the component, counted from 1, of a column of `rule_table`, or 0."""
+    kind = next((kind for kind in (USES, SCORE) if column.startswith(kind)), "")
+    k = column.removeprefix(kind)
+    return (kind, int(k)) if kind and k.isdecimal() else ("", 0)
 
 
 class RuleQuality(NamedTuple):
@@ -160,12 +166,11 @@ class RowRule(NamedTuple):
         """Return the rule as Python for a model, its rows X and a DataFrame called table."""
         lines = []
         for clause in self.clauses:
-            for prefix in (USES, SCORE):
-                k = clause.column.removeprefix(prefix)
-                if clause.column.startswith(prefix) and k.isdecimal():
-                    used = f"rows.active[:, {int(k) - 1}]"
-                    score = f"np.where({used}, rows.scores[:, {int(k) - 1}], np.nan)"
-                    lines.append(f"table[{clause.column!r}] = {used if prefix == USES else score}")
+            kind, k = component_of(clause.column)
+            used = f"rows.active[:, {k - 1}]"
+            score = f"np.where({used}, rows.scores[:, {k - 1}], np.nan)"
+            if k:
+                lines.append(f"table[{clause.column!r}] = {used if kind == USES else score}")
         first = ["import numpy as np", "", "rows = model.describe(X)"] if lines else []
         return "\n".join([*first, *lines, f"selected = table[{self.to_pandas()}]"])
 

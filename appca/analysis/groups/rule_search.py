@@ -6,7 +6,6 @@ moved between single values. The rows that conditions leave out are searched in 
 groups of the form "one of these or both".
 """
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -280,8 +279,11 @@ def _clauses(binned: _Binned, state: _State) -> list[Clause]:
 def _sharpened(table: "pd.DataFrame", goal: _Goal, clauses: list[Clause]) -> tuple[Clause, ...]:
     """Move each bound to where F1 is largest, between two values, as a short number."""
     for _ in range(_PASSES):
-        for place, side in _bounds(clauses):
+        sides = [(place, side) for place in range(len(clauses)) for side in ("low", "high")]
+        for place, side in sides:
             clause = clauses[place]
+            if getattr(clause, side) is None:
+                continue
             free = [_with(clause, side, None), *(c for c in clauses if c is not clause)]
             rows = np.logical_and.reduce([c.mask(table[c.column]) for c in free])
             x = table[clause.column].to_numpy(dtype=np.float64)[rows]
@@ -292,11 +294,6 @@ def _sharpened(table: "pd.DataFrame", goal: _Goal, clauses: list[Clause]) -> tup
 
 def _with(clause: Clause, side: str, bound: float | None) -> Clause:
     return clause._replace(low=bound) if side == "low" else clause._replace(high=bound)
-
-
-def _bounds(clauses: list[Clause]) -> Iterator[tuple[int, str]]:
-    for place, clause in enumerate(clauses):
-        yield from ((place, side) for side in ("low", "high") if getattr(clause, side) is not None)
 
 
 def _best_bound(x: np.ndarray, rows: np.ndarray, goal: _Goal) -> float:

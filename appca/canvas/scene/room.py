@@ -40,24 +40,12 @@ def spread_order(n: int) -> np.ndarray:
 def room_orders(
     x: np.ndarray, y: np.ndarray, start: np.ndarray, most: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Order the points of all panels.
+    """Order the points x, y (P,) of all panels, each from its `start` (n_panels + 1,).
 
-    Parameters
-    ----------
-    x, y : ndarray of float32, shape (P,)
-        Panel by panel, in the order in which they are tried; 0 to 1 inside of the panel. Points
-        outside never get an image.
-    start : ndarray of int64, shape (n_panels + 1,)
-        Where each panel begins.
-    most : ndarray of int64, shape (n_panels,)
-        Images of each panel.
-
-    Returns
-    -------
-    order : ndarray of int64, shape (P,)
-        Places within the panel: first those with room, then all others as they came.
-    levels : ndarray of int64, shape (n_panels, STEPS)
-        How many have room at each level; -1 behind the last level.
+    Points are in the order in which they are tried, 0 to 1 inside of the panel; those outside never
+    get an image. A panel has at most `most` (n_panels,) images. Returns places within the panel
+    (P,), first those with room, then all others as they came, and how many have room at each level
+    (n_panels, STEPS), -1 behind the last level.
     """
     order = np.empty(len(x), np.int64)
     levels = np.full((len(most), STEPS), -1, np.int64)

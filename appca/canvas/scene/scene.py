@@ -46,21 +46,10 @@ def scene_of(
     outside: np.ndarray | None = None,
     lines: Sequence[RowText] = (),
 ) -> Scene:
-    """Lay a run out for the canvas.
+    """Lay a run and the rows of its data set out for the canvas.
 
-    Parameters
-    ----------
-    fitted : FittedRun
-    dataset : Dataset
-        The rows that were fitted.
-    colourings : mapping of str to Colour
-        By key; the first is shown first.
-    maps : mapping of str to Map
-        By name of the layout: "pca", "umap".
-    outside : ndarray of bool, shape (N,), optional
-        Rows that are marked: new ones among those of the fit.
-    lines : sequence of RowText
-        Of the hover card.
+    The first of the `colourings` is shown first. `maps` are by name of the layout: "pca", "umap".
+    Rows `outside` (N,) are marked: new ones among those of the fit. `lines` are of the hover card.
     """
     usage = usage_of(fitted, pictured=dataset.image_shape is not None or dataset.is_ordered)
     columns = pictures.strongest_columns(fitted, dataset)
@@ -84,19 +73,11 @@ def scene_of_usage(
     of_run: tuple[list[dict[str, Any]], int | None, pictures.ComponentSheet | None, np.ndarray],
     outside: np.ndarray | None = None,
 ) -> Scene:
-    """Lay out what rows use.
+    """Lay out what rows use; the data set has their ids and images.
 
-    Parameters
-    ----------
-    usage : Usage
-    dataset : Dataset
-        The rows, for ids and images.
-    of_a_row : tuple
-        Colourings, maps and lines as `scene_of` takes them.
-    of_run : tuple
-        Entries of the components for the header, how many a row uses, or None where rows differ,
-        pictures of the components, and the certainty (N,) uint8 of each row's support.
-    outside : ndarray of bool, shape (N,), optional
+    `of_a_row` has colourings, maps and lines as `scene_of` takes them. `of_run` has entries of the
+    components for the header, how many a row uses, or None where rows differ, pictures of the
+    components, and the certainty (N,) uint8 of each row's support.
     """
     with ThreadPoolExecutor(1) as beside:  # each half takes a second where there are a million rows
         rows = beside.submit(_of_rows, dataset, usage, of_a_row)

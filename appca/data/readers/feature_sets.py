@@ -46,19 +46,9 @@ def read_sets(
 ) -> Sets:
     """Read sets of features from a GMT file, a CSV file, or a NIfTI atlas.
 
-    Parameters
-    ----------
-    name, file : str and path or binary file object
-        The first line of a CSV file is its heading; each other line has a feature and its set.
-        Features of an atlas are called "voxel-x-y-z".
-    limits : ReadLimits
-    grid, affine : sequence of int, and array-like of shape (4, 4)
-        Of a recording, which an atlas must share; empty for any.
-
-    Raises
-    ------
-    InputError
-        When the file has another form, or an atlas has other voxels than the recording.
+    The first line of a CSV file is its heading; each other line has a feature and its set. Features
+    of an atlas are called "voxel-x-y-z". An atlas must have the `grid` and the `affine` (4, 4) of a
+    recording, unless they are empty. Raises InputError for another grid, affine or form of file.
     """
     sets: Sets = {}
     kind = name.lower().removesuffix(".gz")

@@ -64,35 +64,16 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
 ) -> None:
     """Draw a scene and take over what is selected in it, at most eight on a page.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Of the scene's rows.
-    scene : PageScene
-    layout : str
-        One of `views`.
-    colouring : str
-        A key of the scene's colourings, or "component:" and the number of a component.
-    key : str
-        Another one for each canvas on a page.
-    height : int or str, optional
-        Pixels, or a length as CSS has it; by default what a window leaves below a page's head.
-    options : mapping, optional
-        Further `Options` of `canvas/types.js`.
-    selected : ndarray of shape (N,), bool, optional
-        Rows to show as selected; by default those of all pages, which a lasso then changes.
-    on_select : callable, optional
-        Takes the rows (N,) that a hand has selected, before the page runs again; by default they
-        become the selection of all pages.
-    on_layout : callable, optional
-        Takes the layout that a search, a kept view or a tour has opened.
-    on_point : callable, optional
-        Takes the row that a click holds, None when it lets go; without it a click selects the row.
-    on_act : callable, optional
-        Takes what was chosen of the offers in `options`: "selection" or "colour", and which.
-    near : callable, optional
-        Returns the scenes one step of K or L away that are at hand: the browser fetches them while
-        nothing moves, and shows them as soon as a slider does.
+    The layout is one of `views`, the colouring a key of the scene's, or "component:" and a number.
+    Each canvas of a page has its own `key`. The height is in pixels or as CSS has it; by default it
+    is what a window leaves below a page's head. `options` are further ones of `canvas/types.js`.
+    Rows `selected` (N,) are by default those of all pages, which a lasso then changes.
+
+    `on_select` takes the rows (N,) that a lasso has selected, before the page runs again;
+    `on_layout` the layout that a search, a kept view or a tour has opened; `on_point` the row that
+    a click holds, None when it lets go (without it a click selects the row); `on_act` what was
+    chosen of the offers in `options`: "selection" or "colour", and which. `near` returns the scenes
+    one step of K or L away that are at hand: the browser fetches them while nothing moves.
     """
     take = on_select or (lambda mask: selection.put(dataset, mask))
 
@@ -174,10 +155,7 @@ class ActMessage(NamedTuple):
 def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
     """Return the selected rows (n_rows,), bool.
 
-    Raises
-    ------
-    ValueError
-        When there is not exactly one bit a row.
+    Raises ValueError when there is not exactly one bit a row.
     """
     if bits is None:
         return np.zeros(n_rows, bool)

@@ -8,7 +8,7 @@ import streamlit as st
 from appca.analysis.components.association import SIGNIFICANT
 from appca.analysis.data.drift import drifted
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups.rule import SCORE, USES, called, dataset_table
+from appca.analysis.groups.rule import called, component_of, dataset_table
 from appca.data.dataset import Dataset
 from appca.plots.data.drift import drift_chart
 from appca.ui.parts.chart import chart
@@ -56,7 +56,11 @@ def sentence(tests: "pd.DataFrame", names: tuple[str, ...]) -> str:
     told = []
     for ours, noun in ((False, "column"), (True, "component")):
         sides = [
-            {name.split()[-1] if ours else name for name in side["column"] if _is_of(name) == ours}
+            {
+                name.split()[-1] if ours else name
+                for name in side["column"]
+                if bool(component_of(name)[1]) == ours
+            }
             for side in (shifted, tests)
         ]
         if sides[1]:
@@ -65,11 +69,6 @@ def sentence(tests: "pd.DataFrame", names: tuple[str, ...]) -> str:
     name = markdown(shortened(called(most["column"], names)))
     way = f"{most['part']} of {name} is {most['direction']} in the new rows"
     return f"**{' and '.join(told)} have shifted.** Most: the {way}."
-
-
-def _is_of(name: str) -> bool:
-    """Whether a column is the use of a component, or its score."""
-    return any(name.startswith(by) and name[len(by) :].isdecimal() for by in (USES, SCORE))
 
 
 def _table(dataset: Dataset, rows: FittedRun) -> "pd.DataFrame":

@@ -77,10 +77,7 @@ class Screen(NamedTuple):
 def shown() -> Shown | None:
     """Return what there is to draw now, starting what is missing; None while only a job can tell.
 
-    Raises
-    ------
-    ValueError
-        When the data or the parameters do not allow a fit; one sentence for the page.
+    Raises ValueError when the data or the parameters do not allow a fit; one sentence for the page.
     """
     watching.stop_other_refinements(config().id)  # first of all: they would slow down what follows
     fit = stored() or _live()
@@ -96,10 +93,8 @@ def stored() -> Shown | None:
 
     The arrays of one that is damaged are removed: they would stand in the way of a new fit.
 
-    Raises
-    ------
-    InputError
-        When it cannot be read now but may be later: it is neither deleted nor fitted again.
+    Raises InputError when it cannot be read now but may be later: it is neither deleted nor fitted
+    again.
     """
     run = services.runs().get(config().id)
     if run is None:
