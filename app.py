@@ -39,7 +39,7 @@ if __name__ == "__main__":  # for every visitor
         ],
         expanded=True,
     )
-    frame.around_page(page.run)
+    frame.around_page(page.run, page.url_path)
 else:  # once, imported by `streamlit run` before it serves
     inside.prepare()
     base.allow_many_files()

@@ -84,23 +84,24 @@ STILL = """() => Promise.allSettled(document.getAnimations()
 SIZES = ((1440, 900), (900, 900), (390, 844))
 
 
-def faults_of(page, axe) -> list[str]:
-    """What stands in the way of reading a page, in sentences."""
+def faults_of(page, axe, sizes=SIZES) -> list[str]:
+    """Return what stands in the way of reading a page, in sentences; `sizes` cut nothing off."""
     page.evaluate(STILL)
-    found = [
-        f"{one['id']}: {one['nodes'][0]['html'][:120]}"
-        for one in axe.run(page).response["violations"]
-        if one["impact"] in ("serious", "critical")
+    faults = [
+        f"{each['id']}: {each['nodes'][0]['html'][:120]}"
+        for each in axe.run(page).response["violations"]
+        if each["impact"] in ("serious", "critical")
     ]
     words = page.evaluate(WORDS)
     if words >= MOST_WORDS:
-        found.append(f"{words} words of standing text")
-    for width, height in SIZES:
+        faults.append(f"{words} words of standing text")
+    before = page.viewport_size
+    for width, height in sizes:
         page.set_viewport_size({"width": width, "height": height})
         if page.evaluate(CUT_OFF):
-            found.append(f"cut off at {width} pixels")
-    page.set_viewport_size({"width": SIZES[0][0], "height": SIZES[0][1]})
-    return found
+            faults.append(f"cut off at {width} pixels")
+    page.set_viewport_size(before)
+    return faults
 
 
 @pytest.mark.parametrize("dark", [False, True])

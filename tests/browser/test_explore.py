@@ -275,32 +275,6 @@ def test_the_bar_follows_a_search_to_another_view(page):
     assert settled(page)["view"] == "subspaces {1,2}", "the page moves nothing"
 
 
-def test_the_palette_reaches_a_component_a_class_and_a_row_in_four_keys(page):
-    """Counted from the first key to Enter; arrows, Tab and Escape need no pointer."""
-    set_k(page, 4)
-    page.locator(".st-key-bar_views").get_by_text("Subspaces").click()
-    settled(page, "said.view.startsWith('subspaces')")
-    palette = page.locator(".appca-palette")
-
-    def find(*keys: str) -> None:
-        page.evaluate("document.activeElement.blur()")
-        for key in ("/", *keys):
-            page.keyboard.press(key)
-        page.keyboard.press("Enter")
-        palette.wait_for(state="hidden")
-
-    find("3")
-    settled(page, "said.panels === '6'")
-    assert page.locator(".appca-chip").inner_text().startswith("with 3")
-    page.locator(".appca-chip").click()
-    find("3", "Tab")
-    settled(page, "said.selected === '183'")  # of the digits 3
-    find("#", "7")
-    settled(page, "said.held === '7'")
-    page.keyboard.press("Escape")
-    settled(page, "said.held === '-1'")
-
-
 def test_the_palette_shows_a_named_selection_colours_and_lists_the_keys(page, serve):
     digits = load("digits")
     mask = np.arange(digits.n_rows) < 7

@@ -17,7 +17,7 @@ import { DOUBTFUL, Rows } from '../../appca/canvas/js/scene/rows.js';
 import { Scene, spreadOrder } from '../../appca/canvas/js/scene/scene.js';
 import { find, setOf } from '../../appca/canvas/js/find/find.js';
 import { Occupancy } from '../../appca/canvas/js/text/occupancy.js';
-import { paletteBytes } from '../../appca/canvas/js/theme.js';
+import { THEMES, paletteBytes, rgb } from '../../appca/canvas/js/theme.js';
 
 /** Six rows, three components, two a row; the pairs list some of the rows only. */
 function input() {
@@ -388,6 +388,39 @@ test('codes above the table are grey', () => {
   const bytes = paletteBytes(input().meta.colourings.label, false);
   assert.deepEqual([...bytes.slice(0, 8)], [255, 0, 0, 0, 0, 255, 0, 0]);
   assert.deepEqual(bytes.slice(8, 12), bytes.slice(4 * 200, 4 * 200 + 4));
+});
+
+test('every colour of a quantity is seen on a dark panel, and rows without a value keep theirs', () => {
+  const ends = ['#440154', '#482878', '#3e4989', '#31688e', '#26828e', '#1f9e89'];
+  const viridis = [...ends, '#35b779', '#6ece58', '#b5de2b', '#fde725'].map(rgb);
+  const table = Array.from({ length: 254 }, (_, i) => {
+    const at = (0.04 + (0.91 * i) / 253) * 9; // as appca.plots.palette.viridis
+    const [a, b] = [viridis[Math.floor(at)], viridis[Math.floor(at) + 1]];
+    const mixed = a.map((value, j) => value + (b[j] - value) * (at % 1));
+    return `#${mixed.map((x) => `0${Math.round(255 * x).toString(16)}`.slice(-2)).join('')}`;
+  });
+  const colouring = { kind: 'quantity', names: [], table: [...table, '#c3c8cf'] };
+  const light = paletteBytes(colouring, false);
+  const dark = paletteBytes(colouring, true);
+  const hex = (bytes, code) =>
+    `#${Buffer.from(bytes.slice(4 * code, 4 * code + 3)).toString('hex')}`;
+  assert.deepEqual(
+    [0, 253, 254].map((code) => hex(light, code)),
+    [table[0], table[253], '#c3c8cf'],
+  );
+  assert.deepEqual(
+    [253, 254].map((code) => hex(dark, code)),
+    [table[253], '#c3c8cf'],
+  );
+  const luminance = (colour) => {
+    const [r, g, b] = rgb(colour).map((c) =>
+      c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4,
+    );
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const panel = luminance(THEMES.dark.panel) + 0.05;
+  const least = Math.min(...table.map((_, code) => (luminance(hex(dark, code)) + 0.05) / panel));
+  assert.ok(least >= 3, `${least}`);
 });
 
 test('colour by two components is a place on a square, rows of neither are missing', async () => {

@@ -36,6 +36,8 @@ export const THEMES = {
 };
 /** @typedef {typeof THEMES.light} Theme */
 
+const VISIBLE = 0.36; // of Viridis: before it, colours have less than 3:1 on a dark panel
+
 /** Second cue of classes beside colour, in the order of the shader. */
 export const SHAPES = ['circle', 'diamond', 'square', 'cross', 'triangle-up'];
 
@@ -57,9 +59,13 @@ export function paletteBytes(colouring, dark) {
   const stops = (ramp && hexes.length < 2 ? [theme.low, theme.high] : hexes).map(rgb);
   const grey = rgb(theme.grey);
   const used = ramp ? 255 : stops.length;
+  const missing = ramp && stops.length === used ? used - 1 : used; // Viridis ends with that colour
+  const first = dark && missing < used ? VISIBLE : 0;
   const bytes = new Uint8Array(1024 * Math.ceil((used + 1) / 256));
   for (let code = 0; code < bytes.length / 4; code += 1) {
-    const colour = code >= used ? grey : ramp ? between(stops, code / 254) : stops[code];
+    const share = first + ((1 - first) * code) / (missing - 1);
+    const inRamp = ramp && code < missing;
+    const colour = inRamp ? between(stops.slice(0, missing), share) : (stops[code] ?? grey);
     for (let i = 0; i < 3; i += 1) bytes[4 * code + i] = Math.round(colour[i] * 255);
     bytes[4 * code + 3] =
       code < used && !ramp ? Math.max(0, SHAPES.indexOf(colouring?.shapes?.[code] ?? '')) : 0;

@@ -29,7 +29,6 @@ from appca.words.wording import counted, shortened
 
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
 THIS = {"tab": "this"}  # of the address: the tab with what was assumed
-TABS = ("open", "this", "recent", "add")  # of the page Data, where it is not said again
 WITH_GAPS = (
     "csv",
     "parquet",
@@ -187,8 +186,7 @@ def use(opened: Opened, dataset: Dataset) -> None:
 def assumed() -> None:
     """Draw what was assumed of the files on screen, with the way to change it, until it is read."""
     opened = current()
-    there = st.query_params.get("tab") in TABS
-    if opened is None or not opened.said or opened.digest != state.config().dataset or there:
+    if opened is None or not opened.said or opened.digest != state.config().dataset:
         return
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="assumed", width="stretch"

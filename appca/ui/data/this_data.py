@@ -108,7 +108,7 @@ def _summary(data: Dataset) -> str:
 
 def overview(dataset: Dataset) -> None:
     """Draw the facts and a picture of the rows."""
-    st.text(dataset.name)
+    st.subheader(markdown(dataset.name), anchor=False)
     st.html(facts_of(dataset))
     _order(dataset)
     class_names.editor(dataset)

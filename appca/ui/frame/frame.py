@@ -19,8 +19,8 @@ from appca.words.errors import InputError
 STYLE = Path(__file__).with_name("style.css")
 
 
-def around_page(draw: Callable[[], None]) -> None:
-    """Prepare the session, draw the page, and show what either refuses as one sentence."""
+def around_page(draw: Callable[[], None], name: str) -> None:
+    """Prepare the session, draw a page, and show what either refuses as one sentence."""
     callbacks.wait()
     memory.tidy()
     # What comes and goes stands in one place of its own: the browser numbers the parts of a page,
@@ -35,6 +35,8 @@ def around_page(draw: Callable[[], None]) -> None:
         with page_turn.turn():
             with above:
                 _prepare()
+                if name != "data":  # there it would hide what it leads to
+                    opening.assumed()
             draw()
             history.record()
             _write_address(tab=st.session_state[KEYS.tab])
@@ -66,7 +68,6 @@ def _prepare() -> None:
         say: dict[str, Callable[[str], object]]
         say = {"error": st.error, "info": st.info, "success": st.toast}  # the last goes by itself
         say[notice.kind](markdown(notice.text))
-    opening.assumed()
 
 
 def _say_what_is_not_shown(run: str) -> None:

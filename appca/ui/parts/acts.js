@@ -48,7 +48,7 @@ function keepFocus(place, of) {
   const { act, value } = place.dataset;
   let looks = 0;
   const timer = setInterval(() => {
-    if ((looks += 1) > 60) clearInterval(timer);
+    if ((looks += 1) > 200) clearInterval(timer);
     if (place.isConnected || document.activeElement !== document.body) return;
     const same = document.querySelectorAll(`.st-key-${of} [data-act="${act}"]`);
     const next = [...same].find(

@@ -88,7 +88,7 @@ export function fillLegend(stage, into) {
   into.dataset.classes = '0';
   if (!colouring) return;
   if (colouring.kind === 'quantity') {
-    const stops = Array.from({ length: 9 }, (_, i) => cssOf(palette, Math.round((i * 254) / 8)));
+    const stops = Array.from({ length: 9 }, (_, i) => cssOf(palette, Math.round((i * 253) / 8)));
     const [low, high] = colouring.limits ?? [0, 1];
     const bar = element('span', 'appca-ramp');
     bar.style.background = `linear-gradient(to right, ${stops})`;
