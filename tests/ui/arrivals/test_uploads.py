@@ -45,6 +45,7 @@ def test_a_clean_file_opens_at_once_and_one_of_the_same_name_takes_its_place(sta
     app = go(app, "data/open")
     give(app, ("mine <b>.csv", b"a,b,kind\n1,2,x\n3,4,y\n5,4,x\n6,6,x\n"))
     assert "4 rows × 2" in html(healthy(app))
+    assert "Read as UTF-8" in assumed(go(app, "explore"))
     app.button(key="assumed_close").click().run()
     assert "Read as" not in assumed(healthy(app))
 

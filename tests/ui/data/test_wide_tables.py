@@ -79,7 +79,7 @@ def test_a_feature_that_may_be_a_label_becomes_one_by_a_click_beside_the_picture
     rng = np.random.default_rng(1)
     lines = [f"{i % 11 + 1},{a},{b}" for i, (a, b) in enumerate(rng.normal(size=(44, 2)))]
     app = give(start("data/open"), ("t.csv", "\n".join(["population,a,b", *lines]).encode()))
-    healthy(app).button(key="assumed_label").click().run()
+    go(healthy(app), "explore").button(key="assumed_label").click().run()
     assert any("“population” used as label" in one.value for one in healthy(app).markdown)
     assert not [one for one in app.button if one.key == "assumed_label"]
     go(app, "data/this")
