@@ -93,9 +93,8 @@ def _parts(fitted: FittedRun) -> _Parts:
 
 def _rank_scaled(values: np.ndarray) -> np.ndarray:
     """Ranks scaled to 0.01 .. 0.99; equal values share the middle of their ranks."""
-    ordered = np.sort(values)
-    below = np.searchsorted(ordered, values, side="left")
-    upto = np.searchsorted(ordered, values, side="right")
+    from scipy.stats import rankdata
+
     if len(values) == 1:
         return np.array([MISSING])
-    return 0.01 + 0.98 * (below + upto - 1) / (2 * (len(values) - 1))
+    return np.asarray(0.01 + 0.98 * (rankdata(values) - 1) / (len(values) - 1))

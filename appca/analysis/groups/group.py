@@ -128,11 +128,11 @@ def numbers(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
 
     n, m = len(x), len(y)
     x, y = x.astype(np.float64), y.astype(np.float64)
-    pooled = ((n - 1) * _variance(x) + (m - 1) * _variance(y)) / (n + m - 2)
+    pooled = (n * x.var(axis=0) + m * y.var(axis=0)) / (n + m - 2)
     gap = x.mean(axis=0) - y.mean(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         d = np.where(pooled > 0, gap / np.sqrt(pooled), np.nan)
-    varied = (np.maximum(x.max(axis=0), y.max(axis=0))) > np.minimum(x.min(axis=0), y.min(axis=0))
+    varied = np.ptp(np.vstack([x, y]), axis=0) > 0
     delta, p = np.zeros(x.shape[1]), np.ones(x.shape[1])
     if varied.any():
         method = "auto" if n + m <= EXACT else "asymptotic"
@@ -147,16 +147,14 @@ def share_test(a: int, n: int, b: int, m: int) -> float:
 
     Chi-square without correction; Fisher's exact test where a cell is expected below 5.
     """
-    from scipy.stats import chi2, fisher_exact
+    from scipy.stats import chi2_contingency, fisher_exact
 
-    have, total = a + b, n + m
-    if have in (0, total):
+    if a + b in (0, n + m):
         return 1.0
-    least = min(n, m) * min(have, total - have) / total
-    if least < SMALL_COUNT:
-        return float(fisher_exact([[a, n - a], [b, m - b]]).pvalue)
-    between = a * (m - b) - b * (n - a)  # whole numbers: no overflow and no rounding
-    return float(chi2.sf(total * between**2 / (have * (total - have) * n * m), 1))
+    table = [[a, n - a], [b, m - b]]
+    test = chi2_contingency(table, correction=False)
+    few = test.expected_freq.min() < SMALL_COUNT
+    return float(fisher_exact(table).pvalue if few else test.pvalue)
 
 
 def mean_images(dataset: Dataset, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -253,10 +251,6 @@ def _share(kind: str, name: str, has: np.ndarray, mask: np.ndarray) -> GroupDiff
     n = int(mask.sum())
     m = len(mask) - n
     return GroupDifference(kind, name, a / n, b / m, a / n - b / m, None, share_test(a, n, b, m))
-
-
-def _variance(x: np.ndarray) -> np.ndarray:
-    return np.asarray(x.var(axis=0, ddof=1))
 
 
 def _size(d: float | None) -> float:

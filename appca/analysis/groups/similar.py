@@ -5,7 +5,9 @@ subspace's components; for orthonormal components that is the distance of the sc
 have outside the subspace does not count: sharing a place in it is being alike in that respect.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -107,12 +109,7 @@ def by_tightness(groups: Sequence[SimilarRows]) -> list[int]:
 
 def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int]]:
     """Pairs of classes and the number of groups that join them, the most often joined first."""
-    counted: dict[tuple[int, int], int] = {}
-    for item in mixtures:
-        members = sorted(item.joined)
-        for place, joined in enumerate(members):
-            for other in members[place + 1 :]:
-                counted[joined, other] = counted.get((joined, other), 0) + 1
+    counted = Counter(pair for item in mixtures for pair in combinations(sorted(item.joined), 2))
     return sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
 
 

@@ -159,4 +159,6 @@ def _colouring(colour: palette.Colour) -> tuple[dict[str, Any], np.ndarray]:
     }
     if len(set(levels.shapes)) > 1:
         header["shapes"] = list(levels.shapes)
+    if colour.colours:
+        header["steps"] = True
     return header, levels.codes

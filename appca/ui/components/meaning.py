@@ -134,7 +134,7 @@ def _names(tests: "pd.DataFrame", shown: Shown) -> None:
     free = {k: name for k, name in proposed.items() if not own_name(shown.fitted, k - 1)}
     if not free:
         return
-    st.caption("Names to take")
+    st.caption("Click a name to give it to its component")
     buttons = "".join(
         acts.button(
             tag("b", str(k)) + " " + words(shortened(name)),

@@ -5,7 +5,7 @@ from contextlib import suppress
 import streamlit as st
 
 from appca.analysis.explore.umap import Embedding
-from appca.canvas.scene.colours import TRUST
+from appca.canvas.scene.colours import PANELS, TRUST
 from appca.data.dataset import Dataset
 from appca.ui.canvas import canvas
 from appca.ui.explore import model, sizes
@@ -18,6 +18,10 @@ from appca.ui.settings import umap
 from appca.words.errors import InputError
 from appca.words.wording import counted
 
+READING = (
+    "Pink: rows around the point are far from it in the data, so do not read them as alike. Teal: "
+    "rows that are near it in the data are elsewhere; hover over it to see lines to them."
+)
 WORKS = 5  # in the menu at the data set's name
 
 
@@ -36,6 +40,8 @@ def bar(
         label = f"Colour **{markdown(controls.colour_name(dataset))}**"
         with st.popover(label, key="bar_colour", width="content"):
             colouring = controls.colouring(dataset, with_trust=trust is not None, flat=True)
+            if colouring in (TRUST, PANELS):
+                st.caption(READING)
             if trust is not None and colouring == TRUST:
                 st.caption(umap.trust_sentence(trust))
         _undo_and_redo()

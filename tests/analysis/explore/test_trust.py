@@ -10,6 +10,7 @@ from appca.analysis.explore.neighbours import nearest
 from appca.analysis.explore.trust import panel_trust, trust, with_trust
 from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.canvas.scene.colours import TRUST_COLOURS, trust_colour
+from appca.canvas.scene.scene import _colouring
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.plots import palette
@@ -144,3 +145,5 @@ def test_false_and_missing_neighbours_are_two_ways_of_one_colouring():
     assert len(set(drawn.table)) == 10
     assert set(drawn.shapes) == {"circle"}
     assert drawn.table[drawn.codes[3]] == TRUST_COLOURS[7]
+    assert _colouring(colour)[0]["steps"], "no place of the map is called by them"
+    assert "steps" not in _colouring(colour._replace(colours=()))[0]

@@ -42,7 +42,7 @@ function signCells(stage, spot, room) {
   if (axes.length < 2) return [];
   const ends = named || !stage.sheets ? [] : endsOf(spot);
   const { cells } = countsOf(spot.part.layout, spot.panel, rows, spot.range);
-  const names = stage.colouring?.kind === 'category' ? stage.colouring.names : [];
+  const names = namesOf(stage);
   return cells.flatMap((cell, i) => {
     if (!cell.count) return [];
     const [right, top] = [i % 2, i >> 1];
@@ -117,13 +117,17 @@ function corner(context, spot, room, lines, right, top, pictures) {
   return free ? [label(spot, free, lines, right ? 'right' : 'left')] : [];
 }
 
+/** Names of classes that can name a place. @param {Stage} stage */
+const namesOf = ({ colouring }) =>
+  colouring?.kind === 'category' && !colouring.steps ? colouring.names : [];
+
 /** The name of a class beside the place where it is densest. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
 function clusters(stage, spot, room) {
-  const { context, rows, colouring, palette } = stage;
-  if (colouring?.kind !== 'category') return [];
+  const { context, rows, palette } = stage;
+  const names = namesOf(stage);
   const { classes } = countsOf(spot.part.layout, spot.panel, rows, spot.range);
   const many = ranked(classes)
-    .filter(([code, count]) => code < colouring.names.length && count > 0.04 * spot.panel.count)
+    .filter(([code, count]) => code < names.length && count > 0.04 * spot.panel.count)
     .slice(0, 14)
     .map(([code]) => code);
   const middles = densest(stage, spot, many);
@@ -132,7 +136,7 @@ function clusters(stage, spot, room) {
     if (!middle) return [];
     const [x, y] = middle;
     const style = font(13, 650);
-    const text = colouring.names[code];
+    const text = names[code];
     const w = widthOf(context, text, style);
     const places = [];
     for (let far = 10; far < 110; far += 9) {
@@ -198,12 +202,8 @@ function beyond(stage, spot, room) {
   const style = font(11.5);
   return counts.flatMap((count, edge) => {
     if (!count) return [];
-    const text = [
-      `← ${grouped(count)} more`,
-      `${grouped(count)} more →`,
-      `↓ ${grouped(count)} more`,
-      `↑ ${grouped(count)} more`,
-    ][edge];
+    const more = `${grouped(count)} more`;
+    const text = [`← ${more}`, `${more} →`, `↓ ${more}`, `↑ ${more}`][edge];
     const w = widthOf(stage.context, text, style);
     const places = [];
     for (let share = 0.5; share < 0.95; share += 0.04) {
