@@ -300,3 +300,23 @@ def test_the_palette_shows_a_named_selection_colours_and_lists_the_keys(page, se
     card.wait_for(state="hidden")
     page.keyboard.press("7")
     page.get_by_role("heading", name="Export").wait_for(timeout=60 * SECOND)
+
+
+@pytest.mark.parametrize("width", [1440, 900])
+def test_a_class_is_renamed_in_the_legend_and_a_second_view_is_a_press_away(visit, serve, width):
+    page = visit(serve(APP, OMP_NUM_THREADS="1").url, width=width).page
+    settled(page)
+    legend = page.locator(".appca-class")
+    for name, text in (("3", "drei"), ("drei", "three"), ("three", "")):  # the last one restores it
+        place = legend.filter(has=page.locator(f"b:text-is('{name}')"))
+        place.dblclick() if name == "3" else place.press("F2")
+        field = page.locator(".appca-legend .appca-field")
+        assert field.input_value() == name
+        field.fill(text)
+        field.press("Enter")
+        shown = page.locator(f".appca-class b:text-is('{text or 3}')")
+        shown.wait_for(timeout=60 * SECOND)
+    bar = page.locator(".st-key-explore_bar")
+    assert bar.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+    bar.locator(".st-key-bar_split button").click()
+    settled(page, "said.view === 'subspaces+pca'")

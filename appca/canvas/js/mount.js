@@ -92,7 +92,9 @@ export function mount(element, input, callbacks = {}) {
     () => palette(),
     more,
   );
-  const bar = buildBar(stage, actions, tools.bar, more.box, near);
+  const bar = buildBar(stage, actions, tools.bar, more.box, near, (...names) =>
+    callbacks.onAct?.('class', JSON.stringify(names)),
+  );
   stage.hit.addEventListener('pointermove', bar.follow);
   const tourbar = buildTourbar(stage, actions);
   const keys = buildKeys(stage);

@@ -69,7 +69,7 @@
  * @typedef {object} Callbacks
  * @property {(bits: Uint8Array, count: number) => void} [onSelect]
  * @property {(row: number) => void} [onPoint] a click holds a row, -1 lets go; without it a click selects the row
- * @property {(kind: 'selection' | 'colour', name: string) => void} [onAct] show one of `offers`
+ * @property {(kind: 'selection' | 'colour' | 'class', name: string) => void} [onAct] show one of `offers`, or rename a class: label, old and new name as JSON
  * @property {() => import('./find/find.js').Act[]} [acts] what the host can do, for the palette
  * @property {(rows: number[]) => Promise<Float32Array>} [project] scores of rows on all components, for ghosts
  * @property {(rows: number[]) => Promise<string[][]>} [describe] lines of the hover card, by row, where the scene has none

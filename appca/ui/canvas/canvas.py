@@ -72,8 +72,9 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     `on_select` takes the rows (N,) that a lasso has selected, before the page runs again;
     `on_layout` the layout that a search, a kept view or a tour has opened; `on_point` the row that
     a click holds, None when it lets go (without it a click selects the row); `on_act` what was
-    chosen of the offers in `options`: "selection" or "colour", and which. `near` returns the scenes
-    one step of K or L away that are at hand: the browser fetches them while nothing moves.
+    chosen of the offers in `options`: "selection" or "colour", and which, or "class" and, as JSON,
+    a label with the old and the new name of a class. `near` returns the scenes one step of K or L
+    away that are at hand: the browser fetches them while nothing moves.
     """
     take = on_select or (lambda mask: selection.put(dataset, mask))
 
@@ -144,11 +145,11 @@ class PointMessage(NamedTuple):
 
 
 class ActMessage(NamedTuple):
-    """One of the offers that was chosen. Its stamp is as above."""
+    """An offer that was chosen, or a class that was renamed. Its stamp is as above."""
 
     mount: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,40}\Z")]
     number: FromOne
-    kind: Literal["selection", "colour"]
+    kind: Literal["selection", "colour", "class"]
     name: Annotated[str, Meta(max_length=1000)]
 
 

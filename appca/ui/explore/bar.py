@@ -14,6 +14,8 @@ from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import history, services, state
 from appca.ui.session.callbacks import guarded
+from appca.ui.session.fitting import Shown
+from appca.ui.session.state import KEYS
 from appca.ui.settings import umap
 from appca.words.errors import InputError
 from appca.words.wording import counted
@@ -78,6 +80,28 @@ def views(dataset: Dataset, there: dict[str, str], active: int | None) -> tuple[
     maps = [name for name in ("slices", "umap", "pca") if name in there]
     beside = first if layout in maps else next(iter(maps), "")
     return layout, beside if split else ""
+
+
+def offer_map(dataset: Dataset, shown: Shown, beside: str, *, waits: bool) -> None:
+    """Offer to lay out the map that is waited for; once there is one, to split the picture."""
+    if beside:
+        st.session_state.pop(KEYS.map_ready, None)
+    if not (waits or st.session_state.get(KEYS.map_ready)):
+        return
+    with st.container(key="map_offer"):
+        if waits:
+            umap.offer(dataset, shown)
+            return
+        with st.container(horizontal=True, gap="small"):
+            for label, split in (("Show map and panels side by side", True), ("Not now", False)):
+                key = f"offer_split_{split}".lower()
+                st.button(label, key=key, type="tertiary", on_click=_answer_offer, args=[split])
+
+
+def _answer_offer(split: bool) -> None:
+    st.session_state.pop(KEYS.map_ready, None)
+    if split:
+        st.session_state["split"] = ["Split"]
 
 
 def show_view(active: int | None, name: str) -> None:

@@ -1,9 +1,11 @@
 """The page Explore: bar, canvas and drawer."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import streamlit as st
 
 from appca.analysis.explore.umap import Embedding
@@ -17,7 +19,7 @@ from appca.ui.frame import status
 from appca.ui.parts import controls, progress
 from appca.ui.parts.notes import preview_note
 from appca.ui.rows import point, point_choice
-from appca.ui.session import ahead, fitting, selection, state
+from appca.ui.session import ahead, fitting, names, selection, state
 from appca.ui.session.fitting import Screen, Shown
 from appca.ui.settings import umap
 
@@ -69,9 +71,7 @@ def _draw() -> None:
             if moved
             else partial(_near, steps, fitting.screen(), dataset, colouring, embedding),
         )
-    if there != layout:
-        with st.container(key="map_offer"):
-            umap.offer(dataset, shown)
+    bar.offer_map(dataset, shown, beside, waits=there != layout)
     _note(shown, moved)
     drawer.drawer(dataset, shown, by_data)
     if steps:
@@ -107,6 +107,11 @@ def _offers(dataset: Dataset) -> dict[str, object]:
 def _act(dataset: Dataset, kind: str, name: str) -> None:
     if kind == "colour":
         controls.colour_by(dataset, name)
+        return
+    if kind == "class":
+        with suppress(msgspec.DecodeError):  # not of the canvas
+            said = msgspec.json.decode(name, type=tuple[str, str, str])
+            names.rename_class(dataset.digest, *said)
         return
     for saved in selection.named(dataset):
         if saved.name == name:

@@ -6,6 +6,8 @@
  * @typedef {{act: string, value: string, text: string}} Act
  */
 
+import { typeOver } from '../../canvas/js/parts/typing.js';
+
 /** @type {WeakMap<Element, () => void>} */
 const listening = new WeakMap();
 const LONGEST = 40; // letters of a name
@@ -30,7 +32,7 @@ export default function follow({ data, parentElement, setTriggerValue }) {
     };
     if (isList) send(place.value);
     else if (place.dataset.name === undefined) send();
-    else rename(place, send);
+    else typeOver(place, place.dataset.name, LONGEST, send);
   };
   const kinds = ['click', 'change'];
   kinds.forEach((kind) => document.addEventListener(kind, pressed));
@@ -58,25 +60,4 @@ function keepFocus(place, of) {
     next.focus();
     clearInterval(timer);
   }, 50);
-}
-
-/** @param {HTMLElement} place @param {(text: string) => void} send */
-function rename(place, send) {
-  const field = document.createElement('input');
-  Object.assign(field, { value: place.dataset.name, maxLength: LONGEST, className: 'ca-field' });
-  field.setAttribute('aria-label', place.getAttribute('aria-label') ?? 'name');
-  let over = false;
-  const close = (/** @type {boolean} */ kept) => {
-    if (over) return;
-    over = true;
-    field.replaceWith(place);
-    place.focus();
-    if (kept && field.value.trim() !== place.dataset.name) send(field.value);
-  };
-  field.addEventListener('blur', () => close(true));
-  field.addEventListener('keydown', (event) => {
-    if (event.key === 'Enter' || event.key === 'Escape') close(event.key === 'Enter');
-  });
-  place.replaceWith(field);
-  field.select();
 }

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import streamlit as st
 
+from appca.canvas.bundle import closed_bundle
 from appca.ui.parts.text import tag, words
 from appca.ui.session.callbacks import guarded
 
 Act = Callable[[str, str], object]  # is given the button's value, and the text that was typed
 _listener = st.components.v2.component(
     "appca_acts",
-    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    js=closed_bundle(Path(__file__).with_suffix(".js")),
     css=Path(__file__).with_suffix(".css").read_text(encoding="utf-8"),
     isolate_styles=False,
 )

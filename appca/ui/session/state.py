@@ -35,6 +35,7 @@ class Keys(NamedTuple):
     tab: str = "tab"  # the tab of the page that is drawn, if it has tabs
     watched: str = "watched"  # the jobs this window waits for
     umap: str = "umap_settings"
+    map_ready: str = "map_ready"  # whether a map was laid out that has not been offered yet
     upload: str = "upload"  # counts the files taken over
     arrival: str = "arrival"  # the files that can be read otherwise
     declined: str = "declined"  # runs whose refinement was cancelled or failed
@@ -97,7 +98,7 @@ def open_first() -> None:
     """Look at the digits; where they cannot be stored, at the newest data set that is."""
     here = services.datasets()
     try:
-        digest = here.put(load(FIRST_DATA))
+        digest = services.put_again(load(FIRST_DATA))
     except InputError as error:
         stored = here.list()
         if not stored:

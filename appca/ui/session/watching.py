@@ -183,7 +183,9 @@ def _ended(status: JobStatus, why: Watched) -> None:
 
 
 def _done(status: JobStatus, why: Watched) -> None:
-    if status.kind == "download":
+    if status.kind == "umap":
+        st.session_state[KEYS.map_ready] = True
+    elif status.kind == "download":
         _arrived(status.result["dataset"], why)
     elif status.kind == "fit" and why.kind == "fit":
         run = services.runs().get(status.result["run"])

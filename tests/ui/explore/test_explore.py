@@ -1,14 +1,18 @@
 """The page Explore: bar, picture and drawer, walked through as a person would."""
 
+import json
+
 import numpy as np
 
 from appca.analysis.groups.rule import RowRule
 from appca.analysis.groups.selections import SelectionStore, token_of
+from appca.data.dataset import categories
 from appca.data.sources.builtin import load
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
 from appca.ui.canvas import canvas
+from appca.ui.explore import page
 from appca.ui.session import services
 from tests.ui.conftest import address, go, healthy, html, number, slider
 from tests.ui.parts.test_pages import select
@@ -140,3 +144,21 @@ def test_the_map_of_a_recording_is_its_slices_which_need_no_umap(start, monkeypa
     assert not [button for button in app.button if button.key == "umap_run"]
     healthy(app.segmented_control(key=view.key).set_value("umap").run())
     assert app.button(key="umap_run").label.startswith("Lay out the map")
+
+
+def test_a_class_that_is_renamed_in_the_picture_keeps_its_name_with_the_data(start):
+    app = healthy(start(PAGE))
+    dataset = services.dataset(app.session_state["config"].dataset)
+
+    def rename(*said: str) -> list[str]:
+        page._act(dataset, "class", json.dumps(said))
+        names, codes = categories(services.dataset(dataset.digest).labels["digit"])
+        return [names[code] for code in codes[[3, 8, 30]]]
+
+    assert rename("digit", "3", " drei  eggs ") == ["drei eggs", "8", "0"]
+    assert rename("digit", "8", "drei eggs") == ["drei eggs", "drei eggs", "0"]
+    assert rename("digit", "drei eggs", "") == ["3", "8", "0"]
+    assert rename("digit", "no class", "x") == rename("none", "3", "x") == ["3", "8", "0"]
+    page._act(dataset, "class", '["digit", 3]')
+    page._act(dataset, "class", "no JSON")
+    assert rename("digit", "0", "null") == ["3", "8", "null"]

@@ -43,8 +43,8 @@ export function strongest(meta, components) {
   return said.join('');
 }
 
-/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {HTMLElement} tools @param {HTMLElement} more what opens beside them @param {(box: import('../types.js').Rect) => number} near strength of what stands over data near the hand */
-export function buildBar(stage, actions, tools, more, near) {
+/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {HTMLElement} tools @param {HTMLElement} more what opens beside them @param {(box: import('../types.js').Rect) => number} near strength of what stands over data near the hand @param {(label: string, before: string, now: string) => void} rename a class */
+export function buildBar(stage, actions, tools, more, near, rename) {
   const title = element('b', 'appca-title');
   const under = element('span', 'appca-under');
   const heading = element('div', 'appca-heading', {}, title, under);
@@ -86,7 +86,7 @@ export function buildBar(stage, actions, tools, more, near) {
     const now = `${rows.codesChanged} ${rows.hidden} ${stage.colouringName} ${colouring?.limits} ${stage.dark}`;
     if (now !== filled) {
       filled = now;
-      fillLegend(stage, legend);
+      fillLegend(stage, legend, rename);
       hollow.hidden = !rows.flags.some((flags) => flags & DOUBTFUL);
     }
     const [first, second] = sentences(stage.meta, view.layout.kind, view.layout.name);

@@ -6,8 +6,10 @@ import { HIDDEN } from '../scene/rows.js';
 import { cssOf } from '../theme.js';
 import { font, widthOf, write } from '../text/write.js';
 import { element } from './dom.js';
+import { typeOver } from './typing.js';
 
 const SHOWN = 40; // classes at most
+const LONGEST = 60; // letters of a class's name
 const [BESIDE, GAP] = [24, 6]; // px beside a class's name: dot, gap and padding; and before its count
 
 /** Rows of each class without those that have one of these flags. @param {import('../stage.js').Stage} stage */
@@ -80,8 +82,8 @@ function planeKey(stage, { axes = [0, 0], table }, small) {
   return canvas;
 }
 
-/** Fill an element with the legend of the present colouring. @param {import('../stage.js').Stage} stage @param {HTMLElement} into */
-export function fillLegend(stage, into) {
+/** Fill an element with the legend of the present colouring. @param {import('../stage.js').Stage} stage @param {HTMLElement} into @param {(label: string, before: string, now: string) => void} rename a class */
+export function fillLegend(stage, into, rename) {
   const { colouring, palette } = stage;
   into.replaceChildren();
   into.style.cssText = '';
@@ -136,6 +138,16 @@ export function fillLegend(stage, into) {
         button.setAttribute('aria-pressed', String(pinned >= 0 && button === item));
       alone(pinned);
     });
+    const [, label] = stage.colouringName.match(/^label:(.*)$/s) ?? [];
+    if (label !== undefined && stage.options.offers) {
+      item.title += '. Double-click or F2 renames it.';
+      const type = () =>
+        typeOver(item, colouring.names[code], LONGEST, (text) =>
+          rename(label, colouring.names[code], text),
+        );
+      item.addEventListener('dblclick', type);
+      item.addEventListener('keydown', ({ key }) => key === 'F2' && type());
+    }
     into.append(item);
   }
   const widest = (/** @type {string[]} */ texts, /** @type {string} */ style) =>

@@ -129,8 +129,9 @@ export async function recolour(stage) {
     : plane && { name, colouring: planeColouring(meta, plane) };
   const codes = made?.codes ?? (plane ? planeCodes(scene, plane) : await scene.codes(name));
   if (name !== stage.colouringName || stage.gone) return;
-  if (!same(rows.codes, codes)) rows.codesChanged += 1; // another scene of the same data has the same classes
-  rows.codes = codes;
+  const names = String(stage.colouring?.names);
+  if (!same(rows.codes, codes) || names !== rows.names) rows.codesChanged += 1; // another scene of the same data has the same classes
+  Object.assign(rows, { codes, names });
   stage.settleSoon();
 }
 

@@ -20,6 +20,7 @@ export class Rows {
     this.hidden = 0;
     this.flagsChanged = 1; // revisions, compared by what is drawn from them
     this.codesChanged = 1;
+    this.names = ''; // of the classes
   }
 
   /** @param {import('./scene.js').Scene} scene */
