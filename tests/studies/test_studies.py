@@ -11,7 +11,7 @@ from appca.studies import files
 from appca.studies.catalogue import STUDIES
 from appca.studies.experiments.popularity import distance, ordered
 from appca.studies.files import aligned
-from appca.studies.parts.methods import active_for, harmonic
+from appca.studies.parts.methods import active_for
 from appca.studies.parts.synthetic import dataset_of, drawn
 from appca.words.errors import InputError
 
@@ -75,10 +75,9 @@ def test_popularity_has_the_truth_and_the_models_for_both_designs(popularity):
         assert claim.holds == ("yes" if nearest["method"].startswith("afa") else "no")
 
 
-def test_l_is_the_rounded_mean_and_h_the_harmonic_number():
+def test_l_is_the_rounded_mean():
     assert active_for(np.zeros((4, 3), dtype=bool)) == 1
     assert active_for(np.array([[1, 1, 1], [1, 1, 0]], dtype=bool)) == 3
-    assert harmonic(4) == pytest.approx(1 + 1 / 2 + 1 / 3 + 1 / 4)
 
 
 def test_the_truth_is_on_record_with_the_data(tmp_path):

@@ -110,15 +110,6 @@ def draw(rng: np.random.Generator, F: ArrayLike, W: ArrayLike) -> Floats:
     return draw_pairs(rng, F, draw_columns(rng, F, W))
 
 
-def column_parameter(F: Floats, W: Floats, k: int) -> Floats:
-    """Parameter f (D,) of column k, which given the others has density exp(f'w).
-
-    The column lies on the unit sphere of their complement and ``f = (I - W_-k W_-k') F_k``
-    (Hoff 2009, section 3).
-    """
-    return _without(np.delete(W, k, axis=1), F[:, k])
-
-
 def draw_columns(rng: np.random.Generator, F: Floats, W: Floats) -> Floats:
     """Draw each column of W given the others, in turn."""
     W = np.array(W, order="F")

@@ -79,7 +79,7 @@ class EMSteps(NamedTuple):
 
     sums: Callable[..., Any]  # (log-likelihood, A, s, second, used) -> sums
     expect: Callable[[Rows, Any], Any]  # (rows, state) -> sums
-    maximise: Callable[[Any, Any, Whole], Any]  # (sums, state, rows) -> state
+    maximise: Callable[..., Any]  # (sums, state, rows or `Whole`) -> state
 
 
 class KeptRows(NamedTuple):
@@ -89,11 +89,6 @@ class KeptRows(NamedTuple):
     weights: Array
     keys: Array
     seen: int = 0
-
-    @property
-    def all_seen(self) -> bool:
-        """Whether all rows that were seen are kept."""
-        return self.seen == len(self.X)
 
     def joined(self, rows: Rows, most: int) -> "KeptRows":
         """Add rows and keep at most `most`; the same stream gives the same sample."""
@@ -142,7 +137,7 @@ class Stepwise(NamedTuple):
             at = at._maximised(self.fitted.mixed(averages, share), em)
             if len(values) > 1 and value - values[-2] < LEAST_GAIN * rows.mass:
                 break
-        by_chance = 0 if self.kept.all_seen else self.state.W.size
+        by_chance = 0 if self.kept.seen == len(self.kept.X) else self.state.W.size
         better = values[-1] - values[0] >= by_chance
         return (at if better else self)._replace(revised=self.mass)
 
@@ -181,24 +176,10 @@ def total_of(rows: Rows) -> Array:
     return rows.summed(summed, np.zeros(rows.d))
 
 
-def _refuse_batches(model: Any) -> None:
-    """Raise AttributeError, as scikit-learn asks, where a fit has no averages to go on from."""
-    if model.inference == "gibbs":
-        msg = "partial_fit uses EM, but inference is 'gibbs': change inference."
-        raise AttributeError(msg)
-    if any(getattr(model, "_variant", ())):
-        msg = (
-            "partial_fit needs noise='shared', row_scale='none' and a number as n_active; got "
-            f"{model.noise!r}, {model.row_scale!r} and {model.n_active!r}: set these, or pass all "
-            "rows to fit or fit_blocks."
-        )
-        raise AttributeError(msg)
-
-
 class _WithBatches:
-    """A method that is missing where it is refused, like scikit-learn's `available_if`, saying why.
+    """A method that is missing where a fit has no averages to go on from, and says so.
 
-    `available_if` has the reason as the cause of an error that only says the name of the method.
+    scikit-learn's `available_if` only says the name of the method, with the reason as its cause.
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
@@ -207,7 +188,16 @@ class _WithBatches:
     def __get__(self, model: Any, owner: type | None = None) -> Callable[..., Any]:
         if model is None:
             return self._method
-        _refuse_batches(model)
+        if model.inference == "gibbs":
+            msg = "partial_fit uses EM, but inference is 'gibbs': change inference."
+            raise AttributeError(msg)
+        if any(getattr(model, "_variant", ())):
+            msg = (
+                "partial_fit needs noise='shared', row_scale='none' and a number as n_active; got "
+                f"{model.noise!r}, {model.row_scale!r} and {model.n_active!r}: set these, or pass "
+                "all rows to fit or fit_blocks."
+            )
+            raise AttributeError(msg)
         return MethodType(self._method, model)
 
 

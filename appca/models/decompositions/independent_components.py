@@ -57,7 +57,11 @@ def fast_ica(
     q = P.shape[1]
     rows = Rows(P, None, np.empty(0), q, weights=weights)
     n = rows.mass
-    values, V = np.linalg.eigh(rows.summed(_squared, np.zeros((q, q))) / n)
+
+    def squared(block: Block) -> Array:
+        return (block.X.T @ block.weighted(block.X)).astype(np.float64)
+
+    values, V = np.linalg.eigh(rows.summed(squared, np.zeros((q, q))) / n)
     some = values > LEAST_VARIANCE * values[-1]
     root = np.where(some, 1.0 / np.sqrt(np.where(some, values, 1.0)), 0.0)
     white = V * root @ V.T
@@ -71,10 +75,6 @@ def fast_ica(
         if turned > 1.0 - TOL:
             break
     return R
-
-
-def _squared(block: Block) -> Array:
-    return (block.X.T @ block.weighted(block.X)).astype(np.float64)
 
 
 def _squashed(block: Block, axes: Array) -> tuple[Array, Array]:
@@ -146,14 +146,14 @@ def dictionary(rng: np.random.Generator, rows: Rows, n_components: int, n_active
         far = np.minimum(far, np.maximum(1.0 - np.square(U @ U[i]), 0.0))
         far[i] = 0.0
     size = np.sqrt(_variance(rows) * rows.n_features / n_active)
-    return Start(size * chosen.T, _noise_unknown(rows), DICTIONARY_PASSES)
+    return Start(size * chosen.T, UNKNOWN_NOISE * _variance(rows), DICTIONARY_PASSES)
 
 
 def random(rng: np.random.Generator, rows: Rows, n_components: int, n_active: int) -> Start:
     """Gaussian loadings that explain all variance, in all directions alike."""
     scale = np.sqrt(_variance(rows) / n_active)
     W = scale * rng.standard_normal((rows.X.shape[1], n_components))
-    return Start(W, _noise_unknown(rows))
+    return Start(W, UNKNOWN_NOISE * _variance(rows))
 
 
 def from_loadings(rows: Rows, W: Array) -> Start:
@@ -196,7 +196,3 @@ def _sample(rng: np.random.Generator, rows: Rows, n_components: int) -> Rows:
 def _variance(rows: Rows) -> float:
     """Mean feature variance about the origin."""
     return rows.total / (rows.mass * rows.n_features)
-
-
-def _noise_unknown(rows: Rows) -> float:
-    return UNKNOWN_NOISE * _variance(rows)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
-from appca.models.orthonormal.em import Size
 from appca.models.rows.observations import Rows, project, transposed_product
 from appca.models.supports import enumeration, row_blocks
 from appca.models.supports.fixed_size_supports import ANNEALED, MANY
@@ -149,7 +148,7 @@ def _sums(
 
 
 def maximise(
-    sums: FactorStatistics, state: FactorState, rows: Size, settings: FactorSettings
+    sums: FactorStatistics, state: FactorState, rows: Rows, settings: FactorSettings
 ) -> FactorState:
     """M step: W, mean and sigma2 in closed form; monotone.
 

@@ -7,12 +7,12 @@ than they do.
 """
 
 import threading
+from typing import Any
 
 import numpy as np
 
 from appca.models.algebra import aligned, gaussian
 from appca.models.algebra.gaussian import Array
-from appca.models.base.state import ModelState
 from appca.models.rows.observations import Block
 from appca.models.rows.shifted_sparse import ShiftedSparse
 
@@ -25,7 +25,7 @@ MOST_KEPT_BYTES = 2**20  # of projections that a thread keeps the memory of, wit
 
 def expect(
     block: Block,
-    state: ModelState,
+    state: Any,
     n_active: int,
     beta: float,
     means: Array | None = None,
@@ -46,7 +46,7 @@ def expect(
     return value, A, *totals
 
 
-def constants(block: Block, state: ModelState, beta: float) -> Array:
+def constants(block: Block, state: Any, beta: float) -> Array:
     """Return the numbers (5, K) of `expectation_kernels.weigh`."""
     q = np.empty((5, len(state.latent)))
     q[0] = state.shift if block.origin is None else state.shift - block.origin @ state.W

@@ -11,12 +11,13 @@ import math
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
+from appca.models.algebra.stiefel import polar
 from appca.models.polynomials import poisson_binomial, subsets
 from appca.models.rows.observations import Block, Observations, about, centre_of
 
@@ -165,24 +166,8 @@ def _expect_compiled(
     return SubspaceStatistics(*compiled_expectation.expect(block, state, n_active, beta, means))
 
 
-class Size(Protocol):
-    """What the M step needs to know of the rows."""
-
-    @property
-    def mass(self) -> float:
-        """Sum of the weights of rows."""
-
-    @property
-    def n_features(self) -> int:
-        """Number D of features."""
-
-    @property
-    def total(self) -> float:
-        """Weighted sum over rows of |y_n - origin|^2."""
-
-
 def maximise(
-    sums: SubspaceStatistics, state: SubspaceState, rows: Size, settings: EMSettings
+    sums: SubspaceStatistics, state: SubspaceState, rows: Observations, settings: EMSettings
 ) -> SubspaceState:
     """M step: joint closed-form update of W, mean, tau2 and sigma2.
 
@@ -278,10 +263,6 @@ def compile_ahead() -> None:
     for K, L, d in [(4, 2, 8), (4, 2, 256), (2 * many, many, 2 * many)]:
         for dtype in (np.float64, np.float32):
             rows = about(np.eye(d, dtype=dtype), centre_of(np.eye(d, dtype=dtype)))
-            settings = EMSettings(K, L, "shared", True, False, _same, 1e-8, compiled=True)
+            settings = EMSettings(K, L, "shared", True, False, polar, 1e-8, compiled=True)
             state = SubspaceState(np.eye(d, K), np.zeros(K), np.ones(K), 1.0)
             expect(state, rows, settings)
-
-
-def _same(A: Array, _W: Array) -> Array:
-    return A

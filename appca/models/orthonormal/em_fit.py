@@ -4,7 +4,7 @@ Other ways of inference take the same rows and settings and stand beside this mo
 """
 
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,17 +77,13 @@ def fit_by_em(
     if screened.held is not None and settings.update is polar and not stopped:
         at_floor = partial(halt, floor=settings.floor)
         run, sums, held = climb_all(screened.run.state, screened.held, work, control, at_floor)
-        return SubspaceFit(run.state, sums.second, *_course(run), held, sums)
+        return SubspaceFit(run.state, sums.second, run.log_likelihoods, run.stop_reason, held, sums)
     run = _ascend(screened, em_map, control)
     state, sums = run.state, em_map.within(run.state)
     if space is not None:
         state = state._replace(W=lift(state.W, space, rows))
     whole = isinstance(start, SubspaceState)
-    return SubspaceFit(state, sums.second, *_course(run), None, sums, whole)
-
-
-def _course(run: EMResult[SubspaceState]) -> tuple[list[float], str]:
-    return run.log_likelihoods, run.stop_reason
+    return SubspaceFit(state, sums.second, run.log_likelihoods, run.stop_reason, None, sums, whole)
 
 
 def _thin_space(rows: Observations, settings: EMSettings) -> Thin | None:
@@ -117,16 +113,8 @@ def _ascend(screened: ScreenedStart, em_map: EMMap, control: EMControl) -> EMRes
     )
 
 
-class HasNoise(Protocol):
-    """A state of EM."""
-
-    @property
-    def noise(self) -> float:
-        """Noise variance."""
-
-
-def halt(state: HasNoise, floor: float) -> str | None:
-    """Say that EM must end because the noise variance has reached its floor."""
+def halt(state: Any, floor: float) -> str | None:
+    """Say that EM must end because the noise variance of a state has reached its floor."""
     if state.noise > floor:
         return None
     return "the noise variance reached its floor, 1e-8 of the mean feature variance"

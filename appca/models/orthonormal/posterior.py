@@ -18,10 +18,9 @@ from appca.models.base.answers import (
 )
 from appca.models.base.data_checks import warn_of_rank
 from appca.models.base.publishing import publish
-from appca.models.base.state import ModelState
 from appca.models.decompositions.spectrum import Coordinates
 from appca.models.polynomials import subsets
-from appca.models.rows.observations import Block, Observations, Rows, over_blocks
+from appca.models.rows.observations import Block, Observations, Rows
 from appca.models.rows.shifted_sparse import squared_lengths
 from appca.models.sampling.query_draws import ParameterDraw
 
@@ -60,7 +59,7 @@ class BlockwisePosterior(PosteriorOfDraw):
     def _each_block(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Any]:
         rows = Rows(X, self.mean.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
         W = self.directions
-        return list(over_blocks(lambda b: answer(b.X, b.times(W)), rows))
+        return list(rows.over(lambda block: answer(block.X, block.times(W))))
 
     def _by_blocks(self, X: Array, answer: Callable[[Array, Array], Array]) -> Array:
         return np.concatenate(self._each_block(X, answer))
@@ -221,7 +220,7 @@ def _active_power(block: Block, gate: Gate) -> tuple[Array, Array, Array, Array]
 def publish_subspace(
     model: Any,
     rows: Observations,
-    state: ModelState,
+    state: Any,
     n_active: int,
     second: Array,
     held: Coordinates | None = None,

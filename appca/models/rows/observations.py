@@ -1,7 +1,7 @@
 """Observations about an origin, visited in blocks."""
 
 from collections.abc import Callable, Iterator
-from functools import partial, reduce
+from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
@@ -118,8 +118,31 @@ class Rows(NamedTuple):
         return _weighted(S, self.weights)
 
     def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
-        """Yield work(block) for blocks of rows, see `over_blocks`."""
-        return over_blocks(work, self)
+        """Yield work(block) for blocks of rows, in order, computed on all cores.
+
+        Where the origin is far off, a block holds a centred copy of its rows.
+        """
+        n, d = len(self.X), stored_width(self.X)
+        count = block_count(n, d, self.X.itemsize)
+        edges = [n * i // count for i in range(count + 1)]
+
+        def block(ends: tuple[int, int]) -> R:
+            part = slice(*ends)
+            weights = None if self.weights is None else self.weights[part]
+            if self.careful and self.origin is not None:
+                return work(Block(part, self.X[part] - self.origin, None, weights))
+            return work(Block(part, self.X[part], self.origin, weights))
+
+        parts = list(pairwise(edges))
+        if n * d * self.X.itemsize < count * MIN_SHARED_BYTES:
+            return map(block, parts)
+        return in_order(block, parts)
+
+    def over_uncentred(self, work: Callable[["Block"], R]) -> Iterator[R]:
+        """Yield the same where the work itself subtracts the origin, from a few rows at a time."""
+        if self.n <= MIN_BLOCK_ROWS:  # one block; to share it out would cost more than the work
+            return iter([work(Block(slice(0, self.n), self.X, self.origin))])
+        return self._replace(careful=False).over(work)
 
     def summed(self, work: Callable[["Block"], R], start: R) -> R:
         """Return `start` plus work(block) of all blocks, in order."""
@@ -248,7 +271,7 @@ def is_far(origin: Array, mean_square: float) -> bool:
 def about(X: Array, origin: Array | None, weights: Array | None = None) -> Rows:
     """Take X (N, D) about an origin without copying it; costs one pass for the squared norms."""
     rows = Rows(X, origin, np.empty(0), X.shape[1], weights=weights)
-    squares = np.concatenate(list(over_blocks(_squares, rows)))
+    squares = np.concatenate(list(rows.over(_squares)))
     careful = origin is not None and is_far(origin, float(squares.mean()))
     return rows._replace(squares=squares, careful=careful)
 
@@ -268,38 +291,12 @@ def _squares(block: Block) -> Array:
     return out
 
 
-def over_blocks(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
-    """Yield work(block) for blocks of rows, in order, computed on all cores.
-
-    Where the origin is far off, a block holds a centred copy of its rows.
-    """
-    n, d = len(rows.X), stored_width(rows.X)
-    count = block_count(n, d, rows.X.itemsize)
-    edges = [n * i // count for i in range(count + 1)]
-
-    def block(ends: tuple[int, int]) -> R:
-        part = slice(*ends)
-        weights = None if rows.weights is None else rows.weights[part]
-        if rows.careful and rows.origin is not None:
-            return work(Block(part, rows.X[part] - rows.origin, None, weights))
-        return work(Block(part, rows.X[part], rows.origin, weights))
-
-    parts = list(pairwise(edges))
-    if n * d * rows.X.itemsize < count * MIN_SHARED_BYTES:
-        return map(block, parts)
-    return in_order(block, parts)
-
-
 def project(rows: Observations, W: Array) -> Array:
     """Projections (y_n - origin)' W, (N, K) in the dtype of the data."""
     P = np.empty((rows.n, W.shape[1]), rows.dtype)
-    for part, values in rows.over(partial(_projected, W=W)):
+    for part, values in rows.over(lambda block: (block.part, block.times(W))):
         P[part] = values
     return P
-
-
-def _projected(block: Block, W: Array) -> tuple[slice, Array]:
-    return block.part, block.times(W)
 
 
 def transposed_product(rows: Observations, S: Array) -> Array:

@@ -5,16 +5,14 @@ among the others. Importance sampling follows every bit, so that such a rounding
 of a row by its whole standard error. Here the bits depend on the row alone (`steady_kernels`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from appca.models.algebra.gaussian import Array
-from appca.models.rows.observations import MIN_BLOCK_ROWS, Block, Rows, over_blocks
-
-R = TypeVar("R")
+from appca.models.rows.observations import Block, Rows
 
 TILE_BYTES = 2**19  # of centred rows, which stay in a core's own cache
 # What a kernel is compiled for, once: rows in one line, not read-only.
@@ -37,7 +35,7 @@ def times(X: Array, W: Array) -> Array:
 def projected(rows: Rows, W: Array) -> Projections:
     """(y_n - origin)' W for W (d, K), and the squares of y_n - origin."""
     W = np.require(W, np.float64, KERNEL)
-    parts = list(_over(partial(_projected, W=W), rows))
+    parts = list(rows.over_uncentred(partial(_projected, W=W)))
     return Projections(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -45,15 +43,7 @@ def mean_squares(rows: Rows, H: Array, C: Array) -> Array:
     """Mean over features of the squares of y_n - origin - C' h_n, (N,), for H (N, K), C (K, d)."""
     C = np.require(C, np.float64, KERNEL)
     H = np.require(H, np.float64, KERNEL)
-    means: Array = np.concatenate(list(_over(partial(_mean_squares, H=H, C=C), rows)))
-    return means
-
-
-def _over(work: Callable[[Block], R], rows: Rows) -> Iterator[R]:
-    rows = rows._replace(careful=False)  # tiles are centred where they are made
-    if rows.n <= MIN_BLOCK_ROWS:  # one block; to share it out would cost more than the work
-        return iter([work(Block(slice(0, rows.n), rows.X, rows.origin))])
-    return over_blocks(work, rows)
+    return np.concatenate(list(rows.over_uncentred(partial(_mean_squares, H=H, C=C))))
 
 
 def _tiles(block: Block) -> Iterator[tuple[slice, Array]]:

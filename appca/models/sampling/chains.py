@@ -144,7 +144,8 @@ class DrawStore(Generic[S]):
     def keep(self, states: Sequence[S], measures: Sequence[Measures]) -> None:
         """Add a draw of every chain."""
         for chain, (state, measured) in enumerate(zip(states, measures, strict=True)):
-            for name, value in (self.sampler.record(state) | _densities(measured)).items():
+            densities = zip(Measures._fields[:2], map(np.asarray, measured[:2]), strict=True)
+            for name, value in (self.sampler.record(state) | dict(densities)).items():
                 self._place(self.draws, name, value, self.shape)[chain, self.kept] = value
             for name, value in self.sampler.average(state).items():
                 self._place(self.totals, name, value, self.shape[:1])[chain] += value
@@ -182,13 +183,6 @@ class DrawStore(Generic[S]):
         """Return the draws, and the means of what is only kept as one."""
         means = {name: np.divide(sums, self.kept, sums) for name, sums in self.totals.items()}
         return {name: draws[:, : self.kept] for name, draws in self.draws.items()} | means
-
-
-def _densities(measures: Measures) -> Draws:
-    return {
-        "log_likelihood": np.asarray(measures.log_likelihood),
-        "log_posterior": np.asarray(measures.log_posterior),
-    }
 
 
 def generators(rng: np.random.Generator, n: int) -> list[np.random.Generator]:

@@ -198,13 +198,10 @@ def _highest(
             path = _path(start, rows, settings, age=0)
             stage = f"start {number + 1} of {others + 1}"
             runs.append(control.run(stage, path, rows, REFINEMENT_ITERATIONS, START_TOL))
-        if stopped or runs[-1].stop_reason == STOPPED:
-            return max(runs, key=_value).state, True
-    return max(runs, key=_value).state, False
-
-
-def _value(run: EMResult[VariantState]) -> float:
-    return run.log_likelihood
+        stopped = stopped or runs[-1].stop_reason == STOPPED
+        if stopped:
+            break
+    return max(runs, key=lambda run: run.log_likelihood).state, stopped
 
 
 def _of_start(progress: Progress, callback: Callback) -> None:

@@ -15,12 +15,12 @@ from appca.models.orthonormal.gibbs_fit import plan_of
 from appca.models.orthonormal.screening import EMControl
 from appca.models.rows.observations import Observations, Rows
 from appca.models.sampling.chains import Chains
+from appca.models.settings.table import LEARNED
 from appca.models.variants.em import PAPER, Variant, VariantSettings, VariantState, settings_for
 from appca.models.variants.fit import fit_variant
 from appca.models.variants.gibbs_fit import fit_variant_by_gibbs
 from appca.models.variants.posterior import extended_posterior_of, publish_variant, state_of
 
-LEARNED = "learned"
 MOST_WITH_SIZES = 500  # components: a table of all sizes has K^2 numbers a row, up to C(K, K/2)
 
 

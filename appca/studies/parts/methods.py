@@ -56,11 +56,6 @@ MOST_BEYOND = 10  # factors that isFA may use beyond K; its prior is conditioned
 CLIMB = 30  # passes of EM before aFA is sampled: enough to begin near, the chain goes on from there
 
 
-def harmonic(n: int) -> float:
-    """H_n, the sum of 1/i for i up to n: isFA expects alpha H_N factors."""
-    return float((1.0 / np.arange(1, n + 1)).sum())
-
-
 def fit(method: ComparedMethod, task: Task) -> MethodFit | None:
     """Fit, reconstruct, and ask for the likelihood of the fresh rows; None if left out."""
     estimator = method.make(task)
@@ -140,6 +135,12 @@ def _isfa(task: Task, alpha: Any = "infer") -> Any:
     return InfiniteSparseFA(most, alpha=alpha, **_sparse(task))
 
 
+def _isfa_k(task: Task) -> Any:
+    from appca.models.sampling.conditionals import harmonic
+
+    return _isfa(task, task.n_components / harmonic(len(task.Y)))
+
+
 METHODS: dict[str, ComparedMethod] = {
     "fa_k": ComparedMethod(
         "FA, K factors",
@@ -157,7 +158,7 @@ METHODS: dict[str, ComparedMethod] = {
     "isfa_k": ComparedMethod(
         "isFA, Gibbs, alpha for K",
         "isFA",
-        lambda task: _isfa(task, task.n_components / harmonic(len(task.Y))),
+        _isfa_k,
         f"alpha = K / H_N, so that K factors are expected; at most K + {MOST_BEYOND}",
     ),
     "isfa": ComparedMethod(

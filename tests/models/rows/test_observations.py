@@ -7,7 +7,6 @@ from appca.models.rows.observations import (
     about,
     centre_of,
     distinct,
-    over_blocks,
     project,
     transposed_product,
 )
@@ -47,7 +46,7 @@ def nearness(request, monkeypatch):
 def test_blocks_cover_all_rows_once_about_the_origin(X, centred):
     origin = X.mean(axis=0) if centred else None
     rows = about(X, origin)._replace(careful=True)
-    parts = list(over_blocks(lambda block: (block.part, block.X.copy()), rows))
+    parts = list(rows.over(lambda block: (block.part, block.X.copy())))
     np.testing.assert_array_equal(
         np.concatenate([np.arange(1000)[part] for part, _ in parts]), np.arange(1000)
     )
@@ -82,7 +81,7 @@ def test_the_data_are_not_copied(X):
     assert about(X, None).X is X
     for origin in (None, centre_of(X)):
         rows = Rows(X, origin, np.empty(0), 7)
-        assert all(over_blocks(lambda block: np.shares_memory(block.X, X), rows))
+        assert all(rows.over(lambda block: np.shares_memory(block.X, X)))
 
 
 def test_a_far_origin_does_not_cost_float32_its_digits(seed):
