@@ -52,8 +52,7 @@ _POLL = 0.05  # seconds
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "open the app, with DATA if you name any; `appca DATA` does the same"
-    parser = parsing.command(commands, NAME, text, EXAMPLES)
-    parser.set_defaults(run=run)
+    parser = parsing.command(commands, NAME, text, EXAMPLES, run)
     parser.add_argument(
         "data", nargs="*", metavar="DATA", help=f"{parsing.DATA_HELP}; or a session ({SUFFIX})"
     )

@@ -22,8 +22,7 @@ EXAMPLES = (
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "compare the models with others on this computer, as `python -m benchmarks.table` does"
-    parser = parsing.command(commands, "bench", text, EXAMPLES)
-    parser.set_defaults(run=run)
+    parser = parsing.command(commands, "bench", text, EXAMPLES, run)
     parser.add_argument(
         "what",
         nargs="?",

@@ -20,10 +20,7 @@ from appca.studies.catalogue import STUDIES
 from appca.words.errors import InputError
 from appca.words.wording import counted, shortened
 
-EXAMPLES = (
-    "python -m appca check",
-    "python -m appca check --json",
-)
+EXAMPLES = ("python -m appca check", "python -m appca check --json")
 DAMAGED = 1  # exit code
 _MADE_AGAIN = "delete the file; it is computed again when needed"
 _GOES_ON = "start it again on the page {}; only the damaged part is computed again"
@@ -41,8 +38,7 @@ class Line(NamedTuple):
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "verify the checksums of everything stored"
-    parser = parsing.command(commands, "check", text, EXAMPLES)
-    parser.set_defaults(run=run)
+    parser = parsing.command(commands, "check", text, EXAMPLES, run)
     parser.add_argument(
         "--home",
         type=Path,

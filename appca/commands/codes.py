@@ -7,9 +7,7 @@ from typing import Any
 
 from appca.commands import parsing, writing
 from appca.commands.terminal import say
-from appca.storage import atomic
 from appca.words.errors import InputError
-from appca.words.refusal import OTHER, storing
 
 EXAMPLES = (
     "python -m appca codes features.h5",
@@ -20,8 +18,7 @@ EXAMPLES = (
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "show the sparse codes of any model, such as a sparse autoencoder"
-    parser = parsing.command(commands, "codes", text, EXAMPLES)
-    parser.set_defaults(run=run)
+    parser = parsing.command(commands, "codes", text, EXAMPLES, run)
     parser.add_argument(
         "file",
         type=Path,
@@ -29,15 +26,7 @@ def add(commands: parsing.Commands) -> None:
         help="HDF5 or NPZ with top_indices and top_acts, or indices and values, (N, L): the "
         "components that each row uses, counted from 0, and their values",
     )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="PAGE",
-        help="the .html file to write (default: in this folder, named after FILE)",
-    )
-    parser.add_argument(
-        "--no-browser", action="store_true", help="do not open the page (default: open it)"
-    )
+    writing.add_page(parser, "FILE")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -55,15 +44,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     n, most = codes.slots.shape
     say(f"{n:,} rows, {codes.n_components:,} components, at most {most} used by a row")
     scene = scene_of_codes(codes, rows_of_codes(codes, None, None, None), {})
-    content = picture_page([scene], options.file.stem, "")
-    with storing(f"“{path.name}”", path.parent, OTHER):
-        atomic.write(path, content)
-    say(f"wrote {path}, {len(content)} bytes")
+    written = writing.keep(path, picture_page([scene], options.file.stem, ""))
     if not options.no_browser:
         webbrowser.open(path.resolve().as_uri())
-    return {
-        "rows": n,
-        "components": codes.n_components,
-        "most_used": most,
-        "written": str(path),
-    }
+    return {"rows": n, "components": codes.n_components, "most_used": most, "written": written}

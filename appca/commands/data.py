@@ -12,7 +12,7 @@ from appca.data.readers.intake import duplicate_rows
 from appca.data.sources.builtin import SOURCES
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import estimate_seconds
-from appca.words.numbers import about
+from appca.words.numbers import about, size
 from appca.words.wording import counted, shortened
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ EXAMPLES = (
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "list the built-in data sets, or describe data and write them to a file"
-    parser = parsing.command(commands, "data", text, EXAMPLES)
-    parser.set_defaults(run=run)
+    parser = parsing.command(commands, "data", text, EXAMPLES, run)
     parser.add_argument("data", nargs="*", metavar="DATA", help=parsing.DATA_HELP)
     parser.add_argument(
         "--columns", action="store_true", help="list every column and its role (default: no)"
@@ -50,7 +49,11 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     say(f"{dataset.name}: {dataset.n_rows:,} rows, {dataset.n_features:,} features")
     say_facts(
         facts.lines_of(dataset, "kept as they are")
-        | facts.more_of(dataset, repeated)
+        | {
+            "Repeated rows": f"{repeated:,}",
+            "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
+            "Digest": dataset.digest[:12],
+        }
         | _first_fit(dataset)
     )
     if options.columns:
@@ -68,8 +71,8 @@ def _sources() -> dict[str, Any]:
     for source in SOURCES.values():
         names = ", ".join(option.name for option in source.options)
         note = f" [{names}]" if names else ""
-        size = f"{source.rows} x {source.features}"
-        say(f"{source.key:14} {size:12} {source.description}{note}")
+        shape = f"{source.rows} x {source.features}"
+        say(f"{source.key:14} {shape:12} {source.description}{note}")
     return {
         "data_sets": [
             {

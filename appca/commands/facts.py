@@ -7,7 +7,7 @@ import numpy as np
 
 from appca.data.dataset import Dataset, categories
 from appca.data.readers import facts as found
-from appca.words.numbers import percent, size
+from appca.words.numbers import percent
 from appca.words.wording import counted
 
 MOST_CLASSES = 1000  # counted one by one in the fields
@@ -34,15 +34,6 @@ def lines_of(dataset: Dataset, gaps: str) -> dict[str, str]:
         | missing
         | {"Constant features": f"{len(constant):,}{': ' * bool(listed)}{found.few(listed)}"}
     )
-
-
-def more_of(dataset: Dataset, repeated: int) -> dict[str, str]:
-    """Say also what takes longer to find out, or matters to programs."""
-    return {
-        "Repeated rows": f"{repeated:,}",
-        "Values": f"{dataset.X.dtype}, {size(dataset.X.nbytes)}",
-        "Digest": dataset.digest[:12],
-    }
 
 
 def columns_of(dataset: Dataset) -> list[dict[str, Any]]:

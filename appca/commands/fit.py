@@ -1,10 +1,9 @@
 """``appca fit``: fit a model and describe every row."""
 
 import argparse
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +23,6 @@ from appca.runs.model_file import about_run
 from appca.runs.run import FitResult
 from appca.runs.store import RunStore
 
-if TYPE_CHECKING:
-    from appca.models.algebra.loop import Progress
-
 EXAMPLES = (
     "python -m appca fit digits -K 6 -L 2 --out digits.npz",
     "python -m appca fit measurements.csv --label kind --missing model -K 3 --out table.csv",
@@ -41,8 +37,7 @@ AS_THEY_ARE = "--divide 1 --no-centre --scale none"
 
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
-    parser = parsing.command(commands, "fit", "fit a model and describe every row", EXAMPLES)
-    parser.set_defaults(run=run)
+    parser = parsing.command(commands, "fit", "fit a model and describe every row", EXAMPLES, run)
     parser.add_argument("data", nargs="+", metavar="DATA", help=parsing.DATA_HELP)
     parsing.add_reading(parser)
     _add_model(parser)
@@ -51,9 +46,7 @@ def add(commands: parsing.Commands) -> None:
         parser, ".npz", "; `project` reads the .npz; .h5ad or .zarr adds the fit to DATA"
     )
     parser.add_argument(
-        "--html",
-        type=Path,
-        help="also write the picture as one .html file (default: no)",
+        "--html", type=Path, help="also write the picture as one .html file (default: no)"
     )
     parser.add_argument(
         "--scheduler",
@@ -71,7 +64,10 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("model")
     group.add_argument("--model", default="aPPCA", choices=MODELS, help="(default: aPPCA)")
     sizes = {name: spec.parameters for name, spec in MODELS.items()}
-    components = ", ".join(f"{name} {_bound(model)}" for name, model in sizes.items())
+    components = ", ".join(
+        f"{name} {model.get('n_components', model.get('max_components'))}"
+        for name, model in sizes.items()
+    )
     active = ", ".join(
         f"{name} {model['n_active']}" for name, model in sizes.items() if "n_active" in model
     )
@@ -132,10 +128,6 @@ def _add_preprocessing(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _bound(parameters: Mapping[str, Any]) -> Any:
-    return parameters.get("n_components", parameters.get("max_components"))
-
-
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit, say what was done and how it went, and keep what was asked for."""
     is_annotated = annotated.is_wanted(options)
@@ -149,12 +141,12 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     with parsing.in_flags():
         before = _preprocessing(options, dataset)
         config = RunConfig(dataset.digest, before.to_dict(), options.model, _settings(options))
-    begun = Announced(Meter(dataset.n_rows), lambda: _say_plan(options, dataset, config))
+    meter = Meter(dataset.n_rows, lambda: _say_plan(options, dataset, config))
     with parsing.in_flags({*config.parameters, "pca"}):
         fitted = prepared(dataset, before, home(), show_share) if before.vae else None
-        result = fit_run(dataset, config, begun, fitted)
+        result = fit_run(dataset, config, meter, fitted)
     clear()
-    begun.announce()
+    meter.begin()
     outcome = _say_outcome(result, before)
     run_id = None
     if options.store:
@@ -215,25 +207,6 @@ def _write_page(path: Path | None, dataset: Dataset, result: FitResult) -> str |
     write_page(path, GivenRows(dataset, None), [result.fitted], {}, dataset.name)
     say(f"wrote {path}, {path.stat().st_size} bytes")
     return str(path)
-
-
-class Announced:
-    """Says what is fitted once the fit has begun, so was not refused; then shows its iterations."""
-
-    def __init__(self, meter: Meter, plan: Callable[[], None]) -> None:
-        self.meter = meter
-        self.plan: Callable[[], None] | None = plan
-
-    def __call__(self, progress: "Progress") -> None:
-        """Show one iteration."""
-        self.announce()
-        self.meter(progress)
-
-    def announce(self) -> None:
-        """Say the plan, the first time."""
-        if self.plan is not None:
-            self.plan()
-            self.plan = None
 
 
 def _say_plan(options: argparse.Namespace, dataset: Dataset, config: RunConfig) -> None:

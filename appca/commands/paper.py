@@ -20,8 +20,7 @@ EXAMPLES = (
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "reproduce the tables and figures of the paper"
-    parser = parsing.command(commands, "paper", text, EXAMPLES)
-    parser.set_defaults(run=run, size="default")
+    parser = parsing.command(commands, "paper", text, EXAMPLES, run)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("names", nargs="*", default=[], metavar="NAME", help=", ".join(STUDIES))
     which.add_argument(

@@ -4,9 +4,9 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from appca.data.readers.intake import MISSING_CHOICES
 from appca.runs.configuration import LEARNED
@@ -50,7 +50,13 @@ class Parser(argparse.ArgumentParser):
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
-def command(commands: Commands, name: str, text: str, examples: Sequence[str]) -> Parser:
+def command(
+    commands: Commands,
+    name: str,
+    text: str,
+    examples: Sequence[str],
+    run: Callable[[argparse.Namespace], dict[str, Any]],
+) -> Parser:
     """Add a command whose help ends with examples, and what every command takes."""
     lines = "\n".join(f"  {example}" for example in examples)
     parser = commands.add_parser(
@@ -60,6 +66,7 @@ def command(commands: Commands, name: str, text: str, examples: Sequence[str]) -
         epilog=f"examples:\n{lines}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.set_defaults(run=run)
     group = parser.add_argument_group("output")
     group.add_argument(
         "--json",
@@ -100,18 +107,12 @@ def add_reading(
         help=f"what to do with missing cells (default: {missing})",
     )
     for flag, text in (
-        (
-            "--label",
-            "a column of classes (default: columns of words, or named class, target …)",
-        ),
+        ("--label", "a column of classes (default: columns of words, or named class, target …)"),
         (
             "--id",
             "the column of row names (default: named like id, unique words, or running numbers)",
         ),
-        (
-            "--ignore",
-            "a column to leave out (default: dates, long texts, columns of one value)",
-        ),
+        ("--ignore", "a column to leave out (default: dates, long texts, columns of one value)"),
     ):
         group.add_argument(flag, action="append", default=[], metavar="COLUMN", help=text)
 

@@ -9,13 +9,7 @@ import numpy as np
 
 from appca.analysis.data.new_data import LEVEL, NewRowsVerdict, new_rows_table, verdict
 from appca.analysis.explore.outliers import distances
-from appca.analysis.fitted import (
-    ROW_ARRAYS,
-    SOME_ROW_ARRAYS,
-    DescribedRows,
-    FittedModel,
-    FittedRun,
-)
+from appca.analysis.fitted import ROW_ARRAYS, SOME_ROW_ARRAYS, DescribedRows, FittedModel, FittedRun
 from appca.commands import parsing, writing
 from appca.commands.opening import opened_as, with_gaps
 from appca.commands.terminal import Meter, clear, say
@@ -52,8 +46,7 @@ class RowsDescriber(NamedTuple):
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "describe new rows with a fitted model, and flag those that do not fit"
-    parser = parsing.command(commands, "project", text, EXAMPLES)
-    parser.set_defaults(run=run)
+    parser = parsing.command(commands, "project", text, EXAMPLES, run)
     parser.add_argument(
         "fitted", metavar="RUN", help="an .npz from `fit` or the app, or the id of a stored run"
     )
@@ -86,7 +79,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     doubtful = described.membership < 0.5
     share = np.mean(doubtful)
     say(f"{counted(dataset.n_rows, 'row')}; {share:.1%} of them with doubtful membership")
-    said = _judged(fitted, described, options.level) if options.flag else None
+    said, misfits = None, None
+    if options.flag:
+        said, misfits = _judged(fitted, described, options.level)
     from appca.analysis.export.projections import projection_table
 
     flags = (
@@ -107,14 +102,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "missing_cells": dataset.n_missing,
         "reordered": new.reordered,
         "not_used": list(new.ignored),
-        "misfits": None if said is None else _misfits(said, options.level),
+        "misfits": misfits,
         "written": written,
     }
-
-
-def _misfits(said: NewRowsVerdict, level: float) -> dict[str, Any]:
-    t2, q = (said.ratios > 1).sum(axis=0).tolist()
-    return {"level": level, "rows": int((~said.fits).sum()), "q": q, "t2": t2}
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -134,17 +124,21 @@ def _say_columns(new: Matched) -> None:
         say(f"not used: {', '.join(shortened(name) for name in new.ignored)}")
 
 
-def _judged(fitted: RowsDescriber, described: DescribedRows, level: float) -> NewRowsVerdict:
+def _judged(
+    fitted: RowsDescriber, described: DescribedRows, level: float
+) -> tuple[NewRowsVerdict, dict[str, Any]]:
+    """Say which rows do not fit; return the verdict, and the counts as facts."""
     run_distances = None if fitted.run is None else distances(fitted.run)
     said = verdict(distances(fitted.model.with_rows(described)), run_distances, level)
-    t2, q = (said.ratios > 1).sum(axis=0)
+    t2, q = (said.ratios > 1).sum(axis=0).tolist()
+    rows = int((~said.fits).sum())
     whose = "the run's rows" if run_distances is not None else "rows drawn from the model"
     say(
-        f"{(~said.fits).sum()} of {counted(len(said.fits), 'row')} do not fit: {q} too far from "
+        f"{rows} of {counted(len(said.fits), 'row')} do not fit: {q} too far from "
         f"their subspace (Q), {t2} too far out within it (T2), above the limits that {level:.4g} "
         f"of {whose} are below"
     )
-    return said
+    return said, {"level": level, "rows": rows, "q": q, "t2": t2}
 
 
 def _fitted(text: str) -> RowsDescriber:

@@ -17,8 +17,7 @@ EXAMPLES = ("python -m appca runs",)
 
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
-    parser = parsing.command(commands, "runs", "list the stored runs, newest first", EXAMPLES)
-    parser.set_defaults(run=run)
+    parsing.command(commands, "runs", "list the stored runs, newest first", EXAMPLES, run)
 
 
 def run(_options: argparse.Namespace) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
@@ -56,13 +56,22 @@ def show_share(stage: str, share: float) -> None:
 
 
 class Meter:
-    """Shows the iterations of a fit, on a terminal only."""
+    """Shows the iterations of a fit, on a terminal only.
 
-    def __init__(self, n_rows: int) -> None:
-        self.n_rows = n_rows
+    Before the first, when the fit was not refused, it says the `plan`.
+    """
+
+    def __init__(self, n_rows: int, plan: Callable[[], None] = lambda: None) -> None:
+        self.n_rows, self.plan = n_rows, plan
+
+    def begin(self) -> None:
+        """Say the plan, the first time."""
+        plan, self.plan = self.plan, lambda: None
+        plan()
 
     def __call__(self, progress: "Progress") -> None:
         """Show one iteration."""
+        self.begin()
         text = f"{progress.stage}, pass {progress.iteration}"
         if math.isfinite(progress.log_likelihood):
             text += f": {progress.log_likelihood / self.n_rows:.6g} nats per row"

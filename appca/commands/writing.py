@@ -111,10 +111,23 @@ def write(
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return None
+    return keep(path, content)
+
+
+def keep(path: Path, content: bytes | str) -> str:
+    """Write a whole file, say so, and return its name; InputError when the disk refuses."""
     with storing(f"“{path.name}”", path.parent, OTHER):
         atomic.write(path, content)
     say(f"wrote {path}, {len(content)} bytes")
     return str(path)
+
+
+def add_page(parser: argparse.ArgumentParser, source: str) -> None:
+    """Add what commands take that write a page and open it."""
+    text = f"the .html file to write (default: in this folder, named after {source})"
+    parser.add_argument("--out", type=Path, metavar="PAGE", help=text)
+    text = "do not open the page (default: open it)"
+    parser.add_argument("--no-browser", action="store_true", help=text)
 
 
 def identity(dataset: Dataset) -> dict[str, np.ndarray]:

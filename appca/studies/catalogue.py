@@ -19,21 +19,10 @@ from appca.studies.study import Study
 from appca.words.errors import InputError
 
 STUDIES: dict[str, Study] = {
-    study.name: study
-    for study in (
-        planes.STUDY,
-        table1.STUDY,
-        z_priors.STUDY,
-        popularity.STUDY,
-        sharing.STUDY,
-        vae_digits.STUDY,
-        strokes.STUDY,
-        coil20.STUDY,
-        umap.STUDY,
-        similar.STUDY,
-        whitening.STUDY,
-        brain.STUDY,
-        speed.STUDY,
+    module.STUDY.name: module.STUDY
+    for module in (
+        *(planes, table1, z_priors, popularity, sharing, vae_digits, strokes),
+        *(coil20, umap, similar, whitening, brain, speed),
     )
 }
 

@@ -29,23 +29,19 @@ def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> l
     `report` is told (stage, share of all); an exception from it ends everything. Raises InputError
     when a piece refuses, or a process dies.
     """
-    if processes <= 1 or len(specs) < 2:
-        return _here(_function(piece), specs, report)
-    return _shared_out(piece, specs, report, min(processes, len(specs)))
+    if processes > 1 and len(specs) > 1:
+        return _shared_out(piece, specs, report, min(processes, len(specs)))
+    function, n = _function(piece), len(specs)
+
+    def tick(done: int) -> Tick:
+        return lambda stage, share: report(stage, (done + share) / n)
+
+    return [function(spec, tick(done)) for done, spec in enumerate(specs)]
 
 
 def _function(piece: str) -> Callable[[Spec, Tick], Any]:
     module, _, name = piece.partition(":")
     return cast("Callable[[Spec, Tick], Any]", getattr(import_module(module), name))
-
-
-def _here(
-    function: Callable[[Spec, Tick], Any], specs: Sequence[Spec], report: Report
-) -> list[Any]:
-    def tick(done: int) -> Tick:
-        return lambda stage, share: report(stage, (done + share) / len(specs))
-
-    return [function(spec, tick(done)) for done, spec in enumerate(specs)]
 
 
 def _shared_out(piece: str, specs: Sequence[Spec], report: Report, n: int) -> list[Any]:
@@ -58,9 +54,15 @@ def _shared_out(piece: str, specs: Sequence[Spec], report: Report, n: int) -> li
             stage, shares[place] = news
 
         with pool.lent() as member:
-            answer = _asked(member, {"piece": piece, "spec": specs[place]}, hear)
+            try:
+                answer = member.ask({"piece": piece, "spec": specs[place]}, hear)
+            except Ended:
+                msg = "A process of the experiment ended before it was done; start it again."
+                raise InputError(msg) from None
+        if "refusal" in answer:
+            raise InputError(answer["refusal"])
         shares[place] = 1.0
-        return answer
+        return answer["result"]
 
     with ThreadPoolExecutor(n) as threads:
         try:
@@ -75,17 +77,6 @@ def _shared_out(piece: str, specs: Sequence[Spec], report: Report, n: int) -> li
             threads.shutdown(wait=False, cancel_futures=True)
             pool.end()
     return [future.result() for future in pieces]
-
-
-def _asked(member: Child, task: Spec, hear: Callable[[Any], None]) -> Any:
-    try:
-        answer = member.ask(task, hear)
-    except Ended:
-        msg = "A process of the experiment ended before it was done; start it again."
-        raise InputError(msg) from None
-    if "refusal" in answer:
-        raise InputError(answer["refusal"])
-    return answer["result"]
 
 
 def _answer(task: Spec, tell: Tell) -> dict[str, Any]:

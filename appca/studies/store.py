@@ -64,7 +64,10 @@ class StudyStore:
             "created": time.time(),
             "seconds": round(seconds, 1),
             "versions": versions(),
-            "tables": {key: _kinds(rows) for key, rows in outcome.tables.items()},
+            "tables": {
+                key: {name: _kind([row[name] for row in rows]) for name in (rows or [{}])[0]}
+                for key, rows in outcome.tables.items()
+            },
         }
         with storing("The result", self.folder), atomic.draft_folder(self.folder) as draft:
             keep_newer(self.folder / name / "config.json", f"Result {name}")
@@ -111,12 +114,8 @@ def csv_text(rows: list[Row]) -> str:
     return buffer.getvalue()
 
 
-def _kinds(rows: list[Row]) -> dict[str, str]:
-    """Say what each column holds: "text", "whole" or "number"; None may be among all of them."""
-    return {name: _kind([row[name] for row in rows]) for name in (rows[0] if rows else ())}
-
-
 def _kind(values: Sequence[object]) -> str:
+    """Say what a column holds: "text", "whole" or "number"; None may be among all of them."""
     there = [value for value in values if value is not None]
     if any(isinstance(value, str) for value in there) or not there:
         return "text"

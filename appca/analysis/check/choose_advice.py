@@ -151,8 +151,7 @@ def advise(grid: GridTable) -> Advice:
     inside = k < grid.components[-1] and active < grid.actives[-1]
     budgets = (_budget(grid, j, at_peak=inside) for j in range(len(grid.actives)))
     return Advice(
-        (k, active) if inside else None,
-        tuple(budget for budget in budgets if budget is not None),
+        (k, active) if inside else None, tuple(budget for budget in budgets if budget is not None)
     )
 
 

@@ -51,10 +51,7 @@ class JournalStore:
         Raises InputError when the disk refuses.
         """
         text = json.dumps(record, allow_nan=False)
-        with (
-            storing("The result", self.folder),
-            (self.folder / name / RECORDS).open("ab") as file,
-        ):
+        with storing("The result", self.folder), (self.folder / name / RECORDS).open("ab") as file:
             file.write(line_of(text))
 
     def records(self, name: str) -> list[Record]:

@@ -95,9 +95,7 @@ def parquet_bytes(table: "pd.DataFrame") -> bytes:
 
 
 def npz_bytes(
-    table: "pd.DataFrame",
-    components: np.ndarray | None = None,
-    scores: Sequence[str] | None = None,
+    table: "pd.DataFrame", components: np.ndarray | None = None, scores: Sequence[str] | None = None
 ) -> bytes:
     """Table as NPZ: one array a column, and the scores together as `scores`.
 

@@ -21,8 +21,7 @@ EXAMPLES = (
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "write one page with sliders of K and L for a built-in data set"
-    parser = parsing.command(commands, "demo", text, EXAMPLES)
-    parser.set_defaults(run=run)
+    parser = parsing.command(commands, "demo", text, EXAMPLES, run)
     parser.add_argument(
         "data", nargs="?", default="digits", choices=SOURCES, help="(default: digits)"
     )
@@ -37,15 +36,7 @@ def add(commands: parsing.Commands) -> None:
             metavar="FIRST-LAST",
             help=f"{meaning} (default: {numbers[0]}-{numbers[-1]})",
         )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="PAGE",
-        help="the .html file to write (default: in this folder, named after DATA)",
-    )
-    parser.add_argument(
-        "--no-browser", action="store_true", help="do not open the page (default: open it)"
-    )
+    writing.add_page(parser, "DATA")
 
 
 def span(text: str) -> range:

@@ -2,11 +2,12 @@
 
 import argparse
 import os
+import shutil
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from appca.commands import parsing
 from appca.commands.terminal import say
@@ -23,8 +24,7 @@ KEPT = tuple(name for name in FOLDERS if name != "uploads")
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "write all that is stored to one file; the app may be open"
-    parser = parsing.command(commands, "backup", text, EXAMPLES)
-    parser.set_defaults(run=run)
+    parser = parsing.command(commands, "backup", text, EXAMPLES, run)
     parser.add_argument("file", type=Path, metavar="FILE", help="a zip to write")
 
 
@@ -65,15 +65,11 @@ def _add(archive: zipfile.ZipFile, entry: Path, here: Path) -> int:
         except FileNotFoundError:
             return 0
         for path, stream in zip(files, streams, strict=True):
-            _copy(archive, path.relative_to(here), stream)
+            name = path.relative_to(here).as_posix()
+            with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member:
+                shutil.copyfileobj(stream, member, 1 << 22)
     return len(files)
 
 
 def _is_kept(path: Path) -> bool:
     return path.is_file() and not path.is_symlink() and not atomic.is_draft(path)
-
-
-def _copy(archive: zipfile.ZipFile, name: Path, stream: BinaryIO) -> None:
-    with archive.open(zipfile.ZipInfo(name.as_posix()), "w", force_zip64=True) as member:
-        while block := stream.read(1 << 22):
-            member.write(block)

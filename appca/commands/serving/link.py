@@ -39,8 +39,7 @@ def forget(port: int) -> None:
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "print a link that lets another browser into the app that is open"
-    parser = parsing.command(commands, "link", text, EXAMPLES)
-    parser.set_defaults(run=run)
+    parser = parsing.command(commands, "link", text, EXAMPLES, run)
     parser.add_argument("--port", type=int, default=PORT, help=f"port of the app (default: {PORT})")
 
 

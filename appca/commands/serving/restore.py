@@ -21,13 +21,10 @@ EXAMPLES = ("python -m appca restore appca-backup.zip --home restored",)
 def add(commands: parsing.Commands) -> None:
     """Add the command."""
     text = "fill an empty home from a file that `backup` wrote"
-    parser = parsing.command(commands, "restore", text, EXAMPLES)
-    parser.set_defaults(run=run)
+    parser = parsing.command(commands, "restore", text, EXAMPLES, run)
     parser.add_argument("file", type=Path, metavar="FILE", help="a zip that `backup` wrote")
     parser.add_argument(
-        "--home",
-        type=Path,
-        help="the folder to fill (default: APPCA_HOME, else the user's own)",
+        "--home", type=Path, help="the folder to fill (default: APPCA_HOME, else the user's own)"
     )
 
 

@@ -73,9 +73,7 @@ def circles(
 
 
 def popularity_bars(
-    shares: np.ndarray,
-    components: Sequence[str],
-    even: float | None = None,
+    shares: np.ndarray, components: Sequence[str], even: float | None = None
 ) -> go.Figure:
     """Draw the share (K,) of the rows that use each component, the most popular first.
 

@@ -276,13 +276,7 @@ def figures(outcome: Outcome) -> Figures:
     return {"courses": courses(outcome.tables["ladder"])}
 
 
-_SIZES = {
-    "n_features": 50,
-    "n_components": 8,
-    "n_active": 4,
-    "noise_sd": 0.3,
-    "seed": 0,
-}
+_SIZES = {"n_features": 50, "n_components": 8, "n_active": 4, "noise_sd": 0.3, "seed": 0}
 
 STUDY = Study(
     name="speed",
