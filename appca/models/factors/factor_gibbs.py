@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.factors import sparse_gibbs
-from appca.models.sampling import row_sums
+from appca.models.sampling import conditionals, row_sums
 from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.supports import row_blocks
@@ -64,9 +64,11 @@ def projected(seen: CachedGibbsState) -> tuple[Array, CollapsedModel]:
 
 
 def slot(c: Array, members: Members, number: int, model: CollapsedModel) -> tuple[Members, Array]:
-    """Give candidates (K - L + 1,) for a slot of one row, and their log weights given the others.
+    """Give p(factor in slot `number` | the other slots, y) of one row, x integrated out.
 
-    x is integrated out: the weights are the increments of `slot_kernels`, equation (4).
+    Returns
+    -------
+    candidates (K - L + 1,) and their log weights, the increments of `slot_kernels`, equation (4).
     """
     from appca.models.supports import slot_kernels as kernels
 
@@ -85,6 +87,14 @@ def scores(c: Array, members: Members, model: CollapsedModel) -> ScoreNormal:
     c_S = np.take_along_axis(c, members, axis=1)
     mean = np.asarray(np.linalg.solve(precision, c_S[:, :, None])[:, :, 0], dtype=np.float64)
     return ScoreNormal(mean, precision)
+
+
+def draw_sets(
+    rng: np.random.Generator, c: Array, members: Members, model: CollapsedModel
+) -> Members:
+    """Visit every slot of every row once, in a fresh random order, and redraw it."""
+    rows = RowSupports(c, members, row_blocks.seeds(rng, len(c)))
+    return row_blocks.search(rows, DRAW, model)[0]
 
 
 def draw_scores(rng: np.random.Generator, normal: ScoreNormal) -> Array:
@@ -127,16 +137,27 @@ def sweep(
     X follows Z at once: nothing that depends on X may come between them.
     """
     state, (c, model) = seen.state, projected(seen)
-    # every slot of every row once, in a fresh random order
-    rows = RowSupports(c, state.members, row_blocks.seeds(rng, len(c)))
-    members = row_blocks.search(rows, DRAW, model)[0]
+    members = draw_sets(rng, c, state.members, model)
     X = drawn_scores(rng, c, members, model)
     Z = indicators(members, X.shape[1])
     moved = sparse_gibbs.SparseState(
         state.W, X, Z, state.mu, state.sigma2, state.sigma2_W, alpha=0.0
     )
     W, X = sparse_gibbs.draw_scales(rng, moved, 1.0 / PRIOR)[:2]
-    moved = moved._replace(W=W, X=X)
-    drawn, squares = sparse_gibbs.redrawn(rng, data, moved, prior, np.ones(W.shape[1], bool))
-    W, mu, sigma2, sigma2_W = drawn.W, drawn.mu, drawn.sigma2, drawn.sigma2_W
+    cross = row_sums.crossed(data, X)
+    W = conditionals.draw_rows(
+        rng, row_sums.loadings(cross, state.mu, state.sigma2, state.sigma2_W)
+    )
+    mu = state.mu
+    if prior.mean_variance > 0:
+        left = data.total - W @ cross.total
+        normal = conditionals.mean(left, len(X), state.sigma2, prior.mean_variance)
+        mu = conditionals.draw_normal(rng, normal)
+    squares = row_sums.residual_squares(data, cross, W, mu)
+    noise = conditionals.noise_variance(prior.noise, data.size, squares)
+    sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
+    sigma2_W = state.sigma2_W
+    if prior.loading is not None:
+        loading = conditionals.loading_variance(prior.loading, W)
+        sigma2_W = float(conditionals.draw_inverse_gamma(rng, loading))
     return row_sums.seen_by(data, FactorGibbsState(W, X, members, mu, sigma2, sigma2_W), squares)

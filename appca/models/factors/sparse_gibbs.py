@@ -7,7 +7,7 @@ The scale of a column is W's, tau2 stays fixed. Only the prior of Z tells the fi
 """
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +56,7 @@ def sweep_finite(
     """Redraw everything once under the finite Beta-Bernoulli prior."""
     state = scan_finite(rng, seen, prior)
     every = np.ones(state.Z.shape[1], dtype=bool)
-    scaled = draw_scales(rng, state, prior.tau2)
-    seen = row_sums.seen_by(data, *redrawn(rng, data, scaled, prior, every))
+    seen = draw_parameters(rng, data, draw_scales(rng, state, prior.tau2), prior, every)
     if prior.alpha is None:
         return seen
     state = seen.state
@@ -71,8 +70,7 @@ def sweep_infinite(
     """Redraw everything once under the buffet prior cut at K columns."""
     state = scan_infinite(rng, data, seen, prior)
     used = np.asarray(state.Z.any(axis=0))
-    scaled = draw_scales(rng, state, prior.tau2)
-    seen = row_sums.seen_by(data, *redrawn(rng, data, scaled, prior, used))
+    seen = draw_parameters(rng, data, draw_scales(rng, state, prior.tau2), prior, used)
     if prior.alpha is None:
         return seen
     state = seen.state
@@ -122,17 +120,14 @@ def draw_numbers(rng: np.random.Generator, Z: NDArray[np.bool_]) -> "Numbers":
     return Numbers(rng.random((N, K + 1)), rng.standard_normal((N, K)), order)
 
 
-def redrawn(
+def draw_parameters(
     rng: np.random.Generator,
     data: ChainData,
     state: SparseState,
-    prior: Any,
+    prior: SparsePrior,
     used: NDArray[np.bool_],
-) -> tuple[SparseState, float]:
-    """Redraw W, mu, sigma2 and sigma2_W given X; columns not `used` do not exist.
-
-    Also the squares of the residual. sigma2_W stays where the prior has None for it.
-    """
+) -> CachedSparseState:
+    """Redraw W, mu, sigma2 and sigma2_W given Z and X; columns not `used` do not exist."""
     W, mu, n = np.zeros_like(state.W), state.mu, data.rows.n
     cross = row_sums.crossed(data, state.X)
     products = FactorCrossProducts(
@@ -146,11 +141,11 @@ def redrawn(
         mu = conditionals.draw_normal(rng, free)
     squares = row_sums.residual_squares(data, cross, W, mu)
     noise = conditionals.noise_variance(prior.noise, data.size, squares)
-    sigma2, sigma2_W = float(conditionals.draw_inverse_gamma(rng, noise)), state.sigma2_W
-    if prior.loading is not None:
-        loading = conditionals.loading_variance(prior.loading, W[:, used])
-        sigma2_W = float(conditionals.draw_inverse_gamma(rng, loading))
-    return state._replace(W=W, mu=mu, sigma2=sigma2, sigma2_W=sigma2_W), squares
+    loading = conditionals.loading_variance(prior.loading, W[:, used])
+    sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
+    sigma2_W = float(conditionals.draw_inverse_gamma(rng, loading))
+    moved = SparseState(W, state.X, state.Z, mu, sigma2, sigma2_W, state.alpha)
+    return row_sums.seen_by(data, moved, squares)
 
 
 def draw_scales(rng: np.random.Generator, state: SparseState, tau2: float) -> SparseState:
