@@ -57,7 +57,11 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         | _first_fit(dataset)
     )
     if options.columns:
-        _say_columns(columns)
+        width = min(40, max((len(shortened(column["name"])) for column in columns), default=0))
+        for column in columns:
+            gaps = f", {counted(column['missing'], 'missing cell')}" if column["missing"] else ""
+            kind = column["kind"] or ""
+            say(f"  {shortened(column['name']):{width}}  {column['role']:8} {kind}{gaps}".rstrip())
     written = writing.write(
         options,
         lambda: table_of(dataset),
@@ -97,14 +101,6 @@ def _first_fit(dataset: Dataset) -> dict[str, str]:
         "Preprocessing": f"{suggest(dataset).in_words()} (what `fit` does by default)",
         "First fit": f"{about(seconds)} for {', '.join(config.sizes)}",
     }
-
-
-def _say_columns(columns: list[dict[str, Any]]) -> None:
-    width = min(40, max((len(shortened(column["name"])) for column in columns), default=0))
-    for column in columns:
-        gaps = f", {counted(column['missing'], 'missing cell')}" if column["missing"] else ""
-        kind = column["kind"] or ""
-        say(f"  {shortened(column['name']):{width}}  {column['role']:8} {kind}{gaps}".rstrip())
 
 
 def table_of(dataset: Dataset) -> "pd.DataFrame":

@@ -75,25 +75,18 @@ def moves(first: np.ndarray, second: np.ndarray, matching: Matching) -> Moves:
         raise ValueError(msg)
     from sklearn.metrics import adjusted_rand_score
 
-    a, b = _in_common_columns(first, second, matching)
-    moved = (a != b).any(axis=1)
-    either, both = (a | b).sum(axis=1), (a & b).sum(axis=1)
-    overlap = np.where(either > 0, both / np.maximum(either, 1), 1.0)
-    rand = adjusted_rand_score(_members(first), _members(second))
-    return Moves(moved, float(overlap.mean()), float(rand))
-
-
-def _in_common_columns(
-    first: np.ndarray, second: np.ndarray, matching: Matching
-) -> tuple[np.ndarray, np.ndarray]:
-    """Line up uses of matched components, of the first fit's own, and of the second fit's own."""
+    # line up uses of matched components, of the first fit's own, and of the second fit's own
     mine = [pair.first for pair in matching.pairs] + list(matching.only_first)
     theirs = [pair.second for pair in matching.pairs] + list(matching.only_second)
     a = np.zeros((len(first), len(mine) + len(matching.only_second)), dtype=bool)
     b = np.zeros_like(a)
     a[:, : len(mine)] = first[:, mine]
     b[:, list(range(len(matching.pairs))) + list(range(len(mine), a.shape[1]))] = second[:, theirs]
-    return a, b
+    moved = (a != b).any(axis=1)
+    either, both = (a | b).sum(axis=1), (a & b).sum(axis=1)
+    overlap = np.where(either > 0, both / np.maximum(either, 1), 1.0)
+    rand = adjusted_rand_score(_members(first), _members(second))
+    return Moves(moved, float(overlap.mean()), float(rand))
 
 
 def _members(active: np.ndarray) -> np.ndarray:

@@ -30,20 +30,16 @@ def whitened_within(train: Scores, test: Scores) -> tuple[np.ndarray, np.ndarray
     H, H_test = np.zeros_like(train.H), test.H.copy()
     for members, others, active in subspaces(train, test):
         scores = train.H[np.ix_(members, active)].astype(np.float64)
-        mean, root = _whitener(scores)
+        n, L = scores.shape
+        prior = 2.0 * L
+        mean = scores.sum(axis=0) / (n + prior)
+        centred = scores - mean
+        covariance = (centred.T @ centred + prior * np.eye(L)) / (n + prior)
+        values, vectors = np.linalg.eigh(covariance)
+        mean, root = mean, (vectors / np.sqrt(values)) @ vectors.T
         H[np.ix_(members, active)] = (scores - mean) @ root
         H_test[np.ix_(others, active)] = (test.H[np.ix_(others, active)] - mean) @ root
     return H, H_test
-
-
-def _whitener(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    n, L = scores.shape
-    prior = 2.0 * L
-    mean = scores.sum(axis=0) / (n + prior)
-    centred = scores - mean
-    covariance = (centred.T @ centred + prior * np.eye(L)) / (n + prior)
-    values, vectors = np.linalg.eigh(covariance)
-    return mean, (vectors / np.sqrt(values)) @ vectors.T
 
 
 def subspaces(train: Scores, test: Scores) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
