@@ -324,14 +324,8 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
             start = partial(named_start, name, self.n_components, self.n_active)
             others = self._random_starts(rows) if self.init == "auto" else []
             return [(name, start)] * self.n_init + others
-        return [
-            (
-                "given",
-                partial(
-                    given_start, given_directions(self.init, self.n_components, rows.d), None, rows
-                ),
-            )
-        ]
+        directions = given_directions(self.init, self.n_components, rows.d)
+        return [("given", partial(given_start, directions, None, rows))]
 
     def _random_starts(self, rows: Rows) -> list[tuple[str, InitialLoadings]]:
         """Name starts beside independent components, as many as cost little."""

@@ -98,18 +98,14 @@ class FreeModel(Queries):
         callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
         chains = sample(rngs, first, sampler, schedule, callback, origin=origin)
         self._publish_draw(X, self._drawn(chains.best), origin)
-        self._warn_of_bound(chains.posterior["n_components"])
-        return self._keep_draws(chains)
-
-    def _warn_of_bound(self, drawn: Array) -> None:
-        """Warn where every draw uses all components there may be."""
         most = self.max_components
-        if (drawn == most).all():
+        if (chains.posterior["n_components"] == most).all():
             msg = (
                 f"max_components={most} is reached in every draw, so the number of components is "
                 "what the bound makes it: raise max_components."
             )
-            warnings.warn(msg, stacklevel=4)
+            warnings.warn(msg, stacklevel=3)
+        return self._keep_draws(chains)
 
     def _mean_variance(self) -> float:
         """Prior variance of the mean: flat when it is learned."""

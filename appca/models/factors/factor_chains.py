@@ -50,11 +50,12 @@ def first_state(
 
 def sampler(data: ChainData, prior: FactorPrior) -> Sampler[CachedGibbsState]:
     """Bundle sweep, traces and records for `chains.sample`."""
-
-    def advance(rng: np.random.Generator, seen: CachedGibbsState) -> CachedGibbsState:
-        return sweep(rng, data, seen, prior)
-
-    return Sampler(advance, partial(measure, data, prior), partial(record, data), average)
+    return Sampler(
+        lambda rng, seen: sweep(rng, data, seen, prior),
+        partial(measure, data, prior),
+        partial(record, data),
+        average,
+    )
 
 
 def support_log_densities(seen: CachedGibbsState) -> Array:
@@ -119,7 +120,4 @@ def record(data: ChainData, seen: CachedGibbsState) -> Draws:
 def average(seen: CachedGibbsState) -> Draws:
     """Give what is only kept as a running mean."""
     X, members = seen.state.X, seen.state.members
-    return {
-        "Z_mean": indicators(members, X.shape[1]).astype(np.float64),
-        "X_mean": X,
-    }
+    return {"Z_mean": indicators(members, X.shape[1]).astype(np.float64), "X_mean": X}

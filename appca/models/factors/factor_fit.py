@@ -37,6 +37,7 @@ from appca.models.factors.factor_em import (
     extend,
     maximise,
 )
+from appca.models.orthonormal.em_fit import halt as at_floor
 from appca.models.orthonormal.screening import while_promising
 from appca.models.rows.observations import Rows, about, centre_of, transposed_product
 from appca.models.supports.row_supports import Members
@@ -49,8 +50,6 @@ THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the
 SAMPLE_ROWS, SAMPLE_ROWS_PER_FACTOR, SAMPLE_TOL = 2500, 400, 1e-2
 SCREENING_ITERATIONS = 200
 SAMPLE_GROWTH, MUCH_LESS = 4, 3  # a sample is at most a third of the rows
-
-FLOOR_REACHED = "the noise variance reached its floor, 1e-8 of the mean feature variance"
 
 
 class FactorEMControl(NamedTuple):
@@ -274,7 +273,7 @@ def _exact_ascent(
         tol=control.tol * rows.mass,
         max_iter=control.max_iter,
         watch=watcher(control.callback, stage, control.max_iter, scale),
-        halt=lambda state: FLOOR_REACHED if state.noise <= settings.floor else None,
+        halt=partial(at_floor, floor=settings.floor),
     )
 
 
@@ -298,13 +297,11 @@ def _classification_em(
         )
 
     def halt(before: ClassificationState) -> str | None:
-        if before.state.noise <= settings.floor:
-            return FLOOR_REACHED
-        if before.iterations >= WINDOW and before.changed < control.least_change:
-            return (
-                f"converged: an iteration changed less than {control.least_change:g} of the slots"
-            )
-        return None
+        least = control.least_change
+        if before.iterations >= WINDOW and before.changed < least:
+            few = f"converged: an iteration changed less than {least:g} of the slots"
+            return at_floor(before.state, settings.floor) or few
+        return at_floor(before.state, settings.floor)
 
     none = np.full((len(rows.X), settings.n_active), -1, dtype=np.int64)
     before, stopped = ClassificationState(start, none, None, 1.0, 0), False

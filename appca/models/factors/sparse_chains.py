@@ -72,12 +72,11 @@ def first_state(
 def sampler(data: ChainData, prior: SparsePrior, kind: Kind) -> Sampler[CachedSparseState]:
     """Bundle sweep, traces and records for `chains.sample`."""
     sweep = sweep_infinite if kind.infinite else sweep_finite
-
-    def advance(rng: np.random.Generator, seen: CachedSparseState) -> CachedSparseState:
-        return sweep(rng, data, seen, prior)
-
     return Sampler(
-        advance, partial(measure, data, prior, kind), partial(record, data, prior, kind), average
+        lambda rng, seen: sweep(rng, data, seen, prior),
+        partial(measure, data, prior, kind),
+        partial(record, data, prior, kind),
+        average,
     )
 
 

@@ -29,13 +29,15 @@ import numpy as np
 
 from appca.models.algebra import gaussian
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import Callback, EMResult, iterate, nesterov, plain, watcher
+from appca.models.algebra.loop import EMResult, iterate, nesterov, plain, watcher
 from appca.models.algebra.threads import in_order
 from appca.models.incomplete import missing_supports
 from appca.models.incomplete.missing_supports import IncompleteProjections
-from appca.models.incomplete.support_sums import IncompletePosterior
+from appca.models.incomplete.support_sums import IncompletePosterior, unfolded
 from appca.models.orthonormal import acceleration, em
 from appca.models.orthonormal.em import EMSettings
+from appca.models.orthonormal.em_fit import halt
+from appca.models.orthonormal.screening import EMControl
 from appca.models.rows.incomplete_rows import IncompleteBlock, IncompleteData
 from appca.models.rows.observations import added
 
@@ -76,14 +78,6 @@ class EStepParameters(NamedTuple):
     noise: float
     pairs: Array  # (D, P) products w_dk w_dl, k <= l
     n_active: int
-
-    @property
-    def unfold(self) -> Array:
-        """Number (K, K) of the pair of every entry of a symmetric matrix."""
-        K = self.W.shape[1]
-        number = np.zeros((K, K), dtype=np.int64)
-        number[np.triu_indices(K)] = np.arange(self.pairs.shape[1])
-        return np.maximum(number, number.T)
 
 
 def e_step_parameters(state: IncompleteState, n_active: int) -> EStepParameters:
@@ -203,7 +197,7 @@ def _expect_block(
     missing, X = block.missing.T.tocsr(), block.X
     h = H.sum(axis=0)
     h_missing = missing @ H  # (D, K) sum of h_n' over the rows that miss d
-    WS_missing = np.einsum("dk,dkl->dl", at.W, (missing @ S)[:, at.unfold])  # of w_d' S_n
+    WS_missing = np.einsum("dk,dkl->dl", at.W, unfolded(missing @ S, len(tau)))  # of w_d' S_n
     n_rows_observed = len(H) - np.bincount(block.missing.indices, minlength=len(at.W))
     A_observed = (X.T @ H.astype(X.dtype, copy=False)).astype(np.float64)
     A_observed -= mean[:, None] * (h - h_missing)
@@ -268,21 +262,8 @@ def extend(
     return IncompleteState(ahead.W, ahead.shift, ahead.latent, ahead.noise, now.members)
 
 
-class IncompleteEMControl(NamedTuple):
-    """When EM ends and who is told."""
-
-    max_iter: int
-    tol: float  # nats per row over ten iterations
-    accelerate: bool = True
-    callback: Callback | None = None
-    stage: str = "fit"
-
-
 def fit(
-    start: IncompleteState,
-    data: IncompleteData,
-    settings: EMSettings,
-    control: IncompleteEMControl,
+    start: IncompleteState, data: IncompleteData, control: EMControl, stage: str = "fit"
 ) -> EMResult[IncompleteState]:
     """EM from `start`; the log-likelihood is that of all observed entries and never falls.
 
@@ -290,6 +271,7 @@ def fit(
     supports around the best of each incomplete row. That never falls either, and the stop reason
     says so.
     """
+    settings = control.settings
     advance = partial(step, data=data, settings=settings)
     path = plain(advance, start)
     if control.accelerate:
@@ -298,15 +280,9 @@ def fit(
         path,
         tol=control.tol * data.shape[0],
         max_iter=control.max_iter,
-        watch=watcher(control.callback, control.stage, control.max_iter),
-        halt=partial(_halt, settings),
+        watch=watcher(control.callback, stage, control.max_iter),
+        halt=partial(halt, floor=settings.floor),
     )
     if missing_supports.is_exact(settings.n_components, settings.n_active):
         return result
     return result._replace(stop_reason=result.stop_reason + NOT_SUMMED)
-
-
-def _halt(settings: EMSettings, state: IncompleteState) -> str | None:
-    if state.noise > settings.floor:
-        return None
-    return "the noise variance reached its floor, 1e-8 of the mean feature variance"

@@ -3,11 +3,10 @@
 import numpy as np
 
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import STOPPED, EMResult
+from appca.models.algebra.loop import STOPPED
 from appca.models.algebra.stiefel import polar
 from appca.models.decompositions.spectrum import principal
 from appca.models.incomplete.missing_em import (
-    IncompleteEMControl,
     IncompleteState,
     e_step_parameters,
     expect,
@@ -70,7 +69,14 @@ def fit_incomplete(
         state = _principal_state(rng, rows, control)
     else:
         state = _principal_state(rng, rows, control)
-        ppca = _fit_ppca(state, data, control)
+        K = settings.n_components  # PPCA is the case L = K with a factor variance each
+        first = control._replace(
+            settings=settings._replace(n_active=K, latent="component", update=polar),
+            max_iter=min(FIRST_ITERATIONS, control.max_iter),
+            tol=max(FIRST_TOL, control.tol),
+            accelerate=True,
+        )
+        ppca = fit(state, data, first, IMPUTATION)
         stopped = ppca.stop_reason == STOPPED
         short = control._replace(
             max_iter=1 if stopped else min(FIRST_ITERATIONS, control.max_iter),
@@ -79,10 +85,9 @@ def fit_incomplete(
         )
         state, again = _fit_imputed(rng, (X, data), ppca.state, start, short)
         stopped = stopped or again
-    last = IncompleteEMControl(control.max_iter, control.tol, control.accelerate, control.callback)
     if stopped:  # a single step, so that the fit is complete
-        last = last._replace(max_iter=1, callback=None)
-    run = fit(state, data, settings, last)
+        control = control._replace(max_iter=1, callback=None)
+    run = fit(state, data, control)
     reason = STOPPED if stopped else run.stop_reason
     second = expect(run.state, data, settings)[0].second
     whole = isinstance(start, SubspaceState)
@@ -99,21 +104,6 @@ def _principal_state(rng: np.random.Generator, rows: Rows, control: EMControl) -
         latent = np.full_like(latent, common)
     noise = max(first.noise, floor_of(rows))
     return IncompleteState(first.W, np.zeros(rows.X.shape[1]), latent, noise)
-
-
-def _fit_ppca(
-    state: IncompleteState, data: IncompleteData, control: EMControl
-) -> EMResult[IncompleteState]:
-    """Fit PPCA, the case L = K with a factor variance each, to the observed entries."""
-    K = control.settings.n_components
-    settings = control.settings._replace(n_active=K, latent="component", update=polar)
-    first = IncompleteEMControl(
-        min(FIRST_ITERATIONS, control.max_iter),
-        max(FIRST_TOL, control.tol),
-        callback=control.callback,
-        stage=IMPUTATION,
-    )
-    return fit(state, data, settings, first)
 
 
 def _fit_imputed(

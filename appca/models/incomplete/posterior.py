@@ -9,11 +9,7 @@ from appca.models.algebra.gaussian import Array
 from appca.models.base.answers import Description, Posterior
 from appca.models.incomplete import missing_em, missing_supports
 from appca.models.orthonormal import em
-from appca.models.orthonormal.posterior import (
-    SubspacePosterior,
-    posterior_of,
-    publish_subspace,
-)
+from appca.models.orthonormal.posterior import SubspacePosterior, posterior_of, publish_subspace
 from appca.models.rows.incomplete_rows import IncompleteData, split_incomplete
 from appca.models.rows.observations import Rows
 
@@ -109,6 +105,4 @@ def publish_incomplete(model: Any, X: Array, fit: IncompleteFit, n_active: int) 
     power = np.square(rows.scores, dtype=np.float64).sum(axis=0)
     scale: Array = np.sqrt(power / np.maximum(rows.active.sum(axis=0), 1))
     model.scale_ = np.where(scale > 0.0, scale, 1.0)
-    model.log_likelihoods_ = np.array(fit.log_likelihoods)
-    model.n_iter_ = len(fit.log_likelihoods)
-    model.stop_reason_ = fit.stop_reason
+    model._ended(fit.log_likelihoods, fit.stop_reason)

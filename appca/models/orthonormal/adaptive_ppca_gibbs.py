@@ -4,7 +4,6 @@ The score of a component is divided by 2 sigma2 (sigma2 + tau2), the parameter o
 not by twice that, members are visited in a random order, and there is no alpha to draw.
 """
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -56,19 +55,12 @@ def draw_swaps(
     return Z
 
 
-def maximise_directions(
-    maximiser: Callable[[Array, Array], Array], rng: np.random.Generator, F: Array, W: Array
-) -> Array:
-    """Put W at the maximum of its conditional: the paper's MAP-within-Gibbs."""
-    del rng
-    return maximiser(F, W)
-
-
 INDICATORS: dict[str, DrawIndicators] = {"block": draw_block, "swap": draw_swaps}
 DIRECTIONS: dict[str, UpdateDirections] = {
     "sample": stiefel.draw,
-    "polar": partial(maximise_directions, stiefel.polar),
-    "pymanopt": partial(maximise_directions, stiefel.maximise),
+    # W at the maximum of its conditional: the paper's MAP-within-Gibbs
+    "polar": lambda _rng, F, W: stiefel.polar(F, W),
+    "pymanopt": lambda _rng, F, W: stiefel.maximise(F, W),
 }
 
 
@@ -77,11 +69,12 @@ def sampler(
 ) -> Sampler[CachedSubspaceState]:
     """Bundle sweep, traces and records for `chains.sample`."""
     draw_indicators, update_directions = INDICATORS[indicators], DIRECTIONS[directions]
-
-    def advance(rng: np.random.Generator, seen: CachedSubspaceState) -> CachedSubspaceState:
-        return sweep(rng, data, seen, prior, draw_indicators, update_directions)
-
-    return Sampler(advance, partial(measure, data, prior), partial(record, data), average)
+    return Sampler(
+        lambda rng, seen: sweep(rng, data, seen, prior, draw_indicators, update_directions),
+        partial(measure, data, prior),
+        partial(record, data),
+        average,
+    )
 
 
 def measure(data: ChainData, prior: SubspacePrior, seen: CachedSubspaceState) -> Measures:

@@ -24,11 +24,7 @@ MOST_KEPT_BYTES = 2**20  # of projections that a thread keeps the memory of, wit
 
 
 def expect(
-    block: Block,
-    state: Any,
-    n_active: int,
-    beta: float,
-    means: Array | None = None,
+    block: Block, state: Any, n_active: int, beta: float, means: Array | None = None
 ) -> tuple[float, Array, Array, Array, Array]:
     """Return what `SubspaceStatistics` holds, by soft assignment; write means of the block."""
     from appca.models.algebra.product_kernels import suits

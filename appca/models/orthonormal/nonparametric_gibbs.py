@@ -126,12 +126,11 @@ def sampler(
     data: ChainData, prior: SubspacePrior, features: FeaturePrior
 ) -> Sampler[CachedSubspaceState]:
     """Bundle sweep, traces and records for `chains.sample`."""
-
-    def sweep(rng: np.random.Generator, seen: CachedSubspaceState) -> CachedSubspaceState:
-        return advance(rng, data, seen, prior, features)
-
     return Sampler(
-        sweep, partial(measure, data, prior, features), partial(record, data, features), average
+        lambda rng, seen: advance(rng, data, seen, prior, features),
+        partial(measure, data, prior, features),
+        partial(record, data, features),
+        average,
     )
 
 

@@ -17,15 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import (
-    STOPPED,
-    WINDOW,
-    Callback,
-    EMResult,
-    S,
-    iterate,
-    watcher,
-)
+from appca.models.algebra.loop import STOPPED, WINDOW, Callback, EMResult, S, iterate, watcher
 from appca.models.algebra.stiefel import polar
 from appca.models.decompositions.spectrum import Coordinates, sketched
 from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, sums_a_pass

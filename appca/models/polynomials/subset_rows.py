@@ -133,12 +133,7 @@ def _log_total_rows(
 
 @_compiled
 def _swapped_rows(
-    keep: Floats,
-    swap: Floats,
-    n_active: int,
-    tables: Floats,
-    log_sum: Floats,
-    probability: Floats,
+    keep: Floats, swap: Floats, n_active: int, tables: Floats, log_sum: Floats, probability: Floats
 ) -> None:
     n_rest = swap.shape[1] - n_active
     rest, members, after = tables[: n_rest + 1], tables[n_rest + 1 : -1], tables[-1]

@@ -10,6 +10,7 @@ where every weight is at most 1 and every term is positive: nothing overflows or
 halves are summed by `subset_columns` (NumPy, small K) or `subset_rows` (numba, larger K).
 """
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
@@ -22,7 +23,6 @@ from scipy.special import expit
 from appca.models.algebra.gaussian import log_binomial
 from appca.models.algebra.threads import cores
 from appca.models.polynomials import subset_columns
-from appca.models.polynomials.subset_tilt import tilt
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -191,6 +191,35 @@ def _probabilities(order: NDArray[np.intp], a: Floats, base: Floats, n_rest: int
     x = a + tilt(a, a.shape[1] - n_rest)[:, None]
     x[:, n_rest:] *= -1.0
     return Swaps(order, expit(-x), expit(x), base + np.logaddexp(0.0, x).sum(axis=1))
+
+
+def tilt(logits: Floats, n_active: int) -> Floats:
+    """Solve ``sum_k sigmoid(a_k + lam) = L``, 0 < L < K, for each row of logits (N, K).
+
+    A subset with weights exp(a) is K independent Bernoulli variables of log odds a_k + lam given
+    that their sum is L, whatever lam (N,); at E sum = L tables of any size hold probabilities. By
+    Newton steps kept inside a bracket, until the sum is within 1e-10 L of L or its two ends meet.
+    """
+    share = math.log(n_active / (logits.shape[1] - n_active))
+    lower, upper = share - logits.max(axis=1), share - logits.min(axis=1)
+    n_rest = logits.shape[1] - n_active
+    gap = np.partition(logits, (n_rest - 1, n_rest), axis=1)[:, n_rest - 1 : n_rest + 1]
+    lam: Floats = np.clip(-gap.mean(axis=1), lower, upper)
+    rows = np.arange(len(logits))
+    for _ in range(100):  # bisection alone ends for any float64 in fewer
+        r = expit(logits[rows] + lam[rows, None])
+        excess, slope = r.sum(axis=1) - n_active, (r * (1.0 - r)).sum(axis=1)
+        off = np.abs(excess) > 1e-10 * n_active
+        rows, excess, slope = rows[off], excess[off], slope[off]
+        if not len(rows):
+            break
+        at = lam[rows]
+        upper[rows] = np.where(excess > 0, at, upper[rows])
+        lower[rows] = np.where(excess < 0, at, lower[rows])
+        newton = at - excess / np.maximum(slope, np.finfo(float).tiny)
+        inside = (newton > lower[rows]) & (newton < upper[rows])
+        lam[rows] = np.where(inside, newton, (lower[rows] + upper[rows]) / 2)
+    return lam
 
 
 def _for_each_block(work: Callable[[slice], None], shape: tuple[int, ...], n_active: int) -> None:

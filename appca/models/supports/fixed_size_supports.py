@@ -65,12 +65,7 @@ LONG = Route(
 # at K = 18, L = 7, D = 10 and noise of standard deviation 0.1, where nine of ten rows are such, the
 # errors of 16 paths by LONG are 7 times the stated ones. Such rows start near the uniform base and
 # rise slowly: 2 times, and 1.0 with 64 paths (root mean square over rows, benchmarks.estimated).
-SPLIT = Route(
-    8,
-    LONG.pilot,
-    AnnealingSchedule((np.arange(48) / 47.0) ** 3, 2),
-    0.9,
-)
+SPLIT = Route(8, LONG.pilot, AnnealingSchedule((np.arange(48) / 47.0) ** 3, 2), 0.9)
 # With many slots and factors a sweep mostly leaves nothing of where it began, and two pilot paths
 # that agree tell so: on digits at K = 100, L = 50 no two of 60 rows differ by more than 0.61 in the
 # inclusion of any factor, and where 16 short paths are more than 1.5 nats off, two do by 0.98 or

@@ -92,11 +92,7 @@ def search(
 
 
 def importance(
-    rows: RowSupports,
-    r: Floats,
-    n_paths: int,
-    schedule: AnnealingSchedule,
-    model: CollapsedModel,
+    rows: RowSupports, r: Floats, n_paths: int, schedule: AnnealingSchedule, model: CollapsedModel
 ) -> AnnealedPaths:
     """Annealed importance sampling of sum_S exp f(S), starting from q(S) given r (n, K).
 

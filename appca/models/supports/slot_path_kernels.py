@@ -17,13 +17,7 @@ from appca.models.supports.row_supports import (
     RowSupports,
 )
 from appca.models.supports.slot_kernels import RowState, build, exchange, lines, log_density
-from appca.models.supports.slot_search_kernels import (
-    draw_slot,
-    largest,
-    shuffle,
-    total_of,
-    uniform,
-)
+from appca.models.supports.slot_search_kernels import draw_slot, largest, shuffle, total_of, uniform
 
 LEAST_EVEN = 0.5  # share of the paths that the weights must be worth, or paths are resampled
 

@@ -127,13 +127,7 @@ def expect(state: VariantState, rows: Observations, settings: VariantSettings) -
     rule = ByKernel if compiled and not many_swaps(settings.em) else ByNumpy
     sums = rows.summed(
         partial(
-            expect_block,
-            scale=state.scale,
-            V=state.V,
-            m=m,
-            model=model,
-            weigh=rule,
-            moving=moving,
+            expect_block, scale=state.scale, V=state.V, m=m, model=model, weigh=rule, moving=moving
         ),
         start,
     )

@@ -209,12 +209,7 @@ def _of_start(progress: Progress, callback: Callback) -> None:
 
 
 def _climb_sample(
-    start: VariantState,
-    sample: Rows,
-    control: EMControl,
-    settings: VariantSettings,
-    *,
-    later: bool,
+    start: VariantState, sample: Rows, control: EMControl, settings: VariantSettings, *, later: bool
 ) -> tuple[VariantState, bool]:
     path = _path(start, sample, settings, age=LATER_AGE if later else 0)
     stage = f"refinement on {sample.n:,} rows"

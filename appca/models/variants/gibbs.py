@@ -145,11 +145,12 @@ def sampler(
     data: VariantData, prior: SubspacePrior, update_directions: UpdateDirections
 ) -> Sampler[CachedVariantState]:
     """Bundle sweep, traces and records for `chains.sample`."""
-
-    def advance(rng: np.random.Generator, seen: CachedVariantState) -> CachedVariantState:
-        return sweep(rng, data, seen, prior, update_directions)
-
-    return Sampler(advance, partial(measure, prior), partial(record, data), average)
+    return Sampler(
+        lambda rng, seen: sweep(rng, data, seen, prior, update_directions),
+        partial(measure, prior),
+        partial(record, data),
+        average,
+    )
 
 
 def measure(prior: SubspacePrior, seen: CachedVariantState) -> Measures:

@@ -22,13 +22,7 @@ from appca.models.variants.em import Variant, VariantSettings, VariantState, pro
 from appca.models.variants.expectation import squared_distances
 from appca.models.variants.fit import VariantFit
 from appca.models.variants.gibbs import draw_supports
-from appca.models.variants.row_mixture import (
-    RowModel,
-    Weighed,
-    likeliest,
-    support_density,
-    weigh,
-)
+from appca.models.variants.row_mixture import RowModel, Weighed, likeliest, support_density, weigh
 
 LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabilities_")
 

@@ -36,7 +36,7 @@ def whitened_within(train: Scores, test: Scores) -> tuple[np.ndarray, np.ndarray
         centred = scores - mean
         covariance = (centred.T @ centred + prior * np.eye(L)) / (n + prior)
         values, vectors = np.linalg.eigh(covariance)
-        mean, root = mean, (vectors / np.sqrt(values)) @ vectors.T
+        root = (vectors / np.sqrt(values)) @ vectors.T
         H[np.ix_(members, active)] = (scores - mean) @ root
         H_test[np.ix_(others, active)] = (test.H[np.ix_(others, active)] - mean) @ root
     return H, H_test

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from appca.models.polynomials import subset_tilt, subsets
+from appca.models.polynomials import subsets
 from tests import oracles
 
 # Probabilities below this are left out on purpose (subsets.LEAST_LOG_WEIGHT).
@@ -261,7 +261,7 @@ def test_both_routes_draw_the_same_subsets_from_the_same_numbers(seed, monkeypat
 def test_the_tilt_makes_the_mean_size_right(seed):
     a = np.random.default_rng(seed).standard_normal((40, 30)) * np.geomspace(0.1, 3000, 40)[:, None]
     for n_active in (1, 12, 29):
-        x = a + subset_tilt.tilt(a, n_active)[:, None]
+        x = a + subsets.tilt(a, n_active)[:, None]
         size = (1.0 / (1.0 + np.exp(np.clip(-x, -700, 700)))).sum(axis=1)
         np.testing.assert_allclose(size, n_active, rtol=1e-9)
 
