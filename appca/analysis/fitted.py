@@ -248,23 +248,15 @@ def _model(
     if draws and not _are_draws(draws, arrays):
         msg = "the draws that queries average over do not fit together"
         raise ValueError(msg)
-    return FittedModel(
-        components=arrays["components"],
-        mean=arrays["mean"],
-        noise_variance=_number_or_each(arrays["noise_variance"]),
-        latent_variance=arrays["latent_variance"],
-        explained_variance=arrays["explained_variance"],
-        scale=arrays["scale"],
-        n_active=_fixed_size(arrays),
-        weights=arrays.get("weights"),
-        alpha=float(_number(arrays["alpha"])) if "alpha" in arrays else None,
-        size_probabilities=arrays.get("size_probabilities"),
-        row_scale_values=arrays.get("row_scale_values"),
-        row_scale_probabilities=arrays.get("row_scale_probabilities"),
-        preprocessing=preprocessing,
-        draws=draws,
-        log_likelihoods=curve,
-    )
+    parts: dict[str, Any] = {name: arrays[name] for name in _EVERY_MODEL}
+    parts |= {name: arrays[name] for name in ("weights", *_OF_VARIANTS) if name in arrays}
+    if parts["noise_variance"].ndim != 1:
+        parts["noise_variance"] = float(_number(parts["noise_variance"]))
+    if "n_active" in arrays and "size_probabilities" not in arrays:
+        parts["n_active"] = int(_number(arrays["n_active"]))
+    if "alpha" in arrays:
+        parts["alpha"] = float(_number(arrays["alpha"]))
+    return FittedModel(preprocessing=preprocessing, draws=draws, log_likelihoods=curve, **parts)
 
 
 def _are_draws(draws: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> bool:
@@ -294,16 +286,6 @@ def _number(value: np.ndarray) -> Any:
         msg = f"there is an array of shape {value.shape} where a number belongs"
         raise ValueError(msg)
     return value.item()
-
-
-def _fixed_size(arrays: Mapping[str, np.ndarray]) -> int | None:
-    if "n_active" not in arrays or "size_probabilities" in arrays:
-        return None
-    return int(_number(arrays["n_active"]))
-
-
-def _number_or_each(value: np.ndarray) -> float | np.ndarray:
-    return value if value.ndim == 1 else float(_number(value))
 
 
 def _with(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

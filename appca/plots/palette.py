@@ -95,11 +95,6 @@ def class_colour(code: int, count: int | None = None) -> str:
     return colours[code % len(colours)]
 
 
-def class_shape(code: int) -> str:
-    """Give the marker shape of class number ``code``: another one for every ten classes."""
-    return SHAPES[code // 10 % len(SHAPES)]
-
-
 def viridis(n: int) -> tuple[str, ...]:
     """Sample Viridis at ``n`` places, without the ends that vanish on black and on white."""
     stops = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in VIRIDIS])
@@ -118,9 +113,12 @@ def _category_levels(colour: Colour) -> Levels:
     codes = np.asarray(colour.values)
     dtype = np.uint8 if count < 256 else np.uint16
     table = (*(colour.colours or (class_colour(code, count) for code in range(count))), MISSING)
+    plain = ("circle",) * (count + 1)
+    # another one for every ten classes
     shapes = (
-        *(("circle",) * count if colour.colours else map(class_shape, range(count))),
-        "circle",
+        plain
+        if colour.colours
+        else (*(SHAPES[c // 10 % len(SHAPES)] for c in range(count)), "circle")
     )
     coded = np.where(codes < 0, count, codes).astype(dtype)
     return Levels(coded, table, shapes, None)

@@ -19,20 +19,15 @@ def described(figure: go.Figure) -> str:
     Names that came with the data stand in the text as they are.
     """
     traces = [trace for trace in figure.data if trace.visible not in (False, "legendonly")]
-    parts = [_axes(figure), *(_trace(trace, figure) for trace in traces[:MOST_TRACES])]
+    titles = figure.layout.yaxis.title.text, figure.layout.xaxis.title.text
+    axes = " over ".join(filter(None, titles))
+    parts = [axes, *(_trace(trace, figure) for trace in traces[:MOST_TRACES])]
     left = len(traces) - MOST_TRACES
     if left > 0:
         parts.append(f"and {left} more")
     title = figure.layout.title.text
     text = "; ".join(part for part in ([title] if title else []) + parts if part)
     return f"Figure: {text}." if text else "Figure."
-
-
-def _axes(figure: go.Figure) -> str:
-    across, up = figure.layout.xaxis.title.text, figure.layout.yaxis.title.text
-    if across and up:
-        return f"{up} over {across}"
-    return across or up or ""
 
 
 def _trace(trace: go.Scatter, figure: go.Figure) -> str:

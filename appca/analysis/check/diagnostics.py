@@ -97,6 +97,8 @@ def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
     for name, draws in invariants(posterior).items():
         if draws.shape[1] < LEAST_DRAWS or np.ptp(draws) == 0:
             continue
+        moving = [chain for chain in draws if len(chain) >= LEAST_LENGTH and np.ptp(chain) > 0]
+        asked = [raftery_lewis(chain) for chain in moving]
         diagnoses.append(
             Diagnosis(
                 name,
@@ -105,7 +107,7 @@ def diagnose(posterior: Mapping[str, NDArray[Any]]) -> list[Diagnosis]:
                 _r_hat(arviz, draws),
                 float(arviz.ess(draws, method="bulk")),
                 float(arviz.ess(draws, method="tail")),
-                _most_demanding(draws),
+                max(asked, key=lambda r: r.burn_in + r.total, default=None),
             )
         )
     return diagnoses
@@ -198,11 +200,11 @@ def of_chains(
 
 def _agreement(r_hat: float, name: str) -> Check:
     if r_hat > SUSPECT_R_HAT:
-        why = (
-            f"The chains disagree about the {name} ({_r_hat_words(r_hat)}): raise the burn-in and "
-            "the number of draws."
-        )
-        return Check("bad", "Chains disagree", why)
+        told = "a chain never moves, so that R-hat cannot be computed"
+        if np.isfinite(r_hat):
+            told = f"R-hat {r_hat:.2f}, should be below {LARGEST_R_HAT}"
+        why = f"The chains disagree about the {name} ({told}): raise the burn-in and the number"
+        return Check("bad", "Chains disagree", f"{why} of draws.")
     if r_hat > LARGEST_R_HAT:
         why = f"R-hat of the {name} is {r_hat:.3f}, above {LARGEST_R_HAT}: draw more."
         return Check("doubtful", "Chains nearly agree", why)
@@ -308,12 +310,6 @@ def _last(climb: CurveSummary, gained: str) -> str:
     return f"the last {LAST_PASSES} {gained} {_plain(climb.gain)} nats per row{limit}"
 
 
-def _r_hat_words(r_hat: float) -> str:
-    if np.isfinite(r_hat):
-        return f"R-hat {r_hat:.2f}, should be below {LARGEST_R_HAT}"
-    return "a chain never moves, so that R-hat cannot be computed"
-
-
 def _r_hat(arviz: Any, draws: Draws) -> float:
     """Rank-normalised R-hat; the plain split one for a quantity that only takes two values.
 
@@ -327,9 +323,3 @@ def _r_hat(arviz: Any, draws: Draws) -> float:
 def _or_worst(value: float, worst: float) -> float:
     """Count what cannot be computed as the worst: a chain that never moves, say."""
     return value if np.isfinite(value) else worst
-
-
-def _most_demanding(draws: Draws) -> Requirement | None:
-    moving = [chain for chain in draws if len(chain) >= LEAST_LENGTH and np.ptp(chain) > 0]
-    asked = [raftery_lewis(chain) for chain in moving]
-    return max(asked, key=lambda r: r.burn_in + r.total, default=None)

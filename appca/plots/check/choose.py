@@ -65,16 +65,9 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
             y1=j + 0.46,
             line={"color": SUGGESTED, "width": 3},
         )
-    figure.update_layout(
-        height=FRAME_HEIGHT + CELL_HEIGHT * len(rows),
-        margin={"l": 10, "r": 10, "t": 8, "b": 8},
-        clickmode="event+select",
-        dragmode=False,
-        hovermode="closest",
-        hoverdistance=40,
-        showlegend=False,
-        plot_bgcolor=CLEAR,
-    )
+    clicks = {"clickmode": "event+select", "hovermode": "closest", "hoverdistance": 40}
+    height, plain = FRAME_HEIGHT + CELL_HEIGHT * len(rows), {"dragmode": False, "showlegend": False}
+    framed(figure, height, 8, 8, plot_bgcolor=CLEAR, **clicks, **plain)
     axis = {"type": "category", "showgrid": False, "zeroline": False, "automargin": True}
     figure.update_xaxes(title="K", categoryarray=columns, range=[-0.5, len(columns) - 0.5], **axis)
     return figure.update_yaxes(categoryarray=rows, range=[-0.5, len(rows) - 0.5], **axis)
@@ -105,7 +98,9 @@ def by_budget(picture: Picture, suggested: tuple[int, int] | None = None) -> go.
             x=at[-1], y=curve[-1], text=place, showarrow=False, xanchor="left", xshift=8
         )
         if strong and suggested is not None and suggested[0] in at:
-            figure.add_trace(_ring(suggested[0], float(curve[at == suggested[0]][0])))
+            ring = {"size": 17, "symbol": "circle-open", "color": SUGGESTED, "line": {"width": 3}}
+            ringed: dict[str, Any] = {"x": [suggested[0]], "y": curve[at == suggested[0]]}
+            figure.add_scatter(**ringed, mode="markers", marker=ring, hoverinfo="skip")
     framed(figure, CURVES_HEIGHT, 8, 8, showlegend=False, hovermode="closest", dragmode=False)
     figure.update_layout(margin={"r": 54})
     figure.update_xaxes(title="K", showgrid=False, tickformat="d", nticks=12)
@@ -171,16 +166,6 @@ def _targets(picture: Picture, rows: list[str], digits: int, name: str) -> go.Sc
         unselected={"marker": {"opacity": 0}},
         hovertemplate="K = %{customdata[0]}, L = %{customdata[1]}<br>"
         f"%{{customdata[2]}} {name}<extra></extra>",
-    )
-
-
-def _ring(k: int, value: float) -> go.Scatter:
-    return go.Scatter(
-        x=[k],
-        y=[value],
-        mode="markers",
-        marker={"size": 17, "symbol": "circle-open", "color": SUGGESTED, "line": {"width": 3}},
-        hoverinfo="skip",
     )
 
 

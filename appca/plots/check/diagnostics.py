@@ -27,9 +27,9 @@ def traces(draws: np.ndarray, name: str, first: int = 1, step: int = 1) -> go.Fi
             go.Scatter(
                 x=sweeps,
                 y=np.asarray(chain[::stride], dtype=np.float64),
-                name=_chain(c),
+                name=f"chain {c + 1}",
                 mode="lines",
-                line={"color": _colour(c), "width": 1.1},
+                line={"color": CATEGORICAL[c % len(CATEGORICAL)], "width": 1.1},
                 opacity=0.85,
                 hovertemplate=f"chain {c + 1}, sweep %{{x}}: %{{y:,.6g}}<extra></extra>",
             )
@@ -112,11 +112,3 @@ def _finish(figure: go.Figure, x: str, y: str) -> go.Figure:
         showlegend=len(figure.data) > 1,
         bargap=0.15,
     )
-
-
-def _chain(c: int) -> str:
-    return f"chain {c + 1}"
-
-
-def _colour(c: int) -> str:
-    return CATEGORICAL[c % len(CATEGORICAL)]

@@ -65,11 +65,7 @@ def component_figure(
 
 def component_sheet(patterns: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
     """Return the images of components (K, D) line by line in one picture, uint8 (h, w, 3)."""
-    images = [_enlarged(component_image(pattern, image_shape)) for pattern in patterns]
+    images = np.stack([component_image(pattern, image_shape) for pattern in patterns])
+    factor = max(1, -(-LEAST_SIDE // max(images.shape[1:3])))
     columns = min(len(images), max(COLUMNS, int(np.ceil(np.sqrt(len(images))))))
-    return montage(np.stack(images), columns, gap=8)
-
-
-def _enlarged(image: np.ndarray) -> np.ndarray:
-    factor = max(1, -(-LEAST_SIDE // max(image.shape[:2])))
-    return image.repeat(factor, axis=0).repeat(factor, axis=1)
+    return montage(images.repeat(factor, axis=1).repeat(factor, axis=2), columns, gap=8)

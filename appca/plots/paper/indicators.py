@@ -28,7 +28,17 @@ def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
     )
     for place, Z in enumerate(matrices.values(), start=1):
         shown = Z[:MOST_ROWS]
-        figure.add_trace(_image(shown), row=place, col=1)
+        image = go.Heatmap(
+            z=np.asarray(shown, dtype=np.uint8).T,
+            x=np.arange(1, shown.shape[0] + 1),
+            y=np.arange(1, shown.shape[1] + 1),
+            zmin=0,
+            zmax=1,
+            colorscale=[[0, PAPER], [1, INK]],
+            showscale=False,
+            hovertemplate="row %{x}, factor %{y}: %{z}<extra></extra>",
+        )
+        figure.add_trace(image, row=place, col=1)
         figure.update_xaxes(range=[0.5, len(shown) + 0.5], autorange=False, row=place, col=1)
         figure.update_yaxes(range=[Z.shape[1] + 0.5, 0.5], autorange=False, row=place, col=1)
     box = {"showline": True, "mirror": True, "linecolor": FRAME, "linewidth": 1}
@@ -41,16 +51,3 @@ def indicators(matrices: Mapping[str, np.ndarray]) -> go.Figure:
         height=height, margin={"l": 30, "r": 10, "t": 40, "b": 34, "pad": 0}, showlegend=False
     )
     return figure
-
-
-def _image(Z: np.ndarray) -> go.Heatmap:
-    return go.Heatmap(
-        z=np.asarray(Z, dtype=np.uint8).T,
-        x=np.arange(1, Z.shape[0] + 1),
-        y=np.arange(1, Z.shape[1] + 1),
-        zmin=0,
-        zmax=1,
-        colorscale=[[0, PAPER], [1, INK]],
-        showscale=False,
-        hovertemplate="row %{x}, factor %{y}: %{z}<extra></extra>",
-    )
