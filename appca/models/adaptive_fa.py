@@ -50,7 +50,6 @@ from appca.models.sampling.chains import Schedule, generators, initial_states, s
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.row_sums import look
 from appca.models.settings.table import OVERDISPERSED
-from appca.models.supports import enumeration
 from appca.models.supports.fixed_size_supports import ANNEALED, MOST_SETS, SETS_IN_PASSING
 
 __all__ = ["AdaptiveFactorAnalysis"]
@@ -287,7 +286,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         )
 
     def _control(self, rows: Rows) -> FactorEMControl:
-        few = enumeration.n_sets(self.n_components, self.n_active) <= SETS_IN_PASSING
+        few = math.comb(self.n_components, self.n_active) <= SETS_IN_PASSING
         exact = few if self.allocation == "auto" else self.allocation == "exact"
         variance = self.loading_variance
         settings = FactorSettings(
@@ -330,7 +329,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
     def _random_starts(self, rows: Rows) -> list[tuple[str, InitialLoadings]]:
         """Name starts beside independent components, as many as cost little."""
         K, L = self.n_components, self.n_active
-        cost = min(rows.n, sample_size(K)) * enumeration.n_sets(K, L) * L * L
+        cost = min(rows.n, sample_size(K)) * math.comb(K, L) * L * L
         most = min(RANDOM_STARTS, SCREENING_COST // cost)
         if not most or not self._control(rows).exact or K == L:
             return []
@@ -369,7 +368,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
             )
             raise ValueError(msg)
         refuse_starts(self.init, self.n_init)
-        count = enumeration.n_sets(self.n_components, self.n_active)
+        count = math.comb(self.n_components, self.n_active)
         if self.allocation == "exact" and count > MOST_SETS:
             msg = (
                 f"allocation must be 'auto' or 'best' above {MOST_SETS} sets of components; "

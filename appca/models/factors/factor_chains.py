@@ -1,5 +1,6 @@
 """Chains of adaptive factor analysis: where they start, what they keep, what they are judged by."""
 
+import math
 from functools import partial
 
 import numpy as np
@@ -75,7 +76,7 @@ def measure(data: ChainData, prior: FactorPrior, seen: CachedGibbsState) -> Meas
     """Give log p(Y | W), x and Z integrated out; log p(Y, Z | W) where sets are too many."""
     state = seen.state
     (n, K), L = seen.P.shape, state.members.shape[1]
-    if enumeration.n_sets(K, L) <= fixed_size_supports.SETS_IN_PASSING:
+    if math.comb(K, L) <= fixed_size_supports.SETS_IN_PASSING:
         c, model = projected(seen)
         f = enumeration.posterior(enumeration.table(model, L), c).log_sum
     else:

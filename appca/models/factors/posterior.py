@@ -6,6 +6,7 @@ support is the best of a few annealed searches, and sums are estimated by anneal
 sampling with `n_paths` paths a row: unbiased for p(y_n), hence on average a little low for its log.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -29,7 +30,6 @@ from appca.models.rows.observations import Observations, Rows
 from appca.models.rows.steady_products import mean_squares, projected, times
 from appca.models.sampling.query_draws import ParameterDraw
 from appca.models.supports import (
-    enumeration,
     fixed_size_supports,
     given_supports,
     independent_supports,
@@ -174,7 +174,7 @@ class FactorPosterior(SupportPosterior):
 
     @property
     def n_supports(self) -> float:
-        return float(enumeration.n_sets(len(self.components), self.n_active))
+        return float(math.comb(len(self.components), self.n_active))
 
     def seen(self, X: Array) -> FactorQuery:
         C, noise = self.components.astype(np.float64), self.noise

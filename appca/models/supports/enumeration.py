@@ -7,7 +7,6 @@ sets the sums over them are matrix products. Notation as in `slot_kernels`:
 """
 
 import itertools
-import math
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,11 +40,6 @@ class EnumeratedPosterior(NamedTuple):
     inclusion: Floats  # (n, K) p(z_k = 1 | y)
     H: Floats  # (n, K) E[x z]
     second: Floats  # (K, K) weighted sum over rows of E[(x z)(x z)']
-
-
-def n_sets(n_factors: int, n_active: int) -> int:
-    """Count the L-subsets of K factors."""
-    return math.comb(n_factors, n_active)
 
 
 def table(model: CollapsedModel, n_active: int) -> SupportTable:

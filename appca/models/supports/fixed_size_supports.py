@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, softmax
+from scipy.special import logsumexp
 
 from appca.models.algebra.threads import single_threaded_blas
 from appca.models.supports import enumeration, given_supports, row_blocks
 from appca.models.supports.row_supports import (
-    AnnealedPaths,
     AnnealingSchedule,
     CollapsedModel,
     Members,
@@ -95,7 +94,7 @@ def means(c: Floats, members: Members, model: CollapsedModel) -> Floats:
 
 def expected(c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds) -> Floats:
     """E[x * z | y], (n, K), over all sets; of the best set where they are more than `MOST_SETS`."""
-    if enumeration.n_sets(c.shape[1], n_active) <= MOST_SETS:
+    if math.comb(c.shape[1], n_active) <= MOST_SETS:
         return enumeration.posterior(enumeration.table(model, n_active), c).H
     return means(c, best(c, model, n_active, seeds)[0], model)
 
@@ -107,7 +106,7 @@ def draw(
 
     Where there are more than `MOST_SETS`, ten Gibbs sweeps from the best one found.
     """
-    if enumeration.n_sets(c.shape[1], n_active) <= MOST_SETS:
+    if math.comb(c.shape[1], n_active) <= MOST_SETS:
         t = enumeration.table(model, n_active)
         return given_supports.draw_supports(rng, c, t)
     members = best(c, model, n_active, seeds)[0]
@@ -120,7 +119,7 @@ def draw(
 
 def best(c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds) -> tuple[Members, Floats]:
     """Most probable set of each row, (n, L), and its f(S)."""
-    if enumeration.n_sets(c.shape[1], n_active) <= MOST_SETS:
+    if math.comb(c.shape[1], n_active) <= MOST_SETS:
         return enumeration.best(enumeration.table(model, n_active), c)
     rows = RowSupports(c, np.full((len(c), n_active), -1), seeds)
     members, searched = row_blocks.search(rows, ANNEALED[-1:], model)
@@ -144,7 +143,7 @@ def summed(
 ) -> SupportEstimate:
     """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row."""
     n, K = c.shape
-    count = enumeration.n_sets(K, n_active)
+    count = math.comb(K, n_active)
     if count <= MOST_SETS:
         exact = enumeration.posterior(enumeration.table(model, n_active), c)
         method = f"exact, by enumeration of {count} sets"
@@ -212,7 +211,8 @@ def _annealed(
     np.add.at(weights, (np.arange(n)[:, None], paths.families), each)
     error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
     sweeps = np.array([route.pilots * route.pilot.after, n_paths * route.paths.after])
-    inclusion = np.average([learned, _weighted_inclusion(paths)], axis=0, weights=sweeps)
+    weighted = row_blocks.weighted(paths.log_weights, paths.inclusion)
+    inclusion = np.average([learned, weighted], axis=0, weights=sweeps)
     return log_sum, error, _capped(inclusion)
 
 
@@ -222,9 +222,3 @@ def _capped(p: Floats) -> Floats:
     room = 1.0 - below
     excess: Floats = (p - below).sum(axis=1) / room.sum(axis=1)
     return below + excess[:, None] * room
-
-
-def _weighted_inclusion(paths: AnnealedPaths) -> Floats:
-    weights = softmax(paths.log_weights, axis=1)
-    inclusion: Floats = np.einsum("nr,nrk->nk", weights, paths.inclusion)
-    return inclusion

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit, logsumexp, softmax
+from scipy.special import logit, logsumexp
 
 from appca.models.algebra.threads import in_order
 from appca.models.supports import given_supports, row_blocks
@@ -168,14 +168,14 @@ def _sampled(q: Question, n_paths: int, stream: int) -> SupportEstimate:
     """
     prior = np.broadcast_to(q.odds, q.c.shape)
     log_weights, inclusion = _paths(q, prior, PILOT_SCHEDULE, max(n_paths // 2, 4), (stream, 0))
-    learned = 0.5 * _weighted(log_weights, inclusion) + 0.5 * inclusion.mean(axis=1)
+    learned = 0.5 * row_blocks.weighted(log_weights, inclusion) + 0.5 * inclusion.mean(axis=1)
     base = logit((1.0 - DEFENSIVE_WEIGHT) * learned + DEFENSIVE_WEIGHT * q.weights)
     log_weights, inclusion = _paths(q, base, SCHEDULE, n_paths, (stream, 1))
     log_sum = logsumexp(log_weights, axis=1) - np.log(n_paths)
     weights = np.exp(log_weights - log_sum[:, None])
     error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
     method = f"annealed importance sampling, {n_paths} paths a row"
-    estimated = _weighted(log_weights, inclusion)
+    estimated = row_blocks.weighted(log_weights, inclusion)
     return SupportEstimate(log_sum + q.nothing, error, estimated, method)
 
 
@@ -189,10 +189,6 @@ def _paths(
     U = _uniforms((n_paths, len(betas), K), key)
     kernels.importance(_sets(q), np.ascontiguousarray(base), betas, U, log_weights, inclusion)
     return log_weights, inclusion
-
-
-def _weighted(log_weights: Floats, inclusion: Floats) -> Floats:
-    return np.asarray(np.einsum("nr,nrk->nk", softmax(log_weights, axis=1), inclusion))
 
 
 def _sets(q: Question) -> "FreeSupportRows":

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from appca.models.algebra.threads import cores
 from appca.models.supports.row_supports import (
@@ -117,6 +118,11 @@ def importance(
 
     deque(_share(share, n), maxlen=0)
     return out
+
+
+def weighted(log_weights: Floats, inclusion: Floats) -> Floats:
+    """Average inclusion (n, paths, K) over the paths of each row by their weights."""
+    return np.asarray(np.einsum("nr,nrk->nk", softmax(log_weights, axis=1), inclusion))
 
 
 def _take(rows: RowSupports, part: slice) -> RowSupports:
