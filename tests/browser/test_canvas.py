@@ -206,6 +206,37 @@ def test_a_double_click_holds_nothing_and_an_old_answer_takes_no_row_away(page):
         page.evaluate("canvas.update({ options: { held: -1, near: [] } })")
 
 
+COVERS = """(x) => {
+  canvas.stage.callbacks.onPoint = () => {
+    const sheet = document.createElement('div');
+    sheet.id = 'sheet';
+    sheet.style = `position: fixed; inset: 0 0 0 ${x}px; z-index: 99`;
+    document.body.append(sheet);
+  };
+}"""
+
+
+def test_a_row_that_the_page_covers_moves_to_where_it_is_seen_until_it_is_let_go(page):
+    place = page.evaluate(HOLDS)
+    edge = place["x"] - 30
+    camera = "({ ...canvas.stage.views[0].cam })"
+    before = page.evaluate(camera)
+    page.evaluate(COVERS, edge)
+    try:
+        page.mouse.click(place["x"], place["y"])
+        page.wait_for_function("document.querySelector('#sheet')")
+        settle(page)
+        after = page.evaluate(camera)
+        assert after["y"] == before["y"]
+        assert 0 < place["x"] - (after["x"] - before["x"]) * before["k"] < edge
+        page.keyboard.press("Escape")
+        settle(page)
+        assert page.evaluate(camera) == pytest.approx(before)
+    finally:
+        page.evaluate("delete canvas.stage.callbacks.onPoint")
+        page.evaluate("document.querySelectorAll('#sheet').forEach((sheet) => sheet.remove())")
+
+
 def test_one_selected_row_keeps_all_colours_and_two_grey_the_rest(page):
     colours = page.evaluate("checks.coloursDrawn()")
     page.evaluate("canvas.select([1])")

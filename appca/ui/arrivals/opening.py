@@ -29,18 +29,8 @@ from appca.words.wording import counted, shortened
 
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
 THIS = {"tab": "this"}  # of the address: the tab with what was assumed
-WITH_GAPS = (
-    "csv",
-    "parquet",
-    "npy",
-    "npz",
-    "mat",
-    "hdf5",
-    "idx",
-    "h5ad",
-    "mtx",
-    "zarr",
-)  # whose readers may find gaps
+# Formats whose readers may find gaps
+WITH_GAPS = ("csv", "parquet", "npy", "npz", "mat", "hdf5", "idx", "h5ad", "mtx", "zarr")
 HEAD_ROWS = 9  # of a table, as they are written
 KEPT_SECONDS = 3600  # how long data that nobody took over stay at hand
 
@@ -194,7 +184,8 @@ def assumed() -> None:
         st.markdown(markdown(opened.said), width="content")
         for name in list(opened.read(opened.options).report.get("likely_labels", {}))[:1]:
             if st.button(f"Use {markdown(f'“{shortened(name)}”')} as label", key="assumed_label"):
-                _use_as_label(opened, name)
+                roles = opened.options.get("roles", {}) | {name: "label"}
+                _read_as(opened, opened.options | {"roles": roles})
         rows = opened.kind == "mat" and not opened.options.get("transpose")
         if rows and st.button("Columns are samples", key="assumed_columns"):
             _read_as(opened, changed(opened.options, "transpose", True))
@@ -211,12 +202,6 @@ def assumed() -> None:
             key="assumed_close",
             on_click=_read_it,
         )
-
-
-def _use_as_label(opened: Opened, name: str) -> None:
-    """Read the files again with a feature as a label, and look at what they become."""
-    roles = opened.options.get("roles", {}) | {name: "label"}
-    _read_as(opened, opened.options | {"roles": roles})
 
 
 def _read_as(opened: Opened, options: Options) -> None:

@@ -35,8 +35,8 @@ def page(dataset: Dataset) -> None:
     opened = opening.of(dataset.digest)
     if opened is not None and not _is_as_opened(opened):
         return
-    if opened is None:
-        _rows_of(dataset)
+    if opened is None and dataset.image_shape is None:
+        table(Reading(dataset, "", {}), None, dataset.digest[:12])
     with st.container(key="beside"):
         look, before = st.columns([1.5, 1], gap="large")
     with look:
@@ -44,11 +44,6 @@ def page(dataset: Dataset) -> None:
     with before:
         st.subheader("Before the fit", anchor=False)
         preprocessing(dataset)
-
-
-def _rows_of(dataset: Dataset) -> None:
-    if dataset.image_shape is None:
-        table(Reading(dataset, "", {}), None, dataset.digest[:12])
 
 
 def _is_as_opened(opened: opening.Opened) -> bool:

@@ -49,7 +49,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
         size = _size(dataset)
     groups = _found(dataset, shown, classes, size)
     if not groups.groups:
-        st.info("No three rows lie close together. Ask for larger groups, or for fewer components.")
+        st.info("No three rows are close together. Ask for larger groups, or for fewer components.")
         return
     st.markdown(sentence(groups, classes))
     first = first_of_page(len(groups.groups), PAGE, f"similar-page-{shown.key}-{size}")
@@ -67,15 +67,15 @@ def body(dataset: Dataset, shown: Shown) -> None:
 
 
 def sentence(groups: FoundGroups, classes: Classes | None) -> str:
-    """Say as Markdown which classes lie together most often."""
+    """Say as Markdown which classes are in the same group most often."""
     total = counted(len(groups.groups), "group")
     joined = similar.joined_pairs(groups.mixtures)
     if classes is None or not joined:
-        return f"**{total} of rows that lie close together.** Click one to select it."
+        return f"**{total} of similar rows.** Click one to select it."
     (a, b), number = joined[0]
     name, other = (markdown(shortened(classes.names[c])) for c in (a, b))
     return (
-        f"**{name} and {other} lie together most often: in {number} of {total}.** Click a group to "
+        f"**{name} and {other} share a group most often: {number} of {total}.** Click a group to "
         "select it, and see under *Differences* what its rows share."
     )
 

@@ -15,12 +15,12 @@ from appca.words.numbers import percent
 
 LEVEL = 0.99  # of rows drawn from the model lie below either limit
 HELP = (
-    "Off its subspace: what the components leave over (Q). Far out in it: its scores are large for "
-    "its components (Hotelling's T²)."
+    "Distance from the subspace: what the components leave over (Q). Distance within it: how large "
+    "the scores are for their components (Hotelling's T²)."
 )
 WHAT_TO_DO = (
-    "Look at the first rows: off its subspace is often an error or a kind that the fit has not "
-    "learned; far out is extreme, not wrong."
+    "Look at the first rows. One far from its subspace is often an error, or of a kind that the "
+    "fit has not learned. One far out within it is extreme, not wrong."
 )
 LASSO = ":material/lasso_select:"
 
@@ -47,6 +47,6 @@ def answer(verdicts: NewRowsVerdict) -> str:
     n, beyond = len(verdicts.fits), int((~verdicts.fits).sum())
     t2, q = (verdicts.ratios > 1).sum(axis=0)
     return (
-        f"{beyond:,} of {n:,} rows ({percent(beyond / n, 1)}) pass a limit: {q:,} off their "
-        f"subspace, {t2:,} far out in it, where 1% would each by chance."
+        f"{beyond:,} of {n:,} rows ({percent(beyond / n, 1)}) are unusual: {q:,} far from their "
+        f"subspace, {t2:,} far out within it. By chance, 1% of rows would be beyond each limit."
     )

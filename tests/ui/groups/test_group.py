@@ -54,7 +54,7 @@ def test_selections_are_named_opened_renamed_and_deleted(start):
 
 def test_similar_neighbours_and_unusual_rows_answer(start):
     app = healthy(start("groups/similar"))
-    assert "lie together most often" in told(app)
+    assert "share a group most often" in told(app)
     assert html(app).count('data-act="group"') == 6
     app = healthy(go(app, "groups/neighbours"))
     assert "Row digit-0" in html(app)
@@ -77,7 +77,7 @@ def test_a_table_without_labels_has_all_tabs(start):
     wine = load("wine")
     bare = Dataset("bare", wine.X, wine.ids)
     app = healthy(start("groups/similar", data=services.datasets().put(bare)))
-    assert "of rows that lie close together" in told(app)
+    assert "groups of similar rows" in told(app)
     for tab in ("differences", "named", "neighbours", "unusual"):
         healthy(go(app, f"groups/{tab}"))
     assert "rebuilt" in html(app), "the worst row is taken apart"

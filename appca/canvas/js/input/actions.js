@@ -8,10 +8,11 @@ import { markUnder, maskOf } from './lasso.js';
 import { Moves } from './moves.js';
 import { panelAt, pick } from './pick.js';
 
-/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View @typedef {import('../scene/rows.js').How} How */
+/** @typedef {import('../layout/camera.js').Camera} Camera @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View @typedef {import('../scene/rows.js').How} How */
 
 const TELL = 250; // ms after a click until the host hears of it: a double click opens a panel
 const ANSWER = 5000; // ms
+const STEP = 8; // px in which a place that is seen is looked for
 
 export class Actions extends Moves {
   /** @param {Stage} stage */
@@ -22,10 +23,12 @@ export class Actions extends Moves {
     this.told = -1; // the row that the host knows to be held
     this.asked = 0; // ms until which the host's answer about it is awaited
     this.telling = 0;
+    /** @type {[View, Camera] | null} where the picture was before it came out from below the host */
+    this.back = null;
   }
 
-  /** Hold a row, or let go with -1; the host hears of it unless a double click takes it back. @param {number} row */
-  hold(row) {
+  /** Hold a row, or let go with -1; the host hears of it unless a double click takes it back. @param {number} row @param {[number, number]} [place] of the hand */
+  hold(row, place) {
     const { stage } = this;
     if (row === stage.held) return;
     const { held, near = [] } = stage.options; // what the host said last
@@ -35,10 +38,31 @@ export class Actions extends Moves {
     this.telling = setTimeout(() => {
       if (this.told !== row) stage.callbacks.onPoint?.(row);
       this.told = row;
+      if (row >= 0 && place) this.uncover(...place);
     }, TELL);
+    if (row < 0 && this.back) this.flyTo(...this.back);
+    if (row < 0) this.back = null;
     this.say(row < 0 ? 'No row held' : `Row ${grouped(row)} held`);
     stage.frame = ''; // pictures of its nearest rows may be on other sheets
     stage.settleSoon();
+  }
+
+  /** Move a place of the picture that the host covers, such as by a sheet on a phone, to where it is seen. @param {number} x @param {number} y */
+  uncover(x, y) {
+    const { root } = this.stage;
+    const { left, top } = root.getBoundingClientRect();
+    const isFree = (/** @type {number} */ px, /** @type {number} */ py) =>
+      root.contains(document.elementFromPoint(left + px, top + py));
+    const view = this.stage.viewAt(x);
+    if (view.opened || isFree(x, y)) return;
+    let [freeX, freeY] = [x, y];
+    while (freeY > 0 && !isFree(x, freeY)) freeY -= STEP;
+    while (freeX > 0 && !isFree(freeX, y)) freeX -= STEP;
+    const cam = { ...view.cam };
+    this.back ??= [view, { ...cam }];
+    if (freeY > 0) cam.y += (y - freeY / 2) / cam.k;
+    else if (freeX > 0) cam.x += (x - freeX / 2) / cam.k;
+    this.flyTo(view, cam);
   }
 
   /** Take over from the host what is held, unless a hand has held another row since. @param {import('../types.js').Options} options */
@@ -76,7 +100,7 @@ export class Actions extends Moves {
     else if (picture !== undefined) this.toggleComponent(picture);
     else if (spot && spot.view.opened && !spot.open) this.tour(spot.view, spot.panel.index);
     else if (hit && how === 'replace' && stage.callbacks.onPoint)
-      this.hold(hit.row === stage.held ? -1 : hit.row);
+      this.hold(hit.row === stage.held ? -1 : hit.row, [x, y]);
     else if (hit) {
       stage.rows.applyList([hit.row], how);
       this.selected();
