@@ -119,8 +119,10 @@ def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
         msg = "The fit or the new rows are not there any more; open both again."
         raise InputError(msg)
 
+    pace = Paced(context)
+
     def report(progress: "Progress") -> None:
-        context.report("describing the rows", progress.iteration / progress.max_iter)
+        pace.at("describing the rows", progress.iteration / progress.max_iter)
 
     rows_described = described(run.config, run.fitted, rows["X"], report)
     context.check()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from appca.jobs.progress import Context
+from appca.jobs.progress import Context, Paced
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
@@ -61,7 +61,7 @@ def quality(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     hold_threads()
     comparison = store.get(config.id) or MethodComparison([], [], {}, False)
     if not comparison.complete:
-        compare(split, config, comparison, context.report, partial(store.save, config))
+        compare(split, config, comparison, Paced(context).at, partial(store.save, config))
     return {"quality": config.id}
 
 

@@ -65,6 +65,13 @@ def test_the_rebuilt_row_is_that_of_numpy_under_pointer_and_keys(visit, server):
     assert float(sliders.nth(0).input_value()) == pytest.approx(first, abs=1e-3)
     page.locator(".ca-steer-reset").click()
     assert is_rebuilt() == [0, 0, 0, 0]
+    across = page.get_by_label("Across:")
+    assert across.evaluate("(list) => getComputedStyle(list).appearance") == "base-select"
+    chosen = int(across.input_value())
+    across.press("Enter")
+    page.keyboard.press("ArrowUp" if chosen else "ArrowDown")
+    page.keyboard.press("Enter")
+    assert int(across.input_value()) == (chosen - 1 if chosen else 1)
 
 
 def test_a_name_is_typed_over_a_sign_turned_and_an_end_selected(visit, server):

@@ -3,6 +3,8 @@
 import json
 import sys
 from dataclasses import replace
+from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ from appca.data.preprocessing import suggest
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
 from appca.jobs import quality as module
+from appca.jobs.folder import JobFolder
+from appca.jobs.progress import Context, Paced
 from appca.jobs.quality import compare, measured, methods, split_of
 from appca.jobs.queue import Jobs
 from appca.runs import quality
@@ -282,3 +286,20 @@ def test_the_job_measures_methods_in_a_worker_can_be_cancelled_and_goes_on(tmp_p
 
 def _over(jobs: Jobs, job: str) -> bool:
     return jobs.status(job).state in {"done", "failed", "cancelled"}
+
+
+def test_a_comparison_says_how_long_it_will_still_take(tmp_path, wine, monkeypatch):
+    DatasetStore(tmp_path).put(wine)
+    left, seconds = [], count(step=3.0)
+
+    def compared(_split, _config, _comparison, report, _save):
+        for share in (0.0, 0.25, 0.5):
+            report("fitting PCA", share)
+            left.append(context.state.seconds_left)
+
+    monkeypatch.setattr(module, "compare", compared)
+    monkeypatch.setattr(module, "hold_threads", lambda: None)
+    monkeypatch.setattr(module, "Paced", partial(Paced, clock=lambda: next(seconds)))
+    context = Context(JobFolder.create(tmp_path, {"kind": "quality", "spec": {}}), tmp_path)
+    module.quality({"config": config_of(wine).to_dict()}, context)
+    assert left == [None, 9.0, 6.0]  # a quarter takes 3 s

@@ -101,7 +101,7 @@ function beside(source, name) {
 /** The choice of the component along an axis of the panel. @param {Steer} steer @param {0 | 1} which */
 function axis(steer, which) {
   const label = element('label', '', {}, which ? 'Up: ' : 'Across: ');
-  const select = element('select', '');
+  const select = element('select', 'ca-choice');
   steer.data.parts.forEach((part, k) =>
     select.append(new Option(named(part), String(k), false, k === steer.pair[which])),
   );

@@ -145,16 +145,18 @@ def _work(ids: list[str]) -> None:
             st.button("Stop", key, type="tertiary", on_click=act, args=[job.id])
 
 
+def waiting() -> str:
+    """Say what a job in the queue waits for."""
+    running = (job for job in services.jobs().active() if job.state == "running")
+    ahead = [KINDS.get(job.kind, "other work").lower() for job in running]
+    return f"waits for: {ahead[0]}" if ahead else "waiting"
+
+
 def _progress(job: JobStatus) -> str:
     name = KINDS.get(job.kind, job.kind)
     if job.kind == "fit":
         name += f" {', '.join(RunConfig.from_record(job.spec['config']).sizes)}"
     if job.state == "queued":
-        ahead = [
-            KINDS.get(other.kind, "other work")
-            for other in services.jobs().active()
-            if other.state == "running"
-        ]
-        return f"{name} · waits for: {ahead[0].lower()}" if ahead else f"{name} · waiting"
+        return f"{name} · {waiting()}"
     left = f" · {about(job.seconds_left)} left" if job.seconds_left else ""
     return f"{name} … {percent(min(max(job.fraction, 0.0), 1.0))}{left}"

@@ -14,6 +14,7 @@ from appca.ui.session import fitting, services, state, watching
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import about
+from appca.words.wording import capital
 
 POLL_SECONDS = 0.5
 
@@ -97,7 +98,7 @@ def _follow(job_id: str, cancel: str, caption: str, arrived: Callable[[], None] 
 def line(job: JobStatus) -> str:
     """Say how far a job is and how long it will take."""
     if job.state == "queued":
-        return "Waiting for a free worker"
+        return capital(status.waiting())
     parts = [markdown(job.stage) or "starting"]
     if job.iteration:
         sweeping = job.stage in ("burn-in", "draws")

@@ -223,3 +223,19 @@ def test_a_map_is_laid_out_by_a_job_and_then_shown_with_all_rows(start, jobs):
     app.number_input(key="umap_min_dist").set_value(0.5).run()
     app.run()
     assert app.button(key="umap_run")  # another map, not laid out yet
+
+
+def test_what_waits_says_behind_what_and_what_runs_how_long_it_will_take(start, jobs):
+    app = start("explore")
+    app.segmented_control(key="view-2").set_value("umap").run()
+    app.button(key="umap_run").click().run()
+    (job,) = jobs.jobs
+
+    def said() -> list[str]:
+        return [bar.proto.text for bar in app.run().get("progress")]
+
+    assert said() == ["fit · iteration 2 · about 8 s left"]
+    jobs.jobs[job] = jobs.jobs[job]._replace(state="queued")
+    assert said() == ["Waiting"]
+    jobs.submit("models", {}, "other", owner="somebody")
+    assert said() == ["Waits for: comparing models"]
