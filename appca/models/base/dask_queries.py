@@ -79,8 +79,7 @@ def _answered(
     """Ask a model about the rows of a chunk, of which there may be none."""
     rows = plain(chunk)
     if len(rows) == 0:
-        single = question in ONE_A_ROW
-        return np.empty(0 if single else (0, n_components), dtype)
+        return np.empty(0 if question in ONE_A_ROW else (0, n_components), dtype)
     with single_threaded_blas():
         answer: Array = getattr(model, question)(rows, **how)
     return answer

@@ -30,18 +30,14 @@ def arranged(
 
     Draws may have more components than the fit; the further ones stay in their places.
     """
-    return {name: _moved(name, values, order, signs) for name, values in arrays.items()}
-
-
-def _moved(
-    name: str, values: NDArray[Any], order: Sequence[int], signs: Sequence[int]
-) -> NDArray[Any]:
-    axis, K = _AXES.get(name, values.ndim), len(order)
-    if values.ndim <= axis or values.shape[axis] < K:
-        return values
-    moved = values.take([*order, *range(K, values.shape[axis])], axis)
-    turned = np.flatnonzero(np.asarray(signs) == -1)
-    if name in _TURNED and len(turned):
-        place = (slice(None),) * axis + (turned,)
-        moved[place] = 0 - moved[place]  # no -0.0 where a component is not used
-    return moved
+    K, turned = len(order), np.flatnonzero(np.asarray(signs) == -1)
+    result = dict(arrays)
+    for name, values in arrays.items():
+        axis = _AXES.get(name, values.ndim)
+        if values.ndim <= axis or values.shape[axis] < K:
+            continue
+        result[name] = moved = values.take([*order, *range(K, values.shape[axis])], axis)
+        if name in _TURNED and len(turned):
+            place = (slice(None),) * axis + (turned,)
+            moved[place] = 0 - moved[place]  # no -0.0 where a component is not used
+    return result

@@ -291,7 +291,11 @@ def _classification_em(
         sums, members, log_conditional = expected
         seen[:] = [(sums, members)]
         state = maximise(sums, before.state, rows, settings)
-        changed = _changed_share(before.members, members, len(sums.second), rows.weights)
+        member = np.zeros((len(members), len(sums.second)), dtype=bool)
+        if before.members.min() >= 0:
+            np.put_along_axis(member, before.members, True, axis=1)
+        kept = np.take_along_axis(member, members, axis=1).mean(axis=1)
+        changed = float(1.0 - np.average(kept, weights=rows.weights))
         return sums.log_likelihood, ClassificationState(
             state, members, log_conditional, changed, before.iterations + 1
         )
@@ -322,12 +326,3 @@ def _classification_em(
     sums, members = seen[0]
     reason = STOPPED if stopped else ended.stop_reason
     return FactorFit(ended.state.state, sums, members, ended.log_likelihoods, reason)
-
-
-def _changed_share(before: Members, after: Members, n_factors: int, weights: Array | None) -> float:
-    """Share of the slots whose factor was not in the row's support before."""
-    member = np.zeros((len(after), n_factors), dtype=bool)
-    if before.min() >= 0:
-        np.put_along_axis(member, before, True, axis=1)
-    kept = np.take_along_axis(member, after, axis=1).mean(axis=1)
-    return float(1.0 - np.average(kept, weights=weights))

@@ -71,18 +71,14 @@ def summed(pairs: Floats, c: Floats, n_active: int) -> IncompletePosterior:
             tree.add(*(array[part] for array in sums[1:]))
     if left_out:
         half = 0.5 * (np.vecdot(b, c) - np.linalg.slogdet(Lam)[1])
-        sums = sums[0] + half, *_of_the_others(inverse, b, *sums[1:])
+        # from sums over sets of what is left out to those over supports
+        _, used, h, second = sums
+        i, j = np.triu_indices(K)
+        change, both = np.matvec(inverse, h), inverse - inverse @ unfolded(second, K) @ inverse
+        H = b + change
+        pairs = both[:, i, j] + H[:, i] * H[:, j] - change[:, i] * change[:, j]
+        sums = sums[0] + half, 1.0 - used, H, pairs
     return IncompletePosterior(*sums, sets[best], probability)
-
-
-def _of_the_others(
-    M: Floats, b: Floats, used: Floats, h: Floats, second: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Turn sums over sets of what is left out into those over supports."""
-    i, j = np.triu_indices(len(M[0]))
-    change = np.matvec(M, h)
-    H, both = b + change, (M - M @ unfolded(second, len(M[0])) @ M)[:, i, j]
-    return 1.0 - used, H, both + H[:, i] * H[:, j] - change[:, i] * change[:, j]
 
 
 def unfolded(pairs: Floats, K: int) -> Floats:

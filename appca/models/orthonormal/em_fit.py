@@ -11,8 +11,8 @@ import numpy as np
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.loop import STOPPED, WINDOW, EMResult, iterate, plain, watcher
 from appca.models.algebra.stiefel import polar
-from appca.models.decompositions.spectrum import Coordinates, Thin, lift, lower, principal, thin
-from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, SubspaceStatistics, expect
+from appca.models.decompositions.spectrum import Coordinates, lift, lower, principal, thin
+from appca.models.orthonormal.em import EMMap, SubspaceState, SubspaceStatistics, expect
 from appca.models.orthonormal.last_climb import climb_all
 from appca.models.orthonormal.screening import EMControl, ScreenedStart, screen
 from appca.models.orthonormal.starts import Candidate, ascent, closed_form, first_state
@@ -59,7 +59,10 @@ def fit_by_em(
     With fewer rows than features all of it happens in the rows' own space, see `thin`.
     """
     settings = control.settings
-    space = _thin_space(rows, settings)
+    space = None
+    if rows.n < rows.d and rows.n <= THIN_LIMIT and isinstance(rows, Rows):  # cheap to find
+        thinned = thin(rows)
+        space = thinned if thinned.rows.d >= settings.n_components else None
     work: Observations = rows if space is None else space.rows
     em_map = EMMap(work, settings)
     if isinstance(start, list):
@@ -84,14 +87,6 @@ def fit_by_em(
         state = state._replace(W=lift(state.W, space, rows))
     whole = isinstance(start, SubspaceState)
     return SubspaceFit(state, sums.second, run.log_likelihoods, run.stop_reason, None, sums, whole)
-
-
-def _thin_space(rows: Observations, settings: EMSettings) -> Thin | None:
-    """Coordinates in the row space, where that is cheap to find and holds K directions."""
-    if rows.n >= rows.d or rows.n > THIN_LIMIT or not isinstance(rows, Rows):
-        return None
-    space = thin(rows)
-    return space if space.rows.d >= settings.n_components else None
 
 
 def _ascend(screened: ScreenedStart, em_map: EMMap, control: EMControl) -> EMResult[SubspaceState]:

@@ -276,7 +276,11 @@ def climb(
         W = np.eye(rows.X.shape[1], P.shape[1]) @ rotations[candidate.rotation]
         del seen  # they may be as large as the rows
         stage = f"screening {i} of {len(candidates)}: {candidate.name}"
-        run = _warmed(stage, candidate, W, rows, control)
+        state = first_state(rows, W, control.settings)
+        run = EMResult(state, -math.inf, list[float](), "")
+        if candidate.annealed:
+            path = annealed(state, rows, control.settings)
+            run = control.run(stage, path, rows, ANNEALED_ITERATIONS, -math.inf)
         if run.stop_reason != STOPPED:
             path = ascent(run.state, EMMap(rows, control.settings))
             if rows.mass < control.mass or candidate.extra:
@@ -298,14 +302,3 @@ def while_promising(
         values.append(value)
         if len(values) > WINDOW and value + PATIENCE * (value - values[-1 - WINDOW]) < best:
             return
-
-
-def _warmed(
-    stage: str, candidate: Candidate, W: Array, rows: Rows, control: EMControl
-) -> EMResult[SubspaceState]:
-    """Return where a candidate's climb begins: after annealing, if it is annealed."""
-    state = first_state(rows, W, control.settings)
-    if not candidate.annealed:
-        return EMResult(state, -math.inf, [], "")
-    path = annealed(state, rows, control.settings)
-    return control.run(stage, path, rows, ANNEALED_ITERATIONS, -math.inf)

@@ -123,7 +123,13 @@ def first_state(rows: Observations, W: Array, settings: EMSettings) -> SubspaceS
     L = K and W the leading eigenvectors this is the maximum of the likelihood in closed form.
     """
     K, L, n = settings.n_components, settings.n_active, rows.mass
-    captured, used = rows.summed(partial(_top_power, W=W, n_active=L), (np.zeros(K), np.zeros(K)))
+
+    def top_power(block: Block) -> tuple[Array, Array]:
+        power = np.square(block.times(W), dtype=np.float64)
+        active = block.weighted(subsets.top(power, L).astype(np.float64))
+        return np.einsum("nk,nk->k", power, active), np.ones(len(active)) @ active
+
+    captured, used = rows.summed(top_power, (np.zeros(K), np.zeros(K)))
     left, spare = rows.total - float(captured.sum()), n * (rows.n_features - L)
     # With L = D nothing tells noise from signal: half and half.
     noise = max(left / spare if spare else captured.sum() / (2 * n * L), settings.floor)
@@ -134,13 +140,6 @@ def first_state(rows: Observations, W: Array, settings: EMSettings) -> SubspaceS
     else:
         tau2 = np.full(K, settings.latent)
     return SubspaceState(W, np.zeros(K), np.maximum(tau2, settings.floor), noise)
-
-
-def _top_power(block: Block, W: Array, n_active: int) -> tuple[Array, Array]:
-    """Sum over rows (K,) their largest squared projections, and count the rows that have each."""
-    power = np.square(block.times(W), dtype=np.float64)
-    active = block.weighted(subsets.top(power, n_active).astype(np.float64))
-    return np.einsum("nk,nk->k", power, active), np.ones(len(active)) @ active
 
 
 def annealed(

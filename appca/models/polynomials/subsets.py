@@ -175,22 +175,15 @@ def _swaps(block: NDArray[Any], n_active: int) -> Swaps:
     base = a[:, n_rest:].sum(axis=1)
     a -= a[:, n_rest, None].copy()
     if log_binomial(block.shape[1], n_active) > LARGEST_LOG_COUNT:
-        return _probabilities(order, a, base, n_rest)
+        # Weights are rescaled to probabilities, for tables that float64 could not hold. The split
+        # point c may be any number, as each swap out meets a swap in: at c = -lam the two halves
+        # swap equally many on average, so the sum over equal counts is of order 1 / sqrt(K).
+        x = a + tilt(a, n_active)[:, None]
+        x[:, n_rest:] *= -1.0
+        return Swaps(order, expit(-x), expit(x), base + np.logaddexp(0.0, x).sum(axis=1))
     np.negative(np.abs(a, out=a), out=a)
     a[a < LEAST_LOG_WEIGHT] = -np.inf
     return Swaps(order, np.ones(a.shape), np.exp(a, out=a), base)
-
-
-def _probabilities(order: NDArray[np.intp], a: Floats, base: Floats, n_rest: int) -> Swaps:
-    """Swap weights rescaled to probabilities, for tables that float64 could not hold.
-
-    The split point c may be any number, as each swap out meets a swap in. At c = -lam, the
-    exponential tilt, the two halves swap equally many on average, so the sum over equal counts is
-    of order 1 / sqrt(K).
-    """
-    x = a + tilt(a, a.shape[1] - n_rest)[:, None]
-    x[:, n_rest:] *= -1.0
-    return Swaps(order, expit(-x), expit(x), base + np.logaddexp(0.0, x).sum(axis=1))
 
 
 def tilt(logits: Floats, n_active: int) -> Floats:

@@ -156,7 +156,9 @@ def maximise(
     for _ in range(W_STEPS if settings.variant.by_feature else 1):
         V = em.update(scale[:, None] * A, V)
         if settings.variant.by_feature:
-            scale = _scales(np.sum(V * A, axis=1), power, n, settings.most)
+            # n log s - s^2 power / 2 + s c is largest at this s, up to bounds
+            c, p = np.sum(V * A, axis=1), np.maximum(power, np.finfo(np.float64).tiny)
+            scale = np.minimum((c + np.sqrt(c**2 + 4.0 * n * p)) / (2.0 * p), settings.most)
     if not settings.variant.by_feature:
         residual = power.sum() - 2.0 * np.sum(V * A) - weight * (shift @ shift)
         noise = max(float(residual + sums.second.sum()) / (n * rows.n_features), em.floor)
@@ -170,12 +172,6 @@ def maximise(
         probabilities(sums.scales),
         probabilities(sums.sizes) if settings.variant.learn_sizes else state.sizes,
     )
-
-
-def _scales(c: Array, power: Array, n: float, most: Array) -> Array:
-    """Maximise n log s - s^2 power / 2 + s c over s (d,) up to bounds."""
-    p = np.maximum(power, np.finfo(np.float64).tiny)
-    return np.asarray(np.minimum((c + np.sqrt(c**2 + 4.0 * n * p)) / (2.0 * p), most))
 
 
 def bounds_of_scales(rows: Observations, power: Array, fourth: Array) -> tuple[Array, Array]:

@@ -45,12 +45,18 @@ def fit_variant_by_gibbs(
         return gibbs.look(data, _first(fit.state, rows.n, settings)), fit.stop_reason
 
     def afar(rng: np.random.Generator) -> CachedVariantState:
-        return gibbs.look(data, _first(_rotated(rng, rows, settings), rows.n, settings))
+        V = principal(rng, rows, settings.em.n_components).V
+        V = V @ starts.random_rotation(rng, V)  # far from any mode
+        begun = _about_origin(starts.first_state(rows, V, settings.em), rows.d, settings)
+        return gibbs.look(data, _first(begun, rows.n, settings))
 
     prior = prior_of(plan, settings.em, float(data.squares.mean()) / rows.d)
     sampler = gibbs.sampler(data, prior, DIRECTIONS[plan.directions])
     chains = run_chains(rng, rows, plan, Beginnings(fitted, afar), sampler, control.callback)
-    state = _published(chains.best.state, rows.d, settings)
+    paper, _, weights, sizes = chains.best.state
+    at = SubspaceState(paper.W, np.zeros(paper.W.shape[1]), paper.tau2, paper.sigma2)
+    state = _about_origin(at, rows.d, settings)._replace(offset=paper.mu, weights=weights)
+    state = state if isinstance(sizes, int) else state._replace(sizes=sizes)
     return SampledVariant(VariantFit(state, settings, [], chains.stop_reason), chains)
 
 
@@ -62,21 +68,6 @@ def _first(state: VariantState, n: int, settings: VariantSettings) -> VariantGib
         state.V, X, X.astype(bool), state.displacement, state.noise, state.latent, 1.0
     )
     return VariantGibbsState(scaled, np.full(n, settings.grid[0]), state.weights, sizes)
-
-
-def _rotated(rng: np.random.Generator, rows: Rows, settings: VariantSettings) -> VariantState:
-    """Parameters at a random rotation of the principal directions, far from any mode."""
-    V = principal(rng, rows, settings.em.n_components).V
-    V = V @ starts.random_rotation(rng, V)
-    return _about_origin(starts.first_state(rows, V, settings.em), rows.d, settings)
-
-
-def _published(state: VariantGibbsState, d: int, settings: VariantSettings) -> VariantState:
-    paper = state.scaled
-    at = SubspaceState(paper.W, np.zeros(paper.W.shape[1]), paper.tau2, paper.sigma2)
-    even = _about_origin(at, d, settings)
-    sizes = even.sizes if isinstance(state.sizes, int) else state.sizes
-    return even._replace(offset=paper.mu, weights=state.weights, sizes=sizes)
 
 
 def _about_origin(state: SubspaceState, d: int, settings: VariantSettings) -> VariantState:
