@@ -45,7 +45,7 @@ from appca.models.factors.posterior import FactorPosterior, publish_factors, pub
 from appca.models.orthonormal.em import NOISE_FLOOR, floor_of
 from appca.models.queries import Queries
 from appca.models.rows.observations import Observations, Rows, about, centre_of, distinct
-from appca.models.sampling.chain_data import data_of
+from appca.models.rows.precise_products import data_of
 from appca.models.sampling.chains import Schedule, generators, initial_states, sample
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.row_sums import look

@@ -9,7 +9,7 @@ from appca.models.free_model import Draw, FreeModel
 from appca.models.orthonormal.nonparametric_gibbs import PRIORS, first_state, sampler
 from appca.models.orthonormal.subspace_gibbs import CachedSubspaceState, SubspacePrior, look
 from appca.models.rows.observations import Rows
-from appca.models.sampling.chain_data import data_of
+from appca.models.rows.precise_products import data_of
 from appca.models.sampling.chains import Sampler
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.supports import independent_supports

@@ -11,7 +11,7 @@ from appca.models.factors.sparse_chains import Kind
 from appca.models.factors.sparse_gibbs import CachedSparseState, SparsePrior
 from appca.models.free_model import Draw, FreeModel
 from appca.models.rows.observations import Rows
-from appca.models.sampling.chain_data import data_of
+from appca.models.rows.precise_products import data_of
 from appca.models.sampling.chains import Sampler
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.row_sums import look

@@ -12,7 +12,7 @@ from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.data.vae import autoencoder
-from appca.models.settings.capabilities import supports
+from appca.models.settings.table import supports
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
 from appca.runs.run import FitResult, RunInfo

@@ -8,7 +8,7 @@ import pytest
 from appca.models.incomplete import missing_supports
 from appca.models.polynomials.subsets import LARGEST_FOR_COLUMNS
 from appca.models.rows.dask_rows import is_dask
-from appca.models.settings.capabilities import supports
+from appca.models.settings.table import supports
 from appca.runs.configuration import MODELS, defaults, estimator_class
 from tests.fitted_runs import fitted_model
 

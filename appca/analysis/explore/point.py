@@ -7,7 +7,7 @@ import numpy as np
 
 from appca.analysis.fitted import FittedModel, FittedRun
 from appca.data.preprocessing import Fitted
-from appca.models.settings.capabilities import ENUMERATED
+from appca.models.settings.table import ENUMERATED
 
 if TYPE_CHECKING:
     from appca.data.dataset import Dataset

@@ -20,8 +20,8 @@ from appca.models.factors.factor_gibbs import (
     sweep,
 )
 from appca.models.rows.observations import Rows
+from appca.models.rows.precise_products import ChainData
 from appca.models.sampling import conditionals
-from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 from appca.models.sampling.invariants import co_allocation, occupancy, row_pairs
 from appca.models.sampling.row_sums import background_of

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.factors import sparse_gibbs
+from appca.models.rows.precise_products import ChainData
 from appca.models.sampling import conditionals, row_sums
-from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.supports import row_blocks
 from appca.models.supports.enumeration import BLOCK_FLOATS

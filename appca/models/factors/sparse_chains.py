@@ -19,7 +19,7 @@ from appca.models.factors.sparse_gibbs import (
     sweep_infinite,
 )
 from appca.models.rows.observations import Rows, project
-from appca.models.sampling.chain_data import ChainData
+from appca.models.rows.precise_products import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 from appca.models.sampling.conditionals import log_density, log_gamma_density
 from appca.models.sampling.feature_priors import expected_beta_bernoulli, expected_buffet, of_used

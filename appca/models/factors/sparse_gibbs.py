@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appca.models.rows.precise_products import ChainData
 from appca.models.sampling import conditionals, row_sums
-from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.sampling.feature_priors import log_beta_bernoulli, log_buffet
 from appca.models.sampling.row_sums import FactorCrossProducts

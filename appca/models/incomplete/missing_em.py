@@ -34,7 +34,7 @@ from appca.models.algebra.threads import in_order
 from appca.models.incomplete import missing_supports
 from appca.models.incomplete.missing_supports import IncompleteProjections
 from appca.models.incomplete.support_sums import IncompletePosterior, unfolded
-from appca.models.orthonormal import acceleration, em
+from appca.models.orthonormal import em
 from appca.models.orthonormal.em import EMSettings
 from appca.models.orthonormal.em_fit import halt
 from appca.models.orthonormal.screening import EMControl
@@ -256,9 +256,9 @@ def step(
 def extend(
     before: IncompleteState, now: IncompleteState, beta: float, settings: EMSettings
 ) -> IncompleteState:
-    """Take a momentum step as `acceleration` does; the offset follows as the shift does there."""
+    """Take a momentum step as `em` does; the offset follows as the shift does there."""
     a, b = (em.SubspaceState(x.W, x.offset, x.latent, x.noise) for x in (before, now))
-    ahead = acceleration.extend(a, b, beta, settings)
+    ahead = em.extend(a, b, beta, settings)
     return IncompleteState(ahead.W, ahead.shift, ahead.latent, ahead.noise, now.members)
 
 

@@ -25,7 +25,7 @@ from appca.models.orthonormal.subspace_gibbs import (
     sweep,
 )
 from appca.models.polynomials import subsets
-from appca.models.sampling.chain_data import ChainData
+from appca.models.rows.precise_products import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 
 Array = NDArray[np.float64]

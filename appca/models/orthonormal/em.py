@@ -32,6 +32,7 @@ LEAST_COMPILED, MOST_COUNTED = 20_000, 15
 # Measured, microseconds a row: K = 30, L = 15: 0.6 by a table and 1.2 by points; 50, 25: 1.2 and
 # 2.7; 100, 35: 3.6 and 5.5; 100, 50: 5.7 and 5.3.
 MANY_SWAPS = 50
+MAX_MOMENTUM_LOG_CHANGE = 1.0  # most a variance may change ahead of EM, in logs
 
 
 class SubspaceState(NamedTuple):
@@ -199,6 +200,25 @@ def update_latent(
     else:
         return state.latent
     return np.maximum(tau2, settings.floor)
+
+
+def extend(
+    before: SubspaceState, now: SubspaceState, beta: float, settings: EMSettings
+) -> SubspaceState:
+    """Take a momentum step: theta = now + beta (now - before).
+
+    theta = (W, shift, log tau2, log sigma2) is a vector but for W, which is brought back to
+    orthonormal columns by its polar factor (a retraction onto the Stiefel manifold).
+    """
+    most = math.exp(MAX_MOMENTUM_LOG_CHANGE)
+    W = polar(now.W + beta * (now.W - before.W), now.W)
+    shift = now.shift + beta * (now.shift - before.shift)
+    # Variances (K + 1,) in logs, above the floor; fixed tau2 stay as they are.
+    last, first = (np.array([*x.latent, x.noise]) for x in (now, before))
+    change = np.minimum(np.maximum((last / first) ** beta, 1.0 / most), most)
+    variances = np.maximum(last * change, settings.floor)
+    fixed = settings.latent not in ("shared", "component")
+    return SubspaceState(W, shift, now.latent if fixed else variances[:-1], float(variances[-1]))
 
 
 def resumed(state: SubspaceState, settings: EMSettings) -> SubspaceState:

@@ -22,8 +22,7 @@ from appca.models.orthonormal.subspace_gibbs import (
 )
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Rows, about
-from appca.models.rows.precise_products import projections
-from appca.models.sampling.chain_data import data_of
+from appca.models.rows.precise_products import data_of, projections
 from appca.models.sampling.chains import (
     Chains,
     Sampler,

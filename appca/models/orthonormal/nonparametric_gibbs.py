@@ -30,7 +30,7 @@ from appca.models.orthonormal.subspace_gibbs import (
     sweep,
 )
 from appca.models.rows.observations import Rows, project
-from appca.models.sampling.chain_data import ChainData
+from appca.models.rows.precise_products import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 from appca.models.sampling.conditionals import Gamma, draw_alpha_finite, draw_alpha_truncated
 from appca.models.sampling.feature_priors import (

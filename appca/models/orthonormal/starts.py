@@ -12,8 +12,7 @@ from appca.models.algebra.loop import nesterov, plain
 from appca.models.algebra.stiefel import polar
 from appca.models.decompositions.independent_components import fast_ica
 from appca.models.decompositions.spectrum import Principal
-from appca.models.orthonormal.acceleration import extend
-from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, step
+from appca.models.orthonormal.em import EMMap, EMSettings, SubspaceState, extend, step
 from appca.models.polynomials import subsets
 from appca.models.rows.observations import Block, Observations
 

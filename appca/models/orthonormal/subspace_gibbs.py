@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from appca.models.algebra import gaussian, stiefel
 from appca.models.rows.observations import Rows
-from appca.models.rows.precise_products import products, projections
+from appca.models.rows.precise_products import ChainData, products, projections
 from appca.models.sampling import conditionals
-from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.sampling.invariants import co_allocation, occupancy, row_pairs

@@ -7,6 +7,7 @@ sums, so it takes all of them in float64: tile by tile, each centred in a core's
 from collections import deque
 from collections.abc import Iterator
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,25 @@ from appca.models.rows.observations import Block, Rows, added
 # rows in float64, and tiles of 1 MB and more are slower by a third.
 TILE_BYTES = 2**19
 MOST_COLUMNS = 1024
+
+
+class ChainData(NamedTuple):
+    """The rows about their origin, which are the y_n here, and their sums."""
+
+    rows: Rows
+    total: Array  # (D,)
+    squares: float  # of all entries
+    mass: float  # number of rows, each counted by its weight
+
+    @property
+    def size(self) -> int:
+        """Number N D of entries."""
+        return self.rows.n * self.rows.d
+
+
+def data_of(rows: Rows) -> ChainData:
+    """Sum up the rows once; the origin should be near their mean, or the sums lose digits."""
+    return ChainData(rows, *totals(rows), float(rows.n))
 
 
 def projections(rows: Rows, W: Array) -> Array:

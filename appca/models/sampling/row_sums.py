@@ -11,9 +11,8 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from appca.models.algebra.gaussian import Array, background
-from appca.models.rows.precise_products import products, projections
+from appca.models.rows.precise_products import ChainData, products, projections
 from appca.models.sampling import conditionals
-from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.conditionals import RowNormal
 
 

@@ -3,11 +3,11 @@
 Estimators, runs, pages and the command line read it here.
 """
 
+import math
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from appca.models.settings.capabilities import Capabilities
 from appca.models.settings.rules import (
     ARRAY,
     CALLABLE,
@@ -26,6 +26,7 @@ from appca.models.settings.rules import (
 from appca.words.errors import InputError
 from appca.words.wording import shortened
 
+ENUMERATED = 5000  # supports that are gone through one by one
 MOST_COMPONENTS = 100_000  # to be asked for; sums over supports are never longer
 _NOISE_PRIOR = {"noise_shape": 1.0, "noise_scale": 0.01}
 SAMPLING = {"n_chains": 2, "burn_in": 200, "n_draws": 500, "thin": 1, **_NOISE_PRIOR}
@@ -35,6 +36,35 @@ _ALPHA_PRIOR = {"alpha_shape": 1.0, "alpha_rate": 1.0}
 _PRIORS = (*_NOISE_PRIOR, *_LATENT_PRIOR, *_LOADING_PRIOR, *_ALPHA_PRIOR)
 _STARTS = {"chain_starts": "overdispersed"}
 _STARTS_CHOICES = {"chain_starts": ("overdispersed", "init")}
+
+
+class Capabilities(NamedTuple):
+    """What a model can do, and up to where; a test compares it with what the kernels decide."""
+
+    uncompiled: int = 0  # most components with which nothing waits for a compiler
+    beyond_features: bool = False  # K may exceed the number of features
+    incomplete: bool = False  # missing cells are integrated out, by EM
+    dask: bool = False  # EM goes through the chunks of a Dask array
+    # Most supports that log-likelihoods are summed over, estimates beyond; None: sums are exact
+    # for any number.
+    exact_supports: int | None = None
+    incomplete_supports: int = 0  # the same of rows with missing cells; beyond, a lower bound
+
+    @property
+    def compiled(self) -> bool:
+        """Whether fits and descriptions always wait for a compiler: then only workers do them."""
+        return self.uncompiled == 0
+
+    def is_exact(self, n_components: int, n_active: int | None) -> bool:
+        """Whether log-likelihoods of whole rows are exact; `n_active` None where rows differ."""
+        return (
+            self.exact_supports is None or supports(n_components, n_active) <= self.exact_supports
+        )
+
+
+def supports(n_components: int, n_active: int | None) -> int:
+    """Return how many supports a row can have; `n_active` None where rows differ in that."""
+    return 2**n_components if n_active is None else math.comb(n_components, n_active)
 
 
 class ModelSpec(NamedTuple):

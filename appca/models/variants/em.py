@@ -18,7 +18,7 @@ import numpy as np
 
 from appca.models.algebra.gaussian import Array
 from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal.acceleration import MAX_MOMENTUM_LOG_CHANGE as MOST_CHANGE
+from appca.models.orthonormal.em import MAX_MOMENTUM_LOG_CHANGE as MOST_CHANGE
 from appca.models.orthonormal.em import NOISE_FLOOR, EMSettings, floor_of, many_swaps
 from appca.models.rows.observations import Observations
 from appca.models.variants.expectation import (

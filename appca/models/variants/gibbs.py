@@ -23,9 +23,8 @@ from appca.models.orthonormal.subspace_gibbs import (
 )
 from appca.models.polynomials import subset_sizes, subsets
 from appca.models.rows.observations import Rows
-from appca.models.rows.precise_products import products, projections, row_squares
+from appca.models.rows.precise_products import ChainData, products, projections, row_squares
 from appca.models.sampling import conditionals
-from appca.models.sampling.chain_data import ChainData
 from appca.models.sampling.chains import Draws, Measures, Sampler
 from appca.models.variants.row_mixture import RowModel, Weighed, weigh
 

@@ -10,7 +10,7 @@ from appca.models.algebra.gaussian import background
 from appca.models.factors import factor_chains, factor_gibbs
 from appca.models.factors.factor_gibbs import FactorGibbsState, FactorPrior
 from appca.models.rows.observations import about
-from appca.models.sampling.chain_data import data_of
+from appca.models.rows.precise_products import data_of
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.sampling.row_sums import look
 from appca.models.supports.row_supports import CollapsedModel

@@ -10,7 +10,7 @@ import appca.models.factors
 from appca.models.factors import sparse_gibbs
 from appca.models.factors.sparse_gibbs import SparsePrior, SparseState
 from appca.models.rows.observations import about
-from appca.models.sampling.chain_data import data_of
+from appca.models.rows.precise_products import data_of
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from appca.models.sampling.row_sums import look
 from tests.geweke import DRAWS, broken, broken_kernels, geweke_z, is_caught, named, worst

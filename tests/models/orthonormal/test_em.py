@@ -5,12 +5,12 @@ import pytest
 
 from appca.models.algebra import stiefel
 from appca.models.algebra.loop import iterate
-from appca.models.orthonormal.acceleration import extend
 from appca.models.orthonormal.em import (
     EMMap,
     EMSettings,
     SubspaceState,
     expect,
+    extend,
     floor_of,
     maximise,
     step,

@@ -11,8 +11,9 @@ import pytest
 from appca.models.algebra import gaussian, stiefel
 from appca.models.orthonormal import adaptive_ppca_gibbs, nonparametric_gibbs, subspace_gibbs
 from appca.models.orthonormal.subspace_gibbs import SubspaceGibbsState, SubspacePrior
+from appca.models.rows import precise_products
 from appca.models.rows.observations import Rows
-from appca.models.sampling import chain_data, conditionals
+from appca.models.sampling import conditionals
 from appca.models.sampling.conditionals import Gamma, InverseGamma
 from tests.geweke import DRAWS, broken, broken_kernels, geweke_z, is_caught, named, worst
 from tests.models import gibbs_oracles as oracle
@@ -38,7 +39,7 @@ def draw_buffet(rng, alpha, shape):
 
 def data_of(Y):
     """Rows as they are, about zero."""
-    return chain_data.data_of(Rows(Y, None, np.square(Y).sum(axis=1), Y.shape[1]))
+    return precise_products.data_of(Rows(Y, None, np.square(Y).sum(axis=1), Y.shape[1]))
 
 
 class Case(SimpleNamespace):

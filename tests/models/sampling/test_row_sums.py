@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from appca.models.rows.observations import about, centre_of
+from appca.models.rows.precise_products import data_of
 from appca.models.sampling import conditionals, row_sums
-from appca.models.sampling.chain_data import data_of
 
 N, D, K = 700, 9, 3
 
