@@ -1,5 +1,7 @@
 """Where the voxels of a recording are: in the grid, upright, and in slices side by side."""
 
+from contextlib import suppress
+
 import numpy as np
 
 from appca.data.dataset import Dataset
@@ -18,18 +20,12 @@ def voxels_of(dataset: Dataset) -> np.ndarray:
 
     Raises InputError when a row is not a voxel of the grid.
     """
-    try:
+    with suppress(ValueError):  # of names that are not those of voxels
         places = np.array([name.split("-")[1:] for name in dataset.ids.tolist()], dtype=int)
-        inside = (places >= 0) & (places < np.array(dataset.provenance["grid"]))
-    except (KeyError, ValueError) as error:
-        raise InputError(_no_voxels(dataset)) from error
-    if not inside.all():
-        raise InputError(_no_voxels(dataset))
-    return places
-
-
-def _no_voxels(dataset: Dataset) -> str:
-    return f"The rows of “{dataset.name}” are not the voxels it says; open its file again."
+        if ((places >= 0) & (places < np.array(dataset.provenance["grid"]))).all():
+            return places
+    msg = f"The rows of “{dataset.name}” are not the voxels it says; open its file again."
+    raise InputError(msg)
 
 
 def orientation(affine: np.ndarray) -> tuple[list[int], list[int]]:

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from appca.analysis.paper.brain_maps import BrainMaps
-from appca.data.brain.places import orientation, upright
+from appca.data.brain.places import upright
 from appca.plots.components.components import data_uri
 from appca.plots.frame import CLEAR, above, framed
 
@@ -135,46 +135,3 @@ def errors(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     figure.update_xaxes(title="root mean square error of a voxel", rangemode="tozero")
     figure.update_yaxes(title="voxels", rangemode="tozero")
     return framed(figure, HEIGHT, 40, legend=above())
-
-
-def cuts(brain: BrainMaps, values: np.ndarray, place: tuple[int, int, int]) -> go.Figure:
-    """Draw three slices of values (V,) through a voxel, from the right, from behind and above.
-
-    `place` has indices in the upright volume, from left, back and bottom.
-    """
-    figure = make_subplots(
-        rows=1,
-        cols=3,
-        subplot_titles=["From the right", "From behind", "From above"],
-        horizontal_spacing=0.03,
-    )
-    inside = upright(brain.mask, brain.affine)
-    volume, limit = _volume(brain, values), strong(values)
-    signal = _volume(brain, brain.signal)
-    rgb = painted(signal, volume, inside, limit)
-    axes, _ = orientation(brain.affine)
-    sides = np.linalg.norm(brain.affine[:3, :3], axis=0)[axes]  # mm of a voxel
-    for column, (across, up, fixed) in enumerate(((1, 2, 0), (0, 2, 1), (0, 1, 2)), start=1):
-        picture = np.take(rgb, place[fixed], axis=fixed).transpose(1, 0, 2)
-        slice_values = np.take(volume, place[fixed], axis=fixed).T
-        at = {"row": 1, "col": column}
-        figure.add_image(
-            z=picture,
-            colormodel="rgba256",
-            customdata=np.round(slice_values, 3)[..., None],
-            hovertemplate="%{customdata[0]}<extra></extra>",
-            **at,
-        )
-        ratio = float(sides[up] / sides[across])
-        figure.update_xaxes(visible=False, **at)
-        anchor = "x" if column == 1 else f"x{column}"
-        scale = {"scaleanchor": anchor, "scaleratio": ratio}
-        figure.update_yaxes(visible=False, autorange=True, **scale, **at)
-        line = {"color": "rgba(60,190,90,0.8)", "width": 1}
-        figure.add_vline(x=place[across], line=line, **at)
-        figure.add_hline(y=place[up], line=line, **at)
-    figure.update_annotations(font_size=13)
-    figure.update_layout(
-        height=HEIGHT, margin={"l": 0, "r": 0, "t": 26, "b": 0}, plot_bgcolor=CLEAR
-    )
-    return figure

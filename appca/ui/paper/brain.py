@@ -4,14 +4,11 @@ import re
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import streamlit as st
 
 from appca.analysis.paper.brain_maps import BrainMaps
 from appca.data.brain import recording as brain
-from appca.data.brain.places import upright
 from appca.data.brain.recording import nifti_bytes
-from appca.plots.paper import brain as plots
 from appca.studies.experiments.brain import STUDY, titles_of
 from appca.studies.store import Stored
 from appca.studies.study import Options
@@ -19,9 +16,7 @@ from appca.ui.paper import results
 from appca.ui.paper.why import shown
 from appca.ui.parts import progress
 from appca.ui.parts.answers import answer
-from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
-from appca.ui.parts.widgets import one_of
 from appca.ui.session import computation
 from appca.words.numbers import about
 
@@ -29,7 +24,6 @@ _SHARED_SIZE, _MADE_UP_SIZE = (48_751, 156), (2_720, 120)
 _SECONDS, _SECONDS_A_NUMBER = 5.0, 1.7e-7  # measured: start, and for each voxel, volume and K
 _USUAL = {brain.MADE_UP: (8, 3)}
 _REAL = (40, 15)  # K and L of other recordings
-SIDES = ("Left to right", "Back to front", "Low to high")
 
 
 class RecordingChoice(NamedTuple):
@@ -60,32 +54,21 @@ def body() -> None:
         else:
             seen = _choices().get(kept.options["recording"], chosen)
             shown(STUDY, kept, "maps", "courses", of=f"Recording: {seen.title}")
-            _cuts(kept)
+            _save(kept)
 
 
-def _cuts(kept: Stored) -> None:
-    """Draw three slices of one map through a voxel that sliders move, and save the maps."""
-    brain_maps = BrainMaps.from_arrays(kept.outcome.arrays)
-    maps = {title: brain_maps.models[key].values for key, title in titles_of(kept.outcome).items()}
-    with st.expander("Slices", icon=":material/layers:"):
-        title = one_of("Map", {name: name for name in maps}, f"brain_map_{kept.id}")
-        volume = np.full(brain_maps.mask.shape, -np.inf)
-        volume[brain_maps.mask] = maps[title]
-        turned = upright(volume, brain_maps.affine)
-        best = np.unravel_index(np.argmax(turned), turned.shape)
-        place = [
-            # A slider needs two places; a recording of one slice has one.
-            column.slider(side, 0, n - 1, int(at), key=f"brain_{title}_{side}") if n > 1 else 0
-            for column, side, n, at in zip(st.columns(3), SIDES, turned.shape, best, strict=True)
-        ]
-        chart(plots.cuts(brain_maps, maps[title], (place[0], place[1], place[2])), "brain_cuts")
-        save_button(
-            "Save this map (NIfTI)",
-            partial(nifti_bytes, brain_maps.mask, brain_maps.affine, maps[title]),
-            f"{re.sub(r'[^a-z0-9]+', '-', title.lower())}.nii.gz",
-            "application/gzip",
-            key="brain-map",
-        )
+def _save(kept: Stored) -> None:
+    """Draw what saves the map of each model."""
+    stored = BrainMaps.from_arrays(kept.outcome.arrays)
+    with st.popover("Save a map (NIfTI)", icon=":material/download:"):
+        for key, title in titles_of(kept.outcome).items():
+            save_button(
+                title,
+                partial(nifti_bytes, stored.mask, stored.affine, stored.models[key].values),
+                f"{re.sub(r'[^a-z0-9]+', '-', title.lower())}.nii.gz",
+                "application/gzip",
+                key=f"brain-map-{key}",
+            )
 
 
 def _recording(earlier: list[Options]) -> RecordingChoice:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from appca.analysis.paper.brain_maps import BrainMaps
 from appca.data.brain import recording
 from appca.data.brain.places import upright
 from appca.data.sources import samples
@@ -150,19 +149,6 @@ def test_volumes_are_turned_upright_as_nibabel_does():
     ):
         expected = as_closest_canonical(Nifti1Image(volume, affine)).get_fdata()
         np.testing.assert_allclose(upright(volume, affine), expected)
-
-
-def test_cuts_go_through_the_voxel_that_was_asked_for(outcome):
-    figure = plots.cuts(
-        BrainMaps.from_arrays(outcome.arrays), outcome.arrays["map_appca"], (3, 5, 7)
-    )
-    shapes = [np.asarray(trace.z).shape for trace in figure.data]
-    assert shapes == [(16, 24, 4), (16, 20, 4), (24, 20, 4)]
-    turned = upright(outcome.arrays["mask"], outcome.arrays["affine"])
-    for trace, inside in zip(
-        figure.data, (turned[3].T, turned[:, 5].T, turned[:, :, 7].T), strict=True
-    ):
-        np.testing.assert_array_equal(np.asarray(trace.z)[..., 3] > 0, inside)
 
 
 def test_colours_are_warm_above_zero_cold_below_and_grey_at_zero():
