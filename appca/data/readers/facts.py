@@ -53,8 +53,9 @@ def in_one_line(report: Mapping[str, Any], dataset: Dataset) -> str:
         else ""
     )
     done = next((words for key, words in _FILLED.items() if report.get(key)), "")
+    sides = counted(dataset.n_rows, "row"), counted(dataset.n_features, "feature")
     parts = [
-        _written(report) or f"Read {counted(dataset.n_rows, 'row')} × {dataset.n_features:,}",
+        _written(report) or f"Read as {' × '.join(sides)}",
         _marked(report),
         *(f"“{name}” names the rows" for name, role in roles.items() if role == "id"),
         f"left out: {few(left_out)}" if left_out else "",

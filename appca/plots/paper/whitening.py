@@ -18,8 +18,8 @@ COLOURS = {
 RAW = {"color": "#717581", "width": 1.8, "dash": "dash"}
 HEIGHT = 520  # pixels
 APART = 1.015  # factor between two methods at the same place, so that error bars can be told apart
-CROWDED = 1.15  # ratio of two sizes below which only the larger gets a tick
-PANELS = {"K": "components in all, K", "L": "coordinates that are not zero, L"}
+CROWDED = 1.4  # ratio of two sizes below which only the larger gets a tick
+PANELS = {"K": "components, K", "L": "non-zero scores, L"}
 
 
 def curves(rows: Sequence[Row]) -> go.Figure:
@@ -58,12 +58,13 @@ def curves(rows: Sequence[Row]) -> go.Figure:
     for column, (axis, title) in enumerate(PANELS.items(), start=1):
         shown = _ticks(there[axis])
         figure.update_xaxes(title=title, tickvals=shown, ticktext=shown, matches=None, col=column)
+    figure.update_xaxes(tickangle=0)
     for row in rows:
         if row["method"] == "raw":
             figure.add_hline(row["accuracy"], line=RAW, annotation_text=row["title"], col=1)
             figure.add_hline(row["accuracy"], line=RAW, col=2)
     figure.update_yaxes(tickformat=".0%").update_yaxes(title=None)
-    figure.update_yaxes(title="rows told right, other rows learnt from", col=1)
+    figure.update_yaxes(title="accuracy on held-out rows", col=1)
     return framed(figure, HEIGHT, legend=below(-0.16) | {"title": None})
 
 

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import name_of
+from appca.analysis.components.components import name_of, own_name
 from appca.analysis.explore.point import (
     NearRows,
     RowParts,
@@ -59,7 +59,8 @@ def equation(fitted: FittedRun, pieces: RowParts) -> str:
     for k, score in zip(pieces.components, pieces.scores, strict=True):
         size = fixed(score, 1)
         sign = "−" if size.startswith("−") else "+"
-        text += f" {sign} **{size.lstrip('−')}** × {markdown(name_of(fitted, k))}"
+        name = markdown(own_name(fitted, k) or name_of(fitted, k))
+        text += f" {sign} **{size.lstrip('−')}** × {name}"
     return text
 
 

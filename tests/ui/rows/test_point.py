@@ -1,6 +1,7 @@
 """The pages Components and Point: patterns, names and signs, one row, and rows that stand out."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -174,6 +175,12 @@ def test_a_score_that_is_rounded_to_zero_has_no_sign():
     fitted = fitted_run(np.ones((1, 2), dtype=bool))
     text = equation(fitted, SimpleNamespace(components=(0, 1), scores=(-0.04, -0.06)))
     assert text == "average + **0.0** × component 1 − **0.1** × component 2"
+
+
+def test_a_component_with_a_name_is_in_the_sum_by_its_name_alone():
+    fitted = replace(fitted_run(np.ones((1, 2), dtype=bool)), names=("", "Shoe"))
+    text = equation(fitted, SimpleNamespace(components=(0, 1), scores=(3.14, -1.4)))
+    assert text == "average + **3.1** × component 1 − **1.4** × Shoe"
 
 
 def test_the_ring_is_around_the_row_of_the_details_until_it_is_let_go(monkeypatch):
