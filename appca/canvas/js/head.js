@@ -5,17 +5,10 @@ import { grouped } from './scene/names.js';
 
 /** @typedef {import('./mount.js').Handle} Handle */
 
-const TITLES = /** @type {Record<string, string>} */ ({
-  subspaces: 'Subspaces',
-  pairs: 'Pairs',
-  pca: 'PCA',
-  umap: 'UMAP',
-});
-
 /** Key to name, the one that opens first first. @param {import('./types.js').Meta} meta @returns {Record<string, string>} */
 function layoutsOf({ layouts, first }) {
   const names = Object.keys(layouts).sort((a, b) => Number(b === first) - Number(a === first));
-  return Object.fromEntries(names.map((name) => [name, TITLES[name] ?? layouts[name].title]));
+  return Object.fromEntries(names.map((name) => [name, layouts[name].title]));
 }
 
 /** @param {import('./types.js').Meta} meta @param {() => Handle} handle @param {string} [colouring] shown first @param {string} [layout] shown first @returns {{box: HTMLElement, count: (n: number) => void}} */

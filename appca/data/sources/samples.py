@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from appca.data.brain.events import read_events
 from appca.data.dataset import Dataset
 from appca.data.sources.folder import samples_folder
 from appca.words.errors import InputError
@@ -39,6 +40,7 @@ def turntable() -> Dataset:
 
 def brain() -> Dataset:
     """Return a made-up brain recording: rows are voxels, columns volumes, values in percent."""
+    table = _path("brain_events.tsv")
     with np.load(_path("brain.npz"), allow_pickle=False) as file:
         mask, series, region = file["mask"], file["series"], file["region"]
         affine, seconds = file["affine"], float(file["repetition"])
@@ -55,19 +57,9 @@ def brain() -> Dataset:
             "grid": list(mask.shape),
             "affine": affine.tolist(),
             "repetition": seconds,
-            "events": _events(),
+            "events": [event._asdict() for event in read_events(table.name, table)],
         },
     )
-
-
-def _events() -> list[dict[str, float | str]]:
-    """Blocks of the recording: onset and duration in seconds, and the condition."""
-    rows = _path("brain_events.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    cells = [row.split("\t") for row in rows]
-    return [
-        {"onset": float(onset), "duration": float(duration), "trial_type": name}
-        for onset, duration, name in cells
-    ]
 
 
 def _path(name: str) -> Path:

@@ -108,7 +108,7 @@ def _look_like(look: Mapping[str, Any], dataset: Dataset, config: RunConfig) -> 
     allowed = {
         "colour": [*colour_choices(dataset), controls.FEATURE],
         "feature": range(dataset.n_features + 1),
-        "view": canvas.TITLES,
+        "view": canvas.VIEWS,
         "start": umap.STARTS,
         "n_neighbors": range(2, umap.MOST_NEIGHBOURS + 1),
     }

@@ -19,13 +19,7 @@ from appca.ui.canvas.scenes import PageScene
 from appca.ui.session import selection
 from appca.ui.session.callbacks import guarded
 
-TITLES = {
-    "subspaces": "Subspaces",
-    "pairs": "Pairs",
-    "pca": "PCA",
-    "slices": "Slices",
-    "umap": "UMAP",
-}
+VIEWS = ("subspaces", "pairs", "pca", "slices", "umap")  # in this order in the bar
 _canvas = st.components.v2.component(
     "appca_canvas",
     html="<div class='appca-canvas-box'></div>",
@@ -41,7 +35,7 @@ M = TypeVar("M")
 def views(scene: PageScene) -> dict[str, str]:
     """Return the layouts that there are: key to the name on screen, the first one first."""
     headers = scene.meta["layouts"]
-    titles = {name: TITLES.get(name, header["title"]) for name, header in headers.items()}
+    titles = {name: header["title"] for name, header in headers.items()}
     first = scene.meta["first"]
     return {first: titles[first]} | titles
 

@@ -59,7 +59,7 @@ def views(dataset: Dataset, there: dict[str, str], active: int | None) -> tuple[
     Returns it and the view beside it, which is empty unless the picture is split.
     """
     first = next(iter(there))
-    names = {key: title for key, title in canvas.TITLES.items() if key in there} | there
+    names = {key: there[key] for key in canvas.VIEWS if key in there} | there
     places = {"slices": "Map", "umap": "UMAP"} if "slices" in there else {"umap": "Map"}
     names = {key: title for key, title in names.items() if key not in places} | places
     key = controls.view_key(active)

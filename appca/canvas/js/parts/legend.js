@@ -152,16 +152,10 @@ export function fillLegend(stage, into, rename) {
   }
   const widest = (/** @type {string[]} */ texts, /** @type {string} */ style) =>
     Math.max(0, ...texts.map((text) => widthOf(stage.context, text, style)));
-  const name =
-    widest(
-      codes.map((code) => colouring.names[code]),
-      font(13.5, 600),
-    ) + BESIDE;
-  const count =
-    widest(
-      codes.map((code) => grouped(counts[code])),
-      font(12.5),
-    ) + GAP;
+  const names = codes.map((code) => colouring.names[code]);
+  const numbers = codes.map((code) => grouped(counts[code]));
+  const name = widest(names, font(13.5, 600)) + BESIDE;
+  const count = widest(numbers, font(12.5)) + GAP;
   into.style.setProperty('--name', `${Math.ceil(name)}px`);
   into.style.setProperty('--class', `${Math.ceil(name + count)}px`);
   into.dataset.classes = String(colouring.names.filter((_, code) => counts[code]).length);
