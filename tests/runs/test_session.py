@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from appca.analysis.groups.rule import RowRule, rule_table
 from appca.analysis.groups.selections import SavedSelection, SelectionStore
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
@@ -57,7 +58,7 @@ def home(dataset, tmp_path_factory) -> Path:
     return folder
 
 
-RULE = '[[["uses 1", null, null, true]], [1.0, 1.0], 20]'
+RULE = '[[["uses 1", null, null, true]], [1.0, 1.0], 20, true]'
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +112,9 @@ def test_all_of_it_is_the_same_in_another_home(session, content, tmp_path):
     for saved, expected in zip(kept, session.selections, strict=True):
         np.testing.assert_array_equal(saved.mask, expected.mask)
         assert saved.rule == expected.rule
+    (text,) = SelectionStore(tmp_path).rules("ab" * 32)
+    other = rule_table(np.ones((2, 1)), np.array([[True], [False]]))
+    assert RowRule.from_json(text).mask(other).tolist() == [False, True], "rows of other data"
     np.testing.assert_array_equal(found.selected, session.selected)
 
 

@@ -96,6 +96,8 @@ def test_the_selection_is_a_rule_that_is_kept_and_offered_with_other_data(start)
     (saved,) = SelectionStore(home()).list(load("digits").digest, 1797)
     assert token_of(saved.mask) == now
     assert RowRule.from_json(saved.rule).clauses
+    reloaded = healthy(start("groups/named"))
+    assert any(saved.name in text.value.replace("\\", "") for text in reloaded.markdown)
     SelectionStore(home()).save("ab" * 32, "elsewhere", saved.mask, saved.rule)
     select(app, np.array([1, 2]))
     app = healthy(go(app, "groups/named"))
