@@ -1,6 +1,6 @@
 /** Pictures of what the palette found. */
 
-import { element, icon, paint } from '../parts/dom.js';
+import { element, icon, paint, quiet } from '../parts/dom.js';
 import { cssOf } from '../theme.js';
 import { caps } from './dialog.js';
 
@@ -54,12 +54,11 @@ export const rowsUsing = ({ rows, scene }, component) =>
 /** Beside the list: the chosen hit at large, a component with the rows at its ends. @param {Stage} stage @param {Hit} hit */
 export function preview(stage, { component, ...hit }) {
   const { scene, sheets } = stage;
-  const note = (/** @type {string} */ text) => element('p', 'appca-count', {}, text);
   const enter = element('p', '', {}, DOES[hit.kind], caps('Enter'));
   const parts = [
     pictureOf(stage, { ...hit, component }, 132),
     element('b', '', {}, hit.label),
-    note(hit.note ?? ''),
+    quiet(hit.note ?? ''),
   ];
   if (component === undefined) return [...parts, enter];
   const users = sheets ? rowsUsing(stage, component) : [];
@@ -67,7 +66,7 @@ export function preview(stage, { component, ...hit }) {
   const ends = { Highest: users.slice(0, ENDS), Lowest: users.slice(-ENDS).reverse() };
   for (const [word, few] of Object.entries(sheets ? ends : {}))
     parts.push(
-      note(word),
+      quiet(word),
       element('div', 'appca-ends', {}, ...few.map((row) => pictureOf(stage, { ...hit, row }, 38))),
     );
   return [...parts, enter, element('p', '', {}, 'Select its rows', caps('Ctrl', 'Enter'))];

@@ -6,7 +6,7 @@ import { DOUBTFUL, OUTSIDE } from '../scene/rows.js';
 import { saidOf } from '../scene/hover.js';
 import { drawHeld } from '../text/held.js';
 import { occupancyOf } from '../text/occupancy.js';
-import { element, paint } from './dom.js';
+import { element, paint, quiet } from './dom.js';
 import { cellAt, fillMean } from './mean.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Rect} Rect */
@@ -135,32 +135,16 @@ function fill(stage, row, picture, lines) {
       : '',
     rows.flags[row] & OUTSIDE ? 'marked' : '',
   ].filter(Boolean);
+  const average = meta.centred === false ? [] : ['average'];
+  const more = used.length > 3 ? ` and ${used.length - 3} more` : '';
+  const sum = `${[...average, ...terms].join(' + ')}${more}`.replaceAll('+ −', '− ');
+  const alone = average.length ? 'the average alone' : 'no component';
+  const panel = more ? [`in ${setName(meta, used)}`] : [];
   lines.replaceChildren(
     element('b', '', {}, `${word[0].toUpperCase()}${word.slice(1)} ${grouped(row)}`),
     element('span', 'appca-count', {}, ` ${said}`),
-    ...(meta.components.length
-      ? [
-          element(
-            'p',
-            '',
-            {},
-            used.length
-              ? `${meta.centred === false ? '' : 'average + '}${terms.join(' + ')}${used.length > 3 ? ` and ${used.length - 3} more` : ''}`.replaceAll(
-                  '+ −',
-                  '− ',
-                )
-              : meta.centred === false
-                ? 'no component'
-                : 'the average alone',
-          ),
-        ]
-      : []),
-    element(
-      'p',
-      'appca-count',
-      {},
-      [...(used.length > 3 ? [`in ${setName(meta, used)}`] : []), ...marks].join(' · '),
-    ),
+    ...(meta.components.length ? [element('p', '', {}, used.length ? sum : alone)] : []),
+    quiet([...panel, ...marks].join(' · ')),
   );
   const bytes = sheets?.read(scene.tile[row]);
   picture.hidden = !bytes;
@@ -173,14 +157,8 @@ async function describe(stage, row, lines, still) {
   if (!still()) return;
   if (id && lines.firstChild) lines.firstChild.textContent = id;
   const others = said.filter(({ title }) => title !== stage.colouring?.title).slice(0, 3);
-  lines.append(
-    element(
-      'p',
-      'appca-count',
-      {},
-      others.map(({ title, value }) => `${TERMS[title] ?? title} ${value}`.trim()).join(' · '),
-    ),
-  );
+  const told = others.map(({ title, value }) => `${TERMS[title] ?? title} ${value}`.trim());
+  lines.append(quiet(told.join(' · ')));
 }
 
 /** Of the places around a point the one over the fewest data and words. @param {Stage} stage @param {{x: number, y: number, spot: import('../layout/place.js').Placed}} found @param {import('../text/labels.js').Label[]} labels @returns {Rect} */

@@ -9,6 +9,9 @@ export function element(tag, name, attributes = {}, ...children) {
   return made;
 }
 
+/** A quiet line. @param {string} text */
+export const quiet = (text) => element('p', 'appca-count', {}, text);
+
 const ICONS = {
   pan: 'M8 12V5a1.4 1.4 0 0 1 2.8 0v5-7a1.4 1.4 0 0 1 2.8 0v7-5.5a1.4 1.4 0 0 1 2.8 0V12 8a1.4 1.4 0 0 1 2.6 0v7c0 4-2.5 6.500-6.300 6.500-3 0-4.600-1.400-6.100-4L4.300 13.200c-.9-1.700 1-2.900 2.200-1.600L8 13.200',
   lasso:

@@ -1,6 +1,6 @@
 /** The mean image of a sign cell, from the images that are loaded, while the hand is on its words. */
 
-import { element, paint } from './dom.js';
+import { element, paint, quiet } from './dom.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../text/labels.js').Label} Label @typedef {import('../layout/place.js').Placed} Placed */
 /** @typedef {{x: number, y: number, spot: Placed, row: number, said: Label['lines'], cell: number}} CellFound */
@@ -56,6 +56,6 @@ export function fillMean(
   lines.replaceChildren(
     element('b', '', {}, said[0].text),
     element('p', '', {}, said[1]?.text ?? ''),
-    element('p', 'appca-count', {}, count ? `mean of ${count}` : ''),
+    quiet(count ? `mean of ${count}` : ''),
   );
 }
