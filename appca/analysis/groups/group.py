@@ -102,8 +102,10 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
             f"{n_group:,} selected and {n_rest:,} other rows, so select more or fewer."
         )
         raise InputError(msg)
-    measured = [*_measures(fitted, mask), *_scores(fitted, mask), *_uses(fitted, mask)]
-    measured += _labels(dataset, mask)
+    measured = [
+        each for name in MEASURES for each in _number("measure", name, measure(fitted, name), mask)
+    ]
+    measured += [*_scores(fitted, mask), *_uses(fitted, mask), *_labels(dataset, mask)]
     features, sampled = _features(dataset, mask)
     measured += features
     p = np.array([difference.p for difference in measured])
@@ -167,11 +169,6 @@ def mean_images(dataset: Dataset, mask: np.ndarray) -> tuple[np.ndarray, np.ndar
         sums[0] += block[inside].sum(axis=0)
         sums[1] += block[~inside].sum(axis=0)
     return sums[0] / max(mask.sum(), 1), sums[1] / max((~mask).sum(), 1)
-
-
-def _measures(fitted: FittedRun, mask: np.ndarray) -> Iterator[GroupDifference]:
-    for name in MEASURES:
-        yield from _number("measure", name, measure(fitted, name), mask)
 
 
 def _scores(fitted: FittedRun, mask: np.ndarray) -> Iterator[GroupDifference]:

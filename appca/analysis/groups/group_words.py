@@ -1,7 +1,5 @@
 """What sets a group apart, in one sentence."""
 
-from collections.abc import Iterable
-
 from appca.analysis.groups.group import GroupComparison, GroupDifference
 from appca.words.numbers import number, percent
 from appca.words.wording import shortened
@@ -14,23 +12,18 @@ def sentence(comparison: GroupComparison, group: str = "These rows") -> str:
 
     `group` is what the sentence calls the group.
     """
-    told = list(_one_of_each_kind(each for each in comparison.differences if each.matters))
-    if not told:
+    strongest: dict[str, GroupDifference] = {}  # of each kind
+    for difference in comparison.differences:
+        if difference.matters:
+            strongest.setdefault(difference.kind, difference)
+    if not strongest:
         return (
             f"{group} and the other {comparison.n_rest:,} do not differ: in "
             f"{comparison.n_tests:,} tests, none exceeds both chance and a negligible size."
         )
-    phrases = [_phrase(difference) for difference in told[:NAMED]]
+    phrases = [_phrase(difference) for difference in strongest.values()][:NAMED]
     listed = " and ".join([", ".join(phrases[:-1]), phrases[-1]] if phrases[1:] else phrases)
     return f"{group} differ{'s' if comparison.n_group == 1 else ''} from the rest most in {listed}."
-
-
-def _one_of_each_kind(differences: Iterable[GroupDifference]) -> Iterable[GroupDifference]:
-    told = set()
-    for difference in differences:
-        if difference.kind not in told:
-            told.add(difference.kind)
-            yield difference
 
 
 def _phrase(difference: GroupDifference) -> str:

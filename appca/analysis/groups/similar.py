@@ -102,11 +102,6 @@ def by_mixture(groups: Sequence[SimilarRows], mixtures: Sequence[Mixture]) -> li
     )
 
 
-def by_tightness(groups: Sequence[SimilarRows]) -> list[int]:
-    """Order of the groups by how near their rows lie to the centre, the tightest first."""
-    return sorted(range(len(groups)), key=lambda i: groups[i].spread)
-
-
 def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int]]:
     """Pairs of classes and the number of groups that join them, the most often joined first."""
     counted = Counter(pair for item in mixtures for pair in combinations(sorted(item.joined), 2))

@@ -38,7 +38,8 @@ def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> N
     with st.container(key="beside"):
         left, right = st.columns([1.7, 1], gap="medium")
     with left, st.container(border=True):
-        picture = _picture(grid, _measure())
+        measures = {LIKELIHOOD: LIKELIHOOD, ERROR: ERROR}
+        picture = _picture(grid, one_of("Fit to unseen rows", measures, "choose_measure"))
         heat_map(config, picture, best)
     with right, st.container(border=True):
         st.markdown("**What each component adds**")
@@ -59,10 +60,6 @@ def _adopt(k: int, active: int) -> None:
     )
     with st.popover("Why?"):
         st.markdown(WHY)
-
-
-def _measure() -> str:
-    return one_of("Fit to unseen rows", {LIKELIHOOD: LIKELIHOOD, ERROR: ERROR}, "choose_measure")
 
 
 def _picture(grid: GridTable, measure: str) -> plots.Picture:

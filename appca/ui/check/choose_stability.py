@@ -95,7 +95,8 @@ def panels(fitted: FittedRun, stability: Stability) -> str:
     for panel in fullest:
         least = float(stability.cosines[:, list(panel.components)].min(axis=1).mean())
         told.append(f"{title(panel.components)} {identification(least)} ({fixed(least)})")
-    return f"Panels in a half of the rows, by their least similar component: {', '.join(told)}."
+    said = f"Panels in a half of the rows, by their least similar component: {', '.join(told)}."
+    return f"{said} Interpret only identified panels."
 
 
 def _outcome(config: StabilityConfig, stability: Stability) -> None:

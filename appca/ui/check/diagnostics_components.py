@@ -30,7 +30,8 @@ def components(dataset: Dataset, shown: Shown, over: str = "draws") -> None:
     st.subheader(f"Components over the {over}", anchor=False)
     st.caption(
         f"Mean and standard deviation over the {over}, matched in order and sign. A weight within "
-        "two standard deviations of 0 has no sure sign: its bar is hollow, its pixel blank. |cos| "
+        "two standard deviations of 0 has no sure sign, so name no component after it: its bar is "
+        "hollow, its pixel blank. |cos| "
         f"says how parallel the {over} are to the component: 1 is the same direction, 0 a right "
         "angle."
     )

@@ -133,7 +133,12 @@ def table_of(comparison: MethodComparison) -> "pd.DataFrame":
     lines = sorted(comparison.lines, key=lambda line: line["used"])
     columns: dict[str, list[Any]] = {
         "Method": [line["title"] for line in lines],
-        "Numbers per row": [_numbers_kept(line["used"], line["size"]) for line in lines],
+        "Numbers per row": [
+            f"{line['used']} of {line['size']}"
+            if line["used"] < line["size"]
+            else str(line["size"])
+            for line in lines
+        ],
     }
     for key, column in COLUMNS.items():
         pairs = [_value_and_error(line, key) for line in lines]
@@ -153,10 +158,6 @@ def looks(comparison: MethodComparison) -> dict[str, Any]:
         error = st.column_config.NumberColumn(format=column.format, help="Standard error.")
         shown[f"± {column.name.lower()}"] = error
     return shown
-
-
-def _numbers_kept(used: int, size: int) -> str:
-    return f"{used} of {size}" if used < size else str(size)
 
 
 def _value_and_error(line: dict[str, Any], key: str) -> tuple[float | None, float | None]:

@@ -44,7 +44,8 @@ def draw(dataset: Dataset, shown: Shown, new: Dataset, seen: FittedRun, key: str
     chart(drift_chart(drawn), "drift_chart")
     st.caption(
         "Bar: level (Cliff's delta). Ring: spread around the median. Red: higher in the new rows. "
-        "Blue: lower. Pale: q, corrected for all tests, is above 5%."
+        "Blue: lower. Pale: q, corrected for all tests, is above 5%. If a component has shifted, "
+        "do not read old and new rows as one population."
     )
 
 

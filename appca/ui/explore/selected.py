@@ -39,7 +39,9 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
     st.markdown(f"### {len(rows):,} :small[:gray[{of_all}]]")
     _pictures(dataset, rows)
     chosen = _colour(f"{shown.key}-{colouring}", dataset, shown.fitted, colouring)
-    classes = chosen if chosen.kind == "category" else _first_label(dataset)
+    labels = (colour_by(name, values) for name, values in dataset.labels.items())
+    categories = (colour for colour in (chosen, *labels) if colour.kind == "category")
+    classes = next(categories, None)
     if classes is not None:
         st.caption(f"By {markdown(classes.name)}")
         st.html(class_bars(classes, mask))
@@ -73,11 +75,6 @@ def class_bars(classes: Colour, mask: np.ndarray) -> str:
     more = len(there) - MOST_BARS
     tail = tag("p", f"and {more} more", "ca-quiet") if more > 0 else ""
     return tag("div", lines, "ca-mix", title="count · share of the class") + tail
-
-
-def _first_label(dataset: Dataset) -> Colour | None:
-    every = (colour_by(name, values) for name, values in dataset.labels.items())
-    return next((colour for colour in every if colour.kind == "category"), None)
 
 
 def _pictures(dataset: Dataset, rows: np.ndarray) -> None:

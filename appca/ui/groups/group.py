@@ -6,7 +6,6 @@ import streamlit as st
 from appca.analysis.explore.subspaces import ranked, title
 from appca.analysis.groups.group import (
     GroupComparison,
-    GroupDifference,
     beyond_panel,
     compare,
     mean_images,
@@ -55,9 +54,9 @@ def body(dataset: Dataset, shown: Shown) -> None:
     except InputError as error:
         st.info(markdown(str(error)))
         return
-    comparison = comparison._replace(
-        differences=[d for d in comparison.differences if _tells(d, key)]
-    )
+    chosen_by = key.partition(" = ")[0]  # says no more than what the rows were chosen by
+    told = [d for d in comparison.differences if d.name.partition(" = ")[0] != chosen_by]
+    comparison = comparison._replace(differences=told)
     st.markdown(f"**{markdown(sentence(comparison, whose))}**")
     with st.container(key="beside"):  # its columns stand below each other in a narrow window
         left, right = st.columns([3, 2], gap="large")
@@ -106,11 +105,6 @@ def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]
             label = f"{capital(shortened(classes.title, 20))} {shortened(name, 24)}"
             choices[f"{classes.title} = {name}"] = (label, np.flatnonzero(classes.codes == c))
     return choices
-
-
-def _tells(difference: GroupDifference, key: str) -> bool:
-    """Whether a difference is more than what the rows were chosen by."""
-    return difference.name.partition(" = ")[0] != key.partition(" = ")[0]
 
 
 def _images(dataset: Dataset, mask: np.ndarray, key: str, shape: tuple[int, ...]) -> None:

@@ -109,7 +109,7 @@ def _found(dataset: Dataset, shown: Shown, classes: Classes | None, size: int) -
     by_pair = opens_in_pair_view(shown.fitted.active)
     groups = _grouped(f"{shown.key}-{by_pair}-{size}", shown.fitted, by_pair, size)
     if classes is None:
-        return FoundGroups([groups[i] for i in similar.by_tightness(groups)], [], by_pair)
+        return FoundGroups(sorted(groups, key=lambda group: group.spread), [], by_pair)
     n = len(classes.names)
     mixtures = [similar.mixture(group, classes.codes, n) for group in groups]
     order = similar.by_mixture(groups, mixtures)

@@ -31,14 +31,15 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
     except InputError as error:
         st.caption(markdown(str(error)))
         return
-    st.markdown(f"**{markdown(rule.sentence(shown.fitted.names))}**")
-    tree = ""
-    if rule.tree is not None:
-        recall, precision = percent(rule.tree.recall), percent(rule.tree.precision)
-        tree = f" A decision tree with as many conditions: {recall} of them, {precision} right."
+    st.markdown(f"**{markdown(rule.conditions(shown.fitted.names))}**")
     if rule.negated:
         st.caption("“Not”: the rows that miss at least one of these conditions.")
-    st.caption(markdown(f"Checked on {rule.n_held_out:,} rows that the search has not seen.{tree}"))
+    text = f"{percent(rule.quality.recall)} of the selected rows meet the rule, and "
+    text += f"{percent(rule.quality.precision)} of the rows that meet it are selected"
+    if rule.tree is not None:
+        recall, precision = percent(rule.tree.recall), percent(rule.tree.precision)
+        text += f" ({recall} and {precision} for a decision tree with as many conditions)"
+    st.caption(markdown(f"{text}, on {rule.n_held_out:,} rows that the search has not seen."))
     with st.container(horizontal=True, gap="small"):
         select_button(
             f"Select its {rows.sum():,} rows", dataset, rows, "rule_select", disabled=not rows.any()

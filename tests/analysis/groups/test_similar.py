@@ -8,7 +8,6 @@ from appca.analysis.explore.subspaces import Subspace, ranked
 from appca.analysis.groups.similar import (
     SimilarRows,
     by_mixture,
-    by_tightness,
     joined_pairs,
     mixture,
     projected,
@@ -136,5 +135,4 @@ def test_groups_that_join_classes_come_first_and_the_tighter_among_equals():
     codes = np.array([0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1])
     mixtures = [mixture(group, codes, 2) for group in groups]
     assert by_mixture(groups, mixtures) == [2, 1, 0]
-    assert by_tightness(groups) == [0, 2, 1]
     assert joined_pairs(mixtures) == [((0, 1), 2)]

@@ -85,11 +85,13 @@ def test_the_selection_is_a_rule_that_is_kept_and_offered_with_other_data(start)
     select(app, np.flatnonzero(zeros))
     tab(app, "selection")
     rule = next(
-        text.value for text in app.markdown if "of them" in text.value and "right" in text.value
+        text.value for text in app.markdown if "score on" in text.value and "**" in text.value
     )
     assert "digit is" not in rule, "the class itself is no news"
     assert "score on 4 below" in rule.replace("\\", "")
-    assert any("A decision tree with as many conditions" in text.value for text in app.caption)
+    said = next(text.value for text in app.caption if "selected rows meet the rule" in text.value)
+    assert "for a decision tree with as many conditions" in said
+    assert "on 598 rows that the search has not seen" in said
     app.button(key="rule_select").click().run()
     now = address(healthy(app))["sel"]
     app.button(key="rule_keep").click().run()
