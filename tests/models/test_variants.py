@@ -377,7 +377,8 @@ def test_weights_are_repetitions(settings):
     )
 
 
-@pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("settings", [ALL, ALONE], ids=str)
 def test_blocks_give_what_memory_gives(settings):
     X = rows_of(6, n=900)
     settings = settings | {"tol": 1e-6, "max_iter": 2000}  # else they stop apart on flat shares
@@ -389,7 +390,7 @@ def test_blocks_give_what_memory_gives(settings):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("in_blocks", [False, True])
-@pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
+@pytest.mark.parametrize("settings", [ALL, ALONE], ids=str)
 def test_samples_lead_to_the_fit_of_all_rows(settings, in_blocks, monkeypatch):
     """Also where a feature varies in rows alone that no sample has."""
     rare = np.zeros(1200)
@@ -411,7 +412,7 @@ def test_samples_lead_to_the_fit_of_all_rows(settings, in_blocks, monkeypatch):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("settings", in_every_run(ALL)[1:])
+@pytest.mark.parametrize("settings", [ALL, ALONE], ids=str)
 def test_dask_gives_what_memory_gives(settings):
     array = pytest.importorskip("dask.array")
     X = rows_of(6, n=900)
