@@ -44,19 +44,13 @@ class Codes(NamedTuple):
 def codes_of(codes: Any, components: Any = None) -> Codes:
     """Check codes and list them row by row.
 
-    Parameters
-    ----------
-    codes : tuple (indices, values) of arrays (N, L), or a matrix (N, K), sparse or not
-        Which components, counted from 0, each row uses, and their values. A negative index, and a
-        value of 0, means that there is no component. In a matrix the entries that are not zero
-        are used.
-    components : array-like, shape (K, D), optional
-        What each component adds to a row, such as the decoder of an autoencoder.
+    `codes` are (indices, values), arrays (N, L), or a matrix (N, K), sparse or not: which
+    components, counted from 0, each row uses, and their values. A negative index, and a value of 0,
+    means that there is no component. In a matrix the entries that are not zero are used.
+    `components` (K, D) are what each component adds to a row, such as the decoder of an
+    autoencoder.
 
-    Raises
-    ------
-    InputError
-        When the parts do not fit together, or rows use more than 128 components.
+    Raises InputError when the parts do not fit together, or rows use more than 128 components.
     """
     indices, values = codes if isinstance(codes, tuple) else _listed(codes)
     indices, values = np.asarray(indices), np.asarray(values, np.float32)

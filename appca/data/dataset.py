@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, overload
@@ -76,35 +76,22 @@ class NumberedNames(Sequence[str]):
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A matrix with the identity of its rows and the meaning of its columns.
+    """A matrix (N, D) with the identity of its rows and the meaning of its columns.
 
-    Parameters
-    ----------
-    name : str
-        For people; not part of the digest.
-    X : ndarray of shape (N, D)
-        uint8, float32 or float64; kept read-only. Other numeric types become float64.
-    ids : ndarray of shape (N,)
-        Unique texts.
-    labels : dict of str to ndarray of shape (N,)
-        Text or numbers, one entry for each label column; the first is "the class".
-    image_shape : tuple or None
-        (h, w) or (h, w, 3) when a row of X is an image in row-major order.
-    feature_names : tuple of str or None
-        Unique names of the D columns, if they have some; see `column_names`.
-    provenance : dict
-        JSON-able: source, options, files, checksums, citation. ``image_range`` (lowest and highest
-        grey value) is read by `images`; ``ordered`` by `is_ordered`.
-    missing : ndarray of shape (N, D) or None
-        True where a cell of X is a placeholder (its column's mean), because its value is missing.
-        Models that can are fitted around such cells; everything else reads the placeholder.
-    least_rows : int
-        1 for rows that a model fitted already describes; nothing can be fitted to a single one.
+    ``X`` is uint8, float32 or float64, kept read-only; other numeric types become float64. ``ids``
+    (N,) are unique texts. ``labels`` are columns (N,) of texts or numbers by name; the first is
+    "the class". ``image_shape`` is (h, w) or (h, w, 3) when a row is an image in row-major order.
+    ``feature_names`` are unique, if the columns have some; see `column_names`. The ``name`` is for
+    people, and no part of the digest.
 
-    Raises
-    ------
-    InputError
-        When the parts do not fit together, or values are missing or infinite.
+    ``provenance`` is JSON-able: source, options, files, checksums, citation. ``image_range``
+    (lowest and highest grey value) in it is read by `images`, ``ordered`` by `is_ordered`.
+    ``missing`` (N, D) is True where a cell of X is a placeholder (its column's mean), because its
+    value is missing. Models that can are fitted around such cells; everything else reads the
+    placeholder. ``least_rows`` is 1 for rows that a model fitted already describes; nothing can be
+    fitted to a single one.
+
+    Raises InputError when the parts do not fit together, or values are missing or infinite.
     """
 
     name: str
@@ -184,6 +171,34 @@ class Dataset:
         X[self.missing[rows]] = np.nan
         return X
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays by the names that files give them."""
+        columns = {f"label_{i}": column for i, column in enumerate(self.labels.values())}
+        gaps = {} if self.missing is None else {"missing": self.missing}
+        return {"matrix": self.X, "ids": self.ids, **columns, **gaps}
+
+    def about(self) -> dict[str, Any]:
+        """Return all but the arrays, JSON-able."""
+        facts = {key: getattr(self, key) for key in ("name", "image_shape", "feature_names")}
+        return facts | {"labels": list(self.labels), "provenance": self.provenance}
+
+    @classmethod
+    def rebuilt(
+        cls, about: Mapping[str, Any], array: Callable[[str], np.ndarray], *, gaps: bool
+    ) -> "Dataset":
+        """Rebuild a data set of `about` and of `arrays`, each asked for by its name."""
+        return cls(
+            name=about["name"],
+            X=array("matrix"),
+            ids=array("ids"),
+            labels={key: array(f"label_{i}") for i, key in enumerate(about["labels"])},
+            image_shape=about["image_shape"],
+            feature_names=about["feature_names"],
+            provenance=about["provenance"],
+            missing=array("missing") if gaps else None,
+            least_rows=about.get("least_rows", 2),
+        )
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 (64 hex digits) of all that matters to numbers and identity; not of the name."""
@@ -219,12 +234,9 @@ class Dataset:
         return categories(next(iter(self.labels.values()))) if self.labels else None
 
     def take(self, rows: np.ndarray) -> "Dataset":
-        """Return the data set of the given rows, in the given order.
+        """Return the data set of some rows, in their order.
 
-        Parameters
-        ----------
-        rows : ndarray
-            Row numbers, each at most once, or a boolean mask of length N.
+        `rows` are their numbers, each at most once, or a boolean mask (N,).
         """
         index = np.arange(self.n_rows)[np.asarray(rows)]
         kept = dict(self.provenance)
@@ -417,9 +429,7 @@ def _check_provenance(provenance: dict[str, Any]) -> None:
 
 
 def _check_feature_names(names: tuple[str, ...] | None, d: int) -> None:
-    if names is None:
-        return
-    if len(names) != d or len(set(names)) != d:
+    if names is not None and (len(names) != d or len(set(names)) != d):
         msg = f"There must be {d} different feature names; got {len(set(names))} different ones."
         raise InputError(msg)
 

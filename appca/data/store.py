@@ -83,18 +83,9 @@ class DatasetStore:
             meta = _read_meta(folder)
             _check(meta, digest)
             digests.check_files(folder, meta[FILES], _needed(meta), anew=anew)
-            dataset = Dataset(
-                name=meta["name"],
-                X=_matrix(folder, meta),
-                ids=_column(folder / "ids.npy"),
-                labels={
-                    key: _column(folder / f"label_{i}.npy") for i, key in enumerate(meta["labels"])
-                },
-                image_shape=meta["image_shape"] and tuple(meta["image_shape"]),
-                feature_names=meta["feature_names"] and tuple(meta["feature_names"]),
-                provenance=meta["provenance"],
-                missing=_missing(folder, meta),
-            )
+            # said in the description, so that a lost file is not taken for no gaps
+            gaps = bool(meta.get("n_missing"))
+            dataset = Dataset.rebuilt(meta, partial(_array, folder, meta), gaps=gaps)
             if meta[FILES] is None and dataset.digest != digest:
                 raise digests.Damaged(folder / "matrix.npy")
         except TooNew:
@@ -112,7 +103,8 @@ class DatasetStore:
         """Return matrix and missing cells as they lie on the disk, unchecked: for their sizes."""
         folder = self.path(digest)
         meta = _read_meta(folder)
-        return _matrix(folder, meta), _missing(folder, meta)
+        missing = _array(folder, meta, "missing") if meta.get("n_missing") else None
+        return _array(folder, meta, "matrix"), missing
 
     def note_origin(self, digest: str, path: Path) -> None:
         """Note which file on this machine a data set was read from; it is in no session file."""
@@ -175,15 +167,11 @@ def _state(path: Path) -> dict[str, int]:
 
 def _meta(dataset: Dataset, created: float, files: dict[str, list[str]]) -> dict[str, Any]:
     return {
-        "name": dataset.name,
+        **dataset.about(),
         "digest": dataset.digest,
         "n_rows": dataset.n_rows,
         "n_features": dataset.n_features,
         "dtype": str(dataset.X.dtype),
-        "image_shape": dataset.image_shape,
-        "feature_names": dataset.feature_names,
-        "labels": list(dataset.labels),
-        "provenance": dataset.provenance,
         "created": created,
         **({"n_missing": dataset.n_missing} if dataset.missing is not None else {}),
         FILES: files,
@@ -191,9 +179,7 @@ def _meta(dataset: Dataset, created: float, files: dict[str, list[str]]) -> dict
 
 
 def _write(dataset: Dataset, folder: Path) -> None:
-    columns = {f"label_{i}": column for i, column in enumerate(dataset.labels.values())}
-    gaps = {} if dataset.missing is None else {"missing": dataset.missing}
-    arrays = {"matrix": dataset.X, "ids": dataset.ids, **columns, **gaps}
+    arrays = dataset.arrays()
     for name, values in arrays.items():
         with atomic.solid(folder / f"{name}.npy") as file:
             np.save(file, values, allow_pickle=False)
@@ -229,34 +215,21 @@ def _needed(meta: dict[str, Any]) -> list[str]:
     return [f"{name}.npy" for name in ("matrix", "ids", *columns, *gaps)]
 
 
-def _matrix(folder: Path, meta: dict[str, Any]) -> np.ndarray:
-    X = _mapped(folder / "matrix.npy")
-    if X.shape != (meta["n_rows"], meta["n_features"]) or str(X.dtype) != meta["dtype"]:
-        msg = "matrix.npy is not the matrix that meta.json describes"
-        raise ValueError(msg)
-    return X
-
-
-def _column(file: Path) -> np.ndarray:
-    """Read ids or labels by way of a map, which is never longer than the file."""
-    return np.array(_mapped(file))
-
-
-def _mapped(file: Path) -> np.ndarray:
+def _array(folder: Path, meta: dict[str, Any], name: str) -> np.ndarray:
+    """Map a matrix; read ids or labels by way of a map, which is never longer than the file."""
     try:
-        values: np.ndarray = np.load(file, mmap_mode="r", allow_pickle=False)
+        values: np.ndarray = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
     except OSError:
         raise
     except Exception as error:  # what the parser says is for programmers
-        msg = f"{file.name} cannot be read"
+        msg = f"{name}.npy cannot be read"
         raise ValueError(msg) from error
-    return values
-
-
-def _missing(folder: Path, meta: dict[str, Any]) -> np.ndarray | None:
-    if not meta.get("n_missing"):  # said there, so that a lost file is not taken for no gaps
-        return None
-    return _mapped(folder / "missing.npy")
+    if name == "matrix":
+        shape = (meta["n_rows"], meta["n_features"])
+        if values.shape != shape or str(values.dtype) != meta["dtype"]:
+            msg = "matrix.npy is not the matrix that meta.json describes"
+            raise ValueError(msg)
+    return values if name in ("matrix", "missing") else np.array(values)
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:

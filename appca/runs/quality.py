@@ -18,19 +18,11 @@ SECONDS = 120.0
 class QualityConfig(Recorded):
     """Everything that decides a comparison.
 
-    Parameters
-    ----------
-    run : dict
-        A `RunConfig` as dict: data, preprocessing, model and its settings.
-    k, n_active : int
-        Components of the other methods, and how many of them a row uses where they can choose.
-    rows : int or None
-        Size of the random sample of rows that is compared; None for all.
-    n_neighbors : int
-    seconds : float
-        A method's time; what can stop early keeps what it has, the rest is left out.
-    random_state : int
-        Seed of the sample and of the rows held out.
+    `run` is a `RunConfig` as dict: data, preprocessing, model and its settings. The other methods
+    have `k` components, of which a row uses `n_active` where they can choose. `rows` is the size of
+    the random sample of rows that is compared, None for all. Each method has so many `seconds`;
+    what can stop early keeps what it has, the rest is left out. `random_state` is the seed of the
+    sample and of the rows held out.
     """
 
     run: dict[str, Any]

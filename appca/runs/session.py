@@ -20,10 +20,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from appca.analysis.explore import session_maps
 from appca.analysis.explore.session_maps import AboutMap, KeptMap
@@ -51,7 +52,6 @@ SUFFIX = ".appca"
 FORMAT, VERSION = "appca session", 1
 CONTENTS, MISSING = "session.json", "data/missing.npy"
 _WIDE = ("scores", "active", "inclusion")  # have a value for each component, others one for a row
-Item = TypeVar("Item")
 MOST_RUNS, MOST_SELECTIONS = 1000, 10_000  # in a file
 MOST_SAID = 200_000  # values in the provenance, and eight more for each column
 TASK, NOW = "appca.runs.session:unpack_here", "selected.npy"
@@ -134,7 +134,8 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
     if strange:
         msg = f"Fit {strange[0]} is not of “{dataset.name}”; pack fits with their own data."
         raise InputError(msg)
-    members = _data_arrays(dataset) if with_data else {}
+    arrays = dataset.arrays() if with_data else {}
+    members = {f"data/{name}.npy": values for name, values in arrays.items()}
     numbers = ComponentNumbers(usual_home() if home is None else home)
     numberings = [numbers.of_run(run) for run in session.runs]
     for i, (run, numbering) in enumerate(zip(session.runs, numberings, strict=True)):
@@ -150,7 +151,7 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
         "format": FORMAT,
         "version": VERSION,
         "versions": versions(),
-        "dataset": _about_data(dataset) | {"included": with_data},
+        "dataset": dataset.about() | {"digest": dataset.digest, "included": with_data},
         "runs": list(map(_about_run, session.runs, numberings)),
         "selections": [kept.name for kept in session.selections],
         "opened": ids.get(session.opened or ""),
@@ -267,23 +268,6 @@ class _RunParts(NamedTuple):
     numbering: Numbering
 
 
-def _data_arrays(dataset: Dataset) -> dict[str, np.ndarray]:
-    columns = {f"data/label_{i}.npy": c for i, c in enumerate(dataset.labels.values())}
-    gaps = {} if dataset.missing is None else {MISSING: dataset.missing}
-    return {"data/matrix.npy": dataset.X, "data/ids.npy": dataset.ids, **columns, **gaps}
-
-
-def _about_data(dataset: Dataset) -> dict[str, Any]:
-    return {
-        "digest": dataset.digest,
-        "name": dataset.name,
-        "labels": list(dataset.labels),
-        "image_shape": dataset.image_shape,
-        "feature_names": dataset.feature_names,
-        "provenance": dataset.provenance,
-    }
-
-
 def _about_run(run: Run, numbering: Numbering) -> dict[str, Any]:
     order, signs, names = numbering
     return {
@@ -302,15 +286,8 @@ def _read_data(packed: Packed, about: _AboutData, home: Path) -> Dataset:
     came: Provenance = fitted(Provenance, about.provenance)
     if not about.included:
         return _data_at_hand(packed.name, about, came, home)
-    dataset = Dataset(
-        name=about.name,
-        X=packed.array("data/matrix.npy"),
-        ids=packed.array("data/ids.npy"),
-        labels={key: packed.array(f"data/label_{i}.npy") for i, key in enumerate(about.labels)},
-        image_shape=_tuple(about.image_shape),
-        feature_names=_tuple(about.feature_names),
-        provenance=about.provenance,
-        missing=packed.array(MISSING) if MISSING in packed else None,
+    dataset = Dataset.rebuilt(
+        asdict(about), lambda key: packed.array(f"data/{key}.npy"), gaps=MISSING in packed
     )
     if dataset.digest != about.digest:
         msg = (
@@ -441,7 +418,3 @@ def _keep_selections(
             here[free] = mask
             stored.append(store.save(dataset.digest, free, mask, selection.rule))
     return tuple(stored)
-
-
-def _tuple(values: list[Item] | None) -> tuple[Item, ...] | None:
-    return None if values is None else tuple(values)

@@ -33,10 +33,7 @@ def is_annotated(value: object) -> bool:
 def picture_of(adata: "AnnData", key: str) -> AnnotatedPicture:
     """Restore the fit under a key, with the values it was fitted to.
 
-    Raises
-    ------
-    InputError
-        When there is no fit, or variables that it needs are gone.
+    Raises InputError when there is no fit, or variables that it needs are gone.
     """
     import pandas as pd
 

@@ -32,19 +32,10 @@ def seriate(
 ) -> None:
     """Exchange the panels on a grid until neighbours share much; from warm to cold.
 
-    Parameters
-    ----------
-    holder : ndarray of int64, shape (places,)
-        Panel at each place, along the rows of the grid, -1 for none; changed.
-    shared : ndarray of float64, shape (n, n)
-        What two panels gain as neighbours.
-    weight : ndarray of float64, shape (n,)
-        How much a panel, 0 to 1, is drawn to the middle.
-    far : ndarray of float64, shape (places,)
-        How far from the middle.
-    columns, moves : int
-    stream : ndarray of uint64, shape (1,)
-        State of the random numbers; changed.
+    `holder` (places,) is the panel at each place, along the rows of the grid, -1 for none; it is
+    changed. `shared` (n, n) is what two panels gain as neighbours; `weight` (n,), 0 to 1, how much
+    a panel is drawn to the middle; `far` (places,) how far a place is from the middle. `stream`
+    (1,) is the state of the random numbers; it is changed.
     """
     places = len(holder)
     for move in range(moves):

@@ -23,19 +23,10 @@ def scene_shown(
 ) -> Scene:
     """Lay out a run as pages show it.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    fitted : FittedRun
-        In the order on screen, turned and named, see `numbering.numbered`.
-    maps : mapping of str to Map, optional
-        "pca" and, where there is one, "umap".
-    outside : ndarray of bool, shape (N,), optional
-        Rows that are marked; see `scene_of`.
-    feature : str, optional
-        Key of a feature that rows can be coloured by, too; see `colours.colour_of`.
-    colourings : mapping of str to Colour, optional
-        Further ones.
+    `fitted` is in the order on screen, turned and named, see `numbering.numbered`. `maps` are "pca"
+    and, where there is one, "umap". `outside` marks rows, see `scene_of`. `feature` is the key of a
+    feature that rows can be coloured by, too, see `colours.colour_of`; `colourings` are further
+    ones.
     """
     keys = [*colour_choices(dataset), *([feature] if feature else [])]
     choices = {key: colour_of(dataset, fitted, key) for key in keys} | dict(colourings or {})

@@ -195,16 +195,9 @@ def _lay_down(files: Files, place: Path, title: str, limits: ReadLimits) -> list
 
 def opened(place: Path, facts: dict[str, Any]) -> Dataset:
     """Open the data set that was written into a folder."""
-    columns = [_array(place, f"label_{i}") for i in range(len(facts["labels"]))]
-    return Dataset(
-        X=_array(place, "X", mapped=True),
-        ids=_array(place, "ids"),
-        labels=dict(zip(facts["labels"], columns, strict=True)),
-        missing=_array(place, "missing", mapped=True) if facts["gaps"] else None,
-        **facts["about"],
-    )
 
+    def array(name: str) -> np.ndarray:
+        values = np.load(place / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        return values if name in ("matrix", "missing") else np.array(values)
 
-def _array(place: Path, name: str, *, mapped: bool = False) -> np.ndarray:
-    values = np.load(place / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-    return values if mapped else np.array(values)
+    return Dataset.rebuilt(facts, array, gaps=facts["gaps"])

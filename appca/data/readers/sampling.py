@@ -77,9 +77,8 @@ def lay_down(
         raise InputError(msg) from error
     title = f"{Path(name).stem}.{made}"
     facts = worker.read([(title, str(target))], place, limits, **options)
-    about = facts["about"]
-    about["name"] += f", sample of {n:,} rows"
-    about["provenance"] |= {"files": [name], "sample": {"of": n}}
+    facts["name"] += f", sample of {n:,} rows"
+    facts["provenance"] |= {"files": [name], "sample": {"of": n}}
     _number(place / "ids.npy", rows)
     return facts
 

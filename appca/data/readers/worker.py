@@ -79,18 +79,10 @@ def read(files: Files, place: Path, limits: ReadLimits, **options: Any) -> dict[
     The task `process.READ`.
     """
     dataset = read_many(files, limits=limits, **options)
-    columns = {f"label_{i}": column for i, column in enumerate(dataset.labels.values())}
-    gaps = {} if dataset.missing is None else {"missing": dataset.missing}
-    for name, values in {"X": dataset.X, "ids": dataset.ids, **columns, **gaps}.items():
+    for name, values in dataset.arrays().items():
         np.save(place / f"{name}.npy", values, allow_pickle=False)
-    about = {
-        "name": dataset.name,
-        "image_shape": dataset.image_shape,
-        "feature_names": dataset.feature_names,
-        "provenance": dataset.provenance,
-        "least_rows": dataset.least_rows,
-    }
-    return {"about": about, "labels": list(dataset.labels), "gaps": bool(gaps)}
+    gaps = dataset.missing is not None
+    return {**dataset.about(), "least_rows": dataset.least_rows, "gaps": gaps}
 
 
 def _for_lack_of_memory(error: BaseException | None) -> bool:

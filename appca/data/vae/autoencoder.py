@@ -27,16 +27,9 @@ _BATCH, _FEW = 128, 16  # rows of one step; of small data at least sixteen
 class VAE:
     """How an autoencoder is trained.
 
-    Parameters
-    ----------
-    dimensions : int
-        Features left, d.
-    hidden : int
-        Width of the hidden layer of each network.
-    epochs : int
-        How often training sees every row.
-    seed : int
-        Of the starting weights, the order of the rows and the noise.
+    It has `dimensions` codes, and networks with a hidden layer of width `hidden`. Training sees
+    every row `epochs` times. `seed` decides the starting weights, the order of the rows and the
+    noise.
     """
 
     dimensions: int = 10

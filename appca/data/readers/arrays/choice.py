@@ -270,9 +270,30 @@ def build(
     """Make a data set of an array (N, ...) that was checked; sides beyond the first are pixels."""
     sides = tuple(image_shape) if image_shape else image_sides(array.shape)
     X = array.reshape(len(array), -1)
-    report |= {"rows": len(X), "columns": X.shape[1], "image_shape": sides}
     report.setdefault("dtype", str(array.dtype))
-    features = NumberedNames("column", X.shape[1])
+    # The digest of a data set has numbered names: a file keeps the one that it has always had.
+    numbered = NumberedNames("column", X.shape[1])
+    names = None if sides or len(numbered) > limits.columns else tuple(numbered)
+    report["image_shape"] = sides
+    return settled(name, X, named, names, missing, report, limits)
+
+
+def settled(
+    name: str,
+    X: np.ndarray,
+    named: Beside,
+    names: tuple[str, ...] | None,
+    missing: str,
+    report: FileReport,
+    limits: ReadLimits,
+) -> Dataset:
+    """Make a data set of a matrix (N, D) whose features may have names.
+
+    If its rows are images, the report says so.
+    """
+    sides = report.setdefault("image_shape", None)
+    features = names or NumberedNames("column", X.shape[1])
+    report |= {"rows": len(X), "columns": X.shape[1]}
     gaps = left_to_the_model(X, missing)
     X, rows = settle_missing(X, features, missing, report, limits.least_rows)
     note_quality(X, features, report, limits.least_rows)
@@ -283,8 +304,7 @@ def build(
         ids=ids,
         labels={key: column[rows] for key, column in named.labels.items()},
         image_shape=sides,
-        # The digest of a data set has them: a file keeps the one that it has always had.
-        feature_names=None if sides or len(features) > limits.columns else tuple(features),
+        feature_names=names,
         provenance={"source": "file", "files": [name], "report": report},
         missing=gaps,
         least_rows=limits.least_rows,

@@ -1,20 +1,13 @@
 """Sparse matrices of untrusted files: checked, filled with their zeros, and made a data set."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.readers.arrays.choice import Beside, kept_type
-from appca.data.readers.intake import (
-    FileReport,
-    left_to_the_model,
-    note_quality,
-    row_ids,
-    settle_missing,
-)
+from appca.data.readers.arrays.choice import Beside, kept_type, settled
+from appca.data.readers.intake import FileReport
 from appca.data.readers.source import ReadLimits, check_matrix
 from appca.words.errors import InputError
 from appca.words.wording import shortened
@@ -94,25 +87,9 @@ def build(
     limits: ReadLimits,
 ) -> Dataset:
     """Make a data set of a matrix (N, D) whose features may have names."""
-    from appca.data.dataset import NumberedNames
-
-    names = None if features is None or len(features) > limits.columns else unique(features)
-    titles = NumberedNames("column", X.shape[1]) if names is None else names
-    report |= {"rows": len(X), "columns": X.shape[1], "image_shape": None}
-    gaps = left_to_the_model(X, missing)
-    X, rows = settle_missing(X, titles, missing, report, limits.least_rows)
-    note_quality(X, titles, report, limits.least_rows)
-    ids = row_ids(rows) if named.ids is None else np.array(unique(named.ids.tolist()))[rows]
-    return Dataset(
-        name=Path(name).name.split(".")[0] or name,
-        X=X,
-        ids=ids,
-        labels={key: column[rows] for key, column in named.labels.items()},
-        feature_names=None if names is None else tuple(names),
-        provenance={"source": "file", "files": [name], "report": report},
-        missing=gaps,
-        least_rows=limits.least_rows,
-    )
+    names = None if features is None or len(features) > limits.columns else tuple(unique(features))
+    ids = None if named.ids is None else np.array(unique(named.ids.tolist()))
+    return settled(name, X, named._replace(ids=ids), names, missing, report, limits)
 
 
 def unique(names: Sequence[str]) -> list[str]:
