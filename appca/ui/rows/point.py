@@ -28,7 +28,7 @@ from appca.ui.session.caching import kept
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import fixed, minus, number, percent
-from appca.words.wording import counted
+from appca.words.wording import counted, shortened
 
 NEAREST = 6
 FEATURES = 8  # of a table's row, those farthest from the average
@@ -209,22 +209,20 @@ def _neighbours(dataset: Dataset, near_rows: NearRows, heading: str, where: str)
     if not len(near_rows.rows):
         return
     st.caption(heading)
-    with st.container(key=f"near_{where}", horizontal=True, gap=None):
+    pictured = dataset.image_shape is not None
+    names, codes = (pictured and dataset.class_column) or ((), np.full(dataset.n_rows, -1))
+    with st.container(key=f"near_{where}", horizontal=True, gap=None if pictured else "small"):
         for row in near_rows.rows.tolist():
-            with st.container(key=f"near-{where}-{row}", width=46, gap=None):
-                if dataset.image_shape is not None:
+            key = f"near-{where}-{row}"
+            with st.container(key=key, width=46 if pictured else "content", gap=None):
+                if pictured:
                     st.html(_picture(dataset, row, 40))
+                name = names[codes[row]] if codes[row] >= 0 else dataset.ids[row]
                 st.button(
-                    markdown(_class_of(dataset, row) or str(dataset.ids[row])),
+                    markdown(shortened(name)),
                     key=f"look-{where}-{row}",
                     type="tertiary",
                     on_click=guarded(point_choice.show),
                     args=[dataset, row],
                     help=f"Look at {markdown(str(dataset.ids[row]))}",
                 )
-
-
-def _class_of(dataset: Dataset, row: int) -> str:
-    """Return the class of a row; empty without one."""
-    classes = dataset.class_column
-    return str(classes[0][classes[1][row]]) if classes and classes[1][row] >= 0 else ""

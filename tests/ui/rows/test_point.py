@@ -131,6 +131,9 @@ def test_a_table_row_is_shown_feature_by_feature_in_its_own_units(start):
     assert "ca-loading" in html(healthy(app))
     page = html(point(go(app, "explore")))
     assert page.count('scope="row"') >= 8
+    near = [button.label for button in app.button if str(button.key).startswith("look-")]
+    assert len(near) == 12
+    assert {name.replace("\\", "") for name in near} <= set(load("wine").ids)
 
 
 def test_an_uploaded_table_has_both_pages_and_nothing_of_it_acts(start):
