@@ -54,10 +54,7 @@ def whitening(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def _stored(
-    wanted: "Study",
-    options: "Options",
-    context: Context,
-    compute: "Callable[[Report], Outcome]",
+    wanted: "Study", options: "Options", context: Context, compute: "Callable[[Report], Outcome]"
 ) -> dict[str, Any]:
     from appca.studies.store import StudyStore
 

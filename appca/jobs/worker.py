@@ -51,9 +51,7 @@ def warm() -> None:
 
 
 def serve(
-    home: Path,
-    handlers: Mapping[str, Handler] = KINDS,
-    prepare: Callable[[], None] = warm,
+    home: Path, handlers: Mapping[str, Handler] = KINDS, prepare: Callable[[], None] = warm
 ) -> None:
     """Do jobs until the server is gone; `prepare` runs once, before the first."""
 

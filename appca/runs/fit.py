@@ -135,12 +135,7 @@ def _imputed(estimator: Any, dataset: Dataset, Y: np.ndarray, before: Fitted) ->
 
 
 def estimate_seconds(
-    n_rows: int,
-    n_features: int,
-    config: RunConfig,
-    *,
-    prepared: bool = False,
-    incomplete: int = 0,
+    n_rows: int, n_features: int, config: RunConfig, *, prepared: bool = False, incomplete: int = 0
 ) -> float:
     """Guess how long `fit_run` takes, rather too long than too short.
 

@@ -111,11 +111,7 @@ class RunStore:
         self.folder = Path(home) / "runs"
 
     def save(
-        self,
-        config: RunConfig,
-        result: FitResult,
-        name: str | None = None,
-        origin: str = "fit",
+        self, config: RunConfig, result: FitResult, name: str | None = None, origin: str = "fit"
     ) -> Run:
         """Store a result; a run that is there already is kept, and counts as new again.
 

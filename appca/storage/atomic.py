@@ -43,10 +43,7 @@ def check_place(path: Path) -> None:
 
 @contextmanager
 def growing(
-    path: Path,
-    check: Callable[[Path], object] | None = None,
-    *,
-    durable: bool = True,
+    path: Path, check: Callable[[Path], object] | None = None, *, durable: bool = True
 ) -> Iterator[BinaryIO]:
     """Give a file to write to part by part; it takes its place once it is whole, see `write`.
 

@@ -34,8 +34,7 @@ def unless_changed(*names: str) -> Callable[[Callable[[Path], Result]], Callable
             if time.time() < max(fact.st_ctime for fact in facts) + SETTLED_SECONDS:
                 return read(folder)
             return remembered(
-                folder,
-                tuple((file.st_ino, file.st_ctime_ns, file.st_size) for file in facts),
+                folder, tuple((file.st_ino, file.st_ctime_ns, file.st_size) for file in facts)
             )
 
         return ask

@@ -18,14 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.readers.source import (
-    LIMITS,
-    Files,
-    ReadLimits,
-    chunks_of,
-    file_stream,
-    total_bytes,
-)
+from appca.data.readers.source import LIMITS, Files, ReadLimits, chunks_of, file_stream, total_bytes
 from appca.processes.child import Child, Ended, environment
 from appca.processes.pool import PATIENCE, Pool
 from appca.storage import atomic

@@ -36,10 +36,7 @@ def _keep(name: str, file: File, target: Path, check: Callable[[Path], object]) 
     with storing(f"“{name}”", target.parent, remedy):
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with (
-                file_stream(name, file) as stream,
-                atomic.growing(target, check) as kept,
-            ):
+            with file_stream(name, file) as stream, atomic.growing(target, check) as kept:
                 kept.writelines(chunks_of(stream))
         except InputError as error:
             msg = (

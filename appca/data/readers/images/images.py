@@ -107,12 +107,7 @@ def dataset_of(
         ids=np.array(naming.ids_of(paths)),
         labels=naming.labels_of(paths, options.classes, options.pattern),
         image_shape=sides,
-        provenance={
-            "source": "file",
-            "files": [name],
-            "image_range": [0, 255],
-            "report": report,
-        },
+        provenance={"source": "file", "files": [name], "image_range": [0, 255], "report": report},
         least_rows=limits.least_rows,
     )
 

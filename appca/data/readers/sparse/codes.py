@@ -58,10 +58,7 @@ def read(name: str, file: File, limits: ReadLimits) -> Codes:
 
 
 def _codes(
-    name: str,
-    infos: Mapping[str, ArrayInfo],
-    limits: ReadLimits,
-    load: Callable[[str], np.ndarray],
+    name: str, infos: Mapping[str, ArrayInfo], limits: ReadLimits, load: Callable[[str], np.ndarray]
 ) -> Codes:
     pair = next((pair for pair in NAMES if set(pair) <= infos.keys()), None)
     if pair is None:

@@ -16,13 +16,7 @@ from appca.data.readers.archive import content, members
 from appca.data.readers.arrays.choice import ArrayInfo, Beside, check_array, native
 from appca.data.readers.intake import FileReport
 from appca.data.readers.reader import Reader
-from appca.data.readers.source import (
-    LIMITS,
-    File,
-    ReadLimits,
-    chunks_of,
-    file_stream,
-)
+from appca.data.readers.source import LIMITS, File, ReadLimits, chunks_of, file_stream
 from appca.data.readers.sparse.filling import build, check_rows
 from appca.data.readers.sparse.h5ad import Contents, H5adOptions, read_contents
 from appca.words.errors import InputError

@@ -98,11 +98,7 @@ def _utf8(name: str, data: bytes, encoding: str) -> bytes:
 
 
 def guess(
-    name: str,
-    text: bytes,
-    separator: str | None,
-    header: bool | None,
-    decimal: str | None = None,
+    name: str, text: bytes, separator: str | None, header: bool | None, decimal: str | None = None
 ) -> Dialect:
     """Guess what the caller left open."""
     if decimal not in (None, ".", ","):

@@ -1,5 +1,6 @@
 """Zarr stores: annotated data as from .h5ad, a plain array, and stores that must not be opened."""
 
+import importlib.util
 import io
 import json
 import zipfile
@@ -15,11 +16,14 @@ from appca.data.readers.process import read_apart
 from appca.words.errors import InputError, MissingExtraError
 from tests.data.readers.sparse.test_sparse import counts, h5ad
 
-zarr = pytest.importorskip("zarr", reason="the extra dask brings it")
+REASON = "the extra dask brings it"
+zarr = importlib.import_module("zarr") if importlib.util.find_spec("zarr") else None
+pytestmark = pytest.mark.skipif(zarr is None, reason=REASON)
 
 
 def store(folder, file: bytes, zarr_format: int = 3, chunk: int = 2):
     """Write what an .h5ad file holds as a Zarr store."""
+    pytest.importorskip("zarr", reason=REASON)  # for tests of other modules
     root = zarr.open_group(folder, mode="w", zarr_format=zarr_format)
 
     def copy(name, item):
