@@ -44,13 +44,11 @@ class Codes(NamedTuple):
 def codes_of(codes: Any, components: Any = None) -> Codes:
     """Check codes and list them row by row.
 
-    `codes` are (indices, values), arrays (N, L), or a matrix (N, K), sparse or not: which
-    components, counted from 0, each row uses, and their values. A negative index, and a value of 0,
-    means that there is no component. In a matrix the entries that are not zero are used.
-    `components` (K, D) are what each component adds to a row, such as the decoder of an
-    autoencoder.
-
-    Raises InputError when the parts do not fit together, or rows use more than 128 components.
+    Codes are two arrays (N, L): which components, counted from 0, each row uses, and their values;
+    a negative index, and a value of 0, means that there is no component. Or they are a matrix
+    (N, K), sparse or not, whose entries that are not zero are used. `components` (K, D) are what
+    each component adds to a row, such as the decoder of an autoencoder. Raises InputError when the
+    parts do not fit together, or rows use more than 128 components.
     """
     indices, values = codes if isinstance(codes, tuple) else _listed(codes)
     indices, values = np.asarray(indices), np.asarray(values, np.float32)

@@ -26,13 +26,8 @@ EXTRAS = {  # package, as it is imported, to the extra of `pip install` that bri
 class InputError(ValueError):
     """A refusal in one sentence: the input, the rule, and what to do instead.
 
-    Parameters
-    ----------
-    message : str
-        The sentence.
-    report : dict or None
-        What was found in a file before it was refused (see `appca.data.readers.read`), so that a
-        page can show it beside the sentence.
+    `report` is what was read of a file before it was refused (see `appca.data.readers.read`), so
+    that a page can show it beside the sentence.
     """
 
     def __init__(self, message: str, report: dict[str, Any] | None = None) -> None:

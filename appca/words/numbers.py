@@ -10,13 +10,7 @@ def percent(share: float, digits: int = 0) -> str:
 
     Only none and all are "0%" and "100%": what rounding would make one of them is said to be
     under or over the last that can be written, such as "under 0.1%".
-
-    Parameters
-    ----------
-    share : float
-        1 is the whole; what lies below 0 or above 1, such as a change, is written as it is.
-    digits : int
-        After the point.
+    Shares below 0 or above 1, such as a change, are written as they are.
     """
     if not isfinite(share):
         return UNKNOWN

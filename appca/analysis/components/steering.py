@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from appca.analysis.explore.subspaces import pair_counts
 from appca.analysis.fitted import FittedRun
 
 
@@ -40,11 +41,7 @@ def steering(fitted: FittedRun, most_columns: int | None = None) -> Steering:
 
 def fullest_pair(active: np.ndarray) -> tuple[int, int]:
     """Return the two components that most rows use together; the most used ones without any."""
-    together = active.T.astype(np.float32) @ active.astype(np.float32)
-    used = np.diagonal(together).copy()
-    np.fill_diagonal(together, -1)
-    if together.max(initial=-1) > 0:
-        first, second = np.unravel_index(int(together.argmax()), together.shape)
-        return int(first), int(second)
-    order = np.argsort(-used, kind="stable")
+    if counts := pair_counts(active):
+        return counts[0][0]
+    order = np.argsort(-active.sum(axis=0), kind="stable")
     return int(order[0]), int(order[min(1, len(order) - 1)])

@@ -21,12 +21,10 @@ def scene_shown(
     feature: str | None = None,
     colourings: Mapping[str, Colour] | None = None,
 ) -> Scene:
-    """Lay out a run as pages show it.
+    """Lay out a run as pages show it, with components as `numbering.numbered` returns them.
 
-    `fitted` is in the order on screen, turned and named, see `numbering.numbered`. `maps` are "pca"
-    and, where there is one, "umap". `outside` marks rows, see `scene_of`. `feature` is the key of a
-    feature that rows can be coloured by, too, see `colours.colour_of`; `colourings` are further
-    ones.
+    `maps` are "pca" and "umap"; rows `outside` (N,) are marked (see `scene_of`); `feature` is the
+    key of a feature that rows can be coloured by, too (see `colours.colour_of`).
     """
     keys = [*colour_choices(dataset), *([feature] if feature else [])]
     choices = {key: colour_of(dataset, fitted, key) for key in keys} | dict(colourings or {})

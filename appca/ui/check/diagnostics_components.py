@@ -18,6 +18,7 @@ from appca.ui.parts.text import tag, words
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import percent
+from appca.words.wording import capital
 
 MANY_CARDS = 12  # more scroll in a box
 CARDS_HEIGHT = 440  # pixels
@@ -71,7 +72,7 @@ def cards(fitted: FittedRun, dataset: Dataset) -> str:
 
 
 def _card(aligned: AlignedDraws, k: int, called: str, dataset: Dataset) -> str:
-    name = tag("div", words(called[:1].upper() + called[1:]), "ca-name")
+    name = tag("div", words(capital(called)), "ca-name")
     lines = "".join(tag("div", words(line)) for line in agreement(aligned, k))
     text = tag("div", lines, "ca-quiet")
     sure = np.abs(aligned.mean[k]) >= SURE * aligned.sd[k]

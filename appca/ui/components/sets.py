@@ -8,7 +8,7 @@ import streamlit as st
 
 from appca.analysis.components.association import SIGNIFICANT
 from appca.analysis.components.components import name_of
-from appca.analysis.components.enrichment import enrichment
+from appca.analysis.components.enrichment import MOST_ROWS, enrichment
 from appca.analysis.export.projections import csv_bytes
 from appca.data.dataset import Dataset
 from appca.data.readers.feature_sets import read_sets_apart
@@ -22,8 +22,6 @@ from appca.words.wording import counted, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MOST_ROWS = 1_000  # whose residuals make the null
 
 
 class Sets(NamedTuple):

@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import own_name
 from appca.analysis.export.as_python import script
 from appca.analysis.export.parquet import explorer_parquet, own_axes
 from appca.analysis.export.projections import Columns, projection_table
@@ -95,8 +94,7 @@ def as_python(dataset: Dataset, shown: Shown) -> None:
 
 
 def _columns(shown: Shown) -> Columns:
-    k = len(shown.fitted.components)
-    has_names = any(own_name(shown.fitted, i) for i in range(k))
+    has_names = any(shown.fitted.names)
     with st.container(horizontal=True, gap="medium"):
         named = has_names and st.toggle(
             "Names of components as headings",

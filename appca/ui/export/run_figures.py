@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from appca.analysis.components.components import patterns
+from appca.analysis.components.components import name_of, patterns
 from appca.analysis.explore.projection import variance_shares
 from appca.analysis.export.as_python import Recipe
 from appca.canvas.scene.scene import Map, Scene
@@ -16,10 +16,10 @@ from appca.plots.components.component_figure import component_figure
 from appca.runs.configuration import MODELS
 from appca.runs.home import threads
 from appca.runs.store import title
-from appca.ui.parts.component_list import title_of
 from appca.ui.session.fitting import Shown
 from appca.ui.settings import umap
 from appca.words.numbers import percent
+from appca.words.wording import capital
 
 if TYPE_CHECKING:
     from appca.plots.still import StillFigure
@@ -110,7 +110,8 @@ def _components(material: Material) -> "StillFigure":
     dataset, fitted = material.dataset, material.shown.fitted
     shares = variance_shares(fitted)
     titles = [
-        f"{title_of(fitted, k)}\n{percent(share, 1)} of variance" for k, share in enumerate(shares)
+        f"{capital(name_of(fitted, k))}\n{percent(share, 1)} of variance"
+        for k, share in enumerate(shares)
     ]
     shape, names = dataset.image_shape, dataset.feature_names
     return component_figure(patterns(fitted, shape), titles, shape, names, times=dataset.times)

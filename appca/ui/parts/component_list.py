@@ -1,20 +1,12 @@
-"""Titles of components, and their largest weights as bars."""
+"""The largest weights of components as bars."""
 
 import numpy as np
 
-from appca.analysis.components.components import name_of
-from appca.analysis.fitted import FittedModel
 from appca.plots.components.components import NEGATIVE, POSITIVE, ranked_loadings
 from appca.ui.parts.text import tag, words
 from appca.words.numbers import signed
 
 SURE = 2.0  # standard deviations from 0 from which on the sign of a weight is sure
-
-
-def title_of(model: FittedModel, k: int) -> str:
-    """Return the name of component k, counted from 0, as it stands alone: "Component 3"."""
-    name = name_of(model, k)
-    return name[:1].upper() + name[1:]
 
 
 def loadings(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import in_data_space, own_name
+from appca.analysis.components.components import in_data_space
 from appca.analysis.export.components import Patterns, component_npz, component_table
 from appca.analysis.export.projections import (
     USUAL,
@@ -181,8 +181,7 @@ def renewing(shown: Shown, make: Callable[[], bytes | str]) -> Callable[[], byte
 
 def component_buttons(dataset: Dataset, shown: Shown) -> None:
     """Draw a button for each format of the components."""
-    k = len(shown.fitted.components)
-    columns = Columns(named=any(own_name(shown.fitted, i) for i in range(k)))
+    columns = Columns(named=any(shown.fitted.names))
     patterns = _patterns(shown.key, shown.fitted)
     content = (dataset, shown.fitted, patterns, columns)
     with st.container(horizontal=True, gap="small"):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from appca.analysis.components.sharing import popularity_by_class, sharing
+from appca.data.readers import feature_sets as feature_sets_file
 from appca.data.sources.builtin import load
 from appca.runs.configuration import RunConfig
 from appca.runs.home import home
@@ -134,7 +135,8 @@ def test_technical_columns_are_marked_and_drawn_before_features():
     assert ordered == ["cultivar", "row sum (technical)", "ash", "ash"]
 
 
-def test_variance_and_sets_of_a_file_are_shown_and_add_up(start):
+def test_variance_and_sets_of_a_file_are_shown_and_add_up(start, monkeypatch):
+    monkeypatch.setattr(feature_sets_file, "read_sets", None)  # another process reads the file
     breast = load("breast_cancer")
     data = services.datasets().put(breast)
     app = healthy(start("components/meaning", data=data))
