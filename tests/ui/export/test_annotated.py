@@ -1,6 +1,7 @@
 """Annotated data on the page Export: the file that was opened with the fit, or a new file."""
 
 import io
+import zipfile
 
 import h5py
 import numpy as np
@@ -93,6 +94,24 @@ def test_a_file_opened_by_its_path_gets_the_fit_until_it_changes(
         changed["later"] = np.arange(9)
     assert "open that file again" in captions(healthy(go(app, "export")))
     cells.unlink()
+    assert "open that file again" in captions(healthy(go(app, "export")))
+
+
+def test_a_folder_opened_by_its_path_gets_the_fit_until_a_file_in_it_changes(
+    start,
+    made,  # noqa: F811
+    cells,  # noqa: F811
+    places,  # noqa: F811
+    tmp_path,
+):
+    pytest.importorskip("zarr", reason="the extra dask brings it")
+    folder = store(tmp_path / "cells.zarr", cells.read_bytes())
+    assert main([str(folder)]) == 0
+    app = healthy(start("export", data=places[0]["data"]))
+    assert "“cells.zarr” with this fit. Nothing else in the file is changed." in captions(app)
+    with zipfile.ZipFile(io.BytesIO(file(made, "h5ad"))) as saved:
+        assert any(name.startswith("obsm/X_appca/") for name in saved.namelist())
+    (folder / "obs" / "zarr.json").write_text("{}")
     assert "open that file again" in captions(healthy(go(app, "export")))
 
 
