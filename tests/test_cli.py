@@ -126,7 +126,7 @@ def test_ctrl_c_ends_a_command_with_130_and_leaves_nothing(tmp_path, monkeypatch
     def interrupted(*_arguments: object) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr("appca.commands.fit.Meter", lambda _n: interrupted)
+    monkeypatch.setattr("appca.commands.fit.Meter", lambda *_: interrupted)
     out = tmp_path / "wine.npz"
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a test process ignores it
     try:

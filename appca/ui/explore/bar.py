@@ -98,6 +98,7 @@ def offer_map(dataset: Dataset, shown: Shown, beside: str, *, waits: bool) -> No
                 st.button(label, key=key, type="tertiary", on_click=_answer_offer, args=[split])
 
 
+@guarded
 def _answer_offer(split: bool) -> None:
     st.session_state.pop(KEYS.map_ready, None)
     if split:

@@ -15,7 +15,7 @@ T, STEP = 120, 2.0
 
 
 def test_the_stimulus_is_the_regressor_of_nilearn():
-    onsets, durations = np.array(EVENTS).T
+    onsets, durations = np.array([event[:2] for event in EVENTS]).T
     known, _ = compute_regressor(
         (onsets, durations, np.ones(len(onsets))), "spm", STEP * np.arange(T)
     )
