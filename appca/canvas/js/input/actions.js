@@ -70,6 +70,7 @@ export class Actions extends Moves {
     const { stage } = this;
     if (held === undefined || (held !== stage.held && performance.now() < this.asked)) return;
     this.asked = 0;
+    clearTimeout(this.telling); // the host has just said otherwise
     [stage.held, stage.near, this.told] = [held, near, held];
     stage.frame = '';
   }
