@@ -24,7 +24,11 @@ from tests.ui.arrivals.test_uploads import recording
 from tests.ui.parts.test_pages import PAGES
 
 pytestmark = pytest.mark.browser
-SIZES = [(1440, False), (900, True), (390, True)]  # widths of the window, and whether it is dark
+SIZES = [  # widths of the window, and whether it is dark
+    (1440, False),
+    pytest.param((900, True), marks=pytest.mark.slow),
+    (390, True),
+]
 IMAGES = "16 × 16: show as images"
 EVENTS = b"onset\tduration\n4\t6\n20\t6\n"
 
