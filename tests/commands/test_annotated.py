@@ -87,6 +87,7 @@ def contents(folder):
 
 
 # `listed`: whether the root lists what is in the store
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("zarr_format", "listed"), [(2, True), (3, False), (3, True)])
 @pytest.mark.filterwarnings("ignore:Consolidated metadata")  # no part of the format, says zarr
 def test_everything_else_in_a_store_is_as_it_was(cells, zarr_format, listed, capsys):

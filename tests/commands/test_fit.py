@@ -117,6 +117,7 @@ def test_a_stored_run_is_where_the_app_looks_for_it(tmp_path, appca_home, capsys
     assert len(pd.read_csv(out)) == 178
 
 
+@pytest.mark.thorough
 def test_extensions_have_flags_and_reach_the_file(tmp_path, capsys):
     out = tmp_path / "wine.npz"
     flags = ["--noise", "feature", "--row-scale", "learned", "-L", "learned"]

@@ -102,6 +102,7 @@ def test_the_job_that_fits_again_stores_each_fit(home, dataset, tmp_path):
     assert [stage for stage, _, _ in context.told[1:]] == [f"fit {n} of 3" for n in (1, 2, 3)]
 
 
+@pytest.mark.thorough
 def test_a_worker_measures_what_this_process_measures_and_obeys_cancel(home, dataset, tmp_path):
     jobs = Jobs(home, workers=1)
     try:

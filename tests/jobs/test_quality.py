@@ -79,6 +79,7 @@ def test_a_fifth_is_held_out_and_never_seen_not_even_by_the_preprocessing(wine):
     np.testing.assert_array_equal(again.test, split.test)
 
 
+@pytest.mark.thorough
 def test_every_method_is_measured_on_the_same_rows(found, wine):
     split, comparison, saved = found
     assert [line["key"] for line in comparison.lines] == KEYS[:-1]

@@ -32,6 +32,7 @@ def spec_of(name: str, **changes) -> dict:
     return {"study": name, "options": STUDIES[name].options("quick", **changes), "key": "x"}
 
 
+@pytest.mark.thorough
 def test_a_study_is_stored_under_the_name_of_its_options(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("appca.jobs.study.PROCESSES", 1)
     spec = spec_of("table1", **TINY)

@@ -113,7 +113,7 @@ CASES = {
 }
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.thorough
 @DRAWS
 @pytest.mark.parametrize("name", CASES)
 def test_the_sweep_passes_geweke(name, n_draws, seed):
@@ -178,7 +178,7 @@ TRIED_ELSEWHERE = (  # in every run, by agreement with the page in `tests/refere
 )
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", named(BROKEN, thorough=TRIED_ELSEWHERE))
 def test_a_broken_sweep_fails_geweke(name, seed, monkeypatch):
     case, break_it = BROKEN[name]

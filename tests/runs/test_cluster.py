@@ -210,6 +210,7 @@ def test_cancel_and_keep_are_obeyed_and_leave_nothing_with_the_workers(
     until(lambda: not here.scheduler.tasks, "the workers to forget the rows")
 
 
+@pytest.mark.thorough
 def test_the_rows_are_sent_again_when_they_are_lost(dataset, named, tmp_path, monkeypatch):
     from distributed.client import FutureCancelledError
 

@@ -104,6 +104,7 @@ def test_recorded_settings_are_the_estimators_own_with_its_defaults(model):
     assert recorded["random_state"] == 0
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("model", MODELS)
 def test_the_values_a_setting_can_have_are_those_the_estimator_takes(model):
     X = np.random.default_rng(0).standard_normal((30, 4))

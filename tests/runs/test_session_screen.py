@@ -114,6 +114,7 @@ def test_work_after_many_steps_looks_the_same_in_another_home(home, dataset, con
     assert np.array_equal(laid_out.coordinates, PLACES)
 
 
+@pytest.mark.thorough
 def test_what_comes_back_is_known_and_keeps_its_numbers(home, content, tmp_path):
     runs = sorted(RunStore(home).list(), key=lambda run: run.config.id)
     there = unpack("work.appca", io.BytesIO(content), tmp_path)

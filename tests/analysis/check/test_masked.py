@@ -52,6 +52,7 @@ def test_only_observed_cells_are_hidden_and_every_column_keeps_two(seed):
     assert 0.4 < share <= 0.5
 
 
+@pytest.mark.thorough
 def test_the_errors_are_those_of_fits_without_the_hidden_cells(store):
     dataset = gappy()
     config = config_of(dataset)

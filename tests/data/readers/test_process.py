@@ -64,6 +64,7 @@ def test_one_process_reads_one_file_after_the_other_and_is_replaced_when_it_ends
     assert [one.pid for one in process._PROCESSES._idle] != [first.pid]
 
 
+@pytest.mark.thorough
 def test_files_are_read_side_by_side(seed):
     found = {}
 

@@ -138,7 +138,7 @@ def test_models_that_need_dense_rows_say_so(X):
             model.fit(S)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [{}, {"row_scale": "learned"}], ids=["paper", "row scales"])
 def test_sparse_blocks_of_a_dask_array_give_the_fit_of_dense_blocks(X, how):
     array = pytest.importorskip("dask.array")

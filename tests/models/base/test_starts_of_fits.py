@@ -48,6 +48,7 @@ def test_factors_are_screened_from_several_starts_and_the_best_goes_on():
     assert (np.diff(powers) <= 0).all()
 
 
+@pytest.mark.thorough
 def test_many_rows_screen_factors_on_a_sample_and_a_stop_leaves_a_complete_fit():
     rng = np.random.default_rng(0)
     Z = np.argsort(rng.random((9_000, 5)), axis=1) < 2

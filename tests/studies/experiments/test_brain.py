@@ -66,6 +66,7 @@ def test_errors_are_forced_down_by_choice_and_stay_above_those_of_all_components
     assert outcome.text.endswith(f"{best['model']} with K = {best['K']}, L = {best['L']}.")
 
 
+@pytest.mark.thorough
 def test_the_same_seed_gives_the_same_numbers(small):
     first, again = (separate(small, tiny(), silent) for _ in range(2))
     for one, other in zip(first.tables["fmri"], again.tables["fmri"], strict=True):
@@ -80,6 +81,7 @@ def test_without_events_nothing_is_said_of_a_stimulus(small):
     assert len(figures(found)) == 3
 
 
+@pytest.mark.thorough
 def test_events_of_the_options_replace_the_recordings_own(small):
     own = separate(small, tiny(), silent).tables["recording"][0]
     other = separate(small, tiny(events="10+16 70+16"), silent).tables["recording"][0]

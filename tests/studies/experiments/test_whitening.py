@@ -293,6 +293,7 @@ def test_what_cannot_be_done_is_said_in_one_sentence(changes, words):
         STUDY.run(STUDY.options("quick", **changes), silent, 1)
 
 
+@pytest.mark.thorough
 def test_a_file_with_classes_can_be_used(tmp_path):
     rng = np.random.default_rng(0)
     kind = np.arange(120) % 2

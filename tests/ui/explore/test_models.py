@@ -110,7 +110,7 @@ def test_data_in_which_nothing_is_found_are_shown_as_such_on_every_page(start):
     assert any("No row uses any component" in caption.value for caption in app.caption)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("inference", ["em", "gibbs"])
 def test_the_extensions_of_the_main_model_are_chosen_fitted_and_shown_on_every_page(
     wine, start, inference

@@ -142,6 +142,7 @@ SAVED = (
 )
 
 
+@pytest.mark.thorough
 def test_work_of_ten_steps_opens_elsewhere_with_the_same_canvas_and_files(
     start, made, tmp_path, monkeypatch
 ):

@@ -73,6 +73,7 @@ def test_a_window_lists_and_cancels_its_own_jobs_alone(start, jobs):
     assert going_on(jobs, listed(healthy(ann.run())))
 
 
+@pytest.mark.thorough
 def test_a_reload_takes_all_jobs_that_were_asked_for_along(start, jobs):
     ann = start("explore")
     ask(ann, 12, ask(ann, 11))
