@@ -466,14 +466,14 @@ def test_rows_are_coloured_by_two_components_with_a_key(page):
     by = page.get_by_role("group", name="Colour by one component or two")
     for number, name in (("1", "component:1"), ("2", "components:1,2"), ("5", "components:2,5")):
         by.get_by_role("button", name=number, exact=True).click()
-        settle(page)
-        assert page.evaluate("canvas.stage.colouringName") == name
+        page.wait_for_function("(name) => canvas.stage.colouringName === name", arg=name)
+    settle(page)
     assert page.evaluate("new Set(canvas.stage.rows.codes).size") > 20
     assert page.locator(".appca-plane").first.is_visible()
     for number in ("2", "5"):
         by.get_by_role("button", name=number, exact=True).click()
+    page.wait_for_function("canvas.stage.colouringName === 'label'")
     settle(page)
-    assert page.evaluate("canvas.stage.colouringName") == "label"
     page.get_by_role("button", name="Views and filters").click()
 
 
