@@ -260,9 +260,12 @@ def test_the_keyboard_makes_images_of_columns_and_reads_them_in_another_order(ke
     see(page, 200, images=True)
     press_by_key(page, page.locator(".st-key-assumed").get_by_role("link", name="Change"))
     shape = page.locator("[data-act=shape][aria-pressed=false]", has_text="row by row").first
+    before = re.search(r"data=\w+", page.url)[0]
     press_by_key(page, shape)
     press_by_key(page, page.get_by_role("button", name="Explore", exact=True))
     see(page, 200, images=True)
+    page.wait_for_url(re.compile(r"data=\w+"))
+    assert re.search(r"data=\w+", page.url)[0] != before, "the same images again"
 
 
 def test_the_keyboard_opens_a_recording_and_its_components(keyboard):

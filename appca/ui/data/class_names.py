@@ -48,11 +48,7 @@ def _classes(
 
     key = f"class_names-{stored.digest[:8]}-{place}-{len(names)}"
     with st.expander(f"Classes of {shortened(label)}", key=f"class_names_{place}"):
-        acting(
-            tag("div", chips, "ca-steps"),
-            f"classes_{place}",
-            {"rename": rename},
-        )
+        acting(tag("div", chips, "ca-steps"), f"classes_{place}", {"rename": rename})
         st.file_uploader(
             "Names from a file",
             type=["txt", "csv", "tsv"],

@@ -1,5 +1,7 @@
 """The selection in the drawer: how many rows, which classes, what sets them apart, what to do."""
 
+from itertools import chain
+
 import numpy as np
 import streamlit as st
 
@@ -40,7 +42,7 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
     _pictures(dataset, rows)
     chosen = _colour(f"{shown.key}-{colouring}", dataset, shown.fitted, colouring)
     labels = (colour_by(name, values) for name, values in dataset.labels.items())
-    categories = (colour for colour in (chosen, *labels) if colour.kind == "category")
+    categories = (colour for colour in chain([chosen], labels) if colour.kind == "category")
     classes = next(categories, None)
     if classes is not None:
         st.caption(f"By {markdown(classes.name)}")
