@@ -46,8 +46,8 @@ def main() -> None:
         "canvas_page", js=JS, html="<div class='fetched'></div>", isolate_styles=False
     )
     scene, dataset = _made(int(st.query_params.get("n", 1000)))
-    lines = [RowText("class", dataset.labels["class"])]
-    probe(key="probe", data=serving.address(PageScene(scene, "planted", lines), dataset))
+    scene = scene._replace(lines=[RowText("class", dataset.labels["class"])])
+    probe(key="probe", data=serving.address(PageScene(scene, "planted"), dataset))
 
 
 if __name__ == "__main__":

@@ -9,13 +9,12 @@ import numpy as np
 
 from appca.analysis.explore.projection import principal_scores
 from appca.canvas.from_model import GivenRows, rows_of
-from appca.canvas.scene.colours import label_choices
-from appca.canvas.scene.pictures import ComponentSheet, sheet_of
+from appca.canvas.scene.pictures import ComponentSheet, heaviest, sheet_of
 from appca.canvas.scene.scene import Map, Scene, scene_of_usage
-from appca.canvas.scene.shown import label_lines, plane
-from appca.canvas.scene.usage import Usage, usage_of_slots
+from appca.canvas.scene.shown import label_lines
+from appca.canvas.scene.usage import Usage, row_by_row, usage_of_slots
 from appca.data.dataset import Dataset
-from appca.plots.components.components import component_image, ranked_loadings
+from appca.plots.components.components import component_image
 from appca.plots.palette import colour_by
 from appca.words.errors import InputError
 from appca.words.wording import counted
@@ -97,18 +96,11 @@ def _in_order(
 def _listed(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
     from scipy.sparse import csr_matrix
 
-    rows = csr_matrix(matrix)
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    counts = np.diff(rows.indptr)
-    indices = np.full((rows.shape[0], max(1, counts.max(initial=0))), -1)
-    if indices.shape[1] > MOST_USED:
-        return indices, indices  # refused
-    values = np.zeros(indices.shape, np.float32)
-    row = np.repeat(np.arange(len(counts)), counts)
-    place = np.arange(len(row)) - np.repeat(rows.indptr[:-1], counts)
-    indices[row, place], values[row, place] = rows.indices, rows.data
-    return indices, values
+    listed = csr_matrix(matrix)
+    listed.sum_duplicates()
+    listed.eliminate_zeros()
+    rows = np.repeat(np.arange(listed.shape[0]), np.diff(listed.indptr))
+    return row_by_row(rows, listed.indices, listed.data, listed.shape[0])
 
 
 def shape_of(images: Any) -> tuple[int, ...] | None:
@@ -145,12 +137,10 @@ def scene_of_codes(
     shown = rows.pictures or rows.dataset
     pictured = shown.image_shape is not None
     usage = usage_of_slots(codes.slots, codes.values, codes.n_components, pictured=pictured)
-    colourings = {
-        key: colour_by(name, rows.dataset.labels[name])
-        for key, name in label_choices(rows.dataset).items()
-    }
+    labels = rows.dataset.labels.items()
+    colourings = {f"label:{name}": colour_by(name, values) for name, values in labels}
     colourings["size"] = colour_by("Size of code", np.linalg.norm(codes.values, axis=1))
-    pca = Map("PCA of codes", _plane_of(codes))
+    pca = Map("PCA of codes", _principal(codes))
     strongest = _strongest(usage)
     entries: list[dict[str, Any]] = [
         {"number": k, "name": "", "columns": columns}
@@ -159,13 +149,12 @@ def scene_of_codes(
     sheet = _pictures(codes, shape, shown if pictured else None, strongest)
     doubt = np.full(len(codes.slots), 255, np.uint8)
     of_a_row = (colourings, {"pca": pca} | maps, label_lines(rows.dataset))
-    varies = usage.varies
-    n_active = None if varies else usage.most_used
+    n_active = None if usage.varies else usage.most_used
     scene = scene_of_usage(usage, shown, of_a_row, (entries, n_active, sheet, doubt))
     return scene._replace(meta=scene.meta | {"centred": False})
 
 
-def _plane_of(codes: Codes) -> np.ndarray:
+def _principal(codes: Codes) -> np.ndarray:
     """Return the first two principal components (N, 2) of the codes, which are not centred."""
     from scipy.sparse import csr_matrix
     from sklearn.utils.extmath import randomized_svd
@@ -175,7 +164,7 @@ def _plane_of(codes: Codes) -> np.ndarray:
     parts = (codes.values[taken], codes.slots[taken].astype(np.int32), indptr)
     matrix = csr_matrix(parts, shape=(len(taken), codes.n_components))
     if min(matrix.shape) < 3:
-        return plane(principal_scores(matrix.toarray())[0])
+        return principal_scores(matrix.toarray())[0]
     left, lengths, _ = randomized_svd(matrix, 2, random_state=0)
     return np.asarray(left * lengths)
 
@@ -199,10 +188,7 @@ def _columns(
     """Return what stands for each component: features by weight where they have names, or rows."""
     names = dataset.feature_names
     if codes.directions is not None and names and len(names) == codes.directions.shape[1]:
-        return [
-            [(part.name, round(float(np.copysign(part.share, part.value)), 3)) for part in ranked]
-            for ranked in (ranked_loadings(weights, names) for weights in codes.directions)
-        ]
+        return heaviest(codes.directions, names)
     columns = []
     for k, rows in enumerate(strongest):
         values = np.where(usage.slots[rows] == k, usage.values[rows], 0).sum(axis=1)

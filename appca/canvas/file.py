@@ -170,9 +170,8 @@ def _meta(scene: Scene) -> tuple[dict[str, Any], set[str]]:
 
 def _packed(array: np.ndarray) -> str:
     """Return a buffer as text: bytes of one rank together, so that they pack, then deflated."""
-    plain = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
-    ranks = plain.view(np.uint8).reshape(-1, plain.dtype.itemsize).T
-    return _text(bytes([plain.dtype.itemsize]) + zlib.compress(ranks.tobytes(), 9))
+    ranks = array.view(np.uint8).reshape(-1, array.itemsize).T
+    return _text(bytes([array.itemsize]) + zlib.compress(ranks.tobytes(), 9))
 
 
 def _webp(png: bytes) -> str:

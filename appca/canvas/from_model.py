@@ -10,7 +10,7 @@ from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.canvas.scene.room import spread_order
 from appca.canvas.scene.scene import Map, Scene
 from appca.canvas.scene.sheets import sheets_of
-from appca.canvas.scene.shown import plane, scene_shown
+from appca.canvas.scene.shown import scene_shown
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted
 from appca.words.errors import InputError
@@ -93,7 +93,7 @@ def scene_of_rows(rows: GivenRows, run: FittedRun, maps: Mapping[str, Map]) -> S
     """Lay out what a model says of rows, with a map of their first two principal components."""
     dataset, pictures = rows
     prepared = run.preprocessing.transform(dataset.X)
-    pca = Map("PCA", plane(principal_scores(prepared)[0]))
+    pca = Map("PCA", principal_scores(prepared)[0])
     scene = scene_shown(dataset, run, {"pca": pca} | dict(maps))
     if pictures is None:
         return scene

@@ -117,6 +117,5 @@ def publish(scene: Scene, of_rows: str, parcels: Parcels) -> dict[str, Any]:
 
 
 def _shards(array: np.ndarray, parcels: Parcels) -> list[str]:
-    plain = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
-    raw = plain.data.cast("B") if plain.size else memoryview(b"")
+    raw = array.data.cast("B") if array.size else memoryview(b"")
     return [parcels.offer(raw[at : at + SHARD]) for at in range(0, len(raw), SHARD)]

@@ -5,7 +5,7 @@ import streamlit as st
 
 from appca.analysis.explore.projection import principal_scores
 from appca.canvas.scene.scene import Map
-from appca.canvas.scene.shown import lines_of, scene_shown
+from appca.canvas.scene.shown import scene_shown
 from appca.ui.canvas import canvas
 from appca.ui.canvas.scenes import PageScene
 from appca.ui.server import late_routes
@@ -18,7 +18,7 @@ def _made() -> tuple:
     fitted, dataset = planted(600, K=5)
     plane = principal_scores(dataset.X, 2)[0]
     scene = scene_shown(dataset, fitted, {"pca": Map("PCA", plane)})
-    return dataset, PageScene(scene, "fit", lines_of(dataset, fitted))
+    return dataset, PageScene(scene, "fit")
 
 
 def main() -> None:

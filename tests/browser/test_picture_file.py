@@ -7,7 +7,7 @@ import appca
 from appca.analysis.explore.projection import principal_scores
 from appca.canvas.file import picture_page
 from appca.canvas.scene.scene import Map
-from appca.canvas.scene.shown import plane, scene_shown
+from appca.canvas.scene.shown import scene_shown
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.runs.configuration import RunConfig, defaults
@@ -43,7 +43,7 @@ def file_of(dataset: Dataset) -> bytes:
     parameters = defaults("aPPCA") | {"n_components": 5, "n_active": 2}
     config = RunConfig(dataset.digest, {"divide": 255.0}, "aPPCA", parameters)
     principal = principal_scores(dataset.X.astype(np.float32))[0]
-    maps = {"pca": Map("PCA", plane(principal))}
+    maps = {"pca": Map("PCA", principal)}
     scene = scene_shown(dataset, preview(dataset, config).fitted, maps)
     return picture_page([scene], dataset.name, next(iter(scene.meta["colourings"])))
 
@@ -128,7 +128,7 @@ def test_a_row_is_found_and_a_panel_is_turned(page):
 
 def test_a_hundred_thousand_points_are_a_small_file():
     fitted, dataset = planted(100_000)
-    maps = {"pca": Map("PCA", plane(principal_scores(dataset.X)[0]))}
+    maps = {"pca": Map("PCA", principal_scores(dataset.X)[0])}
     assert (
         len(picture_page([scene_shown(dataset, fitted, maps)], "points", ""))
         <= MOST_BYTES_OF_POINTS

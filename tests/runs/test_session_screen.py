@@ -13,7 +13,7 @@ from appca.analysis.export.parquet import explorer_parquet, own_axes
 from appca.analysis.export.projections import Columns, csv_bytes, projection_table
 from appca.analysis.groups.selections import SavedSelection, SelectionStore
 from appca.canvas.scene.scene import Map
-from appca.canvas.scene.shown import plane, scene_shown
+from appca.canvas.scene.shown import scene_shown
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
@@ -76,7 +76,7 @@ def files_of(home, run, dataset) -> dict[str, bytes]:
     """What a page draws of a run, and what it saves."""
     numbering = ComponentNumbers(home).of_run(run)
     fitted = numbered(run.fitted, numbering)
-    first = {"pca": Map("PCA", plane(fitted.scores[:, :2]))}
+    first = {"pca": Map("PCA", fitted.scores)}
     scene = scene_shown(dataset, fitted, first)
     patterns = Patterns(in_data_space(fitted), fitted.mean)
     columns = Columns(named=True, inclusion=True)

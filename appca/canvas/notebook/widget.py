@@ -86,7 +86,7 @@ class Explorer(anywidget.AnyWidget):
         self.run = run
         self._scene = {
             "meta": scene.meta,
-            "buffers": {name: _little(buffer) for name, buffer in scene.buffers.items()},
+            "buffers": {name: buffer.tobytes() for name, buffer in scene.buffers.items()},
             "components": scene.component_sheet,
         }
         return proposal["value"]
@@ -202,7 +202,3 @@ def _drawn(sheets: Sheets) -> list[bytes]:
         if sum(map(len, drawn)) > MOST_SHEET_BYTES:
             break
     return drawn
-
-
-def _little(array: np.ndarray) -> bytes:
-    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()

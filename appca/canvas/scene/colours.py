@@ -3,15 +3,11 @@
 import numpy as np
 
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups.row_query import column_of
+from appca.analysis.groups.row_query import MEASURES, column_of
 from appca.data.dataset import Dataset
 from appca.plots.palette import Colour, colour_by
+from appca.words.wording import capital
 
-MEASURES = {
-    "residual": ("Residual", "error"),
-    "membership": ("Membership", "membership"),
-    "likelihood": ("Likelihood", "log_likelihood_rows"),
-}
 TRUST, PANELS = "trust", "panels"  # of the map, and of the panels
 SOME, MANY = 0.05, 0.2  # of the most that ranks of neighbours could be off by
 _FALSE, _MISSING = ("", "some false", "many false"), ("", "some missing", "many missing")
@@ -27,18 +23,14 @@ TRUST_COLOURS = (  # two ways: false neighbours towards pink, missing ones towar
 )
 
 
-def label_choices(dataset: Dataset) -> dict[str, str]:
-    """Return the colourings that need no fit: key to the name on screen."""
-    return {f"label:{name}": name for name in dataset.labels}
-
-
 def colour_choices(dataset: Dataset) -> dict[str, str]:
     """Return what points can be coloured by beside features: key to the name on screen.
 
     The class comes first. Features, of which there may be very many, are not listed: their keys
     are those of `row_query.column_of`.
     """
-    return label_choices(dataset) | {key: name for key, (name, _) in MEASURES.items()}
+    labels = {f"label:{name}": name for name in dataset.labels}
+    return labels | {key: capital(key) for key in MEASURES}
 
 
 def colour_of(dataset: Dataset, fitted: FittedRun, choice: str) -> Colour:
@@ -46,14 +38,12 @@ def colour_of(dataset: Dataset, fitted: FittedRun, choice: str) -> Colour:
 
     A feature is always a number to the eye, for it is one to the model, and NaN where missing.
     """
-    if choice in MEASURES:
-        name, part = MEASURES[choice]
-        return colour_by(name, np.asarray(getattr(fitted, part), dtype=np.float64))
-    if choice.startswith("feature:"):
-        column = column_of(dataset, fitted, choice)
-        return Colour("number", column.name, np.asarray(column.values, dtype=np.float64))
-    name = choice.removeprefix("label:")
-    return colour_by(name, dataset.labels[name])
+    kind, _, name = choice.partition(":")
+    if kind == "label":
+        return colour_by(name, dataset.labels[name])
+    column = column_of(dataset, fitted, choice)
+    title = capital(choice) if choice in MEASURES else column.name
+    return Colour("number", title, np.asarray(column.values, dtype=np.float64))
 
 
 def trust_colour(trust: np.ndarray, of: str = "Trust of the map") -> Colour:

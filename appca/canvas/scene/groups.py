@@ -69,7 +69,10 @@ def pairs(usage: Usage) -> Groups:
         looked_at = looked_at[: max(1, int(np.searchsorted(running, MOST_POINTS)))]
     codes, rows = _pair_codes(usage, looked_at)
     counts = np.bincount(codes, minlength=K * K + 1)
-    totals = _pair_totals(usage, used) if len(looked_at) < n else counts
+    totals = counts
+    if len(looked_at) < n:
+        parts = _pair_parts(usage, usage.priority)
+        totals = sum((np.bincount(part, minlength=K * K + 1) for part, _ in parts), 0 * counts)
     kept = np.flatnonzero(counts)
     if len(kept) > MOST_PAIRS:
         kept = np.sort(kept[np.argsort(-counts[kept], kind="stable")[:MOST_PAIRS]])
@@ -126,29 +129,22 @@ def whole(usage: Usage) -> Groups:
 
 
 def _pair_codes(usage: Usage, looked_at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return code a * K + b (a a: one component, K K: none) and row of each point, by priority."""
+    """Return the code and the row of each point, by priority; see `_pair_parts`."""
+    codes, place = map(np.concatenate, zip(*_pair_parts(usage, looked_at), strict=True))
+    by_priority = np.argsort(place, kind="stable")
+    return codes[by_priority], looked_at[place[by_priority]]
+
+
+def _pair_parts(usage: Usage, looked_at: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield codes a * K + b of points (a a: one component, K K: none), and places of their rows."""
     K, L = usage.n_components, usage.most_used
-    slots = usage.slots[looked_at].astype(np.int64)
-    used = usage.used[looked_at]
+    slots, used = usage.slots[looked_at].astype(np.int64), usage.used[looked_at]
     none = np.flatnonzero(used == 0)
-    codes, places = [np.full(len(none), K * K)], [none]
+    yield np.full(len(none), K * K), none
     parts = [(np.flatnonzero(used == 1), 0, 0)] if L else []
     parts += [(np.flatnonzero(used > b), a, b) for b in range(L) for a in range(b)]
     for where, a, b in parts:
-        codes.append(slots[where, a] * K + slots[where, b])
-        places.append(where)
-    place = np.concatenate(places)
-    by_priority = np.argsort(place, kind="stable")
-    return np.concatenate(codes)[by_priority], looked_at[place[by_priority]]
-
-
-def _pair_totals(usage: Usage, used: np.ndarray) -> np.ndarray:
-    K, active = usage.n_components, usage.active
-    floats = active.astype(np.float32)
-    together = np.triu(floats.T @ floats, 1).astype(np.int64)  # exact below 2^24 rows
-    alone = active[used == 1].sum(axis=0)
-    together[np.arange(K), np.arange(K)] = alone
-    return np.append(together.ravel(), np.count_nonzero(used == 0))
+        yield slots[where, a] * K + slots[where, b], where
 
 
 def _pair_of(code: int, K: int) -> Components:
@@ -160,23 +156,14 @@ def _pair_of(code: int, K: int) -> Components:
 
 def _keys(usage: Usage) -> np.ndarray:
     """Give rows (N,) that use the same set of components the same number, from 0."""
-    keys: np.ndarray | None = None
-    few = usage.n_components <= 16 * usage.most_used
-    for word in _words(usage.active) if few else usage.slots.T:
-        _, of_word = np.unique(word, return_inverse=True)
-        if keys is None:
-            keys = of_word
-        elif of_word.any():
-            _, keys = np.unique(keys * (int(of_word.max()) + 1) + of_word, return_inverse=True)
-    return np.zeros(len(usage.slots), np.int64) if keys is None else keys
-
-
-def _words(active: np.ndarray) -> Iterator[np.ndarray]:
-    """Cut the rows (N, K) into words of 16 bits: sorting those is quick."""
-    for first in range(0, active.shape[1], 16):
-        part = active[:, first : first + 16]
-        powers = (1 << np.arange(part.shape[1])).astype(np.float32)
-        yield (part.astype(np.float32) @ powers).astype(np.uint16)
+    keys, n_keys, base = np.zeros(len(usage.slots), np.int64), 1, usage.n_components + 1
+    for slot in usage.slots.T:
+        if n_keys * base > 2**62:
+            keys = np.unique(keys, return_inverse=True)[1]
+            n_keys = int(keys.max()) + 1
+        keys, n_keys = keys * base + np.minimum(slot, base - 1), n_keys * base
+    small = keys.astype(np.min_scalar_type(n_keys))  # numpy sorts small types faster
+    return np.unique(small, return_inverse=True)[1]
 
 
 def stable_order(codes: np.ndarray, n_codes: int) -> np.ndarray:

@@ -49,8 +49,9 @@ def first_of(layouts: dict[str, Layout], varies: bool) -> str:
 
 
 def map_layout(usage: Usage, title: str, coordinates: np.ndarray) -> tuple[Layout, np.ndarray]:
-    """Return a layout of one panel for coordinates (N, 2), and the positions (N, 2) uint16."""
-    values = np.asarray(coordinates, np.float32)
+    """Return a layout of one panel for coordinates (N, q), and the positions (N, 2) uint16."""
+    values = np.zeros((len(coordinates), 2), np.float32)
+    values[:, : coordinates.shape[1]] = coordinates[:, :2]
     low, high = values.min(axis=0), values.max(axis=0)
     middle, half = (low + high) / 2, float((high - low).max()) / 2 * (1 + axes.MARGIN) or 1.0
     limits = np.stack([middle - half, middle + half], axis=1)
@@ -129,7 +130,7 @@ def _layout(
             "listed": int(listed[p]),
             "count": int(panels.counts[p]),
             "cell": list(cells[p]),
-            "levels": levels[p, : _last(levels[p])].tolist(),
+            "levels": [level for level in levels[p].tolist() if level >= 0],
             "range": _ranges(on_axes.ranges[p]),
         }
         for p, components in enumerate(panels.components)
@@ -163,10 +164,6 @@ def _most_images(counts: np.ndarray, together: int) -> np.ndarray:
         fits = int(np.minimum(counts, middle).sum()) <= together
         low, high = (middle, high) if fits else (low, middle - 1)
     return np.full(len(counts), max(low, 1), np.int64)
-
-
-def _last(levels: np.ndarray) -> int:
-    return int(np.count_nonzero(levels >= 0))
 
 
 def _ranges(pair: np.ndarray) -> list[list[float]]:

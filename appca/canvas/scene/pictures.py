@@ -7,11 +7,17 @@ import numpy as np
 
 from appca.analysis.components.components import in_units_of_the_fit, patterns
 from appca.analysis.fitted import FittedRun
-from appca.canvas.scene.sheets import cell_of, on_sheet, png_of
+from appca.canvas.scene.sheets import FAST, cell_of, on_sheet
 from appca.canvas.sprites import SHEET_SIDE, resized, tile_of
 from appca.data.brain.places import has_places
 from appca.data.dataset import Dataset
-from appca.plots.components.components import COURSE, picture_of, picture_shape, ranked_loadings
+from appca.plots.components.components import (
+    COURSE,
+    picture_of,
+    picture_shape,
+    png,
+    ranked_loadings,
+)
 
 
 class ComponentSheet(NamedTuple):
@@ -68,7 +74,7 @@ def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None
         "per_sheet": len(both),
         "count": 1,
     }
-    return ComponentSheet(header, png_of(on_sheet(cells, cell, columns)))
+    return ComponentSheet(header, png(on_sheet(cells, cell, columns), compress_level=FAST))
 
 
 def strongest_columns(fitted: FittedRun, dataset: Dataset) -> list[list[tuple[str, float]]]:
@@ -78,10 +84,17 @@ def strongest_columns(fitted: FittedRun, dataset: Dataset) -> list[list[tuple[st
     """
     if dataset.image_shape is not None or dataset.is_ordered:
         return [[] for _ in fitted.components]
+    return heaviest(in_units_of_the_fit(fitted), dataset.feature_names)
+
+
+def heaviest(
+    components: np.ndarray, names: tuple[str, ...] | None
+) -> list[list[tuple[str, float]]]:
+    """Return the features that weigh most in each component (K, D), from -1 to 1."""
     return [
         [
             (loading.name, round(math.copysign(loading.share, loading.value), 3))
-            for loading in ranked_loadings(weights, dataset.feature_names)
+            for loading in ranked_loadings(weights, names)
         ]
-        for weights in in_units_of_the_fit(fitted)
+        for weights in components
     ]

@@ -25,7 +25,7 @@ class Map(NamedTuple):
     """Coordinates of all rows in a plane."""
 
     title: str
-    coordinates: np.ndarray  # (N, 2)
+    coordinates: np.ndarray  # (N, 2) or more, which are left out, or (N, 1)
     near: np.ndarray | None = None  # (N, m) rows nearest to each row in the data
 
 
@@ -33,9 +33,10 @@ class Scene(NamedTuple):
     """What the canvas is mounted with."""
 
     meta: dict[str, Any]
-    buffers: dict[str, np.ndarray]
+    buffers: dict[str, np.ndarray]  # contiguous and little-endian, as browsers read them
     sheets: Sheets | None
     component_sheet: bytes | None  # PNG
+    lines: Sequence[RowText] = ()  # of the hover card
 
 
 def scene_of(
@@ -84,10 +85,13 @@ def scene_of_usage(
         made = _of_run(usage, of_run, outside)
     of_rows = rows.result()
     layouts = made.meta["layouts"] | of_rows.meta["layouts"]
-    buffers = made.buffers | of_rows.buffers
+    buffers = {
+        name: np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        for name, array in (made.buffers | of_rows.buffers).items()
+    }
     kinds = {name: [array.dtype.str[1:], array.size] for name, array in buffers.items()}
     meta = of_rows.meta | made.meta | {"layouts": layouts, "buffers": kinds}
-    return Scene(meta, buffers, of_rows.sheets, made.component_sheet)
+    return Scene(meta, buffers, of_rows.sheets, made.component_sheet, of_a_row[2])
 
 
 def _of_run(

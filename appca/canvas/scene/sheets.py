@@ -4,20 +4,19 @@ Tile t is the image of the row that comes t-th in the priority, which is the sam
 a data set: a browser keeps the sheets, and the first one has what a far view shows.
 """
 
-import io
 import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from PIL import Image
 
 from appca.canvas.sprites import JUDGED, LARGEST_TILE, SHEET_SIDE, resized, style_of, tile_of
 from appca.data.dataset import Dataset
-from appca.plots.components.components import SPARK, row_lines
+from appca.plots.components.components import SPARK, png, row_lines
 
 GREY_SHEET, COLOUR_SHEET = 4096, 1024  # tiles of a sheet at most
+FAST = 2  # level of compression
 
 
 class Sheets(NamedTuple):
@@ -52,7 +51,7 @@ class Sheets(NamedTuple):
         """Draw one sheet."""
         first = number * self.per_sheet
         tiles = resized(self.images(self.rows[first : first + self.per_sheet]), self.tile[:2])
-        return png_of(on_sheet(tiles, self.cell, self.columns))
+        return png(on_sheet(tiles, self.cell, self.columns), compress_level=FAST)
 
 
 def sheets_of(dataset: Dataset, priority: np.ndarray) -> Sheets | None:
@@ -87,10 +86,3 @@ def on_sheet(tiles: np.ndarray, cell: int, columns: int) -> np.ndarray:
     line, column = place // columns, place % columns
     sheet[line, top : top + height, column, left : left + width] = tiles
     return sheet.reshape(lines * cell, columns * cell, *tiles.shape[3:])
-
-
-def png_of(image: np.ndarray) -> bytes:
-    """Encode grey or RGB values as PNG; fast rather than small."""
-    buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, "PNG", compress_level=2)
-    return buffer.getvalue()

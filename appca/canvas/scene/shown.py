@@ -5,11 +5,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from appca.analysis.fitted import FittedRun
-from appca.canvas.scene.colours import MEASURES, colour_choices, colour_of
+from appca.analysis.groups.row_query import MEASURES, measure
+from appca.canvas.scene.colours import colour_choices, colour_of
 from appca.canvas.scene.scene import Map, Scene, scene_of
 from appca.canvas.scene.texts import RowText
 from appca.data.dataset import Dataset, categories
 from appca.plots.palette import Colour
+from appca.words.wording import capital
 
 
 def scene_shown(
@@ -28,14 +30,9 @@ def scene_shown(
     """
     keys = [*colour_choices(dataset), *([feature] if feature else [])]
     choices = {key: colour_of(dataset, fitted, key) for key in keys} | dict(colourings or {})
-    lines = lines_of(dataset, fitted)
+    lines = label_lines(dataset)
+    lines += [RowText(capital(kind), measure(fitted, kind)) for kind in MEASURES]
     return scene_of(fitted, dataset, choices, maps, outside, lines)
-
-
-def lines_of(dataset: Dataset, fitted: FittedRun) -> list[RowText]:
-    """Return the lines of the hover card; which components a row uses the browser knows itself."""
-    measured = [RowText(name, getattr(fitted, part)) for name, part in MEASURES.values()]
-    return label_lines(dataset) + measured
 
 
 def label_lines(dataset: Dataset) -> list[RowText]:
@@ -52,10 +49,3 @@ def projected(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> np.ndarr
     centred = fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean
     scores: np.ndarray = centred @ fitted.components.T
     return scores
-
-
-def plane(coordinates: np.ndarray) -> np.ndarray:
-    """Return two coordinates of each row, the second zero where there is one alone."""
-    if coordinates.shape[1] > 1:
-        return coordinates[:, :2]
-    return np.column_stack([coordinates[:, 0], np.zeros(len(coordinates))])

@@ -38,14 +38,6 @@ class Usage(NamedTuple):
         return np.asarray(self.taken.sum(axis=1))
 
     @property
-    def active(self) -> np.ndarray:
-        """Components (N, K) bool that each row uses."""
-        active = np.zeros((len(self.slots), self.n_components), bool)
-        rows, places = np.nonzero(self.taken)
-        active[rows, self.slots[rows, places]] = True
-        return active
-
-    @property
     def varies(self) -> bool:
         """Whether some rows use more components than others."""
         return bool(np.ptp(self.used))
@@ -53,18 +45,23 @@ class Usage(NamedTuple):
 
 def usage_of(fitted: FittedRun, *, pictured: bool) -> Usage:
     """List the components of each row; `pictured` says whether the rows are images."""
-    active = fitted.active
-    rows, components = np.nonzero(active)
-    counts = active.sum(axis=1)
-    starts = np.cumsum(counts) - counts
-    places = np.arange(len(rows)) - np.repeat(starts, counts)
-    shape = (len(active), int(counts.max(initial=0)))
-    dtype = np.uint8 if active.shape[1] < 256 else np.uint16
-    slots = np.full(shape, np.iinfo(dtype).max, dtype)
-    slots[rows, places] = components
-    values = np.zeros(shape, np.float32)
-    values[rows, places] = fitted.scores[rows, components]
-    return usage_of_slots(slots, values, active.shape[1], pictured=pictured)
+    rows, components = np.nonzero(fitted.active)
+    scores, (N, K) = fitted.scores[rows, components], fitted.active.shape
+    listed, values = row_by_row(rows, components, scores, N)
+    slots = listed.astype(np.uint8 if K < 256 else np.uint16)  # which makes -1 the largest
+    return usage_of_slots(slots, values, K, pictured=pictured)
+
+
+def row_by_row(
+    rows: np.ndarray, components: np.ndarray, scores: np.ndarray, n_rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """List entries (n,), ordered by row, in slots (N, L), -1 where filled up, and their values."""
+    counts = np.bincount(rows, minlength=n_rows)
+    places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    slots = np.full((n_rows, counts.max(initial=0)), -1)
+    values = np.zeros(slots.shape, np.float32)
+    slots[rows, places], values[rows, places] = components, scores
+    return slots, values
 
 
 def usage_of_slots(

@@ -140,12 +140,12 @@ def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -
     return sheet
 
 
-def png(image: np.ndarray) -> bytes:
-    """Encode a uint8 image of shape (h, w) or (h, w, 3) as PNG."""
+def png(image: np.ndarray, compress_level: int = 6) -> bytes:
+    """Encode a uint8 image of shape (h, w) or (h, w, 3) as PNG; a low level is fast, not small."""
     from PIL import Image
 
     buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, "PNG")
+    Image.fromarray(image).save(buffer, "PNG", compress_level=compress_level)
     return buffer.getvalue()
 
 

@@ -5,11 +5,11 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import streamlit as st
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from appca.canvas.bundle import JS
 from appca.data.dataset import Dataset
@@ -32,14 +32,6 @@ log = logging.getLogger(__name__)
 M = TypeVar("M")
 
 
-def views(scene: PageScene) -> dict[str, str]:
-    """Return the layouts that there are: key to the name on screen, the first one first."""
-    headers = scene.meta["layouts"]
-    titles = {name: header["title"] for name, header in headers.items()}
-    first = scene.meta["first"]
-    return {first: titles[first]} | titles
-
-
 def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaults
     dataset: Dataset,
     scene: PageScene,
@@ -58,7 +50,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
 ) -> None:
     """Draw a scene and take over what is selected in it, at most eight on a page.
 
-    The layout is one of `views`, the colouring a key of the scene's, or "component:" and a number.
+    The layout and the colouring are keys of the scene's; "component:" and a number colours, too.
     Each canvas of a page has its own `key`. The height is in pixels or as CSS has it; by default it
     is what a window leaves below a page's head. `options` are further ones of `canvas/types.js`.
     Rows `selected` (N,) are by default those of all pages, which a lasso then changes.
@@ -70,13 +62,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     a label with the old and the new name of a class. `near` returns the scenes one step of K or L
     away that are at hand: the browser fetches them while nothing moves.
     """
-    take = on_select or (lambda mask: selection.put(dataset, mask))
-
-    @guarded
-    def on_selection() -> None:
-        mask = _newer(key, dataset.n_rows)
-        if mask is not None:
-            take(mask)
+    take = on_select or partial(selection.put, dataset)
 
     @guarded
     def on_other_layout() -> None:
@@ -84,7 +70,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         if on_layout is not None and isinstance(name, str) and name in scene.meta["layouts"]:
             on_layout(name)
 
-    chosen = selected if selected is not None or on_select is not None else selection.get(dataset)
+    chosen = selection.get(dataset) if selected is None else selected
     chosen_view = {"layout": layout, "colouring": colouring, "keep": f"{dataset.digest[:16]}-{key}"}
     _canvas(
         key=key,
@@ -97,7 +83,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
             "follows": on_layout is not None,
             "holds": on_point is not None,
         },
-        on_selection_change=on_selection,
+        on_selection_change=guarded(partial(_selected, key, dataset.n_rows, take)),
         on_layout_change=on_other_layout,
         on_point_change=guarded(partial(_pointed, key, dataset.n_rows, on_point)),
         on_act_change=guarded(partial(_acted, key, on_act)),
@@ -108,9 +94,9 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
         time.sleep(SENT_S)  # on its way before the rest of the page, with which the browser is busy
 
 
-def _packed(mask: np.ndarray | None) -> str | None:
+def _packed(mask: np.ndarray) -> str | None:
     """Write a selection as the browser reads it; None where nothing is selected."""
-    if mask is None or not mask.any():
+    if not mask.any():
         return None
     return base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode()
 
@@ -118,8 +104,8 @@ def _packed(mask: np.ndarray | None) -> str | None:
 # What comes back from the browser, checked before it is believed
 
 
-class SelectionMessage(NamedTuple):
-    """A selection as a hand has made it.
+class _Message(Struct):
+    """What a hand has done in the picture.
 
     Its stamp is which life of the component on a page made it, and which one of that life it is:
     Streamlit keeps the component's state over reruns, so the stamp tells what is new in it.
@@ -127,22 +113,23 @@ class SelectionMessage(NamedTuple):
 
     mount: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,40}\Z")]
     number: FromOne
-    bits: bytes | None = None  # one a row, the first the lowest; None where nothing is selected
 
 
-class PointMessage(NamedTuple):
-    """The row that a click holds, counted from 0; -1 when it lets go. Its stamp is as above."""
+class SelectionMessage(_Message):
+    """A selection: one bit a row, the first the lowest; None where nothing is selected."""
 
-    mount: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,40}\Z")]
-    number: FromOne
+    bits: bytes | None = None
+
+
+class PointMessage(_Message):
+    """The row that a click holds, counted from 0; -1 when it lets go."""
+
     row: Annotated[int, Meta(ge=-1)]
 
 
-class ActMessage(NamedTuple):
-    """An offer that was chosen, or a class that was renamed. Its stamp is as above."""
+class ActMessage(_Message):
+    """An offer that was chosen, or a class that was renamed."""
 
-    mount: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,40}\Z")]
-    number: FromOne
     kind: Literal["selection", "colour", "class"]
     name: Annotated[str, Meta(max_length=1000)]
 
@@ -161,17 +148,18 @@ def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
     return flags[:n_rows]
 
 
-def _newer(key: str, n_rows: int) -> np.ndarray | None:
-    """Return what was selected since the last look, none of the rows if cleared; else None."""
+def _selected(key: str, n_rows: int, take: Callable[[np.ndarray], None]) -> None:
+    """Take over what was selected since the last look, none of the rows if cleared."""
     memory, message = f"{key}-seen", _message(key, "selection", SelectionMessage)
-    if message is None or message[:2] == st.session_state.get(memory):
-        return None
-    st.session_state[memory] = message[:2]
+    if message is None or (message.mount, message.number) == st.session_state.get(memory):
+        return
+    st.session_state[memory] = message.mount, message.number
     try:
-        return read_selection(message.bits, n_rows)
+        mask = read_selection(message.bits, n_rows)
     except ValueError as error:
         log.warning("The browser sent a selection that is ignored: %s", error)
-        return None
+    else:
+        take(mask)
 
 
 def _pointed(key: str, n_rows: int, on_point: Callable[[int | None], None] | None) -> None:

@@ -2,11 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import streamlit as st
 
 from appca.analysis.explore.projection import principal_scores
 from appca.analysis.explore.trust import panel_trust
@@ -14,8 +13,7 @@ from appca.analysis.explore.umap import Embedding
 from appca.analysis.fitted import FittedRun
 from appca.canvas.scene.colours import PANELS, TRUST, trust_colour
 from appca.canvas.scene.scene import Map, Scene
-from appca.canvas.scene.shown import lines_of, plane, projected, scene_shown
-from appca.canvas.scene.texts import RowText
+from appca.canvas.scene.shown import projected, scene_shown
 from appca.data.brain.places import has_places, side_by_side
 from appca.data.dataset import Dataset
 from appca.plots.palette import Colour
@@ -30,7 +28,6 @@ class PageScene(NamedTuple):
 
     scene: Scene
     key: str  # of what is shown: rows that are asked for under it do not change
-    lines: Sequence[RowText]  # of the hover card
     scores: Callable[[np.ndarray], np.ndarray] | None = None  # of rows (n,) on all components
 
     @property
@@ -49,13 +46,13 @@ def scene_of(
     """
     fitted = shown.fitted
     feature = colouring if colouring.startswith("feature:") else None
-    maps = {"pca": Map("PCA", plane(principal_of(dataset, shown.config, fitted)[0]))}
+    maps = {"pca": Map("PCA", principal_of(dataset, shown.config, fitted)[0])}
     if has_places(dataset):
         places = kept(f"slices-{dataset.digest}", lambda: side_by_side(dataset))
         maps["slices"] = Map("Slices", places)
     laid_out = ""
     if embedding is not None:
-        maps["umap"] = Map("UMAP", plane(embedding.coordinates), embedding.near)
+        maps["umap"] = Map("UMAP", embedding.coordinates, embedding.near)
         laid_out = hashlib.blake2b(maps["umap"].coordinates.tobytes()).hexdigest()
         laid_out += str(embedding.trust is not None)
     parts = repr(
@@ -75,9 +72,7 @@ def scene_of(
         panels = _panel_trust(shown.key, dataset, fitted)
         colourings[PANELS] = trust_colour(panels, "Trust of the panels")
     scene = _of_fit(key, dataset, fitted, maps, feature, colourings)
-    return PageScene(
-        scene, key, lines_of(dataset, fitted), lambda rows: projected(dataset, fitted, rows)
-    )
+    return PageScene(scene, key, lambda rows: projected(dataset, fitted, rows))
 
 
 @by_key(4)
@@ -104,17 +99,17 @@ def principal_of(
 
     `fitted` brings its own preprocessing where there is an autoencoder.
     """
-    return _principal(dataset.digest, json.dumps(config.preprocessing), fitted)
+    options = config.preprocessing
+    return _principal(f"{dataset.digest}-{json.dumps(options)}", dataset, options, fitted)
 
 
-@st.cache_resource(show_spinner=False, max_entries=8)
+@by_key(8)
 def _principal(
-    digest: str, options: str, _fitted: FittedRun | None
+    dataset: Dataset, options: dict[str, Any], fitted: FittedRun | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    chosen = json.loads(options)
     # The run's own autoencoder; a preview's scales come from a sample, so those are learned anew.
-    before = None if _fitted is None else _fitted.preprocessing
-    if not chosen.get("vae"):
-        before = services.prepared(digest, chosen) or before
+    before = None if fitted is None else fitted.preprocessing
+    if not options.get("vae"):
+        before = services.prepared(dataset.digest, options) or before
     assert before is not None  # all but an autoencoder is prepared at once
-    return principal_scores(before.transform(services.dataset(digest).X))
+    return principal_scores(before.transform(dataset.X))

@@ -58,7 +58,7 @@ def _offered(
 
     questions = RowQuestions(
         dataset.n_rows,
-        lambda rows: texts_of(dataset.ids, scene.lines, rows),
+        lambda rows: texts_of(dataset.ids, scene.scene.lines, rows),
         scene.scores,
         None if near is None else around,
     )

@@ -10,7 +10,7 @@ from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri, picture_of
 from appca.ui.canvas import canvas
-from appca.ui.canvas.scenes import scene_of
+from appca.ui.canvas.scenes import PageScene, scene_of
 from appca.ui.check import compare_choice, loss
 from appca.ui.parts import controls
 from appca.ui.parts.answers import numbers
@@ -61,7 +61,7 @@ def _pictures(dataset: Dataset, both: list[tuple[str, Shown]]) -> None:
     with st.container(key="beside"):
         columns = st.columns(2, gap="medium")
     scenes = [scene_of(dataset, side, choice) for _, side in both]
-    layouts = _alike([list(canvas.views(scene)) for scene in scenes])
+    layouts = _alike(scenes)
     drawn = zip(columns, both, scenes, layouts, strict=True)
     for number, (column, (name, _), scene, layout) in enumerate(drawn):
         with column:
@@ -90,11 +90,11 @@ def _matches(dataset: Dataset, first: FittedRun, second: FittedRun, matches: Mat
     return tag("div", figures, "ca-built ca-matches")
 
 
-def _alike(views: list[list[str]]) -> list[str]:
+def _alike(scenes: list[PageScene]) -> list[str]:
     """Choose the view of each picture: pairs in both if one begins with them, else its first."""
-    firsts = [names[0] for names in views]
-    pairs = "pairs" in firsts and all("pairs" in names for names in views)
-    return ["pairs"] * len(views) if pairs else firsts
+    firsts = [scene.meta["first"] for scene in scenes]
+    pairs = "pairs" in firsts and all("pairs" in scene.meta["layouts"] for scene in scenes)
+    return ["pairs"] * len(scenes) if pairs else firsts
 
 
 def patterns(dataset: Dataset, fitted: FittedRun) -> np.ndarray:

@@ -8,7 +8,7 @@ import streamlit as st
 from appca.analysis.data.new_data import NewRowsVerdict
 from appca.analysis.fitted import DescribedRows, FittedRun
 from appca.canvas.scene.scene import Scene
-from appca.canvas.scene.shown import lines_of, scene_shown
+from appca.canvas.scene.shown import scene_shown
 from appca.data.dataset import Dataset
 from appca.plots.palette import Colour
 from appca.ui.canvas import canvas
@@ -60,7 +60,7 @@ def draw(
 
     selected = np.zeros(both.dataset.n_rows, dtype=bool)
     selected[both.n_old :] = np.isin(drawn, memory.get(seen.key, []))
-    scene = PageScene(_scene(key, both, codes), f"new {key}", lines_of(both.dataset, both.fitted))
+    scene = PageScene(_scene(key, both, codes), f"new {key}")
     layout = scene.meta["first"]
     canvas.draw(
         both.dataset,

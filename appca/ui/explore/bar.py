@@ -8,6 +8,7 @@ from appca.analysis.explore.umap import Embedding
 from appca.canvas.scene.colours import PANELS, TRUST
 from appca.data.dataset import Dataset
 from appca.ui.canvas import canvas
+from appca.ui.canvas.scenes import PageScene
 from appca.ui.explore import model, sizes
 from appca.ui.parts import controls
 from appca.ui.parts.text import markdown
@@ -53,15 +54,14 @@ def bar(
     return colouring, place
 
 
-def views(dataset: Dataset, there: dict[str, str], active: int | None) -> tuple[str, str]:
+def views(dataset: Dataset, scene: PageScene, active: int | None) -> tuple[str, str]:
     """Draw the choice of the view, among them the map that may have to be laid out first.
 
     Returns it and the view beside it, which is empty unless the picture is split.
     """
-    first = next(iter(there))
-    names = {key: there[key] for key in canvas.VIEWS if key in there} | there
+    first, there = scene.meta["first"], scene.meta["layouts"]
     places = {"slices": "Map", "umap": "UMAP"} if "slices" in there else {"umap": "Map"}
-    names = {key: title for key, title in names.items() if key not in places} | places
+    names = {key: there[key]["title"] for key in canvas.VIEWS if key in there} | places
     key = controls.view_key(active)
     with st.container(width="content"):  # to the left, so that no view moves when it is chosen
         if st.session_state.get(key) == "umap":

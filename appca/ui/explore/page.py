@@ -53,8 +53,8 @@ def _draw() -> None:
         colouring = by_data
     scene = scene_of(dataset, shown, colouring, embedding)
     with views:
-        layout, beside = bar.views(dataset, canvas.views(scene), shown.config.n_active)
-    there = layout if layout in canvas.views(scene) else scene.meta["first"]
+        layout, beside = bar.views(dataset, scene, shown.config.n_active)
+    there = layout if layout in scene.meta["layouts"] else scene.meta["first"]
     came = fitting.came(shown)
     with st.container(key="explore_canvas"):
         canvas.draw(

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 
-from appca.canvas.scene.shown import lines_of, scene_shown
+from appca.canvas.scene.shown import scene_shown
 from appca.data.dataset import Dataset
 from appca.runs.numbering import Numbering, numbered
 from tests.fitted_runs import fitted_run
@@ -22,9 +22,10 @@ def test_a_scene_has_the_numbers_names_colours_and_texts_of_the_page():
     assert kinds["label:digit"] == "category"
     assert kinds["label:width"] == "quantity"
     hover = scene.meta["hover"]
-    assert [line["title"] for line in hover["lines"]][:2] == ["digit", "width"]
+    titles = [line["title"] for line in hover["lines"]]
+    assert titles == ["digit", "width", "Residual", "Membership", "Likelihood"]
+    assert [line.title for line in scene.lines] == titles
     assert json.loads(bytes(scene.buffers["hover.ids"])) == ["p", "q", "r", "s"]
-    assert len(hover["lines"]) == len(lines_of(dataset, fitted_run(active, **_features())))
 
 
 def _features():
