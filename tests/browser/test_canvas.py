@@ -116,6 +116,21 @@ def test_escape_closes_the_search_before_the_panel_below_it(page):
         assert settle(page)["view"] == left
 
 
+def test_a_key_is_heard_as_soon_as_the_search_is_closed(page):
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("/")
+    page.wait_for_selector(".appca-palette[open]")
+    page.evaluate(  # while the field that is gone still has the focus
+        """() => {
+            document.querySelector(".appca-palette").close();
+            const key = new KeyboardEvent("keydown", { key: "?", bubbles: true });
+            (document.activeElement ?? document.body).dispatchEvent(key);
+        }"""
+    )
+    assert page.evaluate("document.querySelector('.appca-keycard').open")
+    page.keyboard.press("Escape")
+
+
 def test_keys_work_after_a_click_on_all_panels(page):
     page.evaluate("canvas.actions.open(canvas.stage.views[0], 0)")
     settle(page)
