@@ -15,7 +15,7 @@ from appca.canvas.scene.shown import label_lines
 from appca.canvas.scene.usage import Usage, row_by_row, usage_of_slots
 from appca.data.dataset import Dataset
 from appca.plots.components.components import component_image
-from appca.plots.palette import colour_by
+from appca.plots.palette import colour_by, label_colour
 from appca.words.errors import InputError
 from appca.words.wording import counted
 
@@ -137,8 +137,8 @@ def scene_of_codes(
     shown = rows.pictures or rows.dataset
     pictured = shown.image_shape is not None
     usage = usage_of_slots(codes.slots, codes.values, codes.n_components, pictured=pictured)
-    labels = rows.dataset.labels.items()
-    colourings = {f"label:{name}": colour_by(name, values) for name, values in labels}
+    labels = rows.dataset.labels
+    colourings = {f"label:{name}": label_colour(rows.dataset, name) for name in labels}
     colourings["size"] = colour_by("Size of code", np.linalg.norm(codes.values, axis=1))
     pca = Map("PCA of codes", _principal(codes))
     strongest = _strongest(usage)

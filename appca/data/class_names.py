@@ -17,13 +17,16 @@ def renamed(dataset: Dataset, names: Mapping[str, Mapping[str, str]]) -> Dataset
     """Return a data set whose classes have other names, with the digest of the stored one.
 
     `names` maps a label column to a mapping from class to new name; two classes may become one.
+    The classes stay in their order, and so in their colours.
     """
-    labels = dict(dataset.labels)
+    labels, order = dict(dataset.labels), {}
     for label in labels.keys() & names.keys():
         classes, codes = categories(labels[label])
         now = {MISSING: "", **names[label]}
-        labels[label] = np.array([now.get(name, name) for name in classes])[codes]
-    other = replace(dataset, labels=labels)
+        names_now = [now.get(name, name) for name in classes]
+        labels[label], order[label] = np.array(names_now)[codes], list(dict.fromkeys(names_now))
+    noted = dataset.provenance | {"class_order": order}
+    other = replace(dataset, labels=labels, provenance=noted)
     other.__dict__["digest"] = dataset.digest  # fits, selections and links go on
     return other
 

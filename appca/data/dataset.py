@@ -6,53 +6,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, overload
+from typing import Any, overload
 
-import msgspec
 import numpy as np
-from msgspec import Meta, Struct
 
 from appca.data.distinct import distinct
 from appca.data.order import in_order
-from appca.storage.schema import Finite, Misfit, Text, fitted
+from appca.data.provenance import check_provenance
 from appca.words.errors import InputError
 from appca.words.wording import counted, is_text, shortened
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 _PLAIN = (1e-30, 1e30)  # grey values whose range and ends lie between go through float32
 _BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
-
-
-_Plain = bool | int | Finite | str | None  # in a script, too
-_Side = Annotated[int, Meta(ge=1, le=512)]  # voxels
-
-
-class _Report(Struct):
-    roles: dict[str, Text] = {}  # names of columns, as long as the file has them
-
-
-class _Event(Struct):
-    onset: Finite
-    duration: Finite
-    trial_type: Text = ""
-
-
-class Provenance(Struct):
-    """What pages and files read of where data came from; there may be more."""
-
-    source: Text = ""
-    options: dict[str, _Plain | list[_Plain] | dict[str, _Plain]] = {}
-    files: list[str] | dict[str, str] = []  # with their digests, if known
-    report: _Report = msgspec.field(default_factory=_Report)
-    image_range: tuple[Finite, Finite] = (0.0, 1.0)
-    citation: str = ""
-    sample: dict[str, int] = {}  # "of" how many rows these were drawn
-    class_names: dict[str, dict[str, str]] = {}  # label to class to its name: `class_names.renamed`
-    ordered: bool | None = None  # features follow each other, as times do; None lets it be detected
-    grid: tuple[_Side, _Side, _Side] = (1, 1, 1)  # of a brain recording, as all that follows
-    affine: list[list[Finite]] = []
-    repetition: Finite = 1.0
-    events: list[_Event] = []
 
 
 class NumberedNames(Sequence[str]):
@@ -116,7 +82,7 @@ class Dataset:
         _check_feature_names(names, d)
         parts = {"X": X, "ids": ids, "labels": labels, "image_shape": shape, "feature_names": names}
         parts["missing"] = _checked_missing(self.missing, X.shape)
-        _check_provenance(self.provenance)
+        check_provenance(self.provenance)
         for key, value in parts.items():
             object.__setattr__(self, key, value)
 
@@ -231,7 +197,16 @@ class Dataset:
     @property
     def class_column(self) -> tuple[list[str], np.ndarray] | None:
         """Names and codes (N,) of the first label column, or None without labels."""
-        return categories(next(iter(self.labels.values()))) if self.labels else None
+        return self.classes(next(iter(self.labels))) if self.labels else None
+
+    def classes(self, label: str) -> tuple[list[str], np.ndarray]:
+        """Names and codes (N,) of a label, see `categories`; renamed ones keep their place."""
+        return categories(self.labels[label], self.class_order(label))
+
+    def class_order(self, label: str) -> Sequence[str]:
+        """Names of a label's classes in their order, where it is not that of `categories`."""
+        order: Sequence[str] = self.provenance.get("class_order", {}).get(label, ())
+        return order
 
     def take(self, rows: np.ndarray) -> "Dataset":
         """Return the data set of some rows, in their order.
@@ -286,21 +261,23 @@ def _bytes_of_extremes(pixels: np.ndarray, low: float, high: float) -> np.ndarra
     return np.rint(np.clip(scaled, 0, 255)).astype(np.uint8)
 
 
-def categories(column: np.ndarray) -> tuple[list[str], np.ndarray]:
+def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[list[str], np.ndarray]:
     """Turn a label column (N,) into category names and codes (N,): row n has ``names[codes[n]]``.
 
-    Numbers are in numeric order, texts in natural order (obj2 before obj10); empty texts and NaN
-    become the last category, "missing".
+    Numbers are in numeric order, texts first as in `order`, then in natural order (obj2 before
+    obj10); empty texts and NaN become the last category, "missing".
     """
     values, codes = np.unique(column, return_inverse=True)
     names = [_category_name(value) for value in values.tolist()]
     if values.dtype.kind == "U":
-        order = sorted(range(len(names)), key=lambda i: (names[i] == MISSING, natural(names[i])))
+        first = {name: place for place, name in enumerate(order)}
+        at = [(name == MISSING, first.get(name, len(first)), natural(name)) for name in names]
+        places = sorted(range(len(names)), key=at.__getitem__)
     else:
-        order = list(range(len(names)))  # np.unique has sorted the numbers, NaN last
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return [names[i] for i in order], rank[codes.ravel()]
+        places = list(range(len(names)))  # np.unique has sorted the numbers, NaN last
+    rank = np.empty(len(places), dtype=np.int64)
+    rank[places] = np.arange(len(places))
+    return [names[i] for i in places], rank[codes.ravel()]
 
 
 MISSING = "missing"
@@ -418,14 +395,6 @@ def _check_image_shape(shape: tuple[int, ...] | None, d: int) -> None:
     if not fits or min(shape) < 1 or int(np.prod(shape)) != d:
         msg = f"An image shape is (h, w) or (h, w, 3) with {d} values in all; got {shape}."
         raise InputError(msg)
-
-
-def _check_provenance(provenance: dict[str, Any]) -> None:
-    try:
-        fitted(Provenance, provenance)
-    except Misfit as error:
-        msg = f"The provenance is not valid: {error}; load the data again."
-        raise InputError(msg) from error
 
 
 def _check_feature_names(names: tuple[str, ...] | None, d: int) -> None:

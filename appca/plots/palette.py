@@ -4,11 +4,13 @@ A colouring is one small code per row and a table of colours (the levels). The b
 exported figure and the thumbnails' borders all look colours up in this one table, so they agree.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from appca.data import dataset
+from appca.data.dataset import Dataset
 
 # Ten, found by a search of sRGB for colours of contrast 3 on the light and the dark ground, so that
 # they are the same in both: least CIEDE2000 18.1, and 11.0 under three kinds of colour blindness.
@@ -61,15 +63,20 @@ class Levels(NamedTuple):
     limits: tuple[float, float] | None  # of a number: the values of the first and the last level
 
 
-def categories(column: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[tuple[str, ...], np.ndarray]:
     """Return names and codes (N,) of a column's classes; the code is -1 where there is none."""
-    names, codes = dataset.categories(column)
+    names, codes = dataset.categories(column, order)
     if names and names[-1] == dataset.MISSING:
         return tuple(names[:-1]), np.where(codes == len(names) - 1, -1, codes)
     return tuple(names), codes
 
 
-def colour_by(name: str, column: np.ndarray) -> Colour:
+def label_colour(data: Dataset, name: str) -> Colour:
+    """Colour by a label column; classes that were renamed keep their colours."""
+    return colour_by(name, data.labels[name], data.class_order(name))
+
+
+def colour_by(name: str, column: np.ndarray, order: Sequence[str] = ()) -> Colour:
     """Colour by a column (N,): text and few different integers as classes, all else as a number."""
     values = np.asarray(column)
     is_class = values.dtype.kind in "UOSb" or (
@@ -77,7 +84,7 @@ def colour_by(name: str, column: np.ndarray) -> Colour:
     )
     if not is_class:
         return Colour("number", name, values.astype(np.float64))
-    names, codes = categories(values)
+    names, codes = categories(values, order)
     return Colour("category", name, codes, names)
 
 

@@ -30,7 +30,8 @@ from appca.analysis.explore import session_maps
 from appca.analysis.explore.session_maps import AboutMap, KeptMap
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups.selections import SavedSelection, SelectionStore, tidy
-from appca.data.dataset import Dataset, Provenance
+from appca.data.dataset import Dataset
+from appca.data.provenance import Provenance
 from appca.data.readers.process import work_apart
 from appca.data.readers.source import ReadLimits
 from appca.data.sources.builtin import SOURCES, load

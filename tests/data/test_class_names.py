@@ -5,6 +5,7 @@ import pytest
 
 from appca.data.class_names import names_in, renamed
 from appca.data.dataset import Dataset, categories
+from appca.plots.palette import label_colour
 from appca.words.errors import InputError
 
 
@@ -22,6 +23,25 @@ def test_classes_get_names_and_the_digest_stays():
     assert other.digest == data().digest
     assert categories(other.labels["kind"])[0] == ["ant", "bee", "missing"]
     assert data().labels["kind"].tolist() == ["b", "a", "", "b"]
+
+
+def test_a_class_that_is_renamed_or_joined_keeps_the_colours_of_all_others():
+    shown = [np.array(list("dacbda")), np.array([3, 0, 2, 1, 3, 0]), np.array(["", *"cabda"])]
+    for column in shown:
+        labels = {"kind": column}
+        X = np.random.default_rng(0).random((6, 3))
+        before = Dataset("d", X, np.arange(6).astype(str), labels)
+        names, codes = before.classes("kind")
+        after = renamed(before, {"kind": {names[0]: "zebra", names[2]: names[1]}})
+        now, coded = after.classes("kind")
+        assert now == ["zebra", names[1], *names[3:]]
+        assert coded.tolist() == [{0: 0, 1: 1, 2: 1}.get(code, code - 1) for code in codes]
+        assert label_colour(after, "kind").names == tuple(n for n in now if n != "missing")
+        some = after.take(np.array([0, 1, 4]))
+        assert some.classes("kind")[0] == [
+            n for n in now if n in {now[c] for c in coded[[0, 1, 4]]}
+        ]
+        assert categories(after.labels["kind"])[0] != now, "sorted by name, zebra is not the first"
 
 
 def test_a_file_names_classes_by_their_order_or_by_their_old_names():

@@ -5,7 +5,7 @@ import numpy as np
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups.row_query import MEASURES, column_of
 from appca.data.dataset import Dataset
-from appca.plots.palette import Colour, colour_by
+from appca.plots.palette import Colour, label_colour
 from appca.words.wording import capital
 
 TRUST, PANELS = "trust", "panels"  # of the map, and of the panels
@@ -40,7 +40,7 @@ def colour_of(dataset: Dataset, fitted: FittedRun, choice: str) -> Colour:
     """
     kind, _, name = choice.partition(":")
     if kind == "label":
-        return colour_by(name, dataset.labels[name])
+        return label_colour(dataset, name)
     column = column_of(dataset, fitted, choice)
     title = capital(choice) if choice in MEASURES else column.name
     return Colour("number", title, np.asarray(column.values, dtype=np.float64))

@@ -9,7 +9,7 @@ from appca.analysis.groups.row_query import MEASURES, measure
 from appca.canvas.scene.colours import colour_choices, colour_of
 from appca.canvas.scene.scene import Map, Scene, scene_of
 from appca.canvas.scene.texts import RowText
-from appca.data.dataset import Dataset, categories
+from appca.data.dataset import Dataset
 from appca.plots.palette import Colour
 from appca.words.wording import capital
 
@@ -38,8 +38,8 @@ def scene_shown(
 def label_lines(dataset: Dataset) -> list[RowText]:
     """Return the lines of the hover card that need no fit."""
     labels = []
-    for name, values in dataset.labels.items():
-        names, codes = categories(values)
+    for name in dataset.labels:
+        names, codes = dataset.classes(name)
         labels.append(RowText(name, codes, tuple(names)))
     return labels
 

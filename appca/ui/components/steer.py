@@ -123,9 +123,9 @@ def _cloud(dataset: Dataset, shown: Shown) -> dict[str, Any]:
     classes = dataset.class_column
     codes = np.zeros(len(rows), np.uint8)
     colours = [NEUTRAL]
-    if classes is not None and len(classes[0]) < 255:
-        codes = np.where(classes[1][rows] < 0, len(classes[0]), classes[1][rows]).astype(np.uint8)
-        colours = [*map(class_colour, range(len(classes[0]))), MISSING]
+    if classes is not None and (count := len(classes[0])) < 255:
+        codes = np.where(classes[1][rows] < 0, count, classes[1][rows]).astype(np.uint8)
+        colours = [*(class_colour(code, count) for code in range(count)), MISSING]
     packed = base64.b64encode(codes.tobytes()).decode()
     return {"scores": _packed(scores), "codes": packed, "colours": colours, "count": len(rows)}
 

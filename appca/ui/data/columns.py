@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.data.dataset import Dataset, categories
+from appca.data.dataset import Dataset
 from appca.ui.arrivals.opening import HEAD_ROWS, Reading
 from appca.words.wording import counted
 
@@ -69,7 +69,7 @@ def _contents(reading: Reading, column: SeenColumn, place: int) -> ColumnLook:
         words = f"{column.n_missing:,} missing" if column.n_missing else "none missing"
         cells = cells or _first(data, place)
     elif data is not None and column.role == "label" and column.name in data.labels:
-        names, codes = categories(data.labels[column.name])
+        names, codes = data.classes(column.name)
         counts = np.bincount(codes)[:BARS]
         bars, words = (counts / counts.max()).tolist(), counted(len(names), "value")
         cells = cells or [names[code] for code in codes[:HEAD_ROWS]]

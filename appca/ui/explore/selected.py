@@ -10,7 +10,7 @@ from appca.analysis.groups.group_words import sentence
 from appca.canvas.scene.colours import colour_of
 from appca.canvas.sprites import sample
 from appca.data.dataset import Dataset
-from appca.plots.palette import Colour, colour_by, levels
+from appca.plots.palette import Colour, label_colour, levels
 from appca.ui.parts.downloads import rows_popover
 from appca.ui.parts.rule import as_rule
 from appca.ui.parts.selection_tools import tools
@@ -41,7 +41,7 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
     st.markdown(f"### {len(rows):,} :small[:gray[{of_all}]]")
     _pictures(dataset, rows)
     chosen = _colour(f"{shown.key}-{colouring}", dataset, shown.fitted, colouring)
-    labels = (colour_by(name, values) for name, values in dataset.labels.items())
+    labels = (label_colour(dataset, name) for name in dataset.labels)
     categories = (colour for colour in chain([chosen], labels) if colour.kind == "category")
     classes = next(categories, None)
     if classes is not None:

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.plots.palette import class_colour, colour_by
+from appca.plots.palette import class_colour, label_colour
 from appca.ui.session.caching import by_key
 from appca.words.wording import capital
 
@@ -56,12 +56,12 @@ def choose(dataset: Dataset, page: str) -> Classes | None:
 
 def of_column(dataset: Dataset, name: str) -> Classes | None:
     """Return the classes of a column of labels; None where it has too few, or too many."""
-    return _classes(f"{dataset.digest}-{name}", name, dataset.labels[name])
+    return _classes(f"{dataset.digest}-{name}-{dataset.class_order(name)}", dataset, name)
 
 
 @by_key(64)
-def _classes(name: str, values: np.ndarray) -> Classes | None:
-    colour = colour_by(name, values)
+def _classes(dataset: Dataset, name: str) -> Classes | None:
+    colour = label_colour(dataset, name)
     if colour.kind != "category" or not 2 <= len(colour.names) <= MOST_CLASSES:
         return None
     return Classes(name, colour.names, np.asarray(colour.values))
