@@ -124,19 +124,17 @@ export class Gpu {
 
   /** Vertices of a layout, made when it is first drawn or an axis of a panel changed. @param {Layout} layout */
   layout(layout) {
-    const { gl } = this;
     const cached = this.layouts.get(layout);
     if (cached && cached.revision === layout.revision) return cached;
     cached?.free();
     const panels = new Uint16Array(layout.rows.length);
     for (const { index, start, count } of layout.panels) panels.fill(index, start, start + count);
-    const made = vertices(gl, [
-      { at: 0, data: layout.xy, size: 2, kind: gl.SHORT },
-      { at: 1, data: layout.rows, size: 1, kind: gl.UNSIGNED_INT, whole: true },
-      { at: 2, data: panels, size: 1, kind: gl.UNSIGNED_SHORT, whole: true },
-    ]);
-    this.layouts.set(layout, { ...made, revision: layout.revision });
-    return /** @type {typeof made & {revision: number}} */ (this.layouts.get(layout));
+    const made = {
+      ...vertices(this.gl, { 0: [layout.xy, 2], 1: [layout.rows, 1], 2: [panels, 1] }),
+      revision: layout.revision,
+    };
+    this.layouts.set(layout, made);
+    return made;
   }
 
   /** Let go of layouts that are not shown. @param {Set<Layout>} kept */

@@ -23,27 +23,12 @@ export function drawGrounds(gpu, grounds, theme, look, view) {
   scissor(gl, look, view);
   const made = vertices(
     gl,
-    [
-      {
-        at: 0,
-        data: flat(({ card }) => [card.x, card.y, card.w, card.h]),
-        size: 4,
-        kind: gl.FLOAT,
-      },
-      {
-        at: 1,
-        data: flat(({ plot }) => [plot.x, plot.y, plot.x + plot.w, plot.y + plot.h]),
-        size: 4,
-        kind: gl.FLOAT,
-      },
-      {
-        at: 2,
-        data: flat(({ zero, focus, strength }) => [...zero, focus ? 1 : 0, strength]),
-        size: 4,
-        kind: gl.FLOAT,
-      },
-      { at: 3, data: between, size: 4, kind: gl.FLOAT },
-    ],
+    {
+      0: [flat(({ card }) => [card.x, card.y, card.w, card.h]), 4],
+      1: [flat(({ plot }) => [plot.x, plot.y, plot.x + plot.w, plot.y + plot.h]), 4],
+      2: [flat(({ zero, focus, strength }) => [...zero, focus ? 1 : 0, strength]), 4],
+      3: [between, 4],
+    },
     1,
   );
   gl.useProgram(program.program);

@@ -122,50 +122,18 @@ export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
   const places = wanted.tile.map((tile) => sheets.place(tile));
   const there = [...places.keys()].filter((i) => places[i] >= 0);
   if (!there.length) return 0;
-  const columns = wanted.from
-    ? [
-        {
-          at: 3,
-          data: Float32Array.from(
-            there.flatMap((i) => /** @type {number[]} */ (wanted.from).slice(3 * i, 3 * i + 3)),
-          ),
-          size: 3,
-          kind: gl.FLOAT,
-        },
-      ]
-    : [];
+  const { from } = wanted;
   const made = vertices(
     gl,
-    [
-      {
-        at: 0,
-        data: Int16Array.from(there.flatMap((i) => wanted.raw.slice(4 * i, 4 * i + 4))),
-        size: 4,
-        kind: gl.SHORT,
-      },
-      {
-        at: 1,
-        data: Uint32Array.from(there, (i) => wanted.row[i]),
-        size: 1,
-        kind: gl.UNSIGNED_INT,
-        whole: true,
-      },
-      {
-        at: 2,
-        data: Uint16Array.from(there, (i) => wanted.panel[i]),
-        size: 1,
-        kind: gl.UNSIGNED_SHORT,
-        whole: true,
-      },
-      {
-        at: 4,
-        data: Uint32Array.from(there, (i) => places[i]),
-        size: 1,
-        kind: gl.UNSIGNED_INT,
-        whole: true,
-      },
-      ...columns,
-    ],
+    {
+      0: [Int16Array.from(there.flatMap((i) => wanted.raw.slice(4 * i, 4 * i + 4))), 4],
+      1: [Uint32Array.from(there, (i) => wanted.row[i]), 1],
+      2: [Uint16Array.from(there, (i) => wanted.panel[i]), 1],
+      ...(from
+        ? { 3: [Float32Array.from(there.flatMap((i) => from.slice(3 * i, 3 * i + 3))), 3] }
+        : {}),
+      4: [Uint32Array.from(there, (i) => places[i]), 1],
+    },
     1,
   );
   prepare(gpu, images, look, 0, source);

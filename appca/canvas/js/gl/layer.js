@@ -148,14 +148,7 @@ export class Layer {
     if (!this.sheets[0]) return;
     const made = vertices(
       gl,
-      [
-        {
-          at: 0,
-          data: Float32Array.from(placed.flatMap(({ card }) => [card.x, card.y, card.w, card.h])),
-          size: 4,
-          kind: gl.FLOAT,
-        },
-      ],
+      { 0: [Float32Array.from(placed.flatMap(({ card: { x, y, w, h } }) => [x, y, w, h])), 4] },
       1,
     );
     gl.useProgram(blit.program);

@@ -43,21 +43,21 @@ export function texture(gl, kind, filter = gl.NEAREST) {
   return made;
 }
 
-/**
- * A vertex array from its attributes.
- * @param {GL} gl @param {{at: number, data: ArrayBufferView, size: number, kind: number, whole?: boolean}[]} attributes
- * @param {number} [divisor]
- */
+/** A vertex array: by location, numbers and how many of them a vertex has; unsigned ones stay whole in the shader. @param {GL} gl @param {Record<number, [Int16Array | Float32Array | Uint16Array | Uint32Array, number]>} attributes @param {number} [divisor] */
 export function vertices(gl, attributes, divisor = 0) {
   const array = gl.createVertexArray();
   gl.bindVertexArray(array);
-  const buffers = attributes.map(({ at, data, size, kind, whole }) => {
+  const buffers = Object.entries(attributes).map(([location, [data, size]]) => {
+    const at = Number(location);
     const buffer = gl.createBuffer();
     gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
     gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW);
     gl.enableVertexAttribArray(at);
-    if (whole) gl.vertexAttribIPointer(at, size, kind, 0, 0);
-    else gl.vertexAttribPointer(at, size, kind, false, 0, 0);
+    if (data instanceof Uint32Array) gl.vertexAttribIPointer(at, size, gl.UNSIGNED_INT, 0, 0);
+    else if (data instanceof Uint16Array)
+      gl.vertexAttribIPointer(at, size, gl.UNSIGNED_SHORT, 0, 0);
+    else if (data instanceof Int16Array) gl.vertexAttribPointer(at, size, gl.SHORT, false, 0, 0);
+    else gl.vertexAttribPointer(at, size, gl.FLOAT, false, 0, 0);
     gl.vertexAttribDivisor(at, divisor);
     return buffer;
   });

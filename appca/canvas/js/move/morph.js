@@ -120,13 +120,12 @@ export class Morph {
       at += layer.count;
     }
     this.from = origins(this.rows, this.to, old, stage.rows.count);
-    const { gl } = stage.gpu;
-    this.made = vertices(gl, [
-      { at: 0, data: raw, size: 2, kind: gl.SHORT },
-      { at: 1, data: this.rows, size: 1, kind: gl.UNSIGNED_INT, whole: true },
-      { at: 2, data: panels, size: 1, kind: gl.UNSIGNED_SHORT, whole: true },
-      { at: 3, data: this.from, size: 3, kind: gl.FLOAT },
-    ]);
+    this.made = vertices(stage.gpu.gl, {
+      0: [raw, 2],
+      1: [this.rows, 1],
+      2: [panels, 1],
+      3: [this.from, 3],
+    });
   }
 
   free() {

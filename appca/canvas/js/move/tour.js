@@ -51,21 +51,14 @@ export class Tour {
 
   /** @param {Stage} stage */
   restore(stage) {
-    const { gl } = stage.gpu;
     const marks = new Float32Array(3 * this.rows.length);
     this.members.forEach((bits, i) => marks.set([bits & 1, bits >> 1], 3 * i));
-    this.made = vertices(gl, [
-      { at: 0, data: this.raw, size: 4, kind: gl.SHORT },
-      { at: 1, data: this.rows, size: 1, kind: gl.UNSIGNED_INT, whole: true },
-      {
-        at: 2,
-        data: new Uint16Array(this.rows.length),
-        size: 1,
-        kind: gl.UNSIGNED_SHORT,
-        whole: true,
-      },
-      { at: 3, data: marks, size: 3, kind: gl.FLOAT },
-    ]);
+    this.made = vertices(stage.gpu.gl, {
+      0: [this.raw, 4],
+      1: [this.rows, 1],
+      2: [new Uint16Array(this.rows.length), 1],
+      3: [marks, 3],
+    });
   }
 
   /** Range at this moment: each panel's own at the ends, wide enough for both between. @returns {Range} */
@@ -146,13 +139,8 @@ export class Tour {
 
   /** Images of both panels that keep apart at both ends and half way. @private @param {Stage} stage */
   chooseImages(stage) {
-    const wanted = {
-      raw: /** @type {number[]} */ ([]),
-      row: /** @type {number[]} */ ([]),
-      panel: /** @type {number[]} */ ([]),
-      tile: /** @type {number[]} */ ([]),
-      from: /** @type {number[]} */ ([]),
-    };
+    /** @type {import('../gl/images.js').Wanted & {from: number[]}} */
+    const wanted = { raw: [], row: [], panel: [], tile: [], from: [] };
     /** @type {number[][]} */
     const taken = [];
     const stops = [0, 0.5, 1].map((t) => ({
