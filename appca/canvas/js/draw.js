@@ -5,6 +5,7 @@ import { chooseImages, drawImages, imageSize } from './gl/images.js';
 import { drawnOf, drawPoints, jobsOf, passesOf, pointsIn, scissor } from './gl/points.js';
 import { carried } from './layout/camera.js';
 import { placeView, pointToPage, tableOf } from './layout/place.js';
+import { touches } from './layout/rect.js';
 import { HIDDEN } from './scene/rows.js';
 import { heldRows } from './text/held.js';
 import { rgb } from './theme.js';
@@ -181,13 +182,7 @@ function drawHeavy(stage, view, placed, look, content) {
   ].filter(({ w, h }) => w > 1 && h > 1);
   for (const edge of edges) {
     scissor(gpu.gl, look, edge);
-    const near = placed.filter(
-      ({ card }) =>
-        card.x < edge.x + edge.w &&
-        card.x + card.w > edge.x &&
-        card.y < edge.y + edge.h &&
-        card.y + card.h > edge.y,
-    );
+    const near = placed.filter(({ card }) => touches(card, edge));
     direct(stage, near, look, stage.budget / edges.length);
   }
   scissor(gpu.gl, look, rect);

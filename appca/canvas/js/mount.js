@@ -4,6 +4,7 @@ import { Actions } from './input/actions.js';
 import { fly } from './input/fly.js';
 import { Gestures } from './input/gestures.js';
 import { listenToKeys } from './input/keys.js';
+import { holds } from './layout/rect.js';
 import { buffersOf, isCompact, makeView } from './layout/views.js';
 import { buildBar } from './parts/bar.js';
 import { buildCard } from './parts/card.js';
@@ -57,16 +58,9 @@ export function mount(element, input, callbacks = {}) {
       state,
     );
   buildSpoken(stage, actions);
-  const near = (/** @type {import('./types.js').Rect} */ { x, y, w, h }) => {
-    const at = gestures.at;
-    return at &&
-      at[0] > x - 80 &&
-      at[0] < x + w + 80 &&
-      at[1] > y - 80 &&
-      at[1] < y + h + 80 &&
-      !(at[0] > x && at[0] < x + w && at[1] > y && at[1] < y + h)
-      ? 0.4
-      : 1;
+  const near = (/** @type {import('./types.js').Rect} */ box) => {
+    const { at } = gestures;
+    return at && holds(box, ...at, 80) && !holds(box, ...at) ? 0.4 : 1;
   };
   stage.pictures = pictures;
   const strip = buildStrip(stage, actions);

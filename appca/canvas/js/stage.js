@@ -5,6 +5,7 @@ import { drawFrame, drawOver } from './draw.js';
 import { Gpu } from './gl/gpu.js';
 import { Layer } from './gl/layer.js';
 import { Sheets } from './gl/sheets.js';
+import { clamp } from './layout/rect.js';
 import { share } from './layout/views.js';
 import { element } from './parts/dom.js';
 import { Tweens } from './move/tween.js';
@@ -81,7 +82,7 @@ export class Stage {
   }
   /** Pixels of the screen a pixel of the page. */
   get ratio() {
-    return Math.min(3, Math.max(1, this.options.dpr ?? devicePixelRatio ?? 1));
+    return clamp(this.options.dpr ?? devicePixelRatio, 1, 3);
   }
   get colouringName() {
     return this.options.colouring ?? Object.keys(this.meta.colourings)[0] ?? '';
@@ -187,10 +188,7 @@ export class Stage {
       this.request = 0;
       const gap = now - this.stats.last;
       if (this.moving && gap < 500)
-        this.budget = Math.min(
-          150000,
-          Math.max(8000, this.budget * (gap > 50 ? 0.85 : gap < 28 ? 1.1 : 1)),
-        );
+        this.budget = clamp(this.budget * (gap > 50 ? 0.85 : gap < 28 ? 1.1 : 1), 8000, 150000);
       this.stats.last = now;
       const { moving } = this.tweens;
       this.tweens.tick(now);

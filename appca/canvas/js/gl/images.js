@@ -71,7 +71,8 @@ export function chooseImages(placed, size, tileOf, hidden, dense = 1) {
   const wanted = { raw: [], row: [], panel: [], tile: [] };
   for (const spot of placed) {
     const {
-      part: { layout, base },
+      key,
+      part: { layout },
       panel,
       plot,
       range,
@@ -109,7 +110,7 @@ export function chooseImages(placed, size, tileOf, hidden, dense = 1) {
       if (apart) taken.push([px, py]);
       wanted.raw.push(x, y, 0, 0);
       wanted.row.push(row);
-      wanted.panel.push(base + panel.index);
+      wanted.panel.push(key);
       wanted.tile.push(tileOf(row));
     }
   }
@@ -123,19 +124,16 @@ export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
   const there = [...places.keys()].filter((i) => places[i] >= 0);
   if (!there.length) return 0;
   const { from } = wanted;
-  const made = vertices(
-    gl,
-    {
-      0: [Int16Array.from(there.flatMap((i) => wanted.raw.slice(4 * i, 4 * i + 4))), 4],
-      1: [Uint32Array.from(there, (i) => wanted.row[i]), 1],
-      2: [Uint16Array.from(there, (i) => wanted.panel[i]), 1],
-      ...(from
-        ? { 3: [Float32Array.from(there.flatMap((i) => from.slice(3 * i, 3 * i + 3))), 3] }
-        : {}),
-      4: [Uint32Array.from(there, (i) => places[i]), 1],
-    },
-    1,
-  );
+  /** @type {import('./programs.js').Attributes} */
+  const attributes = {
+    0: [Int16Array.from(there.flatMap((i) => wanted.raw.slice(4 * i, 4 * i + 4))), 4],
+    1: [Uint32Array.from(there, (i) => wanted.row[i]), 1],
+    2: [Uint16Array.from(there, (i) => wanted.panel[i]), 1],
+    4: [Uint32Array.from(there, (i) => places[i]), 1],
+  };
+  if (from)
+    attributes[3] = [Float32Array.from(there.flatMap((i) => from.slice(3 * i, 3 * i + 3))), 3];
+  const made = vertices(gl, attributes, 1);
   prepare(gpu, images, look, 0, source);
   const {
     tile: [h, w, channels],

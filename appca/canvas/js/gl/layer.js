@@ -1,6 +1,7 @@
 /** Points of a heavy view as a picture: drawn in chunks while nothing moves, shifted and scaled meanwhile. */
 
 import { drawPoints, passesOf } from './points.js';
+import { clamp } from '../layout/rect.js';
 import { texture, vertices } from './programs.js';
 
 /** @typedef {import('./gpu.js').Gpu} Gpu @typedef {import('./points.js').Job} Job @typedef {import('./points.js').Look} Look */
@@ -80,10 +81,7 @@ export class Layer {
       gl.getSyncParameter(this.fences[0].sync, gl.SYNC_STATUS) === gl.SIGNALED
     ) {
       const took = now - Math.max(this.through, this.fences[0].sent);
-      this.chunk = Math.min(
-        600000,
-        Math.max(40000, this.chunk * (took > 60 ? 0.7 : took < 28 ? 1.6 : 1)),
-      );
+      this.chunk = clamp(this.chunk * (took > 60 ? 0.7 : took < 28 ? 1.6 : 1), 40000, 600000);
       this.through = now;
       this.forget(1);
     }

@@ -43,7 +43,9 @@ export function texture(gl, kind, filter = gl.NEAREST) {
   return made;
 }
 
-/** A vertex array: by location, numbers and how many of them a vertex has; unsigned ones stay whole in the shader. @param {GL} gl @param {Record<number, [Int16Array | Float32Array | Uint16Array | Uint32Array, number]>} attributes @param {number} [divisor] */
+/** @typedef {Record<number, [Int16Array | Float32Array | Uint16Array | Uint32Array, number]>} Attributes by location, numbers and how many of them a vertex has */
+
+/** A vertex array; unsigned numbers stay whole in the shader. @param {GL} gl @param {Attributes} attributes @param {number} [divisor] */
 export function vertices(gl, attributes, divisor = 0) {
   const array = gl.createVertexArray();
   gl.bindVertexArray(array);

@@ -1,6 +1,7 @@
 /** What a person can do with the picture; hand, keys, parts and host all come here. */
 
 import { toPage } from '../layout/camera.js';
+import { holds } from '../layout/rect.js';
 import { makeView } from '../layout/views.js';
 import { setAxes } from '../scene/layouts.js';
 import { grouped } from '../scene/names.js';
@@ -197,8 +198,6 @@ function axisAt({ open, panel, card, plot }, x, y) {
 /** The component whose picture on the diagonal is at a place. @param {View} view @param {number} x @param {number} y */
 function componentAt(view, x, y) {
   if (view.opened) return undefined;
-  return view.arrangement.diagonal.find(({ rect }) => {
-    const at = toPage(view.cam, view.rect, rect);
-    return x > at.x && y > at.y && x < at.x + at.w && y < at.y + at.h;
-  })?.component;
+  const { diagonal } = view.arrangement;
+  return diagonal.find(({ rect }) => holds(toPage(view.cam, view.rect, rect), x, y))?.component;
 }

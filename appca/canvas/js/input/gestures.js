@@ -1,6 +1,7 @@
 /** The hand: wheel, drag, pinch, double click; lasso and box; hover and its rest. */
 
 import { zoomed } from '../layout/camera.js';
+import { clamp, holds } from '../layout/rect.js';
 import { isCompact } from '../layout/views.js';
 import { miniOf } from '../text/minimap.js';
 import { panelAt } from './pick.js';
@@ -109,9 +110,8 @@ export class Gestures {
       this.pinch = this.spread();
       return;
     }
-    const mini = miniOf(stage, view)?.box;
-    const inMini =
-      mini && x >= mini.x && y >= mini.y && x <= mini.x + mini.w && y <= mini.y + mini.h;
+    const mini = miniOf(stage, view);
+    const inMini = mini && holds(mini.box, x, y);
     const tool = stage.options.tool ?? 'pan';
     const kind = inMini
       ? 'mini'
@@ -216,21 +216,17 @@ export function zoomView(stage, view, x, y, factor) {
       range: [x0, x1, y0, y1],
       panel: { extent },
     } = spot;
-    const by = Math.max((extent[1] - extent[0]) / (x1 - x0) / 4000, Math.min(factor, 1e9)) ** -1;
-    const limited =
-      (x1 - x0) * by > 3 * (extent[1] - extent[0]) ||
-      (x1 - x0) * by < (extent[1] - extent[0]) / 4000
-        ? 1
-        : by;
+    const whole = extent[1] - extent[0];
+    const by = clamp((x1 - x0) / factor, whole / 4000, 3 * whole) / (x1 - x0);
     const [cx, cy] = [
       x0 + ((x - plot.x) / plot.w) * (x1 - x0),
       y1 - ((y - plot.y) / plot.h) * (y1 - y0),
     ];
     view.opened.range = [
-      cx + (x0 - cx) * limited,
-      cx + (x1 - cx) * limited,
-      cy + (y0 - cy) * limited,
-      cy + (y1 - cy) * limited,
+      cx + (x0 - cx) * by,
+      cx + (x1 - cx) * by,
+      cy + (y0 - cy) * by,
+      cy + (y1 - cy) * by,
     ];
   } else if (!view.opened)
     view.cam = zoomed(view.cam, view.rect, x, y, factor, view.home.k * 0.5, view.home.k * 4000);
@@ -247,19 +243,14 @@ export function panView(stage, view, dx, dy) {
     view.opened.range = [x0 + sx, x1 + sx, y0 + sy, y1 + sy];
   } else {
     const { x, y, w, h } = view.arrangement.world;
-    const hold = (
-      /** @type {number} */ value,
-      /** @type {number} */ low,
-      /** @type {number} */ high,
-    ) => Math.min(high, Math.max(low, value));
     const tall =
       view.arrangement.kind === 'columns'
         ? Math.max(h, ...view.parts[0].rects.map((rect) => rect.y + rect.h))
         : h;
     view.cam = {
       ...view.cam,
-      x: hold(view.cam.x - dx / view.cam.k, x, x + w),
-      y: hold(view.cam.y - dy / view.cam.k, y, y + tall),
+      x: clamp(view.cam.x - dx / view.cam.k, x, x + w),
+      y: clamp(view.cam.y - dy / view.cam.k, y, y + tall),
     };
   }
   stage.moved();

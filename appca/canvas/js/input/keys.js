@@ -1,5 +1,6 @@
 /** Keys: every panel and every view can be reached and used without a pointer. */
 
+import { within } from '../layout/rect.js';
 import { grouped } from '../scene/names.js';
 import { panView } from './gestures.js';
 
@@ -40,18 +41,13 @@ export function listenToKeys(stage, actions, parts) {
   const { hit } = stage;
   hit.tabIndex = 0;
   hit.setAttribute('role', 'application');
-  hit.addEventListener('focus', () =>
-    stage.views.forEach((view) => {
-      view.focusShown = hit.matches(':focus-visible');
-      stage.schedule();
-    }),
-  );
-  hit.addEventListener('blur', () =>
-    stage.views.forEach((view) => {
-      view.focusShown = false;
-      stage.schedule();
-    }),
-  );
+  for (const kind of ['focus', 'blur'])
+    hit.addEventListener(kind, () =>
+      stage.views.forEach((view) => {
+        view.focusShown = kind === 'focus' && hit.matches(':focus-visible');
+        stage.schedule();
+      }),
+    );
   /** @type {Record<string, (view: View) => void>} */
   const plain = {
     '+': (view) => actions.zoom(view, 1.4),
@@ -125,13 +121,7 @@ function step(stage, actions, view, direction) {
     const placed = stage.placed.find(
       (spot) => spot.view === view && !spot.part.inset && spot.panel.index === next,
     );
-    const seen =
-      placed &&
-      placed.card.x >= view.rect.x &&
-      placed.card.y >= view.rect.y &&
-      placed.card.x + placed.card.w <= view.rect.x + view.rect.w &&
-      placed.card.y + placed.card.h <= view.rect.y + view.rect.h;
-    if (!seen) {
+    if (!placed || !within(placed.card, view.rect)) {
       const rect = view.parts[0].rects[next];
       actions.flyTo(view, { ...view.cam, x: rect.x + rect.w / 2, y: rect.y + rect.h / 2 });
     }

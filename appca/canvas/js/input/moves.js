@@ -1,6 +1,7 @@
 /** Ways to move about: open and close panels, turn, change the layout, fly. */
 
 import { between } from '../layout/camera.js';
+import { clamp } from '../layout/rect.js';
 import { makeView, share } from '../layout/views.js';
 import { Morph, placesOf } from '../move/morph.js';
 import { Tour } from '../move/tour.js';
@@ -79,7 +80,7 @@ export class Moves {
     stage.tweens.stop('tour');
     const from = tour.t;
     if (t !== undefined) {
-      tour.t = Math.min(1, Math.max(0, t));
+      tour.t = clamp(t, 0, 1);
       stage.moved();
     } else {
       stage.tweens.start(

@@ -1,7 +1,11 @@
 /** What is at a place of the page: a panel, and the point or image nearest to the hand. */
 
 import { imagesShown } from '../draw.js';
+import { pointToPage } from '../layout/place.js';
+import { clamp, holds } from '../layout/rect.js';
 import { HIDDEN } from '../scene/rows.js';
+
+const REACH = 9; // px from the hand to a point
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/place.js').Placed} Placed @typedef {import('../scene/layouts.js').Layout} Layout @typedef {import('../scene/layouts.js').Panel} Panel */
 /** @typedef {{row: number, x: number, y: number, spot: Placed, index: number}} Found a row and where it stands on the page */
@@ -9,18 +13,9 @@ import { HIDDEN } from '../scene/rows.js';
 
 /** The panel at a place, the last drawn first. @param {Stage} stage @param {number} x @param {number} y */
 export function panelAt(stage, x, y) {
-  return [...stage.placed]
-    .reverse()
-    .find(
-      ({ card, view: { rect }, strength }) =>
-        strength > 0.5 &&
-        x >= card.x &&
-        y >= card.y &&
-        x <= card.x + card.w &&
-        y <= card.y + card.h &&
-        x >= rect.x &&
-        x <= rect.x + rect.w,
-    );
+  return stage.placed.findLast(
+    ({ card, view, strength }) => strength > 0.5 && holds(card, x, y) && holds(view.rect, x, y),
+  );
 }
 
 /** @type {WeakMap<Panel, {key: string, grid: Grid}>} */
@@ -31,7 +26,7 @@ function gridOf(layout, panel) {
   const key = `${layout.name} ${layout.revision} ${layout.rows.length}`;
   const cached = grids.get(panel);
   if (cached?.key === key) return cached.grid;
-  const side = Math.max(1, Math.min(512, Math.ceil(Math.sqrt(panel.count / 3))));
+  const side = clamp(Math.ceil(Math.sqrt(panel.count / 3)), 1, 512);
   const cell = cellIn(panel, side);
   const cells = new Uint32Array(panel.count);
   const starts = new Uint32Array(side * side + 1);
@@ -56,16 +51,14 @@ function gridOf(layout, panel) {
 const cellIn =
   ({ extent }, side) =>
   (axis, value) =>
-    Math.min(
+    clamp(
+      Math.floor(((value - extent[2 * axis]) / (extent[2 * axis + 1] - extent[2 * axis])) * side),
+      0,
       side - 1,
-      Math.max(
-        0,
-        Math.floor(((value - extent[2 * axis]) / (extent[2 * axis + 1] - extent[2 * axis])) * side),
-      ),
     );
 
-/** The row nearest to a place of the page; an image counts as near when the hand is on it. @param {Stage} stage @param {number} x @param {number} y @param {number} [reach] px @returns {Found | null} */
-export function pick(stage, x, y, reach = 9) {
+/** The row nearest to a place of the page; an image counts as near when the hand is on it. @param {Stage} stage @param {number} x @param {number} y @returns {Found | null} */
+export function pick(stage, x, y) {
   const spot = panelAt(stage, x, y);
   if (!spot || stage.morph || stage.tour) return null;
   const image = imageAt(stage, spot, x, y);
@@ -81,9 +74,9 @@ export function pick(stage, x, y, reach = 9) {
   const [vx, vy] = [range[0] + (x - plot.x) * ux, range[2] + (plot.y + plot.h - y) * uy];
   const cell = cellIn(panel, grid.side);
   let best = null;
-  let least = reach * reach;
-  for (let b = cell(1, vy - reach * uy); b <= cell(1, vy + reach * uy); b += 1) {
-    for (let a = cell(0, vx - reach * ux); a <= cell(0, vx + reach * ux); a += 1) {
+  let least = REACH ** 2;
+  for (let b = cell(1, vy - REACH * uy); b <= cell(1, vy + REACH * uy); b += 1) {
+    for (let a = cell(0, vx - REACH * ux); a <= cell(0, vx + REACH * ux); a += 1) {
       for (let k = grid.starts[a + grid.side * b]; k < grid.starts[a + grid.side * b + 1]; k += 1) {
         const i = grid.list[k];
         const [dx, dy] = [(layout.xy[2 * i] - vx) / ux, (layout.xy[2 * i + 1] - vy) / uy];
@@ -98,14 +91,11 @@ export function pick(stage, x, y, reach = 9) {
 
 /** @param {Stage} stage @param {Placed} spot @param {number} x @param {number} y @returns {Found | null} */
 function imageAt(stage, spot, x, y) {
-  const { plot, range } = spot;
   let best = null;
   for (const { wanted, px } of imagesShown(stage)) {
     wanted.panel.forEach((key, i) => {
-      if (key !== spot.part.base + spot.panel.index) return;
-      const ix = plot.x + ((wanted.raw[4 * i] - range[0]) / (range[1] - range[0])) * plot.w;
-      const iy =
-        plot.y + plot.h - ((wanted.raw[4 * i + 1] - range[2]) / (range[3] - range[2])) * plot.h;
+      if (key !== spot.key) return;
+      const [ix, iy] = pointToPage(spot, wanted.raw[4 * i], wanted.raw[4 * i + 1]);
       if (Math.max(Math.abs(ix - x), Math.abs(iy - y)) < px / 2)
         best = { row: wanted.row[i], x: ix, y: iy, spot, index: -1 };
     });

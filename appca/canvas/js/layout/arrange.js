@@ -1,5 +1,7 @@
 /** Where the panels of a layout stand in the world: triangle, grid, strips, one map, or two columns on a phone. */
 
+import { around, clamp } from './rect.js';
+
 /** @typedef {import('../types.js').Rect} Rect @typedef {import('../scene/layouts.js').Layout} Layout */
 /** @typedef {{layout: Layout, base: number, rects: Rect[], inset: boolean}} Part panels of one layout; `base` is their place in the panel table */
 /**
@@ -60,10 +62,7 @@ function triangle(layout, map, count, view) {
     inCell(column, row, components.length > 1 ? 1 : 0.8),
   );
   const tall = count + 0.25;
-  const extra = Math.min(
-    0.75 * count,
-    Math.max(0.1, (view.w / Math.max(1, view.h)) * tall - count),
-  );
+  const extra = clamp((view.w / Math.max(1, view.h)) * tall - count, 0.1, 0.75 * count);
   const k = Math.min(view.h / tall, view.w / (count + extra)); // px a cell when all panels are shown
   const narrow = extra * k < NARROW;
   const least = narrow ? 0 : Math.min(count - 3, Math.ceil(WORDS / k));
@@ -117,16 +116,4 @@ function columns(layout, view) {
 function inCell(column, row, size) {
   const side = CARD * size;
   return { x: column + (1 - side) / 2, y: row + (1 - side) / 2, w: side, h: side };
-}
-
-/** @param {Rect[]} rects @returns {Rect} */
-export function around(rects) {
-  const x = Math.min(...rects.map((rect) => rect.x));
-  const y = Math.min(...rects.map((rect) => rect.y));
-  return {
-    x,
-    y,
-    w: Math.max(...rects.map((rect) => rect.x + rect.w)) - x,
-    h: Math.max(...rects.map((rect) => rect.y + rect.h)) - y,
-  };
 }

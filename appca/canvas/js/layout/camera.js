@@ -1,5 +1,7 @@
 /** The camera over the world of panels (one cell is one unit), in double precision. */
 
+import { clamp } from './rect.js';
+
 /** @typedef {{x: number, y: number, k: number}} Camera the world's point at the middle, pixels a unit */
 /** @typedef {import('../types.js').Rect} Rect */
 
@@ -27,7 +29,7 @@ export function fitting(world, view, air = 0.03) {
 /** Zoom by a factor about a point of the page that stays where it is. @param {Camera} cam @param {Rect} view @param {number} x @param {number} y @param {number} factor @param {number} least @param {number} most */
 export function zoomed(cam, view, x, y, factor, least, most) {
   const [wx, wy] = toWorld(cam, view, x, y);
-  const k = Math.min(most, Math.max(least, cam.k * factor));
+  const k = clamp(cam.k * factor, least, most);
   return { x: wx - (x - view.x - view.w / 2) / k, y: wy - (y - view.y - view.h / 2) / k, k };
 }
 

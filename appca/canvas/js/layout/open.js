@@ -1,15 +1,12 @@
 /** An opened panel: large, with the panels that share an axis with it in a strip below. */
 
-/** @typedef {import('../types.js').Rect} Rect @typedef {import('../scene/layouts.js').Layout} Layout @typedef {import('../scene/layouts.js').Panel} Panel */
+/** @typedef {import('../types.js').Rect} Rect @typedef {import('../scene/layouts.js').Layout} Layout */
 /** @typedef {{turns: number, stays: number, panels: number[], x: number}} Group neighbours for which one component turns and the other stays */
-
-/** The two components a panel shows. @param {Panel} panel @returns {number[]} */
-export const axesOf = (panel) => panel.axes;
 
 /** Panels that share one shown component, the fullest first, in a group for each that stays. @param {Layout} layout @param {number} index @returns {Group[]} */
 export function neighbours(layout, index) {
   if (layout.kind === 'map') return [];
-  const openAxes = axesOf(layout.panels[index]);
+  const openAxes = layout.panels[index].axes;
   const groups = openAxes.map((stays, i) => ({
     turns: openAxes[1 - i],
     stays,
@@ -18,8 +15,7 @@ export function neighbours(layout, index) {
   }));
   const others = layout.panels.filter((panel) => panel.index !== index && panel.count);
   for (const panel of others.sort((a, b) => b.count - a.count)) {
-    const axes = axesOf(panel);
-    const shared = openAxes.filter((axis) => axes.includes(axis));
+    const shared = openAxes.filter((axis) => panel.axes.includes(axis));
     if (shared.length === 1)
       groups.find(({ stays }) => stays === shared[0])?.panels.push(panel.index);
   }

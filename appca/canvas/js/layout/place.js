@@ -2,18 +2,19 @@
 
 import { density } from './density.js';
 import { toPage } from './camera.js';
+import { clamp, touches } from './rect.js';
 
 /** @typedef {import('../types.js').Rect} Rect @typedef {import('../types.js').Range} Range */
 /** @typedef {import('./view.js').View} View @typedef {import('./arrange.js').Part} Part */
 /**
  * @typedef {object} Placed
- * @property {View} view @property {Part} part @property {import('../scene/layouts.js').Panel} panel
+ * @property {number} key place in the panel table @property {View} view @property {Part} part @property {import('../scene/layouts.js').Panel} panel
  * @property {Rect} card @property {Rect} plot inside the card @property {Range} range of scores in the plot
  * @property {number} strength 0 to 1 @property {boolean} open
  */
 
 /** The strip above a panel's plot that holds its name and count. @param {number} height of the card */
-export const header = (height) => Math.min(28, Math.max(11, 0.165 * height));
+export const header = (height) => clamp(0.165 * height, 11, 28);
 
 /** @param {View} view @returns {Placed[]} panels that touch the view */
 export function placeView(view) {
@@ -21,11 +22,12 @@ export function placeView(view) {
   const placed = [];
   for (const part of view.parts) {
     for (const panel of part.layout.panels) {
+      const key = part.base + panel.index;
       const target = view.opened ? openTarget(view, part, panel) : cameraTarget(view, part, panel);
-      const from = view.from?.get(part.base + panel.index);
+      const from = view.from?.get(key);
       const now = view.shift < 1 ? onTheWay(from, target, view.shift) : target;
       if (!now || now.strength <= 0 || !touches(now.card, view.rect)) continue;
-      placed.push({ view, part, panel, ...now, plot: plotOf(now.card, now.open, part.inset) });
+      placed.push({ key, view, part, panel, ...now, plot: plotOf(now.card, now.open, part.inset) });
     }
   }
   return placed;
@@ -111,17 +113,13 @@ export function tableOf(placed, panels, drawn) {
   const table = new Float32Array(12 * Math.max(1, panels));
   const all = placed.reduce((sum, { panel }) => sum + panel.count, 0);
   for (const spot of placed) {
-    const { part, panel, plot, strength } = spot;
+    const { part, plot, strength } = spot;
     const look = density(drawn(spot, all), plot.w * plot.h);
     const alpha = strength * look.alpha * (part.layout.kind === 'map' ? 0.85 : 1);
-    table.set(texels(spot, look.size, alpha), 12 * (part.base + panel.index));
+    table.set(texels(spot, look.size, alpha), 12 * spot.key);
   }
   return table;
 }
-
-/** @param {Rect} a @param {Rect} b */
-export const touches = (a, b) =>
-  a.x < b.x + b.w && a.x + a.w > b.x && a.y < b.y + b.h && a.y + a.h > b.y;
 
 /** Scores to the page. @param {Placed} spot @param {number} x @param {number} y @returns {[number, number]} */
 export function pointToPage({ plot, range }, x, y) {

@@ -91,7 +91,7 @@ export class View {
 
   /** Keep where panels are now, to move them from there. */
   hold() {
-    this.from = new Map(placeView(this).map((spot) => [spot.part.base + spot.panel.index, spot]));
+    this.from = new Map(placeView(this).map((spot) => [spot.key, spot]));
     this.shift = 0;
   }
 

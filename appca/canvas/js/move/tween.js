@@ -1,5 +1,7 @@
 /** What is on its way, by name: one step a frame, each can be taken over by another. */
 
+import { clamp } from '../layout/rect.js';
+
 /** The easing cubic-bezier(.3, 0, .1, 1), nearly. @param {number} t */
 export const ease = (t) => 1 - (1 - t) ** 3 * (1 - 0.6 * t * (1 - t));
 
@@ -37,7 +39,7 @@ export class Tweens {
   /** @param {number} now */
   tick(now) {
     for (const [name, motion] of [...this.running]) {
-      const t = Math.min(1, Math.max(0, (now - motion.start) / Math.max(1, motion.ms)));
+      const t = clamp((now - motion.start) / Math.max(1, motion.ms), 0, 1);
       if (t >= 1) this.running.delete(name);
       motion.step(t);
       if (t >= 1) motion.done?.();

@@ -1,7 +1,8 @@
 /** The card of the point under the resting hand: in the quadrant with the fewest data, on a dotted leader. */
 
 import { pick } from '../input/pick.js';
-import { componentName, grouped, setName, signed } from '../scene/names.js';
+import { clamp, within } from '../layout/rect.js';
+import { capital, componentName, grouped, setName, signed } from '../scene/names.js';
 import { DOUBTFUL, OUTSIDE } from '../scene/rows.js';
 import { saidOf } from '../scene/hover.js';
 import { drawHeld } from '../text/held.js';
@@ -68,8 +69,8 @@ export function buildCard(stage, actions, labels) {
   };
   stage.overlays.push(({ context, theme }) => {
     if (!shown || !place || card.hidden) return;
-    const px = Math.min(Math.max(shown.x, place.x), place.x + WIDE);
-    const py = Math.min(Math.max(shown.y, place.y), place.y + card.offsetHeight);
+    const px = clamp(shown.x, place.x, place.x + WIDE);
+    const py = clamp(shown.y, place.y, place.y + card.offsetHeight);
     context.setLineDash([2, 3]);
     context.strokeStyle = theme.primary;
     context.lineWidth = 1.4;
@@ -89,7 +90,6 @@ export function buildCard(stage, actions, labels) {
     context.arc(shown.x, shown.y, 5.5, 0, 7);
     context.stroke();
   });
-  return { show, hide };
 }
 
 /** Where the row may be in its panel: an ellipse of two standard deviations. @param {Stage} stage @param {import('../input/pick.js').Found} hit */
@@ -141,7 +141,7 @@ function fill(stage, row, picture, lines) {
   const alone = average.length ? 'the average alone' : 'no component';
   const panel = more ? [`in ${setName(meta, used)}`] : [];
   lines.replaceChildren(
-    element('b', '', {}, `${word[0].toUpperCase()}${word.slice(1)} ${grouped(row)}`),
+    element('b', '', {}, `${capital(word)} ${grouped(row)}`),
     element('span', 'appca-count', {}, ` ${said}`),
     ...(meta.components.length ? [element('p', '', {}, used.length ? sum : alone)] : []),
     quiet([...panel, ...marks].join(' · ')),
@@ -166,7 +166,7 @@ function emptiest(stage, { x, y, spot }, labels) {
   const room = occupancyOf(stage);
   const bounds = spot.open ? spot.plot : spot.view.rect;
   for (const { key, u, v, width } of labels) {
-    if (key === `${spot.part.base + spot.panel.index}`)
+    if (key === spot.key)
       room.cover({
         x: spot.plot.x + u * spot.plot.w,
         y: spot.plot.y + v * spot.plot.h,
@@ -190,18 +190,13 @@ function emptiest(stage, { x, y, spot }, labels) {
         w: WIDE,
         h: HIGH,
       };
-      const inside =
-        at.x >= bounds.x + 6 &&
-        at.y >= bounds.y + 6 &&
-        at.x + WIDE <= bounds.x + bounds.w - 6 &&
-        at.y + HIGH <= bounds.y + bounds.h - 6;
-      if (inside) places.push({ at, cost: room.under(at) + far / 30 });
+      if (within(at, bounds, 6)) places.push({ at, cost: room.under(at) + far / 30 });
     }
   }
   places.sort((a, b) => a.cost - b.cost);
   return (
     places[0]?.at ?? {
-      x: Math.max(6, Math.min(stage.width - WIDE - 6, x + 24)),
+      x: clamp(x + 24, 6, stage.width - WIDE - 6),
       y: Math.max(6, y - HIGH - 24),
       w: WIDE,
       h: HIGH,

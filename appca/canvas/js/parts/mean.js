@@ -1,5 +1,6 @@
 /** The mean image of a sign cell, from the images that are loaded, while the hand is on its words. */
 
+import { holds } from '../layout/rect.js';
 import { element, paint, quiet } from './dom.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../text/labels.js').Label} Label @typedef {import('../layout/place.js').Placed} Placed */
@@ -10,10 +11,10 @@ const MOST = 240; // images in a mean
 /** The sign cell whose words are at a place. @param {Stage} stage @param {Label[]} labels @param {number} x @param {number} y @returns {CellFound | null} */
 export function cellAt(stage, labels, x, y) {
   for (const { key, u, v, width, lines, cell } of labels) {
-    const spot = stage.placed.find(({ part, panel }) => `${part.base + panel.index}` === key);
+    const spot = stage.placed.find((placed) => placed.key === key);
     if (!spot || cell === undefined) continue;
     const [left, top] = [spot.plot.x + u * spot.plot.w, spot.plot.y + v * spot.plot.h];
-    if (x >= left - 4 && x <= left + width + 4 && y >= top - 2 && y <= top + 34)
+    if (holds({ x: left, y: top, w: width, h: 32 }, x, y, 3))
       return { x: left + width / 2, y: top + 16, spot, row: -1, said: lines, cell };
   }
   return null;

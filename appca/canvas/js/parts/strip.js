@@ -2,6 +2,7 @@
 
 import { countsOf, ranked } from '../scene/counts.js';
 import { grouped, panelTitle } from '../scene/names.js';
+import { clamp } from '../layout/rect.js';
 import { cssOf } from '../theme.js';
 import { element } from './dom.js';
 
@@ -93,7 +94,7 @@ export function buildStrip(stage, actions) {
     ];
     if (step) {
       event.preventDefault();
-      mark(Math.min(order.length - 1, Math.max(0, chosen + step)));
+      mark(clamp(chosen + step, 0, order.length - 1));
       stage.views[0].focus = order[chosen];
       stage.views[0].focusShown = true;
       stage.schedule();

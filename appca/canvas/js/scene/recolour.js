@@ -1,5 +1,7 @@
 /** Codes of the rows for a colouring; by one component or two they are made here, from scores: rows without them are grey. */
 
+import { clamp } from '../layout/rect.js';
+
 const PREFIX = 'component:';
 
 /** The component a colouring is of, by its number. @param {import('../types.js').Meta} meta @param {string} name */
@@ -71,7 +73,7 @@ export function planeCodes({ components, scores, active, rows }, axes) {
       .sort();
     const most = sizes[Math.floor(0.98 * (sizes.length - 1))] || 1; // far outliers do not flatten the rest
     return (/** @type {number} */ score) =>
-      Math.round(((SIDE - 1) / 2) * (1 + Math.max(-1, Math.min(1, score / most))));
+      Math.round(((SIDE - 1) / 2) * (1 + clamp(score / most, -1, 1)));
   });
   const none = (SIDE - 1) / 2;
   const codes = new Uint8Array(rows).fill(255);

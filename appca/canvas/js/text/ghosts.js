@@ -3,6 +3,7 @@
 import { SELECTED } from '../scene/rows.js';
 import { cssOf } from '../theme.js';
 import { pointToPage } from '../layout/place.js';
+import { holds } from '../layout/rect.js';
 
 const FEW = 12; // selected rows that get a ring each, for a point alone is lost among thousands
 const MOST = 1500; // rows that leave ghosts
@@ -68,19 +69,13 @@ export function ghosts(stage) {
       const ring = scores
         ? pointToPage(spot, scores[at + x] / meta.score_unit, scores[at + y] / meta.score_unit)
         : null;
-      const inside =
-        ring &&
-        ring[0] > plot.x &&
-        ring[0] < plot.x + plot.w &&
-        ring[1] > plot.y &&
-        ring[1] < plot.y + plot.h;
       dots.push({
         plot,
         row,
         shared: onX || onY,
         x: onX && px > plot.x && px < plot.x + plot.w ? px : null,
         y: onY && py > plot.y && py < plot.y + plot.h ? py : null,
-        ring: inside ? ring : null,
+        ring: ring && holds(plot, ...ring) ? ring : null,
       });
     }
   }
@@ -119,13 +114,11 @@ export function ringedRows(stage) {
   /** @type {{key: number, x: number, y: number}[]} */
   const rings = [];
   if (!rows.selected || rows.selected > FEW) return rings;
-  for (const {
-    part: { layout, base },
-    panel,
-  } of placed) {
+  for (const { key, part, panel } of placed) {
+    const { layout } = part;
     for (let i = panel.start; i < panel.start + panel.count; i += 1)
       if (rows.flags[layout.rows[i]] & SELECTED)
-        rings.push({ key: base + panel.index, x: layout.xy[2 * i], y: layout.xy[2 * i + 1] });
+        rings.push({ key, x: layout.xy[2 * i], y: layout.xy[2 * i + 1] });
   }
   return rings;
 }
@@ -134,14 +127,14 @@ export function ringedRows(stage) {
 export function drawRings(stage, ringed) {
   const { context, placed, theme } = stage;
   if (!ringed.length || stage.morph || stage.tour) return;
-  const by = new Map(placed.map((spot) => [spot.part.base + spot.panel.index, spot]));
+  const by = new Map(placed.map((spot) => [spot.key, spot]));
   [context.strokeStyle, context.lineWidth, context.globalAlpha] = [theme.primary, 2, 1];
   for (const { key, x, y } of ringed) {
     const spot = by.get(key);
     if (!spot) continue;
     const [px, py] = pointToPage(spot, x, y);
     const { plot } = spot;
-    if (px < plot.x || px > plot.x + plot.w || py < plot.y || py > plot.y + plot.h) continue;
+    if (!holds(plot, px, py)) continue;
     context.beginPath();
     context.arc(px, py, Math.min(9, 3 + plot.w / 40), 0, 7);
     context.stroke();

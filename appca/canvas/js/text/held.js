@@ -1,6 +1,7 @@
 /** The row that a click holds, ringed with its picture, and thin lines to its nearest rows. */
 
 import { pointToPage } from '../layout/place.js';
+import { clamp, holds } from '../layout/rect.js';
 import { paint } from '../parts/dom.js';
 import { cssOf } from '../theme.js';
 
@@ -54,7 +55,7 @@ export function drawHeld(stage, subject = stage) {
   const { context } = stage;
   const marks = marksOf(stage, subject);
   for (const spot of stage.placed) {
-    const here = marks.get(spot.part.base + spot.panel.index);
+    const here = marks.get(spot.key);
     if (!here || spot.strength < 0.5) continue;
     const { plot } = spot;
     const placed = here
@@ -62,9 +63,7 @@ export function drawHeld(stage, subject = stage) {
         const [x, y] = pointToPage(spot, u, v);
         return { row, x, y, px: x, py: y };
       })
-      .filter(
-        ({ x, y }) => x >= plot.x && y >= plot.y && x <= plot.x + plot.w && y <= plot.y + plot.h,
-      );
+      .filter(({ x, y }) => holds(plot, x, y));
     const held = placed.find(({ row }) => row === subject.held);
     const large = subject === stage && Math.min(plot.w, plot.h) >= LARGE && stage.sheets !== null;
     const near = placed.filter((mark) => mark !== held);
@@ -91,16 +90,13 @@ function slide(near, held, plot) {
       );
     for (let k = 0; k < STEPS && !free(); k += 1) {
       const turn = angle + (k % 2 ? 0.35 : 0); // two ways out, so that pictures in line part
-      mark.px = clamped(mark.px + STEP * Math.cos(turn), plot.x, plot.w);
-      mark.py = clamped(mark.py + STEP * Math.sin(turn), plot.y, plot.h);
+      const [x, y] = [mark.px + STEP * Math.cos(turn), mark.py + STEP * Math.sin(turn)];
+      mark.px = clamp(x, plot.x + NEAR / 2, plot.x + plot.w - NEAR / 2);
+      mark.py = clamp(y, plot.y + NEAR / 2, plot.y + plot.h - NEAR / 2);
     }
     taken.push([mark, NEAR]);
   }
 }
-
-/** @param {number} value @param {number} from @param {number} length */
-const clamped = (value, from, length) =>
-  Math.min(from + length - NEAR / 2, Math.max(from + NEAR / 2, value));
 
 /** @param {Stage} stage @param {Mark} a @param {Mark} b */
 function line({ context, theme }, a, b) {

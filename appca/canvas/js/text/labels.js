@@ -1,6 +1,5 @@
 /** Words inside plots, placed when the picture rests where neither data nor other words are: sign cells, clusters, what lies beyond. */
 
-import { axesOf } from '../layout/open.js';
 import { codesIn, countsOf, mostly, ranked } from '../scene/counts.js';
 import { countOf, grouped } from '../scene/names.js';
 import { element, paint } from '../parts/dom.js';
@@ -11,7 +10,7 @@ import { occupancyOf } from './occupancy.js';
 import { cut, font, widthOf, write } from './write.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/place.js').Placed} Placed @typedef {import('./occupancy.js').Occupancy} Occupancy @typedef {import('../types.js').Rect} Rect */
-/** @typedef {{key: string, layout: import('../scene/layouts.js').Layout, revision: number, u: number, v: number, lines: {text: string, style: string, colour: string}[], align: CanvasTextAlign, width: number, cell?: number, ends?: number[]}} Label with rows whose images stand beside the first line, at a share of the plot */
+/** @typedef {{key: number, layout: import('../scene/layouts.js').Layout, revision: number, u: number, v: number, lines: {text: string, style: string, colour: string}[], align: CanvasTextAlign, width: number, cell?: number, ends?: number[]}} Label with rows whose images stand beside the first line, at a share of the plot */
 
 const SQUARE = 44; // px, in which points of a class are counted
 const END = 24; // px of an image beside words
@@ -31,13 +30,10 @@ export function placeLabels(stage) {
   ]);
 }
 
-/** @param {Placed} spot */
-const keyOf = ({ part, panel }) => `${part.base + panel.index}`;
-
 /** "+2 −5", how many, mostly which: in the corner of its quadrant. @param {Stage} stage @param {Placed} spot @param {Occupancy} room @returns {Label[]} */
 function signCells(stage, spot, room) {
   const { context, theme, rows, meta } = stage;
-  const axes = axesOf(spot.panel);
+  const { axes } = spot.panel;
   const named = axes.some((index) => meta.components[index].name);
   if (axes.length < 2) return [];
   const ends = named || !stage.sheets ? [] : endsOf(spot);
@@ -226,7 +222,7 @@ function label(spot, at, lines, align) {
   const { plot } = spot;
   const { layout } = spot.part;
   return {
-    key: keyOf(spot),
+    key: spot.key,
     layout,
     revision: layout.revision,
     u: (at.x - plot.x) / plot.w,
@@ -241,7 +237,7 @@ function label(spot, at, lines, align) {
 export function drawLabels(stage, labels) {
   const { context, placed, theme } = stage;
   if (stage.morph || !labels.length) return;
-  const by = new Map(placed.map((spot) => [keyOf(spot), spot]));
+  const by = new Map(placed.map((spot) => [spot.key, spot]));
   for (const { key, layout, revision, u, v, lines, align, width, ends = [] } of labels) {
     const spot = by.get(key);
     if (spot?.part.layout !== layout || layout.revision !== revision) continue; // words of what is gone

@@ -1,7 +1,7 @@
 /** All panels in a corner while the view shows only some of them; a press there goes there. */
 
 import { toWorld } from '../layout/camera.js';
-import { around } from '../layout/arrange.js';
+import { around, clamp } from '../layout/rect.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Rect} Rect @typedef {import('../layout/view.js').View} View */
 
@@ -65,11 +65,6 @@ export function drawMini(stage, fade) {
       view.rect.x + view.rect.w,
       view.rect.y + view.rect.h,
     );
-    const clamp = (
-      /** @type {number} */ value,
-      /** @type {number} */ low,
-      /** @type {number} */ high,
-    ) => Math.min(high, Math.max(low, value));
     const left = clamp(mini.x + (x0 - world.x) * k, box.x + 1, box.x + box.w - 4);
     const top = clamp(mini.y + (y0 - world.y) * k, box.y + 1, box.y + box.h - 4);
     context.strokeStyle = theme.text;

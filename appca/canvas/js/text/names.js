@@ -2,7 +2,8 @@
 
 import { HIDDEN, SELECTED } from '../scene/rows.js';
 import { componentName, grouped, panelTitle, signed, ticks } from '../scene/names.js';
-import { axesOf } from '../layout/open.js';
+import { header, pointToPage } from '../layout/place.js';
+import { clamp } from '../layout/rect.js';
 import { font, widthOf, write } from './write.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/place.js').Placed} Placed */
@@ -38,14 +39,10 @@ export function drawNames(stage) {
       : part.inset
         ? 13
         : Math.min(
-            13,
-            Math.max(9, card.w * (panel.name.length > 6 ? 0.128 : 0.142), 0),
+            clamp(card.w * (panel.name.length > 6 ? 0.128 : 0.142), 9, 13),
             Math.max(9, (1.55 * card.w) / panel.name.length),
           );
-    const top = open
-      ? card.y + 10
-      : card.y +
-        Math.max(1.5, Math.min(7, (Math.min(28, Math.max(11, 0.165 * card.h)) - size) / 2));
+    const top = card.y + (open ? 10 : clamp((header(card.h) - size) / 2, 1.5, 7));
     if (top < view.rect.y - 20) continue;
     context.globalAlpha = strength * (stage.morph?.view === view ? stage.morph.t : 1);
     const left = card.x + (open ? 14 : Math.min(10, card.w * 0.05));
@@ -89,31 +86,25 @@ export function drawAxes(stage) {
   const { context, theme, meta, placed } = stage;
   const spot = placed.find(({ open, strength }) => open && strength > 0.5);
   if (!spot || spot.card.w < 300 || !spot.panel.axes.length) return;
-  const { plot, range, card, panel } = stage.tour?.shown(spot) ?? spot;
+  const shown = stage.tour?.shown(spot) ?? spot;
+  const { plot, range, card, panel } = shown;
   const unit = meta.score_unit;
   const look = { style: font(11.5), colour: theme.faint };
   const across = ticks(range[0] * unit, range[1] * unit, plot.w / 90);
-  for (const value of across.values)
-    write(
-      context,
-      signed(value, across.digits),
-      plot.x + ((value / unit - range[0]) / (range[1] - range[0])) * plot.w,
-      plot.y + plot.h + 8,
-      { ...look, align: 'center' },
-    );
+  for (const value of across.values) {
+    const [x] = pointToPage(shown, value / unit, 0);
+    const text = signed(value, across.digits);
+    write(context, text, x, plot.y + plot.h + 8, { ...look, align: 'center' });
+  }
   const up = ticks(range[2] * unit, range[3] * unit, plot.h / 70);
-  for (const value of up.values)
-    write(
-      context,
-      signed(value, up.digits),
-      plot.x - 8,
-      plot.y + plot.h - ((value / unit - range[2]) / (range[3] - range[2])) * plot.h - 6,
-      { ...look, align: 'right' },
-    );
+  for (const value of up.values) {
+    const [, y] = pointToPage(shown, 0, value / unit);
+    write(context, signed(value, up.digits), plot.x - 8, y - 6, { ...look, align: 'right' });
+  }
   if (stage.tour) return;
   const bold = { style: font(12.5, 600), colour: theme.text };
   const more = panel.components.length > 2 ? ' ▾' : ''; // a click shows the next one
-  axesOf(panel).forEach((component, i) => {
+  panel.axes.forEach((component, i) => {
     const text = i
       ? `↑ ${componentName(meta, component)}${more}`
       : `${componentName(meta, component)} →${more}`;

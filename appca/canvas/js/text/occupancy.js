@@ -2,12 +2,15 @@
 
 import { imagesShown } from '../draw.js';
 import { pointsIn } from '../gl/points.js';
+import { pointToPage } from '../layout/place.js';
+import { touches, within } from '../layout/rect.js';
 import { ghosts } from './ghosts.js';
 
 /** @typedef {import('../types.js').Rect} Rect @typedef {import('../stage.js').Stage} Stage */
 
 const CELL = 6; // px
 const SAMPLE = 80000; // points looked at
+const GAP = 3; // px between words
 
 export class Occupancy {
   /** @param {number} width @param {number} height */
@@ -44,27 +47,13 @@ export class Occupancy {
     return sum;
   }
 
-  /** Whether words may stand here: no other words, no data. @param {Rect} rect @param {number} [gap] */
-  free(rect, gap = 3) {
-    const clear = this.words.every(
-      (box) =>
-        box.x >= rect.x + rect.w + gap ||
-        box.x + box.w + gap <= rect.x ||
-        box.y >= rect.y + rect.h + gap ||
-        box.y + box.h + gap <= rect.y,
-    );
-    return clear && this.under(rect) === 0;
-  }
-
-  /** Take the first of these places that is free. @param {Rect[]} places @param {Rect} inside @returns {Rect | null} */
+  /** Take the first of these places that has no other words and no data. @param {Rect[]} places @param {Rect} inside @returns {Rect | null} */
   take(places, inside) {
     const free = places.find(
       (rect) =>
-        rect.x >= inside.x &&
-        rect.y >= inside.y &&
-        rect.x + rect.w <= inside.x + inside.w &&
-        rect.y + rect.h <= inside.y + inside.h &&
-        this.free(rect),
+        within(rect, inside) &&
+        !this.words.some((box) => touches(box, rect, GAP)) &&
+        this.under(rect) === 0,
     );
     if (free) this.words.push(free);
     return free ?? null;
@@ -89,18 +78,12 @@ export function occupancyOf(stage, placed = stage.placed) {
         occupancy.add(plot.x + dx, plot.y + plot.h - dy);
     }
   }
-  const by = new Map(placed.map((spot) => [spot.part.base + spot.panel.index, spot]));
+  const by = new Map(placed.map((spot) => [spot.key, spot]));
   for (const { wanted, px } of imagesShown(stage)) {
     wanted.panel.forEach((key, i) => {
       const spot = by.get(key);
       if (!spot) return;
-      const x =
-        spot.plot.x +
-        ((wanted.raw[4 * i] - spot.range[0]) / (spot.range[1] - spot.range[0])) * spot.plot.w;
-      const y =
-        spot.plot.y +
-        spot.plot.h -
-        ((wanted.raw[4 * i + 1] - spot.range[2]) / (spot.range[3] - spot.range[2])) * spot.plot.h;
+      const [x, y] = pointToPage(spot, wanted.raw[4 * i], wanted.raw[4 * i + 1]);
       occupancy.cover({ x: x - px / 2, y: y - px / 2, w: px, h: px });
     });
   }
