@@ -10,9 +10,9 @@ import {
   toWorld,
   zoomed,
 } from '../../appca/canvas/js/layout/camera.js';
-import { density } from '../../appca/canvas/js/layout/density.js';
 import { keepCells } from '../../appca/canvas/js/layout/keep.js';
 import { neighbours, openRects } from '../../appca/canvas/js/layout/open.js';
+import { density } from '../../appca/canvas/js/layout/place.js';
 import { neighbour } from '../../appca/canvas/js/input/keys.js';
 import { frameAt, said } from '../../appca/canvas/js/move/frames.js';
 import { origins } from '../../appca/canvas/js/move/morph.js';

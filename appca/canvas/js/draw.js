@@ -1,10 +1,10 @@
 /** One frame: grounds, points (direct or from the layer) and images; and what lies over them. */
 
-import { drawGrounds } from './gl/grounds.js';
+import { drawGrounds, groundOf } from './gl/grounds.js';
 import { chooseImages, drawImages, imageSize } from './gl/images.js';
 import { drawnOf, drawPoints, jobsOf, passesOf, pointsIn, scissor } from './gl/points.js';
 import { carried } from './layout/camera.js';
-import { placeView, pointToPage, tableOf } from './layout/place.js';
+import { placeView, tableOf } from './layout/place.js';
 import { touches } from './layout/rect.js';
 import { HIDDEN } from './scene/rows.js';
 import { heldRows } from './text/held.js';
@@ -51,7 +51,7 @@ export function drawFrame(stage) {
     const here = stage.placed.filter((spot) => spot.view === view);
     drawGrounds(
       gpu,
-      [...(stage.morph?.fading(view) ?? []), ...here.map((spot) => groundOf(stage, spot))],
+      [...(stage.morph?.fading(view) ?? []), ...here.map((spot) => groundNow(stage, spot))],
       theme,
       look,
       view.rect,
@@ -70,20 +70,13 @@ export function drawFrame(stage) {
 }
 
 /** @param {Stage} stage @param {Placed} spot */
-function groundOf(stage, spot) {
-  const zero =
-    spot.part.layout.kind === 'map' || spot.panel.other
-      ? /** @type {[number, number]} */ ([-9, -9])
-      : pointToPage(stage.tour?.hides(spot) ? stage.tour.shown(spot) : spot, 0, 0);
-  const focus = spot.view.focus === spot.panel.index && !spot.part.inset && spot.view.focusShown;
-  const fade = stage.morph?.view === spot.view ? stage.morph.t : 1;
+function groundNow({ tour, morph }, spot) {
+  const { view, panel, part, strength } = spot;
   return {
-    card: spot.card,
-    plot: spot.plot,
-    zero,
-    focus,
-    strength: spot.strength * fade,
-    apart: spot.view.shift >= 1,
+    ...groundOf(tour?.hides(spot) ? tour.shown(spot) : spot),
+    focus: view.focus === panel.index && !part.inset && view.focusShown,
+    strength: strength * (morph?.view === view ? morph.t : 1),
+    apart: view.shift >= 1,
   };
 }
 
@@ -223,7 +216,7 @@ function drawAllImages(stage, look) {
           rect: group[0].view.rect,
           wanted: chooseImages(
             group,
-            () => px,
+            px,
             (row) => scene.tile[row],
             (row) => (rows.flags[row] & HIDDEN) !== 0,
             stage.options.dense,

@@ -21,7 +21,7 @@ import { recolour } from './scene/recolour.js';
 import { Stage } from './stage.js';
 import { restore, stateOf } from './state.js';
 import { drawGhosts, drawRings, ringedRows } from './text/ghosts.js';
-import { drawHeaders, Pictures } from './text/headers.js';
+import { drawHeaders } from './text/headers.js';
 import { drawPulled } from './move/pull.js';
 import { drawHeld } from './text/held.js';
 import { drawLabels, placeLabels } from './text/labels.js';
@@ -47,26 +47,20 @@ export function mount(element, input, callbacks = {}) {
   ]); // on its way while the rest is built
   const actions = new Actions(stage);
   const gestures = new Gestures(stage, actions);
-  const pictures = new Pictures(stage);
+  stage.pictures.load();
   const go = (/** @type {import('./input/fly.js').Target} */ target) => fly(stage, actions, target);
   /** @param {import('./state.js').State} state that was kept */
   const show = (state) =>
-    restore(
-      stage,
-      actions,
-      (beside) => update(stage, actions, pictures, { options: { beside } }),
-      state,
-    );
+    restore(stage, actions, (beside) => update(stage, actions, { options: { beside } }), state);
   buildSpoken(stage, actions);
   const near = (/** @type {import('./types.js').Rect} */ box) => {
     const { at } = gestures;
     return at && holds(box, ...at, 80) && !holds(box, ...at) ? 0.4 : 1;
   };
-  stage.pictures = pictures;
   const strip = buildStrip(stage, actions);
   const more = buildMore(stage, actions, {
     update: (options) => {
-      update(stage, actions, pictures, { options });
+      update(stage, actions, { options });
     },
     strip: strip.toggle,
     save: () => {
@@ -125,7 +119,7 @@ export function mount(element, input, callbacks = {}) {
     drawGhosts,
     () => drawRings(stage, ringed),
     () => drawLabels(stage, labels),
-    () => drawHeaders(stage, pictures),
+    drawHeaders,
     drawPulled,
     drawHeld,
     () => drawMini(stage, near),
@@ -163,7 +157,7 @@ export function mount(element, input, callbacks = {}) {
     stage,
     actions,
     /** Another scene of the same data, or options. @param {import('./update.js').Next} next */
-    update: (next) => update(stage, actions, pictures, next),
+    update: (next) => update(stage, actions, next),
     /** @param {import('./types.js').Input} input */
     ahead: (input) => ahead(stage, input),
     /** @param {string} layout @param {number} [view] */

@@ -11,6 +11,7 @@ import { element } from './parts/dom.js';
 import { Tweens } from './move/tween.js';
 import { Rows } from './scene/rows.js';
 import { Scene } from './scene/scene.js';
+import { Pictures } from './text/headers.js';
 import { THEMES } from './theme.js';
 
 let mounted = 0; // canvases so far, so that elements have names of their own
@@ -39,8 +40,7 @@ export class Stage {
     this.layer = new Layer(this.gpu);
     /** @type {Sheets | null} */
     this.sheets = null;
-    /** @type {import('./text/headers.js').Pictures | null} of the components */
-    this.pictures = null;
+    this.pictures = new Pictures(this);
     this.only = -1; // the class shown alone
     this.held = input.options?.held ?? -1; // the row whose details are on the page
     this.near = input.options?.near ?? []; // the rows nearest to it

@@ -10,8 +10,8 @@ const CAME = 3000; // ms for which a chip says what a component was before
 
 /** @typedef {Partial<import('./types.js').Input> & {scene?: Scene}} Next another scene, which may be open already, and options */
 
-/** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {import('./text/headers.js').Pictures} pictures @param {Next} next */
-export async function update(stage, actions, pictures, { options = {}, ...input }) {
+/** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {Next} next */
+export async function update(stage, actions, { options = {}, ...input }) {
   const before = { ...stage.options };
   Object.assign(stage.options, options);
   actions.follow(options);
@@ -25,20 +25,14 @@ export async function update(stage, actions, pictures, { options = {}, ...input 
       input.buffers &&
       (await new Scene(/** @type {import('./types.js').Input} */ (input)).open()));
   if (stage.gone) return;
-  if (scene)
-    await change(
-      stage,
-      actions,
-      pictures,
-      scene,
-      options.layout === before.layout ? undefined : options.layout,
-    );
+  const chosen = options.layout === before.layout ? undefined : options.layout;
+  if (scene) await change(stage, actions, scene, chosen);
   else {
     const others =
       String(stage.options.panels) !== String(before.panels) ||
       stage.options.compact !== before.compact;
     const shown = stage.views[0].layout.name; // a hand may have changed it since the page chose
-    const name = options.layout && options.layout !== before.layout ? options.layout : shown;
+    const name = chosen || shown;
     if (others) actions.replace(stage.views[0], await makeView(stage, name));
     else await actions.morph(stage.views[0], name);
     if (options.colouring && options.colouring !== before.colouring) await recolour(stage);
@@ -77,8 +71,8 @@ const namesIn = ({ views }, { layouts, first }, chosen) =>
       ) ?? Object.keys(layouts)[0],
   );
 
-/** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {import('./text/headers.js').Pictures} pictures @param {Scene} scene @param {string | undefined} chosen layout of the first view */
-async function change(stage, actions, pictures, scene, chosen) {
+/** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {Scene} scene @param {string | undefined} chosen layout of the first view */
+async function change(stage, actions, scene, chosen) {
   if (scene.rows !== stage.rows.count)
     throw new Error(
       `The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it again.`,
@@ -99,7 +93,7 @@ async function change(stage, actions, pictures, scene, chosen) {
   stage.scene = scene;
   if (JSON.stringify(old.sheets) !== JSON.stringify(scene.meta.sheets)) stage.startSheets();
   stage.rows.readMarks(scene);
-  pictures.load();
+  stage.pictures.load();
   made.slice(1).forEach((view, i) => {
     stage.views[i + 1] = view;
   });

@@ -63,10 +63,8 @@ export function buildPalette(stage, actions, fly, acts) {
     if (!hit) return;
     recent = [hit, ...recent.filter(({ label }) => label !== hit.label)].slice(0, RECENT);
     box.close();
-    if (rows && hit.component !== undefined) {
-      stage.rows.applyList(rowsUsing(stage, hit.component), 'replace');
-      actions.selected();
-    } else if (hit.run) hit.run();
+    if (rows && hit.component !== undefined) actions.select(rowsUsing(stage, hit.component));
+    else if (hit.run) hit.run();
     else if (hit.target) fly(hit.target);
   };
   const point = (/** @type {number} */ i) => {

@@ -14,7 +14,7 @@ const ICONS = { action: 'play', selection: 'bookmark', column: 'tune' };
 export function pictureOf(stage, { component, row, code, kind }, side) {
   const canvas = element('canvas', 'appca-hitpicture', { 'aria-hidden': 'true' });
   canvas.width = canvas.height = 2 * side;
-  if (component !== undefined && stage.pictures?.there) {
+  if (component !== undefined && stage.pictures.there) {
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
     stage.pictures.draw(component, { x: 0, y: 0, w: 2 * side, h: 2 * side }, context);
     return canvas;

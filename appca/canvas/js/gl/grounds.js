@@ -1,11 +1,21 @@
 /** The cards that panels stand on, with their axes through zero. */
 
+import { pointToPage } from '../layout/place.js';
 import { rgb } from '../theme.js';
 import { vertices } from './programs.js';
 import { scissor } from './points.js';
 
 /** @typedef {import('../types.js').Rect} Rect */
 /** @typedef {{card: Rect, plot: Rect, zero: [number, number], focus: boolean, strength: number, apart?: boolean}} Ground `apart`: no other card lies over it */
+
+/** The ground of a panel. @param {import('../layout/place.js').Placed} spot @returns {Ground} */
+export const groundOf = (spot) => ({
+  card: spot.card,
+  plot: spot.plot,
+  zero: spot.part.layout.kind === 'map' || spot.panel.other ? [-9, -9] : pointToPage(spot, 0, 0),
+  focus: false,
+  strength: spot.strength,
+});
 
 /** Edges and axes are shaded; what is between them is cleared to its colour, the cheapest way to fill. @param {import('./gpu.js').Gpu} gpu @param {Ground[]} grounds @param {import('../theme.js').Theme} theme @param {import('./points.js').Look} look @param {Rect} view */
 export function drawGrounds(gpu, grounds, theme, look, view) {

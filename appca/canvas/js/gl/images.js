@@ -65,7 +65,7 @@ function allFit(
   return seen <= most;
 }
 
-/** Images of the panels shown that stand inside the view. @param {Placed[]} placed @param {(side: number) => number} size @param {(row: number) => number} tileOf @param {(row: number) => boolean} hidden @param {number} [dense] @returns {Wanted} */
+/** Images of the panels shown that stand inside the view. @param {Placed[]} placed @param {number} size px @param {(row: number) => number} tileOf @param {(row: number) => boolean} hidden @param {number} [dense] @returns {Wanted} */
 export function chooseImages(placed, size, tileOf, hidden, dense = 1) {
   /** @type {Wanted} */
   const wanted = { raw: [], row: [], panel: [], tile: [] };
@@ -80,10 +80,10 @@ export function chooseImages(placed, size, tileOf, hidden, dense = 1) {
       strength,
     } = spot;
     const side = Math.min(plot.w, plot.h);
-    const all = side > WHOLE && allFit(spot, size(side));
-    const wished = all ? panel.count : roomFor(spot, size(side), dense);
+    const all = side > WHOLE && allFit(spot, size);
+    const wished = all ? panel.count : roomFor(spot, size, dense);
     const room = strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, wished);
-    const apart = all || panel.levels.length ? 0 : apartOn(size(side), side) / dense;
+    const apart = all || panel.levels.length ? 0 : apartOn(size, side) / dense;
     /** @type {[number, number][]} */
     const taken = [];
     const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
@@ -97,7 +97,7 @@ export function chooseImages(placed, size, tileOf, hidden, dense = 1) {
         py < view.rect.y + view.rect.h + 40;
       if (apart && taken.some((at) => Math.max(Math.abs(at[0] - px), Math.abs(at[1] - py)) < apart))
         continue;
-      const margin = side < WHOLE ? size(side) / 2 : 0;
+      const margin = side < WHOLE ? size / 2 : 0;
       if (
         !inside ||
         px < plot.x + margin ||

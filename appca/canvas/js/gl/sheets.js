@@ -1,5 +1,6 @@
 /** Sheets of images: fetched by need, at most eight in a texture array, the longest unused goes first. */
 
+import { element, paint } from '../parts/dom.js';
 import { texture } from './programs.js';
 
 const LAYERS = 8;
@@ -33,6 +34,8 @@ export class Sheets {
       this.layers,
     );
     this.reader = gl.createFramebuffer();
+    /** @type {Map<string, HTMLCanvasElement>} tiles as pictures */
+    this.pictures = new Map();
   }
 
   /** The slot of a tile's sheet times tiles a sheet plus the tile, or -1 while it is not there. @param {number} tile */
@@ -102,6 +105,14 @@ export class Sheets {
     }
     this.loading -= 1;
     this.arrived();
+  }
+
+  /** A tile that is there as a picture, painted once. @param {number} tile @param {boolean} dark */
+  picture(tile, dark) {
+    const key = `${tile} ${dark}`;
+    const bytes = this.pictures.has(key) ? null : this.read(tile);
+    if (bytes) this.pictures.set(key, paint(element('canvas', ''), bytes, this.meta, dark));
+    return this.pictures.get(key);
   }
 
   /** Pixels (RGBA) of a tile that is there. @param {number} tile */

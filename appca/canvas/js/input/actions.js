@@ -103,14 +103,15 @@ export class Actions extends Moves {
     else if (spot && spot.view.opened && !spot.open) this.tour(spot.view, spot.panel.index);
     else if (hit && how === 'replace' && stage.callbacks.onPoint)
       this.hold(hit.row === stage.held ? -1 : hit.row, [x, y]);
-    else if (hit) {
-      stage.rows.applyList([hit.row], how);
-      this.selected();
-    } else if (how === 'replace' && stage.held >= 0) this.hold(-1);
-    else if (how === 'replace' && stage.rows.selected) {
-      stage.rows.applyList([], 'replace');
-      this.selected();
-    }
+    else if (hit) this.select([hit.row], how);
+    else if (how === 'replace' && stage.held >= 0) this.hold(-1);
+    else if (how === 'replace' && stage.rows.selected) this.select([]);
+  }
+
+  /** Select rows and tell the host. @param {Iterable<number>} rows @param {How} [how] */
+  select(rows, how = 'replace') {
+    this.stage.rows.applyList(rows, how);
+    this.selected();
   }
 
   /** What the component at a place was in the picture before. @param {number} x @param {number} y */

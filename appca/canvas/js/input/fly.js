@@ -29,12 +29,8 @@ export async function fly(stage, actions, target) {
     return;
   }
   if (target.code !== undefined) {
-    const hits = stage.rows.codes;
-    stage.rows.applyList(
-      [...hits.keys()].filter((row) => hits[row] === target.code),
-      'replace',
-    );
-    actions.selected();
+    const { codes } = stage.rows;
+    actions.select([...codes.keys()].filter((row) => codes[row] === target.code));
     return;
   }
   const index =
@@ -67,10 +63,7 @@ export async function fly(stage, actions, target) {
   }
   view.cam = kept;
   actions.flyTo(view, cam);
-  if (stage.callbacks.onPoint) {
+  if (stage.callbacks.onPoint)
     actions.hold(target.row); // as a click does
-    return;
-  }
-  stage.rows.applyList([target.row], 'replace');
-  actions.selected();
+  else actions.select([target.row]);
 }

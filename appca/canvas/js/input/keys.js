@@ -67,7 +67,10 @@ export function listenToKeys(stage, actions, parts) {
     Escape: (view) => escape(stage, actions, view),
     x: (view) => actions.turnAxis(view, 0),
     y: (view) => actions.turnAxis(view, 1),
-    a: (view) => selectPanel(stage, actions, view),
+    a: ({ layout: { panels, rows }, focus }) => {
+      const { start, count } = panels[focus] ?? { start: 0, count: 0 };
+      if (count) actions.select(rows.subarray(start, start + count));
+    },
   };
   listenAnywhere(stage, actions, parts);
   hit.addEventListener('keydown', (event) => {
@@ -137,19 +140,5 @@ function escape(stage, actions, view) {
   } else if (stage.held >= 0) actions.hold(-1);
   else if (view.opened) actions.close(view);
   else if (!view.atFit) actions.home(view);
-  else if (stage.rows.selected) {
-    stage.rows.applyList([], 'replace');
-    actions.selected();
-  }
-}
-
-/** Select the rows of the panel in focus. @param {Stage} stage @param {import('./actions.js').Actions} actions @param {View} view */
-function selectPanel(stage, actions, view) {
-  const panel = view.layout.panels[view.focus];
-  if (!panel) return;
-  stage.rows.applyList(
-    view.layout.rows.subarray(panel.start, panel.start + panel.count),
-    'replace',
-  );
-  actions.selected();
+  else if (stage.rows.selected) actions.select([]);
 }

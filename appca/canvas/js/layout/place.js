@@ -1,6 +1,5 @@
 /** Where each panel stands on the page now, from camera, opened panel and whatever is on its way. */
 
-import { density } from './density.js';
 import { toPage } from './camera.js';
 import { clamp, touches } from './rect.js';
 
@@ -94,6 +93,15 @@ export function squared([x0, x1, y0, y1], plot) {
   const unit = Math.max((x1 - x0) / plot.w, (y1 - y0) / plot.h);
   const [cx, cy, w, h] = [(x0 + x1) / 2, (y0 + y1) / 2, (unit * plot.w) / 2, (unit * plot.h) / 2];
   return [cx - w, cx + w, cy - h, cy + h];
+}
+
+/** Size and opacity of points by how far apart they stand on average: one smooth curve for every view. @param {number} points @param {number} area pixels */
+export function density(points, area) {
+  const apart = Math.sqrt(area / Math.max(1, points));
+  return {
+    size: 1.5 + 4.3 * (1 - Math.exp(-apart / 16)),
+    alpha: 0.22 + 0.56 * (1 - Math.exp(-apart / 2.1)),
+  };
 }
 
 /** Three texels of a panel: place and scale, plot, size and strength of points. @param {{plot: Rect, range: Range}} panel @param {number} size @param {number} alpha @returns {number[]} */

@@ -1,8 +1,9 @@
 /** Points on their way from where their rows stood to where another layout has them. */
 
+import { groundOf } from '../gl/grounds.js';
 import { drawPoints } from '../gl/points.js';
 import { vertices } from '../gl/programs.js';
-import { placeView, pointToPage } from '../layout/place.js';
+import { placeView } from '../layout/place.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
 /** @typedef {{rows: Uint32Array, xy: Float32Array, grounds: import('../gl/grounds.js').Ground[]}} Places rows and where they are on the page */
@@ -12,16 +13,7 @@ const MOST = 70000; // points that move
 /** Where the points of a view are now, also in the middle of another morph. @param {Stage} stage @param {View} view @returns {Places} */
 export function placesOf(stage, view) {
   const placed = placeView(view).filter(({ part }) => !part.inset);
-  const grounds = placed.map((spot) => ({
-    card: spot.card,
-    plot: spot.plot,
-    zero:
-      spot.part.layout.kind === 'map'
-        ? /** @type {[number, number]} */ ([-9, -9])
-        : pointToPage(spot, 0, 0),
-    focus: false,
-    strength: spot.strength,
-  }));
+  const grounds = placed.map(groundOf);
   if (stage.morph?.view === view) return { ...stage.morph.now(), grounds };
   const total = placed.reduce((sum, { panel }) => sum + panel.count, 0);
   const rows = new Uint32Array(total);

@@ -3,8 +3,7 @@
 import { drawImages, imageSize } from '../gl/images.js';
 import { drawPoints } from '../gl/points.js';
 import { vertices } from '../gl/programs.js';
-import { density } from '../layout/density.js';
-import { texels } from '../layout/place.js';
+import { density, texels } from '../layout/place.js';
 import { sine } from './tween.js';
 import { frameAt, said } from './frames.js';
 
@@ -24,14 +23,11 @@ export class Tour {
     const share = Math.min(1, MOST / (this.a.count + this.b.count));
     const bits = new Uint8Array(stage.rows.count); // 1 in a, 2 in b, 3 in both
     const points = [];
-    for (const [panel, bit] of /** @type {[typeof this.a, number][]} */ ([
-      [this.a, 1],
-      [this.b, 2],
-    ])) {
+    for (const panel of [this.a, this.b]) {
       for (let i = panel.start; i < panel.start + Math.ceil(panel.count * share); i += 1) {
         const row = view.layout.rows[i];
         if (!bits[row]) points.push(row);
-        bits[row] |= bit;
+        bits[row] |= panel === this.a ? 1 : 2;
       }
     }
     this.rows = Uint32Array.from(points);

@@ -59,9 +59,7 @@ function planeKey(stage, { axes = [0, 0], table }, small) {
         { x: left + key + 5, y: key - side },
         { x: 0, y: 0 },
       ];
-  axes.forEach((axis, i) =>
-    stage.pictures?.draw(axis, { ...places[i], w: side, h: side }, context),
-  );
+  axes.forEach((axis, i) => stage.pictures.draw(axis, { ...places[i], w: side, h: side }, context));
   if (small) {
     axes.forEach((axis, i) =>
       write(

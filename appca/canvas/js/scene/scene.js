@@ -22,8 +22,6 @@ export class Scene {
     this.active = input.meta.most_used ?? input.meta.n_active ?? 0;
     /** @type {Map<string, Promise<any>>} */
     this.loads = new Map();
-    /** @type {Map<string, import('./layouts.js').Layout>} layouts at hand */
-    this.layouts = new Map();
     this.components = new Uint8Array(0); // or Uint16Array
     this.scores = new Int16Array(0);
     this.priority = new Uint32Array(0); // rows in the order of their images
@@ -80,7 +78,6 @@ export class Scene {
       const order = await this.array(`order.${name}`, 'u4');
       const layout = buildLayout(this, name, order, map);
       await addOther(this, layout);
-      this.layouts.set(name, layout);
       return layout;
     });
   }

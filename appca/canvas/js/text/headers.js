@@ -13,9 +13,9 @@ export class Pictures {
     this.stage = stage;
     /** @type {ImageBitmap | null} */
     this.sheet = null;
-    this.load();
   }
 
+  /** Fetch the sheet of the present scene. */
   async load() {
     const { scene } = this.stage;
     this.sheet = null;
@@ -73,10 +73,10 @@ export class Pictures {
   }
 }
 
-/** @param {Stage} stage @param {Pictures} pictures */
-export function drawHeaders(stage, pictures) {
+/** @param {Stage} stage */
+export function drawHeaders(stage) {
   for (const view of stage.views) {
-    const { context, theme, meta } = stage;
+    const { context, theme, meta, pictures } = stage;
     if (view.opened || !view.arrangement.diagonal.length) continue;
     context.save();
     context.beginPath();
@@ -118,7 +118,7 @@ export function drawHeaders(stage, pictures) {
           });
       }
     }
-    if (view.cam.k > view.home.k * 1.3) rulers(stage, view, pictures);
+    if (view.cam.k > view.home.k * 1.3) rulers(stage, view);
     context.restore();
   }
 }
@@ -171,9 +171,9 @@ function weights({ context, meta, theme }, component, at) {
 
 const [TOP, LEFT, TOOLS] = [40, 58, 356]; // of the rulers, and what the tools take of them
 
-/** Zoomed in, pictures of columns and rows stand on rulers at the edges, where no data are. @param {Stage} stage @param {View} view @param {Pictures} pictures */
-function rulers(stage, view, pictures) {
-  const { context, theme, meta } = stage;
+/** Zoomed in, pictures of columns and rows stand on rulers at the edges, where no data are. @param {Stage} stage @param {View} view */
+function rulers(stage, view) {
+  const { context, theme, meta, pictures } = stage;
   const {
     rect,
     cam,

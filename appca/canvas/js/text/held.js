@@ -2,7 +2,6 @@
 
 import { pointToPage } from '../layout/place.js';
 import { clamp, holds } from '../layout/rect.js';
-import { paint } from '../parts/dom.js';
 import { cssOf } from '../theme.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/place.js').Placed} Placed */
@@ -114,8 +113,8 @@ function line({ context, theme }, a, b) {
 
 /** @param {Stage} stage @param {Mark} mark @param {number} side px of the picture, 0 for a ring @param {number} width of the ring */
 function draw(stage, { row, x, y, px, py }, side, width) {
-  const { context, theme, palette, rows } = stage;
-  const picture = side ? pictureOf(stage, row) : null;
+  const { context, theme, palette, rows, scene, dark } = stage;
+  const picture = side ? stage.sheets?.picture(scene.tile[row], dark) : null;
   const ring = (/** @type {number} */ radius, /** @type {number} */ thick) => {
     context.beginPath();
     context.arc(x, y, radius, 0, 7);
@@ -161,23 +160,4 @@ function draw(stage, { row, x, y, px, py }, side, width) {
   box(1);
   [context.strokeStyle, context.lineWidth] = [cssOf(palette, rows.codes[row]), 1.5];
   context.stroke();
-}
-
-/** @type {WeakMap<import('../gl/sheets.js').Sheets, Map<number, HTMLCanvasElement>>} */
-const pictures = new WeakMap();
-
-/** The picture of a row, once its sheet is there. @param {Stage} stage @param {number} row */
-function pictureOf({ sheets, scene, dark }, row) {
-  if (!sheets) return null;
-  const painted = pictures.get(sheets) ?? new Map();
-  pictures.set(sheets, painted);
-  const key = dark ? -1 - row : row;
-  if (!painted.has(key)) {
-    const bytes = sheets.read(scene.tile[row]);
-    if (!bytes) return null;
-    const picture = document.createElement('canvas');
-    paint(picture, bytes, sheets.meta, dark);
-    painted.set(key, picture);
-  }
-  return painted.get(key) ?? null;
 }

@@ -2,7 +2,6 @@
 
 import { codesIn, countsOf, mostly, ranked } from '../scene/counts.js';
 import { countOf, grouped } from '../scene/names.js';
-import { element, paint } from '../parts/dom.js';
 import { HIDDEN } from '../scene/rows.js';
 import { cssOf } from '../theme.js';
 import { pointToPage } from '../layout/place.js';
@@ -253,23 +252,10 @@ export function drawLabels(stage, labels) {
     );
     const beside = widthOf(context, lines[0].text, lines[0].style) + 5;
     ends.forEach((row, i) => {
-      const image = imageOf(stage, row);
+      const image = stage.sheets?.picture(stage.scene.tile[row], stage.dark);
       const left =
         align === 'right' ? x - beside - (ends.length - i) * END + 4 : x + beside + i * END;
       if (image) context.drawImage(image, left, spot.plot.y + v * spot.plot.h - 5, 20, 20);
     });
   }
-}
-
-/** @type {WeakMap<import('../gl/sheets.js').Sheets, Map<string, HTMLCanvasElement>>} */
-const images = new WeakMap();
-
-/** The image of a row, once its sheet is there. @param {Stage} stage @param {number} row */
-function imageOf({ sheets, scene, dark }, row) {
-  const made = (sheets && images.get(sheets)) ?? new Map();
-  const key = `${row} ${dark}`;
-  const bytes = sheets && !made.has(key) && sheets.read(scene.tile[row]);
-  if (sheets && bytes) made.set(key, paint(element('canvas', ''), bytes, sheets.meta, dark));
-  if (sheets) images.set(sheets, made);
-  return made.get(key);
 }

@@ -108,14 +108,14 @@ export function drawAxes(stage) {
     const text = i
       ? `↑ ${componentName(meta, component)}${more}`
       : `${componentName(meta, component)} →${more}`;
-    const side = stage.pictures?.there ? 22 : 0;
+    const side = stage.pictures.there ? 22 : 0;
     const wide = widthOf(context, text, bold.style) + side + 6;
     const [left, top] = i
       ? [card.x + 12, card.y + 8]
       : [card.x + card.w - 14 - wide, plot.y + plot.h + 3];
     context.fillStyle = theme.panel;
     context.fillRect(left - 6, top, wide + 8, 22);
-    if (side) stage.pictures?.draw(component, { x: left, y: top, w: side, h: side });
+    if (side) stage.pictures.draw(component, { x: left, y: top, w: side, h: side });
     write(context, text, left + side + 6, top + 4, bold);
   });
 }

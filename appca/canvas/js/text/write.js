@@ -28,13 +28,13 @@ export function cut(context, text, width, style) {
   return `${text.slice(0, length).trimEnd()}…`;
 }
 
-/** @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y top @param {{style: string, colour: string, halo?: string, align?: CanvasTextAlign, wide?: number}} look */
-export function write(context, text, x, y, { style, colour, halo, align = 'left', wide = 3 }) {
+/** @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y top @param {{style: string, colour: string, halo?: string, align?: CanvasTextAlign}} look */
+export function write(context, text, x, y, { style, colour, halo, align = 'left' }) {
   context.font = style;
   context.textAlign = align;
   context.textBaseline = 'top';
   if (halo) {
-    context.lineWidth = wide;
+    context.lineWidth = 3;
     context.lineJoin = 'round';
     context.strokeStyle = halo;
     context.strokeText(text, x, y);
