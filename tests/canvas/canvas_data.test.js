@@ -4,12 +4,7 @@ import test from 'node:test';
 import { move } from '../../appca/canvas/js/move/pull.js';
 import { markUnder, maskOf } from '../../appca/canvas/js/input/lasso.js';
 import { countsOf, mostly } from '../../appca/canvas/js/scene/counts.js';
-import {
-  componentCodes,
-  planeCodes,
-  planeColouring,
-  planeOf,
-} from '../../appca/canvas/js/scene/recolour.js';
+import { colouredBy, planeOf, rampOf } from '../../appca/canvas/js/scene/recolour.js';
 import { setAxes, some } from '../../appca/canvas/js/scene/layouts.js';
 import { withPanels } from '../../appca/canvas/js/scene/other.js';
 import { signed, panelTitle, ticks } from '../../appca/canvas/js/scene/names.js';
@@ -381,7 +376,7 @@ test('the palette finds panels, components, classes, selections, rows, columns a
 
 test('colour by a component leaves rows without it missing', async () => {
   const scene = await new Scene(input()).open();
-  assert.deepEqual([...componentCodes(scene, 1).codes], [159, 255, 206, 254, 255, 255]);
+  assert.deepEqual([...rampOf(scene, 1).codes], [159, 255, 206, 254, 255, 255]);
 });
 
 test('codes above the table are grey', () => {
@@ -426,13 +421,16 @@ test('every colour of a quantity is seen on a dark panel, and rows without a val
 test('colour by two components is a place on a square, rows of neither are missing', async () => {
   const given = input();
   const scene = await new Scene(given).open();
-  const axes = planeOf(scene.meta, 'components:1,2');
+  const axes = colouredBy(scene.meta, 'components:1,2');
   assert.deepEqual(axes, [0, 1]);
-  assert.equal(planeOf(scene.meta, 'components:1,3'), null);
-  const codes = [...planeCodes(scene, axes)];
+  assert.deepEqual(colouredBy(scene.meta, 'component:5'), [2]);
+  assert.deepEqual(colouredBy(scene.meta, 'components:1,3'), []);
+  const { codes, colouring } = planeOf(scene, axes);
   assert.equal(codes[3], 14 + 15 * 14); // both are largest there
-  assert.deepEqual(codes.slice(4), [255, 255]);
-  assert.equal(planeColouring(scene.meta, axes).table.length, 225);
+  assert.deepEqual([...codes.slice(4)], [255, 255]);
+  const { table } = colouring;
+  assert.deepEqual([table[0], table[14], table[112]], ['#2f6fb3', '#2a9d6f', '#b9bec6']); // two corners, the middle
+  assert.equal(table.length, 225);
 });
 
 /** Five subspaces, two of which have no panel of their own. */

@@ -26,7 +26,7 @@
  * @property {'category' | 'quantity' | 'plane'} kind of a plane: a square of colours for two components @property {string} [title]
  * @property {string[]} names of the classes; the code after the last is "missing"
  * @property {boolean} [steps] whether the classes are steps of a scale, which name no place
- * @property {string[]} table @property {string[]} [shapes] of the classes, where colours alone do not tell them apart @property {[number, number]} [limits] @property {[number, number]} [axes] of a plane
+ * @property {string[]} table @property {string[]} [shapes] of the classes, where colours alone do not tell them apart @property {[number, number]} [limits] @property {number[]} [axes] of a plane
  *
  * @typedef {object} SheetMeta
  * @property {[number, number, number]} tile height, width, channels

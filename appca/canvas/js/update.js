@@ -1,7 +1,7 @@
 /** Take over options, or another scene of the same data: rows keep their number, components theirs, points travel. */
 
 import { isCompact, makeView, share } from './layout/views.js';
-import { isComputed, recolour } from './scene/recolour.js';
+import { colouredBy, recolour } from './scene/recolour.js';
 import { Scene } from './scene/scene.js';
 
 /** @typedef {import('./stage.js').Stage} Stage */
@@ -82,10 +82,11 @@ async function change(stage, actions, scene, chosen) {
       makeView({ scene, meta: scene.meta, options: stage.options }, name, stage.views[i].layout),
     ),
   );
-  const isThere =
-    stage.colouringName in scene.meta.colourings || isComputed(scene.meta, stage.colouringName);
-  if (!isThere) stage.options.colouring = Object.keys(scene.meta.colourings)[0];
-  if (!isComputed(scene.meta, stage.colouringName)) await scene.codes(stage.colouringName);
+  if (!colouredBy(scene.meta, stage.colouringName).length) {
+    if (!(stage.colouringName in scene.meta.colourings))
+      [stage.options.colouring] = Object.keys(scene.meta.colourings);
+    await scene.codes(stage.colouringName);
+  }
   if (stage.gone) return;
   // from here to the new views nothing is drawn: scene, rows and views change together
   const { meta: old } = stage.scene;

@@ -1,6 +1,6 @@
 /** Dialogs over the whole page, and the card of keys. */
 
-import { element } from '../parts/dom.js';
+import { button, element } from '../parts/dom.js';
 
 /** @typedef {import('../stage.js').Stage} Stage */
 
@@ -33,9 +33,12 @@ const KEYS = {
 export const caps = (...keys) =>
   element('span', 'appca-keys', {}, ...keys.map((key) => element('kbd', '', {}, key)));
 
-/** A dialog that a click beside it closes, too. @param {Stage} stage @param {string} name @param {string} label @param {...Node} children */
-export function dialog(stage, name, label, ...children) {
-  const made = element('dialog', `appca-dialog ${name}`, { 'aria-label': label }, ...children);
+/** A dialog that its button and a click beside it close. @param {Stage} stage @param {string} name @param {string} label @param {Node[]} title @param {...Node} children */
+export function dialog(stage, name, label, title, ...children) {
+  const close = button('', { 'aria-label': 'Close' }, () => made.close(), caps('Esc'));
+  const head = element('header', '', {}, ...title, close);
+  const look = { 'aria-label': label };
+  const made = element('dialog', `appca-dialog ${name}`, look, head, ...children);
   made.addEventListener('click', ({ target }) => {
     if (target === made) made.close();
   });
@@ -57,9 +60,7 @@ export function buildKeys(stage) {
       ...lines.map(([word, ...keys]) => element('p', '', {}, word, caps(...keys))),
     ),
   );
-  const close = element('button', '', { type: 'button', 'aria-label': 'Close' }, caps('Esc'));
-  const head = element('header', '', {}, element('b', '', {}, 'Keys'), close);
-  const card = dialog(stage, 'appca-keycard', 'Keys', head, element('div', '', {}, ...columns));
-  close.addEventListener('click', () => card.close());
+  const title = element('b', '', {}, 'Keys');
+  const card = dialog(stage, 'appca-keycard', 'Keys', [title], element('div', '', {}, ...columns));
   return () => card.showModal();
 }

@@ -1,6 +1,6 @@
 /** The palette that finds anything and does anything. */
 
-import { element, icon } from '../parts/dom.js';
+import { button, element, icon } from '../parts/dom.js';
 import { caps, dialog } from './dialog.js';
 import { GROUPS, find } from './find.js';
 import { pictureOf, preview, rowsUsing } from './preview.js';
@@ -36,8 +36,6 @@ export function buildPalette(stage, actions, fly, acts) {
   const chips = element('nav', '', { 'aria-label': 'Groups' });
   const list = element('div', 'appca-found', { role: 'listbox', id, 'aria-label': 'Results' });
   const aside = element('aside', '');
-  const close = element('button', '', { type: 'button', 'aria-label': 'Close' }, caps('Esc'));
-  const head = element('header', '', {}, icon('search'), input, close);
   const keys = [
     ['↑↓', 'move'],
     ['Tab', 'next group'],
@@ -47,8 +45,8 @@ export function buildPalette(stage, actions, fly, acts) {
   ];
   const foot = element('footer', '', {}, ...keys.flatMap(([key, does]) => [caps(key), does]));
   const columns = element('div', 'appca-columns', {}, list, aside);
-  const box = dialog(stage, 'appca-palette', 'Find anything', head, chips, columns, foot);
-  close.addEventListener('click', () => box.close());
+  const title = [icon('search'), input];
+  const box = dialog(stage, 'appca-palette', 'Find anything', title, chips, columns, foot);
   let [group, sought] = ['', '']; // the only group that is shown; the query that the hits answer
   let chosen = 0;
   /** @type {number[]} */
@@ -97,14 +95,13 @@ export function buildPalette(stage, actions, fly, acts) {
   };
   const chip = (/** @type {string} */ kind, /** @type {string} */ word) => {
     const count = hits.filter((hit) => !kind || hit.kind === kind).length;
-    const look = { type: 'button', tabindex: '-1', 'aria-pressed': String(group === kind) };
-    const made = element('button', 'appca-option', look, `${word} ${count}`);
-    made.addEventListener('click', () => {
+    const look = { tabindex: '-1', 'aria-pressed': String(group === kind) };
+    const choose = () => {
       group = kind;
       fill();
       input.focus();
-    });
-    return made;
+    };
+    return button('appca-option', look, choose, `${word} ${count}`);
   };
   const section = (/** @type {string} */ title, /** @type {Hit[]} */ some) => {
     starts.push(shown.length);

@@ -3,7 +3,7 @@
 import { toPage } from '../layout/camera.js';
 import { capital, countOf, grouped, panelTitle } from '../scene/names.js';
 import { DOUBTFUL } from '../scene/rows.js';
-import { element, icon } from './dom.js';
+import { button, element, icon } from './dom.js';
 import { fillLegend } from './legend.js';
 import { selectedIn } from '../text/names.js';
 
@@ -48,11 +48,11 @@ export function buildBar(stage, actions, tools, more, near, rename) {
   const title = element('b', 'appca-title');
   const under = element('span', 'appca-under');
   const heading = element('div', 'appca-heading', {}, title, under);
-  const back = element('button', 'appca-back', { type: 'button' }, icon('back'), 'All panels');
-  back.addEventListener('click', () => {
+  const goBack = () => {
     actions.close(stage.views[0]);
     stage.hit.focus({ preventScroll: true }); // this button goes
-  });
+  };
+  const back = button('appca-back', {}, goBack, icon('back'), 'All panels');
   const name = element('b', '');
   const about = element('span', 'appca-count');
   const legend = element('div', 'appca-legend', { role: 'group', 'aria-label': 'Classes' });

@@ -50,17 +50,26 @@ export function icon(name) {
   return made;
 }
 
-/** A button with an icon, its word as name and tooltip. @param {keyof typeof ICONS} name @param {string} word @param {() => void} run */
-export function iconButton(name, word, run) {
-  const made = element(
-    'button',
-    'appca-tool',
-    { type: 'button', title: word, 'aria-label': word },
-    icon(name),
-  );
+/** @param {string} name @param {Record<string, string>} attributes @param {() => void} run @param {...(Node | string)} children */
+export function button(name, attributes, run, ...children) {
+  const made = element('button', name, { type: 'button', ...attributes }, ...children);
   made.addEventListener('click', run);
   return made;
 }
+
+/** A button with an icon, its word as name and tooltip. @param {keyof typeof ICONS} name @param {string} word @param {() => void} run */
+export const iconButton = (name, word, run) =>
+  button('appca-tool', { title: word, 'aria-label': word }, run, icon(name));
+
+/** A slider from 0. @param {string} label @param {number} most @param {number} value @param {number} [step] */
+export const range = (label, most, value, step = 1) =>
+  element('input', '', {
+    type: 'range',
+    max: `${most}`,
+    step: `${step}`,
+    value: `${value}`,
+    'aria-label': label,
+  });
 
 /** Draw a tile; ink is dark on a light page and light on a dark one. @param {HTMLCanvasElement} into @param {Uint8ClampedArray} bytes RGBA @param {import('../types.js').SheetMeta} sheet @param {boolean} dark */
 export function paint(into, bytes, { tile: [h, w, channels], style }, dark) {

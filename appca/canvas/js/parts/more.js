@@ -1,11 +1,11 @@
 /** What is rarely changed: the second view, filters, colours by components, ghosts, kept views; and what can be done with the whole picture. */
 
 import { classCounts } from './legend.js';
-import { element, iconButton } from './dom.js';
+import { button, element, iconButton, range } from './dom.js';
 import { cssOf } from '../theme.js';
 import { capital, grouped } from '../scene/names.js';
 import { mapOf, pull, pulled } from '../move/pull.js';
-import { colouredBy, colouringBy, isComputed } from '../scene/recolour.js';
+import { colouredBy, colouringBy } from '../scene/recolour.js';
 import { keepView, keptViews, storeViews } from './kept.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Filter} Filter */
@@ -25,29 +25,27 @@ export function saidOf({ meta, colouring }, { components, classes, least, certai
 
 /** @param {Stage} stage @param {import('../input/actions.js').Actions} actions @param {{update: (options: import('../types.js').Options) => void, strip: () => void, save: () => void, show: (state: import('../state.js').State) => void}} does */
 export function buildMore(stage, actions, does) {
-  const box = element('div', 'appca-more', { role: 'dialog', 'aria-label': 'Views and filters' });
-  box.hidden = true;
+  const label = 'Views and filters';
+  const box = element('div', 'appca-more', { role: 'dialog', 'aria-label': label, hidden: '' });
   stage.root.append(box);
-  const chip = element('button', 'appca-chip', { type: 'button' });
-  chip.hidden = true;
-  chip.addEventListener('click', () => {
+  const chip = button('appca-chip', { hidden: '' }, () => {
     actions.filter({});
     fill();
   });
-  const button = iconButton('tune', 'Views and filters', () => {
+  const opener = iconButton('tune', label, () => {
     box.hidden = !box.hidden;
-    button.setAttribute('aria-expanded', String(!box.hidden));
+    opener.setAttribute('aria-expanded', String(!box.hidden));
     fill();
   });
   const close = () => {
     box.hidden = true;
-    button.setAttribute('aria-expanded', 'false');
+    opener.setAttribute('aria-expanded', 'false');
   };
   stage.hit.addEventListener('pointerdown', close);
   box.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') {
       close();
-      button.focus();
+      opener.focus();
     }
   });
   const filter = (/** @type {Filter} */ change) => {
@@ -66,17 +64,11 @@ export function buildMore(stage, actions, does) {
     );
   /** @param {string | Node} text @param {boolean} on @param {() => void} run */
   const toggle = (text, on, run) => {
-    const made = element(
-      'button',
-      'appca-option',
-      { type: 'button', 'aria-pressed': String(on) },
-      text,
-    );
-    made.addEventListener('click', () => {
+    const act = () => {
       run();
       fill();
-    });
-    return made;
+    };
+    return button('appca-option', { 'aria-pressed': String(on) }, act, text);
   };
   /** @template T @param {T[] | undefined} list @param {T} item */
   const flipped = (list, item) =>
@@ -84,13 +76,7 @@ export function buildMore(stage, actions, does) {
   /** @param {string} word @param {number} value @param {number} most @param {(value: number) => string} said @param {(value: number) => void} run */
   const slider = (word, value, most, said, run) => {
     const text = element('span', 'appca-count', {}, said(value));
-    const input = element('input', '', {
-      type: 'range',
-      min: '0',
-      max: String(most),
-      value: String(value),
-      'aria-label': word,
-    });
+    const input = range(word, most, value);
     input.addEventListener('input', () => {
       text.textContent = said(Number(input.value));
     });
@@ -218,12 +204,11 @@ export function buildMore(stage, actions, does) {
         ),
       );
     const act = (/** @type {string} */ word, /** @type {() => void} */ run) => {
-      const made = element('button', 'appca-option', { type: 'button' }, word);
-      made.addEventListener('click', () => {
+      const closeAndRun = () => {
         close();
         run();
-      });
-      return made;
+      };
+      return button('appca-option', {}, closeAndRun, word);
     };
     if (options.keep) {
       const kept = keptViews(stage);
@@ -265,8 +250,8 @@ export function buildMore(stage, actions, does) {
   let before = ''; // the colouring to go back to
   actions.changed.push(fill);
   stage.settled.push(() => {
-    if (!isComputed(stage.meta, stage.colouringName)) before = stage.colouringName;
+    if (!colouredBy(stage.meta, stage.colouringName).length) before = stage.colouringName;
     fill();
   });
-  return { button, chip, box };
+  return { button: opener, chip, box };
 }

@@ -1,6 +1,6 @@
 /** Sliders of K and L that move between stored fits. */
 
-import { element } from './dom.js';
+import { element, range } from './dom.js';
 
 /** @typedef {[k: number, l: number | null]} Size */
 
@@ -57,14 +57,8 @@ function say({ input, output, values }, name, value) {
 /** @param {HTMLElement} box @param {string} label @param {number[]} values @param {number} value @param {(value: number) => void} take @returns {Slider} */
 function slider(box, label, values, value, take) {
   const output = element('output', '');
-  const input = element('input', '', {
-    type: 'range',
-    min: '0',
-    max: String(values.length - 1),
-    value: String(values.indexOf(value)),
-    'aria-label': label,
-    title: label,
-  });
+  const input = range(label, values.length - 1, values.indexOf(value));
+  input.title = label;
   input.addEventListener('input', () => take(values[Number(input.value)]));
   box.append(element('label', '', {}, output, input));
   return { input, output, values };

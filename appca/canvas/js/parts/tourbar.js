@@ -3,31 +3,28 @@
 import { componentName } from '../scene/names.js';
 import { STRIP } from '../layout/open.js';
 import { font, widthOf, write } from '../text/write.js';
-import { element, icon, iconButton } from './dom.js';
+import { button, element, icon, iconButton, range } from './dom.js';
 import { keepView } from './kept.js';
 
 /** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions */
 export function buildTourbar(stage, actions) {
   const words = element('b', '');
-  const play = element(
-    'button',
-    'appca-play',
-    { type: 'button', 'aria-label': 'Play the turn (T)', title: 'Play the turn (T)' },
-    icon('play'),
-  );
-  const slider = element('input', '', {
-    type: 'range',
-    min: '0',
-    max: '1',
-    step: '0.005',
-    value: '0',
-    'aria-label': 'Turn',
-  });
+  const slider = range('Turn', 1, 0, 0.005);
   const keep = iconButton('bookmark', 'Keep this view', () => {
     keepView(stage);
     actions.say('View kept');
   });
   keep.hidden = !stage.options.keep;
+  let target = -1;
+  const view = () => stage.views[0];
+  const run = () => {
+    if (stage.tour && stage.tweens.running.has('tour')) {
+      stage.tweens.stop('tour');
+      stage.settleSoon();
+    } else if (view().opened && target >= 0) actions.tour(view(), target);
+  };
+  const word = 'Play the turn (T)';
+  const play = button('appca-play', { title: word, 'aria-label': word }, run, icon('play'));
   const box = element(
     'div',
     'appca-tour',
@@ -37,15 +34,6 @@ export function buildTourbar(stage, actions) {
   );
   box.hidden = true;
   stage.root.append(box);
-  let target = -1;
-  const view = () => stage.views[0];
-  const run = () => {
-    if (stage.tour && stage.tweens.running.has('tour')) {
-      stage.tweens.stop('tour');
-      stage.settleSoon();
-    } else if (view().opened && target >= 0) actions.tour(view(), target);
-  };
-  play.addEventListener('click', run);
   slider.addEventListener('input', () => {
     if (target >= 0) actions.tour(view(), target, Number(slider.value));
   });

@@ -19,6 +19,20 @@ import { setName } from './names.js';
 
 const FULL = 32768;
 
+/** A panel without name, axes and place of its own. @param {number} index @param {number[]} components @param {number} start @param {number} count @returns {Panel} */
+export const blank = (index, components, start, count) => ({
+  index,
+  components,
+  start,
+  count,
+  name: '',
+  axes: [],
+  size: 1,
+  levels: [],
+  range: [-FULL, FULL, -FULL, FULL],
+  extent: [-FULL, FULL, -FULL, FULL],
+});
+
 /** @param {Scene} scene @param {string} name @param {Uint32Array} order rows that are listed @param {Uint16Array | null} map @returns {Layout} */
 export function buildLayout(scene, name, order, map) {
   const meta = scene.meta.layouts[name];
@@ -27,21 +41,10 @@ export function buildLayout(scene, name, order, map) {
   const filled = !map && rows.buffer !== order.buffer;
   let start = 0;
   const panels = meta.panels.map((about, index) => {
-    const made = {
-      index,
-      name: map ? meta.title : setName(scene.meta, about.components),
-      components: about.components,
-      axes: about.axes,
-      start,
-      count: about.count,
-      cell: about.cell,
-      size: about.size ?? 1,
-      levels: about.levels,
-      range: /** @type {Range} */ ([-FULL, FULL, -FULL, FULL]),
-      extent: /** @type {Range} */ ([-FULL, FULL, -FULL, FULL]),
-    };
-    start += about.count;
-    return made;
+    const { components, count, axes, cell, size = 1, levels } = about;
+    const name = map ? meta.title : setName(scene.meta, components);
+    start += count;
+    return { ...blank(index, components, start - count, count), name, axes, cell, size, levels };
   });
   const layout = {
     name,

@@ -1,6 +1,6 @@
 /** Subspaces without a panel of their own: gathered in one, and given panels when they are looked for. */
 
-import { extent, placeMap, placeScores } from './layouts.js';
+import { blank, extent, placeMap, placeScores } from './layouts.js';
 import { setName } from './names.js';
 
 /** @typedef {import('./scene.js').Scene} Scene @typedef {import('./layouts.js').Layout} Layout @typedef {import('./layouts.js').Panel} Panel */
@@ -58,9 +58,7 @@ export async function addOther(scene, layout) {
   Object.assign(panel, { name: 'Other', other: true });
   if (!map) placeScores(scene, layout, panel);
   else {
-    const xy = new Int16Array(2 * rows.length);
-    placeMap(rows, xy, await scene.array(`map.${map}`, 'u2'));
-    layout.xy.set(xy, 2 * panel.start);
+    placeMap(rows, layout.xy.subarray(2 * panel.start), await scene.array(`map.${map}`, 'u2'));
     panel.range = panel.extent = extent(layout.xy, panel);
   }
 }
@@ -70,8 +68,7 @@ export async function withPanels(scene, layout, gathered) {
   if (!gathered.length) return layout;
   const order = await scene.array(`order.${layout.name}`, 'u4');
   const made = { ...layout, panels: [...layout.panels] };
-  const [, bottom] = extentOf(made);
-  const [columns] = extentOf(made);
+  const [columns, bottom] = extentOf(made);
   gathered.forEach(({ components, start, count }, i) => {
     const panel = append(made, components, order.subarray(start, start + count), [
       i % columns,
@@ -99,29 +96,13 @@ function widest(scene, { components, start, count }, rows) {
 /** @param {Layout} layout @param {number[]} components @param {Uint32Array} rows @param {[number, number]} cell @returns {Panel} */
 function append(layout, components, rows, cell) {
   const start = layout.rows.length;
-  const [all, xy] = [
-    new Uint32Array(start + rows.length),
-    new Int16Array(2 * (start + rows.length)),
-  ];
+  const all = new Uint32Array(start + rows.length);
+  const xy = new Int16Array(2 * all.length);
   all.set(layout.rows);
   all.set(rows, start);
   xy.set(layout.xy);
   Object.assign(layout, { rows: all, xy });
-  /** @type {import('../types.js').Range} */
-  const range = [-32768, 32768, -32768, 32768];
-  const panel = {
-    index: layout.panels.length,
-    name: '',
-    components,
-    axes: [],
-    start,
-    count: rows.length,
-    cell,
-    size: 1,
-    levels: [],
-    range,
-    extent: range,
-  };
+  const panel = { ...blank(layout.panels.length, components, start, rows.length), cell };
   layout.panels.push(panel);
   return panel;
 }

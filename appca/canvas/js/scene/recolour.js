@@ -1,19 +1,34 @@
 /** Codes of the rows for a colouring; by one component or two they are made here, from scores: rows without them are grey. */
 
 import { clamp } from '../layout/rect.js';
+import { rgb } from '../theme.js';
+import { componentName } from './names.js';
 
-const PREFIX = 'component:';
+const COMPUTED = /^components?:(\d+)(?:,(\d+))?$/;
+const RAMP = ['#2f6fb3', '#c9ccd2', '#c83c28'];
+const SIDE = 15; // steps of a plane's key, an odd number so that zero is in the middle
+const CORNERS = ['#2f6fb3', '#2a9d6f', '#8a4fc4', '#d4552a'].map(rgb); // −−, +−, −+, ++
+const MIDDLE = rgb('#b9bec6');
 
-/** The component a colouring is of, by its number. @param {import('../types.js').Meta} meta @param {string} name */
-export function componentOf(meta, name) {
-  return name.startsWith(PREFIX)
-    ? meta.components.findIndex(({ number }) => `${number}` === name.slice(PREFIX.length))
-    : -1;
+/** The name of a colouring by one component or two. @param {import('../types.js').Meta} meta @param {number[]} some */
+export const colouringBy = (meta, some) =>
+  some.length
+    ? `component${some.length > 1 ? 's' : ''}:${some.map((k) => meta.components[k].number)}`
+    : '';
+
+/** The components that rows are coloured by: none, one or two. @param {import('../types.js').Meta} meta @param {string} name */
+export function colouredBy(meta, name) {
+  const numbers = COMPUTED.exec(name)?.slice(1).filter(Boolean) ?? [];
+  const by = numbers.map((digits) =>
+    meta.components.findIndex(({ number }) => `${number}` === digits),
+  );
+  return by.includes(-1) ? [] : by;
 }
 
-/** @param {import('./scene.js').Scene} scene @param {number} component */
-export function componentCodes(scene, component) {
-  const { components, scores, active, rows } = scene;
+/** @typedef {{codes: Uint8Array, colouring: import('../types.js').Colouring}} Colours */
+
+/** A ramp of the rows' scores on a component. @param {import('./scene.js').Scene} scene @param {number} component @returns {Colours} */
+export function rampOf({ components, scores, active, rows, meta }, component) {
   let most = 1;
   for (let at = 0; at < scores.length; at += 1)
     if (components[at] === component) most = Math.max(most, Math.abs(scores[at]));
@@ -22,50 +37,16 @@ export function componentCodes(scene, component) {
     if (components[at] === component)
       codes[Math.floor(at / active)] = Math.round(127 + (127 * scores[at]) / most);
   }
-  return { codes, limit: most * scene.meta.score_unit };
-}
-
-/** @param {import('../types.js').Meta} meta @param {number} component @param {number} limit @returns {import('../types.js').Colouring} */
-export function componentColouring(meta, component, limit) {
-  const { number, name } = meta.components[component];
-  const ends = ['#2f6fb3', '#c9ccd2', '#c83c28'];
+  const limit = most * meta.score_unit;
+  const title = `Component ${componentName(meta, component)}`;
   return {
-    kind: 'quantity',
-    title: `Component ${number}${name ? ` ${name}` : ''}`,
-    names: [],
-    table: ends,
-    limits: [-limit, limit],
+    codes,
+    colouring: { kind: 'quantity', title, names: [], table: RAMP, limits: [-limit, limit] },
   };
 }
 
-/** Whether a colouring is made from scores. @param {import('../types.js').Meta} meta @param {string} name */
-export const isComputed = (meta, name) => colouredBy(meta, name).length > 0;
-
-const PLANE = /^components:(\d+),(\d+)$/;
-const SIDE = 15; // steps of a plane's key, an odd number so that zero is in the middle
-const CORNERS = ['#2f6fb3', '#2a9d6f', '#8a4fc4', '#d4552a']; // −−, +−, −+, ++
-const MIDDLE = '#b9bec6';
-
-/** The name of a colouring by one component or two. @param {import('../types.js').Meta} meta @param {number[]} some */
-export const colouringBy = (meta, some) =>
-  some.length
-    ? `component${some.length > 1 ? 's' : ''}:${some.map((k) => meta.components[k].number)}`
-    : '';
-
-/** The components that rows are coloured by. @param {import('../types.js').Meta} meta @param {string} name @returns {number[]} */
-export const colouredBy = (meta, name) =>
-  planeOf(meta, name) ?? [componentOf(meta, name)].filter((k) => k >= 0);
-
-/** The two components a colouring is of, by their numbers. @param {import('../types.js').Meta} meta @param {string} name @returns {[number, number] | null} */
-export function planeOf(meta, name) {
-  const axes = PLANE.exec(name)
-    ?.slice(1)
-    .map((digits) => meta.components.findIndex(({ number }) => `${number}` === digits)) ?? [-1, -1];
-  return axes.includes(-1) ? null : [axes[0], axes[1]];
-}
-
-/** A step on a square for each row that uses one of two components. @param {import('./scene.js').Scene} scene @param {[number, number]} axes */
-export function planeCodes({ components, scores, active, rows }, axes) {
+/** A step on a square for each row that uses one of two components. @param {import('./scene.js').Scene} scene @param {number[]} axes @returns {Colours} */
+export function planeOf({ components, scores, active, rows, meta }, axes) {
   const steps = axes.map((axis) => {
     const sizes = scores
       .filter((_, at) => components[at] === axis)
@@ -89,47 +70,29 @@ export function planeCodes({ components, scores, active, rows }, axes) {
     }
     if (used) codes[row] = at[0] + SIDE * at[1];
   }
-  return codes;
+  const title = `Components ${axes.map((k) => meta.components[k].number).join(' and ')}`;
+  const table = Array.from({ length: SIDE * SIDE }, (_, code) => squareColour(code));
+  return { codes, colouring: { kind: 'plane', title, names: [], table, axes } };
 }
 
-/** @param {import('../types.js').Meta} meta @param {[number, number]} axes @returns {import('../types.js').Colouring} */
-export function planeColouring(meta, axes) {
-  const bytes = (/** @type {string} */ hex) =>
-    [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-  const corners = CORNERS.map(bytes);
-  const middle = bytes(MIDDLE);
-  const table = Array.from({ length: SIDE * SIDE }, (_, code) => {
-    const [x, y] = [
-      (2 * (code % SIDE)) / (SIDE - 1) - 1,
-      (2 * Math.floor(code / SIDE)) / (SIDE - 1) - 1,
-    ];
-    const far = Math.min(1, Math.hypot(x, y));
-    const colour = middle.map((grey, i) => {
-      const low = corners[0][i] + ((corners[1][i] - corners[0][i]) * (x + 1)) / 2;
-      const high = corners[2][i] + ((corners[3][i] - corners[2][i]) * (x + 1)) / 2;
-      return Math.round(grey + (low + ((high - low) * (y + 1)) / 2 - grey) * far);
-    });
-    return `#${colour.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
+/** The colour of a step: a mixture of the corners' colours, grey in the middle. @param {number} code */
+function squareColour(code) {
+  const [x, y] = [code % SIDE, Math.floor(code / SIDE)].map((step) => step / (SIDE - 1));
+  const far = Math.min(1, Math.hypot(2 * x - 1, 2 * y - 1));
+  const colour = MIDDLE.map((grey, i) => {
+    const [low, high] = [0, 2].map((k) => CORNERS[k][i] + (CORNERS[k + 1][i] - CORNERS[k][i]) * x);
+    return Math.round(255 * (grey + (low + (high - low) * y - grey) * far));
   });
-  return {
-    kind: 'plane',
-    title: `Components ${axes.map((k) => meta.components[k].number).join(' and ')}`,
-    names: [],
-    table,
-    axes,
-  };
+  return `#${colour.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
 }
 
 /** Bring the colours of rows up to the colouring. @param {import('../stage.js').Stage} stage */
 export async function recolour(stage) {
   const { meta, scene, rows, colouringName: name } = stage;
-  const component = componentOf(meta, name);
-  const made = component >= 0 ? componentCodes(scene, component) : null;
-  const plane = planeOf(meta, name);
-  stage.computed = made
-    ? { name, colouring: componentColouring(meta, component, made.limit) }
-    : plane && { name, colouring: planeColouring(meta, plane) };
-  const codes = made?.codes ?? (plane ? planeCodes(scene, plane) : await scene.codes(name));
+  const by = colouredBy(meta, name);
+  const made = by.length ? (by.length > 1 ? planeOf(scene, by) : rampOf(scene, by[0])) : null;
+  stage.computed = made && { name, colouring: made.colouring };
+  const codes = made?.codes ?? (await scene.codes(name));
   if (name !== stage.colouringName || stage.gone) return;
   const names = String(stage.colouring?.names);
   if (!same(rows.codes, codes) || names !== rows.names) rows.codesChanged += 1; // another scene of the same data has the same classes
