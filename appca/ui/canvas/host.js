@@ -10,7 +10,7 @@ import { colouredBy } from '../../canvas/js/scene/recolour.js';
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string, near: boolean}} Address `near`: whether scenes one step of K or L away can be asked for */
 /** @typedef {{scene: Address, options: import('../../canvas/js/types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean, holds: boolean}} Message `follows`: whether the page wants to know which layout is open; `holds`: whether a click holds a row */
 /** @typedef {import('./near.js').Near} Near */
-/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('../../canvas/js/mount.js').Handle | null, key: string, address: Address | null, last: Message | null, around: Record<string, Near>, timer: number, step: (event: Event) => void, shown: string, taken: string | null | undefined, layout: string | undefined, colouring: string | undefined, beside: string | undefined, options: string, stamp: {mount: string, number: number}, acts: number}} Host */
+/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('../../canvas/js/mount.js').Handle | null, key: string, address: Address | null, last: Message | null, around: Record<string, Near>, timer: number, step: (event: Event) => void, shown: string, taken: string | null | undefined, layout: string | undefined, told: import('../../canvas/js/types.js').Options | null, stamp: {mount: string, number: number}, acts: number}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
 const boxOf = ({ parent }) =>
@@ -56,9 +56,7 @@ function begun(parent) {
     taken: undefined,
     shown: '',
     layout: undefined,
-    colouring: undefined,
-    beside: undefined,
-    options: '',
+    told: null,
     stamp,
     acts: 0,
   };
@@ -97,44 +95,44 @@ async function catchUp(host) {
 /** @param {Host} host @param {Message} data */
 async function follow(host, data) {
   const { scene } = data;
-  const options = {
+  const told = {
     panels: undefined,
     compact: undefined,
     came: undefined,
     ...data.options,
     theme: isDark(host.parent) ? /** @type {const} */ ('dark') : /** @type {const} */ ('light'),
   };
-  const told = JSON.stringify(options);
-  const { colouring } = options;
-  if (host.handle && colouring === host.colouring) delete options.colouring; // a hand may have chosen another since
-  host.colouring = colouring;
-  const { beside } = options;
-  if (host.handle && beside === host.beside) delete options.beside;
-  host.beside = beside;
-  host.layout = data.follows ? options.layout : undefined;
+  const options = { ...told };
+  for (const name of /** @type {const} */ (['colouring', 'beside']))
+    if (host.handle && told[name] === host.told?.[name]) delete options[name]; // a hand may have chosen another since
+  host.layout = data.follows ? told.layout : undefined;
   const before = host.address?.questions;
   Object.assign(host, { key: scene.key, address: scene });
   if (host.handle && host.shown === scene.meta) {
-    if (told !== host.options) await host.handle.update({ options });
+    if (JSON.stringify(told) !== JSON.stringify(host.told)) await host.handle.update({ options });
   } else {
     const near = Object.values(host.around).find(({ address }) => address.meta === scene.meta);
     const input = near ? near.scene.input : await inputOf(scene, host, needed(host));
     if (host.gone) return;
     if (host.handle?.stage.rows.count === input.meta.rows)
       await host.handle.update({ ...(near ?? input), options });
-    else await remount(host, scene, { ...input, options: { ...options, colouring } });
+    else await remount(host, { ...input, options: told });
   }
   host.shown = scene.meta;
   if (host.handle) host.handle.stage.root.dataset.scene = scene.meta;
-  host.options = told;
+  host.told = told;
   take(host, data);
   if (scene.questions !== before) lookAround(host, scene);
 }
 
-/** @param {Host} host @param {Address} scene @param {import('../../canvas/js/types.js').Input} input */
-async function remount(host, scene, input) {
+/** @param {Host} host @param {import('../../canvas/js/types.js').Input} input */
+async function remount(host, input) {
   host.handle?.destroy();
   host.taken = undefined;
+  const tell = (/** @type {string} */ name, /** @type {object} */ what) => {
+    host.acts += 1; // not the number of a selection, whose answer would be awaited
+    host.send(name, { ...host.stamp, number: host.acts, ...what });
+  };
   host.handle = mount(boxOf(host), input, {
     onSelect: (bits, count) => {
       host.stamp.number += 1;
@@ -143,16 +141,13 @@ async function remount(host, scene, input) {
     },
     describe: (rows) => describe(host, rows),
     ...(host.last?.options.offers && {
-      onAct: (/** @type {string} */ kind, /** @type {string} */ name) => {
-        host.acts += 1; // not the number of a selection, whose answer would be awaited
-        host.send('act', { ...host.stamp, number: host.acts, kind, name });
-      },
+      onAct: (/** @type {string} */ kind, /** @type {string} */ name) =>
+        tell('act', { kind, name }),
       acts,
     }),
     ...(host.last?.holds && {
       onPoint: (/** @type {number} */ row) => {
-        host.acts += 1;
-        host.send('point', { ...host.stamp, number: host.acts, row });
+        tell('point', { row });
         if (row >= 0) document.body.dataset.drawer = 'open'; // where it is shut, in a narrow window
       },
     }),

@@ -18,9 +18,11 @@
  */
 
 import { ofBase64 } from '../../canvas/js/scene/bytes.js';
-import { element } from '../../canvas/js/parts/dom.js';
+import { clamp } from '../../canvas/js/layout/rect.js';
+import { button, element } from '../../canvas/js/parts/dom.js';
 import { signed, ticks } from '../../canvas/js/scene/names.js';
 import { font, write } from '../../canvas/js/text/write.js';
+import { THEMES } from '../../canvas/js/theme.js';
 import { isDark } from '../canvas/ground.js';
 
 /** @type {WeakMap<Element, {id: string, steer: Steer}>} */
@@ -66,26 +68,21 @@ function begun(root, data, old) {
 function build(steer) {
   const { root, data } = steer;
   root.replaceChildren();
-  const pad = element('div', 'ca-steer-pad');
-  const chosen = element('div', 'ca-steer-axes');
-  chosen.append(axis(steer, 0), axis(steer, 1));
-  const plane = /** @type {HTMLCanvasElement} */ (element('canvas', 'ca-steer-plane'));
-  plane.setAttribute('aria-hidden', 'true'); // the sliders say and do the same
-  pad.append(chosen, plane, element('div', 'ca-steer-hint', {}, 'Drag anywhere in the panel.'));
-  const seen = element('div', 'ca-steer-seen');
-  seen.append(
-    element('canvas', 'ca-steer-image'),
-    element('div', 'ca-steer-bars'),
+  const chosen = element('div', 'ca-steer-axes', {}, axis(steer, 0), axis(steer, 1));
+  const plane = element('canvas', 'ca-steer-plane', { 'aria-hidden': 'true' }); // the sliders say and do the same
+  const hint = element('div', 'ca-steer-hint', {}, 'Drag anywhere in the panel.');
+  const reset = () => set(steer, data.start);
+  const seen = [
+    data.image ? element('canvas', 'ca-steer-image') : bars(data.columns),
     element('div', 'ca-steer-sum'),
+    ...(data.given ? [beside(data.given, data.from)] : []),
+    button('ca-steer-reset', {}, reset, `Back to ${data.from}`),
+  ];
+  root.append(
+    element('div', 'ca-steer-pad', {}, chosen, plane, hint),
+    element('div', 'ca-steer-seen', {}, ...seen),
+    element('div', 'ca-steer-list', {}, ...data.parts.map((_, k) => slider(steer, k))),
   );
-  if (data.given) seen.append(beside(data.given, data.from));
-  const reset = element('button', 'ca-steer-reset', {}, `Back to ${data.from}`);
-  reset.addEventListener('click', () => set(steer, data.start));
-  seen.append(reset);
-  const list = element('div', 'ca-steer-list');
-  list.append(...data.parts.map((_, k) => slider(steer, k)));
-  root.append(pad, seen, list);
-  if (!data.image) bars(steer);
   const follow = (/** @type {PointerEvent} */ event) => drag(steer, plane, event);
   plane.addEventListener('pointerdown', follow);
   plane.addEventListener('pointermove', follow);
@@ -100,7 +97,6 @@ function beside(source, name) {
 
 /** The choice of the component along an axis of the panel. @param {Steer} steer @param {0 | 1} which */
 function axis(steer, which) {
-  const label = element('label', '', {}, which ? 'Up: ' : 'Across: ');
   const select = element('select', 'ca-choice');
   steer.data.parts.forEach((part, k) =>
     select.append(new Option(named(part), String(k), false, k === steer.pair[which])),
@@ -109,8 +105,7 @@ function axis(steer, which) {
     steer.pair[which] = Number(select.value);
     draw(steer);
   });
-  label.append(select);
-  return label;
+  return element('label', '', {}, which ? 'Up: ' : 'Across: ', select);
 }
 
 /** @param {Steer} steer @param {number} k */
@@ -121,7 +116,10 @@ function slider(steer, k) {
   const input = element('input', '');
   Object.assign(input, { type: 'range', min: -reach(steer, k), max: reach(steer, k), step: 'any' });
   input.setAttribute('aria-label', named(part));
-  input.addEventListener('input', () => setOne(steer, k, input.valueAsNumber));
+  input.addEventListener('input', () => {
+    const value = input.valueAsNumber;
+    set(steer, steer.z.with(k, Math.abs(value) < NEAR * reach(steer, k) ? 0 : value));
+  });
   line.append(
     element('span', 'ca-steer-name', {}, named(part)),
     input,
@@ -139,15 +137,8 @@ function drag(steer, on, event) {
   const [a, b] = steer.pair;
   const up = EDGE * (1 - (2 * (event.clientY - box.top)) / box.height);
   const across = EDGE * ((2 * (event.clientX - box.left)) / box.width - 1);
-  z[b] = within(up, -1, 1) * reach(steer, b);
-  z[a] = within(across, -1, 1) * reach(steer, a);
-  set(steer, z);
-}
-
-/** Set one score. @param {Steer} steer @param {number} k @param {number} value */
-function setOne(steer, k, value) {
-  const z = [...steer.z];
-  z[k] = Math.abs(value) < NEAR * reach(steer, k) ? 0 : value;
+  z[b] = clamp(up, -1, 1) * reach(steer, b);
+  z[a] = clamp(across, -1, 1) * reach(steer, a);
   set(steer, z);
 }
 
@@ -201,27 +192,25 @@ function picture(steer, values, { width, height, channels, low, factor, ink }) {
   canvas.getContext('2d')?.putImageData(drawn, 0, 0);
 }
 
-/** One bar for each column of a table. @param {Steer} steer */
-function bars(steer) {
-  const list = /** @type {HTMLElement} */ (steer.root.querySelector('.ca-steer-bars'));
-  steer.root.querySelector('.ca-steer-image')?.remove();
-  for (const column of steer.data.columns) {
-    const line = element('div', 'ca-steer-bar');
-    const name = element('span', '', {}, column.name);
-    name.title = column.name;
-    const box = element('div', '');
-    box.append(element('i', 'ca-steer-fill'), element('u', 'ca-steer-average'));
-    line.append(name, box, element('span', 'ca-steer-value'));
-    list.append(line);
-  }
+/** One bar for each column of a table. @param {Column[]} columns */
+function bars(columns) {
+  const lines = columns.map(({ name }) => {
+    const marks = [element('i', 'ca-steer-fill'), element('u', 'ca-steer-average')];
+    const label = element('span', '', { title: name }, name);
+    const value = element('span', 'ca-steer-value');
+    return element('div', 'ca-steer-bar', {}, label, element('div', '', {}, ...marks), value);
+  });
+  return element('div', 'ca-steer-bars', {}, ...lines);
 }
 
 /** @param {Steer} steer @param {Column} column @param {number} j @param {number} value */
 function bar(steer, { low, high }, j, value) {
   const line = /** @type {HTMLElement} */ (steer.root.querySelectorAll('.ca-steer-bar')[j]);
-  const at = (/** @type {number} */ v) => 100 * within((v - low) / (high - low || 1), 0, 1);
+  const at = (/** @type {number} */ v) => 100 * clamp((v - low) / (high - low || 1), 0, 1);
   const [from, to] = [at(steer.average[j]), at(value)];
-  fill(line, from, to);
+  const filled = /** @type {HTMLElement} */ (line.querySelector('.ca-steer-fill'));
+  Object.assign(filled.style, { left: `${Math.min(from, to)}%`, width: `${Math.abs(to - from)}%` });
+  filled.classList.toggle('ca-less', to < from);
   /** @type {HTMLElement} */ (line.querySelector('.ca-steer-average')).style.left = `${from}%`;
   text(line, '.ca-steer-value', rounded(value));
   line.dataset.value = String(value);
@@ -236,13 +225,6 @@ function track(steer, line, k) {
   line.classList.toggle('ca-unused', steer.z[k] === 0);
 }
 
-/** @param {HTMLElement} line @param {number} from @param {number} to percent */
-function fill(line, from, to) {
-  const filled = /** @type {HTMLElement} */ (line.querySelector('.ca-steer-fill'));
-  Object.assign(filled.style, { left: `${Math.min(from, to)}%`, width: `${Math.abs(to - from)}%` });
-  filled.classList.toggle('ca-less', to < from);
-}
-
 /** The panel: rows that use a component of it, the axes, and the point under the hand. @param {Steer} steer */
 function plane(steer) {
   const canvas = /** @type {HTMLCanvasElement} */ (steer.root.querySelector('.ca-steer-plane'));
@@ -252,15 +234,13 @@ function plane(steer) {
     Object.assign(canvas, { width: side, height: side });
   const pen = canvas.getContext('2d');
   if (!pen) return;
-  const ink = isDark(steer.root)
-    ? { line: '#313d4b', ground: '#161d27', hand: '#6aa9e9' }
-    : { line: '#d5dce5', ground: '#ffffff', hand: '#2f6fb3' };
+  const theme = themeOf(steer);
   const [a, b] = steer.pair;
   const x = (/** @type {number} */ z) => PAD * (0.5 + z / reach(steer, a) / EDGE / 2);
   const y = (/** @type {number} */ z) => PAD * (0.5 - z / reach(steer, b) / EDGE / 2);
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.clearRect(0, 0, PAD, PAD);
-  pen.strokeStyle = ink.line;
+  pen.strokeStyle = theme.axis;
   pen.beginPath();
   pen.moveTo(x(0), 0);
   pen.lineTo(x(0), PAD);
@@ -271,28 +251,24 @@ function plane(steer) {
   cloud(steer, pen, x, y);
   pen.beginPath();
   pen.arc(x(steer.z[a]), y(steer.z[b]), 8, 0, 7);
-  pen.fillStyle = ink.hand;
+  pen.fillStyle = theme.primary;
   pen.fill();
   pen.lineWidth = 2.5;
-  pen.strokeStyle = ink.ground;
+  pen.strokeStyle = theme.panel;
   pen.stroke();
   pen.lineWidth = 1;
 }
 
 /** Numbers along both axes and where they lead, as in Explore. @param {Steer} steer @param {CanvasRenderingContext2D} pen @param {(z: number) => number} x @param {(z: number) => number} y */
 function scales(steer, pen, x, y) {
-  const colour = isDark(steer.root) ? '#7e8b99' : '#6a7786';
   steer.pair.forEach((k, up) => {
     const { values, digits } = ticks(-reach(steer, k), reach(steer, k), 6);
     for (const value of values) {
-      const look = {
-        style: font(11.5),
-        colour,
-        align: /** @type {const} */ (up ? 'left' : 'center'),
-      };
+      if (!value || Math.abs(value) >= 0.85 * reach(steer, k)) continue;
       const at = up ? [4, y(value) - 6] : [x(value), PAD - 16];
-      if (value && Math.abs(value) < 0.85 * reach(steer, k))
-        write(pen, signed(value, digits), at[0], at[1], look);
+      const colour = themeOf(steer).faint;
+      const align = up ? 'left' : 'center';
+      write(pen, signed(value, digits), at[0], at[1], { style: font(11.5), colour, align });
     }
     const { number } = steer.data.parts[k];
     const bold = { style: font(12.5, 600), colour: getComputedStyle(steer.root).color };
@@ -315,12 +291,12 @@ function cloud(steer, pen, x, y) {
   pen.globalAlpha = 1;
 }
 
+/** Colours of the canvas. @param {Steer} steer */
+const themeOf = ({ root }) => (isDark(root) ? THEMES.dark : THEMES.light);
 /** @param {Steer} steer @param {number} k */
 const reach = (steer, k) => steer.data.parts[k].reach || 1;
 /** @param {Part} part */
 const named = (part) => (part.name ? `${part.number} · ${part.name}` : `component ${part.number}`);
-/** @param {number} value @param {number} low @param {number} high */
-const within = (value, low, high) => Math.min(high, Math.max(low, value));
 /** Three digits, with the sign that print uses. @param {number} value */
 const rounded = (value) => String(Number(value.toPrecision(3))).replace('-', '−');
 /** @param {string} text base64 of little-endian float32 */
