@@ -10,7 +10,7 @@ from appca.words.wording import shortened
 # for a MemoryError, wherever a person reads of it
 TOO_MUCH = "There is not enough memory; use fewer rows or fewer features."
 _NEAR, _LISTED = 3, 6  # names that a refusal offers
-_APP = ("h5py", "plotly", "pooch", "pymanopt", "streamlit", "umap")
+_APP = ("brotli", "h5py", "plotly", "pooch", "pymanopt", "streamlit", "umap")
 EXTRAS = {  # package, as it is imported, to the extra of `pip install` that brings it
     **dict.fromkeys(_APP, "app"),
     **dict.fromkeys(("pandas", "pyarrow"), "tables"),

@@ -158,8 +158,10 @@ def _steps() -> Iterator[Callable[[], object]]:
     for page, parts in PAGES.items():
         for part in parts:
             yield partial(import_module, f"appca.ui.{page}.{part}")
+    from appca.plots import typeface
     from appca.ui.data import sources
     from appca.ui.paper import results
 
+    yield typeface.install
     yield from sources.ahead()
     yield from results.ahead()
