@@ -19,7 +19,7 @@ from appca.jobs.kinds import project
 from appca.jobs.masked import masked
 from appca.jobs.progress import Cancelled, Context
 from appca.jobs.quality import quality
-from appca.jobs.study import brain, study, whitening
+from appca.jobs.study import study
 from appca.processes import served
 from appca.processes.served import Tell
 from appca.words.errors import TOO_MUCH
@@ -30,8 +30,6 @@ KINDS: dict[str, Handler] = {
     "umap": kinds.umap,
     "download": kinds.download,
     "study": study,
-    "brain": brain,
-    "whitening": whitening,
     "quality": quality,
     "grid": choose.grid,
     "stability": choose.stability,

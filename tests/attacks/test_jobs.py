@@ -29,8 +29,8 @@ WRITTEN: list[tuple[str, object, str]] = [  # kind, spec, sentence
     (
         "cook",
         {},
-        "There is no job of the kind “cook”; choose fit, umap, download, study, brain, whitening, "
-        "quality, grid, stability, models, masked, project.",
+        "There is no job of the kind “cook”; choose fit, umap, download, study, quality, grid, "
+        "stability, models, masked, project.",
     ),
     ("fit", {}, broken("KeyError: 'config'")),
     ("fit", {"config": "aPPCA"}, broken("AttributeError: 'str' object has no attribute 'get'")),

@@ -1,6 +1,5 @@
 """Brain recordings: voxels as rows, volumes as columns, with their places, times and events."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,16 +30,8 @@ class Recording(NamedTuple):
     events: tuple[Event, ...]
 
 
-def written(events: Sequence[Event]) -> str:
-    """Write events as one text, for settings: "10+16 40+16"."""
-    return " ".join(f"{event.onset:g}+{event.duration:g}" for event in events)
-
-
 def parsed(text: str) -> tuple[Event, ...]:
-    """Read what `written` wrote.
-
-    Raises InputError when it is anything else.
-    """
+    """Read events from one text: "10+16 40+16"; raises InputError when it is anything else."""
     try:
         pairs = [piece.split("+") for piece in text.split()]
         return tuple(Event(float(onset), float(duration)) for onset, duration in pairs)
@@ -97,11 +88,6 @@ def load(key: str) -> Recording:
     events = read_events(SHARED_EVENTS, folder / SHARED_EVENTS)
     check_events(events, recording.series.shape[1], recording.repetition)
     return recording._replace(name="Faces, houses and scenes", events=events)
-
-
-def has_shared() -> bool:
-    """Whether the recording of the data folder is there."""
-    return all((data_folder() / "fmri" / name).is_file() for name in (SHARED_FILE, SHARED_EVENTS))
 
 
 def nifti_bytes(mask: np.ndarray, affine: np.ndarray, values: np.ndarray) -> bytes:

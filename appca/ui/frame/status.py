@@ -31,8 +31,6 @@ KINDS = {  # of jobs: what is going on
     "models": "Comparing models",
     "quality": "Comparing methods",
     "study": "Computing the experiment",
-    "brain": "Analysing the recording",
-    "whitening": "Training classifiers",
     "project": "Placing new rows",
     "masked": "Predicting hidden cells",
 }

@@ -5,8 +5,6 @@ from functools import partial
 
 import plotly.graph_objects as go
 
-from appca.data.brain import recording as brain
-from appca.data.sources.builtin import SOURCES
 from appca.plots.paper.thumbnail import thumbnail
 from appca.runs.home import home
 from appca.studies.catalogue import STUDIES
@@ -100,21 +98,11 @@ def _small(study: Study, kept: Stored) -> go.Figure:
     return thumbnail(next(iter(figures(study, kept).values())))
 
 
-def results_of(name: str | None = None) -> Iterator[tuple[str, Options]]:
-    """Yield experiment and options of what this window waits for, then of what is stored."""
-    for job in watching.mine():
-        study = job.spec.get("study")
-        if study is not None and name in (None, study):
-            yield study, job.spec["options"]
-    yield from ((kept.study, kept.options) for kept in StudyStore(home()).list(name))
-
-
-def kind_of(study: Study, options: Options) -> str:
-    """Return the kind of the job that makes a result: one of its own for a person's data."""
-    if study.name == "whitening" and options["data"] not in SOURCES:
-        return "whitening"
-    is_own = study.name == "fmri" and options["recording"] not in {brain.SHARED, brain.MADE_UP}
-    return "brain" if is_own else "study"
+def options_of(study: Study) -> Iterator[Options]:
+    """Yield the options of the results this window waits for, then of the stored ones."""
+    jobs = watching.mine()
+    yield from (job.spec["options"] for job in jobs if job.spec.get("study") == study.name)
+    yield from (kept.options for kept in StudyStore(home()).list(study.name))
 
 
 def spec_of(study: Study, options: Options) -> Options:

@@ -47,9 +47,7 @@ def _choices(dataset: Dataset) -> Options | None:
     if not there:
         st.info("This needs data with a column that names the class of each row.")
         return None
-    earlier = (
-        options for _, options in results.results_of(STUDY.name) if options["data"] == digest
-    )
+    earlier = (options for options in results.options_of(STUDY) if options["data"] == digest)
     usual: Options = {"label": there[0], "components": USUAL, "folds": 5}
     last = next(earlier, usual)
     sizes = [size for size in SIZES if size <= _most(dataset)]
@@ -109,6 +107,4 @@ def _wait_or_offer(dataset: Dataset, options: Options) -> None:
     st.caption(f"{counted(n_rows, 'row')}, {counted(options['folds'], 'fold')}.")
     spec = results.spec_of(STUDY, options)
     label = f"Compare, {about(takes)}"
-    computation.button(
-        label, "whitening_run", results.kind_of(STUDY, options), key, spec, primary=False
-    )
+    computation.button(label, "whitening_run", "study", key, spec, primary=False)

@@ -34,15 +34,14 @@ def why(study: Study, kept: Stored) -> None:
     stamp(study, kept)
 
 
-def shown(study: Study, kept: Stored, *names: str, of: str = "") -> None:
+def shown(study: Study, kept: Stored, *names: str) -> None:
     """Draw a result as a tab has it: figures of these names or the first, numbers, why.
 
-    Of the paper's data the verdict stands above them, with what it is a verdict `of`, of others
-    what they are.
+    Results on the paper's data have their verdict above them.
     """
     if results.is_of_the_paper(study, kept.options):
         level, word = results.verdict_of(kept)
-        answer(f"{word}: {study.title.lower()}", of, level)
+        answer(f"{word}: {study.title.lower()}", kept.outcome.text, level)
     else:
         answer(study.title, kept.outcome.text)
     drawn = results.figures(study, kept)
@@ -97,7 +96,7 @@ def stamp(study: Study, kept: Stored) -> None:
         f"Recompute, {about(takes)}",
         key=f"again_{study.name}",
         on_click=guarded(computation.start),
-        args=[results.kind_of(study, kept.options), spec["key"], spec],
+        args=["study", spec["key"], spec],
     )
     if pressed:  # close the dialog: the card shows how far it is
         st.rerun()

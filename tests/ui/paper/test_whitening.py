@@ -25,8 +25,9 @@ def jobs(monkeypatch) -> ScriptedJobs:
 
 def computed(options: dict, tmp_path) -> str:
     """Do what the worker would."""
-    folder = JobFolder.create(tmp_path, {"kind": "whitening", "spec": {}, "key": "x"})
-    return KINDS["whitening"]({"options": options, "key": "x"}, Context(folder, home()))["study"]
+    folder = JobFolder.create(tmp_path, {"kind": "study", "spec": {}, "key": "x"})
+    spec = {"study": "whitening", "options": options, "key": "x"}
+    return KINDS["study"](spec, Context(folder, home()))["study"]
 
 
 @pytest.mark.thorough
@@ -43,7 +44,7 @@ def test_the_open_data_are_classified_in_the_background_and_come_back(
     (job,) = jobs.jobs
     options = jobs.jobs[job].spec["options"]
     assert (options["data"], options["components"], options["folds"]) == (digest, [2], 3)
-    assert jobs.jobs[job].kind == "whitening"
+    assert jobs.jobs[job].kind == "study"
     again = healthy(start("paper/whitening", **address(app)))
     assert button(again, "whitening_cancel") is not None
     jobs.end(job, "done", study=computed(options, tmp_path))
