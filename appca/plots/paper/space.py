@@ -14,13 +14,15 @@ OBLIQUE = np.array([0.45, 0.6, 0.66])  # along the components: no plane of two o
 
 
 def space(
-    X: np.ndarray, codes: np.ndarray, names: Sequence[str], components: np.ndarray | None = None
+    X: np.ndarray, codes: np.ndarray, names: Sequence[str], components: np.ndarray
 ) -> go.Figure:
     """Draw points (N, 3) that can be turned, coloured by their classes: `codes` (N,) into names.
 
-    Of three `components`, orthonormal rows (3, 3), the planes of two of them are drawn, and looked
-    at from between them.
+    The planes of every two of the `components`, orthonormal rows (3, 3), are drawn, and looked at
+    from between them.
     """
+    eye = OBLIQUE @ components
+    eye *= DISTANCE * (1 if eye[2] > 0 else -1) / np.linalg.norm(eye)
     figure = go.Figure(
         [
             go.Scatter3d(
@@ -34,11 +36,7 @@ def space(
             for code, name in enumerate(names)
         ]
     )
-    eye = np.array([1.5, 1.3, 0.9])
-    if components is not None:
-        figure.add_traces(_planes(X, components))
-        eye = OBLIQUE @ components
-        eye *= DISTANCE * (1 if eye[2] > 0 else -1) / np.linalg.norm(eye)
+    figure.add_traces(_planes(X, components))
     return figure.update_layout(
         height=HEIGHT,
         margin={"l": 0, "r": 0, "t": 10, "b": 0},

@@ -105,7 +105,7 @@ def figures(outcome: Outcome) -> Figures:
     pca, codes = arrays["pca"], arrays["codes"]
     images = images_of("coil20", np.arange(len(codes)))
     whole = Scatter("PCA, all images", pca[:, 0], pca[:, 1], codes, *PCA_AXES, images=images)
-    panels = subspace_panels(arrays, lambda name, n: f"{name}, {n} images", images)
+    panels = subspace_panels(arrays, codes, lambda name, n: f"{name}, {n} images", images)
     return {
         "subspaces": scatters(panels, names, columns=2, size=4),
         "pca": scatters([whole], names, columns=1),

@@ -1,31 +1,16 @@
 """Figure 1: points near three planes in space, projected plane by plane, and by PCA."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from appca.analysis.explore.projection import principal_scores
 from appca.analysis.explore.subspaces import title
 from appca.data.sources.builtin import load
 from appca.studies.claims import CheckedClaim, checked
-from appca.studies.parts.fitting import PCA_AXES, PanelFit, codes_of, fit
+from appca.studies.parts.fitting import PCA_AXES, PanelFit, codes_of, fit, subspace_panels
 from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
 from appca.words.numbers import percent
 
 FOUND, NEAR = 0.9, 5.0  # share of the points, degrees; some points are near two planes
-
-
-class DrawnPlanes(NamedTuple):
-    """What the figures are made of; the names of the arrays that are kept."""
-
-    X: np.ndarray  # (N, 3)
-    plane: np.ndarray  # (N,) codes into the names
-    names: np.ndarray  # of the planes
-    subspace: np.ndarray  # (N,) number of the row's subspace
-    scores: np.ndarray  # (N, K)
-    pca: np.ndarray  # (N, 2) principal component scores
-    active: np.ndarray  # (N, K) bool
-    components: np.ndarray  # (K, 3)
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
@@ -36,15 +21,10 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     fitted = fit(Y, options, report)
     principal, shares = principal_scores(Y, 2)
     rows = compared(fitted, Y, codes, names)
-    panel = np.zeros(len(Y), dtype=int)
-    for number, subspace in enumerate(fitted.subspaces):
-        panel[subspace.rows] = number
-    drawn = DrawnPlanes(
-        Y, codes, np.array(names), panel, fitted.scores, principal, fitted.active, fitted.components
-    )
+    arrays = fitted._asdict() | {"X": Y, "plane": codes, "names": np.array(names), "pca": principal}
     rest = residual(Y, fitted)
     lost = float(1 - shares.sum())
-    return Outcome({"planes": rows}, drawn._asdict(), claims(rows, rest, lost))
+    return Outcome({"planes": rows}, arrays, claims(rows, rest, lost))
 
 
 def compared(fitted: PanelFit, Y: np.ndarray, codes: np.ndarray, names: list[str]) -> list[Row]:
@@ -113,22 +93,14 @@ def figures(outcome: Outcome) -> Figures:
     from appca.plots.paper.space import space
     from appca.plots.paper.study_panels import Scatter, scatters
 
-    drawn = DrawnPlanes(**outcome.arrays)
-    names = [f"plane {name}" for name in drawn.names.tolist()]
-    panels = []
-    for number, row in enumerate(sorted(outcome.tables["planes"], key=lambda r: r["subspace"])):
-        members = drawn.subspace == number
-        first, second = np.flatnonzero(drawn.active[members][0])[:2]
-        scores = drawn.scores[members]
-        name = f"aPPCA, subspace {row['subspace']}"
-        axes = (f"component {first + 1}", f"component {second + 1}")
-        codes = drawn.plane[members]
-        panels.append(Scatter(name, scores[:, first], scores[:, second], codes, *axes))
-    pca = drawn.pca
-    panels.append(Scatter("PCA, all points", pca[:, 0], pca[:, 1], drawn.plane, *PCA_AXES))
+    arrays = outcome.arrays
+    pca, codes = arrays["pca"], arrays["plane"]
+    names = [f"plane {name}" for name in arrays["names"].tolist()]
+    panels = subspace_panels(arrays, codes, lambda name, _n: f"aPPCA, subspace {name}")
+    panels.append(Scatter("PCA, all points", pca[:, 0], pca[:, 1], codes, *PCA_AXES))
     return {
         "projections": scatters(panels, names, columns=2, size=4),
-        "space": space(drawn.X, drawn.plane, names, drawn.components),
+        "space": space(arrays["X"], codes, names, arrays["components"]),
     }
 
 

@@ -129,7 +129,7 @@ def figures(outcome: Outcome) -> Figures:
 
     arrays = outcome.arrays
     names, codes, pca = arrays["names"].tolist(), arrays["codes"], arrays["pca"]
-    panels = subspace_panels(arrays, lambda name, n: f"Subspace {name}, {n:,} digits")
+    panels = subspace_panels(arrays, codes, lambda name, n: f"Subspace {name}, {n:,} digits")
     panels.append(Scatter("PCA, all digits", pca[:, 0], pca[:, 1], codes, *PCA_AXES))
     return {"digits": scatters(panels, names, columns=2, size=3)}
 

@@ -72,13 +72,14 @@ def codes_of(column: np.ndarray) -> tuple[list[str], np.ndarray]:
 
 def subspace_panels(
     arrays: Mapping[str, np.ndarray],
+    codes: np.ndarray,
     named: Callable[[str, int], str],
     images: np.ndarray | None = None,
 ) -> "list[Scatter]":
     """Draw each subspace by its first and last component, with images (N, h, w) if there are any.
 
     `named` makes a panel's title of the subspace's and its number of rows. The arrays are scores
-    and active (N, K) and codes (N,).
+    and active (N, K); `codes` (N,) are the classes.
     """
     from appca.plots.paper.study_panels import Scatter
 
@@ -90,7 +91,7 @@ def subspace_panels(
             named(title(subspace.components), len(rows)),
             scores[:, first],
             scores[:, last],
-            arrays["codes"][rows],
+            codes[rows],
             f"component {first + 1}",
             f"component {last + 1}",
             images=None if images is None else images[rows],
