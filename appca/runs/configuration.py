@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 from msgspec import Meta
 
 from appca.analysis.keywords import OfModel
-from appca.data.preprocessing import Preprocessing
 from appca.models.settings.rules import refuse
 from appca.models.settings.table import (
     LEARNED,
@@ -89,12 +88,12 @@ class RunConfig(OfModel):
     imported: Digest | None = None
 
     def __post_init__(self) -> None:
-        """Fill in the defaults and own the dicts, so that the id cannot change under it."""
+        """Fill in the defaults."""
         defaults(self.model)  # refuses an unknown model
-        chosen = plain("parameters", self.parameters)
-        settings = defaults(self.model, chosen.get("inference"))
+        super().__post_init__()
+        settings = defaults(self.model, self.parameters.get("inference"))
         idle = set(MODELS[self.model].sampling) - set(settings)
-        chosen = {name: value for name, value in chosen.items() if name not in idle}
+        chosen = {name: value for name, value in self.parameters.items() if name not in idle}
         unknown = sorted(set(chosen) - set(settings))
         if unknown:
             got = ", ".join(map(shortened, unknown))
@@ -102,9 +101,7 @@ class RunConfig(OfModel):
             raise InputError(msg)
         parameters = settings | chosen
         _refuse_values(self.model, parameters)
-        options = plain("preprocessing", self.preprocessing)
         object.__setattr__(self, "parameters", parameters)
-        object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
 
     @property
     def name_of_k(self) -> str:

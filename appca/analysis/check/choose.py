@@ -22,7 +22,6 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.models.settings.table import MODELS as ALL_MODELS
 from appca.models.settings.table import estimator_class
-from appca.storage.identity import plain
 from appca.words.errors import InputError
 
 MODELS = ("aPPCA", "aFA")  # whose held-out likelihood is exact
@@ -55,19 +54,16 @@ class GridConfig(OfModel):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what has no meaning, and own the dicts, so that the id cannot change under it."""
+        """Refuse what has no meaning."""
+        super().__post_init__()
         if self.model not in MODELS:
             msg = f"A grid needs a model with K and L, {' or '.join(MODELS)}; got “{self.model}”."
             raise InputError(msg)
-        options = plain("preprocessing", self.preprocessing)
-        object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
-        parameters = plain("parameters", self.parameters)
         for name in ("n_components", "n_active"):
-            parameters.pop(name, None)
-        if parameters.get("inference") == "gibbs":
+            self.parameters.pop(name, None)
+        if self.parameters.get("inference") == "gibbs":
             msg = "A grid fits by EM or hard assignment; got inference “gibbs”."
             raise InputError(msg)
-        object.__setattr__(self, "parameters", parameters)
         for name in ("components", "actives"):
             object.__setattr__(self, name, _sizes(name, getattr(self, name)))
         for name, least in (("n_folds", 2), ("max_rows", 4), ("random_state", 0)):

@@ -18,7 +18,6 @@ from appca.analysis.fitted import FittedModel
 from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.storage.identity import plain
 from appca.words.errors import InputError
 
 FOLDER = "stability"
@@ -45,7 +44,8 @@ class StabilityConfig(OfModel):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what has no meaning, and own the dicts."""
+        """Refuse what has no meaning."""
+        super().__post_init__()
         if self.model not in MODELS or self.way not in WAYS:
             msg = (
                 f"Stability needs a model out of {', '.join(MODELS)} and a way out of "
@@ -55,9 +55,6 @@ class StabilityConfig(OfModel):
         if not 2 <= self.repeats <= MOST_REPEATS:
             msg = f"repeats must lie between 2 and {MOST_REPEATS}; got {self.repeats}."
             raise InputError(msg)
-        options = plain("preprocessing", self.preprocessing)
-        object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
-        object.__setattr__(self, "parameters", plain("parameters", self.parameters))
 
     @property
     def cell(self) -> tuple[int, Any]:

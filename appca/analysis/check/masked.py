@@ -16,7 +16,6 @@ from appca.analysis.check.journal import JournalStore
 from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.storage.identity import plain
 from appca.words.errors import InputError
 
 FOLDER = "masked"
@@ -48,16 +47,14 @@ class MaskedConfig(OfModel):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what has no meaning, and own the dicts."""
+        """Refuse what has no meaning."""
+        super().__post_init__()
         if not 0 < self.share <= 0.5:
             msg = f"share must lie above 0 and be at most 0.5; got {self.share}."
             raise InputError(msg)
         if not 1 <= self.repeats <= MOST_REPEATS:
             msg = f"repeats must lie between 1 and {MOST_REPEATS}; got {self.repeats}."
             raise InputError(msg)
-        options = plain("preprocessing", self.preprocessing)
-        object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
-        object.__setattr__(self, "parameters", plain("parameters", self.parameters))
 
     @property
     def sizes(self) -> tuple[int, int]:

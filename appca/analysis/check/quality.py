@@ -18,6 +18,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from appca.analysis.check.choose import sample_of
 from appca.analysis.explore.subspaces import LEAST_ROWS, ranked
 
 Report = Callable[[float], object]  # share done; raising from it ends the work
@@ -89,7 +90,7 @@ def quality(
     """
     n, k = len(X), n_neighbors
     refuse_neighbours(n, k, E)
-    anchors = sampled(np.arange(n), n_anchors, random_state)
+    anchors = sample_of(n, n_anchors, random_state)
     measures = np.empty((len(anchors), 3))
     right = np.full(len(anchors), np.nan)
     for done, compared in enumerate(compared_rows(X, E, anchors, k, report)):
@@ -174,7 +175,7 @@ def crowding(
         if len(rows) < least or not group.components or not (classes[rows] >= 0).any():
             continue
         labelled = np.flatnonzero(classes[rows] >= 0)
-        places = sampled(labelled, PANEL_ANCHORS, random_state)
+        places = labelled[sample_of(len(labelled), PANEL_ANCHORS, random_state)]
         of_labelled = partial(knn_accuracy, n_neighbors=n_neighbors, population=len(labelled))
         share = cast("Callable[..., AnchorMean]", of_labelled)  # None is said of no anchors only
         panel = scores[np.ix_(rows, np.asarray(group.components))]
@@ -187,14 +188,6 @@ def crowding(
         )
         crowdings.append(crowded)
     return crowdings
-
-
-def sampled(rows: np.ndarray, most: int, random_state: int) -> np.ndarray:
-    """All rows, or a random sample of them in ascending order."""
-    if len(rows) <= most:
-        return rows
-    chosen = np.random.default_rng(random_state).permutation(len(rows))[:most]
-    return rows[np.sort(chosen)]
 
 
 def nearest(distances: np.ndarray, k: int) -> np.ndarray:

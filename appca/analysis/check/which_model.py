@@ -21,7 +21,6 @@ from appca.analysis.check.rivals import Cap, RivalProjection, Split, TimeUp
 from appca.analysis.keywords import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.storage.identity import plain
 from appca.words.errors import InputError
 
 FOLDER = "models"
@@ -63,13 +62,11 @@ class ModelsConfig(OfModel):
     model: str = "aPPCA"
 
     def __post_init__(self) -> None:
-        """Keep copies of the dicts, without the settings that the variants have themselves."""
+        """Leave out the settings that the variants have themselves."""
+        super().__post_init__()
         varied = {"n_components", "inference", *(name for on in SWITCHES.values() for name in on)}
-        settings = plain("parameters", self.parameters)
-        kept = {name: value for name, value in settings.items() if name not in varied}
-        object.__setattr__(self, "parameters", kept)
-        options = Preprocessing.from_dict(plain("preprocessing", self.preprocessing))
-        object.__setattr__(self, "preprocessing", options.to_dict())
+        for name in varied & set(self.parameters):
+            del self.parameters[name]
 
 
 class HeldOutFit(NamedTuple):

@@ -20,6 +20,7 @@ from appca.ui.check import choose_stability, diagnostics_chains, diagnostics_com
 from appca.ui.parts.answers import Number, answer, chip, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.text import markdown, tag
+from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import duration, fixed, percent
 
@@ -34,7 +35,10 @@ def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the answer, its chips, how the fit went, and further checks, folded."""
     sampled = bool(shown.fitted.posterior)
     checks = diagnostics_chains.checks(shown) if sampled else _climb(shown)
-    checks += of_rows(shown.fitted.membership, _repeated(dataset.digest, dataset))
+    checks += of_rows(
+        shown.fitted.membership,
+        kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X)),
+    )
     level = worst(checks)
     reasons = " ".join(check.why for check in checks if check.level == level)
     answer(ANSWERS[level], "" if level == "good" else reasons, level)
@@ -61,12 +65,6 @@ def body(dataset: Dataset, shown: Shown) -> None:
     if choose_stability.is_offered():
         with st.expander("Do the components come back?", icon=":material/replay:"):
             choose_stability.section(dataset, shown)
-
-
-@st.cache_data(show_spinner=False, max_entries=8)
-def _repeated(digest: str, _dataset: Dataset) -> int:
-    del digest
-    return duplicate_rows(_dataset.X)
 
 
 def _climb(shown: Shown) -> list[Check]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
+from appca.analysis.check.choose import sample_of
 from appca.analysis.components.association import (
     SIGNIFICANT,
     associated,
@@ -77,8 +78,7 @@ def _meaning(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> Non
 
 
 def _tests(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> "pd.DataFrame":
-    rows = np.random.default_rng(_SEED).permutation(dataset.n_rows)[:MOST_ROWS]
-    rows.sort()
+    rows = sample_of(dataset.n_rows, MOST_ROWS, _SEED)
     X = dataset.with_gaps(rows)
     measures = measures_of_rows(X)
     table = {name: values[rows] for name, values in (dataset.labels | more).items()}

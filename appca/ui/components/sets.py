@@ -1,11 +1,13 @@
 """Sets of features on the tab Meaning: GMT, CSV, or the regions of an atlas."""
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Self
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import streamlit as st
 
+from appca.analysis.check.choose import sample_of
 from appca.analysis.components.association import SIGNIFICANT
 from appca.analysis.components.components import name_of
 from appca.analysis.components.enrichment import MOST_ROWS, enrichment
@@ -29,27 +31,6 @@ class Sets(NamedTuple):
 
     features: dict[str, list[str]]
     file: str
-
-
-class RowsOfFit(NamedTuple):
-    """Rows as the model saw them, with what it says of them, in the manner of an estimator."""
-
-    components_: np.ndarray  # (K, D')
-    mean_: np.ndarray  # (D',)
-    scores: np.ndarray  # (n, K)
-    X: np.ndarray  # (n, D')
-
-    @classmethod
-    def of(cls, dataset: Dataset, shown: Shown, rows: np.ndarray) -> Self:
-        """Return some rows of a data set."""
-        fitted = shown.fitted
-        X = fitted.preprocessing.transform(dataset.with_gaps(rows))
-        return cls(fitted.components, fitted.mean, fitted.scores[rows], X)
-
-    def describe(self, X: np.ndarray) -> Self:
-        """Return what the model says of the rows."""
-        del X
-        return self
 
 
 def choose(dataset: Dataset) -> Sets:
@@ -99,6 +80,16 @@ def blocks(dataset: Dataset) -> dict[str, list[int]] | None:
     return parts if parts and len(columns) == len(set(columns)) else None
 
 
+def rows_of_fit(dataset: Dataset, shown: Shown, rows: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Return a model that answers like a fitted estimator on some rows, and these rows (n, D')."""
+    fitted = shown.fitted
+    described = SimpleNamespace(scores=fitted.scores[rows])
+    model = SimpleNamespace(
+        components_=fitted.components, mean_=fitted.mean, describe=lambda _X: described
+    )
+    return model, fitted.preprocessing.transform(dataset.with_gaps(rows))
+
+
 def draw(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     """Draw which sets have large weights on which component, and all tests on demand."""
     if not sets.features or dataset.is_recording:
@@ -106,11 +97,10 @@ def draw(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     if shown.fitted.preprocessing.reduces:
         st.caption("Sets need a fit of the features themselves, without PCA or an autoencoder.")
         return
-    rows = np.sort(np.random.default_rng(0).permutation(dataset.n_rows)[:MOST_ROWS])
 
     def tested() -> "pd.DataFrame":
-        model = RowsOfFit.of(dataset, shown, rows)
-        return enrichment(model, model.X, sets.features, dataset.column_names)
+        model, X = rows_of_fit(dataset, shown, sample_of(dataset.n_rows, MOST_ROWS, 0))
+        return enrichment(model, X, sets.features, dataset.column_names)
 
     try:
         tests = kept(f"enriched-{shown.key}-{sets.file}", tested)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from appca.analysis.check.choose import sample_of
 from appca.analysis.components import sharing
 from appca.analysis.components.components import name_of
 from appca.analysis.components.sharing import Sharing
@@ -68,15 +69,15 @@ def _variance(
     """Draw the share of variance by component, class and set of features; each line is 100%."""
     fitted = shown.fitted
     every = np.arange(dataset.n_rows) if mask is None else np.flatnonzero(mask)
-    rows = np.sort(np.random.default_rng(0).permutation(every)[:MOST_ROWS])
+    rows = every[sample_of(len(every), MOST_ROWS, 0)]
     blocks = None if fitted.preprocessing.reduces else sets.blocks(dataset)
     names = np.array([*(classes.names if classes else ()), "all rows"])
     codes = classes.codes[rows] if classes else np.full(len(rows), -1)
     classed = codes >= 0 if classes else codes < 0
 
     def split() -> "pd.DataFrame":
-        model = sets.RowsOfFit.of(dataset, shown, rows[classed])
-        return variance_by(model, model.X, classes=names[codes[classed]], blocks=blocks)
+        model, X = sets.rows_of_fit(dataset, shown, rows[classed])
+        return variance_by(model, X, classes=names[codes[classed]], blocks=blocks)
 
     key = f"variance-{shown.key}-{classes and classes.title}-{selection.token(dataset)}"
     parts = kept(f"{key}-{mask is None}-{sets.stored(dataset).file}", split)

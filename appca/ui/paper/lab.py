@@ -16,6 +16,7 @@ from appca.ui.parts.chart import chart
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of, onward
 from appca.ui.session import services, state
+from appca.ui.session.caching import kept
 from appca.ui.session.callbacks import guarded
 from appca.words.errors import InputError
 from appca.words.wording import counted
@@ -34,7 +35,7 @@ def body() -> None:
     """Draw the choice of a design, and what comes out or why nothing can."""
     design, chosen = _choices()
     try:
-        truth = _drawn(design, tuple(chosen.items()))
+        truth = kept(f"lab-{design}-{chosen}", lambda: drawn(design, chosen))
     except InputError as error:
         st.error(markdown(str(error)))
         return
@@ -63,11 +64,6 @@ def _number(label: str, name: str, value: float, **widget: Any) -> float:
     widget |= {"key": f"lab_{name}", "persist_state": "session", "width": 115}
     chosen: float = st.number_input(label, *LIMITS[name], value, **widget)
     return chosen
-
-
-@st.cache_data(show_spinner=False, max_entries=8)
-def _drawn(design: str, chosen: tuple[tuple[str, Any], ...]) -> Synthetic:
-    return drawn(design, dict(chosen))
 
 
 def _picture(design: str, truth: Synthetic) -> None:
@@ -106,6 +102,6 @@ def _opening(design: str, chosen: Options) -> None:
 def _open(design: str, chosen: Options) -> None:
     """Store the data and look at them, with aFA of the same K and the mean number of factors."""
     state.open_dataset(services.datasets().put(dataset_of(design, chosen)))
-    n_active = active_for(_drawn(design, tuple(chosen.items())).Z)
+    n_active = active_for(drawn(design, chosen).Z)
     state.set_model("aFA")
     state.set_parameters(n_components=chosen["n_components"], n_active=n_active)

@@ -50,5 +50,5 @@ def test_boxes_and_points_in_space_hold_one_mark_a_group():
     values = np.arange(101.0)
     figure = study_panels.boxes({"ink": {"a": values, "b": values + 1}, "slant": {"a": values}})
     assert [trace.median[0] for trace in figure.data] == [50, 51, 50]
-    points = space(np.eye(3), np.array([0, 1, 1]), ["a", "b"])
-    assert [len(trace.x) for trace in points.data] == [1, 2]
+    points = space(np.eye(3), np.array([0, 1, 1]), ["a", "b"], np.eye(3))
+    assert [len(trace.x) for trace in points.data] == [1, 2, 4, 4, 4]
