@@ -34,7 +34,6 @@ MEASURES = (
     "accuracy",
 )
 FIRST = "ppca_l"  # quick to measure: somebody waits for the first line
-_PAIR = ("own", "ppca_l")  # whose panels, and whose densities of each row, are compared
 _MOST_CLASSES = 1 / 3  # of the rows
 
 
@@ -59,7 +58,7 @@ def quality(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     context.report("preprocessing", 0.0)
     split = split_of(dataset, config)
     hold_threads()
-    comparison = store.get(config.id) or MethodComparison([], [], {}, False)
+    comparison = store.get(config.id) or MethodComparison([], {}, False)
     if not comparison.complete:
         compare(split, config, comparison, Paced(context).at, partial(store.save, config))
     return {"quality": config.id}
@@ -77,43 +76,21 @@ def compare(
     `report` is told (stage, fraction); raising from it ends the work. `save` is told what there is
     after each method.
     """
-    from appca.analysis.check.quality import ANCHORS, crowding
-
     classes = _classes(split.dataset)
     k = min(config.n_neighbors, (len(split.train) - 1) // 2)
-    facts = comparison.facts | {
-        "n_train": len(split.train),
-        "n_test": len(split.test),
-        "n_features": split.train.shape[1],
-        "n_neighbors": k,
-        "n_anchors": min(ANCHORS, len(split.train)),
-    }
     every = methods(config)
     lines = {line["key"]: line for line in comparison.lines}
-    projected: dict[str, RivalProjection] = {}
     quick_first = sorted(every, key=lambda method: method.key != FIRST)
     for number, method in enumerate(quick_first):
-        # Scores and densities are not stored; two methods are compared row by row.
-        if method.key in lines and (method.key not in _PAIR or "gain_error" in facts):
+        if method.key in lines:
             continue
 
         def told(stage: str, share: float, place: int = number) -> None:
             report(stage, (place + min(share, 1.0)) / len(every))
 
-        line, scores = measured(method, split, classes, k, config.seconds, told)
-        lines[method.key] = line
-        if scores is not None and method.key in _PAIR:
-            projected[method.key] = scores
-        panels = comparison.panels
-        if set(projected) == set(_PAIR) and "gain_error" not in facts:
-            ours, plane = (projected[key] for key in _PAIR)
-            if ours.log_likelihood is not None and plane.log_likelihood is not None:
-                facts["gain_error"] = _error(ours.log_likelihood - plane.log_likelihood)
-            if classes is not None and ours.active is not None:
-                crowds = crowding(ours.scores, ours.active, plane.scores, classes, n_neighbors=k)
-                panels = [crowd._asdict() for crowd in crowds]
+        lines[method.key] = measured(method, split, classes, k, config.seconds, told)
         comparison = MethodComparison(
-            [lines[m.key] for m in every if m.key in lines], panels, facts, False
+            [lines[m.key] for m in every if m.key in lines], {"n_neighbors": k}, False
         )
         save(comparison)
     comparison = comparison._replace(complete=True)
@@ -128,13 +105,13 @@ def measured(
     k: int,
     seconds: float,
     report: Callable[[str, float], object],
-) -> tuple[dict[str, Any], "RivalProjection | None"]:
-    """Fit one method and measure it; returns its line and, if it could be fitted, its projection.
+) -> dict[str, Any]:
+    """Fit one method and measure it.
 
-    A line has key, title, size, used, note, seconds; log_likelihood and log_likelihood_error (nats
-    per row held out, and the standard error of that mean), mse and mae (a feature, of the rows held
-    out, in preprocessed units); trustworthiness, continuity, kept and accuracy as [value, standard
-    error]. What a method does not have is None.
+    The line has key, title, size, used, note, seconds; log_likelihood and log_likelihood_error
+    (nats per row held out, and the standard error of that mean), mse and mae (a feature, of the
+    rows held out, in preprocessed units); trustworthiness, continuity, kept and accuracy as [value,
+    standard error]. What a method does not have is None.
     """
     from appca.analysis.check.quality import quality as compare_neighbours
     from appca.analysis.check.rivals import Cap, TimeUp
@@ -146,9 +123,9 @@ def measured(
             split, Cap(seconds), lambda share: report(f"fitting {method.title}", share / 2)
         )
     except TimeUp:
-        return line | {"note": f"not finished within {seconds:g} s"}, None
+        return line | {"note": f"not finished within {seconds:g} s"}
     except ValueError as error:
-        return line | {"note": str(error).partition("\n")[0]}, None
+        return line | {"note": str(error).partition("\n")[0]}
     stage = f"comparing the neighbours of {method.title}"
     near = compare_neighbours(
         split.train,
@@ -161,7 +138,7 @@ def measured(
     for name in ("trustworthiness", "continuity", "kept", "accuracy"):
         value = getattr(near, name)
         line[name] = None if value is None else list(value)
-    return line, made
+    return line
 
 
 def methods(config: QualityConfig) -> list[MethodWork]:

@@ -44,10 +44,7 @@ class MethodComparison(NamedTuple):
     """What has been measured so far."""
 
     lines: list[dict[str, Any]]  # one a method, see `measured`
-    panels: list[dict[str, Any]]  # `Crowding` of the run's panels against PCA
-    # n_train, n_test, n_features, n_neighbors, n_anchors; gain_error, the standard error of the
-    # run's log-likelihood less that of PPCA with L components on the same rows held out
-    facts: dict[str, Any]
+    facts: dict[str, Any]  # n_neighbors: k of the measures of nearest rows
     complete: bool
 
 

@@ -122,7 +122,7 @@ def _study(home: Path) -> int | None:
 
 def _compare(home: Path, version: int) -> None:
     lines = [{"method": f"method {i}", "error": i / 3} for i in range(ROWS)]
-    QualityStore(home).save(QUALITY, MethodComparison(lines, [], {"version": version}, True))
+    QualityStore(home).save(QUALITY, MethodComparison(lines, {"version": version}, True))
 
 
 def _comparison(home: Path) -> int | None:

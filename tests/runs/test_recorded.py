@@ -241,7 +241,7 @@ def test_a_comparison_under_another_id_is_none(tmp_path):
     store = QualityStore(tmp_path)
     run = RunConfig("d" * 64, {}, "PPCA", {"n_components": 2}).to_dict()
     own, other = QualityConfig(run, 2, 1), QualityConfig(run, 2, 1, random_state=1)
-    store.save(own, MethodComparison([], [], {"n_train": 5}, True))
+    store.save(own, MethodComparison([], {"n_train": 5}, True))
     assert store.get(own.id).facts == {"n_train": 5}
     (store.folder / f"{own.id}.json").rename(store.folder / f"{other.id}.json")
     assert store.get(other.id) is None

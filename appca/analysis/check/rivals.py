@@ -40,7 +40,6 @@ class RivalProjection(NamedTuple):
     log_likelihood: np.ndarray | None = None  # (m,) nats, of the rows held out
     reconstruction: np.ndarray | None = None  # (m, D) of the rows held out
     note: str = ""  # what a reader must know about the numbers
-    active: np.ndarray | None = None  # (n, q) bool, where a row uses some of the components
     n_parameters: int | None = None  # free ones, where they are counted
 
 
@@ -98,7 +97,6 @@ def ours(
         others.log_likelihood,
         model.inverse_transform(others.scores),
         "; ".join(notes),
-        described.active,
         getattr(model, "n_parameters_", None),
     )
 
@@ -171,7 +169,6 @@ def mixture(
         model.score_samples(split.test),
         model.reconstruct(split.test),
         note,
-        scores != 0,
         model.n_parameters_,
     )
 
@@ -185,7 +182,7 @@ def subspaces(
     report(0.0)
     model = KSubspaces(pieces, n_components, random_state=0).fit(split.train)
     scores, seconds = model.transform(split.train), cap.passed()
-    return RivalProjection(scores, seconds, None, model.reconstruct(split.test), "", scores != 0)
+    return RivalProjection(scores, seconds, None, model.reconstruct(split.test))
 
 
 def sparse_pca(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
@@ -240,7 +237,7 @@ def dictionary(q: int, n_active: int, split: Split, cap: Cap, report: Report) ->
         seconds = cap.passed()
         back = model.transform(split.test - mean) @ model.components_ + mean
     note = f"stopped after {cap.seconds:g} s, not converged" if learned else ""
-    return RivalProjection(scores, seconds, None, back, note, scores != 0)
+    return RivalProjection(scores, seconds, None, back, note)
 
 
 def umap(split: Split, cap: Cap, report: Report) -> RivalProjection:

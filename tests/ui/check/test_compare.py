@@ -58,17 +58,7 @@ def comparison(complete: bool = True) -> MethodComparison:
         line("sparse", 4, 4, note="not finished within 120 s", seconds=None, kept=None),
         line("umap", 2, 2, kept=[0.95, 0.004]),
     ]
-    panels = [
-        {
-            "components": [0, 2],
-            "n_rows": 50,
-            "panel": [0.9, 0.0],
-            "same_rows": [0.8, 0.0],
-            "all_rows": [0.7, 0.01],
-        }
-    ]
-    facts = {"n_train": 142, "n_test": 36, "n_features": 13, "n_neighbors": 15, "n_anchors": 142}
-    return MethodComparison(lines, panels, facts, complete)
+    return MethodComparison(lines, {"n_neighbors": 15}, complete)
 
 
 def config_of(run: Run, **changes: object) -> QualityConfig:
