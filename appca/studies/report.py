@@ -1,38 +1,29 @@
-"""Where the paper has a result, what it needs, and one page that holds several of them."""
+"""Where the paper has a result, and one page that holds several of them."""
 
 from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from appca.data.sources.folder import data_folder
 from appca.plots.export.figure_files import fragment
 from appca.plots.export.report_page import fold, framed, paragraph, table
 from appca.studies.claims import headings
-from appca.studies.parts.own_copy import NEEDED, is_here
 from appca.studies.study import Options, Outcome, Row, Study
 
-
-class PaperPlace(NamedTuple):
-    """Where the paper shows a result, and what data it needs."""
-
-    where: str
-    data: str | None = None  # name of a source in `NEEDED`
-
-
+# where the paper shows each result
 PLACES = {
-    "planes": PaperPlace("Figure 1"),
-    "table1": PaperPlace("Table 1"),
-    "z-priors": PaperPlace("Figure 3"),
-    "popularity": PaperPlace("Figure 4"),
-    "sharing": PaperPlace("Figure 5", "mnist"),
-    "digits": PaperPlace("Figure 6", "mnist"),
-    "strokes": PaperPlace("Figure 7", "mnist"),
-    "coil20": PaperPlace("Figure 8", "coil20"),
-    "umap": PaperPlace("Figure 9", "coil20"),
-    "similar": PaperPlace("Figure 10", "coil20"),
-    "whitening": PaperPlace("Figure 11", "mnist"),
-    "fmri": PaperPlace("Figures 12 and 13", "fmri"),
-    "speed": PaperPlace("Section 4"),
+    "planes": "Figure 1",
+    "table1": "Table 1",
+    "z-priors": "Figure 3",
+    "popularity": "Figure 4",
+    "sharing": "Figure 5",
+    "digits": "Figure 6",
+    "strokes": "Figure 7",
+    "coil20": "Figure 8",
+    "umap": "Figure 9",
+    "similar": "Figure 10",
+    "whitening": "Figure 11",
+    "fmri": "Figures 12 and 13",
+    "speed": "Section 4",
 }
 MOST_ROWS = 60  # of a table on the page; the CSV has all
 
@@ -48,20 +39,8 @@ class ReportEntry(NamedTuple):
 
 def heading(study: Study) -> str:
     """Name an experiment by its place in the paper."""
-    where = PLACES[study.name].where
+    where = PLACES[study.name]
     return study.title if study.title.startswith(where) else f"{where}: {study.title}"
-
-
-def lacking(name: str) -> str:
-    """Say which file an experiment needs that is not in the data folder; nothing if none."""
-    source = PLACES[name].data
-    if source is None or is_here(source):
-        return ""
-    needed, folder = NEEDED[source], data_folder()
-    return (
-        f"This needs {needed.title}: {' or '.join(needed.files)} is not in {folder} yet; "
-        f"{needed.fetched}."
-    )
 
 
 def page(results: Sequence[ReportEntry]) -> str:

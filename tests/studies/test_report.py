@@ -20,15 +20,6 @@ def test_experiments_are_in_the_papers_order_and_named_by_their_place_there():
     assert report.heading(STUDIES["planes"]) == f"Figure 1: {STUDIES['planes'].title}"
 
 
-def test_what_is_missing_is_named_as_a_file(tmp_path, monkeypatch):
-    monkeypatch.setenv("APPCA_DATA", str(tmp_path))
-    assert "coil20/COIL20.mat" in report.lacking("coil20")
-    assert report.lacking("table1") == ""
-    (tmp_path / "coil20").mkdir()
-    (tmp_path / "coil20" / "COIL20.mat").write_bytes(b"x")
-    assert report.lacking("coil20") == ""
-
-
 def test_the_page_holds_every_figure_and_shows_texts_literally():
     study = STUDIES["z-priors"]
     options = study.options(n_rows=30)

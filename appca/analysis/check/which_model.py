@@ -77,11 +77,6 @@ class HeldOutFit(NamedTuple):
     seconds: float
     note: str  # why it is not to be relied on; empty where it is
 
-    @property
-    def n_rows(self) -> int:
-        """Rows held out."""
-        return 0 if self.log_likelihood is None else len(self.log_likelihood)
-
 
 class Ranked(NamedTuple):
     """A method beside the paper's model."""

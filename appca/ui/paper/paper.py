@@ -12,7 +12,7 @@ from appca.ui.parts import progress
 from appca.ui.parts.answers import Level, chip, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
-from appca.ui.parts.text import apart, markdown, tag, words
+from appca.ui.parts.text import apart, tag, words
 from appca.ui.session import computation
 from appca.ui.session.callbacks import guarded
 from appca.words.numbers import about
@@ -80,9 +80,6 @@ def _missing(study: Study) -> None:
         return
     takes = about(study.takes[SHIPPED_SIZE])
     st.caption(f"Not computed yet · {takes}")
-    lacking = report.lacking(study.name)
-    if lacking:
-        st.caption(markdown(lacking))
     st.button(
         apart("Compute", short(study)),
         key=f"paper_run_{study.name}",

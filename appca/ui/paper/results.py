@@ -5,12 +5,11 @@ from functools import partial
 
 import plotly.graph_objects as go
 
+from appca.data.sources.builtin import are_here
 from appca.plots.paper.thumbnail import thumbnail
 from appca.runs.home import home
 from appca.studies.catalogue import STUDIES
 from appca.studies.claims import Holds, verdict
-from appca.studies.parts.own_copy import is_here
-from appca.studies.report import PLACES
 from appca.studies.shipped import shipped
 from appca.studies.store import Stored, StudyStore
 from appca.studies.study import Figures, Options, Study
@@ -65,12 +64,12 @@ def numbers_of(kept: Stored) -> list[Number]:
 
 def figures(study: Study, kept: Stored) -> Figures:
     """Return the figures of a result, drawn once; with images where the person has them."""
-    return _drawn(_key(study, kept), study, kept)
+    return _drawn(_key(kept), study, kept)
 
 
 def card(study: Study, kept: Stored) -> go.Figure:
     """Return the first figure of a result at the size of a card."""
-    return _small(_key(study, kept), study, kept)
+    return _small(_key(kept), study, kept)
 
 
 def ahead() -> Iterator[Callable[[], object]]:
@@ -81,11 +80,9 @@ def ahead() -> Iterator[Callable[[], object]]:
             yield partial(card, study, kept)
 
 
-def _key(study: Study, kept: Stored) -> str:
+def _key(kept: Stored) -> str:
     """Name the figures of a result: with images where the person has them."""
-    source = PLACES[study.name].data
-    has_images = source is not None and is_here(source)
-    return f"{kept.id} {kept.created} {has_images}"
+    return f"{kept.id} {kept.created} {[are_here(source) for source in ('mnist', 'coil20')]}"
 
 
 @by_key(60)
