@@ -22,14 +22,6 @@ class ComponentPair(NamedTuple):
     cosine: float  # absolute
 
 
-class Matching(NamedTuple):
-    """Counterparts, and components without one."""
-
-    pairs: tuple[ComponentPair, ...]  # in the order of the first fit
-    only_first: tuple[int, ...]
-    only_second: tuple[int, ...]
-
-
 class Moves(NamedTuple):
     """How two fits distribute the rows."""
 
@@ -38,11 +30,11 @@ class Moves(NamedTuple):
     rand: float  # adjusted Rand index of the two partitions into subspaces; 1 is the same
 
 
-def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> Matching:
+def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> list[ComponentPair]:
     """Pair the components (K, D) and (K', D) of two fits, unless their |cos| is below `least`.
 
-    Unused components may be zero and have no counterpart. Raises ValueError when the features
-    differ.
+    The pairs are in the order of the first fit. Unused components may be zero and have no
+    counterpart. Raises ValueError when the features differ.
     """
     from appca.models.sampling.query_draws import match
 
@@ -54,18 +46,13 @@ def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> Matc
         raise ValueError(msg)
     matches = zip(*match(first, second), strict=True)
     every = (ComponentPair(int(i), int(j), float(cosine)) for i, j, _, cosine in matches)
-    pairs = tuple(pair for pair in every if pair.cosine >= max(least, 1e-9))
-    return Matching(
-        pairs,
-        _without(len(first), [pair.first for pair in pairs]),
-        _without(len(second), [pair.second for pair in pairs]),
-    )
+    return [pair for pair in every if pair.cosine >= max(least, 1e-9)]
 
 
-def moves(first: np.ndarray, second: np.ndarray, matching: Matching) -> Moves:
+def moves(first: np.ndarray, second: np.ndarray, pairs: list[ComponentPair]) -> Moves:
     """Compare which components two fits give to the same rows, (N, K) and (N, K') bool.
 
-    `matching` is that of the fits' components. Raises ValueError when the numbers of rows differ.
+    `pairs` are the components that are the same. Raises ValueError when the numbers of rows differ.
     """
     if len(first) != len(second):
         msg = (
@@ -75,18 +62,12 @@ def moves(first: np.ndarray, second: np.ndarray, matching: Matching) -> Moves:
         raise ValueError(msg)
     from sklearn.metrics import adjusted_rand_score
 
-    # line up uses of matched components, of the first fit's own, and of the second fit's own
-    mine = [pair.first for pair in matching.pairs] + list(matching.only_first)
-    theirs = [pair.second for pair in matching.pairs] + list(matching.only_second)
-    a = np.zeros((len(first), len(mine) + len(matching.only_second)), dtype=bool)
-    b = np.zeros_like(a)
-    a[:, : len(mine)] = first[:, mine]
-    b[:, list(range(len(matching.pairs))) + list(range(len(mine), a.shape[1]))] = second[:, theirs]
-    moved = (a != b).any(axis=1)
-    either, both = (a | b).sum(axis=1), (a & b).sum(axis=1)
+    mine, theirs = [pair.first for pair in pairs], [pair.second for pair in pairs]
+    both = (first[:, mine] & second[:, theirs]).sum(axis=1)
+    either = first.sum(axis=1) + second.sum(axis=1) - both
     overlap = np.where(either > 0, both / np.maximum(either, 1), 1.0)
     rand = adjusted_rand_score(_members(first), _members(second))
-    return Moves(moved, float(overlap.mean()), float(rand))
+    return Moves(both < either, float(overlap.mean()), float(rand))
 
 
 def _members(active: np.ndarray) -> np.ndarray:
@@ -94,7 +75,3 @@ def _members(active: np.ndarray) -> np.ndarray:
     for number, group in enumerate(ranked(active)):
         member[group.rows] = number
     return member
-
-
-def _without(count: int, taken: list[int]) -> tuple[int, ...]:
-    return tuple(sorted(set(range(count)) - set(taken)))

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from appca.analysis.check.compare import Matching, Moves, matched, moves
+from appca.analysis.check.compare import ComponentPair, Moves, matched, moves
 from appca.analysis.components.components import in_data_space
 from appca.analysis.components.components import patterns as own_patterns
 from appca.analysis.fitted import FittedRun
@@ -38,16 +38,16 @@ def body(dataset: Dataset, shown: Shown) -> None:
     except InputError as error:
         st.error(markdown(str(error)))
         return
-    matches, moved = _compared(f"{shown.key} {second.key}", dataset, shown.fitted, second.fitted)
+    pairs, moved = _compared(f"{shown.key} {second.key}", dataset, shown.fitted, second.fitted)
     title = ", ".join(shown.config.sizes) if shown.run is None else compare_choice.named(shown.run)
     _pictures(dataset, [(f"This fit: {title}", shown), (compare_choice.named(other), second)])
     most = max(len(shown.fitted.components), len(second.fitted.components))
-    told = [(f"{len(matches.pairs)} of {most}", "components are the same")]
+    told = [(f"{len(pairs)} of {most}", "components are the same")]
     have_supports = not (shown.fitted.active.all() or second.fitted.active.all())
     if have_supports:
         told.append((percent(moved.overlap), "of a row's components shared"))
         told.append((fixed(moved.rand), "adjusted Rand index, 1 is the same"))
-    st.html(numbers(told) + _matches(dataset, shown.fitted, second.fitted, matches))
+    st.html(numbers(told) + _matches(dataset, shown.fitted, second.fitted, pairs))
     if second.config.preprocessing != shown.config.preprocessing:
         st.caption("The two fits saw the data through different preprocessing.")
     if have_supports and moved.moved.any():
@@ -69,11 +69,13 @@ def _pictures(dataset: Dataset, both: list[tuple[str, Shown]]) -> None:
             canvas.draw(dataset, scene, layout, choice, key=f"compare_{number}", height=HEIGHT)
 
 
-def _matches(dataset: Dataset, first: FittedRun, second: FittedRun, matches: Matching) -> str:
+def _matches(
+    dataset: Dataset, first: FittedRun, second: FittedRun, pairs: list[ComponentPair]
+) -> str:
     """Return the pictures of components that are the same, with the cosine between them."""
     sides = [own_patterns(fitted, dataset.image_shape) for fitted in (first, second)]
     figures = ""
-    for pair in matches.pairs[:MOST_MATCHES]:
+    for pair in pairs[:MOST_MATCHES]:
         drawn = [
             picture_of(sides[0][pair.first], dataset),
             picture_of(sides[1][pair.second], dataset),
@@ -111,6 +113,8 @@ def patterns(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
 
 
 @by_key(16)
-def _compared(dataset: Dataset, first: FittedRun, second: FittedRun) -> tuple[Matching, Moves]:
-    matches = matched(patterns(dataset, first), patterns(dataset, second))
-    return matches, moves(first.active, second.active, matches)
+def _compared(
+    dataset: Dataset, first: FittedRun, second: FittedRun
+) -> tuple[list[ComponentPair], Moves]:
+    pairs = matched(patterns(dataset, first), patterns(dataset, second))
+    return pairs, moves(first.active, second.active, pairs)
