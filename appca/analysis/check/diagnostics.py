@@ -60,15 +60,6 @@ class Check(NamedTuple):
     why: str  # and what to do
 
 
-class CurveSummary(NamedTuple):
-    """How a fit by EM ended."""
-
-    stop_reason: str  # the estimator's
-    passes: int
-    gain: float | None  # of the last ten passes, nats per row; None after fewer than eleven
-    tol: float | None  # below which the fit stops, nats per row
-
-
 def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, Draws]:
     """Pick what chains may be judged by: name -> (chain, draw)."""
     traces = {words: posterior[key] for key, words in SCALARS.items() if key in posterior}
@@ -242,20 +233,17 @@ def failures(diagnosis: Diagnosis, n_chains: int, burn_in: float = np.inf) -> se
     return {name for name, fails in short.items() if fails}
 
 
-def climb_of(
-    log_likelihoods: ArrayLike, n_rows: int, stop_reason: str, tol: float | None
-) -> CurveSummary:
-    """Describe how a fit by EM ended, from its curve (n_iter,) of total nats."""
-    values = np.asarray(log_likelihoods, dtype=np.float64)
-    gain = None
-    if len(values) > LAST_PASSES:
-        gain = float(values[-1] - values[-1 - LAST_PASSES]) / n_rows
-    return CurveSummary(stop_reason, len(values), gain, tol)
+def of_climb(
+    log_likelihoods: ArrayLike, n_rows: int, reason: str, tol: float | None
+) -> list[Check]:
+    """Check whether a fit by EM has converged, and its noise variance stayed off the floor.
 
-
-def of_climb(climb: CurveSummary) -> list[Check]:
-    """Check whether a fit by EM has arrived, and its noise variance stayed off the floor."""
-    reason, passes = climb.stop_reason, f"{climb.passes:,} iteration{'s' * (climb.passes != 1)}"
+    `log_likelihoods` (n_iter,) are total nats, `reason` is the estimator's stop reason, and `tol`
+    the gain in nats per row below which it stops.
+    """
+    curve = np.asarray(log_likelihoods, dtype=np.float64) / n_rows
+    passes = f"{len(curve):,} iteration{'s' * (len(curve) != 1)}"
+    last, still = (_last(curve, tol, verb) for verb in ("gained", "still gained"))
     if "floor" in reason:
         why = (
             "The components reproduce the rows almost exactly, so likelihoods mean little: lower K "
@@ -265,13 +253,13 @@ def of_climb(climb: CurveSummary) -> list[Check]:
     if reason.startswith("closed form"):
         check = Check("good", "Solved exactly", "There is nothing to converge.")
     elif reason.startswith("converged"):
-        why = f"{capital(_last(climb, 'gained'))}. A few other starts tell whether it is the best."
+        why = f"{capital(last)}. A few other starts tell whether it is the best."
         check = Check("good", f"Converged in {passes}", why)
     elif reason.startswith("reached max_iter"):
-        why = f"It stopped at the {passes} allowed; {_last(climb, 'still gained')}. Allow more."
+        why = f"It stopped at the {passes} allowed; {still}. Allow more."
         check = Check("bad", "Not converged", why)
     elif reason.startswith("stopped by"):
-        why = f"Stopped by hand after {passes}; {_last(climb, 'still gained')}."
+        why = f"Stopped by hand after {passes}; {still}."
         check = Check("doubtful", "Stopped early", why)
     else:
         check = Check("doubtful", "Ended", f"The fit ended for another reason: {reason}.")
@@ -300,14 +288,13 @@ def _plain(value: float) -> str:
     return np.format_float_positional(value, precision=2, fractional=False, trim="-")
 
 
-def _last(climb: CurveSummary, gained: str) -> str:
-    """Say what the last iterations brought."""
-    if climb.gain is None:
+def _last(curve: Draws, tol: float | None, gained: str) -> str:
+    """Say what the last iterations of a curve, in nats per row, brought."""
+    if len(curve) <= LAST_PASSES:
         return "there were too few to see what the last ones gained"
-    limit = (
-        "" if climb.tol is None else f", where less than {_plain(climb.tol)} counts as converged"
-    )
-    return f"the last {LAST_PASSES} {gained} {_plain(climb.gain)} nats per row{limit}"
+    limit = "" if tol is None else f", where less than {_plain(tol)} counts as converged"
+    gain = _plain(curve[-1] - curve[-1 - LAST_PASSES])
+    return f"the last {LAST_PASSES} {gained} {gain} nats per row{limit}"
 
 
 def _r_hat(arviz: Any, draws: Draws) -> float:

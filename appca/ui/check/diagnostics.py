@@ -5,7 +5,6 @@ import streamlit as st
 
 from appca.analysis.check.diagnostics import (
     Check,
-    climb_of,
     most_frequent,
     numbers_in_use,
     of_climb,
@@ -68,9 +67,8 @@ def body(dataset: Dataset, shown: Shown) -> None:
 
 
 def _climb(shown: Shown) -> list[Check]:
-    info, curve = shown.info, np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
-    tol = shown.config.parameters.get("tol")
-    return of_climb(climb_of(curve, info.n_rows, info.stop_reason, tol))
+    info, tol = shown.info, shown.config.parameters.get("tol")
+    return of_climb(shown.fitted.log_likelihoods, info.n_rows, info.stop_reason, tol)
 
 
 def _curve(shown: Shown) -> None:
