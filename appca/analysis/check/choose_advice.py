@@ -43,18 +43,11 @@ class MeanDifference(NamedTuple):
     standard_error: Floats
 
 
-class Budget(NamedTuple):
-    """What is advised at one L."""
-
-    n_active: int
-    n_components: int  # advised: the elbow or the peak
-
-
 class Advice(NamedTuple):
-    """What is advised over all."""
+    """What is advised."""
 
-    cell: Cell | None
-    budgets: tuple[Budget, ...]
+    cell: Cell | None  # over all
+    budgets: dict[int, int]  # L -> K, the elbow or the peak
 
 
 def table(config: GridConfig, measures: Measures) -> GridTable:
@@ -144,15 +137,14 @@ def elbow(sizes: np.ndarray, values: np.ndarray) -> int:
 def advise(grid: GridTable) -> Advice:
     """Apply the rule of this module to what there is; cells that are missing are left out."""
     if best_of(grid.log_likelihood) is None:
-        return Advice(None, ())
+        return Advice(None, {})
     as_good = near(grid.log_likelihood)
     j = int(np.argmax(as_good.any(axis=0)))  # the first that has one
     k, active = grid.components[int(np.argmax(as_good[:, j]))], grid.actives[j]
     inside = k < grid.components[-1] and active < grid.actives[-1]
-    budgets = (_budget(grid, j, at_peak=inside) for j in range(len(grid.actives)))
-    return Advice(
-        (k, active) if inside else None, tuple(budget for budget in budgets if budget is not None)
-    )
+    budgets = {L: _advised(grid, j, at_peak=inside) for j, L in enumerate(grid.actives)}
+    measured = {L: K for L, K in budgets.items() if K is not None}
+    return Advice((k, active) if inside else None, measured)
 
 
 class Suggestion(NamedTuple):
@@ -166,12 +158,11 @@ def suggest(grid: GridTable, advice: Advice, n_active: int) -> Suggestion | None
     """Return what to try first, at this L where the data leave it open; None without numbers."""
     if advice.cell is not None:
         return Suggestion(advice.cell, "No larger choice explains unseen rows better.")
-    by_l = {budget.n_active: budget for budget in advice.budgets}
-    wanted = next((size for size in (n_active, 2, *by_l) if size in by_l), None)
+    budgets = advice.budgets
+    wanted = next((size for size in (n_active, 2, *budgets) if size in budgets), None)
     if wanted is None:
         return None
-    budget = by_l[wanted]
-    k, sizes = budget.n_components, grid.components
+    k, sizes = budgets[wanted], grid.components
     curve = grid.log_likelihood[:, grid.actives.index(wanted)].mean(axis=-1)
     there = [size for size, value in zip(sizes, curve, strict=True) if np.isfinite(value)]
     at = there.index(k)
@@ -189,23 +180,16 @@ def suggest(grid: GridTable, advice: Advice, n_active: int) -> Suggestion | None
     return Suggestion((k, wanted), f"{text}.")
 
 
-def _peak(grid: GridTable, j: int) -> int | None:
-    """Return the place of the smallest K that is as good as the best at one L."""
+def _advised(grid: GridTable, j: int, *, at_peak: bool) -> int | None:
+    """Return the K advised at one L: the peak or the elbow."""
     curve = grid.log_likelihood[:, j]
-    if best_of(curve) is None:
+    if best_of(curve) is None or grid.actives[j] not in grid.baseline:
         return None
-    return int(np.argmax(near(curve)))
-
-
-def _budget(grid: GridTable, j: int, *, at_peak: bool) -> Budget | None:
-    peak = _peak(grid, j)
-    if peak is None or grid.actives[j] not in grid.baseline:
-        return None
-    curve = grid.log_likelihood[:, j]
+    peak = int(np.argmax(near(curve)))
     there = np.flatnonzero(~np.isnan(curve).any(axis=-1))
     upto = there[: int(np.flatnonzero(there == peak)[0]) + 1]
     bend = int(upto[elbow(np.array(grid.components)[upto], curve[upto].mean(axis=-1))])
-    return Budget(grid.actives[j], grid.components[peak if at_peak else bend])
+    return grid.components[peak if at_peak else bend]
 
 
 def _baseline(grid: GridTable, sizes: tuple[int, ...]) -> Floats:
