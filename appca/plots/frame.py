@@ -1,9 +1,12 @@
 """What figures have in common: the room around them and the place of the legend."""
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
+
+from appca.words.wording import shortened
 
 CLEAR = "rgba(0,0,0,0)"  # the page shows through
 
@@ -24,6 +27,17 @@ def above(y: float = 1.02) -> dict[str, Any]:
 def below(y: float) -> dict[str, Any]:
     """Put the legend in a line below the plot."""
     return {"orientation": "h", "y": y, "x": 0}
+
+
+def lines(names: Sequence[str], letters: int) -> dict[str, Any]:
+    """Return an axis with a line for each name of so many letters, the first at the top."""
+    return {
+        "tickvals": list(range(len(names))),
+        "ticktext": [plain(shortened(name, letters)) for name in names],
+        "range": [len(names) - 0.5, -0.5],
+        "showgrid": False,
+        "zeroline": False,
+    }
 
 
 def plain(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from appca.plots.frame import CLEAR, framed, plain
+from appca.plots.frame import CLEAR, framed, lines, plain
 from appca.words.wording import shortened
 
 if TYPE_CHECKING:
@@ -71,22 +71,20 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> go.Figu
             ),
         ]
     )
-    names = [plain(shortened(column, MOST_LETTERS)) for column in columns]
-    axis = {"showgrid": False, "zeroline": False}
     heads = [plain(shortened(name, MOST_LETTERS).removeprefix("component ")) for name in components]
     if len(heads) > MOST_NAMES:  # no room for more than numbers
         heads = [str(number) for number in range(1, len(heads) + 1)]
     across = {"tickvals": list(range(1, len(components) + 1)), "ticktext": heads}
     across |= {"title": "component", "side": "top", "range": [0.5, len(components) + 0.5]}
-    up = {"tickvals": list(range(len(columns))), "ticktext": names}
+    across |= {"showgrid": False, "zeroline": False}
     return framed(
         figure,
         LINE * len(columns) + ABOVE,
         top=ABOVE,
         showlegend=False,
         plot_bgcolor=CLEAR,
-        xaxis={**axis, **across},
-        yaxis={"range": [len(columns) - 0.5, -0.5], **axis, **up},
+        xaxis=across,
+        yaxis=lines(columns, MOST_LETTERS),
     )
 
 

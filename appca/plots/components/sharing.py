@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from appca.plots.frame import CLEAR, framed, plain
+from appca.plots.frame import CLEAR, framed, lines, plain
 from appca.words.numbers import percent
 from appca.words.wording import counted, shortened
 
@@ -55,7 +55,6 @@ def circles(
     even = np.full(len(values), size * np.sqrt(expected))  # a thumbnail keeps such sizes in scale
     ring = {"symbol": "circle-open", "size": even, "color": RING}
     hover = "%{text}<extra></extra>"
-    axis = _class_axis(names) | {"autorange": False}
     return go.Figure(
         [
             go.Scatter(**places, marker=dots, text=texts, hovertemplate=hover),
@@ -65,8 +64,8 @@ def circles(
         width=CELL * n + BESIDE + SCALE,
         height=CELL * n + BESIDE,
         margin={"l": BESIDE, "r": SCALE, "t": 0, "b": BESIDE, "autoexpand": False},
-        xaxis=axis | {"range": [-0.5, n - 0.5]},
-        yaxis=axis | {"range": [n - 0.5, -0.5]},
+        xaxis=lines(names, MOST_LETTERS) | {"range": [-0.5, n - 0.5]},
+        yaxis=lines(names, MOST_LETTERS),
         showlegend=False,
         plot_bgcolor=CLEAR,
     )
@@ -146,19 +145,9 @@ def popularity_map(
         int(height + BELOW),
         top=8,
         xaxis={"title": "component", "showgrid": False, **ticks},
-        yaxis=_class_axis(names, 2 * MOST_LETTERS if of[2] else MOST_LETTERS),
+        yaxis=lines(names, 2 * MOST_LETTERS if of[2] else MOST_LETTERS),
         plot_bgcolor=CLEAR,
     )
-
-
-def _class_axis(names: Sequence[str], letters: int = MOST_LETTERS) -> dict[str, Any]:
-    return {
-        "tickvals": list(range(len(names))),
-        "ticktext": [plain(shortened(name, letters)) for name in names],
-        "showgrid": False,
-        "zeroline": False,
-        "autorange": "reversed",
-    }
 
 
 def _told(components: Sequence[str]) -> np.ndarray:

@@ -6,9 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from appca.plots.components.association import FALLS, LINE, MOST_LETTERS, RING, RISES
-from appca.plots.frame import CLEAR, framed, plain
+from appca.plots.frame import CLEAR, framed, lines, plain
 from appca.words.numbers import number
-from appca.words.wording import shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +44,6 @@ def drift_chart(tests: "pd.DataFrame") -> go.Figure:
         else:
             marker = {"symbol": "circle-open", "size": RING, "color": colours, "line": {"width": 3}}
             traces.append(go.Scatter(**across, **look, mode="markers", marker=marker))
-    names = [plain(shortened(name, MOST_LETTERS)) for name in columns]
     across = {"title": "lower in new rows ← effect → higher", "range": [-1.05, 1.05]}
     return framed(
         go.Figure(traces),
@@ -55,10 +53,5 @@ def drift_chart(tests: "pd.DataFrame") -> go.Figure:
         bargap=0.3,
         plot_bgcolor=CLEAR,
         xaxis=across,
-        yaxis={
-            "range": [len(columns) - 0.5, -0.5],
-            "tickvals": list(range(len(columns))),
-            "ticktext": names,
-            "showgrid": False,
-        },
+        yaxis=lines(columns, MOST_LETTERS),
     )
