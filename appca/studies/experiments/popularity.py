@@ -17,27 +17,11 @@ NOTE = "With exactly L factors a row the shares of aFA add up to L, whatever the
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit the models to one data set of each design, and count."""
-    specs = [
-        {
-            "design": design,
-            "K": options["n_components"],
-            "seed": options["seed"],
-            "options": options,
-            "method": method,
-        }
-        for design in DESIGNS
-        for method in LINES
-    ]
-    measured = work("appca.studies.experiments.popularity:shares", specs, report, processes)
+    common = {"K": options["n_components"], "seed": options["seed"], "options": options}
+    specs = [{"design": design, **common} for design in DESIGNS]
+    curves = work("appca.studies.experiments.popularity:curves_of", specs, report, processes)
     rows, apart = [], []
-    for design in DESIGNS:
-        spec_of_design = next(spec for spec in specs if spec["design"] == design)
-        curves = {TRUTH: ordered(draw(spec_of_design)[0].Z)}
-        curves |= {
-            spec["method"]: share
-            for spec, share in zip(specs, measured, strict=True)
-            if spec["design"] == design and share is not None
-        }
+    for design, of_design in zip(DESIGNS, curves, strict=True):
         rows += [
             {
                 "design": design,
@@ -46,26 +30,31 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
                 "rank": rank + 1,
                 "share": share,
             }
-            for name, curve in curves.items()
+            for name, curve in of_design.items()
             for rank, share in enumerate(curve)
         ]
-        apart += [distance(design, name, curves) for name in curves if name != TRUTH]
+        apart += [distance(design, name, of_design) for name in of_design if name != TRUTH]
     return Outcome({"distance": apart, "popularity": rows}, {}, claims(apart), NOTE)
 
 
-def shares(spec: Spec, tick: Tick) -> list[float] | None:
-    """Sorted shares of the rows that use each factor, by one method; None if left out."""
+def curves_of(spec: Spec, tick: Tick) -> dict[str, list[float]]:
+    """Sorted shares of the rows that use each factor: the true ones and those of each method."""
     from appca.models.algebra.threads import single_threaded_blas
 
-    options, method = spec["options"], METHODS[spec["method"]]
-    stage = f"{spec['design']}: {method.title}"
+    options = spec["options"]
     with single_threaded_blas():
         truth, fresh, _ = draw(spec)
+        curves = {TRUTH: ordered(truth.Z)}
+        chain = (options["burn_in"], options["n_draws"], spec["seed"], None)
         most = int(truth.Z.sum(axis=1).max())
-        chain = (options["burn_in"], options["n_draws"], spec["seed"], passes_told(stage, tick))
         task = Task(truth.Y, fresh[:1], spec["K"], active_for(truth.Z), most, *chain)
-        fitted = fit(method, task)
-    return None if fitted is None else ordered(fitted.Z)
+        for place, name in enumerate(LINES):
+            ends = place / len(LINES), (place + 1) / len(LINES)
+            callback = passes_told(f"{spec['design']}: {title_of(name)}", tick, *ends)
+            fitted = fit(METHODS[name], task._replace(callback=callback))
+            if fitted is not None:
+                curves[name] = ordered(fitted.Z)
+    return curves
 
 
 def ordered(Z: np.ndarray) -> list[float]:
