@@ -103,7 +103,7 @@ def test_many_different_sets_make_no_label():
     ("design", "changes", "words"),
     [
         ("odd", {}, "design must be one of sparse"),
-        ("dense", {"n_active": 5}, "n_active must be at most n_components=4; got 5"),
+        ("dense", {"n_active": 5}, "n_active must be between 1 and n_components=4; got 5"),
         ("dense", {"n_rows": 3}, "n_rows must lie between 20 and 20,000; got 3"),
         ("dense", {"noise_sd": 0.0}, "noise_sd must lie between"),
         ("dense", {"n_rows": 20_000, "n_features": 1000}, "Rows times features must be at most"),

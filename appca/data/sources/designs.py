@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from appca.words.errors import InputError
+
 DESIGNS = ("sparse", "dense", "subspace", "balanced", "single")
 SPARSE_MASS = 3.0
 DENSE_SHAPE = (8.0, 2.0)
@@ -37,11 +39,11 @@ def draw_indicators(
     """Draw the indicator matrix Z, (N, K) bool, of one of `DESIGNS`.
 
     L only matters for ``subspace`` (size of a block), ``balanced`` and ``single``. Raises
-    ValueError if the design is unknown or L is not between 1 and K.
+    InputError if the design is unknown or L is not between 1 and K.
     """
     if not 1 <= n_active <= n_components:
         msg = f"n_active must be between 1 and n_components={n_components}; got {n_active}."
-        raise ValueError(msg)
+        raise InputError(msg)
     shape = (n_rows, n_components)
     if design == "sparse":
         odds = rng.beta(SPARSE_MASS / n_components, 1.0, n_components)
@@ -56,7 +58,7 @@ def draw_indicators(
     if design == "single":
         return np.broadcast_to(rng.permutation(n_components) < n_active, shape).copy()
     msg = f"design must be one of {', '.join(DESIGNS)}; got {design!r}."
-    raise ValueError(msg)
+    raise InputError(msg)
 
 
 def draw_synthetic(

@@ -32,12 +32,6 @@ def drawn(design: str, choices: Options) -> Synthetic:
         if not least <= choices[name] <= most:
             msg = f"{name} must lie between {least:,} and {most:,}; got {choices[name]}."
             raise InputError(msg)
-    if choices["n_active"] > choices["n_components"]:
-        msg = (
-            f"n_active must be at most n_components={choices['n_components']}; "
-            f"got {choices['n_active']}."
-        )
-        raise InputError(msg)
     if choices["n_rows"] * choices["n_features"] > MOST_VALUES:
         msg = (
             f"Rows times features must be at most {MOST_VALUES:,}; got {choices['n_rows']:,} x "

@@ -9,7 +9,7 @@ def test_z_is_there_at_once_and_its_data_open(start):
     assert charts(app) == 1
     assert "5.0 of 10" in html(app)
     app.number_input(key="lab_n_active").set_value(11).run()
-    assert sentences(app) == ["n_active must be at most n_components=10; got 11."]
+    assert sentences(app) == ["n_active must be between 1 and n_components=10; got 11."]
     app.number_input(key="lab_n_rows").set_value(90).run()
     app.number_input(key="lab_n_components").set_value(6).run()
     app.number_input(key="lab_n_active").set_value(3).run()
