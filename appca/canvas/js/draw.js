@@ -144,16 +144,13 @@ function prepareLayer(stage, look) {
 /** Whether the layer shows these rows in these colours. @param {Stage} stage @param {string} content */
 const layerIs = ({ layer }, content) => layer.key.startsWith(content);
 
-/** @param {Stage} stage */
-const isFew = ({ placed, dpr }) => pointsIn(placed) * dpr <= FEW;
-
 /** @param {Stage} stage @param {View} view @param {Placed[]} placed @param {Look} look @param {string} content */
 function drawHeavy(stage, view, placed, look, content) {
   const { layer, gpu } = stage;
   const { rect } = view;
   const from = layer.cameras[stage.views.indexOf(view)];
   const scale = from ? view.cam.k / from.k : 0;
-  const few = isFew(stage);
+  const few = pointsIn(stage.placed) * stage.dpr <= FEW;
   if (
     !layerIs(stage, content) ||
     view.shift < 1 ||

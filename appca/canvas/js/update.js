@@ -99,9 +99,6 @@ async function change(stage, actions, scene, chosen) {
     stage.views[i + 1] = view;
   });
   actions.replace(stage.views[0], made[0]);
-  stage.views.slice(1).forEach((view) => {
-    view.cam = view.home;
-  });
   await recolour(stage);
 }
 
@@ -110,8 +107,5 @@ async function beside(stage, actions, name) {
   stage.views =
     name in stage.meta.layouts ? [stage.views[0], await makeView(stage, name)] : [stage.views[0]];
   share(stage);
-  stage.views.slice(1).forEach((view) => {
-    view.cam = view.home;
-  });
   actions.after();
 }

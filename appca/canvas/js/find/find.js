@@ -108,8 +108,9 @@ function withText(all, query) {
 export async function find(stage, text, acts) {
   const { meta, colouring, options } = stage;
   const query = text.trim().toLowerCase().replace(/^>\s*/, '');
-  const actions = acts.map((act) => ({ kind: /** @type {const} */ ('action'), ...act }));
-  if (text.trim().startsWith('>')) return withText(actions, query);
+  /** @param {Kind} kind @param {Omit<Hit, 'kind'>[]} all @returns {Hit[]} */
+  const matching = (kind, all) => withText(all, query).map((hit) => ({ kind, ...hit }));
+  if (text.trim().startsWith('>')) return matching('action', acts);
   const set = setOf(query) ?? (/^\{\d+\}?$/.test(query) ? [parseInt(query.slice(1), 10)] : null);
   const hits = set ? await panels(stage, set) : [];
   if (query.startsWith('{')) return hits; // no row is called so
@@ -120,47 +121,37 @@ export async function find(stage, text, acts) {
   const show = (/** @type {'selection' | 'colour'} */ kind, /** @type {string} */ name) =>
     stage.callbacks.onAct?.(kind, name);
   const users = usersOf(stage);
-  /** @type {Hit[]} */
-  const all = [
-    ...meta.components.map(
-      ({ name }, k) =>
-        /** @type {Hit} */ ({
-          kind: 'component',
-          label:
-            `${name ? '' : 'Component '}${componentName(meta, k)} ${options.came?.[k] ?? ''}`.trim(),
-          note: countOf(meta, users[k]),
-          component: k,
-          target: { component: k },
-        }),
-    ),
-    ...names.flatMap((name, code) => {
-      const label = /^\d/.test(name) ? capital(`${title} ${name}`) : name;
-      const note = countOf(meta, counts[code]);
-      return counts[code]
-        ? [/** @type {Hit} */ ({ kind: 'class', label, note, code, target: { code } })]
-        : [];
-    }),
-    ...selections.map(
-      ([label, count]) =>
-        /** @type {Hit} */ ({
-          kind: 'selection',
-          label,
-          note: countOf(meta, count),
-          run: () => show('selection', label),
-        }),
-    ),
-    ...columns.map(
-      ([key, label]) =>
-        /** @type {Hit} */ ({
-          kind: 'column',
-          label,
-          note: 'colour by it',
-          run: () => show('colour', key),
-        }),
-    ),
-    ...actions,
+  const components = meta.components.map(({ name }, k) => ({
+    label: `${name ? '' : 'Component '}${componentName(meta, k)} ${options.came?.[k] ?? ''}`.trim(),
+    note: countOf(meta, users[k]),
+    component: k,
+    target: { component: k },
+  }));
+  const classes = names
+    .map((name, code) => ({
+      label: /^\d/.test(name) ? capital(`${title} ${name}`) : name,
+      note: countOf(meta, counts[code]),
+      code,
+      target: { code },
+    }))
+    .filter(({ code }) => counts[code]);
+  const named = selections.map(([label, count]) => ({
+    label,
+    note: countOf(meta, count),
+    run: () => show('selection', label),
+  }));
+  const features = columns.map(([key, label]) => ({
+    label,
+    note: 'colour by it',
+    run: () => show('colour', key),
+  }));
+  return [
+    ...hits,
+    ...matching('component', components),
+    ...matching('class', classes),
+    ...matching('selection', named),
+    ...(query ? await rowsOf(stage, query) : []),
+    ...matching('column', features),
+    ...matching('action', acts),
   ];
-  const named = [...withText(all, query), ...(query ? await rowsOf(stage, query) : [])];
-  const groups = Object.keys(GROUPS);
-  return [...hits, ...groups.flatMap((group) => named.filter((hit) => hit.kind === group))];
 }

@@ -110,6 +110,15 @@ export class Moves {
     });
   }
 
+  /** Stop a turn where it is; whether there was one. */
+  pauseTour() {
+    const { tweens } = this.stage;
+    const turns = tweens.running.has('tour');
+    tweens.stop('tour');
+    if (turns) this.stage.settleSoon();
+    return turns;
+  }
+
   endTour() {
     this.stage.tour = null;
     this.stage.tweens.stop('tour');

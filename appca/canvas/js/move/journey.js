@@ -50,11 +50,7 @@ export class Journey {
     if (!this.on) return;
     this.on = false;
     clearTimeout(this.timer);
-    const { stage } = this;
-    if (stage.tour && stage.tweens.running.has('tour')) {
-      stage.tweens.stop('tour');
-      stage.settleSoon();
-    }
+    this.actions.pauseTour();
     this.told(false);
   }
 

@@ -28,10 +28,7 @@ export function buildMore(stage, actions, does) {
   const label = 'Views and filters';
   const box = element('div', 'appca-more', { role: 'dialog', 'aria-label': label, hidden: '' });
   stage.root.append(box);
-  const chip = button('appca-chip', { hidden: '' }, () => {
-    actions.filter({});
-    fill();
-  });
+  const chip = button('appca-chip', { hidden: '' }, () => actions.filter({}));
   const opener = iconButton('tune', label, () => {
     box.hidden = !box.hidden;
     opener.setAttribute('aria-expanded', String(!box.hidden));
@@ -48,10 +45,8 @@ export function buildMore(stage, actions, does) {
       opener.focus();
     }
   });
-  const filter = (/** @type {Filter} */ change) => {
+  const filter = (/** @type {Filter} */ change) =>
     actions.filter({ ...stage.options.filter, ...change });
-    fill();
-  };
 
   /** @param {string} title @param {...(HTMLElement | string)} children */
   const group = (title, ...children) =>
@@ -69,6 +64,13 @@ export function buildMore(stage, actions, does) {
       fill();
     };
     return button('appca-option', { 'aria-pressed': String(on) }, act, text);
+  };
+  const act = (/** @type {string} */ word, /** @type {() => void} */ run) => {
+    const closeAndRun = () => {
+      close();
+      run();
+    };
+    return button('appca-option', {}, closeAndRun, word);
   };
   /** @template T @param {T[] | undefined} list @param {T} item */
   const flipped = (list, item) =>
@@ -103,9 +105,20 @@ export function buildMore(stage, actions, does) {
     const counts = colouring?.kind === 'category' ? classCounts(stage, 0) : []; // also of rows the filter hides
     const classes =
       colouring?.kind === 'category' && colouring.names.length <= 40 ? colouring.names : [];
-    const groups = [];
-    if (layouts.length > 1 && !stage.callbacks.acts)
-      groups.push(
+    const by = colouredBy(meta, stage.colouringName);
+    const few = meta.components.length > 0 && meta.components.length <= 60;
+    const numbered = (
+      /** @type {number[]} */ pressed,
+      /** @type {(component: number) => void} */ run,
+    ) =>
+      meta.components.map(({ number }, i) =>
+        toggle(String(number), pressed.includes(i), () => run(i)),
+      );
+    const map = mapOf(stage);
+    const kept = options.keep ? keptViews(stage) : [];
+    const groups = [
+      layouts.length > 1 &&
+        !stage.callbacks.acts &&
         group(
           'Beside',
           toggle('None', !beside, () => does.update({ beside: '' })),
@@ -113,20 +126,14 @@ export function buildMore(stage, actions, does) {
             toggle(title, beside === name, () => does.update({ beside: name })),
           ),
         ),
-      );
-    if (meta.components.length && meta.components.length <= 60)
-      groups.push(
+      few &&
         group(
           'Panels with',
-          ...meta.components.map(({ number }, i) =>
-            toggle(String(number), Boolean(now.components?.includes(i)), () =>
-              filter({ components: flipped(now.components, i) }),
-            ),
+          ...numbered(now.components ?? [], (i) =>
+            filter({ components: flipped(now.components, i) }),
           ),
         ),
-      );
-    if (classes.length) {
-      groups.push(
+      classes.length > 0 &&
         group(
           capital(colouring?.title ?? 'class'),
           ...classes.flatMap((name, code) => {
@@ -140,10 +147,7 @@ export function buildMore(stage, actions, does) {
             ];
           }),
         ),
-      );
-    }
-    if (meta.components.length) {
-      groups.push(
+      meta.components.length > 0 &&
         element(
           'div',
           'appca-group',
@@ -163,38 +167,27 @@ export function buildMore(stage, actions, does) {
             (i) => filter({ certainty: i / 100 }),
           ),
         ),
-      );
-      const by = colouredBy(meta, stage.colouringName);
-      if (meta.components.length <= 60)
-        groups.push(
-          group(
-            'Colour by one component or two',
-            ...meta.components.map(({ number }, i) =>
-              toggle(String(number), by.includes(i), () =>
-                does.update({ colouring: colouringBy(meta, flipped(by, i).slice(-2)) || before }),
-              ),
-            ),
+      few &&
+        group(
+          'Colour by one component or two',
+          ...numbered(by, (i) =>
+            does.update({ colouring: colouringBy(meta, flipped(by, i).slice(-2)) || before }),
           ),
-        );
-      groups.push(
+        ),
+      meta.components.length > 0 &&
         group(
           'Show',
           toggle('Ghosts of the selection', Boolean(options.ghosts), () =>
             does.update({ ghosts: !options.ghosts }),
           ),
         ),
-      );
-    }
-    const map = mapOf(stage);
-    if (map && (stage.rows.selected || pulled(map.layout)))
-      groups.push(
+      map &&
+        (stage.rows.selected || pulled(map.layout)) &&
         group(
           'Map',
           toggle('Pull in true neighbours', pulled(map.layout), () => pull(stage, actions)),
         ),
-      );
-    if (stage.sheets)
-      groups.push(
+      stage.sheets &&
         slider(
           'Images',
           Math.round(4 * Math.log2(options.dense ?? 1)) + 4,
@@ -202,17 +195,7 @@ export function buildMore(stage, actions, does) {
           (i) => ['fewest', 'fewest', 'fewer', 'fewer', 'usual', 'more', 'more', 'most', 'most'][i],
           (i) => does.update({ dense: 2 ** ((i - 4) / 4) }),
         ),
-      );
-    const act = (/** @type {string} */ word, /** @type {() => void} */ run) => {
-      const closeAndRun = () => {
-        close();
-        run();
-      };
-      return button('appca-option', {}, closeAndRun, word);
-    };
-    if (options.keep) {
-      const kept = keptViews(stage);
-      groups.push(
+      options.keep &&
         group(
           'Kept views',
           ...kept.map(({ name, state }) =>
@@ -232,9 +215,6 @@ export function buildMore(stage, actions, does) {
           ),
           toggle('Keep this view', false, () => keepView(stage)),
         ),
-      );
-    }
-    groups.push(
       element(
         'div',
         'appca-options',
@@ -242,9 +222,9 @@ export function buildMore(stage, actions, does) {
         ...(meta.components.length ? [act('List of panels', does.strip)] : []),
         act('Save picture', does.save),
       ),
-    );
+    ];
     const held = focusable().indexOf(/** @type {HTMLElement} */ (document.activeElement));
-    box.replaceChildren(...groups);
+    box.replaceChildren(...groups.filter((part) => part instanceof HTMLElement));
     focusable()[held]?.focus({ preventScroll: true }); // what has the focus is drawn anew as well
   };
   let before = ''; // the colouring to go back to

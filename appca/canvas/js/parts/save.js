@@ -1,8 +1,10 @@
-/** The picture as PNG: both canvases, and the words that stand beside them. */
+/** The picture as a file. */
 
-/** @param {import('../stage.js').Stage} stage @returns {Promise<Blob | null>} */
-export function pictureOf(stage) {
-  const made = document.createElement('canvas');
+import { element } from './dom.js';
+
+/** Save the picture as PNG: both canvases, and the words that stand beside them. @param {import('../stage.js').Stage} stage */
+export function savePicture(stage) {
+  const made = element('canvas', '');
   [made.width, made.height] = [stage.canvas.width, stage.canvas.height];
   const context = /** @type {CanvasRenderingContext2D} */ (made.getContext('2d'));
   stage.draw(); // what WebGL has drawn lasts until the end of this task
@@ -29,18 +31,6 @@ export function pictureOf(stage) {
       context.fillText(part.textContent ?? '', x, y + box.height / 2, box.width);
     }
   }
-  return new Promise((done) => {
-    made.toBlob(done);
-  });
-}
-
-/** @param {import('../stage.js').Stage} stage */
-export async function savePicture(stage) {
-  const blob = await pictureOf(stage);
-  if (!blob) return;
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(blob);
-  link.download = `${stage.views.map(({ layout }) => layout.name).join('-')}.png`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  const download = `${stage.views.map(({ layout }) => layout.name).join('-')}.png`;
+  element('a', '', { href: made.toDataURL(), download }).click();
 }

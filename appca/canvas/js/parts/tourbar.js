@@ -18,10 +18,7 @@ export function buildTourbar(stage, actions) {
   let target = -1;
   const view = () => stage.views[0];
   const run = () => {
-    if (stage.tour && stage.tweens.running.has('tour')) {
-      stage.tweens.stop('tour');
-      stage.settleSoon();
-    } else if (view().opened && target >= 0) actions.tour(view(), target);
+    if (!actions.pauseTour() && view().opened && target >= 0) actions.tour(view(), target);
   };
   const word = 'Play the turn (T)';
   const play = button('appca-play', { title: word, 'aria-label': word }, run, icon('play'));

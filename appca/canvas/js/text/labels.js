@@ -108,8 +108,7 @@ function corner(context, spot, room, lines, right, top, pictures) {
     w: right ? plot.x + plot.w - Math.max(plot.x, zx) : zx - plot.x,
     h: top ? zy - plot.y : plot.y + plot.h - zy,
   };
-  const free = room.take(places, quadrant);
-  return free ? [label(spot, free, lines, right ? 'right' : 'left')] : [];
+  return placed(spot, room, places, quadrant, lines, right ? 'right' : 'left');
 }
 
 /** Names of classes that can name a place. @param {Stage} stage */
@@ -145,8 +144,7 @@ function clusters(stage, spot, room) {
         });
       }
     }
-    const free = room.take(places, spot.plot);
-    return free ? [label(spot, free, [{ text, style, colour: cssOf(palette, code) }], 'left')] : [];
+    return placed(spot, room, places, spot.plot, [{ text, style, colour: cssOf(palette, code) }]);
   });
 }
 
@@ -211,25 +209,16 @@ function beyond(stage, spot, room) {
         });
       }
     }
-    const free = room.take(places, plot);
-    return free ? [label(spot, free, [{ text, style, colour: stage.theme.faint }], 'left')] : [];
+    return placed(spot, room, places, plot, [{ text, style, colour: stage.theme.faint }]);
   });
 }
 
-/** @param {Placed} spot @param {Rect} at @param {Label['lines']} lines @param {CanvasTextAlign} align @returns {Label} */
-function label(spot, at, lines, align) {
-  const { plot } = spot;
-  const { layout } = spot.part;
-  return {
-    key: spot.key,
-    layout,
-    revision: layout.revision,
-    u: (at.x - plot.x) / plot.w,
-    v: (at.y - plot.y) / plot.h,
-    lines,
-    align,
-    width: at.w,
-  };
+/** A label in the first of some places that is free, if any is. @param {Placed} spot @param {Occupancy} room @param {Rect[]} places @param {Rect} inside @param {Label['lines']} lines @param {CanvasTextAlign} align @returns {Label[]} */
+function placed({ key, plot, part: { layout } }, room, places, inside, lines, align = 'left') {
+  const at = room.take(places, inside);
+  if (!at) return [];
+  const [u, v] = [(at.x - plot.x) / plot.w, (at.y - plot.y) / plot.h];
+  return [{ key, layout, revision: layout.revision, u, v, lines, align, width: at.w }];
 }
 
 /** @param {Stage} stage @param {Label[]} labels */
