@@ -73,12 +73,8 @@ function listen(parent) {
     instance.busy = true;
     try {
       const files = await chosen();
-      say(
-        'busy',
-        files.length === 1
-          ? `Opening ${files[0].name}`
-          : `Opening ${files.length.toLocaleString('en')} files`,
-      );
+      const many = `${files.length.toLocaleString('en')} files`;
+      say('busy', `Opening ${files.length === 1 ? files[0].name : many}`);
       instance.tell('dropped', await send(files, instance.data));
     } catch (error) {
       instance.tell('refused', error.message);
@@ -95,30 +91,25 @@ function listen(parent) {
   return instance;
 }
 
+/** What an old method of the browser answers by a callback. */
+const answerOf = (ask) =>
+  new Promise((done, failed) => {
+    ask(done, failed);
+  });
+
 /** The files of an entry, those of a folder under their path. */
 async function filesOf(entry, path = '') {
   if (entry instanceof File) return [{ name: entry.name, file: entry }];
   const name = path + entry.name;
-  if (entry.isFile)
-    return [
-      {
-        name,
-        file: await new Promise((done, failed) => {
-          entry.file(done, failed);
-        }),
-      },
-    ];
+  if (entry.isFile) return [{ name, file: await answerOf((...ends) => entry.file(...ends)) }];
   const reader = entry.createReader();
-  const entries = [];
-  for (;;) {
-    // a reader gives a hundred entries at a time
-    const part = await new Promise((done, failed) => {
-      reader.readEntries(done, failed);
-    });
-    if (!part.length) break;
-    entries.push(...part.filter((child) => !child.name.startsWith('.')));
+  const more = () => answerOf((...ends) => reader.readEntries(...ends)); // a hundred at a time
+  const files = [];
+  for (let some = await more(); some.length; some = await more()) {
+    const seen = some.filter((child) => !child.name.startsWith('.'));
+    files.push(...(await Promise.all(seen.map((child) => filesOf(child, `${name}/`)))).flat());
   }
-  return (await Promise.all(entries.map((child) => filesOf(child, `${name}/`)))).flat();
+  return files;
 }
 
 /** Refuse a file that the server would not admit, before it is on the way. @param {Iterable<{name: string, size: number}>} files @param {{largest: number}} limits */
@@ -138,10 +129,8 @@ async function send(files, { at, key, digits, most, largest }) {
     throw new Error(
       `${files.length} files were dropped, more than the ${most} of a drop; give one zip of them.`,
     );
-  checkSizes(
-    files.map(({ name, file }) => ({ name, size: file.size })),
-    { largest },
-  );
+  const sizes = files.map(({ name, file: { size } }) => ({ name, size }));
+  checkSizes(sizes, { largest });
   const drop = Array.from(crypto.getRandomValues(new Uint8Array(digits / 2)), (byte) =>
     byte.toString(16).padStart(2, '0'),
   ).join('');

@@ -17,10 +17,8 @@ export default function follow() {
   const key = (event) => {
     if (event.key === 'Escape') body.dataset.drawer = 'shut';
   };
-  document.addEventListener('click', press, true);
-  document.addEventListener('keydown', key);
-  return () => {
-    document.removeEventListener('click', press, true);
-    document.removeEventListener('keydown', key);
-  };
+  const leaving = new AbortController();
+  document.addEventListener('click', press, { capture: true, signal: leaving.signal });
+  document.addEventListener('keydown', key, { signal: leaving.signal });
+  return () => leaving.abort();
 }

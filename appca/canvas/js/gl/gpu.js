@@ -35,8 +35,6 @@ export class Gpu {
     /** @type {Map<Layout, import('./programs.js').Vertices & {revision: number}>} */
     this.layouts = new Map();
     this.seen = { codes: 0, flags: 0, palette: '' };
-    /** @type {Map<WebGLTexture, string>} format and size that a texture has room for */
-    this.room = new Map();
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     gl.disable(gl.DEPTH_TEST);
     gl.enable(gl.BLEND);
@@ -47,17 +45,8 @@ export class Gpu {
   update(rows, colouring, dark) {
     const { gl, seen } = this;
     const key = `${dark} ${colouring?.title} ${colouring?.table}`;
-    if (seen.codes !== rows.codesChanged) {
-      const wide = rows.codes instanceof Uint16Array;
-      this.fill(
-        this.codes,
-        rows.codes,
-        wide ? gl.R16UI : gl.R8UI,
-        wide ? gl.UNSIGNED_SHORT : gl.UNSIGNED_BYTE,
-      );
-    }
-    if (seen.flags !== rows.flagsChanged)
-      this.fill(this.flags, rows.flags, gl.R8UI, gl.UNSIGNED_BYTE);
+    if (seen.codes !== rows.codesChanged) this.fill(this.codes, rows.codes);
+    if (seen.flags !== rows.flagsChanged) this.fill(this.flags, rows.flags);
     if (seen.palette !== key) {
       this.colours = paletteBytes(colouring, dark);
       gl.bindTexture(gl.TEXTURE_2D, this.palette);
@@ -77,31 +66,16 @@ export class Gpu {
     this.seen = { codes: rows.codesChanged, flags: rows.flagsChanged, palette: key };
   }
 
-  /** @private @param {WebGLTexture} into @param {Uint8Array | Uint16Array} values @param {number} format @param {number} kind */
-  fill(into, values, format, kind) {
+  /** @private @param {WebGLTexture} into @param {Uint8Array | Uint16Array} values one a row */
+  fill(into, values) {
     const { gl } = this;
+    const wide = values instanceof Uint16Array;
     const height = Math.max(1, Math.ceil(values.length / WIDTH));
-    const whole = Math.floor(values.length / WIDTH);
+    const lines = new (wide ? Uint16Array : Uint8Array)(WIDTH * height); // the texture has no part of a line
+    lines.set(values);
+    const [format, kind] = wide ? [gl.R16UI, gl.UNSIGNED_SHORT] : [gl.R8UI, gl.UNSIGNED_BYTE];
     gl.bindTexture(gl.TEXTURE_2D, into);
-    const room = `${format} ${height}`;
-    if (this.room.get(into) !== room)
-      gl.texImage2D(gl.TEXTURE_2D, 0, format, WIDTH, height, 0, gl.RED_INTEGER, kind, null);
-    this.room.set(into, room);
-    if (whole) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, WIDTH, whole, gl.RED_INTEGER, kind, values);
-    const rest = values.length - whole * WIDTH;
-    if (rest)
-      gl.texSubImage2D(
-        gl.TEXTURE_2D,
-        0,
-        0,
-        whole,
-        rest,
-        1,
-        gl.RED_INTEGER,
-        kind,
-        values,
-        whole * WIDTH,
-      );
+    gl.texImage2D(gl.TEXTURE_2D, 0, format, WIDTH, height, 0, gl.RED_INTEGER, kind, lines);
   }
 
   /** @param {Float32Array} texels three a panel */

@@ -3,7 +3,7 @@
 import { fitting } from '../layout/camera.js';
 import { pointToPage } from '../layout/place.js';
 
-/** @typedef {{panel?: number | string, sought?: number[], layout?: string, row?: number, code?: number, component?: number}} Target a row, all rows of a class, or all panels of a component */
+/** @typedef {{panel?: number, sought?: number[], layout?: string, row?: number, code?: number, component?: number}} Target a row, all rows of a class, or all panels of a component */
 
 /** @param {import('../stage.js').Stage} stage @param {import('./actions.js').Actions} actions @param {Target} target */
 export async function fly(stage, actions, target) {
@@ -33,12 +33,8 @@ export async function fly(stage, actions, target) {
     actions.select([...codes.keys()].filter((row) => codes[row] === target.code));
     return;
   }
-  const index =
-    typeof target.panel === 'string'
-      ? view.layout.panels.findIndex(({ name }) => name === target.panel)
-      : target.panel;
-  if (index !== undefined && index >= 0) {
-    if (view.arrangement.kind !== 'map') actions.open(view, index);
+  if (target.panel !== undefined) {
+    actions.open(view, target.panel);
     return;
   }
   if (target.row === undefined) return;
