@@ -46,7 +46,7 @@ export function drawFrame(stage) {
   const heavy = prepareLayer(stage, look);
   gl.flush(); // the card draws the points while the rest is prepared
   gl.enable(gl.SCISSOR_TEST);
-  Object.assign(stage.stats, { points: 0, whole: true });
+  stage.stats.whole = true;
   for (const view of views) {
     const here = stage.placed.filter((spot) => spot.view === view);
     drawGrounds(
@@ -94,7 +94,6 @@ function direct(stage, placed, look, budget) {
         pass === 2 ? job.fulls : job.counts,
         [pass],
       );
-    stage.stats.points += job.total;
   }
 }
 
@@ -163,7 +162,6 @@ function drawHeavy(stage, view, placed, look, content) {
   }
   const to = view.opened ? rect : carried(from, view.cam, rect);
   layer.show(placed, look, to, rect);
-  stage.stats.points += pointsIn(placed);
   const edges = [
     { x: rect.x, y: rect.y, w: to.x - rect.x, h: rect.h },
     { x: to.x + to.w, y: rect.y, w: rect.x + rect.w - to.x - to.w, h: rect.h },

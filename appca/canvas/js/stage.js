@@ -61,7 +61,7 @@ export class Stage {
     this.building = null;
     this.timer = 0;
     this.budget = 30000; // points drawn while moving, adapted
-    this.stats = { renders: 0, points: 0, images: 0, ms: 0, last: 0, whole: true };
+    this.stats = { renders: 0, images: 0, ms: 0, last: 0, whole: true };
     /** @type {((stage: Stage) => void)[]} drawn over the points in every frame */
     this.overlays = [];
     /** @type {((stage: Stage) => void)[]} called when the picture stands still */

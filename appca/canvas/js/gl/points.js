@@ -9,7 +9,7 @@ import { rgb } from '../theme.js';
  *
  * @typedef {object} Job points of one layout: firsts and counts in its buffer
  * @property {import('../scene/layouts.js').Layout} layout @property {number} base of its panels in the table
- * @property {number[]} firsts @property {number[]} counts @property {number[]} fulls where nothing is left out @property {number} total of counts
+ * @property {number[]} firsts @property {number[]} counts @property {number[]} fulls where nothing is left out
  *
  * @typedef {{array: WebGLVertexArrayObject, x?: number[], y?: number[], mode?: number, t?: number, fade?: [number, number]}} Source
  */
@@ -92,13 +92,11 @@ export function jobsOf(placed, budget) {
       firsts: [],
       counts: [],
       fulls: [],
-      total: 0,
     };
     const count = Math.ceil(drawnOf(spot, all) * share);
     job.firsts.push(panel.start);
     job.counts.push(count);
     job.fulls.push(share === 1 ? panel.count : count);
-    job.total += count;
     jobs.set(part, job);
   }
   return [...jobs.values()];

@@ -79,7 +79,6 @@ export class Actions extends Moves {
   /** @param {View} view @param {[number, number][]} path @param {How} how */
   lasso(view, path, how) {
     const { stage } = this;
-    const start = performance.now();
     const hits = stage.rows.bytes();
     markUnder(
       maskOf(path),
@@ -87,7 +86,6 @@ export class Actions extends Moves {
       hits,
     );
     stage.rows.apply(hits, how);
-    stage.root.dataset.lassoMs = (performance.now() - start).toFixed(1);
     this.selected();
   }
 

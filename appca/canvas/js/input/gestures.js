@@ -21,7 +21,6 @@ export class Gestures {
     this.pointers = new Map();
     /** @type {{x: number, y: number, view: View, cam: import('../layout/camera.js').Camera, kind: 'pan' | 'lasso' | 'box' | 'mini', range?: import('../types.js').Range, moved: boolean} | null} */
     this.drag = null;
-    this.pinch = 0;
     /** @type {[number, number][]} the lasso or box being drawn */
     this.path = [];
     /** @type {[number, number] | null} where the hand is */
@@ -107,7 +106,6 @@ export class Gestures {
     if (pointers.size === 2) {
       this.path = [];
       this.drag = null;
-      this.pinch = this.spread();
       return;
     }
     const mini = miniOf(stage, view);
@@ -122,12 +120,14 @@ export class Gestures {
           : 'pan';
     this.drag = { x, y, view, cam: { ...view.cam }, kind, range: view.opened?.range, moved: false };
     this.path = kind === 'lasso' || kind === 'box' ? [[x, y]] : [];
-    if (kind === 'mini') this.jump(x, y);
+    if (kind === 'mini') this.jump(view, x, y);
   }
 
-  spread() {
-    const [a, b] = [...this.pointers.values()];
-    return Math.hypot(a[0] - b[0], a[1] - b[1]);
+  /** The middle between two fingers, and how far apart they are. */
+  fingers() {
+    const [[ax, ay], [bx, by]] = this.pointers.values();
+    const apart = Math.max(1, Math.hypot(ax - bx, ay - by));
+    return { x: (ax + bx) / 2, y: (ay + by) / 2, apart };
   }
 
   /** @param {PointerEvent} event */
@@ -136,19 +136,12 @@ export class Gestures {
     const [x, y] = (this.at = this.place(event));
     stage.active = stage.views.indexOf(stage.viewAt(x));
     if (pointers.size === 2 && pointers.has(event.pointerId)) {
-      const before = [...pointers.values()];
+      const before = this.fingers();
       pointers.set(event.pointerId, [x, y]);
-      const now = [...pointers.values()];
-      const [mx, my] = [(now[0][0] + now[1][0]) / 2, (now[0][1] + now[1][1]) / 2];
-      const view = stage.viewAt(mx);
-      panView(
-        stage,
-        view,
-        mx - (before[0][0] + before[1][0]) / 2,
-        my - (before[0][1] + before[1][1]) / 2,
-      );
-      zoomView(stage, view, mx, my, this.spread() / Math.max(1, this.pinch));
-      this.pinch = this.spread();
+      const now = this.fingers();
+      const view = stage.viewAt(now.x);
+      panView(stage, view, now.x - before.x, now.y - before.y);
+      zoomView(stage, view, now.x, now.y, now.apart / before.apart);
       return;
     }
     if (!drag) {
@@ -158,7 +151,7 @@ export class Gestures {
       return;
     }
     drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > CLICK;
-    if (drag.kind === 'mini') this.jump(x, y);
+    if (drag.kind === 'mini') this.jump(drag.view, x, y);
     else if (drag.kind !== 'pan') {
       if (drag.kind === 'box')
         this.path = [
@@ -193,9 +186,8 @@ export class Gestures {
     stage.settleSoon();
   }
 
-  /** Go to a place of the mini map. @param {number} x @param {number} y */
-  jump(x, y) {
-    const view = this.drag?.view ?? this.stage.viewAt(x);
+  /** Go to a place of the mini map. @param {View} view @param {number} x @param {number} y */
+  jump(view, x, y) {
     const mini = miniOf(this.stage, view);
     if (!mini) return;
     view.cam = {

@@ -150,6 +150,5 @@ export class Morph {
       [0],
       [this.rows.length],
     );
-    stage.stats.points += this.rows.length;
   }
 }

@@ -118,7 +118,6 @@ export class Tour {
     const { x, y } = this.frame;
     const source = { array: this.made.array, x, y, mode: 2, fade: this.fade };
     drawPoints(stage.gpu, look, source, stage.panels - 1, [0], [this.rows.length]);
-    stage.stats.points += this.rows.length;
     const { plot } = this.stagePanel;
     const px = imageSize(Math.min(plot.w, plot.h), 300);
     if (stage.sheets && this.images)

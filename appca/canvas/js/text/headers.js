@@ -1,6 +1,7 @@
 /** Pictures and names of components on the diagonal; they stick to the edges when their place is out of sight. */
 
 import { toPage } from '../layout/camera.js';
+import { clamp, touches } from '../layout/rect.js';
 import { componentName } from '../scene/names.js';
 import { cut, font, widthOf, write } from './write.js';
 
@@ -91,32 +92,18 @@ export function drawHeaders(stage) {
         chip(stage, component, at.x + at.w, at.y);
         continue;
       }
+      if (!touches(at, view.rect)) continue;
       const side = Math.min(at.w * 0.78, 150);
       const cx = at.x + at.w / 2;
-      if (
-        at.y + at.h > view.rect.y &&
-        at.y < view.rect.y + view.rect.h &&
-        cx > view.rect.x - at.w &&
-        cx < view.rect.x + view.rect.w + at.w
-      ) {
-        const style = font(Math.min(14, Math.max(10.5, at.w * 0.17)), 600);
-        const text = cut(context, componentName(meta, component), at.w - 4, style);
-        const words =
-          pictures.there || meta.components[component].name ? Math.min(14, at.w * 0.17) + 4 : 0;
-        pictures.draw(component, {
-          x: cx - side / 2,
-          y: at.y + (at.h - side - words) / 2,
-          w: side,
-          h: side,
-        });
-        chip(stage, component, cx + side / 2, at.y + (at.h - side - words) / 2);
-        if (words && at.w > 26)
-          write(context, text, cx, at.y + (at.h - side - words) / 2 + side + 4, {
-            style,
-            colour: theme.text,
-            align: 'center',
-          });
-      }
+      const style = font(clamp(at.w * 0.17, 10.5, 14), 600);
+      const text = cut(context, componentName(meta, component), at.w - 4, style);
+      const words =
+        pictures.there || meta.components[component].name ? Math.min(14, at.w * 0.17) + 4 : 0;
+      const top = at.y + (at.h - side - words) / 2;
+      pictures.draw(component, { x: cx - side / 2, y: top, w: side, h: side });
+      chip(stage, component, cx + side / 2, top);
+      const look = /** @type {const} */ ({ style, colour: theme.text, align: 'center' });
+      if (words && at.w > 26) write(context, text, cx, top + side + 4, look);
     }
     if (view.cam.k > view.home.k * 1.3) rulers(stage, view);
     context.restore();

@@ -99,16 +99,18 @@ function slide(near, held, plot) {
 
 /** @param {Stage} stage @param {Mark} a @param {Mark} b */
 function line({ context, theme }, a, b) {
-  for (const [colour, width] of /** @type {[string, number][]} */ ([
-    [theme.panel, 4],
-    [theme.primary, 1.25],
-  ])) {
-    [context.strokeStyle, context.lineWidth] = [colour, width];
-    context.beginPath();
-    context.moveTo(a.x, a.y);
-    context.lineTo(b.x, b.y);
-    context.stroke();
-  }
+  context.beginPath();
+  context.moveTo(a.x, a.y);
+  context.lineTo(b.x, b.y);
+  stroke(context, theme, 1.25);
+}
+
+/** Draw the path on a halo of the ground. @param {CanvasRenderingContext2D} context @param {import('../theme.js').Theme} theme @param {number} width */
+function stroke(context, theme, width) {
+  [context.strokeStyle, context.lineWidth] = [theme.panel, width + 2.75];
+  context.stroke();
+  [context.strokeStyle, context.lineWidth] = [theme.primary, width];
+  context.stroke();
 }
 
 /** @param {Stage} stage @param {Mark} mark @param {number} side px of the picture, 0 for a ring @param {number} width of the ring */
@@ -118,10 +120,7 @@ function draw(stage, { row, x, y, px, py }, side, width) {
   const ring = (/** @type {number} */ radius, /** @type {number} */ thick) => {
     context.beginPath();
     context.arc(x, y, radius, 0, 7);
-    [context.strokeStyle, context.lineWidth] = [theme.panel, thick + 3];
-    context.stroke();
-    [context.strokeStyle, context.lineWidth] = [theme.primary, thick];
-    context.stroke();
+    stroke(context, theme, thick);
   };
   if (!picture) {
     ring(row === stage.held ? 8 : 5.5, width);

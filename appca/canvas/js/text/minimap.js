@@ -58,23 +58,17 @@ export function drawMini(stage, fade) {
       );
     }
     context.globalAlpha = base;
-    const [x0, y0] = toWorld(view.cam, view.rect, view.rect.x, view.rect.y);
-    const [x1, y1] = toWorld(
-      view.cam,
-      view.rect,
-      view.rect.x + view.rect.w,
-      view.rect.y + view.rect.h,
-    );
-    const left = clamp(mini.x + (x0 - world.x) * k, box.x + 1, box.x + box.w - 4);
-    const top = clamp(mini.y + (y0 - world.y) * k, box.y + 1, box.y + box.h - 4);
+    const { x, y, w, h } = view.rect;
+    const [[left, top], [right, bottom]] = [
+      toWorld(view.cam, view.rect, x, y),
+      toWorld(view.cam, view.rect, x + w, y + h),
+    ].map(([wx, wy]) => [
+      clamp(mini.x + (wx - world.x) * k, box.x + 1, box.x + SIDE - 1),
+      clamp(mini.y + (wy - world.y) * k, box.y + 1, box.y + SIDE - 1),
+    ]);
     context.strokeStyle = theme.text;
     context.lineWidth = 1.5;
-    context.strokeRect(
-      left,
-      top,
-      clamp(mini.x + (x1 - world.x) * k, left + 3, box.x + box.w - 1) - left,
-      clamp(mini.y + (y1 - world.y) * k, top + 3, box.y + box.h - 1) - top,
-    );
+    context.strokeRect(left, top, Math.max(3, right - left), Math.max(3, bottom - top));
     context.globalAlpha = 1;
   }
 }
