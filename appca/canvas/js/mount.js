@@ -19,7 +19,7 @@ import { buildTools } from './parts/tools.js';
 import { buildTourbar } from './parts/tourbar.js';
 import { recolour } from './scene/recolour.js';
 import { Stage } from './stage.js';
-import { restore, stateOf } from './state.js';
+import { panelCalled, restore, stateOf } from './state.js';
 import { drawGhosts, drawRings, ringedRows } from './text/ghosts.js';
 import { drawHeaders } from './text/headers.js';
 import { drawPulled } from './move/pull.js';
@@ -49,9 +49,7 @@ export function mount(element, input, callbacks = {}) {
   const gestures = new Gestures(stage, actions);
   stage.pictures.load();
   const go = (/** @type {import('./input/fly.js').Target} */ target) => fly(stage, actions, target);
-  /** @param {import('./state.js').State} state that was kept */
-  const show = (state) =>
-    restore(stage, actions, (beside) => update(stage, actions, { options: { beside } }), state);
+  const show = (/** @type {import('./state.js').State} */ state) => restore(stage, actions, state);
   buildSpoken(stage, actions);
   const near = (/** @type {import('./types.js').Rect} */ box) => {
     const { at } = gestures;
@@ -59,24 +57,16 @@ export function mount(element, input, callbacks = {}) {
   };
   const strip = buildStrip(stage, actions);
   const more = buildMore(stage, actions, {
-    update: (options) => {
-      update(stage, actions, { options });
-    },
+    update: (options) => update(stage, actions, { options }),
     strip: strip.toggle,
-    save: () => {
-      savePicture(stage);
-    },
-    show: (state) => {
-      show(state);
-    },
+    save: () => savePicture(stage),
+    show,
   });
   const journey = new Journey(stage, actions, (on) => tools.touring(on));
   const tools = buildTools(
     stage,
     actions,
-    () => {
-      journey.toggle();
-    },
+    () => journey.toggle(),
     () => palette(),
     more,
   );
@@ -133,11 +123,6 @@ export function mount(element, input, callbacks = {}) {
   });
   stage.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
   stage.canvas.addEventListener('webglcontextrestored', () => stage.restore());
-  const reduced = matchMedia('(prefers-reduced-motion: reduce)');
-  stage.tweens.reduced = reduced.matches;
-  reduced.addEventListener('change', () => {
-    stage.tweens.reduced = reduced.matches;
-  });
   const sizes = new ResizeObserver(() => stage.resize());
   element.classList.toggle('appca-quiet', isCompact(stage.options));
   const ready = (async () => {
@@ -165,19 +150,15 @@ export function mount(element, input, callbacks = {}) {
     /** @param {string | number} from @param {string | number} to @param {number} [t] where to stop; without it the turn plays */
     tour: (from, to, t) => {
       const [view] = stage.views;
-      const index = (/** @type {string | number} */ panel) =>
-        typeof panel === 'number'
-          ? panel
-          : view.layout.panels.findIndex(({ name }) => name === panel);
-      if (
-        view.opened?.panel !== index(from) &&
-        !(stage.tour && stage.tour.a.index === index(from))
-      ) {
-        actions.open(view, index(from));
+      const [a, b] = [from, to].map((panel) =>
+        typeof panel === 'number' ? panel : panelCalled(view.layout, panel),
+      );
+      if (view.opened?.panel !== a && stage.tour?.a.index !== a) {
+        actions.open(view, a);
         view.shift = 1;
         stage.tweens.stop('shift');
       }
-      actions.tour(view, index(to), t);
+      actions.tour(view, b, t);
     },
     /** @param {Uint8Array | Iterable<number>} rows packed bits or row numbers */
     select: (rows) => {

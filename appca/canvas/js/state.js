@@ -1,5 +1,7 @@
 /** What is shown, as a few words that a host can keep and give back: layouts, cameras, the opened panel, the tour. */
 
+import { update } from './update.js';
+
 /** @typedef {import('./stage.js').Stage} Stage @typedef {{x: number, y: number, k: number}} Place in shares of the world, times "all panels" */
 /** @typedef {{layouts: string[], cameras: Place[], opened: string | null, tour: {to: string, t: number} | null}} State */
 
@@ -18,10 +20,13 @@ export function stateOf({ views, tour }) {
   };
 }
 
-/** Show a state again. @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {(layout: string) => Promise<void>} beside @param {State} state */
-export async function restore(stage, actions, beside, { layouts, cameras, opened, tour }) {
+/** The place of a panel among those of a layout, -1 where it has none of that name. @param {import('./scene/layouts.js').Layout} layout @param {string} name */
+export const panelCalled = ({ panels }, name) => panels.findIndex((panel) => panel.name === name);
+
+/** Show a state again. @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {State} state */
+export async function restore(stage, actions, { layouts, cameras, opened, tour }) {
   await actions.morph(stage.views[0], layouts[0]);
-  await beside(layouts[1] ?? '');
+  await update(stage, actions, { options: { beside: layouts[1] ?? '' } });
   stage.views.forEach((view, i) => {
     const {
       arrangement: { world },
@@ -32,10 +37,10 @@ export async function restore(stage, actions, beside, { layouts, cameras, opened
       view.cam = { x: world.x + at.x * world.w, y: world.y + at.y * world.h, k: at.k * home.k };
   });
   const [view] = stage.views;
-  const index = (/** @type {string} */ name) =>
-    view.layout.panels.findIndex((panel) => panel.name === name);
-  if (opened && index(opened) >= 0) actions.open(view, index(opened));
+  const panel = opened === null ? -1 : panelCalled(view.layout, opened);
+  if (panel >= 0) actions.open(view, panel);
   else if (view.opened) actions.close(view);
-  if (opened && tour && index(tour.to) >= 0) actions.tour(view, index(tour.to), tour.t);
+  const to = tour ? panelCalled(view.layout, tour.to) : -1;
+  if (tour && panel >= 0 && to >= 0) actions.tour(view, to, tour.t);
   stage.settleSoon();
 }

@@ -12,7 +12,7 @@ export class Tweens {
   constructor() {
     /** @type {Map<string, {start: number, ms: number, step: (t: number) => void, done?: () => void}>} */
     this.running = new Map();
-    this.reduced = false; // motion: what would move stands at once where it ends
+    this.motion = matchMedia('(prefers-reduced-motion: reduce)');
   }
 
   /** @param {string} name @param {number} ms @param {(t: number) => void} step from 0 to 1 @param {() => void} [done] */
@@ -30,6 +30,11 @@ export class Tweens {
   /** @param {string} name */
   stop(name) {
     this.running.delete(name);
+  }
+
+  /** Whether what would move stands at once where it ends. */
+  get reduced() {
+    return this.motion.matches;
   }
 
   get moving() {
