@@ -1,5 +1,6 @@
 /** Where the panels of a layout stand in the world: triangle, grid, strips, one map, or two columns on a phone. */
 
+import { fullest } from '../scene/layouts.js';
 import { around, clamp } from './rect.js';
 
 /** @typedef {import('../types.js').Rect} Rect @typedef {import('../scene/layouts.js').Layout} Layout */
@@ -97,9 +98,8 @@ function triangle(layout, map, count, view) {
 function columns(layout, view) {
   /** @type {Rect[]} */
   const rects = [];
-  const order = layout.panels.map(({ count }, i) => [count, i]).sort((a, b) => b[0] - a[0]);
-  order.forEach(([, panel], i) => {
-    rects[panel] = inCell(i % 2, Math.floor(i / 2), 1);
+  fullest(layout.panels).forEach(({ index }, i) => {
+    rects[index] = inCell(i % 2, Math.floor(i / 2), 1);
   });
   const rows = Math.ceil(rects.length / 2);
   const h = Math.min(rows, (2 * view.h) / view.w);

@@ -1,5 +1,6 @@
 /** Panels keep their place in a grid when K or L changes; new ones stand beside those they share components with. */
 
+import { fullest } from '../scene/layouts.js';
 import { extentOf } from '../scene/other.js';
 
 /** @typedef {import('../scene/layouts.js').Layout} Layout @typedef {import('../scene/layouts.js').Panel} Panel */
@@ -20,7 +21,7 @@ export function keepCells(old, layout) {
       taken.set(`${cell}`, panel);
     } else others.push(panel);
   }
-  for (const panel of others.sort((a, b) => b.count - a.count)) {
+  for (const panel of fullest(others)) {
     let best = -Infinity;
     const wanted = panel.cell ?? [0, 0];
     for (let at = 0; at < columns * lines; at += 1) {

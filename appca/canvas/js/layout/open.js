@@ -1,5 +1,7 @@
 /** An opened panel: large, with the panels that share an axis with it in a strip below. */
 
+import { fullest } from '../scene/layouts.js';
+
 /** @typedef {import('../types.js').Rect} Rect @typedef {import('../scene/layouts.js').Layout} Layout */
 /** @typedef {{turns: number, stays: number, panels: number[], x: number}} Group neighbours for which one component turns and the other stays */
 
@@ -13,8 +15,8 @@ export function neighbours(layout, index) {
     panels: /** @type {number[]} */ ([]),
     x: 0,
   }));
-  const others = layout.panels.filter((panel) => panel.index !== index && panel.count);
-  for (const panel of others.sort((a, b) => b.count - a.count)) {
+  for (const panel of fullest(layout.panels)) {
+    if (panel.index === index || !panel.count) continue;
     const shared = openAxes.filter((axis) => panel.axes.includes(axis));
     if (shared.length === 1)
       groups.find(({ stays }) => stays === shared[0])?.panels.push(panel.index);

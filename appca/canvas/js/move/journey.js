@@ -1,6 +1,7 @@
 /** A tour of the fullest panels: from each the turn to the fullest one not yet seen that shares a component. */
 
 import { neighbours } from '../layout/open.js';
+import { fullest } from '../scene/layouts.js';
 
 const REST = 900; // ms on each panel
 
@@ -38,9 +39,7 @@ export class Journey {
     this.seen.clear();
     this.at =
       view.opened?.panel ??
-      [...view.layout.panels]
-        .filter(({ axes }) => axes.length > 1)
-        .sort((a, b) => b.count - a.count)[0]?.index ??
+      fullest(view.layout.panels).find(({ axes }) => axes.length > 1)?.index ??
       0;
     if (view.opened) stage.settleSoon();
     else actions.open(view, this.at);
@@ -64,17 +63,16 @@ export class Journey {
       return;
     }
     this.seen.add(this.at);
-    const next = neighbours(view.layout, this.at)
-      .flatMap(({ panels }) => panels)
-      .filter((index) => !this.seen.has(index))
-      .sort((a, b) => view.layout.panels[b].count - view.layout.panels[a].count)[0];
-    if (next === undefined) {
+    const beside = neighbours(view.layout, this.at).flatMap(({ panels }) => panels);
+    const panels = beside.map((index) => view.layout.panels[index]);
+    const next = fullest(panels).find(({ index }) => !this.seen.has(index));
+    if (!next) {
       this.stop();
       return;
     }
     this.timer = setTimeout(() => {
-      this.at = next;
-      this.actions.tour(view, next);
+      this.at = next.index;
+      this.actions.tour(view, next.index);
     }, REST);
   }
 }

@@ -25,8 +25,7 @@ const [WIDE, HIGH] = [252, 122];
 export function buildCard(stage, actions, labels) {
   const picture = element('canvas', 'appca-picture');
   const lines = element('div', 'appca-lines');
-  const card = element('div', 'appca-card', {}, picture, lines);
-  card.hidden = true;
+  const card = element('div', 'appca-card', { hidden: '' }, picture, lines);
   stage.root.append(card);
   /** @type {import('../input/pick.js').Found | import('./mean.js').CellFound | null} */
   let shown = null;
@@ -39,11 +38,7 @@ export function buildCard(stage, actions, labels) {
     card.hidden = true;
   };
   const show = (/** @type {number} */ x, /** @type {number} */ y) => {
-    if (stage.moving) {
-      hide();
-      return;
-    }
-    const hit = pick(stage, x, y) ?? cellAt(stage, labels(), x, y);
+    const hit = stage.moving ? null : (pick(stage, x, y) ?? cellAt(stage, labels(), x, y));
     if (!hit) {
       hide();
       return;

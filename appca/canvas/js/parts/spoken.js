@@ -1,5 +1,6 @@
 /** What a screen reader hears: a live region, the name of the picture, and a table of its panels. */
 
+import { fullest } from '../scene/layouts.js';
 import { grouped } from '../scene/names.js';
 import { element } from './dom.js';
 
@@ -37,7 +38,7 @@ export function buildSpoken(stage, actions) {
       'aria-label',
       `${said}. Arrow keys move between panels, Enter opens one, Escape goes back, plus and minus zoom, A selects a panel's rows, slash finds anything, question mark lists all keys.`,
     );
-    const listed = [...layout.panels].sort((a, b) => b.count - a.count).slice(0, LISTED);
+    const listed = fullest(layout.panels).slice(0, LISTED);
     body.replaceChildren(
       ...listed.map((panel) =>
         element(

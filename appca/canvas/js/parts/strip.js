@@ -1,6 +1,7 @@
 /** Panels as a list, the fullest first: components, count and mix of classes. */
 
 import { countsOf, ranked } from '../scene/counts.js';
+import { fullest } from '../scene/layouts.js';
 import { grouped, panelTitle } from '../scene/names.js';
 import { clamp } from '../layout/rect.js';
 import { cssOf } from '../theme.js';
@@ -16,8 +17,7 @@ export function buildStrip(stage, actions) {
     tabindex: '0',
   });
   const dotted = element('span', 'appca-numbers', { 'aria-hidden': 'true' }); // of the components, beside their dots
-  const box = element('div', 'appca-strip', {}, dotted, list);
-  box.hidden = true;
+  const box = element('div', 'appca-strip', { hidden: '' }, dotted, list);
   stage.root.append(box);
   let chosen = 0;
   /** @type {number[]} */
@@ -26,10 +26,9 @@ export function buildStrip(stage, actions) {
   const fill = () => {
     if (box.hidden) return;
     const [{ layout }] = stage.views;
-    order = layout.panels
+    order = fullest(layout.panels)
+      .filter(({ count }) => count)
       .map(({ index }) => index)
-      .filter((i) => layout.panels[i].count)
-      .sort((a, b) => layout.panels[b].count - layout.panels[a].count)
       .slice(0, SHOWN);
     const most = layout.panels[order[0]]?.count ?? 1;
     const { components } = stage.meta;

@@ -19,6 +19,9 @@ import { setName } from './names.js';
 
 const FULL = 32768;
 
+/** Panels by their rows, most first. @param {Panel[]} panels */
+export const fullest = (panels) => [...panels].sort((a, b) => b.count - a.count);
+
 /** A panel without name, axes and place of its own. @param {number} index @param {number[]} components @param {number} start @param {number} count @returns {Panel} */
 export const blank = (index, components, start, count) => ({
   index,
