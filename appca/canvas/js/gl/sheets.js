@@ -54,10 +54,7 @@ export class Sheets {
       .sort((a, b) => b[1] - a[1])
       .slice(0, this.layers)
       .map(([sheet]) => sheet);
-    const here = this.slots.filter(({ sheet }) => order.includes(sheet));
-    here.forEach((slot) => {
-      slot.used = this.clock;
-    });
+    for (const slot of this.slots) if (order.includes(slot.sheet)) slot.used = this.clock;
     for (const sheet of order) {
       if (this.loading >= AT_ONCE || this.slots.some((slot) => slot.sheet === sheet)) continue;
       const slot = this.slots

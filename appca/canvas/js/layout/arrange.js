@@ -17,12 +17,7 @@ const CARD = 0.935; // of a cell
 /** @param {Layout} layout @param {Layout | null} map shown in the free half of a triangle @param {number} components @param {Rect} view @returns {Arrangement} */
 export function arrange(layout, map, components, view) {
   const aspect = view.w / Math.max(1, view.h);
-  const part = { layout, base: 0, inset: false };
-  const plain = { diagonal: [], free: null };
-  if (layout.kind === 'map') {
-    const rects = [{ x: 0, y: 0, w: aspect, h: 1 }];
-    return { ...plain, kind: 'map', parts: [{ ...part, rects }], world: rects[0] };
-  }
+  if (layout.kind === 'map') return plain('map', layout, [{ x: 0, y: 0, w: aspect, h: 1 }]);
   if (view.w < 560 && layout.panels.length > 2 && layout.kind !== 'strips')
     return columns(layout, view);
   if (layout.kind === 'triangle') return triangle(layout, map, components, view);
@@ -33,15 +28,24 @@ export function arrange(layout, map, components, view) {
       w: Math.max(3, aspect * layout.panels.length),
       h: 1,
     }));
-    return { ...plain, kind: 'strips', parts: [{ ...part, rects }], world: around(rects) };
+    return plain('strips', layout, rects);
   }
   const across = columnsFor(layout.panels.length, aspect);
   const rects = layout.panels.map(({ cell, size }, i) => {
     const [column, row] = cell ?? [i % across, Math.floor(i / across)];
     return inCell(column, row, size);
   });
-  return { ...plain, kind: 'grid', parts: [{ ...part, rects }], world: around(rects) };
+  return plain('grid', layout, rects);
 }
+
+/** Panels at their places, with nothing beside them. @param {Arrangement['kind']} kind @param {Layout} layout @param {Rect[]} rects @param {Rect} [world] @returns {Arrangement} */
+const plain = (kind, layout, rects, world = around(rects)) => ({
+  kind,
+  parts: [{ layout, base: 0, rects, inset: false }],
+  world,
+  diagonal: [],
+  free: null,
+});
 
 /** Columns that make so many squares the largest. @param {number} panels @param {number} aspect of the view */
 function columnsFor(panels, aspect) {
@@ -72,7 +76,8 @@ function triangle(layout, map, count, view) {
     component: i,
     rect: inCell(i, i, 0.8),
   }));
-  const parts = [{ layout, base: 0, rects, inset: false }];
+  const world = { x: -extra, y: 0, w: count + extra, h: tall };
+  const made = plain('triangle', layout, rects, world);
   if (map && count > 3) {
     const beside = (count - 0.8 - top) * k > TOOLS; // there is room for the tools between map and diagonal
     const rect = {
@@ -81,17 +86,11 @@ function triangle(layout, map, count, view) {
       w: extra + top - 0.2,
       h: count - top - (beside ? 0 : 56 / k),
     };
-    parts.push({ layout: map, base: layout.panels.length, rects: [rect], inset: true });
+    made.parts.push({ layout: map, base: layout.panels.length, rects: [rect], inset: true });
   }
   const from = narrow ? Math.max(0, top - 1.9) : 0;
   const free = { x: -extra + 0.06, y: from + 0.06, w: extra + from - 0.1, h: top - from - 0.1 };
-  return {
-    kind: 'triangle',
-    parts,
-    world: { x: -extra, y: 0, w: count + extra, h: tall },
-    diagonal,
-    free,
-  };
+  return { ...made, diagonal, free };
 }
 
 /** Two columns, the fullest first. @param {Layout} layout @param {Rect} view @returns {Arrangement} */
@@ -103,13 +102,7 @@ function columns(layout, view) {
   });
   const rows = Math.ceil(rects.length / 2);
   const h = Math.min(rows, (2 * view.h) / view.w);
-  return {
-    kind: 'columns',
-    parts: [{ layout, base: 0, rects, inset: false }],
-    world: { x: 0, y: 0, w: 2, h },
-    diagonal: [],
-    free: null,
-  };
+  return plain('columns', layout, rects, { x: 0, y: 0, w: 2, h });
 }
 
 /** @param {number} column @param {number} row @param {number} size @returns {Rect} */
