@@ -5,10 +5,10 @@ import streamlit as st
 
 from appca.analysis.check.compare import ComponentPair, Moves, matched, moves
 from appca.analysis.components.components import in_data_space
-from appca.analysis.components.components import patterns as own_patterns
 from appca.analysis.fitted import FittedRun
+from appca.canvas.scene.pictures import picture_list
 from appca.data.dataset import Dataset
-from appca.plots.components.components import data_uri, picture_of
+from appca.plots.components.components import data_uri
 from appca.ui.canvas import canvas
 from appca.ui.canvas.scenes import PageScene, scene_of
 from appca.ui.check import compare_choice, loss
@@ -16,6 +16,7 @@ from appca.ui.parts import controls
 from appca.ui.parts.answers import numbers
 from appca.ui.parts.selection_tools import select_button
 from appca.ui.parts.text import markdown, tag
+from appca.ui.rows.pictures import is_dark
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown, of_run
 from appca.words.errors import InputError
@@ -73,20 +74,15 @@ def _matches(
     dataset: Dataset, first: FittedRun, second: FittedRun, pairs: list[ComponentPair]
 ) -> str:
     """Return the pictures of components that are the same, with the cosine between them."""
-    sides = [own_patterns(fitted, dataset.image_shape) for fitted in (first, second)]
+    drawn = [picture_list(fitted, dataset, dark=is_dark()) for fitted in (first, second)]
+    if not all(drawn):
+        return ""
     figures = ""
     for pair in pairs[:MOST_MATCHES]:
-        drawn = [
-            picture_of(sides[0][pair.first], dataset),
-            picture_of(sides[1][pair.second], dataset),
-        ]
-        if drawn[0] is None or drawn[1] is None:
-            return ""
         names = f"{pair.first + 1} and {pair.second + 1}"
         images = "".join(
             tag("img", "", src=data_uri(side), alt=f"component {names}")
-            for side in drawn
-            if side is not None
+            for side in (drawn[0][pair.first], drawn[1][pair.second])
         )
         figures += tag("figure", images + tag("figcaption", f"{names}: {percent(pair.cosine)}"))
     return tag("div", figures, "ca-built ca-matches")

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.analysis.components.components import in_data_space, own_name
+from appca.analysis.components.components import own_name
 from appca.analysis.components.steering import Steering, fullest_pair, steering
 from appca.canvas.bundle import closed_bundle
+from appca.canvas.scene.pictures import picture_list
 from appca.data.dataset import Dataset
-from appca.plots.components.components import component_image, data_uri
+from appca.plots.components.components import data_uri
 from appca.plots.palette import MISSING, NEUTRAL, class_colour
 from appca.ui.parts.widgets import one_of
 from appca.ui.rows import pictures, point_choice
@@ -47,12 +48,12 @@ def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
     """Return what the browser needs of a fit, whatever row is started from."""
     fitted = shown.fitted
     steered = steering(fitted, None if dataset.image_shape else MOST_COLUMNS)
-    drawn = _pictures(dataset, shown)
+    drawn = picture_list(fitted, dataset, dark=pictures.is_dark()) if dataset.image_shape else []
     parts = [
         {
             "number": k + 1,
             "name": own_name(fitted, k),
-            "picture": drawn[k] if drawn else None,
+            "picture": data_uri(drawn[k]) if drawn else None,
             "reach": float(steered.reach[k]),
         }
         for k in range(len(fitted.components))
@@ -103,16 +104,6 @@ def _columns(dataset: Dataset, steered: Steering) -> list[dict[str, Any]]:
     return [
         {"name": names[j], "low": float(low[i]), "high": float(high[i])}
         for i, j in enumerate(steered.columns.tolist())
-    ]
-
-
-def _pictures(dataset: Dataset, shown: Shown) -> list[str]:
-    if dataset.image_shape is None:
-        return []
-    shape = dataset.image_shape
-    return [
-        data_uri(component_image(component, shape, dark=pictures.is_dark()))
-        for component in in_data_space(shown.fitted)
     ]
 
 
