@@ -12,9 +12,8 @@ all rows, and what the sample adds is said as a standard error. No N x N matrix 
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import chain
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -126,27 +125,18 @@ def worst_excess(n: int, k: int) -> float:
 
 
 def knn_accuracy(
-    E: np.ndarray,
-    classes: np.ndarray,
-    anchors: np.ndarray,
-    *,
-    n_neighbors: int = NEIGHBOURS,
-    population: int | None = None,
-) -> AnchorMean | None:
+    E: np.ndarray, classes: np.ndarray, anchors: np.ndarray, n_neighbors: int, population: int
+) -> AnchorMean:
     """Share of anchor rows whose class most of their k nearest rows of E (N, q) have.
 
-    `classes` (N,) are numbers, negative where there is none, see `quality`. The anchors are row
-    numbers, drawn from `population` rows; by default they are all there are. None when no anchor
-    has a class.
+    `classes` (N,) are numbers, negative where there is none, see `quality`. The anchors are numbers
+    of rows with a class, drawn from `population` rows.
     """
-    anchors = anchors[classes[anchors] >= 0]
-    if not len(anchors):
-        return None
     right = [
         _vote(classes, nearest(row, n_neighbors), anchor)
         for row, anchor in zip(chain.from_iterable(_distances(E, anchors)), anchors, strict=True)
     ]
-    return _mean(np.array(right), population or len(anchors))
+    return _mean(np.array(right), population)
 
 
 def crowding(
@@ -176,15 +166,14 @@ def crowding(
             continue
         labelled = np.flatnonzero(classes[rows] >= 0)
         places = labelled[sample_of(len(labelled), PANEL_ANCHORS, random_state)]
-        of_labelled = partial(knn_accuracy, n_neighbors=n_neighbors, population=len(labelled))
-        share = cast("Callable[..., AnchorMean]", of_labelled)  # None is said of no anchors only
+        how = n_neighbors, len(labelled)
         panel = scores[np.ix_(rows, np.asarray(group.components))]
         crowded = Crowding(
             group.components,
             len(rows),
-            share(panel, classes[rows], places),
-            share(other[rows], classes[rows], places),
-            share(other, classes, rows[places]),
+            knn_accuracy(panel, classes[rows], places, *how),
+            knn_accuracy(other[rows], classes[rows], places, *how),
+            knn_accuracy(other, classes, rows[places], *how),
         )
         crowdings.append(crowded)
     return crowdings
