@@ -55,29 +55,23 @@ def verdict(distances: Distances, run: Distances | None, level: float = LEVEL) -
 
     `run` has the distances of the rows of the fit; None where only the model is known.
     """
-    data_limits = None
-    if run is not None:
-        data_limits = limits_of_the_data(distances, level, np.arange(len(run.t2)), run)
+    data_limits = None if run is None else limits_of_the_data(distances, level, run)
     return NewRowsVerdict(distances, limits_of_the_model(distances, level), data_limits)
 
 
 def new_rows_table(
-    dataset: "Dataset",
-    projected: DescribedRows,
-    said: NewRowsVerdict,
-    rows: np.ndarray | None = None,
+    dataset: "Dataset", projected: DescribedRows, said: NewRowsVerdict
 ) -> "pd.DataFrame":
     """Return `projection_table` of new rows with their distances and whether they fit.
 
     After the projection come `t2` and `q`, `t2_limit_model` and `q_limit_model`, where the run's
     rows are known `t2_limit_run` and `q_limit_run`, and `fits`.
     """
-    rows = np.arange(dataset.n_rows) if rows is None else np.asarray(rows)
     more = {"t2": said.distances.t2, "q": said.distances.q}
     for name, limits in (("model", said.of_model), ("run", said.of_data)):
         if limits is not None:
             more |= {f"t2_limit_{name}": limits.t2, f"q_limit_{name}": limits.q}
     more["fits"] = said.fits
-    table = projection_table(dataset, projected, rows)
+    table = projection_table(dataset, projected)
     taken = {name: f"label_{name}" for name in table.columns if name in more}
-    return table.rename(columns=taken).assign(**{key: value[rows] for key, value in more.items()})
+    return table.rename(columns=taken).assign(**more)

@@ -72,25 +72,16 @@ def limits_of_the_model(distances: Distances, level: float) -> DistanceLimits:
     return DistanceLimits(_quantile(distances.inside, level), _quantile(distances.outside, level))
 
 
-def limits_of_the_data(
-    distances: Distances, level: float, rows: np.ndarray, data: Distances | None = None
-) -> DistanceLimits:
-    """Return what a share `level` of the given rows stays below, so that the rest are flagged.
+def limits_of_the_data(distances: Distances, level: float, data: Distances) -> DistanceLimits:
+    """Return limits of the rows of `distances` that a share `level` of the rows of `data` is below.
 
     Rows with more components have larger T2 for that reason alone, so ranks are those of the ratio
     to the model's limit.
-
-    The rows of `distances` get a limit. The rows numbered `rows` set it: those of `data`, such as
-    the rows of the fit, or else those of `distances`.
     """
-    data = distances if data is None else data
-    data_limits, model = limits_of_the_model(data, level), limits_of_the_model(distances, level)
-    factors = [
-        float(np.quantile((value / limit)[rows], level)) if len(rows) else 1.0
-        for value, limit in ((data.t2, data_limits.t2), (data.q, data_limits.q))
-    ]
-    tiny = np.finfo(float).tiny
-    return DistanceLimits(model.t2 * max(factors[0], tiny), model.q * max(factors[1], tiny))
+    shares = np.quantile(ratios(data, limits_of_the_model(data, level)), level, axis=0)
+    t2, q = np.maximum(shares, np.finfo(float).tiny)
+    model = limits_of_the_model(distances, level)
+    return DistanceLimits(model.t2 * t2, model.q * q)
 
 
 def ratios(distances: Distances, limits: DistanceLimits) -> np.ndarray:

@@ -108,14 +108,11 @@ def test_the_table_adds_distances_limits_and_fit_to_the_projection():
     config, fitted = run_of(wine, n_components=4, n_active=2)
     found = project(config, fitted, wine.X)
     said = verdict(distances(fitted.with_rows(found)), distances(fitted))
-    rows = np.array([5, 3])
-    table = new_rows_table(clashing, found, said, rows)
+    table = new_rows_table(clashing, found, said)
     assert list(table.columns[-7:]) == [
         *("t2", "q", "t2_limit_model", "q_limit_model", "t2_limit_run", "q_limit_run", "fits")
     ]
-    np.testing.assert_array_equal(table["q"], said.distances.q[rows])
-    np.testing.assert_array_equal(table["fits"], said.fits[rows])
+    np.testing.assert_array_equal(table["q"], said.distances.q)
+    np.testing.assert_array_equal(table["fits"], said.fits)
     assert set(table["label_fits"]) == {"label"}
-    assert "t2_limit_run" not in new_rows_table(
-        clashing, found, verdict(said.distances, None), rows
-    )
+    assert "t2_limit_run" not in new_rows_table(clashing, found, verdict(said.distances, None))

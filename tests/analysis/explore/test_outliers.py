@@ -8,6 +8,7 @@ from appca import AdaptivePPCA
 from appca.analysis.data.new_data import verdict
 from appca.analysis.explore.outliers import (
     LEVELS,
+    Distances,
     distances,
     limits_of_the_data,
     limits_of_the_model,
@@ -154,7 +155,7 @@ def test_limits_of_the_data_flag_the_share_asked_for(seed):
     found = distances(run_of(W, active, heavy))
     assert (ratios(found, limits_of_the_model(found, 0.99)) > 1).mean() > 0.1
     rows = np.flatnonzero(active[:, 0])
-    limits = limits_of_the_data(found, 0.95, rows)
+    limits = limits_of_the_data(found, 0.95, Distances(*(values[rows] for values in found)))
     flagged = ratios(found, limits)[rows] > 1
     assert (np.abs(flagged.mean(axis=0) - 0.05) < 1.5 / len(rows)).all()
 
