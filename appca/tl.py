@@ -109,7 +109,8 @@ def _add(adata: "AnnData", key: str, fit: tuple[Any, ...], *, sparse: bool) -> N
     import pandas as pd
     from scipy.sparse import csr_matrix
 
-    from appca.analysis.export.annotated import Supports, additions
+    from appca.analysis.explore.subspaces import Supports
+    from appca.analysis.export.annotated import additions
 
     added = additions(key, *fit)
     for name, scores in added.obsm.items():

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.explore.subspaces import ranked
+from appca.analysis.explore.subspaces import supports
 
 LEAST = 0.5  # |cos|: more than 60 degrees apart is another component, not the same one changed
 
@@ -66,12 +66,5 @@ def moves(first: np.ndarray, second: np.ndarray, pairs: list[ComponentPair]) -> 
     both = (first[:, mine] & second[:, theirs]).sum(axis=1)
     either = first.sum(axis=1) + second.sum(axis=1) - both
     overlap = np.where(either > 0, both / np.maximum(either, 1), 1.0)
-    rand = adjusted_rand_score(_members(first), _members(second))
+    rand = adjusted_rand_score(supports(first).codes, supports(second).codes)
     return Moves(both < either, float(overlap.mean()), float(rand))
-
-
-def _members(active: np.ndarray) -> np.ndarray:
-    member = np.empty(len(active), dtype=np.int64)
-    for number, group in enumerate(ranked(active)):
-        member[group.rows] = number
-    return member

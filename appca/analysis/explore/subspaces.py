@@ -38,6 +38,22 @@ def ranked(active: np.ndarray) -> list[Subspace]:
     return sorted(subspaces, key=lambda s: (-len(s.rows), s.components))
 
 
+class Supports(NamedTuple):
+    """The support of each row as a category."""
+
+    codes: np.ndarray  # (N,) int64 places in `names`
+    names: list[str]  # "{1,3}", the most frequent first
+
+
+def supports(active: np.ndarray) -> Supports:
+    """Return the support of each row (N, K), in the order of `ranked`."""
+    groups = ranked(active)
+    codes = np.empty(len(active), np.int64)
+    for place, group in enumerate(groups):
+        codes[group.rows] = place
+    return Supports(codes, [title(group.components) for group in groups])
+
+
 def pair_counts(active: np.ndarray) -> list[tuple[tuple[int, int], int]]:
     """Every pair of components that some row uses together, with its number of rows, largest first.
 

@@ -4,20 +4,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from appca.analysis.components.components import in_units_of_the_fit
-from appca.analysis.explore.subspaces import ranked, title
+from appca.analysis.explore.subspaces import Supports, supports
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 
 PLAIN = (bool, int, float, str)  # settings that every version of anndata can write
-
-
-class Supports(NamedTuple):
-    """The support of each row as a categorical column."""
-
-    codes: NDArray[np.int64]  # (N,) places in `names`
-    names: list[str]  # "{1,3}", the most frequent first
 
 
 class Additions(NamedTuple):
@@ -69,12 +61,3 @@ def additions(
     obs: dict[str, np.ndarray | Supports] = {f"{key}_support": supports(rows.active)}
     obs[f"{key}_probability"] = rows.membership
     return Additions({f"X_{key}": rows.scores}, varm, {key: uns}, obs)
-
-
-def supports(active: np.ndarray) -> Supports:
-    """Return the support of each row (N, K) as a category, the most frequent first."""
-    codes, names = np.empty(len(active), np.int64), []
-    for place, subspace in enumerate(ranked(active)):
-        codes[subspace.rows] = place
-        names.append(title(subspace.components))
-    return Supports(codes, names)

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from appca.analysis.export.annotated import Additions, AnnotatedFit, Supports, additions
+from appca.analysis.explore.subspaces import Supports
+from appca.analysis.export.annotated import Additions, AnnotatedFit, additions
 from appca.analysis.export.projections import npz_of
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset, categories

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from appca.analysis.components.components import own_name
-from appca.analysis.explore.subspaces import ranked, title
+from appca.analysis.explore.subspaces import supports
 from appca.analysis.fitted import DescribedRows, FittedRun
 from appca.storage.packed import write
 
@@ -140,12 +140,9 @@ def neutral(text: object) -> str:
 def _results(described: DescribedRows, rows: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
     scores = described.scores[rows]
     sure = described.inclusion[rows] if columns.inclusion else np.empty((len(rows), 0))
-    names = np.empty(len(rows), dtype=object)
-    if len(rows):
-        for subspace in ranked(described.active[rows]):
-            names[subspace.rows] = title(subspace.components)
+    codes, names = supports(described.active[rows]) if len(rows) else (rows, [])
     return {
-        "subspace": names,
+        "subspace": np.array(names, dtype=object)[codes],
         **dict(zip(headings(described, columns), scores.T, strict=True)),
         **{f"inclusion_{k + 1}": column for k, column in enumerate(sure.T)},
         "membership": described.membership[rows],

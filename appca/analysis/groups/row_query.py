@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from appca.analysis.components.components import name_of
-from appca.analysis.explore.subspaces import ranked, title
+from appca.analysis.explore.subspaces import supports
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.data.dataset import Dataset, categories
 from appca.words.errors import InputError
@@ -115,11 +115,8 @@ def label_column(name: str, values: np.ndarray) -> RowValues:
 
 def subspace_column(active: np.ndarray) -> RowValues:
     """Return which subspace each row lies in, the fullest first."""
-    groups = ranked(active)
-    codes = np.empty(len(active), dtype=np.int64)
-    for number, group in enumerate(groups):
-        codes[group.rows] = number
-    return RowValues("subspace", codes, tuple(title(group.components) for group in groups))
+    codes, names = supports(active)
+    return RowValues("subspace", codes, tuple(names))
 
 
 def matching(column: RowValues, relation: str, value: float | Sequence[str]) -> np.ndarray:
