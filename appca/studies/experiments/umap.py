@@ -8,7 +8,7 @@ import numpy as np
 
 from appca.analysis.explore.class_neighbours import ClassNeighbour, nearest_classes
 from appca.analysis.explore.projection import pca_rgb, principal_scores, rgb
-from appca.analysis.explore.subspaces import title
+from appca.analysis.explore.subspaces import supports
 from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.preprocessing import Preprocessing
 from appca.studies.claims import CheckedClaim, checked
@@ -47,11 +47,8 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     rows = [_row(names[c], {key: value[c] for key, value in neighbours.items()}) for c in range(20)]
     arrays = {"umap": layout, "codes": codes, "names": np.array(names)}
     arrays |= {"appca_rgb": rgb(fitted.scores, fitted.active), "pca_rgb": pca_rgb(principal)}
-    subspaces = fitted.subspaces
-    number = np.zeros(len(Y), dtype=int)
-    for place, subspace in enumerate(subspaces):
-        number[subspace.rows] = place
-    arrays |= {"subspace": number, "subspaces": np.array([title(s.components) for s in subspaces])}
+    subspace, titles = supports(fitted.active)
+    arrays |= {"subspace": subspace, "subspaces": np.array(titles)}
     return Outcome({"neighbours": rows}, arrays, claims(rows))
 
 
