@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from appca.storage.identity import digest_of, plain, without
+from appca.storage.identity import digest_of, plain
 from appca.studies.claims import CheckedClaim
 from appca.words.errors import InputError
 
@@ -46,7 +46,6 @@ class Study(NamedTuple):
     run: Callable[[Options, Report, int], Outcome]  # options, report, processes
     figures: Callable[[Outcome], Figures]
     columns: tuple[str, ...] = ()  # of the first table, for a terminal; all if none is named
-    later: Mapping[str, object] = {}  # options that came later, see `Recorded.later`
     private: tuple[str, ...] = ()  # arrays that hold the data themselves and ship with nothing
 
     def options(self, size: str = "default", **changes: object) -> Options:
@@ -79,8 +78,7 @@ class Study(NamedTuple):
 
     def id(self, options: Options) -> str:
         """Twelve hex digits: the same experiment with the same options has the same name."""
-        recorded = without(options, self.later)
-        return digest_of({"study": self.name, "revision": self.revision, "options": recorded})
+        return digest_of({"study": self.name, "revision": self.revision, "options": options})
 
 
 def _check(name: str, value: object, usual: object) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appca.analysis.check.raftery_lewis import LEAST_LENGTH, Requirement, raftery_lewis
 from appca.words.numbers import percent
-from appca.words.wording import capital
+from appca.words.wording import capital, counted
 
 Draws = NDArray[np.float64]
 
@@ -242,7 +242,7 @@ def of_climb(
     the gain in nats per row below which it stops.
     """
     curve = np.asarray(log_likelihoods, dtype=np.float64) / n_rows
-    passes = f"{len(curve):,} iteration{'s' * (len(curve) != 1)}"
+    passes = counted(len(curve), "iteration")
     last, still = (_last(curve, tol, verb) for verb in ("gained", "still gained"))
     if "floor" in reason:
         why = (
