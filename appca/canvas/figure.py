@@ -132,9 +132,7 @@ def _panel(drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any]) ->
         axes.axhline(0, color=theme["line"], linewidth=0.6, zorder=0)
         axes.axvline(0, color=theme["line"], linewidth=0.6, zorder=0)
         name = _named(drawing, [meta["components"][k] for k in panel["components"]])
-    doubtful = (
-        drawing.scene.buffers.get("doubt", np.full(meta["rows"], 255))[rows] < meta["doubt_below"]
-    )
+    doubtful = drawing.scene.buffers["doubt"][rows] < meta["doubt_below"]
     colours = drawing.colours[rows]
     axes.scatter(
         x,
@@ -214,8 +212,9 @@ def _images(drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any]) -
     for row, at_x, at_y, image in zip(
         rows[inside], x[inside], y[inside], sheets.images(rows[inside]), strict=True
     ):
-        ink = sheets.style == "ink"
-        shown = _inked(image, drawing.colours[row]) if ink else _in_colour(image)
+        shown = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
+        if sheets.style == "ink":
+            shown = _inked(image, drawing.colours[row])
         zoom = tile * 72 / max(image.shape[:2])
         box = OffsetImage(shown, zoom=zoom, interpolation="nearest")
         frame = {
@@ -224,10 +223,6 @@ def _images(drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any]) -
             "linewidth": 0.5,
         }
         axes.add_artist(AnnotationBbox(box, (at_x, at_y), pad=0.05, bboxprops=frame, zorder=2))
-
-
-def _in_colour(image: np.ndarray) -> np.ndarray:
-    return image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
 
 
 def _inked(image: np.ndarray, colour: np.ndarray) -> np.ndarray:

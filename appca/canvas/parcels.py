@@ -89,9 +89,9 @@ class Parcels:
                 _, gone = self._kept.popitem(last=False)
                 self._bytes -= len(gone.content)
 
-    def name(self, content: bytes | memoryview) -> str:
-        """Return the name of bytes: nobody without the home's secret can make it."""
-        return hashlib.blake2b(content, key=self._secret, digest_size=16).hexdigest()
+    def name(self, content: bytes | memoryview, of: bytes = b"") -> str:
+        """Return the name of bytes of a kind: nobody without the home's secret can make it."""
+        return hashlib.blake2b(content, key=self._secret, digest_size=16, person=of).hexdigest()
 
 
 def publish(scene: Scene, of_rows: str, parcels: Parcels) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class Window(Place):
         super().__init__()
         self.scratch = scratch
         self.alive.add("other")
-        self.other = self.delivery.keys.of("other")
+        self.other = self.delivery.key_of("other")
         self.drops = Drops(
             self.delivery.session_of,
             self.alive.__contains__,

@@ -22,7 +22,6 @@ from appca.ui.canvas.routes import (
     SCRIPT,
     Delivery,
     RowQuestions,
-    SessionKeys,
 )
 
 HERE = "http://127.0.0.1:8501"
@@ -43,11 +42,11 @@ class Place:
 
     def __init__(self) -> None:
         self.alive = {"mine", "closed"}
-        keys = SessionKeys(lambda session: session in self.alive)
-        self.delivery = Delivery(Parcels(SECRET), keys, lambda: ("appca.example", "10.0.0.7"))
+        alive, hosts = self.alive.__contains__, ("appca.example", "10.0.0.7")
+        self.delivery = Delivery(Parcels(SECRET), alive, lambda: hosts)
         self.name = self.delivery.parcels.offer(CONTENT)
         self.texts = self.delivery.ask("data", RowQuestions(10, self._texts, None))
-        self.key, self.closed = keys.of("mine"), keys.of("closed")
+        self.key, self.closed = (self.delivery.key_of(name) for name in ("mine", "closed"))
         self.alive.remove("closed")
         self.asked: list[list[int]] = []
         self.app = Starlette(routes=self.delivery.routes())
@@ -224,16 +223,25 @@ def test_a_range_of_any_size_gets_the_whole_once(place):
         assert (answer.status_code, answer.content) == (200, CONTENT)
 
 
-def test_a_key_is_gone_with_its_session_and_comes_back_for_no_other():
-    alive = {"a", "b"}
-    keys = SessionKeys(lambda session: session in alive)
-    first, other = keys.of("a"), keys.of("b")
-    assert first != other
-    assert keys.of("a") == first
-    assert keys.owner(first) == "a"
-    alive.remove("a")
-    assert keys.owner(first) is None
-    assert keys.owner(keys.of("b")) == "b"  # sweeps
-    alive.add("a")
-    assert keys.owner(first) is None
-    assert keys.of("a") != first
+def test_a_key_is_of_one_session_and_is_gone_with_it(place):
+    place.alive.add("other")
+    other = place.delivery.key_of("other")
+    assert other != place.key
+    assert place.get(X_Appca_Key=other).status_code == 200
+    place.alive.remove("other")
+    assert place.get(X_Appca_Key=other).status_code == 403
+    assert place.get().status_code == 200
+
+
+def test_nobody_signs_a_key_without_the_secret_of_this_server(place):
+    signed = place.key.rpartition(".")[2]
+    place.alive |= {"other", ""}
+    elsewhere = Delivery(Parcels(b"another secret"), place.alive.__contains__)
+    forged = [
+        *(f"other.{signed}", f".{signed}", signed, "mine.", "mine", f"{place.key}0", "ü.ü"),
+        elsewhere.key_of("mine"),
+        f"mine.{place.delivery.parcels.name(b'mine')}",  # the name of a parcel that says "mine"
+    ]
+    for key in forged:
+        assert place.get(X_Appca_Key=key.encode().decode("latin-1")).status_code == 403, key
+    place.alive -= {"other", ""}

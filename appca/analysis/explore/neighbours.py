@@ -7,6 +7,7 @@ import numpy as np
 
 Report = Callable[[str, float], None]  # stage, fraction done; raising from it ends the work
 _QUERIES = 512  # between two reports
+FLAT = 3  # columns, as those of a map, up to which a tree is faster than all distances
 
 
 class Neighbours(NamedTuple):
@@ -25,7 +26,8 @@ def nearest(X: np.ndarray, k: int, report: Report = lambda _stage, _share: None)
 
     X = X - X.mean(axis=0, dtype=np.float64).astype(np.float32)  # small norms round less
     X = np.ascontiguousarray(X, dtype=np.float32)
-    search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(X)
+    algorithm = "kd_tree" if X.shape[1] <= FLAT else "brute"
+    search = NearestNeighbors(n_neighbors=k, algorithm=algorithm).fit(X)
     distances, indices = np.empty((len(X), k), np.float32), np.empty((len(X), k), np.int32)
     for first in range(0, len(X), _QUERIES):
         report("finding neighbours", first / len(X))

@@ -68,22 +68,15 @@ def pair_counts(active: np.ndarray) -> list[tuple[tuple[int, int], int]]:
     return sorted(pairs, key=lambda item: (-item[1], item[0]))
 
 
-def pairs(active: np.ndarray, start: int = 0, stop: int | None = None) -> list[Subspace]:
-    """Pairs of components with the rows that use both, by occupancy; a slice of the ranking.
+def pairs(active: np.ndarray, most: int | None = None) -> list[Subspace]:
+    """Pairs of components with the rows that use both, by occupancy; at most so many.
 
-    A row appears once for each of its L(L-1)/2 pairs. With many components there are thousands
-    of pairs, so rows are looked up only for the part of the ranking that is asked for.
+    A row appears once for each of its L(L-1)/2 pairs.
     """
     return [
         Subspace(pair, np.flatnonzero(active[:, pair[0]] & active[:, pair[1]]))
-        for pair, _ in pair_counts(active)[start:stop]
+        for pair, _ in pair_counts(active)[:most]
     ]
-
-
-def coverage(active: np.ndarray, least: int = LEAST_ROWS) -> float:
-    """Share of all rows that lie in a subspace of at least `least` rows."""
-    sizes = np.array([len(subspace.rows) for subspace in ranked(active)])
-    return float(sizes[sizes >= least].sum() / len(active))
 
 
 def opens_in_pair_view(active: np.ndarray) -> bool:
@@ -92,7 +85,16 @@ def opens_in_pair_view(active: np.ndarray) -> bool:
     True when some row uses more than two components (for two, both views are the same) and under
     half of the rows lie in subspaces of at least `LEAST_ROWS` rows.
     """
-    return bool(active.sum(axis=1).max() > 2 and coverage(active) < 0.5)
+    sizes = np.array([len(subspace.rows) for subspace in ranked(active)])
+    in_large = sizes[sizes >= LEAST_ROWS].sum()
+    return bool(active.sum(axis=1).max() > 2 and in_large < 0.5 * len(active))
+
+
+def fullest(active: np.ndarray, most: int) -> list[Subspace]:
+    """Return the fullest subspaces of rows that use components, or pairs where these are shown."""
+    if opens_in_pair_view(active):
+        return pairs(active, most)
+    return [subspace for subspace in ranked(active) if subspace.components][:most]
 
 
 def title(components: tuple[int, ...]) -> str:

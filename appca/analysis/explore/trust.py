@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.analysis.check.quality import NEIGHBOURS, compared_rows, refuse_neighbours, worst_excess
+from appca.analysis.explore.neighbours import nearest
 from appca.analysis.explore.subspaces import ranked
 from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.dataset import Dataset
@@ -127,7 +128,7 @@ def with_trust(
 
 def _estimated(X: np.ndarray, E: np.ndarray, graph: np.ndarray, report: Report) -> Trust:
     n, k = graph.shape
-    image = _nearest_in(E, k)
+    image = nearest(E, k + 1).indices[:, 1:]
     references = np.random.default_rng(0).choice(n, min(REFERENCES, n), replace=False)
     kept = (image[:, :, None] == graph[:, None, :]).any(axis=2)
     false = _excess(X, image, kept, references, lambda share: report(0.8 * share))
@@ -135,17 +136,6 @@ def _estimated(X: np.ndarray, E: np.ndarray, graph: np.ndarray, report: Report) 
     missing = _excess(E, graph, stays, references, lambda share: report(0.8 + 0.2 * share))
     worst = worst_excess(n, k)
     return Trust(false / worst, missing / worst, kept.mean(axis=1), k, exact=False)
-
-
-def _nearest_in(E: np.ndarray, k: int) -> np.ndarray:
-    """Return the k nearest other rows (N, k) in the picture, exactly."""
-    from scipy.spatial import cKDTree
-
-    rows = np.arange(len(E))
-    nearest = cKDTree(E).query(E, k + 1)[1]
-    itself = nearest == rows[:, None]
-    itself[~itself.any(axis=1), -1] = True  # more equal places than k: leave out the last
-    return np.asarray(nearest[~itself].reshape(len(E), k))
 
 
 def _excess(

@@ -76,22 +76,12 @@ class GroupComparison(NamedTuple):
     n_tests: int
 
 
-def beyond_panel(
-    comparison: GroupComparison, fitted: FittedRun, mask: np.ndarray
-) -> GroupComparison:
-    """Leave out what a panel has chosen its rows by, where all rows (N,) of the group share one."""
-    supports = fitted.active[mask]
-    if (supports != supports[0]).any():
-        return comparison
-    others = [each for each in comparison.differences if each.kind not in ("subspace", "use")]
-    return comparison._replace(differences=others)
-
-
 def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupComparison:
     """Compare the rows of a group, mask (N,), with all others in labels, features and the fit.
 
     Pixels of images are not compared. Differences are ranked by the size of the effect, ties by
-    Cohen's d. Raises InputError when the group or the rest has less than two rows.
+    Cohen's d. What a panel has chosen its rows by is left out where all rows of the group share
+    one. Raises InputError when the group or the rest has less than two rows.
     """
     from scipy.stats import false_discovery_control
 
@@ -110,7 +100,13 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     measured += features
     p = np.array([difference.p for difference in measured])
     q = false_discovery_control(p)  # Benjamini and Hochberg (1995)
-    differences = [each._replace(corrected=float(q[i])) for i, each in enumerate(measured)]
+    supports = fitted.active[mask]
+    chosen_by = ("subspace", "use") if (supports == supports[0]).all() else ()
+    differences = [
+        each._replace(corrected=float(q[i]))
+        for i, each in enumerate(measured)
+        if each.kind not in chosen_by
+    ]
     return GroupComparison(
         n_group,
         n_rest,

@@ -30,25 +30,14 @@ COMBINATIONS = {
 
 
 def combined(selected: np.ndarray, other: np.ndarray, how: str) -> np.ndarray:
-    """Combine two selections (N,) bool by a key of `COMBINATIONS`.
-
-    Raises InputError when the two are not of the same rows, or there is no such combination.
-    """
-    if selected.shape != other.shape:
-        msg = (
-            f"Selections are combined row by row; got {len(selected):,} and {len(other):,} rows, "
-            "so take both of one data set."
-        )
-        raise InputError(msg)
-    if how not in COMBINATIONS:
-        msg = f"Selections are combined by {', '.join(COMBINATIONS)}; got {how!r}."
-        raise InputError(msg)
-    combined: dict[str, np.ndarray] = {
+    """Combine two selections (N,) bool of the same rows by a key of `COMBINATIONS`."""
+    results: dict[str, np.ndarray] = {
+        "replace": other.copy(),
         "union": selected | other,
         "intersect": selected & other,
         "minus": selected & ~other,
     }
-    return combined.get(how, other.copy())
+    return results[how]
 
 
 def token_of(mask: np.ndarray) -> str:

@@ -156,14 +156,14 @@ def _by_room(panels: Groups, on_axes: Axes, together: int) -> tuple[np.ndarray, 
     return rows, levels
 
 
-def _most_images(counts: np.ndarray, together: int) -> np.ndarray:
+def _most_images(counts: np.ndarray, together: int) -> int:
     """Share a number of images out over panels; what small ones do not need goes to the others."""
     low, high = 0, MOST_IMAGES
     while low < high:
         middle = (low + high + 1) // 2
         fits = int(np.minimum(counts, middle).sum()) <= together
         low, high = (middle, high) if fits else (low, middle - 1)
-    return np.full(len(counts), max(low, 1), np.int64)
+    return max(low, 1)
 
 
 def _ranges(pair: np.ndarray) -> list[list[float]]:

@@ -10,6 +10,7 @@ machine, and nobody should wait for them before the first picture.
 
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from math import gcd
 
 import numpy as np
@@ -38,25 +39,25 @@ def spread_order(n: int) -> np.ndarray:
 
 
 def room_orders(
-    x: np.ndarray, y: np.ndarray, start: np.ndarray, most: np.ndarray
+    x: np.ndarray, y: np.ndarray, start: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Order the points x, y (P,) of all panels, each from its `start` (n_panels + 1,).
 
     Points are in the order in which they are tried, 0 to 1 inside of the panel; those outside never
-    get an image. A panel has at most `most` (n_panels,) images. Returns places within the panel
+    get an image. A panel has at most `most` images. Returns places within the panel
     (P,), first those with room, then all others as they came, and how many have room at each level
     (n_panels, STEPS), -1 behind the last level.
     """
     order = np.empty(len(x), np.int64)
-    levels = np.full((len(most), STEPS), -1, np.int64)
+    levels = np.full((len(start) - 1, STEPS), -1, np.int64)
     compiled = len(x) >= LEAST_COMPILED or room_compiled()
     room_order: Callable[..., int] = _compiled_order if compiled else _room_order
-    for p, limit in enumerate(most.tolist()):
-        points = slice(start[p], start[p + 1])
+    for p, panel in enumerate(pairwise(start.tolist())):
+        points = slice(*panel)
         a, b, panel_order = x[points], y[points], order[points]
         waits = (a >= 0) & (a <= 1) & (b >= 0) & (b <= 1)
         others = np.ones(len(a), bool)
-        placed = room_order(a, b, waits, min(limit, len(a)), panel_order, levels[p])
+        placed = room_order(a, b, waits, min(most, len(a)), panel_order, levels[p])
         others[panel_order[:placed]] = False
         panel_order[placed:] = np.flatnonzero(others)
     return order, levels
@@ -138,4 +139,4 @@ def room_compiled() -> bool:
 def compile_ahead() -> None:
     """Compile what many points need, once a machine."""
     many = np.zeros(LEAST_COMPILED, np.float32)
-    room_orders(many, many, np.array([0, len(many)]), np.ones(1, np.int64))
+    room_orders(many, many, np.array([0, len(many)]), 1)

@@ -1,10 +1,8 @@
 """A fit at a glance: its fullest panels as small dots in the colours of the classes."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from appca.analysis.explore.subspaces import Subspace, opens_in_pair_view, pairs, ranked
+from appca.analysis.explore.subspaces import fullest
 from appca.analysis.fitted import FittedRun
 from appca.plots.palette import CATEGORICAL
 
@@ -27,7 +25,7 @@ def thumbnail(fitted: FittedRun, codes: np.ndarray | None, dark: bool = False) -
     ground, ground_of_panels = DARK if dark else LIGHT
     picture[:] = ground
     table = np.array([tuple(bytes.fromhex(colour[1:])) for colour in CATEGORICAL], np.uint8)
-    groups = _groups(fitted)
+    groups = fullest(fitted.active, COLUMNS * LINES)
     columns, lines = min(COLUMNS, len(groups)) or 1, -(-len(groups) // COLUMNS) or 1
     width = (WIDTH - GAP * (columns + 1)) // columns
     height = (HEIGHT - GAP * (lines + 1)) // lines
@@ -47,14 +45,6 @@ def in_the_dark(picture: np.ndarray) -> np.ndarray:
     wide = np.atleast_3d(picture).astype(int)
     turned = wide + 255 - wide.max(axis=2, keepdims=True) - wide.min(axis=2, keepdims=True)
     return np.asarray(turned, np.uint8).reshape(picture.shape)
-
-
-def _groups(fitted: FittedRun) -> Sequence[Subspace]:
-    active, most = fitted.active, COLUMNS * LINES
-    if opens_in_pair_view(active):
-        components = [group.components for group in pairs(active, 0, most)]
-        return [Subspace(pair, np.flatnonzero(active[:, pair].all(axis=1))) for pair in components]
-    return [group for group in ranked(active) if group.components][:most]
 
 
 def _positions(fitted: FittedRun, components: tuple[int, ...], rows: np.ndarray) -> np.ndarray:

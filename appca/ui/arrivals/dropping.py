@@ -42,7 +42,7 @@ def anywhere() -> DroppedFiles | None:
         key="dropping",
         data={
             "at": f"{base()}{PREFIX}/",
-            "key": serving.delivery().keys.of(session),
+            "key": serving.delivery().key_of(session),
             "digits": ID_DIGITS,
             "most": MOST_FILES,
             "largest": min(_limits().file, _limits().window),

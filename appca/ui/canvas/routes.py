@@ -63,35 +63,16 @@ class RowQuestions(NamedTuple):
         return None
 
 
-class SessionKeys:
-    """One random key a session, which is gone with the session."""
-
-    def __init__(self, is_alive: Callable[[str], bool]) -> None:
-        self.is_alive = is_alive
-        self._keys: dict[str, str] = {}  # session -> key
-
-    def of(self, session: str) -> str:
-        """Return the key of a session, for its own page."""
-        for other in list(self._keys):
-            if other != session and not self.is_alive(other):
-                self._keys.pop(other, None)
-        return self._keys.setdefault(session, secrets.token_urlsafe(24))
-
-    def owner(self, key: str) -> str | None:
-        """Return the session a key belongs to, if it is there now."""
-        for session, stored in list(self._keys.items()):
-            if secrets.compare_digest(stored.encode(), key.encode()) and self.is_alive(session):
-                return session
-        return None
-
-
 class Delivery:
     """What the routes serve, and to whom."""
 
     def __init__(
-        self, parcels: Parcels, keys: SessionKeys, hosts: Callable[[], Iterable[str]] = lambda: ()
+        self,
+        parcels: Parcels,
+        is_alive: Callable[[str], bool],
+        hosts: Callable[[], Iterable[str]] = lambda: (),
     ) -> None:
-        self.parcels, self.keys = parcels, keys
+        self.parcels, self.is_alive = parcels, is_alive
         self._questions: OrderedDict[str, RowQuestions] = OrderedDict()
         self._shown: dict[tuple[str, str], str] = {}  # (session, canvas) -> the name of its scene
         self._lock = threading.Lock()
@@ -110,13 +91,17 @@ class Delivery:
             if canvas is not None:
                 self._shown[canvas] = name
             for other in list(self._shown):
-                if other != canvas and not self.keys.is_alive(other[0]):
+                if other != canvas and not self.is_alive(other[0]):
                     del self._shown[other]
             shown = set(self._shown.values())
             spare = [place for place in self._questions if place not in shown]
             for old in spare[:-MOST_QUESTIONS]:
                 del self._questions[old]
         return name
+
+    def key_of(self, session: str) -> str:
+        """Return the key of a session for its own page: the session's id, signed."""
+        return f"{session}.{self.parcels.name(session.encode(), b'session')}"
 
     def routes(self, base: str = "") -> list[Route]:
         """Return the routes, below the path that the server was told to live at."""
@@ -161,7 +146,10 @@ class Delivery:
             return None
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return None
-        return self.keys.owner(headers.get(KEY_HEADER, ""))
+        key = headers.get(KEY_HEADER, "")
+        session = key.rpartition(".")[0]
+        signed = secrets.compare_digest(key.encode(), self.key_of(session).encode())
+        return session if signed and self.is_alive(session) else None
 
 
 def _hostname(host: str) -> str | None:

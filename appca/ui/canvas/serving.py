@@ -11,7 +11,7 @@ from appca.canvas.parcels import Parcels, publish
 from appca.canvas.scene.texts import texts_of
 from appca.data.dataset import Dataset
 from appca.runs.home import home, secret
-from appca.ui.canvas.routes import PREFIX, Delivery, RowQuestions, SessionKeys
+from appca.ui.canvas.routes import PREFIX, Delivery, RowQuestions
 from appca.ui.canvas.scenes import PageScene
 from appca.ui.server import inside
 from appca.ui.server.base import base
@@ -26,7 +26,7 @@ def delivery() -> Delivery:
         key = secret(home())
     except OSError:  # the pages say so; names are then good for as long as the server runs
         key = secrets.token_bytes(32)
-    return Delivery(Parcels(key), SessionKeys(inside.is_connected), _hosts)
+    return Delivery(Parcels(key), inside.is_connected, _hosts)
 
 
 def address(
@@ -39,7 +39,7 @@ def address(
     the one that shows it.
     """
     session = inside.session()
-    key = delivery().keys.of(session)
+    key = delivery().key_of(session)
     return _offered(scene, dataset, near, (session, canvas)) | {"key": key}
 
 

@@ -33,7 +33,8 @@ CHECK = "pages/check/check.py"
 def popover(dataset: Dataset) -> None:
     """Draw the model's name, behind which all its settings are."""
     now = state.config()
-    with st.popover(_title(now.model), icon=":material/tune:", key="bar_model", width="content"):
+    title = MODELS[now.model].title
+    with st.popover(title, icon=":material/tune:", key="bar_model", width="content"):
         settings(dataset)
         with st.expander("Before the fit"):
             preprocessing(dataset)
@@ -84,20 +85,11 @@ def _cost(dataset: Dataset, now: RunConfig) -> str:
     return " ".join(parts)
 
 
-def _title(model: str) -> str:
-    return MODELS[model].title
-
-
 def _model(now: RunConfig) -> None:
     key = "set-model"
     st.session_state[key] = now.model
-    st.selectbox(
-        "Model",
-        list(MODELS),
-        format_func=_title,
-        key=key,
-        on_change=_set_model,
-    )
+    titles = {name: model.title for name, model in MODELS.items()}
+    st.selectbox("Model", titles, format_func=titles.__getitem__, key=key, on_change=_set_model)
     st.caption(MODELS[now.model].about)
 
 

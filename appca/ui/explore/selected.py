@@ -5,7 +5,7 @@ from itertools import chain
 import numpy as np
 import streamlit as st
 
-from appca.analysis.groups.group import GroupComparison, beyond_panel, compare
+from appca.analysis.groups.group import compare
 from appca.analysis.groups.group_words import sentence
 from appca.canvas.scene.colours import colour_of
 from appca.canvas.sprites import sample
@@ -89,11 +89,9 @@ def _pictures(dataset: Dataset, rows: np.ndarray) -> None:
 
 
 def _apart(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
-    def compared() -> GroupComparison:
-        return beyond_panel(compare(dataset, shown.fitted, mask), shown.fitted, mask)
-
     try:
-        comparison = kept(f"apart-{shown.key}-{selection.token(dataset)}", compared)
+        name = f"apart-{shown.key}-{selection.token(dataset)}"
+        comparison = kept(name, lambda: compare(dataset, shown.fitted, mask))
     except InputError as error:
         st.caption(markdown(str(error)))
         return

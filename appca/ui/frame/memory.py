@@ -14,8 +14,8 @@ LARGE_BYTES = 1 << 20  # arrays that get a mapping of their own, which ends with
 _TIDIED = "memory_tidied"  # in `st.session_state`
 
 
-def tidy() -> bool:
-    """Give back what ended sessions have left, once a session; say whether this system can.
+def tidy() -> None:
+    """Give back what ended sessions have left, once a session.
 
     Every run of a page is a thread, and glibc serves the threads from up to eight arenas a core. It
     raises both limits, to 32 and 64 MB, as soon as a large array is freed; then every arena keeps
@@ -24,24 +24,25 @@ def tidy() -> bool:
     time. Other C libraries have no such calls.
     """
     if st.session_state.get(_TIDIED):
-        return True
+        return
     st.session_state[_TIDIED] = True
-    try:
+    with _where_glibc_is():
         system = _c_library()
-        limited = system.mallopt(_MMAP_THRESHOLD, LARGE_BYTES)
-        limited &= system.mallopt(_TRIM_THRESHOLD, KEPT_BYTES)
+        system.mallopt(_MMAP_THRESHOLD, LARGE_BYTES)
+        system.mallopt(_TRIM_THRESHOLD, KEPT_BYTES)
         system.malloc_trim(0)
-    except (AttributeError, OSError, TypeError):  # another C library, or none to be named so
-        return False
-    return bool(limited)
 
 
 def give_back() -> None:
     """Forget what was made for pages, and give its memory back to the system where that can be."""
     caching.forget()
     gc.collect()
-    with suppress(AttributeError, OSError, TypeError):  # as above
+    with _where_glibc_is():
         _c_library().malloc_trim(0)
+
+
+def _where_glibc_is() -> suppress:
+    return suppress(AttributeError, OSError, TypeError)  # of another C library, or of none
 
 
 def _c_library() -> ctypes.CDLL:

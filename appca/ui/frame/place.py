@@ -4,7 +4,6 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.runs.cluster import scheduler, suits
 from appca.runs.configuration import RunConfig
-from appca.runs.run import RunInfo
 from appca.ui.session import fitting
 from appca.words.numbers import duration
 
@@ -28,8 +27,3 @@ def place_of_fits(config: RunConfig, dataset: Dataset) -> str:
         f"This fit uses this computer: the Dask cluster at {address} fits Adaptive PPCA by EM "
         "or hard assignment and Probabilistic PCA, to whole rows, at least as many as features"
     )
-
-
-def place_of_run(info: RunInfo) -> dict[str, str]:
-    """Say where a run was fitted; nothing for this computer."""
-    return {} if info.place is None else {"Fitted on": info.place}

@@ -4,12 +4,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.explore.subspaces import ranked, title
-from appca.analysis.groups.group import (
-    GroupComparison,
-    beyond_panel,
-    compare,
-    mean_images,
-)
+from appca.analysis.groups.group import GroupComparison, compare, mean_images
 from appca.analysis.groups.group_words import probability, sentence
 from appca.data.dataset import Dataset
 from appca.plots.components.components import component_image, data_uri, pixels_of
@@ -50,7 +45,6 @@ def body(dataset: Dataset, shown: Shown) -> None:
     try:
         name = f"apart-{shown.key}-{dataset.digest[:8]}-{key}"
         comparison = kept(name, lambda: compare(dataset, shown.fitted, mask))
-        comparison = beyond_panel(comparison, shown.fitted, mask)
     except InputError as error:
         st.info(markdown(str(error)))
         return

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.components.components import in_units_of_the_fit
-from appca.analysis.explore.subspaces import opens_in_pair_view, pairs, ranked, title
+from appca.analysis.explore.subspaces import fullest, opens_in_pair_view, title
 from appca.analysis.fitted import FittedRun
 from appca.analysis.groups import similar
 from appca.analysis.groups.similar import Mixture, SimilarRows
@@ -107,7 +107,7 @@ def _size(dataset: Dataset) -> int:
 
 def _found(dataset: Dataset, shown: Shown, classes: Classes | None, size: int) -> FoundGroups:
     by_pair = opens_in_pair_view(shown.fitted.active)
-    groups = _grouped(f"{shown.key}-{by_pair}-{size}", shown.fitted, by_pair, size)
+    groups = _grouped(f"{shown.key}-{size}", shown.fitted, size)
     if classes is None:
         return FoundGroups(sorted(groups, key=lambda group: group.spread), [], by_pair)
     n = len(classes.names)
@@ -117,10 +117,8 @@ def _found(dataset: Dataset, shown: Shown, classes: Classes | None, size: int) -
 
 
 @by_key(16)
-def _grouped(fitted: FittedRun, by_pair: bool, size: int) -> list[SimilarRows]:
-    active, most = fitted.active, similar.MOST_SUBSPACES
-    used = (space for space in ranked(active) if space.components)
-    spaces = pairs(active, 0, most) if by_pair else list(used)[:most]
+def _grouped(fitted: FittedRun, size: int) -> list[SimilarRows]:
+    spaces = fullest(fitted.active, similar.MOST_SUBSPACES)
     groups = similar.similar(fitted.scores, fitted.components, spaces, size)
     return [group for group in groups if len(group.rows) >= LEAST_MEMBERS]
 

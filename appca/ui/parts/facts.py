@@ -7,7 +7,6 @@ from appca.analysis.explore.projection import explained_share
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.runs.run import RunInfo
-from appca.ui.frame.place import place_of_run
 from appca.ui.frame.status import ending
 from appca.ui.parts.text import nats_per_row
 from appca.ui.session.fitting import Shown
@@ -73,7 +72,7 @@ def fit_facts(shown: Shown) -> dict[str, str]:
         "Factor variance": spread,
         **_learned(fitted),
         **_estimated(info),
-        **place_of_run(info),
+        **({} if info.place is None else {"Fitted on": info.place}),
         "Id": shown.config.id + (", imported" if shown.config.imported is not None else ""),
     }
 

@@ -18,14 +18,15 @@ LONGEST_NUMBER = 16  # digits
 def chosen(dataset: Dataset) -> int:
     """Return the row on screen: the one last chosen, the address's, or the first selected one."""
     rows = st.session_state.setdefault(KEYS.points, {})
-    alone = _alone(dataset)
+    selected = np.flatnonzero(selection.get(dataset)).tolist()
+    alone = selected[0] if len(selected) == 1 else None
     if alone != rows.get(f"alone-{dataset.digest}"):  # selected since
         rows[f"alone-{dataset.digest}"] = alone
         rows |= {} if alone is None else {dataset.digest: alone}
     if dataset.digest not in rows:
         wanted = st.query_params.get(PARAMETER, "")
         linked = _by_id(dataset, wanted)
-        rows[dataset.digest] = _first(dataset) if linked is None else linked
+        rows[dataset.digest] = [*selected, 0][0] if linked is None else linked
         if wanted and linked is None:
             st.session_state[WANTED] = wanted[:LONGEST]  # as if it had been typed
     row: int = min(rows[dataset.digest], dataset.n_rows - 1)
@@ -98,17 +99,6 @@ def find(dataset: Dataset, text: str) -> int | None:
 def _by_id(dataset: Dataset, text: str) -> int | None:
     matches = np.flatnonzero(dataset.ids == text)
     return int(matches[0]) if len(matches) else None
-
-
-def _alone(dataset: Dataset) -> int | None:
-    """Return the row that is selected alone."""
-    selected = np.flatnonzero(selection.get(dataset))
-    return int(selected[0]) if len(selected) == 1 else None
-
-
-def _first(dataset: Dataset) -> int:
-    selected = np.flatnonzero(selection.get(dataset))
-    return int(selected[0]) if len(selected) else 0
 
 
 @guarded

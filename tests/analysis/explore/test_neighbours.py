@@ -54,8 +54,9 @@ def test_equal_rows_keep_themselves_first(draw, n, d, k):
     check(np.random.default_rng(draw).integers(0, 2, (n, d)).astype(np.float32), min(k, n))
 
 
-def test_rows_that_are_all_the_same_have_neighbours_too():
-    check(np.full((30, 4), 7.0), 5)
+@pytest.mark.parametrize("n_columns", [2, 4])
+def test_rows_that_are_all_the_same_have_neighbours_too(n_columns):
+    check(np.full((30, n_columns), 7.0), 5)
 
 
 def test_progress_is_told_between_blocks_and_an_exception_ends_the_search(monkeypatch):

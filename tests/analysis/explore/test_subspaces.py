@@ -5,8 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from appca.analysis.explore import subspaces
 from appca.analysis.explore.subspaces import (
-    coverage,
+    fullest,
     opens_in_pair_view,
     pair_counts,
     pairs,
@@ -72,11 +73,11 @@ def test_pairs_hold_the_rows_that_use_both(seed):
     assert sum(len(rows) for rows in found.values()) == 3 * len(active)  # 3 pairs of 3
 
 
-def test_a_slice_of_the_pairs_is_that_slice_of_the_whole_ranking():
+def test_the_fullest_pairs_are_the_first_of_all():
     active = some_active(0)
     everything = pairs(active)
-    page = pairs(active, 5, 11)
-    assert [s.components for s in page] == [s.components for s in everything[5:11]]
+    few = pairs(active, 11)
+    assert [s.components for s in few] == [s.components for s in everything[:11]]
     assert [len(s.rows) for s in everything] == [count for _, count in pair_counts(active)]
 
 
@@ -88,15 +89,21 @@ def test_with_two_active_components_pairs_are_the_subspaces():
         np.testing.assert_array_equal(pair.rows, subspace.rows)
 
 
-@pytest.mark.parametrize(("least", "share"), [(1, 1.0), (2, 0.8), (3, 0.0)])
-def test_coverage_is_the_share_of_rows_in_large_enough_subspaces(least, share):
-    active = np.array([[1, 1, 0], [1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 0, 1]], dtype=bool)
-    assert coverage(active, least) == pytest.approx(share, abs=1e-12)
+@pytest.mark.parametrize(("least", "thin"), [(1, False), (2, False), (3, True)])
+def test_pairs_open_where_under_half_of_the_rows_are_in_large_enough_subspaces(
+    monkeypatch, least, thin
+):
+    sets = [[1, 1, 1, 0], [1, 1, 1, 0], [0, 1, 1, 1], [1, 0, 1, 1], [1, 0, 1, 1]]
+    active = np.array(sets, dtype=bool)  # 4 of 5 rows in subspaces of two
+    monkeypatch.setattr(subspaces, "LEAST_ROWS", least)
+    assert opens_in_pair_view(active) is thin
+    assert [s.components for s in fullest(active, 2)] == (
+        [(0, 2), (1, 2)] if thin else [(0, 1, 2), (0, 2, 3)]
+    )
 
 
 def test_pair_view_opens_when_subspaces_are_thin_but_never_for_two_components():
     thin = some_active(2, n_rows=300, n_components=12, n_active=6)
-    assert coverage(thin) < 0.5
     assert opens_in_pair_view(thin)
     assert not opens_in_pair_view(some_active(2, n_rows=40, n_components=12, n_active=2))
     assert not opens_in_pair_view(some_active(2, n_rows=400, n_components=3, n_active=3))

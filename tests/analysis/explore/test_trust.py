@@ -84,13 +84,6 @@ def test_with_all_rows_as_references_the_estimate_is_exact(seed, monkeypatch):
     np.testing.assert_allclose(rows.missing, whole.missing, atol=1e-9)
 
 
-def test_equal_places_leave_a_row_out_of_its_own_neighbours():
-    E = np.zeros((40, 2))
-    neighbours = module._nearest_in(E, 5)
-    assert (neighbours != np.arange(40)[:, None]).all()
-    assert neighbours.shape == (40, 5)
-
-
 def test_a_panel_compares_its_own_rows_in_its_own_components(seed):
     rng = np.random.default_rng(seed)
     X, scores = rng.standard_normal((130, 6)), rng.standard_normal((130, 4))

@@ -44,13 +44,6 @@ def test_a_combination_does_not_alias_what_it_was_made_of():
     assert set(np.flatnonzero(other)) == {2}
 
 
-def test_selections_of_other_rows_and_unknown_combinations_are_refused():
-    with pytest.raises(InputError, match="one data set"):
-        combined(mask_of(1), mask_of(1, n=11), "union")
-    with pytest.raises(InputError, match="got 'xor'"):
-        combined(mask_of(1), mask_of(1), "xor")
-
-
 def test_a_token_names_the_rows_and_their_number():
     assert token_of(mask_of(1, 2)) == token_of(mask_of(2, 1))
     different = {token_of(mask) for mask in (mask_of(1), mask_of(2), mask_of(1, n=11))}

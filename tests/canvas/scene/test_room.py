@@ -43,7 +43,7 @@ def plain_order(x, y, most):
 
 
 def one_panel(x, y, most):
-    order, levels = room_orders(x, y, np.array([0, len(x)]), np.array([most]))
+    order, levels = room_orders(x, y, np.array([0, len(x)]), most)
     return order.tolist(), [level for level in levels[0].tolist() if level >= 0]
 
 
@@ -60,7 +60,7 @@ def test_panels_do_not_know_of_one_another():
     rng = np.random.default_rng(2)
     x, y = rng.random((2, 300))
     start = np.array([0, 0, 100, 300])
-    order, levels = room_orders(x, y, start, np.full(3, 300))
+    order, levels = room_orders(x, y, start, 300)
     assert (levels[0] == -1).all()
     for p in (1, 2):
         own = slice(start[p], start[p + 1])

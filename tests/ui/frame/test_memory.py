@@ -42,12 +42,23 @@ def test_a_system_without_such_limits_is_left_alone(monkeypatch, error):
 
     monkeypatch.setattr(memory, "_c_library", none)
     monkeypatch.setattr(memory.st, "session_state", {})
-    assert memory.tidy() is False
+    memory.tidy()
+    memory.give_back()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc alone has them")
 def test_glibc_takes_the_limits(monkeypatch):
-    if not hasattr(memory._c_library(), "gnu_get_libc_version"):
+    system = memory._c_library()
+    if not hasattr(system, "gnu_get_libc_version"):
         pytest.skip("another C library")
+    taken = []
+
+    class Asked(Recorder):
+        def mallopt(self, option: int, value: int) -> int:
+            taken.append(system.mallopt(option, value))
+            return taken[-1]
+
+    monkeypatch.setattr(memory, "_c_library", Asked)
     monkeypatch.setattr(memory.st, "session_state", {})
-    assert memory.tidy() is True
+    memory.tidy()
+    assert taken == [1, 1]
