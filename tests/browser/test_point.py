@@ -1,5 +1,6 @@
 """A click on a point in Explore: its details beside the picture, its nearest rows in it."""
 
+import re
 from typing import Any
 
 import pytest
@@ -41,3 +42,29 @@ def test_a_click_shows_the_row_keeps_all_colours_and_a_second_lets_go(serve, vis
     settled(page, f"said.held !== '{row}' && said.held !== '-1'")
     page.keyboard.press("Escape")
     settled(page, "said.held === '-1'")
+
+
+def test_keys_go_from_a_row_to_its_nearest_rows_and_select_them(serve, visit):
+    page = visit(f"{serve(APP, OMP_NUM_THREADS='1').url}/?k=4&l=2").page
+    settled(page, "said.panels === '6'")
+    idle(page, 60)
+    row = click_a_point(page)
+    page.locator(NEAREST).first.wait_for(state="attached", timeout=60 * SECOND)
+    idle(page, 60)
+    page.locator(".appca-hit").focus()
+    said = page.locator(".appca-live")
+    for key, place in (("ArrowLeft", 6), ("ArrowRight", 1), ("ArrowRight", 2)):
+        page.keyboard.press(key)
+        page.locator(".appca-live", has_text=f", {place} of the 6 nearest").wait_for(
+            state="attached"
+        )
+    nearest = re.search(r"[Rr]ow ([\d,]+),", said.text_content())
+    page.keyboard.press("Enter")
+    number = int(nearest[1].replace(",", ""))
+    assert number != row
+    settled(page, f"said.held === '{number}'")
+    page.locator(".ca-point .ca-name").get_by_text(f"digit-{number}").wait_for()
+    idle(page, 60)
+    page.locator(".appca-hit").focus()
+    page.keyboard.press("n")
+    settled(page, "said.selected === '7'")

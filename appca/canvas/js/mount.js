@@ -101,6 +101,7 @@ export function mount(element, input, callbacks = {}) {
     search: palette,
     keys,
     halt: () => journey.stop(),
+    go,
   });
 
   stage.overlays.unshift(

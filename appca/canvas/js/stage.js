@@ -44,6 +44,7 @@ export class Stage {
     this.only = -1; // the class shown alone
     this.held = input.options?.held ?? -1; // the row whose details are on the page
     this.near = input.options?.near ?? []; // the rows nearest to it
+    this.chosen = -1; // the one of them that keys have come to
     /** @type {import('./move/morph.js').Morph | null} */
     this.morph = null;
     /** @type {import('./move/tour.js').Tour | null} */

@@ -25,6 +25,9 @@ const KEYS = {
     ['Turn an axis', 'X', 'Y'],
     ['Turn to the next', 'T'],
     ['List of panels', 'P'],
+    ['Next nearest row', '←', '→'],
+    ['Go there', 'Enter'],
+    ['Select all nearest', 'N'],
     ['Let go', 'Esc'],
   ],
 };

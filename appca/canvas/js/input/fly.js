@@ -42,24 +42,27 @@ export async function fly(stage, actions, target) {
   const point = layout.rows.indexOf(target.row);
   const panel = layout.panels.find(({ start, count }) => point >= start && point < start + count);
   if (!panel) return;
-  if (view.opened) actions.close(view);
-  view.shift = 1;
-  stage.tweens.stop('shift');
-  const rect = view.parts[0].rects[panel.index];
-  const cam =
-    layout.kind === 'map' ? { ...view.home, k: view.home.k * 8 } : fitting(rect, view.rect, 0.3);
-  const kept = view.cam;
-  view.cam = cam; // where the row is seen from there
-  stage.draw();
-  const spot = stage.placed.find((placed) => placed.view === view && placed.panel === panel);
-  if (spot && layout.kind === 'map') {
-    const [x, y] = pointToPage(spot, layout.xy[2 * point], layout.xy[2 * point + 1]);
-    cam.x += (x - view.rect.x - view.rect.w / 2) / cam.k;
-    cam.y += (y - view.rect.y - view.rect.h / 2) / cam.k;
-  }
-  view.cam = kept;
-  actions.flyTo(view, cam);
+  if (view.opened) actions.open(view, panel.index);
+  else actions.flyTo(view, seenFrom(stage, view, panel, point));
   if (stage.callbacks.onPoint)
     actions.hold(target.row); // as a click does
   else actions.select([target.row]);
+}
+
+/** Where the camera sees a point of a panel from. @param {import('../stage.js').Stage} stage @param {import('../layout/view.js').View} view @param {import('../layout/view.js').View['layout']['panels'][number]} panel @param {number} point @returns {import('../layout/camera.js').Camera} */
+function seenFrom(stage, view, panel, point) {
+  const { layout } = view;
+  view.shift = 1;
+  stage.tweens.stop('shift');
+  if (layout.kind !== 'map') return fitting(view.parts[0].rects[panel.index], view.rect, 0.3);
+  const [cam, kept] = [{ ...view.home, k: view.home.k * 8 }, view.cam];
+  view.cam = cam; // where the row is seen from there
+  stage.draw();
+  view.cam = kept;
+  const spot = stage.placed.find((placed) => placed.view === view && placed.panel === panel);
+  if (!spot) return cam;
+  const [x, y] = pointToPage(spot, layout.xy[2 * point], layout.xy[2 * point + 1]);
+  cam.x += (x - view.rect.x - view.rect.w / 2) / cam.k;
+  cam.y += (y - view.rect.y - view.rect.h / 2) / cam.k;
+  return cam;
 }

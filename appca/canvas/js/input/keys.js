@@ -36,7 +36,7 @@ export function neighbour(view, from, [dx, dy]) {
   return best;
 }
 
-/** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{choose: (tool: 'pan' | 'lasso' | 'box') => void, strip: () => void, tour: () => void, search: () => void, keys: () => void, halt: () => void}} parts */
+/** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{choose: (tool: 'pan' | 'lasso' | 'box') => void, strip: () => void, tour: () => void, search: () => void, keys: () => void, halt: () => void, go: (target: import('./fly.js').Target) => void}} parts */
 export function listenToKeys(stage, actions, parts) {
   const { hit } = stage;
   hit.tabIndex = 0;
@@ -77,13 +77,31 @@ export function listenToKeys(stage, actions, parts) {
     if (event.altKey || event.metaKey || (event.ctrlKey && event.key !== 'a')) return;
     const view = stage.views[0];
     const arrow = ARROWS[event.key];
-    const run = plain[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (!arrow && !run) return;
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const run = plain[key];
+    const heard = !event.shiftKey && listenWhileHeld(stage, actions, parts.go, key);
+    if (!heard && !arrow && !run) return;
     event.preventDefault();
+    if (heard) return;
     if (arrow && event.shiftKey) panView(stage, view, -60 * arrow[0], -60 * arrow[1]);
     else if (arrow) step(stage, actions, view, arrow);
     else run(view);
   });
+}
+
+/** While a row is held, left and right choose one of its nearest rows, Enter goes there, N selects all of them. @param {Stage} stage @param {import('./actions.js').Actions} actions @param {(target: import('./fly.js').Target) => void} go @param {string} key @returns {boolean} whether the key is used up */
+function listenWhileHeld(stage, actions, go, key) {
+  const near = Array.from(stage.held < 0 ? [] : stage.near);
+  const [at, step] = [near.indexOf(stage.chosen), ARROWS[key]?.[0] ?? 0];
+  if (step && near.length) {
+    const next = at < 0 && step < 0 ? near.length - 1 : (at + step + near.length) % near.length;
+    stage.chosen = near[next];
+    actions.say(`Row ${grouped(stage.chosen)}, ${next + 1} of the ${near.length} nearest`);
+    stage.schedule();
+  } else if (key === 'Enter' && at >= 0) go({ row: stage.chosen });
+  else if (key === 'n' && near.length) actions.select([stage.held, ...near]);
+  else return false;
+  return true;
 }
 
 /** Escape ends a tour or a large panel wherever the focus is, unless something that is open or written in takes it; "/" and Ctrl+K search and "?" lists the keys from anywhere on a page, in its first picture. @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{search: () => void, keys: () => void, halt: () => void}} parts */

@@ -69,7 +69,8 @@ export function drawHeld(stage, subject = stage) {
     if (large) slide(near, held, plot);
     context.save();
     if (held) for (const mark of near) line(stage, held, mark);
-    for (const mark of near) draw(stage, mark, large ? NEAR : 0, 1.25);
+    for (const mark of near)
+      draw(stage, mark, large ? NEAR : 0, mark.row === stage.chosen ? 2.5 : 1.25);
     if (held) draw(stage, held, large ? HELD : 0, 2.5);
     context.restore();
   }
