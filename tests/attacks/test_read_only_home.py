@@ -95,7 +95,7 @@ def test_every_page_shows_what_is_stored(home, start):  # noqa: F811
 
 def test_the_bare_address_shows_a_stored_data_set_and_says_what_was_not_stored(home, start):  # noqa: F811
     app = start()
-    assert refused(app).startswith("“Handwritten digits, 8 x 8” could not be stored in")
+    assert refused(app).startswith("“Handwritten digits, 8 × 8” could not be stored in")
     assert "178 rows × 13" in html(app)
     healthy(app.run())
 

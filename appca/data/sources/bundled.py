@@ -29,7 +29,7 @@ def digits() -> Dataset:
     """Return 1,797 handwritten digits of 8 x 8 pixels in 17 grey values."""
     table = _numbers(gzip.decompress(_file("digits.csv.gz"))).reshape(-1, 65)
     return Dataset(
-        name="Handwritten digits, 8 x 8",
+        name="Handwritten digits, 8 × 8",
         X=table[:, :-1].astype(np.uint8),
         ids=_row_ids("digit", len(table)),
         labels={"digit": table[:, -1].astype(np.uint8).astype(str)},

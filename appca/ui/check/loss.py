@@ -70,7 +70,8 @@ def draw(dataset: Dataset, shown: Shown) -> None:
         answer(*said(lines, rival, most_of(dataset, made, rival)))
         with st.container(key="compare_numbers"):
             numbers, examples = st.columns([1.6, 1], gap="medium")
-        names = {"own": ", ".join(["This fit", *shown.config.sizes])} | rivals
+        whole = [size.replace(" ", "\u00a0") for size in shown.config.sizes]  # on phones, too
+        names = {"own": ", ".join(["This fit", *whole])} | rivals
         numbers.html(_table(lines, names, rival))
         with examples:
             _examples(dataset, made, rival, rivals[rival])
@@ -228,7 +229,8 @@ def _examples(dataset: Dataset, made: Measured, rival: str, name: str) -> None:
     st.markdown("**Where most is lost**")
     picture = drawn(dataset, tiles, len(few))
     st.image(picture, width="stretch", alt=f"{len(few)} images, and what two methods make of them")
-    st.caption(markdown(f"Image, {name}, this fit: {len(few)} of {len(made.rows):,} new rows"))
+    text = f"From the top: the image, {name.replace(', ', ' with ')}, this fit. "
+    st.caption(markdown(f"{text}{len(few)} of {len(made.rows):,} new rows."))
 
 
 def _error(line: Line) -> str:

@@ -143,7 +143,7 @@ def _end(dataset: Dataset, shown: Shown, k: int, rows: np.ndarray, end: str) -> 
     )
     if dataset.image_shape is None:
         at_end = rows[:NAMED_AT_END] if end == "low" else rows[-NAMED_AT_END:]
-        seen = words(", ".join(shortened(name, 14) for name in dataset.ids[at_end]))
+        seen = ", ".join(tag("span", words(shortened(name, 14))) for name in dataset.ids[at_end])
     else:
         seen = tag("img", "", src=pictures.strip(dataset, rows), alt=f"{title}{mostly}")
     said = tag("small", words(f"{far}{mostly}"))

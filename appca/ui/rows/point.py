@@ -45,10 +45,11 @@ def body(dataset: Dataset, shown: Shown) -> None:
     st.caption("How it is built")
     st.html(built(dataset, fitted, pieces))
     st.markdown(equation(fitted, pieces))
-    st.caption(
-        f"Mean squared error {number(float(fitted.error[row]))}, larger than that of "
-        f"{percent(float(np.mean(fitted.error < fitted.error[row])))} of the rows."
-    )
+    error = float(fitted.error[row])
+    above, below = float(np.mean(fitted.error > error)), float(np.mean(fitted.error < error))
+    side, share = ("smaller", above) if above > below else ("larger", below)
+    than = f"{side} than that of {percent(share)} of the rows"
+    st.caption(f"Mean squared error {number(error)}, {than}.")
     _others(dataset, shown, row)
     _near(dataset, shown, row)
 

@@ -100,8 +100,9 @@ def test_it_answers_first_how_much_is_lost_and_gained_against_pca(start, wine):
     run = stored(wine, n_components=4, n_active=2)
     page = html(healthy(start(PAGE, run=run.id)))
     cells = cells_of(page)
-    assert list(cells)[:3] == ["This fit, K = 4, L = 2", "PCA, 4 axes", "PCA, 2 axes"]
-    own = float(cells["This fit, K = 4, L = 2"][0])
+    own_name = "This fit, K\u00a0=\u00a04, L\u00a0=\u00a02"
+    assert list(cells)[:3] == [own_name, "PCA, 4 axes", "PCA, 2 axes"]
+    own = float(cells[own_name][0])
     for k in (4, 2):
         error, likelihood, kept = cells[f"PCA, {k} axes"]
         expected, score = of_held_out(wine, k)

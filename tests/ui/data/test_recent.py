@@ -86,5 +86,5 @@ def test_all_my_data_are_deleted_at_one_place(start):
     RunStore(home()).rename(address(app)["run"], SECRET)
     go(app, "data/recent").button(key="recent_all_really").click().run()
     assert holding(SECRET) == []
-    assert [one.name for one in DatasetStore(home()).list()] == ["Handwritten digits, 8 x 8"]
+    assert [one.name for one in DatasetStore(home()).list()] == ["Handwritten digits, 8 × 8"]
     assert SECRET not in html(healthy(app))

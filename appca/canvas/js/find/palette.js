@@ -109,7 +109,7 @@ export function buildPalette(stage, actions, fly, acts) {
     const options = some.map((hit) => option(hit, shown.push(hit) - 1));
     return element('div', '', { role: 'group', 'aria-label': title }, heading, ...options);
   };
-  const fill = () => {
+  const fill = (at = 0) => {
     const kinds = [...new Set(hits.map(({ kind }) => kind))];
     if (!kinds.some((kind) => kind === group)) group = '';
     chips.replaceChildren(chip('', 'All'), ...kinds.map((kind) => chip(kind, GROUPS[kind])));
@@ -123,7 +123,7 @@ export function buildPalette(stage, actions, fly, acts) {
         .map((kind) => section(GROUPS[kind], some(kind))),
     );
     if (!hits.length) list.append(element('p', 'appca-count', {}, 'Nothing found'));
-    point(0);
+    point(at);
   };
   const seek = async () => {
     const asked = input.value;
@@ -153,6 +153,9 @@ export function buildPalette(stage, actions, fly, acts) {
       else go(shown[chosen], event.ctrlKey || event.metaKey);
     }
     if (step) event.preventDefault();
+  });
+  stage.settled.push(() => {
+    if (box.open) fill(chosen); // pictures of rows may have come
   });
   return () => {
     if (box.open) return;

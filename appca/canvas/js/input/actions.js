@@ -28,19 +28,20 @@ export class Actions extends Moves {
     this.back = null;
   }
 
-  /** Hold a row, or let go with -1; the host hears of it unless a double click takes it back. @param {number} row @param {[number, number]} [place] of the hand */
-  hold(row, place) {
+  /** Hold a row, or let go with -1; the host hears of it unless a double click takes it back. @param {number} row @param {[number, number]} [place] of the row @param {Camera} [cam] to which the picture is flying */
+  hold(row, place, cam) {
     const { stage } = this;
     if (row === stage.held) return;
     const { held, near = [] } = stage.options; // what the host said last
     [stage.held, stage.near] = [row, row === held ? near : []];
     this.asked = performance.now() + ANSWER;
     clearTimeout(this.telling);
-    this.telling = setTimeout(() => {
+    const tell = () => {
       if (this.told !== row) stage.callbacks.onPoint?.(row);
       this.told = row;
-      if (row >= 0 && place) this.uncover(...place);
-    }, TELL);
+      if (row >= 0 && place) this.uncover(...place, cam);
+    };
+    this.telling = setTimeout(tell, place ? TELL : 0);
     if (row < 0 && this.back) this.flyTo(...this.back);
     if (row < 0) this.back = null;
     this.say(row < 0 ? 'No row held' : `Row ${grouped(row)} held`);
@@ -48,8 +49,8 @@ export class Actions extends Moves {
     stage.settleSoon();
   }
 
-  /** Move a place of the picture that the host covers, such as by a sheet on a phone, to where it is seen. @param {number} x @param {number} y */
-  uncover(x, y) {
+  /** Move a place of the picture that the host covers, such as by a sheet on a phone, to where it is seen. @param {number} x @param {number} y @param {Camera} [goal] of a flight */
+  uncover(x, y, goal) {
     const { root } = this.stage;
     const { left, top } = root.getBoundingClientRect();
     const isFree = (/** @type {number} */ px, /** @type {number} */ py) =>
@@ -59,7 +60,7 @@ export class Actions extends Moves {
     let [freeX, freeY] = [x, y];
     while (freeY > 0 && !isFree(x, freeY)) freeY -= STEP;
     while (freeX > 0 && !isFree(freeX, y)) freeX -= STEP;
-    const cam = { ...view.cam };
+    const cam = { ...(goal ?? view.cam) };
     this.back ??= [view, { ...cam }];
     if (freeY > 0) cam.y += (y - freeY / 2) / cam.k;
     else if (freeX > 0) cam.x += (x - freeX / 2) / cam.k;
@@ -102,7 +103,7 @@ export class Actions extends Moves {
     else if (hit && how === 'replace' && stage.callbacks.onPoint)
       this.hold(hit.row === stage.held ? -1 : hit.row, [x, y]);
     else if (hit) this.select([hit.row], how);
-    else if (how === 'replace' && stage.held >= 0) this.hold(-1);
+    else if (how === 'replace' && stage.held >= 0) this.hold(-1, [x, y]);
     else if (how === 'replace' && stage.rows.selected) this.select([]);
   }
 

@@ -42,27 +42,32 @@ export async function fly(stage, actions, target) {
   const point = layout.rows.indexOf(target.row);
   const panel = layout.panels.find(({ start, count }) => point >= start && point < start + count);
   if (!panel) return;
-  if (view.opened) actions.open(view, panel.index);
-  else actions.flyTo(view, seenFrom(stage, view, panel, point));
+  const seen = view.opened ? undefined : seenFrom(stage, view, panel, point);
+  if (seen) actions.flyTo(view, seen.cam);
+  else actions.open(view, panel.index);
   if (stage.callbacks.onPoint)
-    actions.hold(target.row); // as a click does
+    actions.hold(target.row, seen?.place, seen?.cam); // as a click does
   else actions.select([target.row]);
 }
 
-/** Where the camera sees a point of a panel from. @param {import('../stage.js').Stage} stage @param {import('../layout/view.js').View} view @param {import('../layout/view.js').View['layout']['panels'][number]} panel @param {number} point @returns {import('../layout/camera.js').Camera} */
+/** Where the camera sees a point of a panel from, and where the point is then. @param {import('../stage.js').Stage} stage @param {import('../layout/view.js').View} view @param {import('../layout/view.js').View['layout']['panels'][number]} panel @param {number} point @returns {{cam: import('../layout/camera.js').Camera, place?: [number, number]}} */
 function seenFrom(stage, view, panel, point) {
-  const { layout } = view;
+  const { layout, rect, home, cam: kept } = view;
+  const isMap = layout.kind === 'map';
   view.shift = 1;
   stage.tweens.stop('shift');
-  if (layout.kind !== 'map') return fitting(view.parts[0].rects[panel.index], view.rect, 0.3);
-  const [cam, kept] = [{ ...view.home, k: view.home.k * 8 }, view.cam];
+  const cam = isMap
+    ? { ...home, k: home.k * 8 }
+    : fitting(view.parts[0].rects[panel.index], rect, 0.3);
   view.cam = cam; // where the row is seen from there
   stage.draw();
   view.cam = kept;
   const spot = stage.placed.find((placed) => placed.view === view && placed.panel === panel);
-  if (!spot) return cam;
-  const [x, y] = pointToPage(spot, layout.xy[2 * point], layout.xy[2 * point + 1]);
-  cam.x += (x - view.rect.x - view.rect.w / 2) / cam.k;
-  cam.y += (y - view.rect.y - view.rect.h / 2) / cam.k;
-  return cam;
+  if (!spot) return { cam };
+  const place = pointToPage(spot, layout.xy[2 * point], layout.xy[2 * point + 1]);
+  if (!isMap) return { cam, place };
+  const middle = /** @type {[number, number]} */ ([rect.x + rect.w / 2, rect.y + rect.h / 2]);
+  cam.x += (place[0] - middle[0]) / cam.k;
+  cam.y += (place[1] - middle[1]) / cam.k;
+  return { cam, place: middle };
 }

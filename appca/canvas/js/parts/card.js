@@ -19,7 +19,7 @@ const TERMS = {
   Likelihood: 'log-likelihood in nats',
 };
 const REST = 80; // ms
-const [WIDE, HIGH] = [252, 122];
+const [WIDE, HIGH] = [252, 140];
 
 /** @param {Stage} stage @param {import('../input/actions.js').Actions} actions @param {() => import('../text/labels.js').Label[]} labels */
 export function buildCard(stage, actions, labels) {
@@ -121,24 +121,25 @@ function fill(stage, row, picture, lines) {
   const largest = [...used]
     .sort((a, b) => Math.abs(scene.score(row, b)) - Math.abs(scene.score(row, a)))
     .slice(0, 3);
-  const terms = largest.map(
-    (k) => `${signed(scene.score(row, k) * meta.score_unit)} × ${componentName(meta, k)}`,
-  );
+  const terms = largest.flatMap((k) => [
+    ` + ${signed(scene.score(row, k) * meta.score_unit)} × `.replace('+ −', '− '),
+    element('span', 'appca-term', {}, componentName(meta, k)),
+  ]);
   const marks = [
     rows.flags[row] & DOUBTFUL
       ? `not certain (${Math.round((100 * scene.doubt[row]) / 255)}%)`
       : '',
     rows.flags[row] & OUTSIDE ? 'marked' : '',
   ].filter(Boolean);
-  const average = meta.centred === false ? [] : ['average'];
+  const average = meta.centred === false ? '' : 'average';
   const more = used.length > 3 ? ` and ${used.length - 3} more` : '';
-  const sum = `${[...average, ...terms].join(' + ')}${more}`.replaceAll('+ −', '− ');
-  const alone = average.length ? 'the average alone' : 'no component';
+  const alone = average ? 'the average alone' : 'no component';
+  const sum = used.length ? [average, ...terms, more] : [alone];
   const panel = more ? [`in ${setName(meta, used)}`] : [];
   lines.replaceChildren(
     element('b', '', {}, `${capital(word)} ${grouped(row)}`),
     element('span', 'appca-count', {}, ` ${said}`),
-    ...(meta.components.length ? [element('p', '', {}, used.length ? sum : alone)] : []),
+    ...(meta.components.length ? [element('p', '', {}, ...sum)] : []),
     quiet([...panel, ...marks].join(' · ')),
   );
   const bytes = sheets?.read(scene.tile[row]);
