@@ -252,6 +252,63 @@ def test_a_row_that_the_page_covers_moves_to_where_it_is_seen_until_it_is_let_go
         page.evaluate("document.querySelectorAll('#sheet').forEach((sheet) => sheet.remove())")
 
 
+PLACE_OF = """(row) => {
+  const { layout } = canvas.stage.views[0];
+  const point = layout.rows.indexOf(row);
+  const { plot, range } = canvas.stage.placed.find(
+    (one) => one.part.layout === layout && point >= one.panel.start
+      && point < one.panel.start + one.panel.count,
+  );
+  const share = (layout.xy[2 * point] - range[0]) / (range[1] - range[0]);
+  return plot.x + share * plot.w;
+}"""
+
+
+def test_a_row_that_is_sought_is_not_below_what_the_page_covers(page):
+    edge = 200
+    page.evaluate(COVERS, edge)
+    try:
+        page.evaluate("canvas.fly({ row: 17 })")
+        page.wait_for_function("document.querySelector('#sheet')")
+        settle(page)
+        assert page.evaluate("canvas.stage.held") == 17
+        assert 0 < page.evaluate(PLACE_OF, 17) < edge
+    finally:
+        page.evaluate("canvas.actions.hold(-1)")
+        page.evaluate("delete canvas.stage.callbacks.onPoint")
+        page.evaluate("document.querySelectorAll('#sheet').forEach((sheet) => sheet.remove())")
+
+
+def test_the_page_hears_at_once_that_a_key_has_let_go_of_a_row(page):
+    """Later it would undo a link that was pressed in the meantime."""
+    page.evaluate(HOLDS)
+    try:
+        page.evaluate("canvas.fly({ row: 17 })")
+        page.wait_for_function("heard.length")
+        next_turn = "new Promise((done) => setTimeout(() => done(heard)))"
+        assert page.evaluate(f"canvas.actions.hold(-1), {next_turn}") == [17, -1]
+    finally:
+        page.evaluate("delete canvas.stage.callbacks.onPoint")
+
+
+def test_the_palette_shows_pictures_of_rows_that_come_while_it_is_open(page):
+    painted = """[...document.querySelectorAll('.appca-found canvas')].filter((one) => {
+      const { data } = one.getContext('2d').getImageData(0, 0, one.width, one.height);
+      return data.some((value) => value);
+    }).length"""
+    page.evaluate("canvas.stage.sheets.read = () => null")
+    try:
+        page.evaluate("canvas.stage.hit.focus()")
+        page.keyboard.press("/")
+        page.locator(".appca-found [role=option]").first.wait_for()
+        before = page.evaluate(painted)
+        page.evaluate("delete canvas.stage.sheets.read; canvas.stage.moved()")
+        page.wait_for_function(f"{painted} > {before}")
+    finally:
+        page.evaluate("delete canvas.stage.sheets.read")
+        page.keyboard.press("Escape")
+
+
 def test_one_selected_row_keeps_all_colours_and_two_grey_the_rest(page):
     colours = page.evaluate("checks.coloursDrawn()")
     page.evaluate("canvas.select([1])")

@@ -213,9 +213,10 @@ def _value(line: Line, column: str) -> float | None:
 
 
 def _text(line: Line, column: str, value: float) -> str:
-    if column == "kept":
-        return percent(value)
-    return number(value) if column == "mse" else f"{fixed(value, 1)} ± {_error(line)}"
+    if column == "log_likelihood":  # the error with the same decimal; with more if it is small
+        error = line["log_likelihood_error"]
+        return f"{fixed(value, 1)} ± {fixed(error, 1) if error >= 0.1 else number(error)}"
+    return percent(value) if column == "kept" else number(value)
 
 
 def _examples(dataset: Dataset, made: Measured, rival: str, name: str) -> None:
@@ -231,9 +232,3 @@ def _examples(dataset: Dataset, made: Measured, rival: str, name: str) -> None:
     st.image(picture, width="stretch", alt=f"{len(few)} images, and what two methods make of them")
     text = f"From the top: the image, {name.replace(', ', ' with ')}, this fit. "
     st.caption(markdown(f"{text}{len(few)} of {len(made.rows):,} new rows."))
-
-
-def _error(line: Line) -> str:
-    """Return a standard error with the decimal of the likelihood beside it; more if it is small."""
-    error = line["log_likelihood_error"]
-    return fixed(error, 1) if error >= 0.1 else number(error)

@@ -171,22 +171,13 @@ function emptiest(stage, { x, y, spot }, labels) {
       });
   }
   const places = [];
+  const size = { w: WIDE, h: HIGH };
   for (const far of [56, 100, 160, 240, 340]) {
-    for (const [sx, sy] of [
-      [1, -1],
-      [1, 1],
-      [-1, 1],
-      [-1, -1],
-      [1, 0],
-      [-1, 0],
-    ]) {
-      const at = {
-        x: sx > 0 ? x + far : x - far - WIDE,
-        y: sy > 0 ? y + far * 0.6 : sy < 0 ? y - far * 0.6 - HIGH : y - HIGH / 2,
-        w: WIDE,
-        h: HIGH,
-      };
-      if (within(at, bounds, 6)) places.push({ at, cost: room.under(at) + far / 30 });
+    for (const left of [x + far, x - far - WIDE]) {
+      for (const top of [y - far * 0.6 - HIGH, y + far * 0.6, y - HIGH / 2]) {
+        const at = { x: left, y: top, ...size };
+        if (within(at, bounds, 6)) places.push({ at, cost: room.under(at) + far / 30 });
+      }
     }
   }
   places.sort((a, b) => a.cost - b.cost);
@@ -194,8 +185,7 @@ function emptiest(stage, { x, y, spot }, labels) {
     places[0]?.at ?? {
       x: clamp(x + 24, 6, stage.width - WIDE - 6),
       y: Math.max(6, y - HIGH - 24),
-      w: WIDE,
-      h: HIGH,
+      ...size,
     }
   );
 }
