@@ -3,7 +3,7 @@
 import streamlit as st
 
 from appca.ui.arrivals import session_file
-from appca.ui.export import export, export_files
+from appca.ui.export import export
 from appca.ui.parts import controls, downloads, progress
 from appca.ui.session import state
 
@@ -16,14 +16,14 @@ if shown is not None:
             first, others = st.columns([1.5, 1], gap="medium")
         with first:
             rows, colour = export.choices(dataset)
-            figure = export_files.figure_card(dataset, shown, rows, colour)
+            figure = export.figure_card(dataset, shown, rows, colour)
             export.projections(dataset, shown, rows)
         with others:
             export.picture(dataset, shown, colour)
-            export_files.components(dataset, shown)
-            export_files.session_report(dataset, shown, rows, colour)
-            export_files.model(dataset, shown)
-            export_files.annotated(dataset, shown)
+            export.components(dataset, shown)
+            export.session_report(dataset, shown, rows, colour)
+            export.model(dataset, shown)
+            export.annotated(dataset, shown)
             session_file.save(dataset, shown)
             export.as_python(dataset, shown)
     with place:

@@ -19,7 +19,7 @@ from appca.data.dataset import Dataset
 from appca.plots.components.components import png
 from appca.runs.configuration import RunConfig
 from appca.runs.run import FitResult
-from appca.ui.export import export_files
+from appca.ui.export import export
 from appca.ui.session import ahead, fitting
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -53,8 +53,8 @@ def fit_once(dataset: Dataset, config: RunConfig, **given: object) -> FitResult:
 
 fitting.fit_run = fit_once  # the first picture's fit, in every test
 DOT = png(np.zeros((1, 1), np.uint8))
-preview = export_files.preview
-export_files.preview = lambda _key, _figure: DOT  # each visit of Export takes two seconds else
+preview = export.preview
+export.preview = lambda _key, _figure: DOT  # each visit of Export takes two seconds else
 fitting.MOST_CROWDED = 1.0  # tests show the same, whatever else the machine does
 ahead.begin = lambda _wanted: None  # a thread that would go on behind other tests
 

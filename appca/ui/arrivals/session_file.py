@@ -70,7 +70,6 @@ def _save(dataset: Dataset, shown: Shown) -> None:
         "Save session",
         partial(pack, session, home(), with_data=with_data),
         f"{stem_of(dataset.name)}{SUFFIX}",
-        "application/zip",
         key="session",
     )
 

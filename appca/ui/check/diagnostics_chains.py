@@ -190,11 +190,6 @@ def _columns(n_chains: int) -> dict[str, Any]:
 def download(shown: Shown) -> None:
     """Draw the button that saves the draws, and the line that reads them."""
     file = f"draws-{shown.config.id}.nc"
-    save_button(
-        "Save the draws (NetCDF)",
-        partial(netcdf_bytes, shown.fitted.posterior),
-        file,
-        "application/x-netcdf",
-        key="draws",
-    )
+    made = partial(netcdf_bytes, shown.fitted.posterior)
+    save_button("Save the draws (NetCDF)", made, file, key="draws")
     st.code(f'draws = arviz.from_netcdf("{file}")', language="python")

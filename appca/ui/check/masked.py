@@ -67,7 +67,6 @@ def _filled(dataset: Dataset, shown: Shown) -> None:
         "Save the data, filled by the model",
         partial(filled_csv, dataset, imputed),
         f"{stem_of(dataset.name)}-filled.csv",
-        "text/csv",
         key="filled",
     )
 

@@ -72,9 +72,7 @@ def _meaning(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> Non
             "so their p values only confirm that."
         )
         made = partial(csv_bytes, tests)
-        save_button(
-            "Save CSV", made, f"meaning-{shown.config.id}.csv", "text/csv", key="meaning-csv"
-        )
+        save_button("Save CSV", made, f"meaning-{shown.config.id}.csv", key="meaning-csv")
 
 
 def _tests(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> "pd.DataFrame":

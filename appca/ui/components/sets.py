@@ -118,10 +118,5 @@ def draw(dataset: Dataset, shown: Shown, sets: Sets) -> None:
         f"{counted(tests['set'].nunique(), 'set')}, by component and sign. Effects are in standard "
         "deviations of random directions whose features vary together as the residuals do."
     )
-    save_button(
-        "Save CSV",
-        partial(csv_bytes, tests),
-        f"sets-{shown.config.id}.csv",
-        "text/csv",
-        key="sets-csv",
-    )
+    made = partial(csv_bytes, tests)
+    save_button("Save CSV", made, f"sets-{shown.config.id}.csv", key="sets-csv")

@@ -32,6 +32,5 @@ def _save(kept: Stored) -> None:
                 title,
                 partial(nifti_bytes, stored.mask, stored.affine, stored.models[key].values),
                 f"{re.sub(r'[^a-z0-9]+', '-', title.lower())}.nii.gz",
-                "application/gzip",
                 key=f"brain-map-{key}",
             )

@@ -28,7 +28,7 @@ def body() -> None:
     there = {name: kept for name, kept in newest.items() if kept is not None}
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(_verdicts(studies, there))
-        save_button("Report", lambda: _report(there), "paper.html", "text/html", key="report")
+        save_button("Report", lambda: _report(there), "paper.html", key="report")
     with st.container(key="paper_cards"):
         for study in studies:
             with st.container(border=True, key=f"card_{study.name}"):

@@ -77,7 +77,7 @@ def tables(study: Study, kept: Stored) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for name, every in kept.outcome.tables.items():
             file = f"{name}.csv" if name == study.name else f"{study.name}-{name}.csv"
-            save_button(f"Save {name}.csv", partial(csv_text, every), file, "text/csv", key=file)
+            save_button(f"Save {name}.csv", partial(csv_text, every), file, key=file)
 
 
 def stamp(study: Study, kept: Stored) -> None:

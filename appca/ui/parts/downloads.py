@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
+from mimetypes import guess_type
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,11 +25,9 @@ from appca.analysis.export.projections import (
     projection_table,
 )
 from appca.analysis.fitted import FittedRun
-from appca.canvas.file import picture_page
 from appca.data.dataset import Dataset
 from appca.plots.components.component_figure import component_sheet
 from appca.plots.components.components import png
-from appca.ui.canvas.scenes import PageScene
 from appca.ui.session import services
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import Shown
@@ -39,18 +38,13 @@ if TYPE_CHECKING:
 
 Files = dict[str, Callable[[], bytes | str]]  # by name, made when they are saved
 _FILES: ContextVar[Files | None] = ContextVar("files", default=None)
-FORMATS = {
-    "csv": ("CSV", "text/csv"),
-    "parquet": ("Parquet", "application/vnd.apache.parquet"),
-    "npz": ("NPZ", "application/octet-stream"),
-}
+FORMATS = ("CSV", "Parquet", "NPZ")  # of tables; endings of files are the same in small letters
 
 
 def save_button(
     label: str,
     make: Callable[[], bytes | str],
     file_name: str,
-    mime: str = "application/octet-stream",
     *,
     key: str,
     primary: bool = False,
@@ -60,13 +54,12 @@ def save_button(
         label,
         data=make,
         file_name=file_name,
-        mime=mime,
+        mime=guess_type(file_name)[0] or "application/octet-stream",
         key=f"download-{key}",
         on_click="ignore",
         icon=":material/download:",
         type="primary" if primary else "secondary",
     )
-
     collect(file_name, make)
 
 
@@ -99,7 +92,7 @@ def everything(dataset: Dataset, shown: Shown, files: Files) -> None:
         return buffer.getvalue()
 
     name = f"{stem_of(dataset.name)}-{shown.config.id}.zip"
-    save_button("Save everything", made, name, "application/zip", key="everything")
+    save_button("Save everything", made, name, key="everything")
 
 
 @contextmanager
@@ -120,12 +113,12 @@ def table_buttons(
 ) -> None:
     """Draw one button a format for a table of rows of a run, `made` when one is pressed."""
     with st.container(horizontal=True, gap="small"):
-        for suffix, (name, mime) in FORMATS.items():
+        for name in FORMATS:
+            suffix = name.lower()
             save_button(
                 f"Save {name}",
                 partial(file_of, suffix, made, shown, columns),
                 f"{stem}-{shown.config.id}.{suffix}",
-                mime,
                 key=f"{stem}-{suffix}",
                 primary=primary and suffix == "csv",
             )
@@ -155,17 +148,6 @@ def rows_popover(dataset: Dataset, shown: Shown, rows: np.ndarray, *, key: str) 
         table_buttons(made, shown, f"selection-{key}")
 
 
-def picture_button(
-    dataset: Dataset, shown: Shown, scene: PageScene, colouring: str, *, key: str
-) -> None:
-    """Draw the button that saves a canvas as one HTML file."""
-    colourings = scene.meta["colourings"]
-    first = colouring if colouring in colourings else next(iter(colourings), "")
-    made = partial(picture_page, [scene.scene], dataset.name, first)
-    name = f"{stem_of(dataset.name)}-{shown.config.id}.html"
-    save_button("Save HTML", renewing(shown, made), name, "text/html", key=key)
-
-
 def renewing(shown: Shown, make: Callable[[], bytes | str]) -> Callable[[], bytes | str]:
     """Return what makes a file, and counts the fit as work from then on."""
     store, run = services.runs(), shown.config.id
@@ -184,23 +166,16 @@ def component_buttons(dataset: Dataset, shown: Shown) -> None:
     columns = Columns(named=any(shown.fitted.names))
     patterns = _patterns(shown.key, shown.fitted)
     content = (dataset, shown.fitted, patterns, columns)
+    files: Files = {
+        "csv": lambda: csv_bytes(component_table(*content)),
+        "npz": partial(component_npz, *content),
+    }
+    if dataset.image_shape is not None:
+        files["png"] = partial(png, component_sheet(patterns.components, dataset.image_shape))
     with st.container(horizontal=True, gap="small"):
-        name = f"components-{shown.config.id}"
-        save_button(
-            "Save CSV",
-            lambda: csv_bytes(component_table(*content)),
-            f"{name}.csv",
-            FORMATS["csv"][1],
-            key="components-csv",
-        )
-        save_button(
-            "Save NPZ", partial(component_npz, *content), f"{name}.npz", key="components-npz"
-        )
-        if dataset.image_shape is not None:
-            sheet = component_sheet(patterns.components, dataset.image_shape)
-            save_button(
-                "Save PNG", partial(png, sheet), f"{name}.png", "image/png", key="components-png"
-            )
+        for suffix, make in files.items():
+            name = f"components-{shown.config.id}.{suffix}"
+            save_button(f"Save {suffix.upper()}", make, name, key=f"components-{suffix}")
 
 
 @by_key(8)

@@ -32,7 +32,7 @@ PAGES = {
     "check": ("choose", "compare", "diagnostics", "masked", "quality"),
     "data": ("new_data", "open_tab", "recent", "this_data"),
     "paper": ("paper",),
-    "export": ("export", "export_files"),
+    "export": ("export",),
 }
 COMPILED = (  # what pictures of many rows need, then what fits need
     "appca.canvas.scene.room",

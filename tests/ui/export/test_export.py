@@ -22,7 +22,7 @@ from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.store import RunStore
 from appca.ui.canvas import canvas
-from appca.ui.export import export_files
+from appca.ui.export import export
 from appca.ui.export.run_figures import Material, figures
 from appca.ui.export.session_report import report
 from appca.ui.parts import downloads
@@ -40,12 +40,12 @@ def made(monkeypatch) -> dict:
     """Return what every button of the page would save, by its key."""
     found = {}
 
-    def take(label, make, file_name, mime="application/octet-stream", *, key, primary=False):
-        del mime, primary
+    def take(label, make, file_name, *, key, primary=False):
+        del primary
         found[key] = (label, file_name, make)
 
     monkeypatch.setattr("appca.ui.parts.downloads.save_button", take)
-    for module in ("export.export", "export.export_files", "arrivals.session_file"):
+    for module in ("export.export", "arrivals.session_file"):
         monkeypatch.setattr(f"appca.ui.{module}.save_button", take)
     return found
 
@@ -312,7 +312,7 @@ def test_figures_and_picture_show_the_sign_on_screen(start, made):
 def test_the_figure_on_the_page_is_the_file_that_is_saved(start, made, monkeypatch):
     shown = []
     monkeypatch.setattr(
-        export_files, "preview", lambda key, figure: shown.append(preview(key, figure)) or shown[-1]
+        export, "preview", lambda key, figure: shown.append(preview(key, figure)) or shown[-1]
     )
     healthy(start("export"))
     assert shown[0][:4] == b"\x89PNG"
