@@ -12,6 +12,7 @@ from appca.data.dataset import Dataset
 from appca.runs.configuration import RunConfig
 from appca.runs.home import home
 from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack_apart
+from appca.runs.store import Run
 from appca.ui.arrivals import dropping
 from appca.ui.canvas import canvas
 from appca.ui.parts import controls
@@ -31,46 +32,41 @@ SESSION = (
 
 def save(dataset: Dataset, shown: Shown) -> None:
     """Draw what saves a session: with which fits, with or without the data."""
-    with card("Session", SESSION):
-        _save(dataset, shown)
-
-
-def _save(dataset: Dataset, shown: Shown) -> None:
     runs = {run.id: run for run in services.runs().list() if run.config.dataset == dataset.digest}
     if shown.run is not None:
         runs.setdefault(shown.run.id, shown.run)
-    chosen = st.multiselect(
-        "Fits",
-        runs,
-        default=[run_id for run_id in [shown.config.id] if run_id in runs],
-        format_func=lambda run_id: f"{runs[run_id].name} · {run_id[:6]}",
-        key=f"session_runs-{shown.config.id}",
-    )
-    with_data = st.toggle(
-        f"With the data ({size(dataset.X.nbytes)} before packing)",
-        True,
-        key="session_data",
-        persist_state="session",
-        help="Without them the file is small, but the reader must have the same data set.",
-    )
-    here = st.session_state
-    named, selected = selection.named(dataset), selection.get(dataset)
+    with card("Session", SESSION):
+        chosen = st.multiselect(
+            "Fits",
+            runs,
+            default=[run_id for run_id in [shown.config.id] if run_id in runs],
+            format_func=lambda run_id: f"{runs[run_id].name} · {run_id[:6]}",
+            key=f"session_runs-{shown.config.id}",
+        )
+        with_data = st.toggle(
+            f"With the data ({size(dataset.X.nbytes)} before packing)",
+            True,
+            key="session_data",
+            persist_state="session",
+            help="Without them the file is small, but the reader must have the same data set.",
+        )
+        session = _session(dataset, shown, [runs[run_id] for run_id in chosen])
+        made = partial(pack, session, home(), with_data=with_data)
+        save_button("Save session", made, f"{stem_of(dataset.name)}{SUFFIX}", key="session")
+
+
+def _session(dataset: Dataset, shown: Shown, runs: list[Run]) -> Session:
+    """Return what is on screen, with runs."""
+    here, keys = st.session_state, _keys(shown.config)
     map_of, laid_out = umap.config_of(dataset, shown.config), umap.at_hand(dataset, shown.config)
-    session = Session(
+    return Session(
         services.datasets().get(dataset.digest),  # with its classes as they were read
-        [runs[id_] for id_ in chosen],
-        named,
-        selected,
+        runs,
+        selection.named(dataset),
+        selection.get(dataset),
         shown.config.id,
-        {name: st.session_state[key] for name, key in _keys(shown.config).items() if key in here}
-        | here.get(KEYS.umap, {}),
+        {name: here[key] for name, key in keys.items() if key in here} | here.get(KEYS.umap, {}),
         [(map_of, laid_out)] if map_of is not None and laid_out is not None else [],
-    )
-    save_button(
-        "Save session",
-        partial(pack, session, home(), with_data=with_data),
-        f"{stem_of(dataset.name)}{SUFFIX}",
-        key="session",
     )
 
 

@@ -20,7 +20,7 @@ from appca.ui.parts import progress
 from appca.ui.parts.answers import answer
 from appca.ui.parts.notes import gaps_note
 from appca.ui.parts.text import markdown
-from appca.ui.session import computation, state
+from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
 from appca.words.errors import InputError
 from appca.words.numbers import about, duration
@@ -155,7 +155,7 @@ def _start(dataset: Dataset, config: GridConfig, left: list[Step]) -> None:
     begun = len(left) < len(steps(config))
     label = f"{'Go on' if begun else f'Compare {len(config.order())} choices'}, {takes}"
     spec = config.to_dict() | {"key": config.id}
-    computation.button(label, "choose_start", "grid", config.id, spec)
+    progress.button(label, "choose_start", "grid", config.id, spec)
 
 
 def _left_out(config: GridConfig) -> None:

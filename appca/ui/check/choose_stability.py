@@ -18,7 +18,7 @@ from appca.ui.parts import progress
 from appca.ui.parts.answers import Level, chip
 from appca.ui.parts.chart import chart
 from appca.ui.parts.notes import gaps_note
-from appca.ui.session import computation, state
+from appca.ui.session import state
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import about, fixed
 from appca.words.wording import counted
@@ -85,7 +85,7 @@ def _offer(dataset: Dataset, config: StabilityConfig, now: RunConfig) -> None:
     seconds = (config.repeats + 1) * estimate_seconds(rows, dataset.n_features, config_of_fit)
     spec = config.to_dict() | {"key": config.id}
     label = f"Fit {config.repeats} times again, {about(seconds)}"
-    computation.button(label, "stability_start", "stability", config.id, spec, primary=False)
+    progress.button(label, "stability_start", "stability", config.id, spec, primary=False)
 
 
 def panels(fitted: FittedRun, stability: Stability) -> str:

@@ -29,7 +29,6 @@ from appca.ui.parts import progress
 from appca.ui.parts.answers import Level, answer, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button, stem_of
-from appca.ui.session import computation
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import about, number, percent
 from appca.words.wording import counted
@@ -120,7 +119,7 @@ def _test(dataset: Dataset, config: MaskedConfig) -> None:
         takes = about(estimate(config, dataset.n_rows, dataset.n_features))
         label = f"Compare {len(config.methods)} methods, {takes}"
         spec = config.to_dict() | {"key": config.id}
-        computation.button(label, "masked_start", "masked", config.id, spec)
+        progress.button(label, "masked_start", "masked", config.id, spec)
     if not errors:
         waiting = (titles(config)[method] for method in config.methods)
         chart(unmeasured(waiting, "error on hidden cells"), "hidden_unmeasured")

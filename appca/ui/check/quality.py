@@ -13,7 +13,6 @@ from appca.ui.parts import progress
 from appca.ui.parts.answers import Level, answer, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.notes import gaps_note
-from appca.ui.session import computation
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import about, percent
 
@@ -120,7 +119,7 @@ def start_button(dataset: Dataset, config: QualityConfig, label: str) -> None:
     rows = config.rows or dataset.n_rows
     takes = about(START + SECONDS_A_ROW_AND_FEATURE * rows * dataset.n_features)
     spec = {"key": config.id, "config": config.to_dict()}
-    computation.button(f"{label}, {takes}", "quality_start", "quality", config.id, spec)
+    progress.button(f"{label}, {takes}", "quality_start", "quality", config.id, spec)
 
 
 def table_of(comparison: MethodComparison) -> "pd.DataFrame":

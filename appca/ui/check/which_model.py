@@ -33,7 +33,7 @@ from appca.ui.parts.acts import acting, button
 from appca.ui.parts.answers import answer, numbers
 from appca.ui.parts.notes import gaps_note
 from appca.ui.parts.text import tag, words
-from appca.ui.session import computation, state
+from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.state import KEYS
 from appca.words.errors import InputError
@@ -97,7 +97,7 @@ def _begin(dataset: Dataset, config: ModelsConfig, store: JournalStore) -> None:
     """Start the comparison where Explore has asked for it, and it is neither there nor running."""
     asked = st.session_state.pop(KEYS.compare, False)
     if asked and len(stored(store, config)) < len(methods(config)):
-        computation.start("models", config.id, _spec(config))
+        progress.begin("models", config.id, _spec(config))
 
 
 def _spec(config: ModelsConfig) -> dict[str, Any]:
@@ -301,4 +301,4 @@ def _closing(
 
 def _start(dataset: Dataset, config: ModelsConfig, label: str) -> None:
     takes = about(estimate_models(config, dataset.n_rows, dataset.n_features))
-    computation.button(f"{label}, {takes}", "models_start", "models", config.id, _spec(config))
+    progress.button(f"{label}, {takes}", "models_start", "models", config.id, _spec(config))

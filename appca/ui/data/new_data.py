@@ -139,6 +139,5 @@ def _wait_or_offer(shown: Shown, new: Dataset, key: str) -> None:
 
 def _start(shown: Shown, new: Dataset, key: str) -> None:
     keep_rows(home(), key, np.asarray(new.with_gaps()), shown.config.id)
-    watching.allow(key)  # only now: what could not be kept waits for another press
-    spec = {"key": key, "run": shown.config.id}
-    watching.start("project", spec, watching.Watched("project", key))
+    # Only now: what could not be kept waits for another press.
+    progress.begin("project", key, {"key": key, "run": shown.config.id})

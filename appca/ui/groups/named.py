@@ -23,7 +23,7 @@ MOST_CLASSES = 20  # offered to begin with
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the field for a new name, and a line for each selection that has one."""
     saved = selection.named(dataset)
-    for sentence in selection.damaged(dataset):
+    for sentence in selection.store().damaged(dataset.digest, dataset.n_rows):
         st.warning(markdown(sentence))
     answer = counted(len(saved), "named selection") if saved else "Nothing named yet"
     st.markdown(f"**{answer}**")
@@ -69,11 +69,12 @@ def _line(dataset: Dataset, shown: Shown, saved_selection: SavedSelection) -> No
             st.button(
                 f"Delete “{markdown(saved_selection.name)}” for good",
                 key=f"named_really-{saved_selection.name}",
-                on_click=guarded(selection.forget),
-                args=[dataset, saved_selection.name],
+                on_click=guarded(selection.store().delete),
+                args=[dataset.digest, saved_selection.name],
             )
 
 
 @guarded
 def _rename(dataset: Dataset, old: str, key: str) -> None:
-    selection.rename(dataset, old, st.session_state[key])
+    new = st.session_state[key]
+    selection.store().rename(dataset.digest, old, new, dataset.n_rows)

@@ -13,7 +13,6 @@ from appca.ui.parts.answers import Level, chip, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
 from appca.ui.parts.text import apart, tag, words
-from appca.ui.session import computation
 from appca.ui.session.callbacks import guarded
 from appca.words.numbers import about
 
@@ -83,7 +82,7 @@ def _missing(study: Study) -> None:
     st.button(
         apart("Compute", short(study)),
         key=f"paper_run_{study.name}",
-        on_click=guarded(computation.start),
+        on_click=guarded(progress.begin),
         args=["study", study.id(options), results.spec_of(study, options)],
     )
 

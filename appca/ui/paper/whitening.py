@@ -13,7 +13,6 @@ from appca.ui.parts import progress
 from appca.ui.parts.class_choice import columns
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
-from appca.ui.session import computation
 from appca.words.numbers import about
 from appca.words.wording import capital, counted
 
@@ -107,4 +106,4 @@ def _wait_or_offer(dataset: Dataset, options: Options) -> None:
     st.caption(f"{counted(n_rows, 'row')}, {counted(options['folds'], 'fold')}.")
     spec = results.spec_of(STUDY, options)
     label = f"Compare, {about(takes)}"
-    computation.button(label, "whitening_run", "study", key, spec, primary=False)
+    progress.button(label, "whitening_run", "study", key, spec, primary=False)

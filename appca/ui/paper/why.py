@@ -9,11 +9,11 @@ from appca.studies.claims import headings
 from appca.studies.store import Stored, csv_text
 from appca.studies.study import Outcome, Study
 from appca.ui.paper import results
+from appca.ui.parts import progress
 from appca.ui.parts.answers import SIGNS, answer, numbers
 from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
 from appca.ui.parts.text import markdown
-from appca.ui.session import computation
 from appca.ui.session.callbacks import guarded
 from appca.words.numbers import about, duration
 
@@ -95,7 +95,7 @@ def stamp(study: Study, kept: Stored) -> None:
     pressed = st.button(
         f"Recompute, {about(takes)}",
         key=f"again_{study.name}",
-        on_click=guarded(computation.start),
+        on_click=guarded(progress.begin),
         args=["study", spec["key"], spec],
     )
     if pressed:  # close the dialog: the card shows how far it is

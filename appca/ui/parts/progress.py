@@ -1,6 +1,7 @@
-"""A fit on its way: how far it is, its curve, and the two ways to stop it."""
+"""Work on its way: what starts it, how far it is, a fit's curve, and the two ways to stop it."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -52,12 +53,28 @@ def follow(
 ) -> bool:
     """Draw the running job that makes this, `cancel` its button; False when there is none.
 
-    `found` draws below it what there is already, and `caption` stands beside the button.
+    `arrived` draws below it what there is already, and `caption` stands beside the button.
     """
     job = watching.running(key)
     if job is not None:
         _follow(job.id, cancel, caption, arrived)
     return job is not None
+
+
+def begin(kind: str, key: str, spec: dict[str, Any]) -> None:
+    """Start the job that makes `key`, also when that was cancelled before, and wait for it."""
+    watching.allow(key)
+    watching.start(kind, spec, watching.Watched(kind, key))
+
+
+def button(
+    label: str, widget: str, kind: str, key: str, spec: dict[str, Any], *, primary: bool = True
+) -> None:
+    """Draw the button with the key `widget` that starts the job; see `begin`."""
+    # Not a callback: that would start what the numbers were before one was typed just now.
+    if st.button(label, type="primary" if primary else "secondary", key=widget):
+        begin(kind, key, spec)
+        st.rerun()
 
 
 @guarded

@@ -31,25 +31,16 @@ HIGHEST = 5.0  # per cent
 
 def tools(dataset: Dataset, shown: Shown) -> None:
     """Draw the tools in one line; the same ones in the same order whatever is selected."""
-    some = bool(selection.get(dataset).any())
-    for label, act, possible in (
-        ("Clear", selection.clear, some),
-        ("Invert", selection.invert, True),
-    ):
-        st.button(
-            label,
-            key=f"tray_{label.lower()}",
-            type="tertiary",
-            on_click=guarded(act),
-            args=[dataset],
-            disabled=not possible,
-        )
+    mask = selection.get(dataset)
+    for label, rows in (("Clear", np.zeros_like(mask)), ("Invert", ~mask)):
+        key, is_idle = f"tray_{label.lower()}", np.array_equal(rows, mask)
+        select_button(label, dataset, rows, key, type="tertiary", disabled=is_idle)
     with st.popover("By a rule", type="tertiary", key="tray_rule"):
         _by_rule(dataset, shown)
     saved = selection.named(dataset)
     count = f" ({len(saved)})" if saved else ""
     with st.popover(f"Named{count}", type="tertiary", key="tray_named"):
-        for sentence in selection.damaged(dataset):
+        for sentence in selection.store().damaged(dataset.digest, dataset.n_rows):
             st.warning(markdown(sentence))
         naming(dataset)
         _saved(dataset, {selected.name: selected.mask for selected in saved})

@@ -35,10 +35,6 @@ class Step(NamedTuple):
     selected: bytes  # packed, of the configuration's data
     changes: tuple[Change, ...] = ()  # since the step before
 
-    def looks_like(self, other: "Step") -> bool:
-        """Whether both show the same."""
-        return (self.config, self.selected) == (other.config, other.selected)
-
 
 @dataclass
 class _History:
@@ -53,12 +49,12 @@ def record() -> bool:
     if not state.is_ready():
         return False
     kept = _kept()
-    now = _now(kept.number, tuple(kept.pending))
-    if kept.steps and not kept.pending and now.looks_like(kept.steps[kept.at]):
-        return False
+    looks = (state.config(), selection.packed(state.current_dataset()))
     if kept.steps:
+        if not kept.pending and looks == kept.steps[kept.at][1:3]:
+            return False
         kept.number += 1
-        now = now._replace(number=kept.number)
+    now = Step(kept.number, *looks, tuple(kept.pending))
     kept.steps = [*kept.steps[: kept.at + 1], now][-MOST_STEPS:]
     kept.at, kept.pending = len(kept.steps) - 1, []
     return True
@@ -134,10 +130,6 @@ def _go(place: int) -> None:
         for change in reversed(step.changes):
             change.undo()
     kept.at = place
-
-
-def _now(number: int, changes: tuple[Change, ...]) -> Step:
-    return Step(number, state.config(), selection.packed(state.current_dataset()), changes)
 
 
 def _kept() -> _History:

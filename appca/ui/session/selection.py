@@ -24,7 +24,7 @@ REMEMBERED = 256  # selections by token; 70,000 rows take 9 kB each
 def get(dataset: Dataset) -> np.ndarray:
     """Return the selected rows of a data set as a mask, shape (N,)."""
     mask: np.ndarray | None = st.session_state.setdefault(KEYS.selections, {}).get(dataset.digest)
-    return _nothing(dataset) if mask is None else mask
+    return np.zeros(dataset.n_rows, dtype=bool) if mask is None else mask
 
 
 def put(dataset: Dataset, rows: np.ndarray) -> None:
@@ -32,16 +32,6 @@ def put(dataset: Dataset, rows: np.ndarray) -> None:
     mask = rows if rows.dtype == bool else np.isin(np.arange(dataset.n_rows), rows)
     if not np.array_equal(get(dataset), mask):
         _keep(dataset, mask.copy())
-
-
-def clear(dataset: Dataset) -> None:
-    """Select nothing."""
-    put(dataset, _nothing(dataset))
-
-
-def invert(dataset: Dataset) -> None:
-    """Select all other rows."""
-    put(dataset, ~get(dataset))
 
 
 def packed(dataset: Dataset) -> bytes:
@@ -59,44 +49,34 @@ def combine(dataset: Dataset, other: np.ndarray, how: str) -> None:
     put(dataset, combined(get(dataset), other, how))
 
 
+def store() -> SelectionStore:
+    """Return the selections on disk, of all data sets."""
+    return SelectionStore(home())
+
+
 def named(dataset: Dataset) -> list[SavedSelection]:
     """Return the selections of a data set that were given a name."""
-    return _store().list(dataset.digest, dataset.n_rows)
-
-
-def damaged(dataset: Dataset) -> tuple[str, ...]:
-    """Return a sentence for each named selection that cannot be read."""
-    return _store().damaged(dataset.digest, dataset.n_rows)
+    return store().list(dataset.digest, dataset.n_rows)
 
 
 def save(dataset: Dataset, name: str) -> str:
     """Keep the selection on disk under a name, and return it without what is around it."""
-    return _store().save(dataset.digest, name, get(dataset))
+    return store().save(dataset.digest, name, get(dataset))
 
 
 def save_rule(dataset: Dataset, mask: np.ndarray, rule: RowRule, names: Sequence[str]) -> None:
     """Keep a rule and the rows (N,) bool that meet it, under its conditions as a name."""
-    name = _store().save(dataset.digest, rule.conditions(names), mask, rule.to_json())
+    name = store().save(dataset.digest, rule.conditions(names), mask, rule.to_json())
     notify("info", f"“{name}” is kept among the named selections.")
 
 
 def rules_elsewhere(dataset: Dataset) -> list[RowRule]:
     """Return the rules that were kept with other data sets."""
     rules = []
-    for text in _store().rules(dataset.digest):
+    for text in store().rules(dataset.digest):
         with suppress(ValueError):  # files are changed by others, too
             rules.append(RowRule.from_json(text))
     return rules
-
-
-def rename(dataset: Dataset, old: str, new: str) -> None:
-    """Give a named selection another name; one that is taken is refused."""
-    _store().rename(dataset.digest, old, new, dataset.n_rows)
-
-
-def forget(dataset: Dataset, name: str) -> None:
-    """Delete a named selection."""
-    _store().delete(dataset.digest, name)
 
 
 def token(dataset: Dataset) -> str | None:
@@ -125,16 +105,8 @@ def _keep(dataset: Dataset, mask: np.ndarray) -> None:
             remembered.popitem(last=False)
 
 
-def _nothing(dataset: Dataset) -> np.ndarray:
-    return np.zeros(dataset.n_rows, dtype=bool)
-
-
 def _unpacked(packed: bytes, dataset: Dataset) -> np.ndarray:
     return np.unpackbits(np.frombuffer(packed, np.uint8), count=dataset.n_rows).astype(bool)
-
-
-def _store() -> SelectionStore:
-    return SelectionStore(home())
 
 
 @st.cache_resource(show_spinner=False)

@@ -11,7 +11,6 @@ from appca.data.dataset import Dataset
 from appca.runs.configuration import RunConfig
 from appca.runs.home import home
 from appca.ui.parts import progress
-from appca.ui.session import computation
 from appca.ui.session.fitting import Shown
 from appca.ui.session.state import KEYS
 from appca.words.errors import InputError
@@ -89,7 +88,7 @@ def offer(dataset: Dataset, shown: Shown) -> None:
     elif not progress.follow(config.id, cancel="umap_cancel"):
         takes = about(START_SECONDS + ROW_SECONDS * dataset.n_rows)
         label = f"Lay out the map, {takes}"
-        computation.button(label, "umap_run", "umap", config.id, config.to_dict())
+        progress.button(label, "umap_run", "umap", config.id, config.to_dict())
 
 
 def _number(
