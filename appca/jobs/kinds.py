@@ -7,11 +7,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from appca.analysis.explore.trust import with_trust
+from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
+from appca.data.dataset import Dataset
+from appca.data.prepared import prepared
+from appca.data.preprocessing import Fitted, Preprocessing
+from appca.data.sources.builtin import SOURCES, load
+from appca.data.store import DatasetStore
 from appca.jobs.progress import Context, Paced
 from appca.runs import new_data
 from appca.runs.cluster import FitPlace
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import DESCRIBING
+from appca.runs.fit import DESCRIBING, fit_run
+from appca.runs.fit import project as described
+from appca.runs.store import RunStore
 from appca.storage import cache
 from appca.words.errors import InputError
 
@@ -29,12 +38,7 @@ _FITTED = 0.9  # what is left is describing and storing the rows
 
 def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Fit and store a run: ``{"config": ..., "name": ...}`` -> ``{"run": id}``."""
-    from appca.data.prepared import prepared
-    from appca.data.preprocessing import Preprocessing
-    from appca.data.store import DatasetStore
     from appca.models.ppca import TOL
-    from appca.runs.fit import fit_run
-    from appca.runs.store import RunStore
 
     config = RunConfig.from_dict(spec["config"])
     store = RunStore(context.home)
@@ -42,14 +46,8 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     present = store.renew(config.id, name, origin)
     if present is not None:
         return {"run": present.id}
-    context.report("reading the data", 0.0)
-    dataset = DatasetStore(context.home).get(config.dataset)
+    dataset, fitted = _prepared(config, context)
     tol = config.parameters.get("tol", TOL) * dataset.n_rows  # PPCA climbs, but has no such setting
-    context.report("preprocessing", 0.0)
-    options = Preprocessing.from_dict(config.preprocessing)
-    fitted = prepared(
-        dataset, options, context.home, Paced(context, end=_TRAINED, by_stage=True).at
-    )
     place = FitPlace(config, gaps=dataset.missing is not None, tell=context.report)
     watch = FitProgress(context, tol, config.is_sampled)
     result = fit_run(dataset, config, watch, fitted, place)
@@ -62,24 +60,12 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Lay out and store an embedding: an `EmbeddingConfig` as dict -> ``{"embedding": id}``."""
-    from appca.analysis.explore.trust import with_trust
-    from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
-    from appca.data.prepared import prepared
-    from appca.data.preprocessing import Preprocessing
-    from appca.data.store import DatasetStore
-    from appca.runs.store import RunStore
-
     config = EmbeddingConfig.from_dict(spec)
     store = EmbeddingStore(context.home)
     if store.get(config.id) is None:
-        context.report("reading the data", 0.0)
-        dataset = DatasetStore(context.home).get(config.dataset)
+        dataset, fitted = _prepared(config, context)
         run = RunStore(context.home).get(config.run) if config.run else None
         scores = run.fitted.scores if run else None
-        options = Preprocessing.from_dict(config.preprocessing)
-        fitted = prepared(
-            dataset, options, context.home, Paced(context, end=_TRAINED, by_stage=True).at
-        )
         report = Paced(context, by_stage=True).at
         embedding = embed(dataset, config, store, scores, report, fitted)
         embedding = with_trust(dataset, config, store, embedding, fitted, report)
@@ -88,11 +74,17 @@ def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     return {"embedding": config.id}
 
 
+def _prepared(config: RunConfig | EmbeddingConfig, context: Context) -> tuple[Dataset, Fitted]:
+    """Return the data set of a job and its fitted preprocessing."""
+    dataset = context.dataset(config.dataset)
+    context.report("preprocessing", 0.0)
+    options = Preprocessing.from_dict(config.preprocessing)
+    tell = Paced(context, end=_TRAINED, by_stage=True).at
+    return dataset, prepared(dataset, options, context.home, tell)
+
+
 def download(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Open a built-in data set and store it: ``{"key", "options"}`` -> ``{"dataset": digest}``."""
-    from appca.data.sources.builtin import SOURCES, load
-    from appca.data.store import DatasetStore
-
     title = SOURCES[spec["key"]].title if spec["key"] in SOURCES else str(spec["key"])
     report = Paced(context, by_stage=True).at
 
@@ -107,9 +99,6 @@ def download(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Describe rows kept by `new_data.keep_rows`: ``{"key", "run"}`` -> ``{"key": key}``."""
-    from appca.runs.fit import project as described
-    from appca.runs.store import RunStore
-
     key, home = spec["key"], context.home
     if new_data.stored(home, key) is not None:
         return {"key": key}

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from appca.data.dataset import Dataset
+from appca.data.store import DatasetStore
 from appca.jobs.folder import JobFolder, JobState
 
 _LEAST_SHARE = 0.02  # done before the time left is guessed
@@ -35,6 +37,11 @@ class Context:
         self._stage_number = -1
         self._last_news = -math.inf
         self._points: list[tuple[int, int, float]] = []
+
+    def dataset(self, digest: str) -> Dataset:
+        """Read a stored data set, and say so."""
+        self.report("reading the data", 0.0)
+        return DatasetStore(self.home).get(digest)
 
     def report(
         self,

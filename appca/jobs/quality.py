@@ -49,12 +49,9 @@ class MethodWork(NamedTuple):
 
 def quality(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     """Measure and store: ``{"key": id, "config": ...}`` -> ``{"quality": id}``."""
-    from appca.data.store import DatasetStore
-
     config = QualityConfig.from_dict(spec["config"])
     store = QualityStore(context.home)
-    context.report("reading the data", 0.0)
-    dataset = DatasetStore(context.home).get(config.run["dataset"])
+    dataset = context.dataset(config.run["dataset"])
     context.report("preprocessing", 0.0)
     split = split_of(dataset, config)
     hold_threads()

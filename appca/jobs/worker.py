@@ -13,10 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from appca.jobs import choose, kinds
+from appca.jobs import check, kinds
 from appca.jobs.folder import JobFolder, JobState
-from appca.jobs.kinds import project
-from appca.jobs.masked import masked
 from appca.jobs.progress import Cancelled, Context
 from appca.jobs.quality import quality
 from appca.jobs.study import study
@@ -31,11 +29,11 @@ KINDS: dict[str, Handler] = {
     "download": kinds.download,
     "study": study,
     "quality": quality,
-    "grid": choose.grid,
-    "stability": choose.stability,
-    "models": choose.models,
-    "masked": masked,
-    "project": project,
+    "grid": check.grid,
+    "stability": check.stability,
+    "models": check.models,
+    "masked": check.masked,
+    "project": kinds.project,
 }
 NICENESS = 10  # somebody waits for a page, and a job for idle cores
 

@@ -12,7 +12,7 @@ from appca.analysis.check.choose_stability import StabilityConfig
 from appca.analysis.check.journal import JournalStore
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.jobs.choose import estimate, grid, stability
+from appca.jobs.check import estimate_grid, grid, stability
 from appca.jobs.folder import JobFolder
 from appca.jobs.progress import Cancelled, Context
 from appca.jobs.queue import Jobs
@@ -127,8 +127,8 @@ def test_a_worker_measures_what_this_process_measures_and_obeys_cancel(home, dat
 
 def test_the_estimate_covers_each_cell_and_grows_with_the_rows(dataset):
     config = config_of(dataset)
-    few, many = estimate(config, 300, 8), estimate(config, 6000, 8)
+    few, many = estimate_grid(config, 300, 8), estimate_grid(config, 6000, 8)
     assert set(few) == set(config.order())
     assert sum(many.values()) > sum(few.values())
-    capped = estimate(config, 10**6, 8)
+    capped = estimate_grid(config, 10**6, 8)
     assert capped == many  # no more rows than asked for

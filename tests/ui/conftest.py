@@ -62,7 +62,7 @@ ahead.begin = lambda _wanted: None  # a thread that would go on behind other tes
 @pytest.fixture
 def start() -> Callable[..., AppTest]:
     """Return a function ``start(place=None, **address)``: the app in a new session; see `go`."""
-    ahead._fits.clear()  # what a hand moved over in an earlier test of this process
+    ahead.fits.clear()  # what a hand moved over in an earlier test of this process
 
     def open_app(place: str | None = None, **address: str) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=SECONDS)

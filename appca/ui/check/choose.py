@@ -10,7 +10,7 @@ from appca.analysis.check import choose_advice
 from appca.analysis.check.choose import FOLDER, MODELS, MOST_ROWS, GridConfig, steps, stored
 from appca.analysis.check.journal import JournalStore
 from appca.data.dataset import Dataset
-from appca.jobs.choose import estimate
+from appca.jobs.check import estimate_grid
 from appca.runs.configuration import MODELS as ALL_MODELS
 from appca.runs.configuration import RunConfig, suited
 from appca.runs.fit import estimate_seconds
@@ -150,7 +150,7 @@ def _say(config: GridConfig, left: list[Step]) -> None:
 
 
 def _start(dataset: Dataset, config: GridConfig, left: list[Step]) -> None:
-    costs = estimate(config, dataset.n_rows, dataset.n_features)
+    costs = estimate_grid(config, dataset.n_rows, dataset.n_features)
     takes = about(sum(costs[step[:2]] for step in left))
     begun = len(left) < len(steps(config))
     label = f"{'Go on' if begun else f'Compare {len(config.order())} choices'}, {takes}"

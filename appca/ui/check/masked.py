@@ -20,7 +20,7 @@ from appca.analysis.check.masked import (
 )
 from appca.analysis.export.projections import csv_bytes, free_name
 from appca.data.dataset import Dataset
-from appca.jobs.masked import estimate
+from appca.jobs.check import estimate_masked
 from appca.plots.check.quality import hidden_errors, unmeasured
 from appca.runs.configuration import defaults
 from appca.runs.fit import fits_around_gaps
@@ -116,7 +116,7 @@ def _test(dataset: Dataset, config: MaskedConfig) -> None:
             f"{counted(config.repeats, 'time')}.",
         )
     if not is_whole(errors, config):
-        takes = about(estimate(config, dataset.n_rows, dataset.n_features))
+        takes = about(estimate_masked(config, dataset.n_rows, dataset.n_features))
         label = f"Compare {len(config.methods)} methods, {takes}"
         spec = config.to_dict() | {"key": config.id}
         progress.button(label, "masked_start", "masked", config.id, spec)

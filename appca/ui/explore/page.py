@@ -19,7 +19,7 @@ from appca.ui.frame import status
 from appca.ui.parts import controls, progress
 from appca.ui.parts.notes import preview_note
 from appca.ui.rows import point, point_choice
-from appca.ui.session import ahead, fitting, names, selection, state
+from appca.ui.session import fitting, names, selection, state
 from appca.ui.session.fitting import Screen, Shown
 from appca.ui.settings import umap
 
@@ -28,12 +28,7 @@ STYLE = Path(__file__).with_name("explore.css")
 
 
 def draw() -> None:
-    """Draw the page, while what is fitted ahead waits."""
-    with ahead.waiting():
-        _draw()
-
-
-def _draw() -> None:
+    """Draw the page."""
     dataset = state.current_dataset()
     st.html(STYLE)
     with st.container(key="explore_title"):

@@ -16,9 +16,8 @@ QUIET_SECONDS = 1.0  # in which the browser draws a page
 _change = threading.Condition()
 _waiting: deque[object] = deque()  # pages, in the order in which they came
 _running: dict[object, float] = {}  # pages, and when each began
-_between = False  # whether pages wait for a step of what is made ahead
-_drawn = threading.Event()  # set when a page has been computed
-_last = 0.0  # when that was
+_between = False  # whether pages wait for a step of the warm-up
+_last = 0.0  # when a page had been computed, on the monotonic clock
 
 
 @contextmanager
@@ -42,7 +41,6 @@ def turn() -> Iterator[None]:
             del _running[page]
             _last = time.monotonic()
             _change.notify_all()
-        _drawn.set()
 
 
 def _seconds_to_a_place() -> float:
@@ -55,7 +53,18 @@ def _seconds_to_a_place() -> float:
 
 def wait_for_the_first(seconds: float) -> None:
     """Wait until a page has been computed, at most so long."""
-    _drawn.wait(seconds)
+    with _change:
+        _change.wait_for(lambda: _last > 0.0, seconds)
+
+
+def wait_for_quiet(seconds: float) -> None:
+    """Wait until no page is computed, nor was so many seconds before."""
+    while not _is_quiet(seconds):
+        time.sleep(0.05)
+
+
+def _is_quiet(seconds: float) -> bool:
+    return not (_running or _waiting) and time.monotonic() >= _last + seconds
 
 
 @contextmanager
@@ -75,6 +84,6 @@ def between(quiet: float = QUIET_SECONDS) -> Iterator[None]:
 def _begin_between(quiet: float) -> bool:
     global _between  # noqa: PLW0603 - of the process
     with _change:
-        busy = _between or _running or _waiting or time.monotonic() < _last + quiet
-        _between = _between or not busy
-    return not busy
+        begins = not _between and _is_quiet(quiet)
+        _between = _between or begins
+    return begins

@@ -16,7 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib import import_module
+from pkgutil import walk_packages
 
+from appca import ui
 from appca.ui.server import page_turn, watch
 
 FIRST = (
@@ -26,14 +28,6 @@ FIRST = (
     "sklearn.datasets",
 )
 OTHERS = ("numba", "plotly.graph_objects", "scipy.cluster.hierarchy", "sklearn.cluster")
-PAGES = {
-    "components": ("gallery", "meaning", "sharing", "steer"),
-    "groups": ("group", "named", "similar", "unusual"),
-    "check": ("choose", "compare", "diagnostics", "masked", "quality"),
-    "data": ("new_data", "open_tab", "recent", "this_data"),
-    "paper": ("paper",),
-    "export": ("export",),
-}
 COMPILED = (  # what pictures of many rows need, then what fits need
     "appca.canvas.scene.room",
     "appca.models.orthonormal.em",
@@ -153,11 +147,8 @@ def _look_at(digest: str) -> None:
 
 
 def _steps() -> Iterator[Callable[[], object]]:
-    for name in OTHERS:
+    for name in (*OTHERS, *(module.name for module in walk_packages(ui.__path__, "appca.ui."))):
         yield partial(import_module, name)
-    for page, parts in PAGES.items():
-        for part in parts:
-            yield partial(import_module, f"appca.ui.{page}.{part}")
     from appca.plots import typeface
     from appca.ui.data import sources
     from appca.ui.paper import results

@@ -173,7 +173,7 @@ def _preview_of(wanted: RunConfig) -> str:
 
 def _live() -> Shown | None:
     now = config()
-    result = ahead.result_of(now.id)
+    result = ahead.fits().result_of(now.id)
     if result is None and (not _is_short(now) or watching.declined(now.id)):
         return None
     result = result or _fitted_here(now)
@@ -184,7 +184,7 @@ def _live() -> Shown | None:
     except InputError as error:
         if not isinstance(error.__cause__, OSError):
             raise
-    ahead.keep(now.id, result)  # until the disk takes it
+    ahead.fits().keep(now.id, result)  # until the disk takes it
     kept = at_hand(now, screen())
     return kept and _put_on_screen(kept._replace(is_refused=True))
 
@@ -209,7 +209,9 @@ def while_moving(wanted: RunConfig) -> Shown | None:
     for near in _on_the_way(wanted):
         fit = at_hand(near, screen())
         if fit is None and near == wanted and seconds(near) < INSTANT_SECONDS:
-            ahead.keep(near.id, _fitted_here(near))
+            result = _fitted_here(near)
+            if result is not None:
+                ahead.fits().keep(near.id, result)
             fit = at_hand(near, screen())
         if fit is not None:
             return _put_on_screen(fit)
@@ -239,7 +241,7 @@ def at_hand(wanted: RunConfig, near: Screen | None) -> Shown | None:
     run = services.runs().get(wanted.id)
     if run is not None:
         return of_run(run, before)
-    result = ahead.result_of(wanted.id)
+    result = ahead.fits().result_of(wanted.id)
     if result is None:
         return None
     numbering = ComponentNumbers(home()).expected(wanted, result.fitted, before)

@@ -6,7 +6,7 @@ import pytest
 from appca.analysis.check.journal import JournalStore
 from appca.analysis.check.masked import FOLDER, MaskedConfig, run
 from appca.data.store import DatasetStore
-from appca.jobs.masked import estimate
+from appca.jobs.check import estimate_masked
 from appca.runs.home import home
 from appca.ui.check.masked import level, verdict
 from tests.ui.conftest import go, healthy, html
@@ -62,4 +62,4 @@ def test_the_answer_says_where_the_model_is_not_the_best(errors, said, how):
 
 def test_the_estimate_counts_every_fit():
     few, many = config_of(), MaskedConfig("0" * 64, {}, config_of().parameters, repeats=6)
-    assert estimate(many, 1000, 10) == pytest.approx(2 * estimate(few, 1000, 10))
+    assert estimate_masked(many, 1000, 10) == pytest.approx(2 * estimate_masked(few, 1000, 10))

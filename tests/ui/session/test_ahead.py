@@ -3,6 +3,7 @@
 import threading
 from functools import partial
 
+from appca.ui.server import page_turn
 from appca.ui.session.ahead import MOST_HELD, FitAhead, FitsAhead
 
 LONG = 30.0  # seconds, for what comes at once
@@ -25,12 +26,10 @@ def made(fits: FitsAhead, wanted: dict[str, str]) -> list[str]:
     return order
 
 
-def test_they_are_made_in_order_and_found_until_their_window_is_closed():
+def test_they_are_made_in_order_by_one_thread_after_another():
     fits = FitsAhead(lambda _: True, quiet=0.01)
     assert made(fits, {"k5": "ann", "k3": "bob"}) == ["k5", "k3"]
     assert (fits.result_of("k5"), fits.result_of("k4")) == ("fit k5", None)
-    fits.drop(lambda window: window == "bob")
-    assert (fits.result_of("k5"), fits.result_of("k3")) == (None, "fit k3")
     assert made(fits, {"k6": "bob"}) == ["k6"]  # a thread that has ended is begun anew
 
 
@@ -41,7 +40,7 @@ def test_none_is_made_while_the_processor_is_wanted_nor_one_twice():
         threading.Event().wait(0.01)
     assert busy.result_of("k5") is None
     fits = FitsAhead(lambda _: True, quiet=0.01)
-    fits.keep("k5", "ann", "there")
+    fits.keep("k5", "there")
     fits.begin([FitAhead("k5", "ann", lambda callback: "again")])
     assert fits._thread is None
     assert fits.result_of("k5") == "there"
@@ -57,7 +56,7 @@ def test_a_fit_that_is_refused_is_left_out_and_only_the_newest_are_held():
         threading.Event().wait(0.01)
     assert (fits.result_of("bad"), fits.result_of("good")) == (None, "fit")
     for number in range(MOST_HELD):
-        fits.keep(str(number), "ann", "fit")
+        fits.keep(str(number), "fit")
     assert fits.result_of("good") is None
 
 
@@ -71,7 +70,7 @@ def test_a_fit_that_is_being_made_waits_while_a_page_is_drawn():
             iterations.append(iteration)
         return "fit"
 
-    with fits.waiting():
+    with page_turn.turn():
         fits.begin([FitAhead("k5", "ann", fit)])
         assert not begun.wait(0.2), "it does not even begin"
     assert begun.wait(LONG)
@@ -87,7 +86,7 @@ def test_a_fit_that_is_being_made_waits_while_a_page_is_drawn():
 
     fits.begin([FitAhead("k6", "ann", halting)])
     assert held.wait(LONG)
-    with fits.waiting():
+    with page_turn.turn():
         go.set()
         threading.Event().wait(0.2)
         assert iterations == [0, 1, 2]

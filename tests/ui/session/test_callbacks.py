@@ -73,7 +73,7 @@ def test_a_named_selection_that_the_disk_keeps_is_said_not_to_be_deleted(start, 
     digits = load("digits")
     SelectionStore(home()).save(digits.digest, "zeros", digits.labels["digit"] == "0")
     app = start("groups/named")
-    monkeypatch.setattr(SelectionStore, "delete", fails(FULL))
+    monkeypatch.setattr("appca.analysis.groups.selections.unmark", fails(FULL))
     app.button(key="named_really-zeros").click().run()
     assert [problem.message for problem in app.exception] == []
     assert "No space left" in sentences(app)[0]
