@@ -20,7 +20,7 @@ from appca.storage import atomic
 from appca.storage.digests import digests_of
 from appca.storage.files import as_json, read_json, write_json
 from appca.storage.formats import FILES
-from appca.storage.identity import ID_DIGITS, digest_of
+from appca.storage.identity import ID_DIGITS
 from appca.storage.schema import Facts, Finite, Text, fitted
 
 LOG, LOG_BYTES = "log.txt", 65_536  # of which are kept
@@ -113,8 +113,10 @@ class JobFolder:
         """Replace the state in one step; the last one with the digest of the log."""
         facts = state._asdict()
         if state.state in ENDED:
-            self._shorten_log()
-            facts[FILES] = digests_of(self.path, [LOG] if self.log_file.exists() else [])
+            logs = [LOG] if self.log_file.exists() else []
+            if logs and self.log_file.stat().st_size > LOG_BYTES:
+                self.log_file.write_bytes(self.log_file.read_bytes()[-LOG_BYTES:])
+            facts[FILES] = digests_of(self.path, logs)
         atomic.write(self.path / "status.json", as_json(facts), durable=False)
 
     def request(self, what: str) -> None:
@@ -129,13 +131,3 @@ class JobFolder:
     def log_file(self) -> Path:
         """File of everything that was printed."""
         return self.path / LOG
-
-    def _shorten_log(self) -> None:
-        """Keep the end of a long log only."""
-        if self.log_file.exists() and self.log_file.stat().st_size > LOG_BYTES:
-            self.log_file.write_bytes(self.log_file.read_bytes()[-LOG_BYTES:])
-
-
-def default_key(kind: str, spec: dict[str, Any]) -> str:
-    """Jobs of the same kind that are told the same are one job."""
-    return digest_of({"kind": kind, "spec": spec})

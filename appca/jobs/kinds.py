@@ -166,7 +166,7 @@ class FitProgress:
             log_likelihood=progress.log_likelihood,
             seconds_left=seconds_left,
         )
-        if self.context.keep_requested():
+        if self.context.folder.requested("keep"):
             raise StopIteration
 
     def _fraction(self, progress: "Progress", left: int | None) -> float:

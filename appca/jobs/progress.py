@@ -75,10 +75,6 @@ class Context:
         if self.folder.requested("cancel"):
             raise Cancelled
 
-    def keep_requested(self) -> bool:
-        """Whether somebody asked to stop here and keep what there is."""
-        return self.folder.requested("keep")
-
     def tell(self) -> None:
         """Tell state and curve now."""
         self._last_news = self.clock()

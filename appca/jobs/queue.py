@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from appca.jobs.folder import JobState, JobStatus, default_key
+from appca.jobs.folder import JobState, JobStatus
 from appca.jobs.process import COMMAND, WorkerProcess
 from appca.jobs.records import GONE, JobRecords
 from appca.jobs.turns.job import Job
@@ -21,6 +21,7 @@ from appca.jobs.turns.order import BESIDE, OVERDUE, following
 from appca.processes.child import Ended
 from appca.processes.pool import Pool
 from appca.runs.store import RunStore
+from appca.storage.identity import digest_of
 from appca.words.errors import InputError
 
 HARD_KILL_SECONDS = 1.3  # a worker that has not obeyed by then is killed: gone within 2 s
@@ -91,7 +92,7 @@ class Jobs:
         Raises InputError when the app is being closed, when too many jobs wait, when there is too
         little memory for this one, or when a full disk does not let it be noted.
         """
-        key = key or default_key(kind, spec)
+        key = key or digest_of({"kind": kind, "spec": spec})
         needs = needs_of(kind, spec, self.home)
         with self._lock:
             if self._closed:

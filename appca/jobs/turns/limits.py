@@ -66,8 +66,6 @@ class Limits(NamedTuple):
         """
         taken = sum(job.needs.memory for job in running)
         free = self.free()
-        if self.memory is not None and needs.memory + taken > self.memory:
-            return False
         return free is None or needs.memory + taken <= free
 
     def free(self) -> int | None:

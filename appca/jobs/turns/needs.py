@@ -36,18 +36,16 @@ class _Shape(NamedTuple):
 def needs_of(kind: str, spec: dict[str, Any], home: Path) -> Needs:
     """Guess what a job will take by its data set and, where it is one fit, by its settings."""
     try:
-        config = spec["config"] if kind == "fit" else spec
-        shape = _shape(home, config["dataset"])
-        seconds = _seconds(shape, config) if kind == "fit" else None
+        config = RunConfig.from_dict(spec["config"]) if kind == "fit" else None
+        shape = _shape(home, spec["dataset"] if config is None else config.dataset)
+        seconds = None
+        if config is not None:
+            size = (shape.n_rows, shape.n_features)
+            seconds = estimate_seconds(*size, config, incomplete=shape.incomplete)
     except _UNREADABLE:
         return Needs()
     matrix = shape.n_rows * shape.n_features * max(shape.itemsize, 4)  # float32 at least
     return Needs(seconds, _PROCESS_BYTES + _COPIES * matrix)
-
-
-def _seconds(shape: _Shape, config: dict[str, Any]) -> float:
-    wanted = RunConfig.from_dict(config)
-    return estimate_seconds(shape.n_rows, shape.n_features, wanted, incomplete=shape.incomplete)
 
 
 @lru_cache(maxsize=64)

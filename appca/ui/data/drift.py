@@ -1,5 +1,6 @@
 """Which columns and components have shifted between the data and new rows, in one figure."""
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,22 +55,21 @@ def sentence(tests: "pd.DataFrame", names: tuple[str, ...]) -> str:
     shifted = tests[tests["q"] < SIGNIFICANT]
     if not len(shifted):
         return "**No column and no component has shifted more than chance allows.**"
-    told = []
-    for ours, noun in ((False, "column"), (True, "component")):
-        sides = [
-            {
-                name.split()[-1] if ours else name
-                for name in side["column"]
-                if bool(component_of(name)[1]) == ours
-            }
-            for side in (shifted, tests)
-        ]
-        if sides[1]:
-            told.append(f"{len(sides[0]):,} of {counted(len(sides[1]), noun)}")
+    some, every = _subjects(shifted), _subjects(tests)
+    told = [f"{some[noun]:,} of {counted(n, noun)}" for noun, n in sorted(every.items())]
     most = shifted.sort_values("effect", key=np.abs).iloc[-1]
     name = markdown(shortened(called(most["column"], names)))
     way = f"{most['part']} of {name} is {most['direction']} in the new rows"
     return f"**{' and '.join(told)} have shifted.** Most: the {way}."
+
+
+def _subjects(tests: "pd.DataFrame") -> Counter[str]:
+    """Count the columns and the components of tests; a component may have several."""
+    subjects = {
+        ("component", name.split()[-1]) if component_of(name)[1] else ("column", name)
+        for name in tests["column"]
+    }
+    return Counter(noun for noun, _ in subjects)
 
 
 def _table(dataset: Dataset, rows: FittedRun) -> "pd.DataFrame":

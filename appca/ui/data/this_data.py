@@ -8,10 +8,10 @@ from appca.data.dataset import Dataset
 from appca.data.readers.intake import duplicate_rows
 from appca.runs.fit import estimate_seconds
 from appca.ui.arrivals import opening
+from appca.ui.arrivals.chips import AUTO, changed
 from appca.ui.arrivals.image_shape import shape_of
-from appca.ui.arrivals.opening import Reading
+from appca.ui.arrivals.opening import Opened, Reading
 from appca.ui.data import class_names
-from appca.ui.data.options import more_options
 from appca.ui.data.preview import chip_row, table
 from appca.ui.data.shapes import shapes
 from appca.ui.frame.place import place_of_fits
@@ -46,7 +46,7 @@ def page(dataset: Dataset) -> None:
         preprocessing(dataset)
 
 
-def _is_as_opened(opened: opening.Opened) -> bool:
+def _is_as_opened(opened: Opened) -> bool:
     """Draw how the files are read; return whether the data on screen are what that gives."""
     reading = opened.read(opened.draft)
     names = [name for name, _ in opened.arrival.files]
@@ -55,7 +55,7 @@ def _is_as_opened(opened: opening.Opened) -> bool:
     sides = f"{counted(rows, 'row')}, {counted(columns, 'column')}" if rows else ""
     st.html(tag("h3", words(name) + " " + tag("span", words(sides), "ca-quiet"), "ca-file"))
     chip_row(opened, reading)
-    more_options(opened, reading)
+    _more_options(opened, reading)
     fits = shapes(opened, reading)
     if reading.dataset is None:
         st.error(markdown(reading.sentence))
@@ -72,7 +72,51 @@ def _is_as_opened(opened: opening.Opened) -> bool:
     return False
 
 
-def _finish(opened: opening.Opened, data: Dataset) -> None:
+def _more_options(opened: Opened, reading: Reading) -> None:
+    """Draw options that no chip can hold: labels of annotated data, and names of images."""
+    if reading.report.get("obs"):
+        _labels(opened, reading.report["obs"])
+    if opened.kind == "images":
+        _pattern(opened)
+
+
+def _labels(opened: Opened, columns: list[str]) -> None:
+    def change() -> None:
+        labels = st.session_state[key]
+        opened.draft = changed(opened.draft, "labels", AUTO if labels == columns else labels)
+
+    now = opened.draft.get("labels", columns)
+    key = f"labels-{opened.key}-{now}"  # another one shows what an undo brings back
+    st.multiselect(
+        "Labels, from obs",
+        columns,
+        default=now,
+        key=key,
+        on_change=guarded(change),
+        help="The picture begins with the colours of the first. To move a label to the end, "
+        "remove it and add it again.",
+    )
+
+
+def _pattern(opened: Opened) -> None:
+    def change() -> None:
+        opened.draft = changed(opened.draft, "pattern", st.session_state[key].strip() or AUTO)
+
+    now = opened.draft.get("pattern", "")
+    key = f"pattern-{opened.key}-{now}"
+    st.text_input(
+        "Pattern of the names",
+        now,
+        key=key,
+        placeholder="{class}__{n}.png",
+        disabled=opened.draft.get("classes") in ("folder", "none"),
+        on_change=guarded(change),
+        help="Each name in braces becomes a label; {n} stands for digits, * for anything. "
+        "With a / the folders count, too: {class}/*",
+    )
+
+
+def _finish(opened: Opened, data: Dataset) -> None:
     """Draw what the files are to become, and the way there."""
     with st.container(horizontal=True, vertical_alignment="center", key="preview_foot"):
         st.text(_summary(data), width="stretch")
@@ -82,7 +126,7 @@ def _finish(opened: opening.Opened, data: Dataset) -> None:
             opening.use(opened, data)
 
 
-def _cancel(opened: opening.Opened) -> None:
+def _cancel(opened: Opened) -> None:
     @guarded
     def back() -> None:
         opened.draft = opened.options

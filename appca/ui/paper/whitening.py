@@ -10,7 +10,7 @@ from appca.studies.study import Options
 from appca.ui.paper import results
 from appca.ui.paper.why import shown
 from appca.ui.parts import progress
-from appca.ui.parts.class_choice import columns
+from appca.ui.parts.class_choice import every
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
 from appca.words.numbers import about
@@ -42,7 +42,7 @@ def body(dataset: Dataset) -> None:
 
 def _choices(dataset: Dataset) -> Options | None:
     """Draw the settings; return the options of the experiment, or None if it cannot be made."""
-    there, digest = columns(dataset), dataset.digest
+    there, digest = [classes.title for classes in every(dataset)], dataset.digest
     if not there:
         st.info("This needs data with a column that names the class of each row.")
         return None

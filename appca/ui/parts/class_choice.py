@@ -27,19 +27,17 @@ class Classes(NamedTuple):
 
 
 def every(dataset: Dataset) -> list[Classes]:
-    """Return the classes of all columns that have some."""
-    candidates = (of_column(dataset, name) for name in dataset.labels)
+    """Return the classes of all columns of labels that have 2 to `MOST_CLASSES`."""
+    candidates = (
+        _classes(f"{dataset.digest}-{name}-{dataset.class_order(name)}", dataset, name)
+        for name in dataset.labels
+    )
     return [classes for classes in candidates if classes is not None]
-
-
-def columns(dataset: Dataset) -> list[str]:
-    """Return the names of the label columns that have 2 to `MOST_CLASSES` classes."""
-    return [name for name in dataset.labels if of_column(dataset, name)]
 
 
 def choose(dataset: Dataset, page: str) -> Classes | None:
     """Draw the choice where there is one, and return the classes; None where there are none."""
-    choices = columns(dataset)
+    choices = {classes.title: classes for classes in every(dataset)}
     if not choices:
         return None
     chosen = st.selectbox(
@@ -51,12 +49,7 @@ def choose(dataset: Dataset, page: str) -> Classes | None:
         width=180,
         help=f"Columns of labels with 2 to {MOST_CLASSES} classes.",
     )
-    return of_column(dataset, chosen)
-
-
-def of_column(dataset: Dataset, name: str) -> Classes | None:
-    """Return the classes of a column of labels; None where it has too few, or too many."""
-    return _classes(f"{dataset.digest}-{name}-{dataset.class_order(name)}", dataset, name)
+    return choices[chosen]
 
 
 @by_key(64)

@@ -178,8 +178,8 @@ def _ended(status: JobStatus, why: Watched) -> None:
         _done(status, why)
     elif status.state == "failed":
         state.notify("error", status.message)
-    if status.state == "failed" and why.key:
-        decline(why.key)
+        if why.key:
+            decline(why.key)
 
 
 def _done(status: JobStatus, why: Watched) -> None:

@@ -117,8 +117,8 @@ def _autoencoder(dataset: Dataset, now: Preprocessing, options: VAE) -> None:
         _show(**{f"vae-{name}": value})
         place.number_input(label, low, high, key=f"pre-vae-{name}", on_change=_apply, help=meaning)
     fitted = at_hand(dataset, now, home())
-    if fitted is not None:
-        vae.view(dataset, fitted, digest_of(now.to_dict()))
+    if fitted is not None and fitted.vae is not None:
+        vae.view(dataset, fitted, fitted.vae, digest_of(now.to_dict()))
         return
     takes = about(estimate_seconds(dataset.n_rows, dataset.n_features, options))
     st.markdown(

@@ -18,13 +18,13 @@ COLUMNS = 16  # images side by side
 MOST_ROWS = 5000  # for the share of variance kept
 
 
-def view(dataset: Dataset, fitted: Fitted, key: str) -> None:
+def view(dataset: Dataset, fitted: Fitted, encoder: Autoencoder, key: str) -> None:
     """Draw the loss curve, the share of variance kept, and decoded pictures.
 
-    `fitted` has an autoencoder that was trained on `dataset`; `key` names it.
+    `encoder` is that of `fitted` and was trained on `dataset`; `key` names it.
     """
-    kept, rows = _kept(f"{dataset.digest}-{key}", dataset, fitted)
-    ends = _encoder(fitted).losses
+    kept, rows = _kept(f"{dataset.digest}-{key}", dataset, fitted, encoder)
+    ends = encoder.losses
     sample = "" if rows == dataset.n_rows else f", measured on {counted(rows, 'row')}"
     st.markdown(
         f"{dataset.n_features:,} features became {fitted.n_features}, which keep {percent(kept)} "
@@ -36,7 +36,7 @@ def view(dataset: Dataset, fitted: Fitted, key: str) -> None:
         _pictures(dataset, fitted)
 
 
-def kept_share(dataset: Dataset, fitted: Fitted) -> tuple[float, int]:
+def kept_share(dataset: Dataset, fitted: Fitted, encoder: Autoencoder) -> tuple[float, int]:
     """Return the share of the variance that survives encoding and decoding, and of how many rows.
 
     In the units before the encoder, so that the scales of a table count as they did in training.
@@ -44,7 +44,6 @@ def kept_share(dataset: Dataset, fitted: Fitted) -> tuple[float, int]:
     """
     n = dataset.n_rows
     rows = np.sort(np.random.default_rng(0).permutation(n)[:MOST_ROWS])
-    encoder = _encoder(fitted)
     before = fitted._replace(vae=None).transform(dataset.X[rows]).astype(np.float64)
     after = encoder.decode(encoder.encode(before))
     total = np.square(before - before.mean(axis=0)).sum()
@@ -69,13 +68,6 @@ def _pictures(dataset: Dataset, fitted: Fitted) -> None:
         alt = f"{len(codes)} pictures decoded from codes drawn at random"
         st.image(sheet, width="stretch", alt=alt)
         st.caption("Pictures of no row: decoded from codes drawn at random.")
-
-
-def _encoder(fitted: Fitted) -> Autoencoder:
-    if fitted.vae is None:
-        msg = "This preprocessing has no autoencoder."
-        raise ValueError(msg)
-    return fitted.vae
 
 
 def _tiles(dataset: Dataset, values: np.ndarray) -> np.ndarray:

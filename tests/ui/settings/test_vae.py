@@ -87,7 +87,7 @@ def test_a_trained_one_is_shown_and_fits_behind_it_need_no_worker(start, jobs, m
 @pytest.mark.thorough
 def test_the_share_kept_is_one_minus_the_squared_error_in_units_of_the_fit():
     digits, fitted = load("digits"), learned()
-    share, rows = vae.kept_share(digits, fitted)
+    share, rows = vae.kept_share(digits, fitted, fitted.vae)
     X = digits.X / 16
     again = fitted.inverse_transform(fitted.transform(digits.X)) / 16
     assert rows == 1797
