@@ -1,6 +1,7 @@
 """What the columns of a table hold, as numbers to draw: bars, gaps and the first cells."""
 
 from collections.abc import Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -19,8 +20,10 @@ class SeenColumn(NamedTuple):
 
     name: str
     role: str  # "id", "label", "feature" or "ignored"
-    n_missing: int = 0
-    why: str = ""  # it is left out
+    number: int  # in the file
+    feature: int  # number among the features; -1 of other columns
+    n_missing: int
+    why: str  # it is left out
 
 
 class ColumnLook(NamedTuple):
@@ -42,32 +45,33 @@ def columns_of(reading: Reading) -> list[SeenColumn]:
         roles = dict.fromkeys(data.labels, "label") | dict.fromkeys(data.column_names, "feature")
         if data.missing is not None:
             gaps = dict(zip(data.column_names, data.missing.sum(axis=0).tolist(), strict=True))
+    numbers = count()
     return [
-        SeenColumn(name, role, gaps.get(name, 0), why.get(name, "")) for name, role in roles.items()
+        SeenColumn(
+            name,
+            role,
+            number,
+            next(numbers) if role == "feature" else -1,
+            gaps.get(name, 0),
+            why.get(name, ""),
+        )
+        for number, (name, role) in enumerate(roles.items())
     ]
 
 
-def contents(reading: Reading, columns: list[SeenColumn]) -> dict[str, ColumnLook]:
-    """Return what columns hold; `columns` are among those of `columns_of`."""
-    features = [column.name for column in columns_of(reading) if column.role == "feature"]
-    places = {name: j for j, name in enumerate(features)}
-    return {
-        column.name: _contents(reading, column, places.get(column.name, -1)) for column in columns
-    }
-
-
-def _contents(reading: Reading, column: SeenColumn, place: int) -> ColumnLook:
+def contents(reading: Reading, column: SeenColumn) -> ColumnLook:
+    """Return what a column holds."""
     cells: Sequence[str | None] = reading.head.get(column.name, [])
     words = column.why or ("" if column.role == "feature" else column.role)
     bars: list[float] = []
     gaps: list[float] = []
     data = reading.dataset
     if data is not None and column.role == "feature":
-        values = np.asarray(data.X[:, place])
-        missing = None if data.missing is None else np.asarray(data.missing[:, place])
+        values = np.asarray(data.X[:, column.feature])
+        missing = None if data.missing is None else np.asarray(data.missing[:, column.feature])
         bars, gaps = _bars(values, missing), _gaps(missing)
         words = f"{column.n_missing:,} missing" if column.n_missing else "none missing"
-        cells = cells or _first(data, place)
+        cells = cells or _first(data, column.feature)
     elif data is not None and column.role == "label" and column.name in data.labels:
         names, codes = data.classes(column.name)
         counts = np.bincount(codes)[:BARS]

@@ -43,9 +43,25 @@ def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
     st.caption(
         "Place new rows on the picture and see which of them do not fit. The fit stays as it is."
     )
-    outcome = _from_file(shown, wanted_by(dataset))
-    if outcome is None:
+    files = st.file_uploader(
+        "A file with new rows, or several images",
+        accept_multiple_files=True,
+        key=f"new-data-{st.session_state.setdefault(KEYS.upload, 0)}",
+        help="A table needs the columns of the data, in any order; others are left out. "
+        "Images must have the size of the data's.",
+    )
+    if not files:
+        warm()
         return None
+    wanted = wanted_by(dataset)
+    options = _options(files, wanted)
+    outcome = _read(files, shown, wanted, options)
+    if outcome.report.get("missing"):
+        # whether the run can describe rows of which some cells are missing
+        takes_gaps = fits_around_gaps(shown.config) and not shown.fitted.preprocessing.reduces
+        possible = {how: name for how, name in MISSING.items() if how != "model" or takes_gaps}
+        chosen = one_of("Missing values", possible, f"new-data-missing-{files[0].file_id}")
+        outcome = _read(files, shown, wanted, options | {"missing": chosen})
     if outcome.matched is None:
         st.error(markdown(outcome.sentence))
         return None
@@ -66,34 +82,6 @@ def in_words(match: Matched) -> str:
         more = len(match.ignored) - MOST_NAMES
         parts.append(f"not used: {names}{f' and {more:,} more' if more > 0 else ''}")
     return f"{'; '.join(parts)}."
-
-
-def _from_file(shown: Shown, wanted: Wanted) -> Arrival | None:
-    generation = st.session_state.setdefault(KEYS.upload, 0)
-    files = st.file_uploader(
-        "A file with new rows, or several images",
-        accept_multiple_files=True,
-        key=f"new-data-{generation}",
-        help="A table needs the columns of the data, in any order; others are left out. "
-        "Images must have the size of the data's.",
-    )
-    if not files:
-        warm()
-        return None
-    options = _options(files, wanted)
-    outcome = _read(files, shown, wanted, options)
-    if outcome.report.get("missing"):
-        possible = {
-            how: name for how, name in MISSING.items() if how != "model" or _takes_gaps(shown)
-        }
-        chosen = one_of("Missing values", possible, f"new-data-missing-{files[0].file_id}")
-        outcome = _read(files, shown, wanted, options | {"missing": chosen})
-    return outcome
-
-
-def _takes_gaps(shown: Shown) -> bool:
-    """Whether the run can describe rows of which some cells are missing."""
-    return fits_around_gaps(shown.config) and not shown.fitted.preprocessing.reduces
 
 
 def _options(files: list[UploadedFile], wanted: Wanted) -> Options:

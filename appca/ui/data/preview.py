@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from appca.ui.arrivals.chips import Chip, changed, chips
-from appca.ui.arrivals.opening import HEAD_ROWS, Opened, Reading
+from appca.ui.arrivals.opening import Opened, Reading
 from appca.ui.data.columns import MOSTLY_MISSING, ColumnLook, SeenColumn, columns_of, contents
 from appca.ui.parts.acts import acting, button, choice
 from appca.ui.parts.text import tag, words
@@ -92,15 +92,13 @@ def table(reading: Reading, opened: Opened | None, key: str) -> None:
     labels = list(reading.dataset.labels) if reading.dataset is not None else []
     pinned = [column for column in columns if column.role in ("id", "label")]
     pinned.sort(key=lambda each: labels.index(each.name) if each.name in labels else -1)
-    drawn = pinned[:MOST_PINNED] + features[start : start + AT_ONCE]
-    held = contents(reading, drawn)
-    names = [column.name for column in columns]
-    body = _table(drawn, held, [names.index(column.name) for column in drawn], can_change)
+    in_view = pinned[:MOST_PINNED] + features[start : start + AT_ONCE]
+    body = _table([(column, contents(reading, column)) for column in in_view], can_change)
     body += _overview(columns, features, start, reading.report.get("rows", 0))
 
     def change(column: str, chosen: str) -> None:
         if opened is not None and column.isdecimal() and chosen in ("0", "1", "2", "3"):
-            set_roles(opened, [names[int(column)]], LISTED[int(chosen)])
+            set_roles(opened, [columns[int(column)].name], LISTED[int(chosen)])
 
     def go(number: str, _text: str) -> None:
         st.session_state[place] = int(number) if number.isdecimal() else 0
@@ -132,17 +130,11 @@ def _found(columns: list[SeenColumn], key: str, opened: Opened | None) -> list[S
     return listed
 
 
-def _table(
-    drawn: list[SeenColumn], held: dict[str, ColumnLook], numbers: list[int], can_change: bool
-) -> str:
-    heads = [
-        _head(column, held[column.name], number, can_change)
-        for column, number in zip(drawn, numbers, strict=True)
-    ]
+def _table(drawn: list[tuple[SeenColumn, ColumnLook]], can_change: bool) -> str:
+    heads = [_head(column, look, can_change) for column, look in drawn]
     rows = [
-        "".join(_cell(held[column.name].cells, i, column.role) for column in drawn)
-        for i in range(HEAD_ROWS)
-        if any(i < len(held[column.name].cells) for column in drawn)
+        "".join(_cell(look.cells, i, column.role) for column, look in drawn)
+        for i in range(max((len(look.cells) for _, look in drawn), default=0))
     ]
     inner = tag("thead", tag("tr", "".join(heads)))
     inner += tag("tbody", "".join(tag("tr", row) for row in rows))
@@ -150,13 +142,13 @@ def _table(
     return tag("div", tag("table", inner), "ca-rows", **about)
 
 
-def _head(column: SeenColumn, holds: ColumnLook, number: int, can_change: bool) -> str:
+def _head(column: SeenColumn, holds: ColumnLook, can_change: bool) -> str:
     name = tag("b", words(shortened(column.name, 24)), title=column.name)
     css = f"ca-role ca-{column.role}"
     if can_change:
         names = [capital(role) for role in LISTED]
         now, label = LISTED.index(column.role), f"Role of {column.name}"
-        role = choice(names, "role", number, now, label, css)
+        role = choice(names, "role", column.number, now, label, css)
     else:
         role = tag("span", capital(column.role), css)
     bars = "".join(tag("i", "", style=f"height:{bar:.0%}") for bar in holds.bars)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.data.dataset import Dataset
 from appca.data.sources.builtin import SOURCES, Option, Source, are_here, load
 from appca.data.sources.receive import receive
 from appca.plots.components.components import montage
@@ -18,13 +17,12 @@ from appca.ui.parts.text import apart, tag, words
 from appca.ui.parts.widgets import one_of
 from appca.ui.rows.pictures import is_dark
 from appca.ui.session import services, state, watching
-from appca.ui.session.caching import by_key
 from appca.ui.session.callbacks import guarded
 from appca.words.errors import InputError
 
 EXPLORE = "pages/explore/explore.py"
 PICTURES = Path(__file__).with_name("pictures")  # of the data sets that ship with the project
-PHOTOGRAPHS = {"turntable"}  # that stay as they are in the dark
+PHOTOGRAPHS = {"turntable", "coil20"}  # that stay as they are in the dark
 ACROSS, DOWN = 9, 5  # images on a card
 SAMPLE = 1440  # first rows of files, of which some are drawn
 DROPPED = "source-files"
@@ -39,9 +37,10 @@ def cards() -> None:
 
 
 def _card(source: Source) -> None:
-    dark = is_dark()
-    picture = _shipped(source.key, dark) if source.offline else _drawn(source, dark)
+    picture = _shipped(source.key) if source.offline else _drawn(source.key)
     if picture is not None:
+        turned = is_dark() and source.key not in PHOTOGRAPHS
+        picture = in_the_dark(picture) if turned else picture
         st.image(picture, width="stretch", alt=f"Some of {source.title}")
     else:
         st.html(tag("div", words(source.tile), "ca-tile"))
@@ -64,47 +63,32 @@ def _card(source: Source) -> None:
 
 
 @cache
-def _shipped(key: str, dark: bool) -> np.ndarray:
+def _shipped(key: str) -> np.ndarray:
     from PIL import Image
 
     with Image.open(PICTURES / f"{key}.png") as file:
-        picture = np.asarray(file.convert("RGB"))
-    return in_the_dark(picture) if dark and key not in PHOTOGRAPHS else picture
+        return np.asarray(file.convert("RGB"))
 
 
-def _drawn(source: Source, dark: bool) -> np.ndarray | None:
-    """Draw images of a published data set that was opened here before, or whose files are here."""
-    for item in services.datasets().list():
-        if item.name.startswith(source.title):
-            return _sheet(f"{item.digest} {dark}", services.dataset(item.digest), dark)
-    return _sheet(f"{source.key} {dark}", _some(source.key), dark) if are_here(source.key) else None
+def _drawn(key: str) -> np.ndarray | None:
+    """Draw images of a published data set whose files are here."""
+    return _of_files(key) if are_here(key) else None
 
 
 def ahead() -> Iterator[Callable[[], object]]:
-    """Read ahead what the cards of published data sets show, if their files are here."""
-    names = [item.name for item in services.datasets().list()]
-    for source in SOURCES.values():
-        is_stored = any(name.startswith(source.title) for name in names)
-        if not source.offline and not is_stored and are_here(source.key):
-            yield partial(_some, source.key)
+    """Draw ahead what the cards of published data sets show."""
+    return (partial(_drawn, source.key) for source in SOURCES.values() if not source.offline)
 
 
 @st.cache_resource(show_spinner=False)
-def _some(key: str) -> Dataset | None:
+def _of_files(key: str) -> np.ndarray | None:
     try:
-        return load(key, n=SAMPLE)
+        dataset = load(key, n=SAMPLE)
     except InputError:  # another file by that name; said when it is opened
         return None
-
-
-@by_key(4)
-def _sheet(dataset: Dataset | None, dark: bool) -> np.ndarray | None:
-    if dataset is None or dataset.image_shape is None:
-        return None
     rows = np.random.default_rng(0).permutation(dataset.n_rows)[: ACROSS * DOWN]
-    images = dataset.images(np.sort(rows))
-    ink = dataset.image_shape[0] < 32
-    return montage(255 - images if ink and not dark else images, ACROSS, gap=0)
+    sheet = montage(dataset.images(np.sort(rows)), ACROSS, gap=0)
+    return sheet if key in PHOTOGRAPHS else 255 - sheet
 
 
 def _own_files(key: str) -> None:

@@ -18,5 +18,8 @@ def test_gaps_are_counted_where_the_file_is_no_longer_at_hand():
     reading = Reading(data, "", {})
     columns = columns_of(reading)
     assert [column.n_missing for column in columns] == [1, 0, 2]
-    looks = contents(reading, columns)
-    assert [looks[name].words for name in names] == ["1 missing", "none missing", "2 missing"]
+    assert [contents(reading, column).words for column in columns] == [
+        "1 missing",
+        "none missing",
+        "2 missing",
+    ]
