@@ -97,7 +97,8 @@ class Jobs:
         with self._lock:
             if self._closed:
                 raise InputError(GONE)
-            job = self._same(key)
+            same = (job for job in self._open() if job.key == key and not job.cancelled)
+            job = next(same, None)
             if job is None:
                 self._admit(owner, needs)
                 self.records.clean({item.folder.id for item in self._open()})
@@ -197,11 +198,6 @@ class Jobs:
 
     def _find(self, job_id: str) -> Job | None:
         return next((job for job in self._open() if job.folder.id == job_id), None)
-
-    def _same(self, key: str) -> Job | None:
-        """Return the job that makes the same and has not ended."""
-        same = (job for job in self._open() if job.key == key and not job.cancelled)
-        return next(same, None)
 
     def _stop(self, job: Job) -> None:
         """End a job that nobody waits for."""

@@ -14,7 +14,8 @@ from starlette.applications import Starlette
 
 from appca.storage import lock
 from appca.ui.arrivals import drops
-from appca.ui.arrivals.drops import BLOCK, LOOKS, MOST_FILES, DropLimits, DroppedFiles, Drops
+from appca.ui.arrivals.drops import BLOCK, LOOKS, MOST_FILES, DroppedFiles, Drops
+from appca.ui.server.admission import UploadLimits
 from tests.attacks.test_routes import HERE, Answer, Place
 
 DROP = "0123456789ab"
@@ -32,7 +33,7 @@ class Window(Place):
             self.delivery.session_of,
             self.alive.__contains__,
             lambda: scratch,
-            lambda: DropLimits(file=10_000, window=25_000, all=40_000),
+            lambda: UploadLimits(file=10_000, window=25_000, all=40_000),
         )
         self.app = Starlette(routes=self.drops.routes())
 

@@ -43,18 +43,10 @@ class Limits(NamedTuple):
         """Raise InputError when one more job of a person is too many, or can never run."""
         n = sum(person(owner) in job.people for job in waiting)
         if n >= self.waiting_per_visitor:
-            msg = (
-                f"{counted(n, 'job')} of yours {'is' if n == 1 else 'are'} waiting, the most "
-                "allowed; cancel one, or wait until one has begun."
-            )
-            raise InputError(msg)
+            raise _too_many(n, "of yours", "cancel one, or wait until one has begun")
         if len(waiting) >= self.waiting:
-            n = len(waiting)
-            msg = (
-                f"{counted(n, 'job')} of all visitors {'is' if n == 1 else 'are'} waiting, the "
-                "most allowed; start this one again when some have finished."
-            )
-            raise InputError(msg)
+            remedy = "start this one again when some have finished"
+            raise _too_many(len(waiting), "of all visitors", remedy)
         most = self.memory or total_memory()
         if most is not None and needs.memory > most:
             raise InputError(too_large(needs.memory, most))
@@ -70,8 +62,12 @@ class Limits(NamedTuple):
 
     def free(self) -> int | None:
         """Return the bytes that jobs could take now; None where this cannot be known."""
-        limits = [limit for limit in (available_memory(), self.memory) if limit is not None]
-        return min(limits, default=None)
+        return _least(available_memory(), self.memory)
+
+
+def _too_many(n: int, whose: str, remedy: str) -> InputError:
+    are = "is" if n == 1 else "are"
+    return InputError(f"{counted(n, 'job')} {whose} {are} waiting, the most allowed; {remedy}.")
 
 
 def too_large(needed: int, free: int) -> str:
@@ -96,16 +92,17 @@ def size(name: str, default: int | None) -> int | None:
 
 def total_memory() -> int | None:
     """Return the bytes of memory of the machine or the container; None where unknown."""
-    limits = [_of_machine("MemTotal"), _of_group("memory.max")]
-    return min((limit for limit in limits if limit is not None), default=None)
+    return _least(_of_machine("MemTotal"), _of_group("memory.max"))
 
 
 def available_memory() -> int | None:
     """Return the bytes of memory that programs could still take; None where unknown."""
     most, used = _of_group("memory.max"), _of_group("memory.current")
-    limits = [_of_machine("MemAvailable")]
-    if most is not None and used is not None:
-        limits.append(max(0, most - used))
+    left = None if most is None or used is None else max(0, most - used)
+    return _least(_of_machine("MemAvailable"), left)
+
+
+def _least(*limits: int | None) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 

@@ -65,12 +65,11 @@ def changed(options: Options, name: str, value: object) -> Options:
 def _table(report: Report, options: Options) -> list[Chip]:
     def chip(name: str, label: str, choices: dict[Any, str]) -> Chip:
         now = options.get(name, report.get(name))
-        return Chip(name, label, {now: str(now).upper()} | choices if now else choices, now)
+        said = "UTF-8" if now == "utf-8-sig" else str(now).upper()
+        return Chip(name, label, {now: said} | choices if now else choices, now)
 
     return [
-        chip("encoding", "Encoding", ENCODINGS | {"utf-8-sig": "UTF-8"})
-        if "utf-8-sig" in (options.get("encoding"), report.get("encoding"))
-        else chip("encoding", "Encoding", ENCODINGS),
+        chip("encoding", "Encoding", ENCODINGS),
         chip("separator", "Between cells", SEPARATORS),
         chip("decimal", "Decimal sign", DECIMALS),
         chip("header", "First line", HEADERS),

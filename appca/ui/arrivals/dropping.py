@@ -7,7 +7,7 @@ import streamlit as st
 
 from appca.runs.home import home
 from appca.storage.identity import ID_DIGITS
-from appca.ui.arrivals.drops import MOST_FILES, PREFIX, DropLimits, DroppedFiles, Drops
+from appca.ui.arrivals.drops import MOST_FILES, PREFIX, DroppedFiles, Drops
 from appca.ui.canvas import serving
 from appca.ui.server import admission, inside
 from appca.ui.server.base import base
@@ -27,7 +27,7 @@ _part = st.components.v2.component(
 def drops() -> Drops:
     """Return what was dropped on the windows of this server."""
     delivery = serving.delivery()
-    return Drops(delivery.session_of, inside.is_connected, scratch, _limits)
+    return Drops(delivery.session_of, inside.is_connected, scratch, admission.limits)
 
 
 def scratch() -> Path:
@@ -37,7 +37,7 @@ def scratch() -> Path:
 
 def anywhere() -> DroppedFiles | None:
     """Let files be dropped on the page; return those that were, once."""
-    session = inside.session()
+    session, most = inside.session(), admission.limits()
     result = _part(
         key="dropping",
         data={
@@ -45,7 +45,7 @@ def anywhere() -> DroppedFiles | None:
             "key": serving.delivery().key_of(session),
             "digits": ID_DIGITS,
             "most": MOST_FILES,
-            "largest": min(_limits().file, _limits().window),
+            "largest": min(most.file, most.window),
         },
         on_dropped_change=lambda: None,  # what was dropped is there only with a reaction to it
         on_refused_change=lambda: None,
@@ -54,8 +54,3 @@ def anywhere() -> DroppedFiles | None:
         state.notify("error", str(result.refused)[:1000])
     dropped = result.dropped
     return drops().take(session, dropped) if isinstance(dropped, str) else None
-
-
-def _limits() -> DropLimits:
-    most = admission.most_bytes()
-    return DropLimits(int(st.get_option("server.maxUploadSize")) << 20, most // 2, most)

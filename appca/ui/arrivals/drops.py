@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import unquote
 
 from starlette.concurrency import run_in_threadpool
@@ -25,7 +24,7 @@ from starlette.routing import Route
 
 from appca.storage import atomic, lock
 from appca.storage.identity import is_id
-from appca.ui.server.admission import announced
+from appca.ui.server.admission import UploadLimits, announced
 from appca.words.numbers import size
 
 PREFIX = "/drop"
@@ -38,14 +37,6 @@ LOOKS = 6  # that miss a window before it is: Streamlit lets one without network
 STALE_SECONDS = 60.0  # after which a folder that nobody has locked belongs to nobody
 _FOLDER = "drop-"
 _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-
-
-class DropLimits(NamedTuple):
-    """Bytes that dropped files may take."""
-
-    file: int
-    window: int
-    all: int
 
 
 class DroppedFiles:
@@ -91,7 +82,7 @@ class Drops:
         session_of: Callable[[Request], str | None],
         is_alive: Callable[[str], bool],
         scratch: Callable[[], Path],
-        limits: Callable[[], DropLimits],
+        limits: Callable[[], UploadLimits],
     ) -> None:
         self._session_of, self._is_alive = session_of, is_alive
         self._scratch, self._limits = scratch, limits

@@ -6,6 +6,7 @@ default a quarter of the memory; one window may hold half of that.
 """
 
 from collections import Counter, defaultdict
+from typing import NamedTuple
 
 import streamlit as st
 from starlette.datastructures import Headers
@@ -20,6 +21,14 @@ UPLOAD = "/_stcore/upload_file/"
 AROUND = 1 << 20  # bytes of a request beside its file, at most
 MOST_BYTES = 4 * 10**9  # by default, on a machine of any size
 _refused: defaultdict[str, list[str]] = defaultdict(list)  # session -> sentences to show
+
+
+class UploadLimits(NamedTuple):
+    """Bytes that uploaded files may take."""
+
+    file: int
+    window: int
+    all: int
 
 
 def middleware() -> list[Middleware]:
@@ -40,6 +49,12 @@ def most_bytes() -> int:
 
     default = min(MOST_BYTES, (total_memory() or 4 * MOST_BYTES) // 4)
     return size("APPCA_UPLOADS", None) or default
+
+
+def limits() -> UploadLimits:
+    """Return what uploaded files may take: a file as Streamlit is told, a window half of all."""
+    most = most_bytes()
+    return UploadLimits(int(st.get_option("server.maxUploadSize")) << 20, most // 2, most)
 
 
 def refusals() -> list[str]:
@@ -79,18 +94,18 @@ class Admission:
             self._coming += Counter()  # forgets those of which nothing comes
 
     def _refusal(self, session: str, length: int) -> str | None:
-        most, largest = most_bytes(), int(st.get_option("server.maxUploadSize")) << 20
+        most = limits()
         held = Counter(inside.uploaded()) + self._coming
-        if length > largest + AROUND:
-            whose, room, remedy = "", largest, ""
-        elif held[session] + length > most // 2 + AROUND:
-            whose, room, remedy = "in the uploaders of this window", most // 2, "take some out, or"
-        elif held.total() + length > most:
-            whose, room, remedy = "in the uploaders of all windows", most, "try again later, or"
+        if length > most.file + AROUND:
+            what, room, remedy = "", most.file, ""
+        elif held[session] + length > most.window + AROUND:
+            what, room, remedy = "in the uploaders of this window", most.window, "take some out, or"
+        elif held.total() + length > most.all:
+            what, room, remedy = "in the uploaders of all windows", most.all, "try again later, or"
         else:
             return None
         return " ".join(
-            f"A file of {_mb(length)} was not kept, since files {whose} may take {_mb(room)}; "
+            f"A file of {_mb(length)} was not kept, since files {what} may take {_mb(room)}; "
             f"{remedy} use a smaller one.".split()
         )
 

@@ -61,50 +61,34 @@ class RequestNotes:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        headers, answer = Headers(scope=scope), _Answer(scope["type"] == "websocket")
+        headers, began, status = Headers(scope=scope), time.perf_counter(), 500
+        is_window = scope["type"] == "websocket"
         if "text/html" in headers.get("accept", ""):
             page_was_asked.set()
         sent = headers.get("x-request-id", "")
-        answer.request = sent if _ID.fullmatch(sent) else uuid.uuid4().hex
+        request = sent if _ID.fullmatch(sent) else uuid.uuid4().hex
 
         async def noted(message: Message) -> None:
-            answer.hear(message)
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message).append("x-request-id", request)
+            elif message["type"] == "websocket.accept":
+                status = 101
+            elif message["type"] == "websocket.close" and status != 101:
+                status = 403
             await send(message)
 
+        _taken["windows"] += is_window
         try:
             await self.app(scope, receive, noted)
         finally:
-            seconds = answer.end()
+            seconds = time.perf_counter() - began
+            _taken["windows"] -= is_window
+            _taken["microseconds"] += 0 if is_window else int(1e6 * seconds)
+            _answers[f"{status // 100}xx"] += 1
             if self.log:
-                method = scope.get("method", "WEBSOCKET")
-                _write(answer.request, method, scope["path"], answer.status, seconds)
-
-
-class _Answer:
-    """What a request is answered, and how long that takes."""
-
-    def __init__(self, is_window: bool) -> None:
-        self.status, self.request, self.is_window = 500, "", is_window
-        self.began = time.perf_counter()
-        _taken["windows"] += is_window
-
-    def hear(self, message: Message) -> None:
-        """Note the status, and tell the id of the request."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            MutableHeaders(scope=message).append("x-request-id", self.request)
-        elif message["type"] == "websocket.accept":
-            self.status = 101
-        elif message["type"] == "websocket.close" and self.status != 101:
-            self.status = 403
-
-    def end(self) -> float:
-        """Count the answer; return its seconds."""
-        seconds = time.perf_counter() - self.began
-        _taken["windows"] -= self.is_window
-        _taken["microseconds"] += 0 if self.is_window else int(1e6 * seconds)
-        _answers[f"{self.status // 100}xx"] += 1
-        return seconds
+                _write(request, scope.get("method", "WEBSOCKET"), scope["path"], status, seconds)
 
 
 def _write(request: str, method: str, path: str, status: int, seconds: float) -> None:

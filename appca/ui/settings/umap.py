@@ -1,7 +1,5 @@
 """The map (UMAP) as a view of Explore: its settings, and laying it out in the background."""
 
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
@@ -29,15 +27,15 @@ def settings(dataset: Dataset) -> None:
     most = min(MOST_NEIGHBOURS, dataset.n_rows - 1)
     if dataset.n_rows < LEAST_ROWS:
         return
-    help_text = "How many nearest rows are kept near. Few show fine detail, many the whole."
-    first = min(NEIGHBOURS, most)
-    chosen["n_neighbors"] = int(
-        _number("Neighbours", "n_neighbors", chosen, first, (2, most), help_text)
-    )
-    help_text = "How close points may come."
-    chosen["min_dist"] = _number(
-        "Least distance", "min_dist", chosen, DISTANCE, (0.0, 1.0), help_text
-    )
+    near = "How many nearest rows are kept near. Few show fine detail, many the whole."
+    boxes: list[tuple[str, str, float, tuple[float, float], str]] = [
+        ("Neighbours", "n_neighbors", NEIGHBOURS, (2, most), near),
+        ("Least distance", "min_dist", DISTANCE, (0.0, 1.0), "How close points may come."),
+    ]
+    for label, name, usual, (low, high), meaning in boxes:
+        value = type(low)(min(max(chosen.get(name, usual), low), high))
+        key = f"umap_{name}"
+        chosen[name] = st.number_input(label, low, high, value, key=key, help=meaning)
     starts = list(STARTS)
     chosen["start"] = st.selectbox(
         "Start from",
@@ -89,16 +87,3 @@ def offer(dataset: Dataset, shown: Shown) -> None:
         takes = about(START_SECONDS + ROW_SECONDS * dataset.n_rows)
         label = f"Lay out the map, {takes}"
         progress.button(label, "umap_run", "umap", config.id, config.to_dict())
-
-
-def _number(
-    label: str,
-    name: str,
-    chosen: dict[str, Any],
-    default: float,
-    limits: tuple[float, float],
-    help_text: str,
-) -> float:
-    least, most = limits
-    value = type(least)(min(max(chosen.get(name, default), least), most))
-    return st.number_input(label, least, most, value, key=f"umap_{name}", help=help_text)
