@@ -44,7 +44,11 @@ def page(dataset: Dataset) -> None:
     order = verdicts.order if rows is None else verdicts.order[np.isin(verdicts.order, rows)]
     dark = point.dark_ink(dataset)
     row_table.draw(seen.dataset, seen.fitted, verdicts, order, seen.key, dark=dark)
-    files(shown, seen, verdicts)
+    made = partial(new_rows_table, seen.dataset, seen.fitted, verdicts)
+    table_buttons(made, shown, "new-rows", primary=True)
+    st.caption(
+        "One line per new row, as on Export, with T², Q, their limits and whether the row fits."
+    )
 
 
 def described(shown: Shown, new: Dataset) -> DescribedData | None:
@@ -102,15 +106,6 @@ def summary(verdicts: NewRowsVerdict) -> str:
             "columns in the same order?"
         )
     return text
-
-
-def files(shown: Shown, seen: DescribedData, verdicts: NewRowsVerdict) -> None:
-    """Draw the buttons that save all new rows."""
-    made = partial(new_rows_table, seen.dataset, seen.fitted, verdicts)
-    table_buttons(made, shown, "new-rows", primary=True)
-    st.caption(
-        "One line per new row, as on Export, with T², Q, their limits and whether the row fits."
-    )
 
 
 def _explanation(shown: Shown) -> str:

@@ -61,27 +61,23 @@ FIGURES = ("png", "svg", "pdf")
 
 def choices(dataset: Dataset) -> tuple[np.ndarray | None, str]:
     """Draw the choice of rows and colours; no rows stand for all."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        rows = _which_rows(dataset)
-        return rows, controls.colouring(dataset)
-
-
-def _which_rows(dataset: Dataset) -> np.ndarray | None:
     mask = selection.get(dataset)
-    n_selected = int(mask.sum())
-    choices = {
+    names = {
         "all": f"All {counted(dataset.n_rows, 'row')}",
-        "selected": f"Selected ({n_selected:,})",
+        "selected": f"Selected ({mask.sum():,})",
     }
-    wanted = one_of(
-        "Rows",
-        choices,
-        key="export_rows",
-        help_text="The selected rows alone in files of projections; marked in figures and report.",
-    )
-    if wanted == "selected" and not n_selected:
-        st.info("Nothing is selected yet; draw a lasso in Explore.")
-    return np.flatnonzero(mask) if wanted == "selected" else None
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        wanted = one_of(
+            "Rows",
+            names,
+            key="export_rows",
+            help_text="The selected rows alone in files of projections; marked in figures and "
+            "report.",
+        )
+        if wanted == "selected" and not mask.any():
+            st.info("Nothing is selected yet; draw a lasso in Explore.")
+        rows = np.flatnonzero(mask) if wanted == "selected" else None
+        return rows, controls.colouring(dataset)
 
 
 def figure_card(

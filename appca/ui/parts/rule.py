@@ -21,7 +21,12 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
 
     def searched() -> tuple[RowRule, np.ndarray]:
         table = dataset_table(dataset, shown.fitted)
-        chosen = [name for name in dataset.labels if _is_class(dataset.labels[name], mask)]
+        first = mask.argmax()
+        chosen = [
+            name  # of a label of which the selection is a class
+            for name, values in dataset.labels.items()
+            if np.array_equal(values == values[first], mask)
+        ]
         rule = described(table.drop(columns=chosen), mask, rival=True)
         return rule, rule.mask(table)
 
@@ -56,11 +61,6 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
             st.code(rule.to_pandas(), language="python", wrap_lines=True)
             st.caption("With a model, its rows X, and the columns as a DataFrame:")
             st.code(rule.to_python(), language="python", wrap_lines=True)
-
-
-def _is_class(values: np.ndarray, mask: np.ndarray) -> bool:
-    """Whether the rows are exactly one class of a label."""
-    return bool(np.array_equal(values == values[mask.argmax()], mask))
 
 
 def kept_elsewhere(dataset: Dataset, shown: Shown) -> None:

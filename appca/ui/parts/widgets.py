@@ -22,13 +22,10 @@ def tabs(names: Mapping[str, str]) -> str:
     now = next(tab for tab in (asked, kept, *names) if tab is not None and tab in names)
     if kept != now:
         st.session_state[key] = now
-    st.segmented_control(
+    one_of(
         "Part of this page",
-        list(names),
-        format_func=names.__getitem__,
-        key=key,
-        required=True,
-        persist_state="session",
+        names,
+        key,
         label_visibility="collapsed",
         on_change=_turned,
         args=[key],

@@ -51,22 +51,19 @@ async def while_serving(_app: object) -> AsyncIterator[None]:
     services.close()
 
 
-class WarmUp:
+class WarmUp(threading.Thread):
     """A thread that warms a server up."""
 
     def __init__(self) -> None:
+        super().__init__(daemon=True, name="warm up")
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._live, daemon=True, name="warm up")
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
 
     def stop(self) -> None:
         """End after the present step."""
         self._ended.set()
 
-    def _live(self) -> None:
+    def run(self) -> None:
+        """Warm up, then give memory back whenever no window has been open for a while."""
         self._work()
         from appca.ui.frame import memory
 

@@ -16,8 +16,8 @@ def warming(monkeypatch):
     made = warm_up.WarmUp()
     yield made
     made.stop()
-    made._thread.join(20)
-    assert not made._thread.is_alive()
+    made.join(20)
+    assert not made.is_alive()
 
 
 def test_nothing_is_loaded_before_a_page_is_asked_for(warming, monkeypatch):
@@ -60,7 +60,7 @@ def test_caches_are_emptied_once_no_window_has_been_open_for_a_while(warming, mo
     monkeypatch.setattr(memory, "give_back", lambda: emptied.append(True))
     monkeypatch.setattr(warming, "_work", lambda: None)
     warming.start()
-    warming._thread.join(20)
+    warming.join(20)
     assert emptied == [True], "once, and not again until a window has come and gone"
 
 
