@@ -31,10 +31,11 @@ HIGHEST = 5.0  # per cent
 
 def tools(dataset: Dataset, shown: Shown) -> None:
     """Draw the tools in one line; the same ones in the same order whatever is selected."""
-    mask = selection.get(dataset)
-    for label, rows in (("Clear", np.zeros_like(mask)), ("Invert", ~mask)):
-        key, is_idle = f"tray_{label.lower()}", np.array_equal(rows, mask)
-        select_button(label, dataset, rows, key, type="tertiary", disabled=is_idle)
+    nothing = np.zeros(dataset.n_rows, dtype=bool)
+    is_empty = not selection.get(dataset).any()
+    select_button("Clear", dataset, nothing, "tray_clear", type="tertiary", disabled=is_empty)
+    invert = guarded(selection.invert)
+    st.button("Invert", key="tray_invert", type="tertiary", on_click=invert, args=[dataset])
     with st.popover("By a rule", type="tertiary", key="tray_rule"):
         _by_rule(dataset, shown)
     saved = selection.named(dataset)

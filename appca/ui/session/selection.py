@@ -34,6 +34,11 @@ def put(dataset: Dataset, rows: np.ndarray) -> None:
         _keep(dataset, mask.copy())
 
 
+def invert(dataset: Dataset) -> None:
+    """Select all other rows."""
+    put(dataset, ~get(dataset))
+
+
 def packed(dataset: Dataset) -> bytes:
     """Return the selection as bits, for `show`."""
     return np.packbits(get(dataset)).tobytes()
