@@ -69,6 +69,9 @@ class JobState(NamedTuple):
     ended: Finite | None = None
 
 
+WAITING = JobState("queued", stage="waiting for a free worker")
+
+
 class _Asked(Struct):
     """Content of job.json, as far as anybody relies on it."""
 
@@ -92,7 +95,7 @@ class JobFolder:
 
         def fill(draft: Path) -> None:
             write_json(draft / "job.json", facts, "The job")
-            cls(draft).write(JobState("queued", stage="waiting for a free worker"))
+            cls(draft).write(WAITING)
 
         atomic.put_folder(folder.path, fill, Path.exists)
         return folder

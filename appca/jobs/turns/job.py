@@ -2,40 +2,33 @@
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from appca.jobs.folder import JobFolder, JobState, JobStatus
+from appca.jobs.folder import WAITING, JobFolder, JobState, JobStatus
 from appca.jobs.process import WorkerProcess
 from appca.jobs.turns.needs import SHORT_SECONDS, Needs
 
 
+@dataclass(eq=False)
 class Job:
-    """A job of this server that is not over: its folder, what it makes, needs and was told.
+    """A job of this server that is not over: its folder, what it makes, needs and was told."""
 
-    ``claims`` are the windows that wait for it, and whether each has asked for it (else its preview
-    did).
-    """
-
-    def __init__(
-        self,
-        folder: JobFolder,
-        key: str,
-        needs: Needs,
-        kind: str = "",
-        spec: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.folder, self.key, self.needs = folder, key, needs
-        self.kind, self.spec = kind, dict(spec or {})
-        self.state = JobState("queued", stage="waiting for a free worker")
-        self.curve: list[tuple[int, float]] = []  # (iteration, nats) of the present stage
-        self._stage = -1  # whose curve it is
-        self.worker: WorkerProcess | None = None  # that does it now
-        self.claims: dict[str, bool] = {}
-        self.missed: set[str] = set()  # windows that were gone at the last look
-        self.cancelled = False
-        self.attempts = 0
-        self.begins = 0.0  # not before this time of the monotonic clock
-        self.began: float | None = None  # on that clock
+    folder: JobFolder
+    key: str
+    needs: Needs
+    kind: str = ""
+    spec: dict[str, Any] = field(default_factory=dict)
+    state: JobState = WAITING
+    curve: list[tuple[int, float]] = field(default_factory=list)  # iterations and nats of a stage
+    claims: dict[str, bool] = field(default_factory=dict)  # windows, and whether each has asked
+    missed: set[str] = field(default_factory=set)  # windows that were gone at the last look
+    worker: WorkerProcess | None = None  # that does it now
+    cancelled: bool = False
+    attempts: int = 0
+    begins: float = 0.0  # not before this time of the monotonic clock
+    began: float | None = None  # on that clock
+    _stage: int = -1  # number of that stage
 
     def hear(self, news: Mapping[str, Any]) -> None:
         """Take in what a worker tells; see `appca.jobs.progress.Context`."""

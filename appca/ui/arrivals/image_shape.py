@@ -6,6 +6,7 @@ from appca.ui.arrivals.chips import AUTO, Options, changed
 from appca.ui.session.caching import by_key
 
 KINDS = ("csv", "parquet", "npy", "npz", "mat", "hdf5", "idx")
+_judged = by_key(8)(likely_shapes)
 
 
 def shape_of(kind: str | None, options: Options) -> PixelShape | None:
@@ -29,12 +30,7 @@ def with_shape(kind: str | None, options: Options, shape: PixelShape | None) -> 
 
 def judged(kind: str | None, data: Dataset) -> list[Judged]:
     """Return the shapes that rows of values can have, the most plausible first."""
-    return _judged(f"{data.digest} {kind}", data, kind == "mat")
-
-
-@by_key(8)
-def _judged(data: Dataset, prefer_columns: bool) -> list[Judged]:
-    return likely_shapes(data.X, prefer_columns)
+    return _judged(f"{data.digest} {kind}", data.X, kind == "mat")
 
 
 def likely(kind: str | None, data: Dataset) -> PixelShape | None:

@@ -111,7 +111,9 @@ def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
 def arrive(arrival: DroppedFiles) -> None:
     """Open files and go to their picture; to the page Data where nobody can guess how to."""
     _take_events(arrival)
-    _forget()
+    before: Opened | None = st.session_state.pop(KEYS.arrival, None)
+    if before is not None:
+        before.arrival.remove()
     names = [name for name, _ in arrival.files]
     if len(names) == 1 and names[0].lower().endswith(SUFFIX):
         session_file.open_file(*arrival.files[0])
@@ -219,12 +221,6 @@ def _read_it() -> None:
     opened = current()
     if opened is not None:
         opened.said = ""
-
-
-def _forget() -> None:
-    before = st.session_state.pop(KEYS.arrival, None)
-    if before is not None:
-        before.arrival.remove()
 
 
 @st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=KEPT_SECONDS)

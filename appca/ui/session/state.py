@@ -91,7 +91,21 @@ def begin() -> bool:
 
 def resolve(address: dict[str, str]) -> bool:
     """Look at the run or the data set that an address names; tell whether there was one."""
-    return _begin_with_run(address.get("run")) or _begin_with_data(address)
+    run = services.runs().get(address.get("run") or "")
+    try:
+        if run is not None:
+            open_config(run.config)
+            return True
+    except InputError as error:
+        notify("error", f"The fit {address['run']} cannot be shown: {error}")
+    try:
+        if "data" in address:
+            open_dataset(address["data"])
+            _apply_k_and_l(address)
+            return True
+    except InputError as error:
+        notify("error", str(error))
+    return False
 
 
 def open_first() -> None:
@@ -111,28 +125,6 @@ def open_first() -> None:
 def is_ready() -> bool:
     """Whether there is anything to look at."""
     return KEYS.config in st.session_state
-
-
-def _begin_with_run(run_id: str | None) -> bool:
-    run = services.runs().get(run_id) if run_id else None
-    try:
-        if run is not None:
-            open_config(run.config)
-    except InputError as error:
-        notify("error", f"The fit {run_id} cannot be shown: {error}")
-        return False
-    return run is not None
-
-
-def _begin_with_data(address: dict[str, str]) -> bool:
-    try:
-        if "data" in address:
-            open_dataset(address["data"])
-            _apply_k_and_l(address)
-    except InputError as error:
-        notify("error", str(error))
-        return False
-    return "data" in address
 
 
 def _apply_k_and_l(address: dict[str, str]) -> None:
