@@ -34,8 +34,13 @@ def tools(dataset: Dataset, shown: Shown) -> None:
     nothing = np.zeros(dataset.n_rows, dtype=bool)
     is_empty = not selection.get(dataset).any()
     select_button("Clear", dataset, nothing, "tray_clear", type="tertiary", disabled=is_empty)
-    invert = guarded(selection.invert)
-    st.button("Invert", key="tray_invert", type="tertiary", on_click=invert, args=[dataset])
+    st.button(
+        "Invert",
+        key="tray_invert",
+        type="tertiary",
+        on_click=guarded(selection.invert),
+        args=[dataset],
+    )
     with st.popover("By a rule", type="tertiary", key="tray_rule"):
         _by_rule(dataset, shown)
     saved = selection.named(dataset)
