@@ -147,10 +147,10 @@ def scene_of_codes(
         for k, columns in enumerate(_columns(codes, rows.dataset, strongest, usage))
     ]
     sheet = _pictures(codes, shape, shown if pictured else None, strongest)
-    doubt = np.full(len(codes.slots), 255, np.uint8)
+    marks = {"doubt": np.full(len(codes.slots), 255, np.uint8)}
     of_a_row = (colourings, {"pca": pca} | maps, label_lines(rows.dataset))
     n_active = None if usage.varies else usage.most_used
-    scene = scene_of_usage(usage, shown, of_a_row, (entries, n_active, sheet, doubt))
+    scene = scene_of_usage(usage, shown, of_a_row, (entries, n_active, sheet, marks))
     return scene._replace(meta=scene.meta | {"centred": False})
 
 

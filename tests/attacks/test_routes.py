@@ -45,7 +45,7 @@ class Place:
         alive, hosts = self.alive.__contains__, ("appca.example", "10.0.0.7")
         self.delivery = Delivery(Parcels(SECRET), alive, lambda: hosts)
         self.name = self.delivery.parcels.offer(CONTENT)
-        self.texts = self.delivery.ask("data", RowQuestions(10, self._texts, None))
+        self.texts = self.delivery.ask("data", RowQuestions(10, {"texts": self._texts}))
         self.key, self.closed = (self.delivery.key_of(name) for name in ("mine", "closed"))
         self.alive.remove("closed")
         self.asked: list[list[int]] = []
@@ -199,7 +199,7 @@ def test_a_window_s_texts_are_answered_after_any_number_of_other_pictures(place)
     place.alive.add("other")
 
     def ask(what: str, *canvas: str) -> str:
-        return place.delivery.ask(what, RowQuestions(10, place._texts, None), canvas or None)
+        return place.delivery.ask(what, RowQuestions(10, {"texts": place._texts}), canvas or None)
 
     place.texts = ask("my picture", "mine", "canvas")
     beside, ahead = ask("beside it", "mine", "second"), ask("one step away")

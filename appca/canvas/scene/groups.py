@@ -99,17 +99,16 @@ def fullest_pairs(usage: Usage) -> Groups:
     users = _users(usage, {k for pair in names for k in pair})
     rank = np.empty(len(usage.priority), np.int64)
     rank[usage.priority] = np.arange(len(rank))
-    rows = [np.intersect1d(users[a], users[b], assume_unique=True) for a, b in names]
-    order = sorted(range(len(names)), key=lambda p: (-len(rows[p]), names[p]))
-    totals = np.array([len(rows[p]) for p in order], np.int64)
-    ranks = [np.sort(rank[rows[p]]) for p in order]
-    most = len(rank)
+    rows = ((np.intersect1d(users[a], users[b], assume_unique=True), (a, b)) for a, b in names)
+    by_size = sorted(rows, key=lambda panel: (-len(panel[0]), panel[1]))
+    ranks, names = [np.sort(rank[panel]) for panel, _ in by_size], [pair for _, pair in by_size]
+    totals, most = np.array([len(panel) for panel in ranks], np.int64), len(rank)
     if totals.sum() > MOST_POINTS:
         most = int(np.partition(np.concatenate(ranks), MOST_POINTS)[MOST_POINTS])
     ranks = [ranking[ranking < most] for ranking in ranks]
     start = np.concatenate([[0], np.cumsum([len(ranking) for ranking in ranks])]).astype(np.int64)
     drawn = usage.priority[np.concatenate([np.empty(0, np.int64), *ranks])]
-    return Groups([names[p] for p in order], drawn, start, totals, 0, most)
+    return Groups(names, drawn, start, totals, 0, most)
 
 
 def _users(usage: Usage, components: set[int]) -> dict[int, np.ndarray]:

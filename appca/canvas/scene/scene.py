@@ -29,6 +29,11 @@ class Map(NamedTuple):
     near: np.ndarray | None = None  # (N, m) rows nearest to each row in the data
 
 
+OfARow = tuple[Mapping[str, palette.Colour], Mapping[str, Map], Sequence[RowText]]
+Marks = dict[str, np.ndarray]
+OfRun = tuple[list[dict[str, Any]], int | None, pictures.ComponentSheet | None, Marks]
+
+
 class Scene(NamedTuple):
     """What the canvas is mounted with."""
 
@@ -62,27 +67,29 @@ def scene_of(
     ]
     doubt = np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)
     sheet = pictures.component_pictures(fitted, dataset)
+    marks = {"doubt": doubt}
+    if outside is not None and outside.any():
+        marks["outside"] = outside.astype(np.uint8)
     of_a_row = (colourings or {}, maps or {}, lines)
-    of_run = (entries, fitted.n_active, sheet, doubt)
-    return scene_of_usage(usage, dataset, of_a_row, of_run, outside)
+    return scene_of_usage(usage, dataset, of_a_row, (entries, fitted.n_active, sheet, marks))
 
 
 def scene_of_usage(
     usage: Usage,
     dataset: Dataset,
-    of_a_row: tuple[Mapping[str, palette.Colour], Mapping[str, Map], Sequence[RowText]],
-    of_run: tuple[list[dict[str, Any]], int | None, pictures.ComponentSheet | None, np.ndarray],
-    outside: np.ndarray | None = None,
+    of_a_row: OfARow,
+    of_run: OfRun,
 ) -> Scene:
     """Lay out what rows use; the data set has their ids and images.
 
     `of_a_row` has colourings, maps and lines as `scene_of` takes them. `of_run` has entries of the
     components for the header, how many a row uses, or None where rows differ, pictures of the
-    components, and the certainty (N,) uint8 of each row's support.
+    components, and marks (N,) uint8 of the rows: "doubt", the certainty of their supports, and
+    "outside".
     """
     with ThreadPoolExecutor(1) as beside:  # each half takes a second where there are a million rows
         rows = beside.submit(_of_rows, dataset, usage, of_a_row)
-        made = _of_run(usage, of_run, outside)
+        made = _of_run(usage, of_run)
     of_rows = rows.result()
     layouts = made.meta["layouts"] | of_rows.meta["layouts"]
     buffers = {
@@ -94,18 +101,12 @@ def scene_of_usage(
     return Scene(meta, buffers, of_rows.sheets, made.component_sheet, of_a_row[2])
 
 
-def _of_run(
-    usage: Usage,
-    of_run: tuple[list[dict[str, Any]], int | None, pictures.ComponentSheet | None, np.ndarray],
-    outside: np.ndarray | None,
-) -> Scene:
+def _of_run(usage: Usage, of_run: OfRun) -> Scene:
     """Return what is known of the components, and the panels in which the rows stand."""
-    entries, n_active, drawn, doubt = of_run
+    entries, n_active, drawn, marks = of_run
     layouts = layouts_of(usage, of_components(usage))
     buffers = {f"order.{name}": layout.order for name, layout in layouts.items()}
-    buffers |= {"components": usage.slots, "scores": usage.scores, "doubt": doubt}
-    if outside is not None and outside.any():
-        buffers["outside"] = outside.astype(np.uint8)
+    buffers |= {"components": usage.slots, "scores": usage.scores} | marks
     meta = {
         "components": entries,
         "n_active": n_active,
@@ -116,11 +117,7 @@ def _of_run(
     return Scene(meta, buffers, None, None if drawn is None else drawn.png)
 
 
-def _of_rows(
-    dataset: Dataset,
-    usage: Usage,
-    of_a_row: tuple[Mapping[str, palette.Colour], Mapping[str, Map], Sequence[RowText]],
-) -> Scene:
+def _of_rows(dataset: Dataset, usage: Usage, of_a_row: OfARow) -> Scene:
     """Return what is known of the rows by themselves: maps, colours, texts and images."""
     colourings, maps, lines = of_a_row
     headers: dict[str, Any] = {}

@@ -3,24 +3,17 @@
 from functools import cache
 from pathlib import Path
 
-import streamlit as st
-
 from appca.runs.home import home
 from appca.storage.identity import ID_DIGITS
 from appca.ui.arrivals.drops import MOST_FILES, PREFIX, DroppedFiles, Drops
 from appca.ui.canvas import serving
+from appca.ui.parts.widgets import scripted
 from appca.ui.server import admission, inside
 from appca.ui.server.base import base
 from appca.ui.session import state
 
 SCRATCH = "uploads"  # below the home: where files lie while they are looked at
-_part = st.components.v2.component(
-    "appca_dropping",
-    html='<div class="ca-drop" role="status"></div>',
-    css=Path(__file__).with_suffix(".css").read_text(encoding="utf-8"),
-    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
-    isolate_styles=False,
-)
+_part = scripted(__file__, '<div class="ca-drop" role="status"></div>')
 
 
 @cache

@@ -12,7 +12,7 @@ import re
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -45,22 +45,21 @@ _NOT_KEPT = {"Cache-Control": "no-store"}
 
 
 class RowQuestions(NamedTuple):
-    """What can be asked of the rows of a data set, where there are too many to send them all."""
+    """What can be asked of the rows of a data set, where there are too many to send them all.
+
+    Answers are arrays or JSON-able: "texts" of the hover card, "scores" (n, K) on all components,
+    and "near", scenes one step of K or L away.
+    """
 
     n_rows: int
-    texts: Callable[[np.ndarray], Any]  # rows -> what the hover card says, JSON-able
-    scores: Callable[[np.ndarray], np.ndarray] | None = None  # rows -> (n, K), on all components
-    near: Callable[[], Any] | None = None  # scenes one step of K or L away, JSON-able
+    answers: Mapping[str, Callable[[np.ndarray], Any]]  # row numbers (n,) -> what is asked of them
 
-    def answer(self, what: str, rows: np.ndarray) -> tuple[str | bytes, str] | None:
-        """Return "texts" or "scores" of rows, or what is "near", and the type; else None."""
-        if what == "texts":
-            return _json(self.texts(rows)), JSON
-        if what == "near" and self.near is not None:
-            return _json(self.near()), JSON
-        if what == "scores" and self.scores is not None:
-            return self.scores(rows).astype("<f4").tobytes(), RAW
-        return None
+    def answer(self, what: str, rows: np.ndarray) -> tuple[str | bytes, str]:
+        """Return what is asked of rows, and its type."""
+        said = self.answers[what](rows)
+        if isinstance(said, np.ndarray):
+            return said.astype("<f4").tobytes(), RAW
+        return json.dumps(said, ensure_ascii=False, separators=(",", ":")), JSON
 
 
 class Delivery:
@@ -124,15 +123,14 @@ class Delivery:
         if self.session_of(request) is None:
             return _refusal(403)
         asked = self._questions.get(request.path_params["name"])
-        if asked is None:
+        what = request.path_params["what"]
+        if asked is None or what not in asked.answers:
             return _refusal(404)
         rows = _rows(await _body(request, 4 * MOST_ROWS), asked.n_rows)
         if rows is None:
             return _refusal(400)
-        answer = await run_in_threadpool(asked.answer, request.path_params["what"], rows)
-        if answer is None:
-            return _refusal(404)
-        return Response(answer[0], headers=_ALWAYS | _NOT_KEPT, media_type=answer[1])
+        content, kind = await run_in_threadpool(asked.answer, what, rows)
+        return Response(content, headers=_ALWAYS | _NOT_KEPT, media_type=kind)
 
     def session_of(self, request: Request) -> str | None:
         """Return whose page asks; None unless it is of this server and its session is there."""
@@ -171,10 +169,6 @@ async def _body(request: Request, most: int) -> bytes | None:
         if len(body) > most:
             return None
     return bytes(body)
-
-
-def _json(said: Any) -> str:
-    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
 
 
 def _rows(body: bytes | None, n_rows: int) -> np.ndarray | None:

@@ -2,9 +2,10 @@
 
 import secrets
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeAlias
 
+import numpy as np
 import streamlit as st
 
 from appca.canvas.parcels import Parcels, publish
@@ -51,21 +52,17 @@ def _offered(
 ) -> dict[str, Any]:
     here = delivery()
     names = publish(scene.scene, dataset.digest, here.parcels)
-
-    def around() -> dict[str, Any]:
-        scenes = {} if near is None else near()
-        return {step: _offered(near_scene, dataset) for step, near_scene in scenes.items()}
-
-    questions = RowQuestions(
-        dataset.n_rows,
-        lambda rows: texts_of(dataset.ids, scene.scene.lines, rows),
-        scene.scores,
-        None if near is None else around,
-    )
+    answers: dict[str, Callable[[np.ndarray], Any]]
+    answers = {"texts": partial(texts_of, dataset.ids, scene.scene.lines)}
+    answers |= {} if scene.scores is None else {"scores": scene.scores}
+    if near is not None:
+        answers["near"] = lambda _: {
+            step: _offered(beside, dataset) for step, beside in near().items()
+        }
     what = f"{'' if near is None else 'near '}{dataset.digest} {scene.key}"
     return names | {
         "at": f"{base()}{PREFIX}/",
-        "questions": here.ask(what, questions, canvas),
+        "questions": here.ask(what, RowQuestions(dataset.n_rows, answers), canvas),
         "near": near is not None,
     }
 

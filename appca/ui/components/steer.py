@@ -1,7 +1,6 @@
 """The tab Steer: scores under the hand, and the row they stand for, rebuilt as the hand moves."""
 
 import base64
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,12 +8,11 @@ import streamlit as st
 
 from appca.analysis.components.components import own_name
 from appca.analysis.components.steering import Steering, fullest_pair, steering
-from appca.canvas.bundle import closed_bundle
 from appca.canvas.scene.pictures import picture_list
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri
 from appca.plots.palette import MISSING, NEUTRAL, class_colour
-from appca.ui.parts.widgets import one_of
+from appca.ui.parts.widgets import one_of, scripted
 from appca.ui.rows import pictures, point_choice
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
@@ -22,14 +20,7 @@ from appca.ui.session.fitting import Shown
 MOST_COLUMNS = 16  # of a table, as bars
 MOST_DOTS = 2500  # rows in the panel, a fair sample
 STARTS = {"average": "The average", "row": "A row"}
-HERE = Path(__file__).parent
-_steer = st.components.v2.component(
-    "appca_steer",
-    html="<div class='ca-steer'></div>",
-    js=closed_bundle(HERE / "steer.js"),
-    css=(HERE / "steer.css").read_text(encoding="utf-8"),
-    isolate_styles=False,
-)
+_steer = scripted(__file__, "<div class='ca-steer'></div>")
 
 
 def body(dataset: Dataset, shown: Shown) -> None:

@@ -1,22 +1,16 @@
 """The drawer on the right: components, selection or one row; it never moves the picture."""
 
-from pathlib import Path
-
 import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.ui.explore import component_list, selected
-from appca.ui.parts.widgets import tabs
+from appca.ui.parts.widgets import scripted, tabs
 from appca.ui.rows import point
 from appca.ui.session import selection
 from appca.ui.session.fitting import Shown
 
 TABS = {"components": "Components", "selection": "Selection", "point": "Point"}
-_handle = st.components.v2.component(
-    "appca_drawer",
-    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
-    isolate_styles=False,
-)
+_handle = scripted(__file__)
 
 
 def drawer(dataset: Dataset, shown: Shown, colouring: str) -> None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from math import comb
-from pathlib import Path
 
 import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.runs.configuration import MOST_COMPONENTS, RunConfig
+from appca.ui.parts.widgets import scripted
 from appca.ui.session import state
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.state import KEYS
@@ -15,11 +15,7 @@ from appca.words.wording import counted
 
 MOST_ON_SLIDER = 12  # more can be typed
 MOVING = "sizes_moving"
-_follow = st.components.v2.component(
-    "appca_sizes",
-    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
-    isolate_styles=False,
-)
+_follow = scripted(__file__)
 
 
 def k_and_l(dataset: Dataset) -> None:
@@ -62,16 +58,12 @@ def meaning(dataset: Dataset, k: int, active: int | None) -> str:
         return f"Each {row} uses all K = {k} components, as in PCA."
     alike = "the same one" if active == 1 else f"the same {active}"
     panels = comb(k, active)
+    rough = f"{panels:,}" if panels < 10**6 else "more than a million"
     text = (
         f"K = {k} components in all; each {row} uses the L = {active} that fit it best. "
-        f"{row.capitalize()}s with {alike} share one of {rough(panels)} panels."
+        f"{row.capitalize()}s with {alike} share one of {rough} panels."
     )
     return text if panels <= dataset.n_rows else f"{text} Most stay empty: try a smaller L."
-
-
-def rough(number: int) -> str:
-    """Return a count as people read it: "125,970", "more than a million"."""
-    return f"{number:,}" if number < 10**6 else "more than a million"
 
 
 def _size(label: str, name: str, parameter: str, value: int, most: int, hint: str) -> None:

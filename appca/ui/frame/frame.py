@@ -7,16 +7,20 @@ import streamlit as st
 
 from appca.storage.identity import ID_DIGITS
 from appca.ui.arrivals import dropping, opening
-from appca.ui.frame import browser, memory, status
+from appca.ui.frame import memory, status
 from appca.ui.frame.icon import icon, logo
 from appca.ui.parts.text import markdown
+from appca.ui.parts.widgets import scripted
 from appca.ui.server import admission, inside, page_turn
+from appca.ui.server.base import base
 from appca.ui.session import callbacks, history, selection, services, state, watching
 from appca.ui.session.callbacks import TOLD, sentence
 from appca.ui.session.state import KEYS
 from appca.words.errors import InputError
 
 STYLE = Path(__file__).with_name("style.css")
+_listener = scripted(__file__)  # for undo and redo by keys and Back
+_ahead = inside.scripts("Selectbox", "PlotlyChart", "DataFrame", "StreamlitSyntaxHighlighter")
 
 
 def around_page(draw: Callable[[], None], name: str) -> None:
@@ -29,7 +33,12 @@ def around_page(draw: Callable[[], None], name: str) -> None:
     st.session_state[status.NOTE] = below.container(horizontal=True, key="status_note")
     with above:
         st.html(STYLE)
-        browser.listen()
+        _listener(
+            key="appca-frame",
+            data={"ahead": _ahead, "base": base()},
+            on_undo_change=history.undo,
+            on_redo_change=history.redo,
+        )
     st.logo(logo(), size="large", icon_image=icon())
     try:
         with page_turn.turn():

@@ -1,21 +1,15 @@
 """HTML with buttons in it: one part of a page instead of a widget for each of many buttons."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import streamlit as st
 
-from appca.canvas.bundle import closed_bundle
 from appca.ui.parts.text import tag, words
+from appca.ui.parts.widgets import scripted
 from appca.ui.session.callbacks import guarded
 
 Act = Callable[[str, str], object]  # is given the button's value, and the text that was typed
-_listener = st.components.v2.component(
-    "appca_acts",
-    js=closed_bundle(Path(__file__).with_suffix(".js")),
-    css=Path(__file__).with_suffix(".css").read_text(encoding="utf-8"),
-    isolate_styles=False,
-)
+_listener = scripted(__file__)
 
 
 def acting(html: str, key: str, acts: Mapping[str, Act]) -> None:

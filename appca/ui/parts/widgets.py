@@ -1,10 +1,12 @@
-"""Controls that several pages have: tabs, one of a few choices, page numbers, and a way on."""
+"""Controls of several pages: tabs, one of a few choices, page numbers, a way on, and scripts."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import streamlit as st
 
+from appca.canvas.bundle import closed_bundle
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.state import KEYS
 
@@ -79,6 +81,18 @@ def onward(place: str, label: str, icon: str = ":material/arrow_forward:") -> No
     query = {"tab": tab} if tab else None
     file = f"pages/{page}/{page}.py"
     st.page_link(file, label=label, icon=icon, width="content", query_params=query)
+
+
+def scripted(file: str, html: str | None = None) -> Any:
+    """Return the part of a page that the script beside a Python file makes, with its style."""
+    script, style = (Path(file).with_suffix(kind) for kind in (".js", ".css"))
+    return st.components.v2.component(
+        f"appca_{script.stem}",
+        html=html,
+        js=closed_bundle(script),
+        css=style.read_text(encoding="utf-8") if style.is_file() else None,
+        isolate_styles=False,
+    )
 
 
 def around(limits: tuple[float, float], value: float) -> tuple[float, float]:

@@ -11,8 +11,6 @@ from appca.plots.components.components import data_uri, montage, row_lines
 from appca.plots.groups.group import image_row
 from appca.ui.session.caching import by_key
 
-LARGEST = 96  # pixels of a tile's side
-
 
 def is_dark() -> bool:
     """Whether the page is dark."""
@@ -32,8 +30,7 @@ def tiles(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
     if dataset.image_shape is None:
         lines = row_lines(dataset, np.asarray(rows))
         return lines if is_dark() else 255 - lines
-    images = dataset.images(np.asarray(rows))
-    return on_page(dataset, sprites.resized(images, _size(images.shape[1:3])))
+    return on_page(dataset, sprites.tiles_of(dataset, np.asarray(rows)))
 
 
 def on_page(dataset: Dataset, images: np.ndarray) -> np.ndarray:
@@ -56,8 +53,3 @@ def drawn(dataset: Dataset, tiles: np.ndarray, columns: int) -> np.ndarray:
     if is_ink(dataset) and is_dark():
         return montage(tiles, columns, ground=0)
     return montage(on_page(dataset, tiles), columns)
-
-
-def _size(shape: tuple[int, ...]) -> tuple[int, int]:
-    shrink = min(1.0, LARGEST / max(shape))
-    return max(1, round(shape[0] * shrink)), max(1, round(shape[1] * shrink))

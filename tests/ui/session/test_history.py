@@ -10,7 +10,7 @@ from appca.data.sources.builtin import load
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
-from appca.ui.frame import browser
+from appca.ui.frame import frame
 from appca.ui.server import inside
 from appca.ui.session import history, names, selection, services, state
 from appca.words.errors import InputError
@@ -43,11 +43,11 @@ STEPS = ("k", "l", "rows", "name", "flip", "model", "scale", "wine")
 
 @pytest.fixture
 def app(start, monkeypatch):
-    def listen() -> None:
+    def listen(**_: object) -> None:
         for name, act in ACTS.items():
             st.button(name, key=f"act-{name}", on_click=act)
 
-    monkeypatch.setattr(browser, "listen", listen)
+    monkeypatch.setattr(frame, "_listener", listen)
     return start("check/diagnostics")
 
 
