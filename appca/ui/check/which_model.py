@@ -69,7 +69,9 @@ def body(dataset: Dataset) -> None:
     """Draw the answer, its button, and all models; without them what starts the comparison."""
     config = config_of(state.config())
     store = JournalStore(home(), FOLDER)
-    _begin(dataset, config, store)
+    asked = st.session_state.pop(KEYS.compare, False)  # by Explore
+    if asked and len(stored(store, config)) < len(methods(config)):
+        progress.begin("models", config.id, _spec(config))
     kept = "Models that have been measured are kept when you cancel."
 
     def so_far() -> None:
@@ -91,13 +93,6 @@ def body(dataset: Dataset) -> None:
         _answered(config, lines, advice)
         _closing(dataset, config, fits, lines, advice)
     gaps_note(dataset, "All models here")
-
-
-def _begin(dataset: Dataset, config: ModelsConfig, store: JournalStore) -> None:
-    """Start the comparison where Explore has asked for it, and it is neither there nor running."""
-    asked = st.session_state.pop(KEYS.compare, False)
-    if asked and len(stored(store, config)) < len(methods(config)):
-        progress.begin("models", config.id, _spec(config))
 
 
 def _spec(config: ModelsConfig) -> dict[str, Any]:
