@@ -141,13 +141,14 @@ def picture_page(scenes: Sequence[Scene], title: str, colouring: str, note: str 
     data = {"packed": list(packed), "fits": fits, "sheets": drawn, "colouring": colouring}
     script = closed_bundle(JS / "page.js")
     style = "".join((JS / name).read_text("utf-8") for name in ("canvas.css", "page.css"))
+    inert = _json(data).replace("<", "\\u003c")  # cannot end the element it stands in
     footer = f"<footer>{escape(note)}</footer>" if note else ""
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{style}</style></head><body>"
         f'<header><h1>{escape(title)}</h1></header><main id="canvas"></main>{footer}'
-        f'<script type="application/json" id="data">{_inert(_json(data))}</script>'
+        f'<script type="application/json" id="data">{inert}</script>'
         f'<script type="module">{script}</script></body></html>\n'
     )
     return page.encode()
@@ -182,8 +183,3 @@ def _webp(png: bytes) -> str:
 
 def _text(content: bytes) -> str:
     return base64.b64encode(content).decode()
-
-
-def _inert(text: str) -> str:
-    """Return JSON that cannot end the element it stands in."""
-    return text.replace("<", "\\u003c")

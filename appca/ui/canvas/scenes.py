@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,6 @@ from appca.canvas.scene.scene import Map, Scene
 from appca.canvas.scene.shown import projected, scene_shown
 from appca.data.brain.places import has_places, side_by_side
 from appca.data.dataset import Dataset
-from appca.plots.palette import Colour
 from appca.runs.configuration import RunConfig
 from appca.ui.session import services
 from appca.ui.session.caching import by_key, kept
@@ -46,7 +45,7 @@ def scene_of(
     """
     fitted = shown.fitted
     feature = colouring if colouring.startswith("feature:") else None
-    maps = {"pca": Map("PCA", principal_of(dataset, shown.config, fitted)[0])}
+    maps = {"pca": Map("PCA", principal_of(dataset, shown.config, fitted))}
     if has_places(dataset):
         places = kept(f"slices-{dataset.digest}", lambda: side_by_side(dataset))
         maps["slices"] = Map("Slices", places)
@@ -71,7 +70,7 @@ def scene_of(
     if colouring == PANELS:
         panels = _panel_trust(shown.key, dataset, fitted)
         colourings[PANELS] = trust_colour(panels, "Trust of the panels")
-    scene = _of_fit(key, dataset, fitted, maps, feature, colourings)
+    scene = _of_fit(key, dataset, fitted, maps, feature=feature, colourings=colourings)
     return PageScene(scene, key, lambda rows: projected(dataset, fitted, rows))
 
 
@@ -81,21 +80,13 @@ def _panel_trust(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
     return np.column_stack(panel_trust(X, fitted.scores, fitted.active)[:3])
 
 
-@by_key(16)
-def _of_fit(
-    dataset: Dataset,
-    fitted: FittedRun,
-    maps: Mapping[str, Map],
-    feature: str | None,
-    colourings: Mapping[str, Colour],
-) -> Scene:
-    return scene_shown(dataset, fitted, maps, feature=feature, colourings=colourings)
+_of_fit = by_key(16)(scene_shown)
 
 
 def principal_of(
     dataset: Dataset, config: RunConfig, fitted: FittedRun | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first three principal components of the preprocessed data, and their shares.
+) -> np.ndarray:
+    """Return the scores (N, 3) on the first principal components of the preprocessed data.
 
     `fitted` brings its own preprocessing where there is an autoencoder.
     """
@@ -104,12 +95,10 @@ def principal_of(
 
 
 @by_key(8)
-def _principal(
-    dataset: Dataset, options: dict[str, Any], fitted: FittedRun | None
-) -> tuple[np.ndarray, np.ndarray]:
+def _principal(dataset: Dataset, options: dict[str, Any], fitted: FittedRun | None) -> np.ndarray:
     # The run's own autoencoder; a preview's scales come from a sample, so those are learned anew.
     before = None if fitted is None else fitted.preprocessing
     if not options.get("vae"):
         before = services.prepared(dataset.digest, options) or before
     assert before is not None  # all but an autoencoder is prepared at once
-    return principal_scores(before.transform(dataset.X))
+    return principal_scores(before.transform(dataset.X))[0]

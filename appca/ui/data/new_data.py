@@ -18,7 +18,7 @@ from appca.ui.data.new_data_pictures import DescribedData
 from appca.ui.parts import progress
 from appca.ui.parts.downloads import table_buttons
 from appca.ui.parts.widgets import one_of
-from appca.ui.rows import point, row_table
+from appca.ui.rows import row_table
 from appca.ui.session import callbacks, watching
 from appca.ui.session.caching import by_key
 from appca.ui.session.fitting import LIVE_SECONDS, Shown
@@ -42,8 +42,7 @@ def page(dataset: Dataset) -> None:
     rows = new_data_pictures.draw(dataset, shown, seen, verdicts)
     drift.draw(dataset, shown, seen.dataset, seen.fitted, seen.key)
     order = verdicts.order if rows is None else verdicts.order[np.isin(verdicts.order, rows)]
-    dark = point.dark_ink(dataset)
-    row_table.draw(seen.dataset, seen.fitted, verdicts, order, seen.key, dark=dark)
+    row_table.draw(seen.dataset, seen.fitted, verdicts, order, seen.key)
     made = partial(new_rows_table, seen.dataset, seen.fitted, verdicts)
     table_buttons(made, shown, "new-rows", primary=True)
     st.caption(

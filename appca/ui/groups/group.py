@@ -62,7 +62,12 @@ def body(dataset: Dataset, shown: Shown) -> None:
                 _images(dataset, mask, key, dataset.image_shape)
     with st.expander(f"All {len(comparison.differences):,} comparisons"):
         _table(comparison)
-        _notes(comparison)
+        some = f" Columns: a sample of {comparison.sampled:,} rows." if comparison.sampled else ""
+        st.caption(
+            "Mann-Whitney tests for numbers, chi-square or Fisher's exact test for shares, "
+            "corrected together (Benjamini and Hochberg). Rows chosen by their scores differ in "
+            f"them by choice.{some}"
+        )
 
 
 def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
@@ -141,14 +146,3 @@ def _table(comparison: GroupComparison) -> None:
     )
     columns = {"effect": effect}
     st.dataframe(table, hide_index=True, width="stretch", key="group_table", column_config=columns)
-
-
-def _notes(comparison: GroupComparison) -> None:
-    sampled = (
-        "" if comparison.sampled is None else f" Columns: a sample of {comparison.sampled:,} rows."
-    )
-    st.caption(
-        "Mann-Whitney tests for numbers, chi-square or Fisher's exact test for shares, corrected "
-        "together (Benjamini and Hochberg). Rows chosen by their scores differ in them by "
-        f"choice.{sampled}"
-    )

@@ -8,7 +8,7 @@ from appca.analysis.explore.outliers import distances
 from appca.data.dataset import Dataset
 from appca.ui.parts.downloads import rows_popover
 from appca.ui.parts.selection_tools import select_button
-from appca.ui.rows import point, row_table
+from appca.ui.rows import row_table
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import percent
@@ -37,8 +37,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
             select_button(label, dataset, beyond, "unusual_select", icon=LASSO)
             rows_popover(dataset, shown, beyond, key="unusual")
     st.caption(WHAT_TO_DO)
-    dark = point.dark_ink(dataset)
-    row = row_table.draw(dataset, shown.fitted, said, order, shown.key, dark=dark)
+    row = row_table.draw(dataset, shown.fitted, said, order, shown.key)
     select_button("Select this row", dataset, np.array([row]), "unusual_row", icon=LASSO)
 
 

@@ -43,7 +43,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     pieces = parts(fitted, row_of(dataset, fitted, row), row)
     _heading(dataset, shown, row)
     st.caption("How it is built")
-    st.html(built(dataset, fitted, pieces))
+    st.html(built(dataset, pieces))
     st.markdown(equation(fitted, pieces))
     error = float(fitted.error[row])
     above, below = float(np.mean(fitted.error > error)), float(np.mean(fitted.error < error))
@@ -65,21 +65,9 @@ def equation(fitted: FittedRun, pieces: RowParts) -> str:
     return text
 
 
-def built(
-    dataset: Dataset, fitted: FittedRun, pieces: RowParts, *, dark: bool | None = None
-) -> str:
-    """Return a row as a sum in pictures, or its features beside what they are rebuilt as.
-
-    `dark` says whether grey means ink, of a data set that is not stored.
-    """
-    if dataset.image_shape is None:
-        return _features(dataset, pieces)
-    return _sum(dataset, fitted, pieces, dark=dark_ink(dataset) if dark is None else dark)
-
-
-def dark_ink(dataset: Dataset) -> bool:
-    """Whether grey means ink, which is dark on a light page, as on all other pictures."""
-    return pictures.is_ink(dataset) and not pictures.is_dark()
+def built(dataset: Dataset, pieces: RowParts) -> str:
+    """Return a row as a sum in pictures, or its features beside what they are rebuilt as."""
+    return _features(dataset, pieces) if dataset.image_shape is None else _sum(dataset, pieces)
 
 
 def _heading(dataset: Dataset, shown: Shown, row: int) -> None:
@@ -113,11 +101,11 @@ def _picture(dataset: Dataset, row: int, size: int) -> str:
     )
 
 
-def _sum(dataset: Dataset, fitted: FittedRun, pieces: RowParts, *, dark: bool) -> str:
+def _sum(dataset: Dataset, pieces: RowParts) -> str:
     """Return average, components and what they add up to as pictures in a line."""
     shape = dataset.image_shape or ()
     grey = dataset.as_images(np.stack([pieces.average, pieces.reconstruction]).astype(np.float32))
-    grey = 255 - grey if dark else grey
+    grey = pictures.on_page(dataset, grey)
     limit = max((float(np.abs(pixels_of(term, shape)).max()) for term in pieces.terms), default=1.0)
     html = [_figure(grey[0], "average")]
     for k, score, term in zip(pieces.components, pieces.scores, pieces.terms, strict=True):

@@ -13,6 +13,7 @@ from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri
 from appca.ui.parts.text import markdown
 from appca.ui.rows import point
+from appca.ui.rows.pictures import is_dark, on_page
 from appca.ui.session.caching import by_key
 
 if TYPE_CHECKING:
@@ -28,16 +29,14 @@ def draw(
     verdict: NewRowsVerdict,
     order: np.ndarray,
     key: str,
-    *,
-    dark: bool,
 ) -> int:
     """Draw the table and take apart the row that is ticked, else the first; return that row.
 
     `order` has the rows to list, at least one, those that fit least first; `key` names the numbers:
-    another table is another widget. `dark` draws high values of images dark.
+    another table is another widget.
     """
     top = order[:MOST_LISTED]
-    images = _images(f"{key}-{dark}-{top.tolist()}", dataset, fitted, top, dark=dark)
+    images = _images(f"{key}-{is_dark()}-{top.tolist()}", dataset, fitted, top)
     pictures = {name: st.column_config.ImageColumn(name, width="small") for name in images}
     event = st.dataframe(
         table_of(dataset, fitted, verdict, top, images),
@@ -56,7 +55,7 @@ def draw(
     row = int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
     st.subheader(f"{markdown(str(dataset.ids[row]))}, taken apart", anchor=False)
     pieces = parts(fitted, row_of(dataset, fitted, row), row)
-    st.html(point.built(dataset, fitted, pieces, dark=dark))
+    st.html(point.built(dataset, pieces))
     return row
 
 
@@ -91,9 +90,7 @@ def reconstructed(fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
 
 
 @by_key(16)
-def _images(
-    dataset: Dataset, fitted: FittedRun, rows: np.ndarray, *, dark: bool
-) -> dict[str, list[str]]:
+def _images(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> dict[str, list[str]]:
     if dataset.image_shape is None:
         return {}
     pictures = {
@@ -101,6 +98,6 @@ def _images(
         "reconstruction": dataset.as_images(reconstructed(fitted, rows)),
     }
     return {
-        name: [data_uri(255 - image if dark else image) for image in images]
+        name: [data_uri(image) for image in on_page(dataset, images)]
         for name, images in pictures.items()
     }
