@@ -154,9 +154,12 @@ def _is_short(wanted: RunConfig) -> bool:
 
 def start(*, refine: bool = False) -> str:
     """Fit the present configuration in the background; the same one twice is one job."""
-    n_rows = services.dataset(config().dataset).n_rows
+    now = config()
+    n_rows = services.dataset(now.dataset).n_rows
     pause = PAUSE_SECONDS + PAUSE_A_ROW * n_rows if refine else 0.0
-    return watching.fit(config(), refine=refine, after=pause)
+    spec = {"config": now.to_dict(), "name": None, "origin": "live" if refine else "fit"}
+    why = watching.Watched("fit", now.id, refine=refine)
+    return watching.start("fit", spec, why, after=pause)
 
 
 def stop() -> None:

@@ -39,12 +39,6 @@ def start(
     return job
 
 
-def fit(config: RunConfig, *, refine: bool = False, after: float = 0.0) -> str:
-    """Begin and wait for a fit, which starts so many seconds from now."""
-    spec = {"config": config.to_dict(), "name": None, "origin": "live" if refine else "fit"}
-    return start("fit", spec, Watched("fit", config.id, refine=refine), after=after)
-
-
 def adopt(run_id: str | None) -> None:
     """Wait for the jobs that the address names; after a reload the session knows no more of them.
 
