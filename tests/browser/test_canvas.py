@@ -489,8 +489,12 @@ def test_a_filter_hides_rows_and_panels(page):
 def test_the_dock_filters_with_a_chip_that_clears_keeps_a_view_and_saves_the_picture(page):
     page.evaluate("canvas.update({ options: { keep: 'these' } })")
     settle(page)
-    page.get_by_role("button", name="Views and filters").click()
+    opener = page.get_by_role("button", name="Views and filters")
+    opener.click()
     more = page.get_by_role("dialog", name="Views and filters")
+    page.keyboard.press("Escape")
+    assert not more.is_visible()
+    opener.click()
     panels = more.get_by_role("group", name="Panels with")
     panels.get_by_role("button", name="2", exact=True).click()
     chip = page.locator(".appca-chip")

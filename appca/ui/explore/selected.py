@@ -49,7 +49,7 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
         st.html(class_bars(classes, mask))
     _apart(dataset, shown, mask)
     as_rule(dataset, shown, mask)
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         rows_popover(dataset, shown, rows, key="rows")
         onward("groups/differences", "Compare with the rest", ":material/compare_arrows:")
     _tools(dataset, shown)

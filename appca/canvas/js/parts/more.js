@@ -39,12 +39,13 @@ export function buildMore(stage, actions, does) {
     opener.setAttribute('aria-expanded', 'false');
   };
   stage.hit.addEventListener('pointerdown', close);
-  box.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape') {
-      close();
-      opener.focus();
-    }
-  });
+  const escape = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== 'Escape') return;
+    close();
+    opener.focus();
+  };
+  box.addEventListener('keydown', escape);
+  opener.addEventListener('keydown', escape);
   const filter = (/** @type {Filter} */ change) =>
     actions.filter({ ...stage.options.filter, ...change });
 
