@@ -44,8 +44,7 @@ class _Drawing(NamedTuple):
         """Return the scores of rows on a component."""
         buffers = self.scene.buffers
         place = np.argmax(buffers["components"][rows] == component, axis=1)
-        scores: np.ndarray = buffers["scores"][rows, place] * self.scene.meta["score_unit"]
-        return scores
+        return np.asarray(buffers["scores"][rows, place] * self.scene.meta["score_unit"])
 
 
 def draw(

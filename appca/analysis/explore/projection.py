@@ -26,11 +26,6 @@ def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
     return np.round(255 * channels).astype(np.uint8)
 
 
-def pca_rgb(principal: np.ndarray) -> np.ndarray:
-    """Colour (N, 3) of every row by its first three principal scores, rank-scaled like `rgb`."""
-    return rgb(principal[:, :3], np.ones((len(principal), min(3, principal.shape[1])), dtype=bool))
-
-
 def principal_scores(Y: np.ndarray, n_components: int = 3) -> tuple[np.ndarray, np.ndarray]:
     """Scores (N, n) of preprocessed rows Y on principal components, and their variance shares (n,).
 

@@ -14,18 +14,11 @@ from appca.words.refusal import reason, refusing, storing
 NAME_LENGTH = 60
 
 
-class Combination(NamedTuple):
-    """One way to bring other rows into a selection."""
-
-    title: str
-    help: str
-
-
-COMBINATIONS = {
-    "replace": Combination("Select", "Select these rows instead"),
-    "union": Combination("Add", "Add these rows to the selection"),
-    "intersect": Combination("Keep only", "Keep only those selected rows that are among these"),
-    "minus": Combination("Remove", "Take these rows out of the selection"),
+COMBINATIONS = {  # ways to bring other rows into a selection: title and help
+    "replace": ("Select", "Select these rows instead"),
+    "union": ("Add", "Add these rows to the selection"),
+    "intersect": ("Keep only", "Keep only those selected rows that are among these"),
+    "minus": ("Remove", "Take these rows out of the selection"),
 }
 
 

@@ -89,8 +89,7 @@ def tails(values: np.ndarray, start: np.ndarray) -> np.ndarray:
 def jitter(rows: np.ndarray, axis: int) -> np.ndarray:
     """Spread rows along an axis without a component, as the browser does."""
     mixed = rows.astype(np.uint32) * np.uint32((_X, _Y)[axis])
-    along: np.ndarray = (mixed / 2.0**31 - 1) * SPREAD
-    return along.astype(np.float32)
+    return np.asarray((mixed / 2.0**31 - 1) * SPREAD, np.float32)
 
 
 def _along(usage: Usage, rows: np.ndarray, component: np.ndarray, axis: int) -> np.ndarray:

@@ -34,8 +34,7 @@ def spread_order(n: int) -> np.ndarray:
     step = int(n * GOLDEN)
     while gcd(step, n) > 1:
         step += 1
-    order: np.ndarray = (np.arange(n) * step % max(n, 1)).astype(np.uint32)
-    return order
+    return np.asarray(np.arange(n) * step % max(n, 1), np.uint32)
 
 
 def room_orders(

@@ -30,7 +30,5 @@ def cells(components: list[Components], counts: np.ndarray) -> list[tuple[int, i
     holder[np.argsort(far, kind="stable")[:n]] = np.argsort(-weight, kind="stable")
     stream = np.array([SEED], np.uint64)
     seriate(holder, shared, weight, far, columns, MOVES * n, stream)
-    taken = np.flatnonzero(holder >= 0)
-    place = np.empty(n, np.int64)
-    place[holder[taken]] = taken
-    return [(int(support % columns), int(support // columns)) for support in place]
+    places = np.argsort(holder, kind="stable")[-n:].tolist()  # behind those that hold none
+    return [(place % columns, place // columns) for place in places]

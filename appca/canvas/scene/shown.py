@@ -47,5 +47,4 @@ def label_lines(dataset: Dataset) -> list[RowText]:
 def projected(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
     """Project rows on all components, (n, K), also on those they do not use."""
     centred = fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean
-    scores: np.ndarray = centred @ fitted.components.T
-    return scores
+    return np.asarray(centred @ fitted.components.T)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from appca.analysis.explore.class_neighbours import ClassNeighbour, nearest_classes
-from appca.analysis.explore.projection import pca_rgb, principal_scores, rgb
+from appca.analysis.explore.projection import principal_scores, rgb
 from appca.analysis.explore.subspaces import supports
 from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.preprocessing import Preprocessing
@@ -46,7 +46,8 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     }
     rows = [_row(names[c], {key: value[c] for key, value in neighbours.items()}) for c in range(20)]
     arrays = {"umap": layout, "codes": codes, "names": np.array(names)}
-    arrays |= {"appca_rgb": rgb(fitted.scores, fitted.active), "pca_rgb": pca_rgb(principal)}
+    arrays["appca_rgb"] = rgb(fitted.scores, fitted.active)
+    arrays["pca_rgb"] = rgb(principal, np.ones(principal.shape, dtype=bool))
     subspace, titles = supports(fitted.active)
     arrays |= {"subspace": subspace, "subspaces": np.array(titles)}
     return Outcome({"neighbours": rows}, arrays, claims(rows))

@@ -49,24 +49,15 @@ def scene_of(
     if has_places(dataset):
         places = kept(f"slices-{dataset.digest}", lambda: side_by_side(dataset))
         maps["slices"] = Map("Slices", places)
-    laid_out = ""
+    laid_out, colourings = "", {}
     if embedding is not None:
         maps["umap"] = Map("UMAP", embedding.coordinates, embedding.near)
-        laid_out = hashlib.blake2b(maps["umap"].coordinates.tobytes()).hexdigest()
-        laid_out += str(embedding.trust is not None)
-    parts = repr(
-        (
-            shown.key,
-            feature,
-            laid_out,
-            colouring == PANELS,
-            dataset.is_ordered,
-            dataset.provenance.get("class_names"),
-        )
-    ).encode()
-    key = hashlib.blake2b(parts, digest_size=12).hexdigest()
-    trust = None if embedding is None else embedding.trust
-    colourings = {} if trust is None else {TRUST: trust_colour(trust)}
+        laid_out = hashlib.blake2b(embedding.coordinates.tobytes()).hexdigest()
+        if embedding.trust is not None:
+            colourings[TRUST] = trust_colour(embedding.trust)
+    of_data = (dataset.is_ordered, dataset.provenance.get("class_names"))
+    parts = (shown.key, feature, laid_out, [*colourings], colouring == PANELS, of_data)
+    key = hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
     if colouring == PANELS:
         panels = _panel_trust(shown.key, dataset, fitted)
         colourings[PANELS] = trust_colour(panels, "Trust of the panels")

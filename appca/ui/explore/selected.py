@@ -35,7 +35,7 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
     if not len(rows):
         st.markdown("**Nothing selected**")
         st.caption("Draw around points with the lasso, click a count, or choose rows by a rule.")
-        _tools(dataset, shown)
+        tools(dataset, shown)
         return
     of_all = f"of {dataset.n_rows:,} rows, {percent(mask.mean())}"
     st.markdown(f"### {len(rows):,} :small[:gray[{of_all}]]")
@@ -52,12 +52,7 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         rows_popover(dataset, shown, rows, key="rows")
         onward("groups/differences", "Compare with the rest", ":material/compare_arrows:")
-    _tools(dataset, shown)
-
-
-def _tools(dataset: Dataset, shown: Shown) -> None:
-    with st.container(horizontal=True, gap="small"):
-        tools(dataset, shown)
+    tools(dataset, shown)
 
 
 def class_bars(classes: Colour, mask: np.ndarray) -> str:

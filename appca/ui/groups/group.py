@@ -7,12 +7,12 @@ from appca.analysis.explore.subspaces import ranked, title
 from appca.analysis.groups.group import GroupComparison, compare, mean_images
 from appca.analysis.groups.group_words import probability, sentence
 from appca.data.dataset import Dataset
-from appca.plots.components.components import component_image, data_uri, pixels_of
+from appca.plots.components.components import component_image, pixels_of
 from appca.plots.groups import group as differences
 from appca.ui.parts import class_choice
 from appca.ui.parts.chart import chart
 from appca.ui.parts.selection_tools import select_button, tools
-from appca.ui.parts.text import markdown, tag, words
+from appca.ui.parts.text import markdown, tag
 from appca.ui.rows import pictures
 from appca.ui.session import selection
 from appca.ui.session.caching import kept
@@ -38,8 +38,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
     """Draw which rows are looked at, the answer, its picture, and all numbers on demand."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         whose, mask, key = _rows(dataset, shown)
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            tools(dataset, shown)
+        tools(dataset, shown)
     selected = int(selection.get(dataset).sum())
     st.caption(f"{selected:,} of {counted(dataset.n_rows, 'row')} selected")
     try:
@@ -113,12 +112,7 @@ def _images(dataset: Dataset, mask: np.ndarray, key: str, shape: tuple[int, ...]
     sides = pictures.on_page(dataset, dataset.as_images(np.stack([group, rest])))
     drawn = {"these rows": sides[0], "the rest": sides[1], "difference": difference}
     figures = [
-        tag(
-            "figure",
-            tag("img", "", src=data_uri(picture), alt=f"mean image: {name}")
-            + tag("figcaption", words(name)),
-        )
-        for name, picture in drawn.items()
+        pictures.figure(picture, name, f"mean image: {name}") for name, picture in drawn.items()
     ]
     st.html(tag("div", "".join(figures), "ca-means"))
     st.caption(f"Mean images. Full red is {number(limit)} more, full blue as much less.")

@@ -33,23 +33,24 @@ def tools(dataset: Dataset, shown: Shown) -> None:
     """Draw the tools in one line; the same ones in the same order whatever is selected."""
     nothing = np.zeros(dataset.n_rows, dtype=bool)
     is_empty = not selection.get(dataset).any()
-    select_button("Clear", dataset, nothing, "tray_clear", type="tertiary", disabled=is_empty)
-    st.button(
-        "Invert",
-        key="tray_invert",
-        type="tertiary",
-        on_click=guarded(selection.invert),
-        args=[dataset],
-    )
-    with st.popover("By a rule", type="tertiary", key="tray_rule"):
-        _by_rule(dataset, shown)
-    saved = selection.named(dataset)
-    count = f" ({len(saved)})" if saved else ""
-    with st.popover(f"Named{count}", type="tertiary", key="tray_named"):
-        for sentence in selection.store().damaged(dataset.digest, dataset.n_rows):
-            st.warning(markdown(sentence))
-        naming(dataset)
-        _saved(dataset, {selected.name: selected.mask for selected in saved})
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        select_button("Clear", dataset, nothing, "tray_clear", type="tertiary", disabled=is_empty)
+        st.button(
+            "Invert",
+            key="tray_invert",
+            type="tertiary",
+            on_click=guarded(selection.invert),
+            args=[dataset],
+        )
+        with st.popover("By a rule", type="tertiary", key="tray_rule"):
+            _by_rule(dataset, shown)
+        saved = selection.named(dataset)
+        count = f" ({len(saved)})" if saved else ""
+        with st.popover(f"Named{count}", type="tertiary", key="tray_named"):
+            for sentence in selection.store().damaged(dataset.digest, dataset.n_rows):
+                st.warning(markdown(sentence))
+            naming(dataset)
+            _saved(dataset, {selected.name: selected.mask for selected in saved})
 
 
 def select_button(label: str, dataset: Dataset, rows: np.ndarray, key: str, **look: Any) -> None:
@@ -169,11 +170,11 @@ def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:
 def ways(dataset: Dataset, rows: np.ndarray, prefix: str) -> None:
     """Draw the four ways to bring rows into the selection."""
     with st.container(horizontal=True, gap="small"):
-        for how, way in COMBINATIONS.items():
+        for how, (title, hint) in COMBINATIONS.items():
             st.button(
-                way.title,
+                title,
                 key=f"{prefix}-{how}",
-                help=way.help,
+                help=hint,
                 on_click=guarded(selection.combine),
                 args=[dataset, rows, how],
             )

@@ -9,6 +9,7 @@ from appca.canvas import sprites
 from appca.data.dataset import Dataset
 from appca.plots.components.components import data_uri, montage, row_lines
 from appca.plots.groups.group import image_row
+from appca.ui.parts.text import tag, words
 from appca.ui.session.caching import by_key
 
 
@@ -43,6 +44,12 @@ def strip(dataset: Dataset, rows: np.ndarray, colours: Sequence[str] | None = No
     return data_uri(image_row(tiles(dataset, rows), colours))
 
 
+def figure(image: np.ndarray, name: str, alt: str = "") -> str:
+    """Return an image over its name as HTML."""
+    picture = tag("img", "", src=data_uri(image), alt=alt or name)
+    return tag("figure", picture + tag("figcaption", words(name)))
+
+
 def sheet_of(dataset: Dataset, rows: np.ndarray, columns: int) -> np.ndarray:
     """Return the images of rows in one picture; ink is dark on a light page."""
     return drawn(dataset, sprites.tiles_of(dataset, rows), columns)
@@ -50,6 +57,5 @@ def sheet_of(dataset: Dataset, rows: np.ndarray, columns: int) -> np.ndarray:
 
 def drawn(dataset: Dataset, tiles: np.ndarray, columns: int) -> np.ndarray:
     """Lay out pictures in the manner of a data set's own."""
-    if is_ink(dataset) and is_dark():
-        return montage(tiles, columns, ground=0)
-    return montage(on_page(dataset, tiles), columns)
+    ground = 0 if is_ink(dataset) and is_dark() else 255
+    return montage(on_page(dataset, tiles), columns, ground=ground)

@@ -107,20 +107,15 @@ def _sum(dataset: Dataset, pieces: RowParts) -> str:
     grey = dataset.as_images(np.stack([pieces.average, pieces.reconstruction]).astype(np.float32))
     grey = pictures.on_page(dataset, grey)
     limit = max((float(np.abs(pixels_of(term, shape)).max()) for term in pieces.terms), default=1.0)
-    html = [_figure(grey[0], "average")]
+    html = [pictures.figure(grey[0], "average")]
     for k, score, term in zip(pieces.components, pieces.scores, pieces.terms, strict=True):
         picture = component_image(np.sign(score) * term, shape, limit, dark=is_dark())
         html += [
             tag("span", f"{minus(format(score, '+.1f'))} ×"),
-            _figure(picture, str(k + 1)),
+            pictures.figure(picture, str(k + 1)),
         ]
-    html += [tag("span", "="), _figure(grey[1], "rebuilt")]
+    html += [tag("span", "="), pictures.figure(grey[1], "rebuilt")]
     return tag("div", "".join(html), "ca-built")
-
-
-def _figure(image: np.ndarray, name: str) -> str:
-    picture = tag("img", "", src=data_uri(image), alt=name)
-    return tag("figure", picture + tag("figcaption", words(name)))
 
 
 def _features(dataset: Dataset, pieces: RowParts) -> str:

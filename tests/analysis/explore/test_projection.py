@@ -5,7 +5,6 @@ import pytest
 
 from appca.analysis.explore.projection import (
     explained_share,
-    pca_rgb,
     principal_scores,
     rgb,
     variance_shares,
@@ -74,7 +73,7 @@ def test_principal_scores_have_a_fixed_sign(seed):
 def test_fewer_columns_than_colours_still_give_a_colour():
     scores, _ = principal_scores(np.arange(10.0).reshape(5, 2) ** 2)
     assert scores.shape == (5, 2)
-    assert (pca_rgb(scores)[:, 2] == 128).all()
+    assert (rgb(scores, np.ones(scores.shape, bool))[:, 2] == 128).all()
 
 
 @pytest.mark.parametrize("orthonormal", [True, False])
