@@ -28,8 +28,7 @@ from appca.runs.preview import preview
 from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
 from appca.runs.session import Session, pack, unpack
 from appca.runs.store import RunStore
-from appca.storage.identity import Recorded, digest_of
-from appca.studies.catalogue import STUDIES
+from appca.storage.identity import Recorded
 from appca.words.errors import InputError
 from tests.fitted_runs import differing
 from tests.forged import rewrite
@@ -226,15 +225,6 @@ def test_a_map_is_checked_by_what_was_recorded(tmp_path, monkeypatch):
 
     monkeypatch.setattr(EmbeddingConfig, "__post_init__", refuse)
     assert store.get(config.id).info["n_rows"] == 5
-
-
-def test_an_option_of_an_experiment_that_came_later_keeps_its_results():
-    study = STUDIES["z-priors"]
-    options = study.options("quick")
-    after = study._replace(sizes={"quick": {**options, "twist": 0}}, later={"twist": 0})
-    assert after.id(after.options("quick")) == study.id(options)
-    assert after.id(after.options("quick", twist=1)) != study.id(options)
-    assert digest_of({"twist": 0}) != digest_of({})
 
 
 def test_a_comparison_under_another_id_is_none(tmp_path):
