@@ -120,7 +120,8 @@ function fill(stage, row, picture, lines) {
   );
   const largest = [...used]
     .sort((a, b) => Math.abs(scene.score(row, b)) - Math.abs(scene.score(row, a)))
-    .slice(0, 3);
+    .slice(0, 3)
+    .sort((a, b) => a - b); // as the row's details have them
   const terms = largest.flatMap((k) => [
     ` + ${signed(scene.score(row, k) * meta.score_unit)} × `.replace('+ −', '− '),
     element('span', 'appca-term', {}, componentName(meta, k)),
@@ -153,7 +154,10 @@ async function describe(stage, row, lines, still) {
   if (!still()) return;
   if (id && lines.firstChild) lines.firstChild.textContent = id;
   const others = said.filter(({ title }) => title !== stage.colouring?.title).slice(0, 3);
-  const told = others.map(({ title, value }) => `${TERMS[title] ?? title} ${value}`.trim());
+  const share = (/** @type {string} */ value) => `${Math.round(100 * Number(value))}%`;
+  const told = others.map(({ title, value }) =>
+    `${TERMS[title] ?? title} ${title === 'Membership' ? share(value) : value}`.trim(),
+  );
   lines.append(quiet(told.join(' · ')));
 }
 
