@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.data import dataset
-from appca.data.dataset import Dataset
 
 # Ten, found by a search of sRGB for colours of contrast 3 on the light and the dark ground, so that
 # they are the same in both: least CIEDE2000 18.1, and 11.0 under three kinds of colour blindness.
@@ -71,7 +70,7 @@ def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[tuple[str
     return tuple(names), codes
 
 
-def label_colour(data: Dataset, name: str) -> Colour:
+def label_colour(data: dataset.Dataset, name: str) -> Colour:
     """Colour by a label column; classes that were renamed keep their colours."""
     return colour_by(name, data.labels[name], data.class_order(name))
 

@@ -67,12 +67,17 @@ def test_the_files_are_written_once(nowhere):
     assert typeface.NAME in font_manager.get_font_names()
 
 
-@pytest.mark.parametrize("gone", ["streamlit", "brotli"])
-def test_without_what_it_is_read_with_figures_have_another_typeface(nowhere, monkeypatch, gone):
+@pytest.mark.parametrize("gone", ["streamlit", "brotli", "room"])
+def test_without_what_it_needs_figures_have_another_typeface(nowhere, monkeypatch, gone):
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
     if gone == "streamlit":
         monkeypatch.setattr(typeface, "find_spec", lambda name: None)
-    else:
+    elif gone == "brotli":
         monkeypatch.setattr("fontTools.ttLib.woff2.haveBrotli", False)
+    else:
+        monkeypatch.setattr(typeface.atomic, "write", refuse)
     with styled():
         assert typeface.NAME not in rcParams["font.family"]
     assert list(nowhere.iterdir()) == []
