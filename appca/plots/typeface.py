@@ -21,7 +21,7 @@ CHARACTERS = (*range(0x20, 0x530), *range(0x2000, 0x2300))  # Latin, Greek, Cyri
 def install() -> None:
     """Make the typeface known to matplotlib, from files that are written once.
 
-    Without Streamlit, Brotli or room on the disk nothing happens, and figures have another typeface.
+    Without Streamlit, Brotli or room on the disk nothing happens: figures have another typeface.
     """
     streamlit = find_spec("streamlit")
     if NAME in font_manager.get_font_names() or streamlit is None or streamlit.origin is None:
