@@ -2,16 +2,7 @@
 
 import streamlit as st
 
-from appca.ui.server import (
-    admission,
-    base,
-    inside,
-    late_routes,
-    old_addresses,
-    token,
-    warm_up,
-    watch,
-)
+from appca.ui.server import inside, routes, token, warm_up
 
 PAGES = {  # the first one opens at the bare address
     "explore": ("Explore", "explore"),
@@ -23,7 +14,7 @@ PAGES = {  # the first one opens at the bare address
     "export": ("Export", "download"),
 }
 
-if __name__ == "__main__":  # for every visitor
+if __name__ == "__main__":  # for every window
     from appca.ui.frame import frame  # loads most of appca: the server answers before that
 
     st.set_page_config(page_title="appca", page_icon=frame.icon(), layout="wide")
@@ -42,11 +33,12 @@ if __name__ == "__main__":  # for every visitor
     frame.around_page(page.run, page.url_path)
 else:  # once, imported by `streamlit run` before it serves
     inside.prepare()
-    base.allow_many_files()
     token.check_address()
+    routes.hold_home()
+    routes.allow_many_files()
     app = st.App(
         __file__,
-        routes=[*late_routes.routes(), *old_addresses.routes(), *watch.routes()],
-        middleware=[*watch.middleware(), *token.middleware(), *admission.middleware()],
+        routes=routes.routes(),
+        middleware=token.middleware(),
         lifespan=warm_up.while_serving,
     )

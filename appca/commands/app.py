@@ -28,7 +28,7 @@ from appca.data.dataset import Dataset
 from appca.data.sources.folder import project_folder
 from appca.data.store import DatasetStore
 from appca.processes.child import python_path
-from appca.runs.home import home
+from appca.runs.home import home, is_served
 from appca.runs.session import SUFFIX, unpack
 from appca.storage import atomic
 from appca.storage.serving import doors
@@ -86,6 +86,8 @@ def add(commands: parsing.Commands) -> None:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Start the server, make the data its own, show the address, and wait for the server's end."""
     _check(options)
+    if sentence := is_served():
+        raise InputError(sentence)
     token = "" if options.no_token else secrets.token_urlsafe(24)
     server = _started(options, token)  # first: it loads its code while the data are read
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # the server ends, too

@@ -25,23 +25,21 @@ class Deletion(NamedTuple):
     shared: tuple[tuple[str, int], ...]  # data sets that stay: name, other works that use them
 
 
-def planned(home: Path, run_ids: Collection[str], tasks: str = "") -> Deletion:
-    """Say what goes with fits: their data, unless another kept fit or one of the tasks uses them.
+def planned(home: Path, run_ids: Collection[str]) -> Deletion:
+    """Say what goes with fits: their data, unless another kept fit uses them.
 
     A file that was read several times is one work until a fit of it is kept, so its data sets go
-    together. `tasks` are the jobs of other windows, as text.
+    together.
     """
-    runs = RunStore(home).list()
+    runs, stored = RunStore(home).list(), DatasetStore(home).list()
     chosen = {run.config.dataset for run in runs if run.id in run_ids}
     others = Counter(run.config.dataset for run in runs if run.kept and run.id not in run_ids)
-    stored = DatasetStore(home).list()
     names = {item.name for item in stored if item.source == "file" and item.digest in chosen}
     again = {item.digest for item in stored if item.source == "file" and item.name in names}
-    used = {digest for digest in chosen | again if others[digest] or digest in tasks}
-    data = frozenset((chosen | again) - used)
+    data = frozenset(digest for digest in chosen | again if not others[digest])
     gone = frozenset(run.id for run in runs if run.config.dataset in data)
-    shared = tuple((of.name, others[of.digest]) for of in stored if of.digest in used & chosen)
-    return Deletion(gone | frozenset(run_ids), data, shared)
+    shared = ((of.name, others[of.digest]) for of in stored if of.digest in chosen - data)
+    return Deletion(gone | frozenset(run_ids), data, tuple(shared))
 
 
 def erase(home: Path, deletion: Deletion | None = None) -> None:
@@ -49,27 +47,19 @@ def erase(home: Path, deletion: Deletion | None = None) -> None:
 
     Raises InputError when the disk refuses.
     """
+    marks = set[str]() if deletion is None else {*deletion.runs, *deletion.data}
+    marks |= {digest_of({"dataset": mark, "model": model}) for mark in marks for model in MODELS}
     with refusing("Not everything could be deleted", "check the permissions of the files"):
         for run_id in deletion.runs if deletion else ():
             RunStore(home).delete(run_id)
-        marks = set() if deletion is None else deletion.runs | deletion.data
-        marks |= {
-            digest_of({"dataset": mark, "model": model}) for mark in marks for model in MODELS
-        }
         for name in FOLDERS:
             for path in (home / name).glob("[!.]*"):
-                if deletion is None or _belongs(path, marks, by_name=name in _NAMED):
+                text = path.name if name in _NAMED else _text(path)
+                # a cache that says nothing of what it was made of goes as well
+                unknown = not text and path.suffix == ".npz"
+                if deletion is None or unknown or any(mark in text for mark in marks):
                     atomic.discard(path)
             atomic.sweep(home / name)
-
-
-def _belongs(path: Path, marks: Collection[str], *, by_name: bool) -> bool:
-    """Whether an entry is named after one of the marks, or mentions it.
-
-    A cache that says nothing of what it was made of goes as well: it is made again.
-    """
-    text = path.name if by_name else _text(path)
-    return (not text and path.suffix == ".npz") or any(mark in text for mark in marks)
 
 
 def _text(path: Path) -> str:

@@ -1,12 +1,21 @@
-"""What a worker can do: fit a model, lay out an embedding, fetch a data set."""
+"""What a worker can do: fit a model, lay out an embedding, fetch a data set, measure for a page.
 
-import math
-import re
+The jobs of the page Check go on with what is there: each fit is kept as soon as it is done.
+"""
+
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from appca.analysis.check import choose, choose_stability, which_model
+from appca.analysis.check import masked as hiding
+from appca.analysis.check.choose import Cell, GridConfig
+from appca.analysis.check.choose_stability import StabilityConfig
+from appca.analysis.check.journal import JournalStore
+from appca.analysis.check.masked import MaskedConfig
+from appca.analysis.check.which_model import ModelsConfig
 from appca.analysis.explore.trust import with_trust
 from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.dataset import Dataset
@@ -14,12 +23,13 @@ from appca.data.prepared import prepared
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.data.sources.builtin import SOURCES, load
 from appca.data.store import DatasetStore
-from appca.jobs.progress import Context, Paced
+from appca.jobs.progress import Context, FitProgress, Paced
 from appca.runs import new_data
 from appca.runs.cluster import FitPlace
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import DESCRIBING, fit_run
+from appca.runs.fit import estimate_seconds, fit_run
 from appca.runs.fit import project as described
+from appca.runs.home import hold_threads
 from appca.runs.store import RunStore
 from appca.storage import cache
 from appca.words.errors import InputError
@@ -27,13 +37,9 @@ from appca.words.errors import InputError
 if TYPE_CHECKING:
     from appca.models.algebra.loop import Progress
 
-_WINDOW = 10  # iterations over which EM judges its gain
-_SAMPLING = ("burn-in", "draws")
-_OF_A_CHAIN = re.compile(r"chain (\d+) of (\d+): (.*)")  # stages of EM where each makes its start
-_RACE, _SETTLE, _FIT = 0.0, 0.1, 0.45  # where on the bar the stages of a fit begin
+PROCESSES = 2  # of an experiment of the paper
 _TRAINED = 0.4  # how far training an autoencoder before the fit moves the bar
-_START = 0.15  # how far EM moves the bar when it only starts the chains
-_FITTED = 0.9  # what is left is describing and storing the rows
+Config = TypeVar("Config", GridConfig, StabilityConfig, MaskedConfig, ModelsConfig)
 
 
 def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
@@ -53,7 +59,6 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     result = fit_run(dataset, config, watch, fitted, place)
     result = result._replace(info=result.info._replace(place=place.place))
     context.report("storing", 1.0)
-    context.check()
     config = replace(config, stopped_at=result.info.stopped_at)
     return {"run": store.save(config, result, name, origin).id}
 
@@ -69,7 +74,6 @@ def umap(spec: dict[str, Any], context: Context) -> dict[str, Any]:
         report = Paced(context, by_stage=True).at
         embedding = embed(dataset, config, store, scores, report, fitted)
         embedding = with_trust(dataset, config, store, embedding, fitted, report)
-        context.check()
         store.save(config, embedding)
     return {"embedding": config.id}
 
@@ -93,7 +97,6 @@ def download(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
     context.report(f"opening {title}", 0.0)
     dataset = load(spec["key"], progress=fetched, **spec.get("options", {}))
-    context.check()
     return {"dataset": DatasetStore(context.home).put(dataset)}
 
 
@@ -114,7 +117,6 @@ def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
         pace.at("describing the rows", progress.iteration / progress.max_iter)
 
     rows_described = described(run.config, run.fitted, rows["X"], report)
-    context.check()
     file = new_data.file_of(home, key)
     cache.write(file, run.id, **rows_described.row_arrays())
     new_data.rows_file(home, key).unlink(missing_ok=True)
@@ -122,88 +124,131 @@ def project(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     return {"key": key}
 
 
-class FitProgress:
-    """Callback of a fit: reports each iteration, guesses the time left, obeys "stop here and keep".
+def study(spec: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Compute and store: ``{"study": name, "options": ..., "key": id}`` -> ``{"study": id}``.
 
-    `tol` is the gain over ten iterations, in nats, below which EM stops; `sampled` says whether EM
-    only makes the start of chains.
+    The data of the experiment "whitening" may be named by the digest of a stored data set.
     """
+    from appca.studies.catalogue import study_of
+    from appca.studies.experiments.whitening import classify
+    from appca.studies.store import StudyStore
 
-    def __init__(
-        self,
-        context: Context,
-        tol: float,
-        sampled: bool = False,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self.context, self.tol, self.sampled, self.clock = context, tol, sampled, clock
-        self._values: list[float] = []
-        self._began = clock()
+    wanted = study_of(spec["study"])
+    options, run = wanted.options(**spec["options"]), wanted.run
+    if wanted.name == "whitening" and options["data"] not in SOURCES:
+        run = partial(classify, str(DatasetStore(context.home).path(options["data"])))
+    began = time.perf_counter()
+    outcome = run(options, Paced(context).at, PROCESSES)
+    context.report("storing", 1.0)
+    seconds = time.perf_counter() - began
+    return {"study": StudyStore(context.home).save(wanted, options, outcome, seconds)}
 
-    def __call__(self, progress: "Progress") -> None:
-        """Take note of one iteration."""
-        if progress.stage == DESCRIBING:
-            done = progress.iteration / progress.max_iter
-            self.context.report(DESCRIBING, _FITTED + (1.0 - _FITTED) * done)
-            return
-        if progress.iteration == 1:
-            self._values, self._began = [], self.clock()
-        self._values.append(progress.log_likelihood)
-        drawing = progress.stage in _SAMPLING
-        if drawing:
-            left: int | None = progress.max_iter - progress.iteration
-        else:
-            left = passes_left(self._values, self.tol, progress.max_iter)
-        final = drawing or (progress.stage == "fit" and not self.sampled)
-        seconds_left = None
-        if final and left is not None and progress.iteration > 1:
-            pace = (self.clock() - self._began) / (progress.iteration - 1)
-            seconds_left = round(left * pace, 1)
-        self.context.report(
-            progress.stage,
-            self._fraction(progress, left),
-            iteration=progress.iteration,
-            log_likelihood=progress.log_likelihood,
-            seconds_left=seconds_left,
+
+def grid(spec: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Measure a grid, or what is missing of it: a `GridConfig` as dict -> ``{"grid": id}``."""
+    config, dataset, store = _begun(GridConfig, choose.FOLDER, spec, context)
+    progress, done = Paced(context), set(choose.stored(store, config))
+    weights = estimate_grid(config, dataset.n_rows, dataset.n_features)
+    steps = choose.steps(config)
+    todo = [step for step in steps if step not in done]
+    total = sum(weights[step[:2]] for step in steps)
+    passed = total - sum(weights[step[:2]] for step in todo)
+    shares = {}
+    for step in todo:
+        shares[step] = passed / total
+        passed += weights[step[:2]]
+
+    def report(cell: Cell, fold: int) -> None:
+        stage = f"K = {cell[0]}, L = {cell[1]}, fold {fold + 1} of {config.n_folds}"
+        progress.at(stage, shares[*cell, fold])
+
+    choose.fill(dataset, config, store, report)
+    return {"grid": config.id}
+
+
+def models(spec: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Compare the variants of aPPCA and rivals: a `ModelsConfig` as dict -> ``{"models": id}``."""
+    config, dataset, store = _begun(ModelsConfig, which_model.FOLDER, spec, context)
+    progress, n = Paced(context), len(which_model.methods(config))
+
+    def report(_key: str, share: float) -> None:
+        progress.at(f"model {1 + int(share * n)} of {n}", share)
+
+    which_model.fill(dataset, config, store, report)
+    return {"models": config.id}
+
+
+def stability(spec: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Fit one model again and again: a `StabilityConfig` as dict -> ``{"stability": id}``."""
+    config, dataset, store = _begun(StabilityConfig, choose_stability.FOLDER, spec, context)
+    choose_stability.run(dataset, config, store, _counting(context, config.repeats + 1))
+    return {"stability": config.id}
+
+
+def masked(spec: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Hide cells, fit around them, and measure: a `MaskedConfig` as dict -> ``{"masked": id}``."""
+    config, dataset, store = _begun(MaskedConfig, hiding.FOLDER, spec, context)
+    hiding.run(dataset, config, store, _counting(context, config.repeats * len(config.methods)))
+    return {"masked": config.id}
+
+
+def _begun(
+    kind: type[Config], folder: str, spec: dict[str, Any], context: Context
+) -> tuple[Config, Dataset, JournalStore]:
+    """Return the settings of a job, its data set, and where its results are."""
+    config = kind.from_dict({name: spec[name] for name in spec if name != "key"})
+    dataset = context.dataset(config.dataset)
+    hold_threads()
+    return config, dataset, JournalStore(context.home, folder)
+
+
+def _counting(context: Context, n: int) -> Callable[[int], None]:
+    """Return what is told how many of `n` fits are done."""
+    progress = Paced(context)
+    return lambda done: progress.at(f"fit {done + 1} of {n}", done / n)
+
+
+def estimate_grid(config: GridConfig, n_rows: int, n_features: int) -> dict[Cell, float]:
+    """Guess the seconds one fold of each cell takes, rather too many than too few."""
+    (fold, *_) = choose.folds(n_rows, config.n_folds, config.max_rows, config.random_state)
+    n_train = len(fold.train)
+    return {
+        (k, active): _seconds(
+            config, config.model, {"n_components": k, "n_active": active}, n_train, n_features
         )
-        if self.context.folder.requested("keep"):
-            raise StopIteration
-
-    def _fraction(self, progress: "Progress", left: int | None) -> float:
-        if progress.stage in _SAMPLING:
-            return _START + (_FITTED - _START) * progress.iteration / progress.max_iter
-        if not self.sampled:
-            return _climbed(progress, left)
-        match = _OF_A_CHAIN.fullmatch(progress.stage)
-        number, chains = (int(match[1]), int(match[2])) if match else (1, 1)
-        climbed = _climbed(progress._replace(stage=match[3]) if match else progress, left)
-        return _START * (number - 1 + climbed / _FITTED) / chains
+        for k, active in config.order()
+    }
 
 
-def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:
-    """Guess the iterations EM still needs, as if gains over ten of them fell geometrically.
-
-    None while there are too few iterations to tell.
-    """
-    most = max_iter - len(values)
-    if len(values) <= 2 * _WINDOW:
-        return None
-    late = values[-1] - values[-1 - _WINDOW]
-    early = values[-1 - _WINDOW] - values[-1 - 2 * _WINDOW]
-    if late <= tol:
-        return 0
-    if tol <= 0 or late >= early:
-        return most
-    return min(most, math.ceil(_WINDOW * math.log(tol / late) / math.log(late / early)))
+def estimate_models(config: ModelsConfig, n_rows: int, n_features: int) -> float:
+    """Guess the seconds that all models take, the rivals half as long as the variants."""
+    rows, K = min(n_rows, config.max_rows), {"n_components": config.n_components}
+    variants = (
+        K | which_model.variant_settings(key, config.n_active) for key in which_model.VARIANTS
+    )
+    return 1.5 * sum(_seconds(config, "aPPCA", each, rows, n_features) for each in variants)
 
 
-def _climbed(progress: "Progress", left: int | None) -> float:
-    """How far EM has moved the bar."""
-    share = progress.iteration / max(progress.max_iter, 1)
-    if progress.stage == "fit":
-        if left is not None:
-            share = progress.iteration / (progress.iteration + left)
-        return _FIT + (_FITTED - _FIT) * min(share, 1.0)
-    if progress.stage.startswith("screening"):
-        return _RACE + (_SETTLE - _RACE) * share
-    return _SETTLE + (_FIT - _SETTLE) * share
+def estimate_masked(config: MaskedConfig, n_rows: int, n_features: int) -> float:
+    """Guess the seconds all fits take, rather too many than too few."""
+    rows, (K, L) = min(n_rows, config.max_rows), config.sizes
+    fits = dict.fromkeys([(K, K), (K, L), (L, L)])  # the same one where K = L
+    sizes = ({"n_components": k, "n_active": active} for k, active in fits)
+    return config.repeats * sum(
+        _seconds(config, "aPPCA", each, rows, n_features, incomplete=rows) for each in sizes
+    )
+
+
+def _seconds(
+    config: GridConfig | ModelsConfig | MaskedConfig,
+    model: str,
+    settings: dict[str, Any],
+    n_rows: int,
+    n_features: int,
+    *,
+    incomplete: int = 0,
+) -> float:
+    """Guess the seconds of one fit that differs from the job's by some settings."""
+    width = Preprocessing.from_dict(config.preprocessing).most_features(n_features)
+    fit = RunConfig(config.dataset, config.preprocessing, model, config.parameters | settings)
+    return estimate_seconds(n_rows, width, fit, incomplete=incomplete)

@@ -1,41 +1,48 @@
-"""What a worker tells about a job while it works, and the requests it obeys meanwhile."""
+"""What a worker tells about a job while it works, and what it is asked meanwhile."""
 
 import math
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.jobs.folder import JobFolder, JobState
+from appca.runs.fit import DESCRIBING
 
-_LEAST_SHARE = 0.02  # done before the time left is guessed
+if TYPE_CHECKING:
+    from appca.models.algebra.loop import Progress
+
 INTERVAL = 0.1  # seconds between two news: enough for an eye, nothing beside a fit
-
-
-class Cancelled(Exception):
-    """Somebody asked to end the job."""
+_LEAST_SHARE = 0.02  # done before the time left is guessed
+_WINDOW = 10  # iterations over which EM judges its gain
+_SAMPLING = ("burn-in", "draws")
+_OF_A_CHAIN = re.compile(r"chain (\d+) of (\d+): (.*)")  # stages of EM where each makes its start
+_REFINED, _FIT = 0.1, 0.45  # where on the bar the stages of EM after the screening begin
+_START = 0.15  # how far EM moves the bar when it only starts the chains
+_FITTED = 0.9  # what is left is describing and storing the rows
 
 
 class Context:
-    """The job a handler works on: where things are, how to report, when to stop.
+    """The job a handler works on: where things are, how to report, when to stop early.
 
-    `home` has the stores. `tell` is told news: ``{"state": ..., "points": ...}``, the latter since
-    the last news.
+    `home` has the stores. `tell` is told news: stage, fraction, iteration, seconds_left, and the
+    points of the curve since the last news. `stops` says whether a fit is to end with what it has.
     """
 
     def __init__(
         self,
-        folder: JobFolder,
         home: Path,
-        clock: Callable[[], float] = time.time,
         tell: Callable[[dict[str, Any]], object] = lambda _: None,
+        stops: Callable[[], bool] = lambda: False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.folder, self.home, self.clock, self._tell = folder, home, clock, tell
-        self.state = JobState("running", stage="starting", started=clock())
-        self._stage_number = -1
-        self._last_news = -math.inf
+        self.home, self.stops, self.clock, self._tell = home, stops, clock, tell
+        self.stage, self.fraction = "starting", 0.0
+        self.iteration: int | None = None
+        self.seconds_left: float | None = None
+        self._stage_number, self._last_news = -1, -math.inf
         self._points: list[tuple[int, int, float]] = []
 
     def dataset(self, digest: str) -> Dataset:
@@ -52,47 +59,24 @@ class Context:
         log_likelihood: float = math.nan,
         seconds_left: float | None = None,
     ) -> None:
-        """Note progress, and tell it if the last news are a tenth of a second old.
-
-        Raises `Cancelled` when the job is to end; looked for as often as progress is told.
-        """
-        new_stage = stage != self.state.stage
+        """Note progress, and tell it if the last news are a tenth of a second old."""
+        new_stage = stage != self.stage
         self._stage_number += new_stage
-        if iteration is not None and math.isfinite(log_likelihood):
-            self._points.append((self._stage_number, iteration, float(log_likelihood)))
-        self.state = self.state._replace(
-            stage=stage,
-            fraction=min(max(fraction, self.state.fraction), 1.0),  # a bar never runs backwards
-            iteration=self.state.iteration if iteration is None else iteration,
-            seconds_left=seconds_left,
-        )
+        if iteration is not None:
+            self.iteration = iteration
+            if math.isfinite(log_likelihood):
+                self._points.append((self._stage_number, iteration, float(log_likelihood)))
+        self.stage, self.seconds_left = stage, seconds_left
+        self.fraction = min(max(fraction, self.fraction), 1.0)  # a bar never runs backwards
         if new_stage or self.clock() - self._last_news >= INTERVAL:
             self.tell()
-            self.check()
-
-    def check(self) -> None:
-        """Raise `Cancelled` when the job is to end."""
-        if self.folder.requested("cancel"):
-            raise Cancelled
 
     def tell(self) -> None:
-        """Tell state and curve now."""
+        """Tell how far it is now."""
         self._last_news = self.clock()
-        self._tell({"state": self.state._asdict(), "points": self._points})
+        names = ("stage", "fraction", "iteration", "seconds_left")
+        self._tell({name: getattr(self, name) for name in names} | {"points": self._points})
         self._points = []
-
-    def ended(
-        self, state: str, *, result: dict[str, Any] | None = None, message: str = ""
-    ) -> JobState:
-        """Return the last state of the job."""
-        return self.state._replace(
-            state=state,
-            result=result,
-            message=message,
-            seconds_left=None,
-            ended=self.clock(),
-            fraction=1.0 if state == "done" else self.state.fraction,
-        )
 
 
 class Paced:
@@ -102,29 +86,91 @@ class Paced:
     all since the beginning.
     """
 
-    def __init__(
-        self,
-        context: Context,
-        *,
-        end: float = 1.0,
-        by_stage: bool = False,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self.context, self.end, self.by_stage, self.clock = context, end, by_stage, clock
+    def __init__(self, context: Context, *, end: float = 1.0, by_stage: bool = False) -> None:
+        self.context, self.end, self.by_stage = context, end, by_stage
         self._stage: str | None = None
-        self._began = self._first = self._share = 0.0
+        self._began = self._first = 0.0
 
     def at(self, stage: str, share: float) -> None:
         """Begin a piece of work."""
+        now, left = self.context.clock(), None
         if self._stage is None or (self.by_stage and stage != self._stage):
-            self._began, self._first = self.clock(), share
-        self._stage, self._share = stage, share
-        self.again()
-
-    def again(self, *_progress: object) -> None:
-        """Say the same once more in the middle of a fit, which is where cancelling is seen."""
-        gained, left = self._share - self._first, None
+            self._began, self._first = now, share
+        self._stage = stage
+        gained = share - self._first
         if gained > _LEAST_SHARE:
-            left = round((self.clock() - self._began) * (1 - self._share) / gained, 1)
-        self.context.report(self._stage or "", self.end * self._share, seconds_left=left)
-        self.context.check()
+            left = round((now - self._began) * (1 - share) / gained, 1)
+        self.context.report(stage, self.end * share, seconds_left=left)
+
+
+class FitProgress:
+    """Callback of a fit: reports each iteration, guesses the time left, obeys "stop here and keep".
+
+    `tol` is the gain over ten iterations, in nats, below which EM stops; `sampled` says whether EM
+    only makes the start of chains.
+    """
+
+    def __init__(self, context: Context, tol: float, sampled: bool = False) -> None:
+        self.context, self.tol, self.sampled = context, tol, sampled
+        self._values: list[float] = []
+        self._began = 0.0
+
+    def __call__(self, progress: "Progress") -> None:
+        """Take note of one iteration."""
+        stage, iteration, most = progress.stage, progress.iteration, progress.max_iter
+        if stage == DESCRIBING:
+            self.context.report(stage, _FITTED + (1.0 - _FITTED) * iteration / most)
+            return
+        if iteration == 1:
+            self._values, self._began = [], self.context.clock()
+        self._values.append(progress.log_likelihood)
+        drawing, seconds_left = stage in _SAMPLING, None
+        left = most - iteration if drawing else passes_left(self._values, self.tol, most)
+        final = drawing or (stage == "fit" and not self.sampled)
+        if final and left is not None and iteration > 1:
+            pace = (self.context.clock() - self._began) / (iteration - 1)
+            seconds_left = round(left * pace, 1)
+        self.context.report(
+            stage,
+            self._fraction(progress, left),
+            iteration=iteration,
+            log_likelihood=progress.log_likelihood,
+            seconds_left=seconds_left,
+        )
+        if self.context.stops():
+            raise StopIteration
+
+    def _fraction(self, progress: "Progress", left: int | None) -> float:
+        if progress.stage in _SAMPLING:
+            return _START + (_FITTED - _START) * progress.iteration / progress.max_iter
+        match = _OF_A_CHAIN.fullmatch(progress.stage)
+        number, chains, stage = match.groups() if match else (1, 1, progress.stage)
+        share = progress.iteration / max(progress.max_iter, 1)
+        if stage == "fit":
+            if left is not None:
+                share = progress.iteration / (progress.iteration + left)
+            climbed = _FIT + (_FITTED - _FIT) * min(share, 1.0)
+        elif stage.startswith("screening"):
+            climbed = _REFINED * share
+        else:
+            climbed = _REFINED + (_FIT - _REFINED) * share
+        if not self.sampled:
+            return climbed
+        return _START * (int(number) - 1 + climbed / _FITTED) / int(chains)
+
+
+def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:
+    """Guess the iterations EM still needs, as if gains over ten of them fell geometrically.
+
+    None while there are too few iterations to tell.
+    """
+    most = max_iter - len(values)
+    if len(values) <= 2 * _WINDOW:
+        return None
+    late = values[-1] - values[-1 - _WINDOW]
+    early = values[-1 - _WINDOW] - values[-1 - 2 * _WINDOW]
+    if late <= tol:
+        return 0
+    if tol <= 0 or late >= early:
+        return most
+    return min(most, math.ceil(_WINDOW * math.log(tol / late) / math.log(late / early)))

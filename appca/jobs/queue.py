@@ -1,75 +1,92 @@
-"""Jobs of the server: a fair queue, a few warm worker processes, and what became of each job."""
+"""Jobs of the server: first come, first served, by two worker processes that stay warm."""
 
 import atexit
-import contextlib
 import json
+import subprocess
+import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from appca.jobs.folder import JobState, JobStatus
-from appca.jobs.process import COMMAND, WorkerProcess
-from appca.jobs.records import GONE, JobRecords
-from appca.jobs.turns.job import Job
-from appca.jobs.turns.limits import Limits, too_large
-from appca.jobs.turns.needs import SHORT_SECONDS, Needs, needs_of
-from appca.jobs.turns.order import BESIDE, OVERDUE, following
-from appca.processes.child import Ended
+from appca.processes.child import Child, Ended, environment
 from appca.processes.pool import Pool
+from appca.runs.home import threads
 from appca.runs.store import RunStore
-from appca.storage.identity import digest_of
+from appca.storage.identity import ID_DIGITS, digest_of
 from appca.words.errors import InputError
 
-HARD_KILL_SECONDS = 1.3  # a worker that has not obeyed by then is killed: gone within 2 s
-_PAUSE = 0.02  # seconds between two looks whether a job is over
-LOOK_SECONDS = 3.0  # between two looks for windows that are gone
-_CANCELLED = "Cancelled; nothing was stored."
-_SHARED = (
-    "Another window waits for this fit, too, and for all of it; cancel it here, or let it go on."
-)
+COMMAND = (sys.executable, "-m", "appca.jobs.worker")
+FOLDER, LOG = "jobs", "log.txt"  # in the home: what workers and their libraries print
+WORKERS = 2
+REMEMBERED = 200  # jobs that are over
+ENDED = ("done", "failed", "cancelled")
+GONE = "The app was closed before this job finished; start it again."
+
+
+class JobStatus(NamedTuple):
+    """A job as a page shows it."""
+
+    id: str
+    kind: str
+    spec: dict[str, Any]
+    key: str  # what it makes: two jobs with the same key are one
+    asked: bool = True  # by a person, not by a preview
+    state: str = "queued"  # "queued", "running", "done", "failed", "cancelled"
+    stage: str = "waiting for a free worker"  # what is being done, in words
+    fraction: float = 0.0  # 0 to 1
+    iteration: int | None = None
+    curve: Sequence[tuple[int, float]] = ()  # (iteration, nats) of the present stage
+    seconds_left: float | None = None
+    result: Mapping[str, Any] = {}  # of a finished job: {"run": id} and the like
+    message: str = ""  # one sentence when it failed
+
+
+@dataclass(eq=False)
+class _Job:
+    """A job that is not over."""
+
+    status: JobStatus
+    begins: float  # not before this time of the monotonic clock
+    thread: threading.Thread | None = None  # that waits for its end, once it has begun
+    worker: Child | None = None  # that does it now
+    points_of: int = -1  # number of the stage whose curve is known
+
+    def hear(self, news: dict[str, Any]) -> None:
+        """Take in what a worker tells; see `appca.jobs.progress.Context`."""
+        curve = list(self.status.curve)
+        for stage, iteration, value in news.pop("points"):
+            if stage != self.points_of:
+                self.points_of, curve = stage, []
+            curve.append((iteration, value))
+        self.status = self.status._replace(curve=curve, **news)
 
 
 class Jobs:
-    """Runs jobs in a few processes; safe to use from several threads.
+    """Runs jobs in `workers` processes; safe to use from several threads.
 
-    A worker is started when there is work for it and stays warm. Everything about a job is in its
-    folder ``<home>/jobs/<id>/``, so any session, and a later server, can ask for it by id.
-
-    A job belongs to the windows that wait for it, its owners, and ends when the last of them
-    cancels it. Where a window is closed, what it had asked for goes on for its address, and what
-    was begun for a preview ends.
-
-    At most `workers` processes work at once; one more takes short jobs only, while all of them are
-    busy. `command` starts a worker; the home is appended. `is_open` says whether the window of an
-    owner is open. `limits` are by default those of the environment.
+    A worker is started when there is work for it and stays warm. Jobs belong to the server: any
+    window may follow, stop and cancel them. `command` starts a worker; the home is appended.
     """
 
     def __init__(
-        self,
-        home: Path,
-        workers: int = 2,
-        command: Sequence[str] = COMMAND,
-        is_open: Callable[[str], bool] = lambda _: True,
-        limits: Limits | None = None,
+        self, home: Path, workers: int = WORKERS, command: Sequence[str] = COMMAND
     ) -> None:
-        self.home, self.limit, self.command = Path(home), workers, tuple(command)
-        self.is_open, self.limits = is_open, limits or Limits.from_environment()
-        self.folder = self.home / "jobs"
-        self.records = JobRecords(self.folder)
+        self.home, self.log = Path(home), Path(home) / FOLDER / LOG
+        self._command, self._workers = (*command, str(home)), workers
         self._lock = threading.RLock()
-        self._queue: deque[Job] = deque()
-        self._running: dict[Job, threading.Thread] = {}
-        start = partial(WorkerProcess, (*self.command, str(self.home)))
-        self._pool = Pool(start, workers + BESIDE + OVERDUE)
-        self._served: dict[str, int] = {}  # person -> which of all begun jobs was the last of his
-        self._looking = False
+        self._open: list[_Job] = []  # oldest first
+        self._over: dict[str, JobStatus] = {}
+        self._busy = 0  # workers
         self._closed = False
-        self.records.clean(set())
-        RunStore(self.home).sweep()  # what workers left that were killed together with their server
+        self._pool = Pool(self._start_worker, workers)
+        with suppress(OSError):
+            self.log.unlink(missing_ok=True)
+        self._sweep()
         atexit.register(self.close)
 
     def submit(
@@ -79,252 +96,174 @@ class Jobs:
         key: str | None = None,
         after: float = 0.0,
         *,
-        owner: str = "",
         asked: bool = True,
     ) -> str:
-        """Queue a job and return its id; a waiting or running job with the same key is joined.
+        """Queue a job and return its id; one that is not over and has the same key is joined.
 
         `kind` is a key of `appca.jobs.worker.KINDS`, `spec` what its handler wants, JSON-able. The
         `key` is by default made of both. The job waits `after` seconds first, when it should stay
-        out of the way of something shorter. `owner` is the window that waits for it; if no person
-        has `asked` for it, it ends with its window.
+        out of the way of something shorter. One that nobody has `asked` for can be left.
 
-        Raises InputError when the app is being closed, when too many jobs wait, when there is too
-        little memory for this one, or when a full disk does not let it be noted.
+        Raises InputError when the app is being closed.
         """
         key = key or digest_of({"kind": kind, "spec": spec})
-        needs = needs_of(kind, spec, self.home)
+        begins = time.monotonic() + after
         with self._lock:
             if self._closed:
                 raise InputError(GONE)
-            same = (job for job in self._open() if job.key == key and not job.cancelled)
-            job = next(same, None)
+            job = next((job for job in self._open if job.status.key == key), None)
             if job is None:
-                self._admit(owner, needs)
-                self.records.clean({item.folder.id for item in self._open()})
-                job = Job(self.records.create(kind, spec, key), key, needs, kind, spec)
-                self._queue.append(job)
-                begins = after
-            else:
-                begins = min(after, job.begins - time.monotonic())
-            job.claim(owner, asked)
-            if not asked:
-                self._look_later()
-            self._hold(job, begins)
-        return job.folder.id
-
-    def _admit(self, owner: str, needs: Needs) -> None:
-        """Make a place in the queue; jobs whose windows are all closed hold none."""
-        here = [job for job in self._queue if job.is_awaited(self.is_open)]
-        self.limits.check(owner, needs, here)
-        if len(self._queue) >= self.limits.waiting:
-            self._stop(next(job for job in reversed(self._queue) if job not in here))
-
-    def inherit(self, job_id: str, owner: str) -> bool:
-        """Wait for a job that the address of a window names, in place of one that is gone.
-
-        Returns whether the window that is gone had asked for it.
-        """
-        with self._lock:
-            job = self._find(job_id)
-            return job is not None and not job.cancelled and job.inherit(owner, self.is_open)
+                new = JobStatus(uuid.uuid4().hex[:ID_DIGITS], kind, spec, key, asked)
+                job = _Job(new, begins)
+                self._open.append(job)
+            job.begins = min(job.begins, begins)
+            job.status = job.status._replace(asked=asked or job.status.asked)
+        if after > 0.0:
+            timer = threading.Timer(after, self._dispatch)
+            timer.daemon = True
+            timer.start()
+        self._dispatch()
+        return job.status.id
 
     def status(self, job_id: str) -> JobStatus | None:
-        """Return how far a job is, also one of an earlier server; None if it is not known."""
+        """Return how far a job is; None if this server does not know it."""
         with self._lock:
             job = self._find(job_id)
-            return self.records.status(job_id) if job is None else job.status()
+            return self._over.get(job_id) if job is None else job.status
 
-    def active(self, owner: str | None = None) -> list[JobStatus]:
-        """Jobs of a window, by default of all, that run or wait, running ones first."""
+    def active(self) -> list[JobStatus]:
+        """Jobs that run or wait, running ones first."""
         with self._lock:
-            return [job.status() for job in self._open() if owner is None or owner in job.claims]
+            return sorted((job.status for job in self._open), key=lambda job: job.state == "queued")
 
-    def cancel(self, job_id: str, owner: str = "") -> bool:
-        """Let a window no longer wait for a job, which ends if no other does.
-
-        It ends at once if it waits, else by request, and by force 1.3 seconds later. Returns
-        whether the window waited for it.
-        """
+    def cancel(self, job_id: str) -> bool:
+        """End a job at once, whatever it is doing; whether there was one."""
         with self._lock:
             job = self._find(job_id)
-            if job is None or job.claims.pop(owner, None) is None:
+            if job is not None:
+                self._finish(job, state="cancelled")
+        return job is not None
+
+    def leave(self, job_id: str) -> None:
+        """End the job of a preview, and forget it, unless a person has asked for it since."""
+        with self._lock:
+            job = self._find(job_id)
+            if job is not None and not job.status.asked:
+                self._finish(job, state="cancelled")
+                del self._over[job_id]
+
+    def keep(self, job_id: str) -> bool:
+        """Ask a running fit to stop and store what it has; whether there was one to ask."""
+        with self._lock:
+            job = self._find(job_id)
+            if job is None or job.worker is None or job.status.kind != "fit":
                 return False
-            if not job.claims:
-                self._stop(job)
-        return True
-
-    def keep(self, job_id: str, owner: str = "") -> bool:
-        """Ask a running fit to stop and store what it has; whether there was one to ask.
-
-        Raises InputError when another window waits for all of it.
-        """
-        with self._lock:
-            job = self._find(job_id)
-            if job is None or job in self._queue or owner not in job.claims or job.kind != "fit":
-                return False
-            if len(job.claims) > 1:
-                raise InputError(_SHARED)
-            with contextlib.suppress(OSError):
-                job.folder.request("keep")
+            job.worker.stop()
         return True
 
     def end(self, about: Collection[str] = ("",)) -> None:
-        """End the jobs that mention any of these texts, for all who wait, and wait for it."""
+        """Cancel the jobs that mention any of these texts, and wait for their ends."""
         with self._lock:
-            texts = {job: json.dumps([job.key, job.spec]) for job in self._open()}
+            texts = {job: json.dumps([job.status.key, job.status.spec]) for job in self._open}
             doomed = [job for job, text in texts.items() if any(term in text for term in about)]
             for job in doomed:
-                job.claims.clear()
-                self._stop(job)
-        while any(job in self._open() for job in doomed):
-            time.sleep(_PAUSE)
+                self._finish(job, state="cancelled")
+        for job in doomed:
+            if job.thread is not None:
+                job.thread.join()
 
     def close(self) -> None:
         """End all workers; jobs that are not over have failed."""
         with self._lock:
             self._closed = True
-            waiting, threads = list(self._queue), list(self._running.values())
-            self._queue.clear()
+            left = list(self._open)
+            for job in left:
+                self._finish(job, state="failed", message=GONE)
         self._pool.end()
-        for thread in threads:
-            thread.join()
-        for job in waiting:
-            self.records.end(job.folder, _last(job, "failed", GONE))
+        for job in left:
+            if job.thread is not None:
+                job.thread.join()
         atexit.unregister(self.close)
 
-    def _open(self) -> list[Job]:
-        return [*self._running, *self._queue]
-
-    def _find(self, job_id: str) -> Job | None:
-        return next((job for job in self._open() if job.folder.id == job_id), None)
-
-    def _stop(self, job: Job) -> None:
-        """End a job that nobody waits for."""
-        job.cancelled = True
-        if job in self._queue:
-            self._queue.remove(job)
-            self.records.end(job.folder, _last(job, "cancelled", "Cancelled before it began."))
-            return
-        with contextlib.suppress(OSError):  # on a full disk by force alone
-            job.folder.request("cancel")
-        _later(HARD_KILL_SECONDS, self._kill, job)
-
-    def _look_later(self) -> None:
-        """Look for windows that are gone as long as there are jobs begun for previews."""
-        if not self._looking:
-            self._looking = True
-            _later(LOOK_SECONDS, self._look)
-
-    def _look(self) -> None:
-        with self._lock:
-            self._looking = False
-            for job in self._open():
-                if not job.cancelled and job.desert(self.is_open):
-                    self._stop(job)
-            if not all(asked for job in self._open() for asked in job.claims.values()):
-                self._look_later()
-
-    def _hold(self, job: Job, seconds: float) -> None:
-        """Hand out a waiting job so many seconds from now, at once where none are left."""
-        if seconds <= 0.0:
-            job.begins = 0.0
-            self._dispatch()
-            return
-        job.begins = time.monotonic() + seconds
-        _later(seconds, self._hold, job, 0.0)
+    def _find(self, job_id: str) -> _Job | None:
+        return next((job for job in self._open if job.status.id == job_id), None)
 
     def _dispatch(self) -> None:
-        """Hand waiting jobs to idle workers, starting workers up to the limit."""
+        """Hand waiting jobs to workers, as far as some are free."""
         with self._lock:
-            while not self._closed and (job := self._next()) is not None:
-                self._queue.remove(job)
-                turn = 1 + max(self._served.values(), default=0)
-                self._served |= dict.fromkeys(job.people, turn)
-                self._hand(job)
-            people = {name for job in self._open() for name in job.people}
-            self._served = {name: turn for name, turn in self._served.items() if name in people}
+            now = time.monotonic()
+            waiting = [job for job in self._open if job.thread is None and job.begins <= now]
+            for job in waiting[: self._workers - self._busy]:
+                self._busy += 1
+                job.status = job.status._replace(state="running", stage="starting")
+                job.thread = threading.Thread(target=self._run, args=(job,), daemon=True)
+                job.thread.start()
 
-    def _next(self) -> Job | None:
-        """Return the job to begin now; one that fits into no memory at all has failed."""
-        now = time.monotonic()
-        running = list(self._running)
-        while waiting := [job for job in self._queue if job.begins <= now]:
-            job = following(waiting, running, self._served, self.limit, self._fits, self.is_open)
-            if job is not None or running or not self.limit:
-                return job
-            job = min(waiting, key=lambda candidate: candidate.needs.memory)
-            self._queue.remove(job)
-            message = too_large(job.needs.memory, self.limits.free() or 0)
-            self.records.end(job.folder, _last(job, "failed", message))
-        return None
+    def _run(self, job: _Job) -> None:
+        """Let a worker do a job and wait for its end, in a thread of its own."""
+        last = self._done(job)
+        with self._lock:
+            self._busy -= 1
+            self._finish(job, **last)
+        self._dispatch()
 
-    def _fits(self, job: Job) -> bool:
-        return self.limits.fits(job.needs, list(self._running))
-
-    def _hand(self, job: Job) -> None:
-        """Let a worker do a job."""
-        job.attempts, job.began = job.attempts + 1, time.monotonic()
-        job.state = job.state._replace(stage="starting a worker")
-        if job.needs.is_short:
-            _later(SHORT_SECONDS, self._dispatch)  # others need not wait for it if it is long
-        thread = threading.Thread(target=self._run, args=(job,), daemon=True)
-        self._running[job] = thread
-        thread.start()
-
-    def _run(self, job: Job) -> None:
-        """Wait for the end of a job, in a thread of its own."""
+    def _done(self, job: _Job) -> dict[str, Any]:
+        """Return how a job ended."""
         try:
             with self._pool.lent() as worker:
-                last = self._done_by(worker, job)
+                with self._lock:
+                    if job not in self._open:
+                        return {}
+                    job.worker = worker
+                try:
+                    request = {"kind": job.status.kind, "spec": job.status.spec}
+                    return dict(worker.ask(request, job.hear))
+                except Ended:
+                    self._sweep()
+                    self._pool.warm()  # the next job need not wait for libraries
+                    return {"state": "failed", "message": _cause_of_death(worker)}
+                finally:
+                    with self._lock:
+                        job.worker = None
         except Ended:  # the pool has
-            last = _last(job, "failed", GONE)
+            return {"state": "failed", "message": GONE}
         except OSError as error:
             message = f"No worker process could be started: {error.strerror or error}."
-            last = _last(job, "failed", message)
-        with self._lock:
-            del self._running[job]
-            if last is None:
-                self._queue.appendleft(job)
-            else:
-                self.records.end(job.folder, last)
-            self._dispatch()
+            return {"state": "failed", "message": message}
 
-    def _done_by(self, worker: WorkerProcess, job: Job) -> JobState | None:
-        """Return how a job ended; None if the worker died before it began: another may have it."""
-        job.worker = worker
-        try:
-            return JobState(**worker.ask(str(job.folder.path), job.hear))
-        except Ended:
-            with contextlib.suppress(OSError):
-                RunStore(self.home).sweep()
-            if self._closed:
-                return _last(job, "failed", GONE)
-            if job.cancelled:
-                return _last(job, "cancelled", _CANCELLED)
-            if job.state.state == "queued" and job.attempts == 1:
-                return None
-            with contextlib.suppress(OSError), job.folder.log_file.open("ab") as log:
-                log.write(worker.last_words())
-            return _last(job, "failed", worker.cause_of_death())
-        finally:
-            with self._lock:
-                job.worker = None
+    def _finish(self, job: _Job, **last: Any) -> None:
+        """Note the end of a job, unless it is over; a worker that still does it is killed."""
+        if job not in self._open:
+            return
+        self._open.remove(job)
+        fraction = 1.0 if last["state"] == "done" else job.status.fraction
+        ended = job.status._replace(fraction=fraction, seconds_left=None)
+        self._over[job.status.id] = ended._replace(**last)
+        while len(self._over) > REMEMBERED:
+            del self._over[next(iter(self._over))]
+        if job.worker is not None:
+            job.worker.kill()
 
-    def _kill(self, job: Job) -> None:
-        with self._lock:
-            if job.worker is not None:
-                job.worker.kill()
+    def _start_worker(self) -> Child:
+        """Start a worker; what it prints goes to the log, as far as the disk takes one."""
+        with ExitStack() as opened:
+            printed: Any = subprocess.DEVNULL
+            with suppress(OSError):
+                self.log.parent.mkdir(parents=True, exist_ok=True)
+                printed = opened.enter_context(self.log.open("ab"))
+            # Ctrl-C in the terminal is for the server. A session of its own would have a share of
+            # the processor of its own, whatever its niceness.
+            return Child(self._command, environment(threads()), stderr=printed, process_group=0)
+
+    def _sweep(self) -> None:
+        """Remove what workers left that were killed."""
+        with suppress(OSError):
+            RunStore(self.home).sweep()
 
 
-def _last(job: Job, state: str, message: str) -> JobState:
-    """Return the end of a job that no worker has ended."""
-    now = time.time()
-    return job.state._replace(state=state, message=message, ended=now, seconds_left=None)
-
-
-def _later(seconds: float, act: Callable[..., object], *arguments: object) -> None:
-    """Do something in so many seconds, unless the server has ended."""
-    timer = threading.Timer(seconds, act, arguments)
-    timer.daemon = True
-    timer.start()
+def _cause_of_death(worker: Child) -> str:
+    """Say in one sentence how a worker ended."""
+    code = worker.process.wait()
+    cause = f"signal {-code}" if code < 0 else f"exit code {code}"
+    hint = ", possibly out of memory" if code == -9 else ""
+    return f"The worker process ended before the job finished ({cause}{hint}); start it again."

@@ -1,23 +1,20 @@
-"""A worker process: takes jobs one after the other until the server is gone.
+"""A worker process: does jobs one after the other until the server is gone.
 
-Started as ``python -m appca.jobs.worker HOME``. It is asked to do the job of a folder, tells how
-far it is, and answers how that ended. It ends with the server: what it was writing is a draft
-nobody will see.
+Started as ``python -m appca.jobs.worker HOME``. It is asked to do a job, tells how far it is, and
+answers how that ended. It ends with the server: what it was writing is a draft nobody will see.
 """
 
-import contextlib
-import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from appca.jobs import check, kinds
-from appca.jobs.folder import JobFolder, JobState
-from appca.jobs.progress import Cancelled, Context
+from appca.jobs import kinds
+from appca.jobs.progress import Context
 from appca.jobs.quality import quality
-from appca.jobs.study import study
+from appca.jobs.queue import FOLDER, LOG
 from appca.processes import served
 from appca.processes.served import Tell
 from appca.words.errors import TOO_MUCH
@@ -27,12 +24,12 @@ KINDS: dict[str, Handler] = {
     "fit": kinds.fit,
     "umap": kinds.umap,
     "download": kinds.download,
-    "study": study,
+    "study": kinds.study,
     "quality": quality,
-    "grid": check.grid,
-    "stability": check.stability,
-    "models": check.models,
-    "masked": check.masked,
+    "grid": kinds.grid,
+    "stability": kinds.stability,
+    "models": kinds.models,
+    "masked": kinds.masked,
     "project": kinds.project,
 }
 NICENESS = 10  # somebody waits for a page, and a job for idle cores
@@ -40,7 +37,7 @@ NICENESS = 10  # somebody waits for a page, and a job for idle cores
 
 def warm() -> None:
     """Import what most jobs need while nobody waits for it."""
-    with contextlib.suppress(ImportError):  # the job itself will say what is missing
+    with suppress(ImportError):  # the job itself will say what is missing
         import appca.models.adaptive_ppca
         import appca.runs.fit
         import appca.runs.store  # noqa: F401
@@ -51,41 +48,33 @@ def serve(
 ) -> None:
     """Do jobs until the server is gone; `prepare` runs once, before the first."""
 
-    def answer(path: str, tell: Tell) -> dict[str, Any]:
-        folder = JobFolder(Path(path))
-        with _printing_to(folder.log_file):
-            return work(folder, home, handlers, tell)._asdict()
+    def answer(job: dict[str, Any], tell: Tell) -> dict[str, Any]:
+        context = Context(home, tell, served.stop_was_asked.is_set)
+        return work(job["kind"], job["spec"], context, handlers)
 
     served.serve(answer, prepare, NICENESS)
 
 
 def work(
-    folder: JobFolder,
-    home: Path,
-    handlers: Mapping[str, Handler] = KINDS,
-    tell: Tell = lambda _: None,
-) -> JobState:
-    """Do one job and return how it ended; never raises."""
-    context = Context(folder, home, tell=tell)
+    kind: str, spec: dict[str, Any], context: Context, handlers: Mapping[str, Handler] = KINDS
+) -> dict[str, Any]:
+    """Do one job and return how it ended, as facts of `appca.jobs.queue.JobStatus`."""
+    context.tell()
     try:
-        context.tell()
-        context.check()
-        job = folder.job()
-        if job["kind"] not in handlers:
-            msg = f"There is no job of the kind “{job['kind']}”; choose {', '.join(handlers)}."
+        if kind not in handlers:
+            msg = f"There is no job of the kind “{kind}”; choose {', '.join(handlers)}."
             raise ValueError(msg)
-        result = handlers[job["kind"]](job["spec"], context)
-    except Cancelled:
-        return context.ended("cancelled", message="Cancelled; nothing was stored.")
+        result = handlers[kind](spec, context)
     except Exception as error:
-        with contextlib.suppress(OSError):  # a full disk, too, has no room for the trace
+        with suppress(OSError):  # a full disk, too, has no room for the trace
             traceback.print_exc()
-        return context.ended("failed", message=sentence(error, folder.log_file))
-    return context.ended("done", result=result)
+        return {"state": "failed", "message": sentence(error, context.home / FOLDER / LOG)}
+    context.tell()
+    return {"state": "done", "result": result}
 
 
 def sentence(error: Exception, log: Path) -> str:
-    """Say in one sentence what went wrong; the job's log has the rest."""
+    """Say in one sentence what went wrong; the log has the rest."""
     text = " ".join(str(error).split())
     if isinstance(error, ValueError) and text:
         return text
@@ -94,35 +83,6 @@ def sentence(error: Exception, log: Path) -> str:
     if isinstance(error, OSError):
         return f"The disk or the network refused ({error.strerror or text}); see {log}."
     return f"The job failed unexpectedly ({type(error).__name__}: {text[:200]}); see {log}."
-
-
-def _opened(file: Path) -> int:
-    """Open a log; where the disk refuses, what is printed is lost and the job goes on."""
-    try:
-        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-    except OSError:
-        return os.open(os.devnull, os.O_WRONLY)
-
-
-@contextlib.contextmanager
-def _printing_to(file: Path) -> Iterator[None]:
-    """Send what Python and compiled libraries print to a file."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    outer = os.dup(2)
-    log = _opened(file)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    os.close(log)
-    try:
-        yield
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError):
-                stream.flush()
-        os.dup2(outer, 1)
-        os.dup2(outer, 2)
-        os.close(outer)
 
 
 if __name__ == "__main__":

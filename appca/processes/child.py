@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
+from appca.processes.served import STOP
+
 
 class Ended(Exception):
     """A process ended before it had answered."""
@@ -80,12 +82,18 @@ class Child:
                 return said["answer"]
             hear(said["news"])
         self.kill()
-        self.process.wait()
         raise Ended
+
+    def stop(self) -> None:
+        """Ask it to end its present work early, with what it has."""
+        with suppress(OSError):
+            self._requests.write(STOP)
+            self._requests.flush()
 
     def kill(self) -> None:
         """End it at once."""
         self.process.kill()
+        self.process.wait()
 
     def end(self, patience: float = 0.0) -> int:
         """Ask it nothing any more and return its exit code; it is killed if it takes longer."""

@@ -10,6 +10,8 @@ from contextlib import suppress
 from typing import Any
 
 Tell = Callable[[Any], None]
+STOP = "stop\n"  # a line between requests
+stop_was_asked = threading.Event()  # of the present request: to end early with what there is
 
 
 def serve(
@@ -37,13 +39,18 @@ def serve(
         channel.flush()
 
     while True:
-        answer = work(json.loads(requests.get()), lambda news: say("news", news))
+        request = json.loads(requests.get())
+        stop_was_asked.clear()
+        answer = work(request, lambda news: say("news", news))
         say("answer", answer)
 
 
 def _listen(requests: "queue.SimpleQueue[str]") -> None:
     for line in sys.stdin:
-        requests.put(line)
+        if line == STOP:
+            stop_was_asked.set()
+        else:
+            requests.put(line)
     os._exit(0)
 
 

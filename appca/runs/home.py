@@ -2,13 +2,14 @@
 
 import os
 import secrets
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 
 from appca.storage import atomic, lock
 
 SECRET, SECRET_BYTES = "secret", 32
+_held: list[ExitStack] = []  # the lock of the home that this process serves
 
 
 def home() -> Path:
@@ -33,6 +34,25 @@ def private(folder: Path) -> Path:
         if folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
     return folder
+
+
+def is_served(*, hold: bool = False) -> str | None:
+    """Return the sentence against a second server of the home; None where none has it.
+
+    To `hold` it is to have it as long as this process lives. Commands may use it all the same.
+    """
+    place = home() / "jobs"
+    with suppress(OSError), ExitStack() as stack:  # what cannot be locked nobody can change
+        place.mkdir(exist_ok=True)
+        file = stack.enter_context(lock.opened(place))
+        if file is not None and lock.take(file) is False:
+            return (
+                f"Another appca serves {place.parent}; use that one, close it, or name another "
+                "folder in APPCA_HOME."
+            )
+        if hold:
+            _held.append(stack.pop_all())
+    return None
 
 
 def secret(folder: Path) -> bytes:

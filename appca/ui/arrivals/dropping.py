@@ -3,13 +3,15 @@
 from functools import cache
 from pathlib import Path
 
+import streamlit as st
+
 from appca.runs.home import home
 from appca.storage.identity import ID_DIGITS
 from appca.ui.arrivals.drops import MOST_FILES, PREFIX, DroppedFiles, Drops
 from appca.ui.canvas import serving
 from appca.ui.parts.widgets import scripted
-from appca.ui.server import admission, inside
-from appca.ui.server.base import base
+from appca.ui.server import inside
+from appca.ui.server.routes import base
 from appca.ui.session import state
 
 SCRATCH = "uploads"  # below the home: where files lie while they are looked at
@@ -20,7 +22,7 @@ _part = scripted(__file__, '<div class="ca-drop" role="status"></div>')
 def drops() -> Drops:
     """Return what was dropped on the windows of this server."""
     delivery = serving.delivery()
-    return Drops(delivery.session_of, inside.is_connected, scratch, admission.limits)
+    return Drops(delivery.session_of, inside.is_connected, scratch, largest)
 
 
 def scratch() -> Path:
@@ -28,9 +30,14 @@ def scratch() -> Path:
     return home() / SCRATCH
 
 
+def largest() -> int:
+    """Return the bytes that a file may have, as Streamlit is told."""
+    return int(st.get_option("server.maxUploadSize")) << 20
+
+
 def anywhere() -> DroppedFiles | None:
     """Let files be dropped on the page; return those that were, once."""
-    session, most = inside.session(), admission.limits()
+    session = inside.session()
     result = _part(
         key="dropping",
         data={
@@ -38,7 +45,7 @@ def anywhere() -> DroppedFiles | None:
             "key": serving.delivery().key_of(session),
             "digits": ID_DIGITS,
             "most": MOST_FILES,
-            "largest": min(most.file, most.window),
+            "largest": largest(),
         },
         on_dropped_change=lambda: None,  # what was dropped is there only with a reaction to it
         on_refused_change=lambda: None,

@@ -18,20 +18,19 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from appca.storage import atomic, lock
 from appca.storage.identity import is_id
-from appca.ui.server.admission import UploadLimits, announced
 from appca.words.numbers import size
 
 PREFIX = "/drop"
 NAME_HEADER = "x-appca-name"
 MOST_FILES = 5000
 LONGEST_NAME = 1000
-BLOCK = 4096  # bytes that a file takes at least: else any number of empty ones would be free
 LOOK_SECONDS = 30.0  # between two looks for windows that are gone
 LOOKS = 6  # that miss a window before it is: Streamlit lets one without network return for 2 min
 STALE_SECONDS = 60.0  # after which a folder that nobody has locked belongs to nobody
@@ -51,7 +50,6 @@ class DroppedFiles:
             lock.take(file)
         self._end = weakref.finalize(self, _remove_apart, self._folder, self._lock)
         self.files: list[tuple[str, Path]] = []
-        self.n_bytes = 0
 
     @property
     def is_there(self) -> bool:
@@ -82,12 +80,11 @@ class Drops:
         session_of: Callable[[Request], str | None],
         is_alive: Callable[[str], bool],
         scratch: Callable[[], Path],
-        limits: Callable[[], UploadLimits],
+        largest: Callable[[], int],
     ) -> None:
         self._session_of, self._is_alive = session_of, is_alive
-        self._scratch, self._limits = scratch, limits
+        self._scratch, self._largest = scratch, largest
         self._waiting: dict[str, dict[str, DroppedFiles]] = {}  # session -> drop -> files
-        self._taken: weakref.WeakKeyDictionary[DroppedFiles, str] = weakref.WeakKeyDictionary()
         self._missed: Counter[str] = Counter()  # session -> looks in a row
         self._change = threading.RLock()
         self._timer: threading.Timer | None = None
@@ -101,8 +98,6 @@ class Drops:
         with self._change:
             drops = self._waiting.pop(session, {})
             wanted = drops.pop(drop, None)
-            if wanted is not None:
-                self._taken[wanted] = session
         for other in drops.values():
             other.remove()
         return wanted
@@ -145,24 +140,15 @@ class Drops:
         return _refused(name, refusal, 413)
 
     def _admit(self, session: str, drop: str, length: int) -> str | None:
-        """Reserve what a file is to take; return why not, if it is too much."""
-        limits, cost = self._limits(), max(length, BLOCK)
+        """Make a place for a file; return why not, if it is too large or one too many."""
+        if length > (most := self._largest()):
+            return f"a file may have {size(most)}; use a smaller one"
         with self._change:
             arrival = self._waiting.get(session, {}).get(drop)
             if arrival is not None and len(arrival.files) >= MOST_FILES:
                 return f"a drop may have {MOST_FILES:,} files; give one zip of them"
-            if length > limits.file:
-                return f"a file may have {size(limits.file)}; use a smaller one"
-            if self._held(session) + cost > limits.window:
-                return (
-                    f"the files of a window, with those it has open, may have {size(limits.window)}"
-                    "; use fewer, or reload the page and drop them again"
-                )
-            if self._held() + cost > limits.all:
-                return f"files of all windows may have {size(limits.all)}; try again later"
             arrival = arrival or DroppedFiles(self._scratch())
             self._waiting.setdefault(session, {})[drop] = arrival
-            arrival.n_bytes += cost
             self._look_later()
         return None
 
@@ -182,12 +168,6 @@ class Drops:
                 await run_in_threadpool(file.write, chunk)
         return None
 
-    def _held(self, session: str | None = None) -> int:
-        """Return the bytes reserved for a window, by default for all."""
-        waiting = ((window, drop) for window, of in self._waiting.items() for drop in of.values())
-        taken = ((window, drop) for drop, window in self._taken.items() if drop.is_there)
-        return sum(drop.n_bytes for window, drop in (*waiting, *taken) if session in (None, window))
-
     def _discard(self, session: str, drop: str) -> None:
         with self._change:
             arrival = self._waiting.get(session, {}).pop(drop, None)
@@ -205,8 +185,15 @@ class Drops:
         with suppress(OSError):
             self.tidy()
         with self._change:
-            if self._held():
+            if self._waiting:
                 self._look_later()
+
+
+def announced(headers: Headers) -> int | None:
+    """Return the length of a request's body; None where it says none."""
+    length = headers.get("content-length", "")
+    is_plain = length.isascii() and length.isdecimal() and len(length) < 20
+    return int(length) if is_plain and "transfer-encoding" not in headers else None
 
 
 def _refused(name: str, why: str, status: int) -> JSONResponse:

@@ -15,7 +15,7 @@ from appca.runs.home import home, secret
 from appca.ui.canvas.routes import PREFIX, Delivery, RowQuestions
 from appca.ui.canvas.scenes import PageScene
 from appca.ui.server import inside
-from appca.ui.server.base import base
+from appca.ui.server.routes import base
 
 Near: TypeAlias = Callable[[], Mapping[str, PageScene]]  # by what a slider says: "k 11"
 

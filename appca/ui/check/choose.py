@@ -10,7 +10,7 @@ from appca.analysis.check import choose_advice
 from appca.analysis.check.choose import FOLDER, MODELS, MOST_ROWS, GridConfig, steps, stored
 from appca.analysis.check.journal import JournalStore
 from appca.data.dataset import Dataset
-from appca.jobs.check import estimate_grid
+from appca.jobs.kinds import estimate_grid
 from appca.runs.configuration import MODELS as ALL_MODELS
 from appca.runs.configuration import RunConfig, suited
 from appca.runs.fit import estimate_seconds

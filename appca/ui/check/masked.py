@@ -20,7 +20,7 @@ from appca.analysis.check.masked import (
 )
 from appca.analysis.export.projections import csv_bytes, free_name
 from appca.data.dataset import Dataset
-from appca.jobs.check import estimate_masked
+from appca.jobs.kinds import estimate_masked
 from appca.plots.check.quality import hidden_errors, unmeasured
 from appca.runs.configuration import defaults
 from appca.runs.fit import fits_around_gaps

@@ -25,7 +25,7 @@ from appca.analysis.check.which_model import (
     variant_settings,
 )
 from appca.data.dataset import Dataset
-from appca.jobs.check import estimate_models
+from appca.jobs.kinds import estimate_models
 from appca.runs.configuration import LEARNED, RunConfig, defaults, suited
 from appca.runs.home import home
 from appca.ui.parts import progress

@@ -1,6 +1,5 @@
 """Recent work: one card for what a person asked for, named or exported, and for each data set."""
 
-import json
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -132,7 +131,7 @@ def _several(runs: Sequence[Run]) -> bool:
             st.text(
                 f"Delete {counted(len(chosen), 'fit')} for good, with data, maps and selections?"
             )
-            st.text(_stays(_planned(chosen)) if chosen else "")
+            st.text(_stays(planned(home(), chosen)) if chosen else "")
             st.button(
                 "Delete", key="recent_really", type="primary", on_click=_delete, args=[chosen]
             )
@@ -193,25 +192,18 @@ def _all() -> None:
             st.button("Delete everything", "recent_all_really", type="primary", on_click=_delete)
 
 
-def _planned(runs: Sequence[str]) -> Deletion:
-    jobs = services.jobs()
-    mine = {job.id for job in jobs.active(services.window())}
-    tasks = json.dumps([job.spec for job in jobs.active() if job.id not in mine])
-    return planned(home(), runs, tasks)
-
-
 def _stays(deletion: Deletion) -> str:
     """Say which data stay, and why."""
-    needed = [
-        (name, counted(n, "other work") if n else "unfinished work") for name, n in deletion.shared
-    ]
-    return " ".join(f"The data “{name}” stay: {user} needs them." for name, user in needed)
+    return " ".join(
+        f"The data “{name}” stay: {counted(n, 'other work')} needs them."
+        for name, n in deletion.shared
+    )
 
 
 @guarded
 def _delete(runs: Sequence[str] | None = None) -> None:
     """Delete works, by default everything."""
-    deletion = None if runs is None else _planned(runs)
+    deletion = None if runs is None else planned(home(), runs)
     services.jobs().end([""] if deletion is None else deletion.data)
     erase(home(), deletion)
     if deletion is None or state.config().dataset in deletion.data:

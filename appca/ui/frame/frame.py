@@ -11,8 +11,8 @@ from appca.ui.frame import memory, status
 from appca.ui.frame.icon import icon, logo
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import scripted
-from appca.ui.server import admission, inside, page_turn
-from appca.ui.server.base import base
+from appca.ui.server import inside, warm_up
+from appca.ui.server.routes import base
 from appca.ui.session import callbacks, history, selection, services, state, watching
 from appca.ui.session.callbacks import TOLD, sentence
 from appca.ui.session.state import KEYS
@@ -41,7 +41,7 @@ def around_page(draw: Callable[[], None], name: str) -> None:
         )
     st.logo(logo(), size="large", icon_image=icon())
     try:
-        with page_turn.turn():
+        with warm_up.drawing():
             with above:
                 _prepare()
                 if name != "data":  # there it would hide what it leads to
@@ -71,8 +71,6 @@ def _prepare() -> None:
     dropped = dropping.anywhere()
     if dropped is not None:
         opening.arrive(dropped)
-    for refusal in admission.refusals():
-        state.notify("error", refusal)
     for notice in state.take_notices():
         say: dict[str, Callable[[str], object]]
         say = {"error": st.error, "info": st.info, "success": st.toast}  # the last goes by itself

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from appca.jobs.folder import JobStatus
+from appca.jobs.queue import JobStatus
 from appca.runs.configuration import MODELS, RunConfig
 from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.text import nats_per_row, tag, words
@@ -56,7 +56,7 @@ def fitting_now() -> Iterator[None]:
 def draw(place: st.delta_generator.DeltaGenerator) -> None:
     """Fill the line at its place."""
     try:
-        shown, running = st.session_state.pop(SHOWN, None), watching.mine()
+        shown, running = st.session_state.pop(SHOWN, None), services.jobs().active()
         with place:
             if running:
                 _work([job.id for job in running])
@@ -133,7 +133,7 @@ def _sizes(now: RunConfig) -> str:
 @st.fragment(run_every=POLL_SECONDS)
 def _work(ids: list[str]) -> None:
     """Follow the running jobs; when one starts or ends the whole page must know."""
-    running = watching.mine()
+    running = services.jobs().active()
     if [job.id for job in running] != ids:
         st.rerun()
     with st.container(**_LINE, key="work"):

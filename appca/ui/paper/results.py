@@ -14,7 +14,7 @@ from appca.studies.shipped import shipped
 from appca.studies.store import Stored, StudyStore
 from appca.studies.study import Figures, Options, Study
 from appca.ui.parts.answers import Level, Number
-from appca.ui.session import watching
+from appca.ui.session import services
 from appca.ui.session.caching import by_key
 
 LEVELS: dict[Holds, tuple[Level, str]] = {
@@ -96,8 +96,8 @@ def _small(study: Study, kept: Stored) -> go.Figure:
 
 
 def options_of(study: Study) -> Iterator[Options]:
-    """Yield the options of the results this window waits for, then of the stored ones."""
-    jobs = watching.mine()
+    """Yield the options of the results on their way, then of the stored ones."""
+    jobs = services.jobs().active()
     yield from (job.spec["options"] for job in jobs if job.spec.get("study") == study.name)
     yield from (kept.options for kept in StudyStore(home()).list(study.name))
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from appca.jobs.folder import ENDED, JobStatus
+from appca.jobs.queue import ENDED, JobStatus
 from appca.plots.curves import likelihood
 from appca.ui.frame import status
 from appca.ui.parts.chart import chart
@@ -87,7 +87,7 @@ def start() -> None:
 @st.fragment(run_every=POLL_SECONDS)
 def _follow(job_id: str, cancel: str, caption: str, arrived: Callable[[], None] | None) -> None:
     job = services.jobs().status(job_id)
-    if job is None or job.state in ENDED or not watching.waits_for(job_id):
+    if job is None or job.state in ENDED:
         st.rerun()
     st.progress(min(max(job.fraction, 0.0), 1.0), text=line(job))
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import streamlit as st
 from streamlit import delta_generator, runtime
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -81,14 +80,6 @@ def went() -> bool:
 def is_connected(session: str) -> bool:
     """Whether a browser has the session open now."""
     return runtime.exists() and runtime.get_instance().is_active_session(session)
-
-
-def uploaded() -> dict[str, int]:
-    """Return the bytes of files in the uploaders of each session."""
-    manager = runtime.get_instance().uploaded_file_mgr
-    assert isinstance(manager, MemoryUploadedFileManager)
-    kept = list(manager.file_storage.items())
-    return {key: sum(len(file.data) for file in list(files.values())) for key, files in kept}
 
 
 def scripts(*widgets: str) -> list[str]:

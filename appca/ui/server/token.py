@@ -1,7 +1,7 @@
 """Who may connect: a token in the address, pages of other sites, and what may frame a page.
 
-``appca`` opens a link whose token works once and is exchanged for a cookie, another secret. A proxy
-that asks for a login sends the token in a header. Websockets need the cookie all the same:
+``appca`` opens a link whose token is exchanged for a cookie, another secret. A proxy that asks for
+a login sends the token in a header. Websockets need the cookie all the same:
 jupyter-server-proxy 4.6 forwards them without a login where it serves appca alone. Without the
 variable, as under plain ``streamlit run app.py``, everybody who reaches the server is let in.
 """
@@ -21,9 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from appca.storage.serving import doors
-from appca.ui.server import visitor
-from appca.ui.server.base import base
-from appca.ui.server.watch import HEALTH
+from appca.ui.server import warm_up
+from appca.ui.server.routes import HEALTH, base
 
 HEADER = "x-appca-token"
 ORIGINS, FRAMES = "APPCA_ORIGINS", "APPCA_FRAME_ANCESTORS"
@@ -34,7 +33,7 @@ _PORTS = {"http": 80, "https": 443}
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _REFUSAL = (
     "This address needs a token: open the whole link that `appca` printed, with ?token= at its "
-    "end. A link opens once; `appca link` prints another.\n"
+    "end.\n"
 )
 
 
@@ -84,7 +83,6 @@ class Guard:
     ) -> None:
         self.app, self.token, self.origins = app, token, origins
         self._cookie = doors.cookie(token)
-        self._used: set[str] = set()
         self._open = [base() + path for path in OPEN]
         self._policy = " ".join(["frame-ancestors 'self'", *frames])
 
@@ -95,14 +93,14 @@ class Guard:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.append("content-security-policy", self._policy)
-                for cookie in filter(None, new):
+                if cookie:
                     headers.append("set-cookie", cookie)
             await send(message)
 
         kind = scope["type"]
         if kind in ("http", "websocket"):
             scope["headers"] = [_quick(*pair) for pair in scope["headers"]]
-        new = self._new_cookies(scope) if kind == "http" else []
+        cookie = self._new_cookie(scope) if kind == "http" else ""
         answer = None if kind == "lifespan" else self._answer(scope)
         await (answer or self.app)(scope, receive, marked if kind == "http" else send)
 
@@ -135,27 +133,22 @@ class Guard:
         """Whether the request comes from a proxy that has the token."""
         return bool(self.token) and doors.same(headers.get(HEADER, ""), self.token)
 
-    def _new_cookies(self, scope: Scope) -> list[str]:
-        """Return the cookies that a browser lacks."""
+    def _new_cookie(self, scope: Scope) -> str:
+        """Return the cookie that a browser lacks whose proxy has the token."""
         headers = Headers(scope=scope)
-        forwarded = self._is_forwarded(headers) and not self._has_cookie(scope, headers)
-        return [visitor.cookie_for(headers), self._cookie_for(scope) if forwarded else ""]
+        if "text/html" in headers.get("accept", ""):
+            warm_up.page_was_asked.set()
+        lacks = self._is_forwarded(headers) and not self._has_cookie(scope, headers)
+        return self._cookie_for(scope) if lacks else ""
 
     def _has_cookie(self, scope: Scope, headers: Headers) -> bool:
         kept = cookie_parser(headers.get("cookie", "")).get(self._name(scope), "")
         return doors.same(kept, self._cookie)
 
-    def _takes(self, token: str) -> bool:
-        """Whether a token lets a browser in: the server's own always does, that of a link once."""
-        if token in self._used or not doors.is_link(self.token, token):
-            return doors.same(token, self.token)
-        self._used.add(token)
-        return True
-
     def _exchanged(self, scope: Scope, headers: Headers) -> RedirectResponse | PlainTextResponse:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
-        if scope["method"] != "GET" or not any(map(self._takes, tokens)):
+        if scope["method"] != "GET" or not any(doors.same(token, self.token) for token in tokens):
             return PlainTextResponse(_REFUSAL, status_code=403)
         rest = urlencode([pair for pair in query if pair[0] != "token"])
         # A path of two slashes would name another host.

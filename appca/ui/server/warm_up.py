@@ -11,15 +11,15 @@ import gc
 import os
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from pkgutil import walk_packages
 
 from appca import ui
-from appca.ui.server import page_turn, watch
 
 FIRST = (
     "appca.ui.frame.frame",
@@ -35,8 +35,11 @@ COMPILED = (  # what pictures of many rows need, then what fits need
 )
 OPENS = "APPCA_OPENS"  # set where the digest of the data that will be asked for comes by a pipe
 PATIENCE = 10.0  # seconds for somebody to come
-LOOK_SECONDS, SLEEPS_AFTER = 30.0, 10  # between looks for windows; looks in a row without any
+QUIET_SECONDS = 1.0  # in which the browser draws a page
 DRAWING = 4.0  # seconds in which a browser draws very many rows, on all processors
+page_was_asked = threading.Event()  # by a browser, for the first time
+_drawing: set[object] = set()  # pages that are computed
+_drawn: list[float] = []  # when the last one had been
 
 
 @asynccontextmanager
@@ -51,6 +54,24 @@ async def while_serving(_app: object) -> AsyncIterator[None]:
     services.close()
 
 
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Compute a page; the warm-up waits meanwhile."""
+    page = object()
+    _drawing.add(page)
+    try:
+        yield
+    finally:
+        _drawing.remove(page)
+        _drawn[:] = [time.monotonic()]
+
+
+def wait_for_quiet(seconds: float = QUIET_SECONDS) -> None:
+    """Wait until no page is computed, nor was so many seconds before."""
+    while _drawing or (_drawn and time.monotonic() < _drawn[0] + seconds):
+        time.sleep(0.05)
+
+
 class WarmUp(threading.Thread):
     """A thread that warms a server up."""
 
@@ -63,24 +84,15 @@ class WarmUp(threading.Thread):
         self._ended.set()
 
     def run(self) -> None:
-        """Warm up, then give memory back whenever no window has been open for a while."""
-        self._work()
-        from appca.ui.frame import memory
-
-        looks = 0
-        while not self._ended.wait(LOOK_SECONDS):
-            looks = 0 if watch.n_windows() else looks + 1
-            if looks == SLEEPS_AFTER:
-                memory.give_back()
-
-    def _work(self) -> None:
+        """Warm up."""
         if OPENS in os.environ:
             threading.Thread(target=_look_ahead, daemon=True, name="look ahead").start()
         elif not self._is_wanted():
             return
-        with page_turn.between(0.0):
-            _load_first()
-        page_turn.wait_for_the_first(PATIENCE)
+        _load_first()
+        last = time.monotonic() + PATIENCE
+        while not (_drawn or self._ended.wait(0.05) or time.monotonic() > last):
+            pass
         if OPENS in os.environ:
             self._ended.wait(DRAWING)
         self._go_through(_steps())
@@ -93,14 +105,13 @@ class WarmUp(threading.Thread):
         if compiler.wait() != 0:
             return
         for name in COMPILED:
-            with page_turn.between():
-                pass  # a quiet moment to begin in; pages need not wait for these
+            wait_for_quiet()
             if not self._ended.is_set():
                 import_module(name).compile_ahead()
 
     def _is_wanted(self) -> bool:
         """Wait until a page is asked for; False where the server has ended before."""
-        while not watch.page_was_asked.wait(0.5):
+        while not page_was_asked.wait(0.5):
             if self._ended.is_set():
                 return False
         return True
@@ -109,7 +120,8 @@ class WarmUp(threading.Thread):
         for step in steps:
             if self._ended.is_set():
                 return
-            with page_turn.between(), suppress(Exception):  # the page that needs it says why
+            wait_for_quiet()
+            with suppress(Exception):  # the page that needs it says why
                 step()
 
 

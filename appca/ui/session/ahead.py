@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit import runtime
 
 from appca.runs.run import FitResult
-from appca.ui.server import page_turn
+from appca.ui.server import inside, warm_up
 from appca.ui.session import services
 
 QUIET_SECONDS = 1.5  # since the last page was drawn
@@ -67,12 +67,12 @@ class FitsAhead:
         while (todo := self._next()) is not None:
             if self._is_free(todo.window):
                 with suppress(ValueError, ArithmeticError, MemoryError):  # the fit proper says why
-                    result = todo.fit(callback=lambda _: page_turn.wait_for_quiet(0.0))
+                    result = todo.fit(callback=lambda _: warm_up.wait_for_quiet(0.0))
                     self.keep(todo.id, result)
 
     def _next(self) -> FitAhead | None:
         """Wait until it is quiet, and take the next; None ends the thread."""
-        page_turn.wait_for_quiet(self._quiet)
+        warm_up.wait_for_quiet(self._quiet)
         with self._change:
             if self._todo:
                 return self._todo.pop(0)
@@ -83,7 +83,7 @@ class FitsAhead:
 def begin(wanted: Sequence[tuple[str, Callable[..., FitResult]]]) -> None:
     """Make these fits for this window when nothing else is to be done."""
     if runtime.exists():
-        window = services.window()
+        window = inside.session()
         fits().begin([FitAhead(run_id, window, fit) for run_id, fit in wanted])
 
 
@@ -91,4 +91,4 @@ def begin(wanted: Sequence[tuple[str, Callable[..., FitResult]]]) -> None:
 def fits() -> FitsAhead:
     """Return the fits of this server."""
     jobs = services.jobs()
-    return FitsAhead(lambda window: services.is_open(window) and not jobs.active())
+    return FitsAhead(lambda window: inside.is_connected(window) and not jobs.active())

@@ -1,14 +1,12 @@
-"""The stores and the job runner, one of each for the whole server, and the window that asks."""
+"""The stores and the job runner, one of each for the whole server."""
 
 import json
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import streamlit as st
-from streamlit import runtime
 
 from appca.data.class_names import renamed
 from appca.data.dataset import Dataset
@@ -19,11 +17,9 @@ from appca.jobs.queue import Jobs
 from appca.runs.home import home
 from appca.runs.store import RunStore
 from appca.storage.identity import is_digest
-from appca.ui.server import inside, visitor
 from appca.words.errors import InputError
 
 NOTED = ("ordered", "events", "class_names")  # of a data set, by a person
-_WINDOW = "window"  # in `st.session_state`
 
 
 class Services(NamedTuple):
@@ -40,7 +36,7 @@ _made: list[Services] = []
 @st.cache_resource(show_spinner=False)
 def _of(folder: str) -> Services:
     path = Path(folder)
-    made = Services(DatasetStore(path), RunStore(path), Jobs(path, is_open=is_open))
+    made = Services(DatasetStore(path), RunStore(path), Jobs(path))
     _made.append(made)
     return made
 
@@ -66,32 +62,10 @@ def jobs() -> Jobs:
     return _of(str(home())).jobs
 
 
-def window() -> str:
-    """Return the name of this window of a browser, by which jobs know who waits for them.
-
-    Its last word names the person, see `appca.jobs.turns.job.person`.
-    """
-    token = st.session_state.get(_WINDOW)
-    if token is None:
-        token = st.session_state[_WINDOW] = f"{inside.session()} {uuid.uuid4().hex} {_person()}"
-    return str(token)
-
-
 def cookie(name: str) -> str:
     """Return a cookie that the browser sent when it opened this window; empty without."""
     value = st.context.cookies.get(name)
     return value if isinstance(value, str) else ""  # a mock in AppTest since Python 3.12
-
-
-def _person() -> str:
-    """Name the person at this window by the browser, else by the address of the machine."""
-    return visitor.named(cookie(visitor.COOKIE)) or f"at-{st.context.ip_address}"
-
-
-def is_open(name: str) -> bool:
-    """Whether a window is connected to this server."""
-    session = name.partition(" ")[0]
-    return not runtime.exists() or inside.is_connected(session)
 
 
 def dataset(digest: str) -> Dataset:

@@ -1,4 +1,4 @@
-"""The jobs this window waits for, and what happens when one of them ends."""
+"""The jobs of the server, those this window waits for, and what happens when one ends."""
 
 import contextlib
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from appca.analysis.explore.umap import EmbeddingConfig
-from appca.jobs.folder import ENDED, JobStatus
+from appca.jobs.queue import ENDED, JobStatus
 from appca.runs.configuration import RunConfig
 from appca.ui.session import services, state
 from appca.ui.session.state import KEYS
@@ -26,14 +26,8 @@ class Watched(NamedTuple):
 def start(
     kind: str, spec: dict[str, Any], why: Watched, *, key: str | None = None, after: float = 0.0
 ) -> str:
-    """Begin a job, `after` so many seconds, and wait for it; one that makes the same is joined.
-
-    One that was asked for does not become a mere refinement.
-    """
-    owner, asked = services.window(), not why.refine
-    job = services.jobs().submit(
-        kind, spec, key=key or why.key, after=after, owner=owner, asked=asked
-    )
+    """Begin a job, `after` so many seconds, and wait for it; one that makes the same is joined."""
+    job = services.jobs().submit(kind, spec, key or why.key, after, asked=not why.refine)
     if job not in _watched() or _watched()[job].refine:
         _watch(job, why._replace(seen=state.config().id))
     return job
@@ -64,23 +58,12 @@ def _adopt(job: str, status: JobStatus, run_id: str | None) -> None:
         st.session_state[KEYS.umap] = status.spec
     else:
         why = Watched(status.kind, status.spec.get("key"), seen=state.config().id)
-    asked = services.jobs().inherit(job, services.window())
-    _watch(job, why._replace(refine=status.kind == "fit" and not asked))
+    _watch(job, why._replace(refine=not status.asked))
 
 
 def running(key: str) -> JobStatus | None:
-    """Return the job that makes this, if this window waits for it and it is not over."""
-    for job, why in _watched().items():
-        if why.key == key:
-            status = services.jobs().status(job)
-            if status is not None and status.state not in ENDED:
-                return status
-    return None
-
-
-def waits_for(job: str) -> bool:
-    """Whether this window waits for a job."""
-    return job in _watched()
+    """Return the job that makes this, whichever window began it."""
+    return next((job for job in services.jobs().active() if job.key == key), None)
 
 
 def any_ended() -> bool:
@@ -101,28 +84,24 @@ def settle() -> None:
 
 
 def cancel(job: str) -> None:
-    """Give a job up; it ends, unless another window waits for it."""
-    why = _watched().get(job)
-    if why is not None and why.key:
-        decline(why.key)
-    _give_up(job)
+    """End a job, whichever window began it, and do not begin it again unasked."""
+    status = services.jobs().status(job)
+    if status is not None and services.jobs().cancel(job):
+        decline(status.key)
+    _forget(job)
 
 
 def keep(job: str) -> None:
-    """Stop a fit of this window and keep what it has."""
-    services.jobs().keep(job, services.window())
-
-
-def mine() -> list[JobStatus]:
-    """Return the jobs this window waits for, running ones first."""
-    return services.jobs().active(services.window())
+    """Stop a fit and keep what it has."""
+    services.jobs().keep(job)
 
 
 def stop_other_refinements(run_id: str) -> None:
     """Give up the refinements of previews that are no longer on screen."""
     for job, why in list(_watched().items()):
         if why.refine and why.key != run_id:
-            _give_up(job)
+            services.jobs().leave(job)
+            _forget(job)
 
 
 def decline(key: str) -> None:
@@ -155,11 +134,6 @@ def _forget(job: str) -> None:
     _name()
 
 
-def _give_up(job: str) -> None:
-    services.jobs().cancel(job, services.window())
-    _forget(job)
-
-
 def _name() -> None:
     """Name in the address what was asked for, and the newest job, so that a reload finds them."""
     *older, newest = _watched() or [""]
@@ -170,10 +144,10 @@ def _name() -> None:
 def _ended(status: JobStatus, why: Watched) -> None:
     if status.state == "done":
         _done(status, why)
-    elif status.state == "failed":
+        return
+    if status.state == "failed":
         state.notify("error", status.message)
-        if why.key:
-            decline(why.key)
+    decline(status.key)
 
 
 def _done(status: JobStatus, why: Watched) -> None:
