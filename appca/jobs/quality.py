@@ -23,16 +23,8 @@ if TYPE_CHECKING:
 
 HELD_OUT = 0.2
 LEAST_ROWS = 20
-MEASURES = (
-    "log_likelihood",
-    "log_likelihood_error",
-    "mse",
-    "mae",
-    "trustworthiness",
-    "continuity",
-    "kept",
-    "accuracy",
-)
+MEASURES = ("log_likelihood", "log_likelihood_error", "mse", "mae")
+NEAR = ("trustworthiness", "continuity", "kept", "accuracy")  # [value, standard error] each
 FIRST = "ppca_l"  # quick to measure: somebody waits for the first line
 _MOST_CLASSES = 1 / 3  # of the rows
 
@@ -53,11 +45,11 @@ def quality(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     store = QualityStore(context.home)
     dataset = context.dataset(config.run["dataset"])
     context.report("preprocessing", 0.0)
-    split = split_of(dataset, config)
     hold_threads()
     comparison = store.get(config.id) or MethodComparison([], {}, False)
     if not comparison.complete:
-        compare(split, config, comparison, Paced(context).at, partial(store.save, config))
+        report, save = Paced(context).at, partial(store.save, config)
+        compare(split_of(dataset, config), config, comparison, report, save)
     return {"quality": config.id}
 
 
@@ -73,8 +65,11 @@ def compare(
     `report` is told (stage, fraction); raising from it ends the work. `save` is told what there is
     after each method.
     """
-    classes = _classes(split.dataset)
-    k = min(config.n_neighbors, (len(split.train) - 1) // 2)
+    column, train = split.dataset.class_column, len(split.train)
+    # a label with about as many values as there are rows is no class
+    has_classes = column is not None and len(column[0]) <= split.dataset.n_rows * _MOST_CLASSES
+    classes = np.asarray(column[1]) if column is not None and has_classes else None
+    k = min(config.n_neighbors, (train - 1) // 2)
     every = methods(config)
     lines = {line["key"]: line for line in comparison.lines}
     quick_first = sorted(every, key=lambda method: method.key != FIRST)
@@ -86,9 +81,8 @@ def compare(
             report(stage, (place + min(share, 1.0)) / len(every))
 
         lines[method.key] = measured(method, split, classes, k, config.seconds, told)
-        comparison = MethodComparison(
-            [lines[m.key] for m in every if m.key in lines], {"n_neighbors": k}, False
-        )
+        done = [lines[m.key] for m in every if m.key in lines]
+        comparison = MethodComparison(done, {"n_neighbors": k}, False)
         save(comparison)
     comparison = comparison._replace(complete=True)
     save(comparison)
@@ -113,17 +107,15 @@ def measured(
     from appca.analysis.check.quality import quality as compare_neighbours
     from appca.analysis.check.rivals import Cap, TimeUp
 
-    line = dict.fromkeys(MEASURES) | method._asdict() | {"note": "", "seconds": None}
-    del line["fit"]
+    line = dict.fromkeys((*MEASURES, *NEAR)) | method._asdict() | {"note": "", "seconds": None}
+    fit, title = line.pop("fit"), method.title
     try:
-        made = method.fit(
-            split, Cap(seconds), lambda share: report(f"fitting {method.title}", share / 2)
-        )
+        made = fit(split, Cap(seconds), lambda share: report(f"fitting {title}", share / 2))
     except TimeUp:
         return line | {"note": f"not finished within {seconds:g} s"}
     except ValueError as error:
         return line | {"note": str(error).partition("\n")[0]}
-    stage = f"comparing the neighbours of {method.title}"
+    stage = f"comparing the neighbours of {title}"
     near = compare_neighbours(
         split.train,
         made.scores,
@@ -132,10 +124,8 @@ def measured(
         report=lambda share: report(stage, 0.5 + share / 2),
     )
     line |= {"note": made.note, "seconds": round(made.seconds, 3)} | held_out(made, split.test)
-    for name in ("trustworthiness", "continuity", "kept", "accuracy"):
-        value = getattr(near, name)
-        line[name] = None if value is None else list(value)
-    return line
+    values = {name: getattr(near, name) for name in NEAR}
+    return line | {name: None if value is None else list(value) for name, value in values.items()}
 
 
 def methods(config: QualityConfig) -> list[MethodWork]:
@@ -144,30 +134,24 @@ def methods(config: QualityConfig) -> list[MethodWork]:
     from appca.models.ppca import PPCA
 
     run, k, active = RunConfig.from_dict(config.run), config.k, config.n_active
-    adaptive = partial(rivals.ours, estimator_class(run.model), run.parameters)
+    own = partial(rivals.ours, estimator_class(run.model), run.parameters)
 
-    def ppca(q: int) -> Callable[..., Any]:
-        return partial(rivals.ours, PPCA, {"n_components": q, "random_state": 0})
+    def ppca(key: str, q: int) -> MethodWork:
+        fit = partial(rivals.ours, PPCA, {"n_components": q, "random_state": 0})
+        return MethodWork(key, "Probabilistic PCA", q, q, fit)
 
-    work = [MethodWork("own", MODELS[run.model].title, k, active, adaptive)]
-    if run.model != "PPCA":
-        if active < k:
-            work.append(MethodWork("ppca_l", "Probabilistic PCA", active, active, ppca(active)))
-        work.append(MethodWork("ppca_k", "Probabilistic PCA", k, k, ppca(k)))
-    factors = partial(rivals.factor_analysis, k)
-    atoms = partial(rivals.dictionary, k, active)
+    sparse, codes = "Sparse PCA (scikit-learn)", "Dictionary learning + OMP (scikit-learn)"
+    factors, kl = "Factor analysis (scikit-learn)", k * active
+    plain = [ppca("ppca_l", active)] if active < k else []
     return [
-        *work,
+        MethodWork("own", MODELS[run.model].title, k, active, own),
+        *([] if run.model == "PPCA" else [*plain, ppca("ppca_k", k)]),
         MethodWork("pca", "PCA (scikit-learn)", k, k, partial(rivals.pca, k)),
-        MethodWork("fa", "Factor analysis (scikit-learn)", k, k, factors),
-        MethodWork(
-            "mixture", "Mixture of PPCA", k * active, active, partial(rivals.mixture, k, active)
-        ),
-        MethodWork(
-            "subspaces", "K-subspaces", k * active, active, partial(rivals.subspaces, k, active)
-        ),
-        MethodWork("sparse", "Sparse PCA (scikit-learn)", k, k, partial(rivals.sparse_pca, k)),
-        MethodWork("dictionary", "Dictionary learning + OMP (scikit-learn)", k, active, atoms),
+        MethodWork("fa", factors, k, k, partial(rivals.factor_analysis, k)),
+        MethodWork("mixture", "Mixture of PPCA", kl, active, partial(rivals.mixture, k, active)),
+        MethodWork("subspaces", "K-subspaces", kl, active, partial(rivals.subspaces, k, active)),
+        MethodWork("sparse", sparse, k, k, partial(rivals.sparse_pca, k)),
+        MethodWork("dictionary", codes, k, active, partial(rivals.dictionary, k, active)),
         MethodWork("plane", "PCA picture (scikit-learn)", 2, 2, partial(rivals.pca, 2)),
         MethodWork("umap", "UMAP", 2, 2, rivals.umap),
     ]
@@ -201,26 +185,13 @@ def split_of(dataset: "Dataset", config: QualityConfig) -> "Split":
     return Split(fitted.transform(train.X), test, train, config.run["preprocessing"])
 
 
-def _classes(dataset: "Dataset") -> np.ndarray | None:
-    """Class numbers of the first label, unless it has about as many values as there are rows."""
-    column = dataset.class_column
-    if column is None or len(column[0]) > dataset.n_rows * _MOST_CLASSES:
-        return None
-    return np.asarray(column[1])
-
-
 def held_out(made: "RivalProjection", test: np.ndarray) -> dict[str, Any]:
     """Averages over the rows held out."""
-    measures = {}
-    if made.log_likelihood is not None and np.isfinite(made.log_likelihood).all():
-        values = made.log_likelihood
-        measures = {"log_likelihood": float(values.mean()), "log_likelihood_error": _error(values)}
+    measures, values = {}, made.log_likelihood
+    if values is not None and np.isfinite(values).all():
+        error = float(values.std(ddof=1) / np.sqrt(len(values)))
+        measures = {"log_likelihood": float(values.mean()), "log_likelihood_error": error}
     if made.reconstruction is not None:
         off = made.reconstruction.astype(np.float64) - test
         measures |= {"mse": float(np.square(off).mean()), "mae": float(np.abs(off).mean())}
     return measures
-
-
-def _error(values: np.ndarray) -> float:
-    """Return the standard error of a mean."""
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
