@@ -41,7 +41,7 @@ def climb(spec: dict, context: Context) -> dict:
 
 
 def fit(_: dict, context: Context) -> dict:
-    while not context.folder.requested("keep"):
+    while not context.stops():
         context.report("fit", 0.5)
         time.sleep(0.01)
     return {"kept": True}

@@ -1,6 +1,4 @@
-"""The jobs of the page Choose K and L: progress, cancelling, going on, and a real worker."""
-
-import time
+"""The jobs of the page Choose K and L: progress, cancelling and going on."""
 
 import numpy as np
 import pytest
@@ -12,11 +10,8 @@ from appca.analysis.check.choose_stability import StabilityConfig
 from appca.analysis.check.journal import JournalStore
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.jobs.check import estimate_grid, grid, stability
-from appca.jobs.folder import JobFolder
-from appca.jobs.progress import Cancelled, Context
-from appca.jobs.queue import Jobs
-from tests.jobs.waiting import ended, until
+from appca.jobs.kinds import estimate_grid, grid, stability
+from appca.jobs.progress import Context
 from tests.models.synthetic import planted
 
 FAST = {"init": "pca", "max_iter": 30, "random_state": 0}
@@ -41,10 +36,10 @@ def config_of(dataset: Dataset, **changes) -> GridConfig:
 
 
 class Listening(Context):
-    """A context that keeps every report, and can ask to cancel at one of them."""
+    """A context that keeps every report, and can end the work at one of them."""
 
-    def __init__(self, home, tmp_path, cancel_at=None):
-        super().__init__(JobFolder.create(tmp_path, {"kind": "grid", "spec": {}}), home)
+    def __init__(self, home, cancel_at=None):
+        super().__init__(home)
         self.told: list[tuple[str, float, float | None]] = []
         self.cancel_at = cancel_at
 
@@ -52,7 +47,7 @@ class Listening(Context):
         if not self.told or (stage, fraction) != self.told[-1][:2]:
             self.told.append((stage, fraction, seconds_left))
         if len(self.told) == self.cancel_at:
-            raise Cancelled
+            raise KeyError
         super().report(stage, fraction, seconds_left=seconds_left, **rest)
 
 
@@ -60,9 +55,9 @@ def spec_of(config) -> dict:
     return config.to_dict() | {"key": config.id}
 
 
-def test_the_job_measures_every_cell_and_says_where_it_is(home, dataset, tmp_path):
+def test_the_job_measures_every_cell_and_says_where_it_is(home, dataset):
     config = config_of(dataset)
-    context = Listening(home, tmp_path)
+    context = Listening(home)
     assert grid(spec_of(config), context) == {"grid": config.id}
     assert set(stored(JournalStore(home, grids.FOLDER), config)) == set(steps(config))
     stages = [stage for stage, _, _ in context.told]
@@ -76,14 +71,14 @@ def test_the_job_measures_every_cell_and_says_where_it_is(home, dataset, tmp_pat
     assert context.told[-1][2] >= 0.0  # seconds left
 
 
-def test_a_cancelled_job_keeps_what_is_done_and_the_next_one_goes_on(home, dataset, tmp_path):
+def test_a_cancelled_job_keeps_what_is_done_and_the_next_one_goes_on(home, dataset):
     config = config_of(dataset, random_state=8)
     store = JournalStore(home, grids.FOLDER)
-    with pytest.raises(Cancelled):
-        grid(spec_of(config), Listening(home, tmp_path, cancel_at=8))
+    with pytest.raises(KeyError):
+        grid(spec_of(config), Listening(home, cancel_at=8))
     done = stored(store, config)
     assert set(done) == set(steps(config)[:6])
-    context = Listening(home, tmp_path)
+    context = Listening(home)
     grid(spec_of(config), context)
     assert context.told[1][0] == "K = 3, L = 3, fold 1 of 3"
     assert context.told[1][1] > 0.0
@@ -92,37 +87,14 @@ def test_a_cancelled_job_keeps_what_is_done_and_the_next_one_goes_on(home, datas
     assert all(whole[step] == one for step, one in done.items())
 
 
-def test_the_job_that_fits_again_stores_each_fit(home, dataset, tmp_path):
+def test_the_job_that_fits_again_stores_each_fit(home, dataset):
     parameters = FAST | {"n_components": 4, "n_active": 2}
     config = StabilityConfig(dataset.digest, {}, "aPPCA", parameters, repeats=2)
-    context = Listening(home, tmp_path)
+    context = Listening(home)
     assert stability(spec_of(config), context) == {"stability": config.id}
     found = stabilities.stored(JournalStore(home, stabilities.FOLDER), config)
     assert found.cosines.shape == (2, 4)
     assert [stage for stage, _, _ in context.told[1:]] == [f"fit {n} of 3" for n in (1, 2, 3)]
-
-
-@pytest.mark.thorough
-def test_a_worker_measures_what_this_process_measures_and_obeys_cancel(home, dataset, tmp_path):
-    jobs = Jobs(home, workers=1)
-    try:
-        config = config_of(dataset, random_state=3)
-        job = jobs.submit("grid", spec_of(config), key=config.id)
-        assert ended(jobs, job).result == {"grid": config.id}
-        here = JournalStore(tmp_path, "here")
-        grids.fill(dataset, config, here, lambda *_: None)
-        there = stored(JournalStore(home, grids.FOLDER), config)
-        for step, one in stored(here, config).items():
-            assert there[step].log_likelihood == pytest.approx(one.log_likelihood, abs=1e-9)
-        endless = config_of(dataset, parameters=FAST | {"max_iter": 10**6, "tol": 0.0})
-        job = jobs.submit("grid", spec_of(endless), key=endless.id)
-        until(lambda: "L = 1, fold" in jobs.status(job).stage, "a fit that does not end")
-        began = time.monotonic()
-        jobs.cancel(job)
-        assert ended(jobs, job).state == "cancelled"
-        assert time.monotonic() - began < 2.0
-    finally:
-        jobs.close()
 
 
 def test_the_estimate_covers_each_cell_and_grows_with_the_rows(dataset):

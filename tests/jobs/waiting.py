@@ -4,9 +4,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from appca.jobs.folder import ENDED, JobStatus
-from appca.jobs.process import WorkerProcess
-from appca.jobs.queue import Jobs
+from appca.jobs.queue import ENDED, Jobs, JobStatus
+from appca.processes.child import Child
 
 
 def until(question: Callable[[], object], what: str, seconds: float = 90.0) -> object:
@@ -19,17 +18,17 @@ def until(question: Callable[[], object], what: str, seconds: float = 90.0) -> o
 
 
 def ended(jobs: Jobs, job_id: str) -> JobStatus:
-    """Status of a job once it is over and its worker is free again or buried."""
+    """Status of a job once it is over."""
     until(lambda: jobs.status(job_id).state in ENDED, f"the end of {jobs.status(job_id)}")
-    until(lambda: jobs._find(job_id) is None, "its worker to say so")
     return jobs.status(job_id)
 
 
 def runs(jobs: Jobs, job_id: str) -> object:
-    return until(lambda: jobs.status(job_id).state == "running", f"{job_id} to run")
+    """Wait until a worker has told of a job."""
+    return until(lambda: jobs.status(job_id).fraction > 0, f"{job_id} to run")
 
 
-def workers(jobs: Jobs) -> list[WorkerProcess]:
+def workers(jobs: Jobs) -> list[Child]:
     """Worker processes that are alive, those at work first."""
     return [one for one in (*jobs._pool._lent, *jobs._pool._idle) if one.is_alive]
 

@@ -62,8 +62,11 @@ def _adopt(job: str, status: JobStatus, run_id: str | None) -> None:
 
 
 def running(key: str) -> JobStatus | None:
-    """Return the job that makes this, whichever window began it."""
-    return next((job for job in services.jobs().active() if job.key == key), None)
+    """Return the job that makes this, whichever window began it; this one waits for it, too."""
+    job = next((job for job in services.jobs().active() if job.key == key), None)
+    if job is not None and job.id not in _watched():
+        _watch(job.id, Watched(job.kind, key, refine=not job.asked, seen=""))
+    return job
 
 
 def any_ended() -> bool:
