@@ -5,7 +5,7 @@ import streamlit as st
 from appca.canvas.scene.texts import RowText
 from appca.ui.canvas import serving
 from appca.ui.canvas.scenes import PageScene
-from appca.ui.server import late_routes
+from appca.ui.server import routes
 from benchmarks.scenes import planted, scene_from
 
 JS = """
@@ -53,4 +53,4 @@ def main() -> None:
 if __name__ == "__main__":
     main()
 else:
-    app = st.App(__file__, routes=late_routes.routes())
+    app = st.App(__file__, routes=routes.routes())

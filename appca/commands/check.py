@@ -102,7 +102,6 @@ def _words(file: Path, home: Path) -> tuple[str, str]:
         "projections": ("new rows", _MADE_AGAIN),
         "autoencoders": ("autoencoder", _MADE_AGAIN),
         "numbers": ("names of components", "delete the file and name the components again"),
-        "jobs": ("record of the job", "delete its folder; nothing else needs it"),
     }[kind]
     return f"{what} {name}", remedy
 

@@ -24,11 +24,10 @@ _DESCRIBED = {
     "stability": ("config.json", "journal"),
     "masked": ("config.json", "journal"),
     "models": ("config.json", "journal"),
-    "jobs": ("job.json", "job"),
 }
 _SINGLE = ("selections", "embeddings", "projections", "autoencoders", "quality", "numbers")
-_BESIDE = {"journal": (JOURNAL,), "job": ("status.json",)}  # kind -> files beside a description
-FOLDERS = (*_DESCRIBED, *_SINGLE, "uploads")
+_BESIDE = {"journal": (JOURNAL,)}  # kind -> files beside a description
+FOLDERS = (*_DESCRIBED, *_SINGLE, "jobs", "uploads")
 
 
 class StoredFinding(NamedTuple):

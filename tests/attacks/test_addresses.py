@@ -8,7 +8,6 @@ import pytest
 
 from appca.cli import main
 from appca.data.store import DatasetStore
-from appca.jobs.folder import JobFolder, JobState
 from appca.runs.home import home
 from appca.runs.run import FitResult
 from appca.runs.session import unpack
@@ -16,7 +15,6 @@ from appca.runs.store import RunStore
 from tests.attacks.forged import fitted, rolled, small, sound
 from tests.attacks.test_sessions import BAD, altered
 from tests.forged import rewrite
-from tests.sentences import faults_of
 from tests.ui.conftest import address, go, healthy, html, sentences, slider, start  # noqa: F401
 
 SIZES = {"n_components": 3, "n_active": 2}
@@ -134,31 +132,6 @@ def test_stored_settings_that_cannot_be_are_named_on_the_page_runs(start):  # no
     told = [box.value.replace("\\", "") for box in app.warning]
     for run, name in runs.items():
         assert any(run in one and STORED[name][1] in one for one in told), name
-
-
-def forged_job(spec: object, **state: object) -> str:
-    folder = JobFolder.create(home() / "jobs", {"kind": "fit", "spec": {}, "server": "", "key": ""})
-    rewrite(folder.path / "job.json", spec=spec)
-    rewrite(folder.path / "status.json", **JobState("running")._asdict() | state)
-    return folder.id
-
-
-JOBS = {
-    "no settings": ({}, {}),
-    "settings a list": ({"config": [1]}, {}),
-    "K a text": ({"config": {"model": "aPPCA", "parameters": {"n_components": "abc"}}}, {}),
-    "a model that is none": ({"config": {"model": ["x"], "parameters": {}}}, {}),
-    "a spec that is a text": ("spec", {}),
-    "progress a text": ({}, {"fraction": "half"}),
-    "an end without end": ({}, {"ended": float("inf")}),
-}
-
-
-def test_forged_jobs_in_an_address_break_no_page(start):  # noqa: F811
-    for name, (spec, state) in JOBS.items():
-        app = start(job=forged_job(spec, **state))
-        assert not app.exception, name
-        assert all(faults_of(one) == "" for one in sentences(app)), name
 
 
 def dropped(app, file):

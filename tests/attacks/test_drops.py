@@ -14,8 +14,7 @@ from starlette.applications import Starlette
 
 from appca.storage import lock
 from appca.ui.arrivals import drops
-from appca.ui.arrivals.drops import BLOCK, LOOKS, MOST_FILES, DroppedFiles, Drops
-from appca.ui.server.admission import UploadLimits
+from appca.ui.arrivals.drops import LOOKS, MOST_FILES, DroppedFiles, Drops
 from tests.attacks.test_routes import HERE, Answer, Place
 
 DROP = "0123456789ab"
@@ -33,7 +32,7 @@ class Window(Place):
             self.delivery.session_of,
             self.alive.__contains__,
             lambda: scratch,
-            lambda: UploadLimits(file=10_000, window=25_000, all=40_000),
+            lambda: 10_000,
         )
         self.app = Starlette(routes=self.drops.routes())
 
@@ -110,16 +109,6 @@ def test_too_much_is_refused_in_a_sentence_and_nothing_of_it_stays(window):
     assert answer.status_code == 413
     assert b"a file may have 10.0 kB; use a smaller one." in answer.content
     assert not window.kept()
-    for _ in range(2):
-        assert window.give(b"x" * 9000).status_code == 204
-    refused = window.give(b"x" * 9000)
-    assert b"files of a window, with those it has open, may have 25.0 kB;" in refused.content
-    assert not window.kept()
-    for key in (window.key, window.other):
-        for drop in (DROP, "b" * 12):
-            assert window.give(b"x" * 9990, X_Appca_Key=key, drop=drop).status_code == 204
-    refused = window.give(b"x" * 99, X_Appca_Key=window.other, drop="c" * 12)
-    assert b"files of all windows may have 40.0 kB; try again later." in refused.content
 
 
 @pytest.mark.parametrize(
@@ -149,24 +138,6 @@ def test_a_file_that_is_longer_than_it_said_is_not_kept(window):
     answer = window.give(b"x" * 9000, Content_Length="10")
     assert (answer.status_code, window.kept()) == (413, [])
     assert "longer than was announced" in answer.content.decode()
-    assert window.drops._held() == 0
-
-
-def test_what_a_page_has_taken_counts_until_it_is_removed(window):
-    for _ in range(2):
-        assert window.give(b"x" * 9000).status_code == 204
-    taken = window.drops.take("mine", DROP)
-    assert window.give(b"x" * 9000, drop="c" * 12).status_code == 413
-    assert len(window.kept()) == 2, "those of the page stay"
-    taken.remove()
-    assert window.give(b"x" * 9000, drop="c" * 12).status_code == 204
-
-
-def test_empty_files_take_room_too(window):
-    most = 25_000 // BLOCK
-    for number in range(most):
-        assert window.give(b"", drop=f"{number:012x}").status_code == 204
-    assert window.give(b"", drop="f" * 12).status_code == 413
 
 
 def test_a_drop_has_so_many_files(window, monkeypatch):

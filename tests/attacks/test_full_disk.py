@@ -8,7 +8,7 @@ import pytest
 
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.jobs.folder import JobFolder
+from appca.jobs.progress import Context
 from appca.jobs.worker import work
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
@@ -69,13 +69,11 @@ def test_moves_of_the_slider_are_shown_from_memory_and_stored_once_there_is_room
 def test_a_worker_says_that_the_home_is_full(disk):
     home = disk / "home"
     DatasetStore(home).put(load("wine"))
-    job = {"kind": "fit", "spec": {"config": config_of().to_dict()}, "key": "k", "server": "s"}
-    folder = JobFolder.create(home / "jobs", job)
     fill(disk)
-    state = work(folder, home)
-    assert state.state == "failed"
-    assert state.message.startswith("The fit could not be stored in ")
-    assert state.message.count(". ") == 0
+    last = work("fit", {"config": config_of().to_dict()}, Context(home))
+    assert last["state"] == "failed"
+    assert last["message"].startswith("The fit could not be stored in ")
+    assert last["message"].count(". ") == 0
     assert RunStore(home).list() == []
 
 

@@ -14,7 +14,6 @@ from appca.analysis.groups.selections import SelectionStore
 from appca.cli import main
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.jobs.queue import Jobs
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.numbering import ComponentNumbers
@@ -116,7 +115,6 @@ def test_saving_says_in_a_sentence_why_not(home, start):  # noqa: F811
             wine.digest, "few"
         ),
         "The selection": lambda: named.save(wine.digest, "new", np.ones(178, bool)),
-        "The job": lambda: Jobs(home).submit("fit", {"config": config_of().to_dict()}),
     }
     for beginning, act in acts.items():
         with pytest.raises(InputError, match="Read-only file system; ") as told:

@@ -8,7 +8,7 @@ from appca.canvas.scene.scene import Map
 from appca.canvas.scene.shown import scene_shown
 from appca.ui.canvas import canvas
 from appca.ui.canvas.scenes import PageScene
-from appca.ui.server import late_routes
+from appca.ui.server import routes
 from appca.ui.session import selection
 from benchmarks.scenes import planted
 
@@ -52,4 +52,4 @@ def main() -> None:
 if __name__ == "__main__":
     main()
 else:
-    app = st.App(__file__, routes=late_routes.routes())
+    app = st.App(__file__, routes=routes.routes())

@@ -11,11 +11,9 @@ import pytest
 
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.jobs import kinds
-from appca.jobs.folder import JobFolder
+from appca.jobs import queue
 from appca.jobs.progress import Context
-from appca.jobs.queue import Jobs
-from appca.jobs.turns.job import Job
+from appca.jobs.queue import Jobs, JobStatus
 from appca.jobs.worker import work
 from appca.runs import cluster
 from appca.runs.configuration import RunConfig
@@ -62,14 +60,11 @@ def config_of(dataset: Dataset, model: str = "aPPCA", **parameters: object) -> R
     )
 
 
-def done(home: Path, config: RunConfig, dataset: Dataset) -> JobFolder:
+def done(home: Path, config: RunConfig, dataset: Dataset, **more: object) -> JobStatus:
     """Do a job of a fit in this process."""
     DatasetStore(home).put(dataset)
-    folder = JobFolder.create(
-        home / "jobs", {"kind": "fit", "spec": {"config": config.to_dict(), "name": None}}
-    )
-    folder.write(work(folder, home, {"fit": kinds.fit}))
-    return folder
+    spec = {"config": config.to_dict(), "name": None}
+    return JobStatus("", "fit", spec, "")._replace(**work("fit", spec, Context(home, **more)))
 
 
 FITS = {
@@ -88,7 +83,7 @@ FITS = {
 )
 def test_a_job_fits_on_the_cluster_what_it_fits_here(model, parameters, dataset, named, tmp_path):
     config = config_of(dataset, model, **parameters)
-    state = done(tmp_path, config, dataset).read()
+    state = done(tmp_path, config, dataset)
     assert state.state == "done", state.message
     assert state.result == {"run": config.id}
     run, whole = RunStore(tmp_path).get(config.id), fit_run(dataset, config)
@@ -118,7 +113,7 @@ def test_what_a_cluster_cannot_fit_is_fitted_here(reason, dataset, tmp_path, mon
     elif reason == "few rows":
         dataset = dataset.take(np.arange(FEATURES - 1))
     config = config_of(dataset, **ELSEWHERE[reason])
-    state = done(tmp_path, config, dataset).read()
+    state = done(tmp_path, config, dataset)
     assert state.state == "done", state.message
     assert "place" not in RunStore(tmp_path).get(config.id).info
 
@@ -127,7 +122,7 @@ def test_without_an_address_all_is_fitted_here(dataset, tmp_path, monkeypatch):
     monkeypatch.setenv(cluster.SCHEDULER, "  ")
     monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)
     config = config_of(dataset)
-    state = done(tmp_path, config, dataset).read()
+    state = done(tmp_path, config, dataset)
     assert state.state == "done", state.message
     assert "place" not in RunStore(tmp_path).get(config.id).info
 
@@ -141,7 +136,7 @@ def test_a_cluster_that_is_not_there_fails_the_job_in_one_sentence(
     pytest.importorskip("distributed")
     monkeypatch.setattr(cluster, "WAIT", 0.2)
     monkeypatch.setenv(cluster.SCHEDULER, address)
-    state = done(tmp_path, config_of(dataset), dataset).read()
+    state = done(tmp_path, config_of(dataset), dataset)
     assert state.state == "failed"
     assert state.message == (
         f"No scheduler answers at “{address}”, which APPCA_SCHEDULER names; start one with "
@@ -157,7 +152,7 @@ def test_packages_that_are_missing_fail_the_job_in_one_sentence(dataset, tmp_pat
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *_: None if name == "dask" else there(name)
     )
-    state = done(tmp_path, config_of(dataset), dataset).read()
+    state = done(tmp_path, config_of(dataset), dataset)
     assert state.state == "failed"
     assert "APPCA_SCHEDULER needs the packages dask and distributed, missing here" in state.message
     assert "pip install 'appca[dask]', or unset APPCA_SCHEDULER" in state.message
@@ -169,39 +164,22 @@ def test_a_cluster_without_workers_or_with_others_is_refused(dataset, named, tmp
     config = config_of(dataset)
     with monkeypatch.context() as patch:
         patch.setattr(Client, "run", lambda *_: {"one": "0.0.9", "two": "0.1.0"})
-        said = done(tmp_path, config, dataset).read().message
+        said = done(tmp_path, config, dataset).message
         assert "must have appca 0.1.0, as here; they have 0.0.9: install it there" in said
 
         def none(*_: object) -> dict:
             raise ModuleNotFoundError
 
         patch.setattr(Client, "run", none)
-        assert "they have none" in done(tmp_path, config, dataset).read().message
+        assert "they have none" in done(tmp_path, config, dataset).message
         patch.setattr(Client, "nthreads", lambda _: {})
-        said = done(tmp_path, config, dataset).read().message
+        said = done(tmp_path, config, dataset).message
         assert f"has no workers; start some with `dask worker {named}`" in said
 
 
-def test_cancel_and_keep_are_obeyed_and_leave_nothing_with_the_workers(
-    dataset, here, named, tmp_path, monkeypatch
-):
+def test_keep_is_obeyed_and_leaves_nothing_with_the_workers(dataset, here, named, tmp_path):
     config = config_of(dataset, tol=0.0, max_iter=1_000_000, init="pca")
-    asked: list[str] = []
-    plainly = Context.report
-
-    def report(self, stage, fraction, *, iteration=None, **rest):
-        if stage == "fit" and iteration == 2:
-            self.folder.request(asked[-1])
-            self._last_news = -np.inf
-        plainly(self, stage, fraction, iteration=iteration, **rest)
-
-    monkeypatch.setattr(Context, "report", report)
-    asked.append("cancel")
-    folder = done(tmp_path, config, dataset)
-    assert folder.read().state == "cancelled"
-    assert RunStore(tmp_path).list() == []
-    asked.append("keep")
-    state = done(tmp_path, config, dataset).read()
+    state = done(tmp_path, config, dataset, stops=lambda: True)
     assert state.state == "done", state.message
     (run,) = RunStore(tmp_path).list()
     assert run.partial
@@ -226,11 +204,11 @@ def test_the_rows_are_sent_again_when_they_are_lost(dataset, named, tmp_path, mo
     monkeypatch.setattr(cluster.FitPlace, "_sent", sent)
     losses = cluster.ATTEMPTS - 1
     config = config_of(dataset)
-    assert done(tmp_path, config, dataset).read().state == "done"
+    assert done(tmp_path, config, dataset).state == "done"
     assert len(lost) == losses
     RunStore(tmp_path).delete(config.id)
     losses = len(lost) + cluster.ATTEMPTS
-    state = done(tmp_path, config, dataset).read()
+    state = done(tmp_path, config, dataset)
     assert state.state == "failed"
     assert f"The cluster at “{named}” was lost during the fit (FutureCancelledError)" in (
         state.message
@@ -245,13 +223,13 @@ def test_a_fit_begins_anew_with_the_same_bits_when_a_worker_dies_with_its_rows(
     DatasetStore(tmp_path).put(dataset)
     config = config_of(dataset, tol=0.0, max_iter=40, init="pca")
     passes: list[list] = []
-    hear = Job.hear
+    hear = queue._Job.hear
 
-    def listen(self: Job, news: dict) -> None:
+    def listen(self: queue._Job, news: dict) -> None:
         passes.extend(point[1:] for point in news["points"])
         hear(self, news)
 
-    monkeypatch.setattr(Job, "hear", listen)
+    monkeypatch.setattr(queue._Job, "hear", listen)
     with distributed.LocalCluster(
         n_workers=1,  # in a process of its own, as is the job
         threads_per_worker=1,
@@ -268,7 +246,7 @@ def test_a_fit_begins_anew_with_the_same_bits_when_a_worker_dies_with_its_rows(
             status = ended(jobs, job)
         finally:
             jobs.close()
-    assert status.state == "done", status.message + jobs.log(job)
+    assert status.state == "done", status.message
     run, whole = RunStore(tmp_path).get(config.id), fit_run(dataset, config)
     np.testing.assert_allclose(run.fitted.components, whole.fitted.components, atol=1e-6)
     assert passes.count(passes[0]) == 2

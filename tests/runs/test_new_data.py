@@ -5,9 +5,8 @@ import pytest
 
 from appca.data.preprocessing import suggest
 from appca.data.sources.builtin import load
-from appca.jobs.folder import JobFolder
 from appca.jobs.kinds import project
-from appca.jobs.progress import Cancelled, Context
+from appca.jobs.progress import Context
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.new_data import is_quick, keep_rows, key_of, stored
@@ -23,11 +22,6 @@ def fitted():
     return config, fit_run(WINE, config)
 
 
-def context(home) -> Context:
-    (home / "jobs").mkdir(exist_ok=True)
-    return Context(JobFolder.create(home / "jobs", {"kind": "project", "spec": {}}), home)
-
-
 def test_rows_are_described_once_and_kept_under_run_and_rows(tmp_path, fitted):
     config, result = fitted
     RunStore(tmp_path).save(config, result)
@@ -36,28 +30,16 @@ def test_rows_are_described_once_and_kept_under_run_and_rows(tmp_path, fitted):
     assert stored(tmp_path, key) is None
     keep_rows(tmp_path, key, WINE.X)
     spec = {"key": key, "run": config.id}
-    assert project(spec, context(tmp_path)) == {"key": key}
+    assert project(spec, Context(tmp_path)) == {"key": key}
     found = stored(tmp_path, key)
     for name in ("scores", "active", "membership", "error", "log_likelihood_rows"):
         np.testing.assert_array_equal(getattr(found, name), getattr(result.fitted, name))
     (kept,) = (tmp_path / "projections").iterdir()  # the rows themselves are gone
     RunStore(tmp_path).delete(config.id)
-    assert project(spec, context(tmp_path)) == {"key": key}  # known: nothing is needed any more
+    assert project(spec, Context(tmp_path)) == {"key": key}  # known: nothing is needed any more
     kept.unlink()
     with pytest.raises(InputError, match="not there any more; open both again"):
-        project(spec, context(tmp_path))
-
-
-def test_a_cancelled_job_keeps_nothing(tmp_path, fitted):
-    config, result = fitted
-    RunStore(tmp_path).save(config, result)
-    key = key_of(config.id, WINE.digest)
-    keep_rows(tmp_path, key, WINE.X)
-    asked = context(tmp_path)
-    asked.folder.request("cancel")
-    with pytest.raises(Cancelled):
-        project({"key": key, "run": config.id}, asked)
-    assert stored(tmp_path, key) is None
+        project(spec, Context(tmp_path))
 
 
 def test_rows_that_cannot_be_put_down_are_one_sentence(tmp_path):

@@ -11,7 +11,6 @@ import pytest
 from appca.analysis.check.journal import JournalStore
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.jobs.folder import JobFolder
 from appca.runs import session
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
@@ -144,12 +143,6 @@ def test_settings_of_a_journal_come_back_without_the_number(tmp_path):
     store.begin("a" * 12, {"x": 2})
     assert store.config("a" * 12) == {"x": 2}
     assert json.loads((store.folder / ("a" * 12) / "config.json").read_text())["format"] == 2
-
-
-def test_a_job_says_its_format(tmp_path):
-    folder = JobFolder.create(tmp_path, {"kind": "fit", "spec": {}})
-    assert json.loads((folder.path / "job.json").read_text())["format"] == formats.FORMAT
-    assert "format" not in folder.job()
 
 
 def test_a_list_of_data_sets_leaves_out_those_of_a_later_version(tmp_path, monkeypatch):

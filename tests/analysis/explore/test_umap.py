@@ -17,8 +17,7 @@ from appca.analysis.explore.umap import (
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.jobs.folder import ENDED, JobStatus
-from appca.jobs.queue import Jobs
+from appca.jobs.queue import ENDED, Jobs, JobStatus
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.store import RunStore
@@ -69,7 +68,7 @@ def test_a_worker_lays_out_all_rows_reuses_neighbours_and_repeats_itself(tmp_pat
             job = jobs.submit("umap", config.to_dict())
             until(lambda: over(jobs.status(job)), "the layout", seconds=240)
             status = jobs.status(job)
-            assert status.state == "done", jobs.log(job)
+            assert status.state == "done", jobs.status(job).message
             assert status.result == {"embedding": config.id}
             return store.get(config.id)
 

@@ -13,7 +13,6 @@ from appca.data.dataset import Dataset
 from appca.data.readers import read
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.jobs.folder import JobFolder
 from appca.jobs.kinds import project
 from appca.jobs.progress import Context
 from appca.runs.home import home
@@ -151,8 +150,7 @@ def refuse(*_: object) -> None:
 
 def finish(jobs: ScriptedJobs, job: str) -> None:
     spec = jobs.jobs[job].spec
-    folder = JobFolder.create(home(), {"kind": "project", "spec": spec})
-    jobs.end(job, "done", **project(spec, Context(folder, home())))
+    jobs.end(job, "done", **project(spec, Context(home())))
 
 
 def test_long_work_is_a_job_that_can_be_cancelled_and_started_again(wine_page, jobs, monkeypatch):

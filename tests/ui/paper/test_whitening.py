@@ -6,7 +6,6 @@ import pytest
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.jobs.folder import JobFolder
 from appca.jobs.progress import Context
 from appca.jobs.worker import KINDS
 from appca.runs.home import home
@@ -25,16 +24,15 @@ def jobs(monkeypatch) -> ScriptedJobs:
 
 def computed(options: dict, tmp_path) -> str:
     """Do what the worker would."""
-    folder = JobFolder.create(tmp_path, {"kind": "study", "spec": {}, "key": "x"})
     spec = {"study": "whitening", "options": options, "key": "x"}
-    return KINDS["study"](spec, Context(folder, home()))["study"]
+    return KINDS["study"](spec, Context(home()))["study"]
 
 
 @pytest.mark.thorough
 def test_the_open_data_are_classified_in_the_background_and_come_back(
     start, jobs, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("appca.jobs.study.PROCESSES", 1)  # two would import everything once more
+    monkeypatch.setattr("appca.jobs.kinds.PROCESSES", 1)  # two would import everything once more
     digest = DatasetStore(home()).put(load("wine"))
     app = healthy(start("paper/whitening", data=digest))
     before = charts(app)

@@ -3,7 +3,7 @@
 import threading
 from functools import partial
 
-from appca.ui.server import page_turn
+from appca.ui.server import warm_up
 from appca.ui.session.ahead import MOST_HELD, FitAhead, FitsAhead
 
 LONG = 30.0  # seconds, for what comes at once
@@ -70,7 +70,7 @@ def test_a_fit_that_is_being_made_waits_while_a_page_is_drawn():
             iterations.append(iteration)
         return "fit"
 
-    with page_turn.turn():
+    with warm_up.drawing():
         fits.begin([FitAhead("k5", "ann", fit)])
         assert not begun.wait(0.2), "it does not even begin"
     assert begun.wait(LONG)
@@ -86,7 +86,7 @@ def test_a_fit_that_is_being_made_waits_while_a_page_is_drawn():
 
     fits.begin([FitAhead("k6", "ann", halting)])
     assert held.wait(LONG)
-    with page_turn.turn():
+    with warm_up.drawing():
         go.set()
         threading.Event().wait(0.2)
         assert iterations == [0, 1, 2]

@@ -6,7 +6,7 @@ import pytest
 from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.jobs.folder import ENDED, JobStatus
+from appca.jobs.queue import ENDED, JobStatus
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
@@ -25,7 +25,7 @@ class ScriptedJobs:
         self.pauses: list[float] = []
         self.kept: list[str] = []
 
-    def submit(self, kind, spec, key=None, after=0.0, *, owner, asked=True):
+    def submit(self, kind, spec, key=None, after=0.0, *, asked=True):
         self.pauses.append(after)
         for job, known in self.keys.items():
             if known == key and self.jobs[job].state not in ENDED:
@@ -33,7 +33,9 @@ class ScriptedJobs:
         job = f"{len(self.jobs):012x}"
         self.keys[job] = key
         curve = [(1, -300.0), (2, -200.0)] if kind == "fit" else []
-        self.jobs[job] = JobStatus(job, kind, "running", spec, "fit", 0.4, 2, curve, 3.0, 8.0)
+        self.jobs[job] = JobStatus(
+            job, kind, spec, key, asked, "running", "fit", 0.4, 2, curve, 8.0
+        )
         return job
 
     def end(self, job, state, message="", **result):
@@ -47,17 +49,19 @@ class ScriptedJobs:
     def status(self, job):
         return self.jobs.get(job)
 
-    def inherit(self, job, owner):
-        return True
-
-    def active(self, owner=None):
+    def active(self):
         return [job for job in self.jobs.values() if job.state not in ENDED]
 
-    def cancel(self, job, owner):
+    def cancel(self, job):
         self.cancelled.append(job)
-        self.end(job, "cancelled", "Cancelled; nothing was stored.")
+        self.end(job, "cancelled")
+        return True
 
-    def keep(self, job, owner):
+    def leave(self, job):
+        self.cancelled.append(job)
+        del self.jobs[job], self.keys[job]
+
+    def keep(self, job):
         self.kept.append(job)
 
 
