@@ -1,7 +1,6 @@
 """What a worker tells about a job while it works, and what it is asked meanwhile."""
 
 import math
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,6 @@ INTERVAL = 0.1  # seconds between two news: enough for an eye, nothing beside a 
 _LEAST_SHARE = 0.02  # done before the time left is guessed
 _WINDOW = 10  # iterations over which EM judges its gain
 _SAMPLING = ("burn-in", "draws")
-_OF_A_CHAIN = re.compile(r"chain (\d+) of (\d+): (.*)")  # stages of EM where each makes its start
 _REFINED, _FIT = 0.1, 0.45  # where on the bar the stages of EM after the screening begin
 _START = 0.15  # how far EM moves the bar when it only starts the chains
 _FITTED = 0.9  # what is left is describing and storing the rows
@@ -141,22 +139,16 @@ class FitProgress:
             raise StopIteration
 
     def _fraction(self, progress: "Progress", left: int | None) -> float:
-        if progress.stage in _SAMPLING:
-            return _START + (_FITTED - _START) * progress.iteration / progress.max_iter
-        match = _OF_A_CHAIN.fullmatch(progress.stage)
-        number, chains, stage = match.groups() if match else (1, 1, progress.stage)
         share = progress.iteration / max(progress.max_iter, 1)
-        if stage == "fit":
+        if self.sampled:
+            drawing = progress.stage in _SAMPLING
+            return _START + (_FITTED - _START) * share if drawing else _START * share
+        begin, end = (0.0, _REFINED) if "screening" in progress.stage else (_REFINED, _FIT)
+        if progress.stage == "fit":
+            begin, end = _FIT, _FITTED
             if left is not None:
                 share = progress.iteration / (progress.iteration + left)
-            climbed = _FIT + (_FITTED - _FIT) * min(share, 1.0)
-        elif stage.startswith("screening"):
-            climbed = _REFINED * share
-        else:
-            climbed = _REFINED + (_FIT - _REFINED) * share
-        if not self.sampled:
-            return climbed
-        return _START * (int(number) - 1 + climbed / _FITTED) / int(chains)
+        return begin + (end - begin) * min(share, 1.0)
 
 
 def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:

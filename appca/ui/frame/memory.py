@@ -1,12 +1,9 @@
 """A server whose memory stays level, though glibc likes to keep what it once took."""
 
 import ctypes
-import gc
 from contextlib import suppress
 
 import streamlit as st
-
-from appca.ui.session import caching
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt, in glibc's malloc.h
 KEPT_BYTES = 8 << 20  # free at the end of an arena before they are given back
@@ -31,14 +28,6 @@ def tidy() -> None:
         system.mallopt(_MMAP_THRESHOLD, LARGE_BYTES)
         system.mallopt(_TRIM_THRESHOLD, KEPT_BYTES)
         system.malloc_trim(0)
-
-
-def give_back() -> None:
-    """Forget what was made for pages, and give its memory back to the system where that can be."""
-    caching.forget()
-    gc.collect()
-    with _where_glibc_is():
-        _c_library().malloc_trim(0)
 
 
 def _where_glibc_is() -> suppress:

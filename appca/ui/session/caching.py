@@ -8,7 +8,6 @@ import streamlit as st
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
-_caches: list[Any] = []  # of all functions below
 
 
 def by_key(
@@ -23,20 +22,12 @@ def by_key(
             del key
             return make(*_given, **_named)
 
-        _caches.append(kept)
-
         def cached(key: str, /, *args: _Given.args, **named: _Given.kwargs) -> _Made:
             return kept(key=key, _given=args, _named=named)
 
         return cached
 
     return decorate
-
-
-def forget() -> None:
-    """Empty the caches; what is asked for again is made again."""
-    for cache in (*_caches, _kept):
-        cache.clear()
 
 
 def kept(key: str, make: Callable[[], _Made]) -> _Made:

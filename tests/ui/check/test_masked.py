@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from appca.jobs.check import estimate_masked
 
 from appca.analysis.check.journal import JournalStore
 from appca.analysis.check.masked import FOLDER, MaskedConfig, run
 from appca.data.store import DatasetStore
+from appca.jobs.kinds import estimate_masked
 from appca.runs.home import home
 from appca.ui.check.masked import level, verdict
 from tests.ui.conftest import go, healthy, html

@@ -43,7 +43,6 @@ def test_a_system_without_such_limits_is_left_alone(monkeypatch, error):
     monkeypatch.setattr(memory, "_c_library", none)
     monkeypatch.setattr(memory.st, "session_state", {})
     memory.tidy()
-    memory.give_back()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc alone has them")
