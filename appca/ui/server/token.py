@@ -100,6 +100,8 @@ class Guard:
         kind = scope["type"]
         if kind in ("http", "websocket"):
             scope["headers"] = [_quick(*pair) for pair in scope["headers"]]
+        if kind == "http" and "text/html" in Headers(scope=scope).get("accept", ""):
+            warm_up.page_was_asked.set()
         cookie = self._new_cookie(scope) if kind == "http" else ""
         answer = None if kind == "lifespan" else self._answer(scope)
         await (answer or self.app)(scope, receive, marked if kind == "http" else send)
@@ -136,8 +138,6 @@ class Guard:
     def _new_cookie(self, scope: Scope) -> str:
         """Return the cookie that a browser lacks whose proxy has the token."""
         headers = Headers(scope=scope)
-        if "text/html" in headers.get("accept", ""):
-            warm_up.page_was_asked.set()
         lacks = self._is_forwarded(headers) and not self._has_cookie(scope, headers)
         return self._cookie_for(scope) if lacks else ""
 

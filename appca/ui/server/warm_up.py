@@ -90,9 +90,7 @@ class WarmUp(threading.Thread):
         elif not self._is_wanted():
             return
         _load_first()
-        last = time.monotonic() + PATIENCE
-        while not (_drawn or self._ended.wait(0.05) or time.monotonic() > last):
-            pass
+        self._wait_for_the_first_page()
         if OPENS in os.environ:
             self._ended.wait(DRAWING)
         self._go_through(_steps())
@@ -115,6 +113,11 @@ class WarmUp(threading.Thread):
             if self._ended.is_set():
                 return False
         return True
+
+    def _wait_for_the_first_page(self) -> None:
+        last = time.monotonic() + PATIENCE
+        while not (_drawn or self._ended.wait(0.05) or time.monotonic() > last):
+            pass
 
     def _go_through(self, steps: Iterator[Callable[[], object]]) -> None:
         for step in steps:
@@ -140,7 +143,7 @@ def _look_ahead() -> None:
 
 
 def _look_at(digest: str) -> None:
-    """Compute what the picture of many rows needs, which all visitors share."""
+    """Compute what the picture of many rows needs, which all windows share."""
     from appca.ui.session import services
 
     dataset = services.dataset(digest)  # is read while all else is loaded
