@@ -107,10 +107,12 @@ def measured(
     from appca.analysis.check.quality import quality as compare_neighbours
     from appca.analysis.check.rivals import Cap, TimeUp
 
-    line = dict.fromkeys((*MEASURES, *NEAR)) | method._asdict() | {"note": "", "seconds": None}
-    fit, title = line.pop("fit"), method.title
+    line: dict[str, Any] = dict.fromkeys((*MEASURES, *NEAR)) | method._asdict()
+    line |= {"note": "", "seconds": None}
+    del line["fit"]
+    title = method.title
     try:
-        made = fit(split, Cap(seconds), lambda share: report(f"fitting {title}", share / 2))
+        made = method.fit(split, Cap(seconds), lambda share: report(f"fitting {title}", share / 2))
     except TimeUp:
         return line | {"note": f"not finished within {seconds:g} s"}
     except ValueError as error:

@@ -63,7 +63,8 @@ def _adopt(job: str, status: JobStatus, run_id: str | None) -> None:
 
 def running(key: str) -> JobStatus | None:
     """Return the job that makes this, whichever window began it; this one waits for it, too."""
-    job = next((job for job in services.jobs().active() if job.key == key), None)
+    jobs = services.jobs().active()
+    job = next((job for job in jobs if key in (job.key, job.spec.get("key"))), None)
     if job is not None and job.id not in _watched():
         _watch(job.id, Watched(job.kind, key, refine=not job.asked, seen=""))
     return job
@@ -150,7 +151,7 @@ def _ended(status: JobStatus, why: Watched) -> None:
         return
     if status.state == "failed":
         state.notify("error", status.message)
-    decline(status.key)
+    decline(why.key or status.key)
 
 
 def _done(status: JobStatus, why: Watched) -> None:
