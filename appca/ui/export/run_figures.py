@@ -51,14 +51,9 @@ def material(dataset: Dataset, shown: Shown, colour: str, rows: np.ndarray | Non
     if rows is not None:
         selected = np.zeros(dataset.n_rows, dtype=bool)
         selected[rows] = True
-    map_ = coordinates(dataset, shown)
-    return Material(dataset, shown, colour, selected, map_)
-
-
-def coordinates(dataset: Dataset, shown: Shown) -> np.ndarray | None:
-    """Return the UMAP map of this data and preprocessing, if one has been laid out: (N, 2)."""
     embedding = umap.at_hand(dataset, shown.config)
-    return None if embedding is None else embedding.coordinates[:, :2]
+    map_ = None if embedding is None else embedding.coordinates[:, :2]
+    return Material(dataset, shown, colour, selected, map_)
 
 
 def recipe(shown: Shown) -> Recipe:
