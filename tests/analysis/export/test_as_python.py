@@ -162,7 +162,7 @@ def test_an_autoencoder_before_the_fit_is_trained_again(tmp_path):
     result = fit_run(dataset, config)
     text = script(dataset, recipe_of(config, result))
     assert "'vae': {'dimensions': 3," in text
-    text = text.replace("load('digits')", "load('digits').take(slice(200))")
+    text = text.replace("load('digits')", "load('digits').take(range(200))")
     ((made, _),) = executed([text], tmp_path)
     # In two processes its last bits have been seen to differ once in some dozen runs of the suite.
     np.testing.assert_allclose(made["scores"], result.fitted.scores, rtol=1e-3, atol=1e-4)
