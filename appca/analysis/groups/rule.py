@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from appca.analysis.components.table_columns import columns_of
 from appca.analysis.fitted import DescribedRows
-from appca.analysis.groups.row_query import FEW_INTEGERS
 from appca.data.dataset import Dataset
 from appca.storage.schema import Count, Finite, Text
 from appca.words.errors import InputError, naming_extra
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 MOST_FEATURES = 200  # of a table, above which rules are about labels and components
 LEAST = 6  # rows selected, and others
 MOST_ROWS = 8_000  # that are searched: at most half of them selected
-MOST_CLASSES = 32  # of a column, the most common ones
 A_CONDITION = 0.02  # of F1 that another condition must add
 USES, SCORE = "uses ", "score "  # and the number of a component: columns of `rule_table`
 
@@ -312,9 +311,6 @@ def _searched(
         for chosen in combinations(path, size)
     }
     parts |= {tuple(dict.fromkeys(map(_use, chosen))) for chosen in parts}
-    if not parts:
-        msg = "No column differs between the selected rows and the others; add columns."
-        raise InputError(msg)
     masks = {c: c.mask(table[c.column]) for c in {c for chosen in parts for c in chosen}}
     ranges = {chosen: sum(c.value is None for c in chosen) for chosen in parts}
     best: tuple[tuple[Clause, ...], bool] = (), False
@@ -343,24 +339,23 @@ def _split(selected: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, 
 
 def _encoded(table: "pd.DataFrame") -> tuple[np.ndarray, list[Clause]]:
     """Return the table as numbers (N, P) for a tree, and the clause of values above each bound."""
-    from pandas.api import types
+    from pandas.api.types import is_bool_dtype
 
-    numbers, meanings = [], []
-    for name in table.columns:
-        series = table[name]
-        few = types.is_integer_dtype(series) and series.nunique() <= FEW_INTEGERS
-        if types.is_bool_dtype(series):
-            meanings.append(Clause(name, value=True))
-            numbers.append(series.to_numpy(dtype=np.float32))
-        elif types.is_numeric_dtype(series) and not few:
-            x = series.to_numpy(dtype=np.float32, na_value=np.nan)
-            meanings.append(Clause(name))
-            numbers.append(np.where(np.isfinite(x), x, np.nan))
-        else:
-            common = series[series.notna()].astype(str).value_counts().index[:MOST_CLASSES]
-            of_classes = [Clause(name, value=value) for value in common if value != ""]
-            meanings += of_classes
-            numbers += [clause.mask(series) for clause in of_classes]
+    numbers: list[np.ndarray] = []
+    meanings: list[Clause] = []
+    for column in columns_of(table, len(table))[0]:
+        if column.kind == "number":
+            meanings.append(Clause(column.name))
+            numbers.append(column.values)
+        elif is_bool_dtype(table[column.name]):
+            meanings.append(Clause(column.name, value=True))
+            numbers.append(table[column.name].to_numpy())
+        elif column.kind == "class":
+            meanings += [Clause(column.name, value=value) for value in column.names]
+            numbers += [column.values == code for code in range(len(column.names))]
+    if not numbers:
+        msg = "No column differs between the rows, so there is no rule; add columns."
+        raise InputError(msg)
     return np.column_stack(numbers).astype(np.float32), meanings
 
 
