@@ -38,11 +38,6 @@ class Clause(NamedTuple):
     high: float | None = None  # values below it
     value: str | bool | None = None  # of a class, or whether a component is used
 
-    @property
-    def n_bounds(self) -> int:
-        """How many conditions this is for a decision tree."""
-        return (self.low is not None) + (self.high is not None) + (self.value is not None)
-
     def mask(self, column: "pd.Series[Any]") -> np.ndarray:
         """Return which values (N,) meet the condition; missing ones never do."""
         if self.value is not None:
@@ -130,11 +125,6 @@ class RowRule(NamedTuple):
     tree: RuleQuality | None = None  # of the whole decision tree, on the same rows
     negated: bool = False  # the rows are those that miss at least one condition
 
-    @property
-    def n_bounds(self) -> int:
-        """How many conditions these are for a decision tree."""
-        return sum(clause.n_bounds for clause in self.clauses)
-
     def mask(self, table: Any) -> np.ndarray:
         """Return which rows (N,) of a table, as `rule_table` returns it, the rule describes.
 
@@ -195,7 +185,7 @@ class RowRule(NamedTuple):
         except msgspec.DecodeError as error:
             raise ValueError(str(error)) from error
         clauses = tuple(Clause(*clause) for clause in stored.clauses)
-        if not all(clause.n_bounds for clause in clauses):
+        if any(clause == Clause(clause.column) for clause in clauses):
             msg = "a rule has a condition that bounds nothing"
             raise ValueError(msg)
         quality = RuleQuality(*stored.quality)
