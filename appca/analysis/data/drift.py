@@ -103,5 +103,6 @@ def drifted(
             float(means[part][c].iloc[side]) if c in numbers else np.nan for part, c in pairs
         ]
     tests["effect"] *= np.where(tests["direction"] == "falls", -1.0, 1.0)
-    tests["direction"] = tests["direction"].replace({"rises": "higher", "falls": "lower"})
+    ways = {"rises": "higher", "falls": "lower"}
+    tests["direction"] = [ways.get(way, way) for way in tests["direction"]]
     return tests[["column", "part", "effect", "direction", "old", "new", "n", "p", "q"]]
