@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from appca.analysis.components.enrichment import enrichment
     from appca.analysis.components.variance import variance_by
     from appca.analysis.data.drift import drift
-    from appca.analysis.groups.rule_search import rule
+    from appca.analysis.groups.rule import rule
     from appca.canvas.file import save_html
     from appca.canvas.notebook.figures import plot_components, plot_map, plot_subspaces
     from appca.canvas.notebook.widget import explore
@@ -58,7 +58,7 @@ _HOMES = {  # of what is no model
     "open_app": "appca.commands.serving.jupyter",
     "enrichment": "appca.analysis.components.enrichment",
     "variance_by": "appca.analysis.components.variance",
-    "rule": "appca.analysis.groups.rule_search",
+    "rule": "appca.analysis.groups.rule",
     "PearsonResiduals": "appca.models.pearson_residuals",
 }
 

@@ -77,10 +77,10 @@ class DescribedRows:
     def followed_by(self, others: "DescribedRows") -> "DescribedRows":
         """Return what is said of these rows and, after them, of others by the same model."""
         first, second = self.row_arrays(), others.row_arrays()
-        both = {
-            name: np.concatenate([first[name], second[name]]) for name in first if name in second
-        }
-        return DescribedRows(**both)
+        names = first.keys() & second.keys()
+        return DescribedRows(
+            **{name: np.concatenate([first[name], second[name]]) for name in names}
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -145,15 +145,14 @@ class FittedModel:
 
     def estimator_arrays(self) -> dict[str, np.ndarray]:
         """Return what an estimator's `restore` takes."""
-        arrays = {name: np.asarray(getattr(self, name)) for name in _EVERY_MODEL}
+        names = (*_EVERY_MODEL, "weights", "alpha", *_OF_VARIANTS)
+        every = {name: getattr(self, name) for name in names}
+        arrays = {name: np.asarray(value) for name, value in every.items() if value is not None}
         if self.n_active is not None or self.size_probabilities is not None:
             arrays["n_active"] = np.asarray(self.n_active or len(self.components))
         if self.weights is not None:
-            arrays |= {"n_components": np.asarray(len(self.components)), "weights": self.weights}
-        learned = {name: getattr(self, name) for name in _OF_VARIANTS}
-        arrays |= {name: value for name, value in learned.items() if value is not None}
-        arrays |= _with(DRAWS, self.draws)
-        return arrays if self.alpha is None else arrays | {"alpha": np.asarray(self.alpha)}
+            arrays["n_components"] = np.asarray(len(self.components))
+        return arrays | _with(DRAWS, self.draws)
 
     def model_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a model file by their names there."""
@@ -220,12 +219,8 @@ class FittedRun(FittedModel, DescribedRows):
 
 
 _EVERY_MODEL = (
-    "components",
-    "mean",
-    "noise_variance",
-    "latent_variance",
-    "explained_variance",
-    "scale",
+    *("components", "mean", "noise_variance"),
+    *("latent_variance", "explained_variance", "scale"),
 )
 _OF_VARIANTS = ("size_probabilities", "row_scale_values", "row_scale_probabilities")
 SOME_ROW_ARRAYS = "log_likelihood_errors", "row_scales"  # which not every run has

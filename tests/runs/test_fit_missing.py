@@ -7,7 +7,6 @@ import pytest
 
 from appca import AdaptivePPCA
 from appca.analysis.explore.point import alternatives, row_of
-from appca.analysis.export.as_python import Recipe, script
 from appca.data.sources.builtin import load
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import (
@@ -146,15 +145,6 @@ def test_missing_cells_cost_time_and_many_sets_a_compiler(wine):
     many = config_of(wine, n_components=16, n_active=6)
     assert waits_for_compiler(wine, many)
     assert not waits_for_compiler(load("wine"), many)
-
-
-def test_the_run_in_python_is_fitted_around_the_gaps(wine):
-    estimator = "appca.models.adaptive_ppca:AdaptivePPCA"
-    recipe = Recipe("0" * 12, "wine", estimator, {}, OPTIONS, None, None, 1, 0.0)
-    text = script(wine, recipe)
-    assert ".fit(dataset.X, missing=dataset.missing)" in text
-    assert "Y = preprocessing.transform(dataset.with_gaps())" in text
-    assert "missing" not in script(load("wine"), recipe)
 
 
 def test_a_row_with_gaps_is_taken_apart_by_its_observed_cells(wine):

@@ -9,8 +9,7 @@ from appca import load_model
 from appca.analysis.components.components import in_data_space
 from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.analysis.export.components import Patterns, component_npz
-from appca.analysis.export.parquet import explorer_parquet, own_axes
-from appca.analysis.export.projections import Columns, csv_bytes, projection_table
+from appca.analysis.export.projections import Columns, csv_bytes, parquet_bytes, projection_table
 from appca.analysis.groups.selections import SavedSelection, SelectionStore
 from appca.canvas.scene.scene import Map
 from appca.canvas.scene.shown import scene_shown
@@ -85,7 +84,7 @@ def files_of(home, run, dataset) -> dict[str, bytes]:
         "header": repr(scene.meta).encode(),
         "components": scene.component_sheet,
         "csv": csv_bytes(projection_table(dataset, fitted, None, columns)),
-        "parquet": explorer_parquet(dataset, fitted, own_axes(fitted), None, columns),
+        "parquet": parquet_bytes(projection_table(dataset, fitted, None, columns)),
         "npz": component_npz(dataset, fitted, patterns, columns),
         "model": model_bytes(run.config.of_import(None), fitted, run.info),
         "numbering": repr(numbering).encode(),

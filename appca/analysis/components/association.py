@@ -36,15 +36,6 @@ SIGNIFICANT = 0.05  # of q, for names
 _ROUNDING = 1e-9  # by which a permuted share may miss the same share in another order
 
 
-class _Explained(NamedTuple):
-    """What one column explains of one target."""
-
-    effect: float
-    p: float
-    ends: tuple[tuple[str, ...], tuple[str, ...]]  # classes that are high and low; of numbers none
-    rises: bool
-
-
 class _Design(NamedTuple):
     """Columns side by side: each has one column of numbers, or one of 0s and 1s a class."""
 
@@ -162,24 +153,18 @@ def associated(
     if isinstance(blocks, str):
         columns = [column for column in columns if column.name != blocks]
     same = repeated(columns)
-    suspicious = {column.name: suspicion(column, technical or {}) for column in columns}
-    tests = [
-        {
+    about = {
+        column.name: {
             "column": column.name,
             "kind": column.kind,
-            "component": k + 1,
-            "part": part,
-            "effect": explained.effect,
-            "direction": _direction(explained),
-            "n": n,
-            "p": explained.p,
-            "q": explained.p,
             "same_as": same.get(column.name, ""),
-            "technical": suspicious[column.name],
-            "high": explained.ends[0],
-            "low": explained.ends[1],
+            "technical": suspicion(column, technical or {}),
         }
-        for k, part, column, n, explained in _all_tests(
+        for column in columns
+    }
+    tests = [
+        about[column.name] | {"component": k + 1, "part": part, "n": n} | result
+        for k, part, column, n, result in _all_tests(
             scores, active, columns, codes, n_permutations, rng
         )
     ]
@@ -223,7 +208,7 @@ def _all_tests(
     blocks: np.ndarray,
     n_permutations: int,
     rng: np.random.Generator,
-) -> Iterator[tuple[int, str, TableColumn, int, _Explained]]:
+) -> Iterator[tuple[int, str, TableColumn, int, dict[str, Any]]]:
     """Yield component, part, column, number of rows, and the result; columns with gaps apart."""
     groups: dict[bytes, list[TableColumn]] = {}
     for column in columns:
@@ -257,7 +242,7 @@ def _explained(
     blocks: np.ndarray,
     n_permutations: int,
     rng: np.random.Generator,
-) -> list[list[_Explained]]:
+) -> list[list[dict[str, Any]]]:
     """Return what each column explains of the ranks of each target, (n, M), none constant."""
     blocks = np.unique(blocks, return_inverse=True)[1].ravel()
     T = np.stack([_centred(ranks(target), blocks) for target in targets.T], axis=1)
@@ -283,8 +268,11 @@ def _explained(
             of_part = products[m, start:end]
             room = max(_most(ordered, of_part, part) - chance[m, c], _ROUNDING)
             share = np.clip((observed[m, c] - chance[m, c]) / room, 0.0, 1.0)
-            both, rises = _ends(of_part, part), bool(of_part[0] > 0)
-            of_target.append(_Explained(float(np.sqrt(share)), float(p[m, c]), both, rises))
+            both = dict(zip(("high", "low"), _ends(of_part, part), strict=True))
+            said = "; ".join(f"{end}: {', '.join(names)}" for end, names in both.items() if names)
+            direction = said or ("rises" if of_part[0] > 0 else "falls")
+            measured = {"effect": float(np.sqrt(share)), "p": float(p[m, c])}
+            of_target.append(measured | {"direction": direction} | both)
         results.append(of_target)
     return results
 
@@ -339,12 +327,6 @@ def _ends(products: np.ndarray, design: _Design) -> tuple[tuple[str, ...], tuple
     return high, tuple(design.classes[c] for c in order[::-1][:NAMED] if z[c] <= -far)
 
 
-def _direction(explained: _Explained) -> str:
-    ends = dict(zip(("high", "low"), explained.ends, strict=True))
-    said = "; ".join(f"{end}: {', '.join(names)}" for end, names in ends.items() if names)
-    return said or ("rises" if explained.rises else "falls")
-
-
 def _orders(
     blocks: np.ndarray, n_permutations: int, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
@@ -367,14 +349,12 @@ def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
     names: dict[int, str] = {}
     sound = tests[(tests["q"] < SIGNIFICANT) & (tests["technical"] == "")]
     for test in sound.to_dict("records"):
-        name = _name_after(test["column"], test["direction"], test["high"])
+        name, direction = test["column"], test["direction"]
+        if direction == "falls":
+            name = f"low {name}"
+        elif direction != "rises":
+            first = test["high"][0] if test["high"] else ""
+            name = f"{name} {first}" if 0 < len(first) <= SHORT else first
         if test["component"] not in names and name and name not in names.values():
             names[test["component"]] = name
     return names
-
-
-def _name_after(column: str, direction: str, high: tuple[str, ...]) -> str:
-    if direction in ("rises", "falls"):
-        return column if direction == "rises" else f"low {column}"
-    first = high[0] if high else ""
-    return f"{column} {first}" if 0 < len(first) <= SHORT else first

@@ -84,24 +84,23 @@ def drifted(
     both = pd.concat([old, new], ignore_index=True)
     is_new = np.arange(len(both)) >= len(old)
     numbers = both.select_dtypes(["number", "bool"]).astype(float)
-    side = numbers.groupby(is_new)
-    away = (numbers - side.transform("median")).abs()
+    away = (numbers - numbers.groupby(is_new).transform("median")).abs()
     of = {("level", name): numbers.get(name, both[name]) for name in both.columns}
     of |= {("spread", name): away[name] for name in numbers.columns if both[name].dtype != bool}
+    keys = {str(key): key for key in of}
     tests = associated(
         np.zeros((len(both), 1)),
         is_new[:, None],
-        {str(key): values for key, values in of.items()},
+        {name: of[key] for name, key in keys.items()},
         n_permutations=n_permutations,
         random_state=random_state,
     )
-    keys = {str(key): key for key in of}
-    tests["part"], tests["column"] = zip(*(keys[name] for name in tests["column"]), strict=True)
+    pairs = [keys[name] for name in tests["column"]]
+    tests["part"], tests["column"] = zip(*pairs, strict=True)
     means = {"level": numbers.groupby(is_new).mean(), "spread": away.groupby(is_new).mean()}
-    for where, name in enumerate(("old", "new")):
-        places = zip(tests["part"], tests["column"], strict=True)
+    for side, name in enumerate(("old", "new")):
         tests[name] = [
-            float(means[part][c].iloc[where]) if c in numbers else np.nan for part, c in places
+            float(means[part][c].iloc[side]) if c in numbers else np.nan for part, c in pairs
         ]
     tests["effect"] *= np.where(tests["direction"] == "falls", -1.0, 1.0)
     ways = {"rises": "higher", "falls": "lower"}

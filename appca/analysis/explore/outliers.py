@@ -12,7 +12,6 @@ G v = sigma2 inv(T) m, both follow without the data: T2 = b' inv(T) m and Q = D 
 A row of scale u has u times both variances, so both statistics are divided by its posterior mean.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -92,44 +91,25 @@ def ratios(distances: Distances, limits: DistanceLimits) -> np.ndarray:
 def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Solve G_SS v_S = u_S for every row; return v (N, K) and the ranks of G_SS (N,)."""
     v, rank = np.zeros_like(u), np.zeros(len(u), dtype=np.intp)
-    for rows, members in _by_size(active):
-        sets, which = np.unique(members, axis=0, return_inverse=True)
-        which = which.ravel()
-        step = max(1, _BLOCK_VALUES // sets.shape[1] ** 2)
-        for start in range(0, len(sets), step):
-            part = sets[start : start + step]
-            inverse, ranks = _inverses(gram[part[:, :, None], part[:, None, :]])
-            here = (which >= start) & (which < start + len(part))
-            rows_of_support, place = rows[here], which[here] - start
-            columns = part[place]
-            right = np.take_along_axis(u[rows_of_support], columns, axis=1)
-            solved = np.einsum("nij,nj->ni", inverse[place], right)
-            v[rows_of_support[:, None], columns] = solved
-            rank[rows_of_support] = ranks[place]
-    return v, rank
-
-
-def _inverses(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return inverses (m, L, L) and ranks (m,); pseudo-inverses where components coincide."""
-    size = blocks.shape[1]
-    squares = np.diagonal(blocks, axis1=1, axis2=2)
-    ridge = (_SINGULAR / 100) * squares.max(axis=1)[:, None, None] * np.eye(size)
-    pivots = np.diagonal(np.linalg.cholesky(blocks + ridge), axis1=1, axis2=2) ** 2
-    weak = (pivots < _SINGULAR * squares.max(axis=1, keepdims=True)).any(axis=1)
-    inverse, ranks = np.empty_like(blocks), np.full(len(blocks), size)
-    inverse[~weak] = np.linalg.inv(blocks[~weak])
-    inverse[weak] = np.linalg.pinv(blocks[weak], rcond=_SINGULAR, hermitian=True)
-    tolerance = _SINGULAR * squares[weak].sum(axis=1)
-    ranks[weak] = np.linalg.matrix_rank(blocks[weak], tol=tolerance, hermitian=True)
-    return inverse, ranks
-
-
-def _by_size(active: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows with equally many active components, and those components (m, L), ascending."""
     sizes = active.sum(axis=1)
     for size in np.unique(sizes[sizes > 0]).tolist():
         rows = np.flatnonzero(sizes == size)
-        yield rows, np.nonzero(active[rows])[1].reshape(len(rows), size)
+        members = np.nonzero(active[rows])[1].reshape(len(rows), size)
+        sets, which = np.unique(members, axis=0, return_inverse=True)
+        which = which.ravel()
+        step = max(1, _BLOCK_VALUES // size**2)
+        for start in range(0, len(sets), step):
+            part = sets[start : start + step]
+            blocks = gram[part[:, :, None], part[:, None, :]]
+            inverse = np.linalg.pinv(blocks, rcond=_SINGULAR, hermitian=True)
+            tolerance = _SINGULAR * np.trace(blocks, axis1=1, axis2=2)
+            here = (which >= start) & (which < start + len(part))
+            place, of_support = which[here] - start, rows[here]
+            columns = part[place]
+            right = np.take_along_axis(u[of_support], columns, axis=1)
+            v[of_support[:, None], columns] = np.einsum("nij,nj->ni", inverse[place], right)
+            rank[of_support] = np.linalg.matrix_rank(blocks, tolerance, hermitian=True)[place]
+    return v, rank
 
 
 def _quantile(freedom: np.ndarray, level: float) -> np.ndarray:

@@ -1,7 +1,5 @@
 """Projections as colours and as the familiar principal components."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from appca.analysis.fitted import FittedRun
@@ -16,13 +14,17 @@ def rgb(scores: np.ndarray, active: np.ndarray) -> np.ndarray:
     ascending order, scaled by its rank among all rows to 0.01 .. 0.99; from the fourth on they do
     not enter the colour. `scores` and `active` are (N, K).
     """
+    from scipy.stats import rankdata
+
     position = np.cumsum(active, axis=1)
     channels = np.full((len(scores), 3), MISSING)
     for j in range(3):
         of_row = active & (position == j + 1)
         has = of_row.any(axis=1)
         if has.any():
-            channels[has, j] = _rank_scaled(scores[has, of_row[has].argmax(axis=1)])
+            values = scores[has, of_row[has].argmax(axis=1)]
+            if len(values) > 1:  # equal values share the middle of their ranks
+                channels[has, j] = 0.01 + 0.98 * (rankdata(values) - 1) / (len(values) - 1)
     return np.round(255 * channels).astype(np.uint8)
 
 
@@ -52,28 +54,21 @@ def variance_shares(fitted: FittedRun) -> np.ndarray:
     w_k'r = s_k sigma2/tau2_k. So nothing but the run is read. With orthonormal components the
     shares add up to `explained_share`; those of factors that are not orthogonal do not.
     """
-    parts = _parts(fitted)
-    cost = np.diagonal(parts.squares) * (np.diagonal(parts.gram) + 2 * parts.ratio)
-    return np.asarray(cost / max(parts.left + parts.explained, np.finfo(float).tiny))
+    costs, _, whole = _explained(fitted)
+    return np.asarray(costs / whole)
 
 
 def explained_share(fitted: FittedRun) -> float:
     """Share of the data's variance that all components of a run explain together."""
-    parts = _parts(fitted)
-    return parts.explained / max(parts.left + parts.explained, np.finfo(float).tiny)
+    _, explained, whole = _explained(fitted)
+    return explained / whole
 
 
-class _Parts(NamedTuple):
-    """What the squared lengths of all rows are made of: |y|^2 = |r|^2 + 2 s'W'r + |W s|^2."""
+def _explained(fitted: FittedRun) -> tuple[np.ndarray, float, float]:
+    """Sum |y|^2 = |r|^2 + 2 s'W'r + |W s|^2 over rows.
 
-    squares: np.ndarray  # (K, K) sum over rows of s s'
-    gram: np.ndarray  # (K, K) W'W
-    ratio: np.ndarray  # (K,) sigma2 / tau2
-    left: float  # sum of |r|^2
-    explained: float  # sum of the other two terms
-
-
-def _parts(fitted: FittedRun) -> _Parts:
+    Return the increase of |r|^2 without each component (K,), the last two terms, and all three.
+    """
     scores = fitted.scores.astype(np.float64)
     W = fitted.components.astype(np.float64)
     latent = np.maximum(fitted.latent_variance, np.finfo(float).tiny)
@@ -83,13 +78,5 @@ def _parts(fitted: FittedRun) -> _Parts:
     ratio = (np.diagonal(gram) if by_feature else fitted.noise_variance) / latent
     left = float(fitted.error.sum(dtype=np.float64)) * W.shape[1]
     explained = float(np.sum(squares * gram) + 2 * np.diagonal(squares) @ ratio)
-    return _Parts(squares, gram, ratio, left, explained)
-
-
-def _rank_scaled(values: np.ndarray) -> np.ndarray:
-    """Ranks scaled to 0.01 .. 0.99; equal values share the middle of their ranks."""
-    from scipy.stats import rankdata
-
-    if len(values) == 1:
-        return np.array([MISSING])
-    return np.asarray(0.01 + 0.98 * (rankdata(values) - 1) / (len(values) - 1))
+    costs = np.diagonal(squares) * (np.diagonal(gram) + 2 * ratio)
+    return costs, explained, max(left + explained, np.finfo(float).tiny)

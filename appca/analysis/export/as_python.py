@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from keyword import iskeyword
 from pathlib import PurePath
+from pprint import pformat
 from typing import Any, NamedTuple
 
 from appca.data.dataset import Dataset
-from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import SOURCES
 from appca.words.wording import shortened
 
@@ -19,11 +19,7 @@ class Recipe(NamedTuple):
 
     run: str  # its id
     title: str
-    estimator: str  # "module:class"
-    parameters: Mapping[str, Any]  # keywords of the estimator
-    preprocessing: Mapping[str, Any]
-    stopped_at: int | None  # iterations, when it was stopped by hand
-    compiled: bool  # whether the model's estimates follow every bit of a row
+    settings: Mapping[str, Any]  # of a `RunConfig` to fit
     threads: int  # of BLAS
     log_likelihood: float  # of the run, nats
     imported: bool = False  # it came in a file: nobody here knows that these settings make it
@@ -34,51 +30,51 @@ class Recipe(NamedTuple):
 def script(dataset: Dataset, recipe: Recipe) -> str:
     """Return the text of the script.
 
-    It ends with `model` fitted, `found` (a `Description` of all rows), and the arrays `components`,
-    `mean`, `scores`, `active` as the app shows them.
+    It ends with `fitted`, a `FittedRun`, and the arrays `components`, `mean`, `scores`, `active` as
+    the app shows them.
 
     The provenance of the data set says how it is loaded: a built-in source by name and options, a
     file by a path to fill in, anything else from the app's own copy.
     """
-    kind = recipe.estimator.partition(":")[2]
     load_import, load_lines = _loading(dataset)
-    parts = [
-        _heading(dataset, recipe),
-        _imports(kind, load_import, recipe),
-        f"threadpool_limits({recipe.threads})  # other numbers of threads round differently",
-        "\n".join(load_lines),
-        _check(dataset),
-        _preprocessing(recipe.preprocessing, dataset),
-        _fit(kind, recipe),
-        _described(recipe),
-        _arrays(recipe),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _heading(dataset: Dataset, recipe: Recipe) -> str:
     name = shortened(dataset.name, WIDTH)  # a text from a file must not leave the comment
-    same = (
-        "# The same machine and versions give the same numbers to the bit."
-        if not recipe.imported
-        else "# It came in a session file; fitted again by its settings, the numbers may be others."
-    )
-    return f"# Fit {recipe.run}: {recipe.title}, of {name}.\n{same}"
-
-
-def _imports(kind: str, load_import: str, recipe: Recipe) -> str:
-    imports = [
-        f"from appca import {kind}",
-        *load_import.splitlines(),
-        "from appca.data.preprocessing import Preprocessing",
+    same = "The same machine and versions give the same numbers to the bit."
+    if recipe.imported:
+        same = "It came in a session file; fitted again by its settings, the numbers may differ."
+    paths = "from pathlib import Path\n" if load_import.endswith("read_many") else ""
+    fit_lines = [
+        f"config = RunConfig.from_record(\n{pformat(dict(recipe.settings), width=WIDTH)}\n)",
+        "fitted = fit_run(dataset, config).fitted",
     ]
-    if _anew(recipe):
-        imports.append("from appca.models.rows.steady_products import times")
-    standard = ["import itertools"] if recipe.stopped_at is not None else []
-    standard += ["from pathlib import Path"] if load_import.endswith("read_many") else []
-    standard += [""] if standard else []
-    others = ["import numpy as np", "from threadpoolctl import threadpool_limits"]
-    return "\n".join([*standard, *others, "", *sorted(imports)])
+    if recipe.order and (list(recipe.order) != sorted(recipe.order) or -1 in recipe.signs):
+        fit_lines += [
+            f"order, signs = {list(recipe.order)}, {list(recipe.signs)}",
+            "fitted = fitted.arranged(order, signs)  # as the app shows the components",
+        ]
+    load, fit = "\n".join(load_lines), "\n".join(fit_lines)
+    return f"""\
+# Fit {recipe.run}: {recipe.title}, of {name}.
+# {same}
+
+import os
+{paths}
+{load_import}
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import fit_run
+
+os.environ["OMP_NUM_THREADS"] = "{recipe.threads}"  # other numbers of threads round differently
+
+{load}
+
+expected = {dataset.digest!r}
+assert dataset.digest == expected, "these are not the data of the fit"
+
+{fit}
+
+components, mean = fitted.components, fitted.mean
+scores, active = fitted.scores, fitted.active
+print(fitted.log_likelihood_rows.sum(), 'nats; the fit had {recipe.log_likelihood!r}')
+"""
 
 
 def _loading(dataset: Dataset) -> tuple[str, list[str]]:
@@ -161,83 +157,9 @@ def reading_options(report: Mapping[str, Any], dataset: Dataset) -> dict[str, An
     return options
 
 
-def _check(dataset: Dataset) -> str:
-    return (
-        f"expected = {dataset.digest!r}\n"
-        'assert dataset.digest == expected, "these are not the data of the fit"'
-    )
-
-
-def _anew(recipe: Recipe) -> bool:
-    """Whether rows are reduced once more to be described, by products that never change."""
-    options = Preprocessing.from_dict(dict(recipe.preprocessing))
-    return recipe.compiled and (options.pca is not None or options.vae is not None)
-
-
-def _preprocessing(options: Mapping[str, Any], dataset: Dataset) -> str:
-    settings = Preprocessing.from_dict(dict(options)).to_dict()
-    usual = Preprocessing().to_dict()
-    special = {name: value for name, value in settings.items() if value != usual.get(name)}
-    whole = dataset.missing is None
-    fit = ".fit(dataset.X)" if whole else ".fit(dataset.X, missing=dataset.missing)"
-    rows = "dataset.X" if whole else "dataset.with_gaps()"
-    return "\n".join(
-        [
-            _call("preprocessing = Preprocessing", special) + fit,
-            f"Y = preprocessing.transform({rows})",
-        ]
-    )
-
-
-def _fit(kind: str, recipe: Recipe) -> str:
-    keywords = {name: repr(value) for name, value in recipe.parameters.items()}
-    if recipe.stopped_at is None:
-        return _written("model = " + kind, keywords) + ".fit(Y)"
-    stop = (
-        "iterations = itertools.count(1)\n\n\n"
-        "def stop(progress):\n"
-        f"    if next(iterations) == {recipe.stopped_at}:  # the fit was stopped by hand then\n"
-        "        raise StopIteration\n\n\n"
-    )
-    return stop + _written("model = " + kind, {**keywords, "callback": "stop"}) + ".fit(Y)"
-
-
-def _described(recipe: Recipe) -> str:
-    lines = ["found = model.describe(Y)  # what transform, allocate and score_samples say"]
-    if _anew(recipe):
-        again = "Y = preprocessing.transform(dataset.X, times)  # to the bit for any rows"
-        lines.insert(0, again)
-    return "\n".join(lines)
-
-
-def _arrays(recipe: Recipe) -> str:
-    order = list(recipe.order)
-    plain = order == sorted(order) and -1 not in recipe.signs
-    shown = (
-        f"order = {order}  # as the app shows the components\n"
-        f"signs = np.array({list(recipe.signs)}, np.float32)\n"
-        "model.reorder(order, signs)\n"
-        "found = found._replace(\n"
-        "    scores=found.scores[:, order] * signs + 0.0,  # no -0.0\n"
-        "    active=found.active[:, order],\n"
-        "    inclusion=found.inclusion[:, order],\n"
-        ")\n"
-    )
-    return (
-        f"{'' if plain else shown}"
-        "components, mean = model.components_, model.mean_\n"
-        "scores, active = found.scores.astype(np.float32), found.active\n"
-        f"print(found.log_likelihood.sum(), 'nats; the fit had {recipe.log_likelihood!r}')"
-    )
-
-
 def _call(function: str, keywords: Mapping[str, Any], first: str = "") -> str:
-    return _written(function, {name: repr(value) for name, value in keywords.items()}, first)
-
-
-def _written(function: str, keywords: Mapping[str, str], first: str = "") -> str:
     """Write a call on one line, or with one argument a line where that is too long."""
-    arguments = [first] * bool(first) + [f"{name}={value}" for name, value in keywords.items()]
+    arguments = [first] * bool(first) + [f"{name}={value!r}" for name, value in keywords.items()]
     line = f"{function}({', '.join(arguments)})"
     if len(line) <= WIDTH:
         return line

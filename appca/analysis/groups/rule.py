@@ -1,17 +1,22 @@
-"""A rule that describes selected rows: ranges, classes and used components, joined by "and"."""
+"""A rule that describes selected rows: ranges, classes and used components, joined by "and".
+
+The rule is the path to one node of a small decision tree, or all rows off that path.
+"""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
+from appca.analysis.components.table_columns import columns_of
 from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
 from appca.storage.schema import Count, Finite, Text
-from appca.words.errors import InputError
+from appca.words.errors import InputError, naming_extra
 from appca.words.numbers import number, percent
 from appca.words.wording import shortened
 
@@ -19,6 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_FEATURES = 200  # of a table, above which rules are about labels and components
+LEAST = 6  # rows selected, and others
+MOST_ROWS = 8_000  # that are searched: at most half of them selected
+A_CONDITION = 0.02  # of F1 that another condition must add
 USES, SCORE = "uses ", "score "  # and the number of a component: columns of `rule_table`
 
 
@@ -29,11 +37,6 @@ class Clause(NamedTuple):
     low: float | None = None  # values above it
     high: float | None = None  # values below it
     value: str | bool | None = None  # of a class, or whether a component is used
-
-    @property
-    def n_bounds(self) -> int:
-        """How many conditions this is for a decision tree."""
-        return (self.low is not None) + (self.high is not None) + (self.value is not None)
 
     def mask(self, column: "pd.Series[Any]") -> np.ndarray:
         """Return which values (N,) meet the condition; missing ones never do."""
@@ -119,13 +122,8 @@ class RowRule(NamedTuple):
     clauses: tuple[Clause, ...]
     quality: RuleQuality
     n_held_out: int
-    tree: RuleQuality | None = None  # of a decision tree with as many conditions, on the same rows
+    tree: RuleQuality | None = None  # of the whole decision tree, on the same rows
     negated: bool = False  # the rows are those that miss at least one condition
-
-    @property
-    def n_bounds(self) -> int:
-        """How many conditions these are for a decision tree."""
-        return sum(clause.n_bounds for clause in self.clauses)
 
     def mask(self, table: Any) -> np.ndarray:
         """Return which rows (N,) of a table, as `rule_table` returns it, the rule describes.
@@ -187,7 +185,7 @@ class RowRule(NamedTuple):
         except msgspec.DecodeError as error:
             raise ValueError(str(error)) from error
         clauses = tuple(Clause(*clause) for clause in stored.clauses)
-        if not all(clause.n_bounds for clause in clauses):
+        if any(clause == Clause(clause.column) for clause in clauses):
             msg = "a rule has a condition that bounds nothing"
             raise ValueError(msg)
         quality = RuleQuality(*stored.quality)
@@ -216,3 +214,192 @@ def dataset_table(dataset: Dataset, rows: DescribedRows) -> "pd.DataFrame":
     if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
         columns = dict(zip(dataset.column_names, dataset.with_gaps().T, strict=True)) | columns
     return rule_table(rows.scores, rows.active, columns)
+
+
+@naming_extra()
+def rule(
+    model: Any,
+    X: Any,
+    selected: Any,
+    table: Any = None,
+    *,
+    max_clauses: int = 4,
+    random_state: Any = 0,
+) -> RowRule:
+    """Describe selected rows by a short rule.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With K components.
+    X : array-like, shape (N, D)
+    selected : array-like of bool, shape (N,)
+        The rows to describe; at least six, and at least six others.
+    table : DataFrame, or mapping of str to array-like of shape (N,), optional
+        Columns that the rule may be about, beside use of components and scores.
+    max_clauses : int
+        Conditions in the rule, at most: the depth of the decision tree.
+    random_state : int, Generator or None
+        Chooses the third of the rows that is held out.
+
+    Returns
+    -------
+    RowRule
+        Its quality, and that of the decision tree that it is a part of, on the held-out rows.
+        ``rule.select(model, X, table)`` selects rows of other data, ``rule.to_pandas()`` and
+        ``rule.to_python()`` are the rule as code.
+
+    Raises
+    ------
+    InputError
+        When there are too few rows on either side, or another number of rows than of X.
+    """
+    rows = model.describe(X)
+    columns = rule_table(rows.scores, rows.active, table)
+    mask = np.asarray(selected, dtype=bool)
+    return described(columns, mask, max_clauses=max_clauses, random_state=random_state)
+
+
+def described(
+    table: "pd.DataFrame", selected: np.ndarray, *, max_clauses: int = 4, random_state: Any = 0
+) -> RowRule:
+    """Return the rule for rows (N,) bool of a table (see `rule_table`); see `appca.rule`."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    if selected.shape != (len(table),):
+        msg = f"selected must have one value a row, {len(table):,}; got shape {selected.shape}."
+        raise InputError(msg)
+    n_selected = int(selected.sum())
+    if min(n_selected, len(selected) - n_selected) < LEAST:
+        msg = (
+            f"A rule needs at least {LEAST} selected rows and {LEAST} others; got {n_selected:,} "
+            f"and {len(selected) - n_selected:,}, so select more or fewer."
+        )
+        raise InputError(msg)
+    numbers, meanings = _encoded(table)
+    fitting, held_out, weight = _split(selected, np.random.default_rng(random_state))
+    part, wanted = table.iloc[fitting], selected[fitting]
+    tree = DecisionTreeClassifier(max_depth=max_clauses, class_weight="balanced", random_state=0)
+    tree.fit(numbers[fitting], wanted)
+    rest, of_rest = table.iloc[held_out], selected[held_out]
+    clauses, negated = _searched(list(_paths(tree.tree_, meanings)), part, wanted, weight)
+    best = RowRule(_joined(clauses, part), RuleQuality(0, 0), len(held_out), negated=negated)
+    return best._replace(
+        quality=_quality(best.mask(rest), of_rest),
+        tree=_quality(tree.predict(numbers[held_out]), of_rest),
+    )
+
+
+def _searched(
+    paths: list[tuple[Clause, ...]], table: "pd.DataFrame", wanted: np.ndarray, weight: float
+) -> tuple[tuple[Clause, ...], bool]:
+    """Return the part of a path, and whether to negate it, of the largest F1 less a penalty."""
+    parts = {
+        chosen
+        for path in paths
+        for size in range(1, len(path) + 1)
+        for chosen in combinations(path, size)
+    }
+    parts |= {tuple(dict.fromkeys(map(_use, chosen))) for chosen in parts}
+    masks = {c: c.mask(table[c.column]) for c in {c for chosen in parts for c in chosen}}
+    ranges = {chosen: sum(c.value is None for c in chosen) for chosen in parts}
+    best: tuple[tuple[Clause, ...], bool] = (), False
+    most = -np.inf
+    for chosen in sorted(parts, key=lambda chosen: (ranges[chosen], repr(chosen))):
+        meeting = np.logical_and.reduce([masks[clause] for clause in chosen])
+        for negated in (False, True):
+            rows = meeting ^ negated
+            inside, outside = (rows & wanted).sum(), (rows & ~wanted).sum()
+            f1 = 2 * inside / (inside + weight * outside + wanted.sum())
+            if f1 - A_CONDITION * len(chosen) > most:
+                most, best = f1 - A_CONDITION * len(chosen), (chosen, negated)
+    return best
+
+
+def _split(selected: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return rows to search, rows held out, and how many others one of the searched stands for."""
+    inside, outside = (rng.permutation(np.flatnonzero(m)) for m in (selected, ~selected))
+    held = [rows[: len(rows) // 3] for rows in (inside, outside)]
+    inside, outside = inside[len(held[0]) :], outside[len(held[1]) :]
+    taken = inside[: MOST_ROWS // 2]
+    others = outside[: MOST_ROWS - len(taken)]
+    weight = (len(outside) / len(others)) / (len(inside) / len(taken))
+    return np.sort(np.r_[taken, others]), np.sort(np.concatenate(held)), weight
+
+
+def _encoded(table: "pd.DataFrame") -> tuple[np.ndarray, list[Clause]]:
+    """Return the table as numbers (N, P) for a tree, and the clause of values above each bound."""
+    from pandas.api.types import is_bool_dtype
+
+    numbers: list[np.ndarray] = []
+    meanings: list[Clause] = []
+    for column in columns_of(table, len(table))[0]:
+        if column.kind == "number":
+            meanings.append(Clause(column.name))
+            numbers.append(column.values)
+        elif is_bool_dtype(table[column.name]):
+            meanings.append(Clause(column.name, value=True))
+            numbers.append(table[column.name].to_numpy())
+        elif column.kind == "class":
+            meanings += [Clause(column.name, value=value) for value in column.names]
+            numbers += [column.values == code for code in range(len(column.names))]
+    if not numbers:
+        msg = "No column differs between the rows, so there is no rule; add columns."
+        raise InputError(msg)
+    return np.column_stack(numbers).astype(np.float32), meanings
+
+
+def _paths(tree: Any, meanings: list[Clause]) -> Iterator[tuple[Clause, ...]]:
+    """Yield the conditions of each leaf of a tree that clauses can express."""
+    waiting: list[tuple[int, tuple[Clause, ...]]] = [(0, ())]
+    while waiting:
+        node, path = waiting.pop()
+        left, right = int(tree.children_left[node]), int(tree.children_right[node])
+        if left < 0:
+            yield path
+            continue
+        clause, bound = meanings[tree.feature[node]], float(tree.threshold[node])
+        below: tuple[Clause, ...] = ()
+        above: tuple[Clause, ...] = (clause,)
+        if clause.value is True:
+            below = (clause._replace(value=False),)
+        elif clause.value is None:
+            kind, k = component_of(clause.column)
+            below, above = (clause._replace(high=bound),), (clause._replace(low=bound),)
+            if not np.isfinite(bound):  # the tree separates missing values from all others
+                ends = [Clause(f"{USES}{k}", value=used) for used in (True, False)]
+                below, above = ((ends[0],), (ends[1],)) if kind == SCORE else ((), ())
+        waiting += [(left, path + below), (right, path + above)]
+
+
+def _use(clause: Clause) -> Clause:
+    """Return the use of a component for a range of its scores; other clauses unchanged."""
+    kind, k = component_of(clause.column)
+    return Clause(f"{USES}{k}", value=True) if kind == SCORE else clause
+
+
+def _joined(clauses: Sequence[Clause], table: "pd.DataFrame") -> tuple[Clause, ...]:
+    """Return one clause a column, with short numbers as bounds between the same values."""
+    joined: dict[str, Clause] = {}
+    for clause in clauses:
+        values = table[clause.column].to_numpy() if clause.value is None else np.empty(0)
+        before = joined.get(clause.column, clause)
+        low = _short(values, clause.low) if clause.low is not None else before.low
+        high = _short(values, clause.high) if clause.high is not None else before.high
+        joined[clause.column] = clause._replace(low=low, high=high)
+    return tuple(joined.values())
+
+
+def _short(values: np.ndarray, bound: float) -> float:
+    """Return the shortest number in the middle half of the gap between values around a bound."""
+    below, above = values[values <= bound].max(), values[values > bound].min()
+    for digits in range(1, 17):
+        value = float(f"{below / 2 + above / 2:.{digits}g}")
+        if abs(value - (below / 2 + above / 2)) <= above / 4 - below / 4:
+            return value
+    return bound
+
+
+def _quality(mask: np.ndarray, wanted: np.ndarray) -> RuleQuality:
+    hit = float((mask & wanted).sum())
+    return RuleQuality(hit / max(int(wanted.sum()), 1), hit / max(int(mask.sum()), 1))

@@ -8,15 +8,13 @@ import streamlit as st
 
 from appca.analysis.export.annotated_file import H5AD, ending_of, new_file, with_fit
 from appca.analysis.export.as_python import script
-from appca.analysis.export.parquet import explorer_parquet, own_axes
 from appca.analysis.export.projections import Columns, projection_table
 from appca.canvas.file import picture_page
 from appca.data.dataset import Dataset
-from appca.plots.components.components import png
 from appca.runs.model_file import annotated_fit, model_bytes
 from appca.ui.arrivals import opening
 from appca.ui.canvas.scenes import scene_of
-from appca.ui.export.run_figures import StandingFigure, coordinates, figures, material, recipe
+from appca.ui.export.run_figures import StandingFigure, figures, material, recipe
 from appca.ui.export.session_report import report
 from appca.ui.parts import controls
 from appca.ui.parts.downloads import (
@@ -137,8 +135,6 @@ def projections(dataset: Dataset, shown: Shown, rows: np.ndarray | None) -> None
         first = np.arange(min(EXAMPLE_ROWS, dataset.n_rows)) if rows is None else rows
         table = projection_table(dataset, shown.fitted, first[:EXAMPLE_ROWS], columns)
         st.dataframe(table, hide_index=True, width="stretch")
-        with st.expander("For other explorers"):
-            _for_explorers(dataset, shown, rows, columns)
 
 
 def _columns(shown: Shown) -> Columns:
@@ -157,34 +153,6 @@ def _columns(shown: Shown) -> Columns:
             help="How sure it is that a row uses each component, one column more for each.",
         )
     return Columns(bool(named), bool(inclusion))
-
-
-def _for_explorers(
-    dataset: Dataset, shown: Shown, rows: np.ndarray | None, columns: Columns
-) -> None:
-    """Draw what saves a file for other programs that show rows as points."""
-    pictured = dataset.image_shape is not None
-    what = "map, neighbours and images" if pictured else "map and neighbours"
-    map_, name = coordinates(dataset, shown), f"explorer-{shown.config.id}.parquet"
-    places = own_axes(shown.fitted) if map_ is None else map_
-    picture = png if pictured else None
-    save_button(
-        f"Save Parquet with {what}",
-        partial(explorer_parquet, dataset, shown.fitted, places, rows, columns, picture),
-        name,
-        key="explorer",
-    )
-    where = "its first two own components" if map_ is None else "UMAP"
-    image = " --image image" if pictured else ""
-    st.caption(
-        f"The same table with x and y by {where}, the 15 rows whose projections lie nearest, and "
-        f"{'each image as PNG' if pictured else 'no images'}. Embedding Atlas opens it by"
-    )
-    st.code(
-        f"embedding-atlas {name} --x x --y y --neighbors neighbors{image}",
-        language="bash",
-        wrap_lines=True,
-    )
 
 
 def picture(dataset: Dataset, shown: Shown, colour: str) -> None:

@@ -13,7 +13,6 @@ from appca.canvas.scene.scene import Map, Scene
 from appca.canvas.scene.shown import scene_shown
 from appca.data.dataset import Dataset
 from appca.plots.components.component_figure import component_figure
-from appca.runs.configuration import MODELS
 from appca.runs.home import threads
 from appca.runs.store import title
 from appca.ui.session.fitting import Shown
@@ -51,27 +50,18 @@ def material(dataset: Dataset, shown: Shown, colour: str, rows: np.ndarray | Non
     if rows is not None:
         selected = np.zeros(dataset.n_rows, dtype=bool)
         selected[rows] = True
-    map_ = coordinates(dataset, shown)
-    return Material(dataset, shown, colour, selected, map_)
-
-
-def coordinates(dataset: Dataset, shown: Shown) -> np.ndarray | None:
-    """Return the UMAP map of this data and preprocessing, if one has been laid out: (N, 2)."""
     embedding = umap.at_hand(dataset, shown.config)
-    return None if embedding is None else embedding.coordinates[:, :2]
+    map_ = None if embedding is None else embedding.coordinates[:, :2]
+    return Material(dataset, shown, colour, selected, map_)
 
 
 def recipe(shown: Shown) -> Recipe:
     """Return what a run was made with."""
-    config, spec = shown.config, MODELS[shown.config.model]
+    config = shown.config
     return Recipe(
         run=config.id,
         title=title(config),
-        estimator=spec.estimator,
-        parameters=config.parameters,
-        preprocessing=config.preprocessing,
-        stopped_at=config.stopped_at,
-        compiled=spec.can.compiled,
+        settings=config.of_import(None).to_dict(),
         threads=threads(),
         log_likelihood=shown.info.log_likelihood,
         imported=config.imported is not None,

@@ -1,10 +1,9 @@
-"""The selection as a rule: in a sentence, beside a decision tree, to select by, keep and copy."""
+"""The selection as a rule: in a sentence, to select by, keep and copy."""
 
 import numpy as np
 import streamlit as st
 
-from appca.analysis.groups.rule import RowRule, dataset_table
-from appca.analysis.groups.rule_search import described
+from appca.analysis.groups.rule import RowRule, dataset_table, described
 from appca.data.dataset import Dataset
 from appca.ui.parts.selection_tools import select_button
 from appca.ui.parts.text import markdown
@@ -27,7 +26,7 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
             for name, values in dataset.labels.items()
             if np.array_equal(values == values[first], mask)
         ]
-        rule = described(table.drop(columns=chosen), mask, rival=True)
+        rule = described(table.drop(columns=chosen), mask)
         return rule, rule.mask(table)
 
     st.caption("As a rule")
@@ -43,7 +42,7 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
     text += f"{percent(rule.quality.precision)} of the rows that meet it are selected"
     if rule.tree is not None:
         recall, precision = percent(rule.tree.recall), percent(rule.tree.precision)
-        text += f" ({recall} and {precision} for a decision tree with as many conditions)"
+        text += f" ({recall} and {precision} for the whole decision tree)"
     st.caption(markdown(f"{text}, on {rule.n_held_out:,} rows that the search has not seen."))
     with st.container(horizontal=True, gap="small"):
         select_button(

@@ -154,17 +154,6 @@ def test_cells_of_the_model_with_factors_that_would_be_estimated_are_left_out(da
     assert (17, 8) in orthogonal.cells
 
 
-@pytest.mark.thorough
-def test_the_same_settings_give_the_same_numbers(dataset, tmp_path):
-    config = config_of(dataset, parameters={"random_state": 1, "max_iter": 10}, n_folds=2)
-    found = []
-    for name in ("one", "two"):
-        store = JournalStore(tmp_path, name)
-        fill(dataset, config, store, nothing)
-        found.append(numbers(stored(store, config)))
-    assert found[0] == found[1]
-
-
 def test_an_interrupted_grid_goes_on_where_it_was_and_ends_the_same(dataset, tmp_path):
     config = config_of(dataset)
     whole, broken = JournalStore(tmp_path, "whole"), JournalStore(tmp_path, "broken")

@@ -146,30 +146,12 @@ def test_a_sampled_model_can_be_diagnosed():
     assert not any(d.raftery_lewis.enough for d in found if d.raftery_lewis)
 
 
-def test_shuffled_and_flipped_draws_come_back(seed):
-    rng = np.random.default_rng(seed)
-    W = np.linalg.qr(rng.normal(size=(8, 4)))[0].T * rng.uniform(1, 3, (4, 1))
-    order = rng.permuted(np.tile(np.arange(4), (2, 5, 1)), axis=2)
-    sign = rng.choice([-1.0, 1.0], (2, 5, 4))
-    draws = W[order] * sign[..., None] + 0.01 * rng.normal(size=(2, 5, 4, 8))
-    aligned = summarise(draws, W)
-    np.testing.assert_allclose(aligned.mean, W, atol=0.06)
-    assert aligned.cosine.min() > 0.99
-    # without alignment the average is nothing like W
-    assert np.abs(draws.mean(axis=(0, 1)) - W).max() > 0.3
-
-
 def test_an_unused_component_matches_nothing():
     reference = np.eye(3)[:2]
     _, order, sign, cosine = match(reference, np.array([[0, 0, 0], [0, -2.0, 0], [1.0, 0, 0]]))
     np.testing.assert_array_equal(order, [2, 1])
     np.testing.assert_array_equal(sign, [1.0, -1.0])
     np.testing.assert_allclose(cosine, 1.0)
-
-
-def test_alignment_refuses_axes_that_do_not_fit():
-    with pytest.raises(ValueError, match="must have the axes"):
-        summarise(np.zeros((2, 3, 4)), np.zeros((3, 4)))
 
 
 def test_a_variance_that_components_share_is_one_quantity(seed):

@@ -1,7 +1,6 @@
 import json
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -265,7 +264,3 @@ def test_the_progress_bar_of_umap_is_read_and_can_be_interrupted():
 
     with pytest.raises(InterruptedError):
         embedding_module._Epochs(stop).write("5/10")
-
-
-def test_the_module_itself_is_light():
-    assert Path(embedding_module.__file__).read_text().count("from umap") == 1

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.export.as_python import Recipe, script
+from appca.analysis.export.as_python import Recipe, _loading, script
 from appca.data.dataset import Dataset
-from appca.data.readers import read
+from appca.data.readers import read, read_many
 from appca.data.readers.sampling import read_sample
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
@@ -20,6 +20,8 @@ from appca.runs.fit import fit_run
 from appca.runs.home import threads
 from appca.runs.numbering import Numbering, numbered
 from appca.runs.run import FitResult
+from tests.data.readers.arrays.test_idx import idx
+from tests.data.readers.images.test_images import encoded, noise
 from tests.fitted_runs import differing, fitted_run, info_of
 
 ROOT = Path(__file__).parents[3]
@@ -28,10 +30,12 @@ REDUCED, FEW = {**SCALED, "pca": 8}, {"max_iter": 3, "n_init": 1, "n_paths": 2}
 SHORT = {"n_chains": 2, "burn_in": 5, "n_draws": 6}
 COMPARED = ("components", "mean", "scores", "active", "log_likelihood_rows", "inclusion", "error")
 SAVE = """
+import numpy as np
+
 np.savez(
     {target!r}, components=components, mean=mean, scores=scores, active=active,
-    log_likelihood_rows=found.log_likelihood, inclusion=found.inclusion.astype(np.float32),
-    error=found.error.astype(np.float32), log_likelihoods=np.asarray(model.log_likelihoods_),
+    log_likelihood_rows=fitted.log_likelihood_rows, inclusion=fitted.inclusion,
+    error=fitted.error, log_likelihoods=fitted.log_likelihoods,
 )
 """
 
@@ -42,15 +46,10 @@ NO_RUN = FitResult(fitted_run(np.ones((1, 1), dtype=bool)), info_of())
 
 
 def recipe_of(config: RunConfig, result: FitResult, shown=AS_FITTED) -> Recipe:
-    spec = MODELS[config.model]
     return Recipe(
         run=config.id,
-        title=spec.title,
-        estimator=spec.estimator,
-        parameters=config.parameters,
-        preprocessing=config.preprocessing,
-        stopped_at=config.stopped_at,
-        compiled=spec.can.compiled,
+        title=MODELS[config.model].title,
+        settings=config.to_dict(),
         threads=threads(),
         log_likelihood=result.info.log_likelihood,
         order=shown.order,
@@ -162,8 +161,8 @@ def test_an_autoencoder_before_the_fit_is_trained_again(tmp_path):
     config = RunConfig(dataset.digest, options, "PPCA", {"n_components": 2})
     result = fit_run(dataset, config)
     text = script(dataset, recipe_of(config, result))
-    assert "vae={'dimensions': 3, " in text
-    text = text.replace("load('digits')", "load('digits').take(np.arange(200))")
+    assert "'vae': {'dimensions': 3," in text
+    text = text.replace("load('digits')", "load('digits').take(range(200))")
     ((made, _),) = executed([text], tmp_path)
     # In two processes its last bits have been seen to differ once in some dozen runs of the suite.
     np.testing.assert_allclose(made["scores"], result.fitted.scores, rtol=1e-3, atol=1e-4)
@@ -250,9 +249,58 @@ def test_a_name_from_a_file_stays_inside_the_comment():
     assert not any(line.startswith("print('no") for line in lines)
 
 
-def test_a_long_call_has_one_setting_a_line():
+def test_lines_are_short():
     dataset = load("wine")
     config = RunConfig(dataset.digest, SCALED, "aPPCA", {})
-    text = script(dataset, recipe_of(config, NO_RUN))
-    assert "model = AdaptivePPCA(\n    n_components=4,\n" in text
-    assert max(map(len, text.splitlines())) <= 100
+    assert max(map(len, script(dataset, recipe_of(config, NO_RUN)).splitlines())) <= 100
+
+
+def read_again(dataset, home, folder, monkeypatch):
+    """Execute what reads the data set, from what the store remembers of it."""
+    kept = DatasetStore(home)
+    imports, lines = _loading(kept.get(kept.put(dataset)))
+    monkeypatch.chdir(folder)
+    names = {"Path": Path}
+    exec("\n".join([imports, *lines]), names)
+    return names["dataset"]
+
+
+def given(folder, files):
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return [(name, folder / name) for name in files]
+
+
+def npz(**arrays):
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("files", "options"),
+    [
+        (
+            {f"pets/{'ab'[i % 2]}_{i}.png": encoded(noise(i, 6, 5)) for i in range(9)},
+            {"pattern": "{kind}_{n}", "size": (4, 4)},
+        ),
+        (
+            {"x-images.idx": idx(noise(0, 6, 3, 3)), "x-labels.idx": idx(noise(1, 6))},
+            {},
+        ),
+        ({"x.npz": npz(a=noise(0, 5, 6), b=noise(1, 5, 6))}, {"array": "b", "image_shape": (2, 3)}),
+        (
+            {"x.csv": b"7,a,5,1\n2,b,6,1\n3,b,8,2\n4,a,5,2\n"},
+            {"separator": ",", "roles": {"column 2": "ignored"}},
+        ),
+    ],
+    ids=["folder", "pair", "array", "table"],
+)
+def test_the_script_reads_the_files_as_they_were_read(files, options, tmp_path, monkeypatch):
+    folder = tmp_path / "files"
+    pairs = given(folder, files)
+    dataset = read_many(pairs, **options) if len(pairs) > 1 else read(*pairs[0], **options)
+    again = read_again(dataset, tmp_path / "home", folder, monkeypatch)
+    assert again.digest == dataset.digest

@@ -6,11 +6,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 from appca import load_model
-from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.analysis.groups.selections import SelectionStore
 from appca.canvas.scene import colours
 from appca.data.dataset import Dataset
@@ -66,8 +64,6 @@ def test_each_button_saves_what_it_says(start, made, tmp_path):
     assert parquet[names].to_numpy().tolist() == scores.tolist()
     with np.load(io.BytesIO(file(made, "projection-npz"))) as npz:
         assert npz["scores"].tolist() == scores.tolist()
-    explorer = pq.read_table(io.BytesIO(file(made, "explorer")))
-    assert {"x", "y", "neighbors", "image"} <= set(explorer.column_names)
     assert file(made, "components-png")[:4] == b"\x89PNG"
     table = pd.read_csv(io.BytesIO(file(made, "components-csv")))
     with np.load(io.BytesIO(file(made, "components-npz"))) as npz:
@@ -101,19 +97,6 @@ def test_names_and_certainty_are_columns_when_asked_for(start, made):
     healthy(app)
 
 
-def test_a_map_that_was_laid_out_is_the_place_of_rows_for_other_explorers(start, made):
-    app = start()
-    run = RunStore(home()).get(address(app)["run"])
-    n = run.info.n_rows
-    map_ = np.random.default_rng(0).normal(size=(n, 2)).astype(np.float32)
-    config = EmbeddingConfig(run.config.dataset, run.config.preprocessing)
-    EmbeddingStore(home()).save(config, Embedding(map_, {"seconds": 1.0, "n_rows": n}))
-    go(app, "export")
-    healthy(app)
-    table = pq.read_table(io.BytesIO(file(made, "explorer"))).to_pandas()
-    assert table[["x", "y"]].to_numpy(np.float32).tolist() == map_.tolist()
-
-
 def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_path, monkeypatch):
     app = start("export", k="5")
     run = RunStore(home()).get(address(app)["run"])
@@ -137,7 +120,7 @@ def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_
 
 
 SAVED = (
-    *("projection-csv", "projection-parquet", "projection-npz", "components-csv", "explorer"),
+    *("projection-csv", "projection-parquet", "projection-npz", "components-csv"),
     *("picture", "components-png"),
 )
 
