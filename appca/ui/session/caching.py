@@ -35,7 +35,7 @@ def by_key(
 
 def forget() -> None:
     """Empty the caches; what is asked for again is made again."""
-    for cache in (*_caches, _kept):
+    for cache in (*_caches, _kept, _kept_of_row):
         cache.clear()
 
 
@@ -43,6 +43,18 @@ def kept(key: str, make: Callable[[], _Made]) -> _Made:
     """Return what `make` returns, called once as long as `key` is among the last ones asked for."""
     value: _Made = _kept(key, make)
     return value
+
+
+def kept_of_row(key: str, make: Callable[[], _Made]) -> _Made:
+    """Return what `make` says of one row, as `kept`; clicks on rows leave all else in place."""
+    value: _Made = _kept_of_row(key, make)
+    return value
+
+
+@st.cache_resource(show_spinner=False, max_entries=48)
+def _kept_of_row(key: str, _make: Callable[[], Any]) -> Any:
+    del key
+    return _make()
 
 
 @st.cache_resource(show_spinner=False, max_entries=48)
