@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 
 from appca import __version__
-from appca.commands import app, bench, check, codes, data, fit, paper, parsing, project, runs
+from appca.commands import app, check, codes, data, fit, paper, parsing, project, runs
 from appca.commands.fitting import demo
 from appca.commands.serving import backup, link, restore
 from appca.commands.terminal import Manner, clear, say, speaking
@@ -17,7 +17,7 @@ from appca.words.wording import printable, shortened
 
 GOOD, REFUSED, USAGE = 0, 1, parsing.USAGE
 INTERRUPTED, NOBODY_READS = 130, 141
-COMMANDS = (app, link, data, fit, project, runs, codes, demo, check, backup, restore, paper, bench)
+COMMANDS = (app, link, data, fit, project, runs, codes, demo, check, backup, restore, paper)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

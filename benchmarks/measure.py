@@ -1,16 +1,16 @@
-"""Fit one method to one data set in a process of its own, and say what it took.
+"""Fit one method to one data set: ``python -m benchmarks.measure METHOD DATA``.
 
-`python -m benchmarks.measure METHOD K L FOLDER` prints one JSON object; `benchmarks.table` calls
-it. FOLDER holds train.npy and test.npy. Libraries and compiled code are loaded by a small fit
+METHOD is a key of `benchmarks.methods.METHODS`, DATA the beginning of a name in
+`benchmarks.shapes`. Prints one JSON object. Libraries and compiled code are loaded by a small fit
 first, with as many components up to 40 (numbers of components differ in the code they need), and a
 fit of less than 10 s is done twice, of which the second one counts. Timed are the fit, and the fit
 with the coding of the rows it was fitted to (`transform`), once: matching pursuit has its cost in
 the coding.
 """
 
+import argparse
 import ctypes
 import json
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.methods import METHODS
+from benchmarks.shapes import LARGE, QUICK, STANDARD, Shape
 
 FIRST_ROWS, FIRST_COLUMNS = 2000, 50  # that libraries are loaded by
 FIRST_COMPONENTS, FIRST_ACTIVE = 40, 20  # at most
@@ -28,14 +29,22 @@ MOST_ROWS = 5000  # whose reconstruction error is taken
 
 def main() -> None:
     """Measure and print."""
-    key, k, active, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
-    print(json.dumps(measured(key, k, active, folder)))
+    shapes = (*QUICK, *STANDARD, *LARGE)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("method", choices=list(METHODS))
+    parser.add_argument("data", help=", ".join(dict.fromkeys(shape.name for shape in shapes)))
+    options = parser.parse_args()
+    chosen = [shape for shape in shapes if shape.name.startswith(options.data)]
+    if not chosen:
+        parser.error(f"no data set begins with {options.data}")
+    print(json.dumps(measured(options.method, chosen[0])))
 
 
-def measured(key: str, k: int, active: int, folder: Path) -> dict[str, float | None]:
+def measured(key: str, shape: Shape) -> dict[str, float | None]:
     """Return seconds, peak memory over the data, errors and held-out likelihood."""
+    k, active = shape.n_components, shape.n_active
+    train, test = shape.draw()
     method = METHODS[key]
-    train, test = np.load(folder / "train.npy"), np.load(folder / "test.npy")
     warnings.filterwarnings("ignore")
     few = train[:FIRST_ROWS]
     few = np.ascontiguousarray(few[:, np.argsort(few.var(axis=0))[-FIRST_COLUMNS:]])

@@ -1,11 +1,10 @@
-"""The methods of the benchmark table: how each is fitted, codes, reconstructs and scores.
+"""The methods of `benchmarks.measure`: how each is fitted, codes, reconstructs and scores.
 
 All have the settings their authors give them, but for K, L and the seed. SPAMS is a method where
 the package is there (`pip install spams-bin`; the source package `spams` does not build with
-NumPy 2), else it is left out with a word.
+NumPy 2).
 """
 
-import importlib.util
 from collections.abc import Callable
 from math import comb
 from typing import Any, NamedTuple
@@ -26,7 +25,6 @@ class Method(NamedTuple):
     reconstruct: Callable[[Any, np.ndarray], np.ndarray]
     score: Callable[[Any, np.ndarray], float] | None  # held-out log-likelihood, nats per row
     code: Callable[[Any, np.ndarray], np.ndarray] = lambda model, X: model.transform(X)
-    needs: str = ""  # a package that may be missing
 
 
 def back(model: Any, X: np.ndarray) -> np.ndarray:
@@ -178,13 +176,6 @@ def spams_dictionary(K: int, L: int, _shape: tuple[int, int]) -> Any:
     return Spams(K, L)
 
 
-def missing(name: str) -> bool:
-    """Whether a method needs a package that is not there."""
-    needs = METHODS[name].needs
-    return bool(needs) and importlib.util.find_spec(needs) is None
-
-
-REFERENCE = "pca"
 CHAIN = {"inference": "gibbs", "n_chains": 1, "burn_in": SWEEPS, "n_draws": SWEEPS}
 METHODS: dict[str, Method] = {
     "pca": Method("PCA (scikit-learn)", pca, back, low_rank_likelihood),
@@ -208,6 +199,5 @@ METHODS: dict[str, Method] = {
         dictionary_back,
         None,
         dictionary_code,
-        needs="spams",
     ),
 }

@@ -1,8 +1,7 @@
 """Files of results: the rows a benchmark measured, with the machine and versions they hold for.
 
 Every benchmark writes `results/NAME.json` beside this file, an object of "about" (see `facts`),
-"rows" and what else it has to keep; `python -m benchmarks.document` makes docs/benchmarks.md of
-them.
+"rows" and what else it has to keep.
 """
 
 import argparse
@@ -20,10 +19,9 @@ from threadpoolctl import threadpool_info
 from appca import __version__
 from appca.models.algebra.threads import cores
 
-__all__ = ["RESULTS", "Result", "Row", "arguments", "facts", "read", "untimed", "write"]
+__all__ = ["RESULTS", "Result", "Row", "arguments", "facts", "read", "write"]
 
 RESULTS = Path(__file__).parent / "results"
-SECONDS = "_s"  # how the names of all columns of seconds end
 
 Row = dict[str, Any]
 
@@ -78,11 +76,6 @@ def facts() -> Row:
         "cores": cores(),
         "blas": [dict(zip(names, one, strict=True)) for one in sorted(found)],
     }
-
-
-def untimed(rows: Sequence[Row]) -> list[Row]:
-    """Leave all seconds out, for a machine that is busy with other work."""
-    return [{k: v for k, v in row.items() if not k.endswith(SECONDS)} for row in rows]
 
 
 def _plain(value: Any) -> Any:

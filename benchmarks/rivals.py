@@ -3,8 +3,7 @@
     python -m benchmarks.rivals --data wine,digits
 
 Data that are not on this computer are left out by name. Every method has one BLAS thread, three
-starts, the same at most 2,500 rows, and the same fifth of them held out. Beside the results this
-writes the figure of docs/when-to-use.md.
+starts, the same at most 2,500 rows, and the same fifth of them held out.
 """
 
 import time
@@ -34,7 +33,6 @@ from appca.data.sources.builtin import load
 from appca.rivals.mixture import MixtureOfFactorAnalysers
 from appca.rivals.subspaces import KSubspaces
 from benchmarks import results
-from benchmarks.rivals_figure import write_figure
 
 # name -> keywords of the source, K, L
 SETS: dict[str, tuple[dict[str, Any], int, int]] = {
@@ -49,7 +47,6 @@ SETS: dict[str, tuple[dict[str, Any], int, int]] = {
     "coil20": ({"size": 32}, 8, 2),
     "recording": ({}, 10, 3),
 }
-FIGURE = results.RESULTS.parents[1] / "docs" / "_static" / "rivals.svg"
 STARTS, NEIGHBOURS, MOST_ROWS = 3, 15, 2_500
 PIECES = (0.25, 0.5, 0.75, 1, 1.5, 2, 3)  # times K, to reach the error of adaptive PPCA
 LEAST_NOISE = 1e-3  # of the mean noise of features, below which a density has no bound
@@ -375,7 +372,6 @@ def main() -> None:
         print(*found, sep="\n", flush=True)
         lines = merged(lines, found, whole=not options.only)
         results.write(options.out, "rivals", lines)
-    write_figure(FIGURE if options.out == results.RESULTS else options.out / FIGURE.name, lines)
 
 
 if __name__ == "__main__":

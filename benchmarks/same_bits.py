@@ -1,7 +1,9 @@
-"""Compare fits with those of a commit, to the bit: ``python -m benchmarks.same_bits COMMIT``.
+"""Compare fits with those of a commit: ``python -m benchmarks.same_bits COMMIT --tolerance 1e-10``.
 
-Each fit of FITS runs in a process of its tree. Every fitted attribute and every answer of a query
-is compared. A difference is printed with the attribute and its largest size.
+The fits of FITS run in a process of their tree, by public names alone. Every fitted attribute and
+every answer of a query is compared, numbers by the largest |new - old| / max(1, largest |old|) of
+an array: absolute for small arrays and relative for large ones. What differs by more than the
+tolerance is printed; without one, what is not equal to the bit.
 """
 
 import argparse
@@ -9,8 +11,9 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,11 @@ QUERIES: dict[str, Callable[[Any, np.ndarray], Any]] = {
     "predict": lambda model, x: model.predict(x),
     "size_probabilities": lambda model, x: model.size_probabilities(x),
     "row_scales": lambda model, x: model.row_scales(x),
+    "describe": lambda model, x: model.describe(x),
+    "impute": lambda model, x: model.impute(x),
+    "estimate_score_samples": lambda model, x: model.estimate_score_samples(x),
+    "get_covariance": lambda model, _x: model.get_covariance(),
+    "bic": lambda model, x: model.bic(x),
 }
 SHORT = {"burn_in": 20, "n_draws": 20, "n_chains": 2}
 
@@ -43,29 +51,86 @@ def _digits(rows: int = 600) -> np.ndarray:
     return np.asarray(load_digits().data[:rows])
 
 
+def _float32() -> np.ndarray:
+    return _digits().astype(np.float32)
+
+
 def _with_gaps() -> np.ndarray:
     x = _digits(300).copy()
     x[np.random.default_rng(0).random(x.shape) < 0.1] = np.nan
     return x
 
 
-def _streamed() -> Any:
-    from appca import AdaptivePPCA
-
-    model = AdaptivePPCA(5, 2, random_state=0).fit(_digits()[:300])
-    for start in (300, 400, 500):
-        model.partial_fit(_digits()[start : start + 100])
-    return model
+def _gaps_float32() -> np.ndarray:
+    return _with_gaps().astype(np.float32)
 
 
-def _weighted() -> Any:
-    from appca import AdaptivePPCA
-
-    weights = np.random.default_rng(0).integers(1, 4, 600).astype(float)
-    return AdaptivePPCA(5, 2, random_state=0).fit(_digits(), sample_weight=weights)
+def _few() -> np.ndarray:
+    return _digits(300)
 
 
-def _plain(model: str, *sizes: int, x: Callable[[], np.ndarray] = _digits, **settings: Any) -> Any:
+def _planted() -> np.ndarray:
+    """Rows on two of six directions each, long and short rows, with much noise on few features."""
+    rng = np.random.default_rng(0)
+    W = np.linalg.qr(rng.normal(size=(20, 6)))[0]
+    Z = rng.random((6000, 6)).argsort(axis=1) < 2
+    scale = np.exp(0.5 * rng.normal(size=(6000, 1)))
+    signal = scale * (3.0 * Z * rng.normal(size=Z.shape)) @ W.T
+    return np.asarray(signal + np.linspace(0.1, 1.0, 20) * rng.normal(size=signal.shape))
+
+
+def _sparse() -> Any:
+    from scipy.sparse import csr_array
+
+    return csr_array(_digits())
+
+
+def _dask() -> Any:
+    import dask.array as da
+
+    return da.from_array(_digits(), chunks=(150, 64))
+
+
+def _updated(model: str, *sizes: Any, **settings: Any) -> Callable[[], Any]:
+    def fit() -> Any:
+        import appca
+
+        fitted = getattr(appca, model)(*sizes, random_state=0, **settings).fit(_few())
+        for start in (300, 400, 500):
+            fitted.partial_fit(_digits()[start : start + 100])
+        return fitted
+
+    return fit
+
+
+def _blocks() -> Any:
+    import appca
+
+    blocks = [_digits()[start : start + 100] for start in range(0, 600, 100)]
+    return appca.AdaptivePPCA(5, 2, random_state=0).fit_blocks(lambda: iter(blocks))
+
+
+def _again() -> Any:
+    import appca
+
+    model = appca.AdaptivePPCA(5, 2, random_state=0, max_iter=5, warm_start=True).fit(_few())
+    return model.set_params(max_iter=50).fit(_few())
+
+
+def _weighted(model: str, *sizes: Any, **settings: Any) -> Callable[[], Any]:
+    def fit() -> Any:
+        import appca
+
+        weights = np.random.default_rng(0).integers(1, 4, 600).astype(float)
+        estimator = getattr(appca, model)(*sizes, random_state=0, **settings)
+        return estimator.fit(_digits(), sample_weight=weights)
+
+    return fit
+
+
+def _plain(
+    model: str, *sizes: Any, x: Callable[[], Any] = _digits, **settings: Any
+) -> Callable[[], Any]:
     def fit() -> Any:
         import appca
 
@@ -74,32 +139,85 @@ def _plain(model: str, *sizes: int, x: Callable[[], np.ndarray] = _digits, **set
     return fit
 
 
+_aPPCA, _aFA = partial(_plain, "AdaptivePPCA"), partial(_plain, "AdaptiveFactorAnalysis")
+_GIBBS = {"inference": "gibbs", **SHORT}
+_ALL_VARIANTS = {"noise": "feature", "row_scale": "learned", "max_iter": 30}
 FITS: dict[str, Callable[[], Any]] = {
-    "aPPCA": _plain("AdaptivePPCA", 5, 2),
-    "aPPCA, variance by component": _plain("AdaptivePPCA", 6, 3, latent_variance="component"),
-    "aPPCA, hard": _plain("AdaptivePPCA", 5, 2, inference="hard"),
-    "aPPCA, Gibbs": _plain("AdaptivePPCA", 4, 2, inference="gibbs", **SHORT),
-    "aPPCA, Gibbs as in the paper": _plain(
-        "AdaptivePPCA", 4, 2, inference="gibbs", w_update="polar", z_update="swap", **SHORT
+    "aPPCA": _aPPCA(5, 2),
+    "aPPCA, float32": _aPPCA(5, 2, x=_float32),
+    "aPPCA, variance by component": _aPPCA(6, 3, latent_variance="component"),
+    "aPPCA, given variance": _aPPCA(5, 2, latent_variance=50.0),
+    "aPPCA, mean zero": _aPPCA(5, 2, mean="zero"),
+    "aPPCA, mean of the sample": _aPPCA(5, 2, mean="sample"),
+    "aPPCA, several starts": _aPPCA(5, 2, n_init=3),
+    "aPPCA, random start": _aPPCA(5, 2, init="random", n_init=2),
+    "aPPCA, polar steps": _aPPCA(5, 2, w_update="polar", accelerate=False),
+    "aPPCA, Pymanopt": _aPPCA(4, 2, w_update="pymanopt", max_iter=5),
+    "aPPCA, warm start": _again,
+    "aPPCA, whitened": _aPPCA(5, 2, whiten=True),
+    "aPPCA, weights": _weighted("AdaptivePPCA", 5, 2),
+    "aPPCA, many components": _aPPCA(40, 3, max_iter=30),
+    "aPPCA, L = K": _aPPCA(5, 5),
+    "aPPCA, many rows": _aPPCA(6, 2, x=_planted),
+    "aPPCA, fewer rows than features": _aPPCA(4, 2, x=lambda: _digits(40)),
+    "aPPCA, sparse": _aPPCA(5, 2, x=_sparse),
+    "aPPCA, Dask": _aPPCA(5, 2, x=_dask),
+    "aPPCA, blocks": _blocks,
+    "aPPCA, batches": _updated("AdaptivePPCA", 5, 2),
+    "aPPCA, hard": _aPPCA(5, 2, inference="hard"),
+    "aPPCA, hard, float32": _aPPCA(5, 2, inference="hard", x=_float32),
+    "aPPCA, gaps": _aPPCA(4, 2, x=_with_gaps),
+    "aPPCA, gaps, float32": _aPPCA(4, 2, x=_gaps_float32),
+    "aPPCA, gaps, variance by component": _aPPCA(
+        4, 2, x=_with_gaps, latent_variance="component", mean="sample"
     ),
-    "aPPCA, gaps": _plain("AdaptivePPCA", 4, 2, x=_with_gaps),
-    "aPPCA, many components": _plain("AdaptivePPCA", 40, 3, max_iter=30),
-    "aPPCA, L = K": _plain("AdaptivePPCA", 5, 5),
-    "aPPCA, float32": _plain("AdaptivePPCA", 5, 2, x=lambda: _digits().astype(np.float32)),
-    "aPPCA, weights": _weighted,
-    "aPPCA, whitened": _plain("AdaptivePPCA", 5, 2, whiten=True),
-    "aPPCA, noise of each feature": _plain("AdaptivePPCA", 5, 2, noise="feature", max_iter=50),
-    "aPPCA, row scales": _plain("AdaptivePPCA", 5, 2, row_scale="learned", max_iter=50),
-    "aPPCA, learned sizes": _plain("AdaptivePPCA", 5, "learned", max_iter=50),
-    "aPPCA, blocks": _streamed,
+    "aPPCA, gaps, many supports": _aPPCA(16, 6, x=_with_gaps, max_iter=5),
+    "aPPCA, noise of each feature": _aPPCA(5, 2, noise="feature", max_iter=50),
+    "aPPCA, noise of each feature, float32": _aPPCA(5, 2, noise="feature", max_iter=50, x=_float32),
+    "aPPCA, noise of each feature, variance by component": _aPPCA(
+        5, 2, noise="feature", latent_variance="component", max_iter=50
+    ),
+    "aPPCA, row scales": _aPPCA(5, 2, row_scale="learned", max_iter=50),
+    "aPPCA, row scales, float32": _aPPCA(5, 2, row_scale="learned", max_iter=50, x=_float32),
+    "aPPCA, learned sizes": _aPPCA(5, "learned", max_iter=50),
+    "aPPCA, learned sizes, row scales": _aPPCA(5, "learned", row_scale="learned", max_iter=50),
+    "aPPCA, all variants": _aPPCA(6, "learned", x=_planted, **_ALL_VARIANTS),
+    "aPPCA, all variants, float32": _aPPCA(5, "learned", x=_float32, **_ALL_VARIANTS),
+    "aPPCA, all variants, weights": _weighted("AdaptivePPCA", 5, "learned", **_ALL_VARIANTS),
+    "aPPCA, Gibbs": _aPPCA(4, 2, **_GIBBS),
+    "aPPCA, Gibbs, float32": _aPPCA(4, 2, x=_float32, **_GIBBS),
+    "aPPCA, Gibbs as in the paper": _aPPCA(4, 2, w_update="polar", z_update="swap", **_GIBBS),
+    "aPPCA, Gibbs, variance by component": _aPPCA(4, 2, latent_variance="component", **_GIBBS),
+    "aPPCA, Gibbs, row scales": _aPPCA(4, 2, row_scale="learned", **_GIBBS),
+    "aPPCA, Gibbs, learned sizes": _aPPCA(4, "learned", **_GIBBS),
+    "aPPCA, Gibbs, learned sizes, row scales": _aPPCA(4, "learned", row_scale="learned", **_GIBBS),
     "PPCA": _plain("PPCA", 5),
+    "PPCA, float32": _plain("PPCA", 5, x=_float32),
     "PPCA, gaps": _plain("PPCA", 4, x=_with_gaps),
-    "aFA": _plain("AdaptiveFactorAnalysis", 5, 2, max_iter=50),
-    "aFA, best supports": _plain("AdaptiveFactorAnalysis", 8, 3, allocation="best", max_iter=20),
-    "aFA, Gibbs": _plain("AdaptiveFactorAnalysis", 4, 2, inference="gibbs", **SHORT),
+    "PPCA, gaps, float32": _plain("PPCA", 4, x=_gaps_float32),
+    "PPCA, sparse": _plain("PPCA", 5, x=_sparse),
+    "PPCA, weights": _weighted("PPCA", 5),
+    "aFA": _aFA(5, 2, max_iter=50),
+    "aFA, float32": _aFA(5, 2, max_iter=50, x=_float32),
+    "aFA, more components than features": _aFA(24, 2, x=lambda: _planted()[:300], max_iter=5),
+    "aFA, given variance of loadings": _aFA(5, 2, loading_variance=1.0, max_iter=20),
+    "aFA, several starts": _aFA(5, 2, n_init=2, mean="zero", max_iter=20),
+    "aFA, best supports": _aFA(8, 3, allocation="best", max_iter=20),
+    "aFA, estimated supports": _aFA(20, 6, max_iter=5, x=_few),
+    "aFA, weights": _weighted("AdaptiveFactorAnalysis", 5, 2, max_iter=20),
+    "aFA, batches": _updated("AdaptiveFactorAnalysis", 5, 2, max_iter=20),
+    "aFA, Gibbs": _aFA(4, 2, **_GIBBS),
+    "aFA, Gibbs, float32": _aFA(4, 2, x=_float32, **_GIBBS),
     "FSFA": _plain("FiniteSparseFA", 5, **SHORT),
+    "FSFA, float32": _plain("FiniteSparseFA", 5, x=_float32, **SHORT),
+    "FSFA, given alpha": _plain("FiniteSparseFA", 5, alpha=1.0, init="pca", **SHORT),
     "isFA": _plain("InfiniteSparseFA", **SHORT),
+    "isFA, given alpha": _plain("InfiniteSparseFA", alpha=1.0, mean="zero", **SHORT),
     "nonparametric PPCA": _plain("NonparametricPPCA", **SHORT),
+    "nonparametric PPCA, float32": _plain("NonparametricPPCA", x=_float32, **SHORT),
+    "nonparametric PPCA, finite prior": _plain(
+        "NonparametricPPCA", prior="beta-bernoulli", latent_variance="component", **SHORT
+    ),
 }
 
 
@@ -108,59 +226,94 @@ def answers(name: str) -> dict[str, np.ndarray]:
     model = FITS[name]()
     result = {k: v for k, v in vars(model).items() if k.endswith("_") and not k.startswith("_")}
     result |= {f"stored {k}": v for k, v in model.fitted_arrays().items()}
-    for kind, rows in {"": _digits(50), "gaps ": _with_gaps()[:50]}.items():
-        result |= _asked(model, rows, kind)
-    plain = (np.ndarray, np.generic, float, int)
-    arrays = {k: np.asarray(v) for k, v in result.items() if isinstance(v, plain)}
-    return {k: v for k, v in arrays.items() if v.dtype.kind in "biuf"}
+    rows = _planted()[:50] if model.n_features_in_ == 20 else _digits(50)
+    gaps = np.where(np.random.default_rng(0).random(rows.shape) < 0.1, np.nan, rows)
+    for kind, some in {"": rows, "gaps ": gaps, "float32 ": rows.astype(np.float32)}.items():
+        for query, ask in QUERIES.items():
+            with suppress(AttributeError, ValueError):  # not for this model, or not for gaps
+                result[f"{kind}{query}()"] = ask(model, some)
+    return dict(_arrays(result))
 
 
-def _asked(model: Any, rows: np.ndarray, kind: str) -> dict[str, Any]:
-    """Return what a model answers about rows; queries that it has not are left out."""
-    result = {}
-    for query, ask in QUERIES.items():
-        with suppress(AttributeError, ValueError):  # not for this model, or not for gaps
-            result[f"{kind}{query}()"] = ask(model, rows)
-    with suppress(ValueError):
-        described = model.describe(rows)._asdict()
-        result |= {f"{kind}describe().{k}": v for k, v in described.items()}
-    return result
+def _arrays(answers: dict[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the arrays of numbers and the words in answers; parts of tuples by their names."""
+    for key, answer in answers.items():
+        if hasattr(answer, "_asdict"):
+            yield from _arrays({f"{key}.{k}": v for k, v in answer._asdict().items()})
+        elif isinstance(answer, (np.ndarray, np.generic, float, int, str, list)):
+            array = np.asarray(answer)
+            if array.dtype.kind in "biufU":
+                yield key, array
 
 
-def _in_tree(tree: Path, name: str, file: Path) -> None:
-    command = [sys.executable, "-P", "-W", "ignore", __file__, "--write", str(file), "--fit", name]
-    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(tree)}, cwd=tree, check=True)
+def _write(names: list[str], folder: Path) -> None:
+    """Write the answers of fits to files of their own; a fit that fails answers with its error."""
+    for name in names:
+        try:
+            found = answers(name)
+        except Exception as error:
+            found = {"error": np.asarray(f"{type(error).__name__}: {error}")}
+        np.savez(folder / f"{list(FITS).index(name)}.npz", **found)
 
 
-def compare(commit: str, names: list[str]) -> int:
+def _in_tree(tree: Path, names: list[str], folder: Path) -> None:
+    folder.mkdir()
+    command = [sys.executable, "-P", "-W", "ignore", __file__, "--write", str(folder)]
+    fits = [part for name in names for part in ("--fit", name)]
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    subprocess.run([*command, *fits], env=environment, cwd=tree, check=True)
+
+
+def compare(commit: str, names: list[str], tolerance: float) -> int:
     """Print each fit with what differs between the commit and this tree; return how many differ."""
     different = 0
     with tempfile.TemporaryDirectory() as folder:
-        before = Path(folder) / "before"
+        tree, before, now = (Path(folder) / name for name in ("tree", "before", "now"))
         git = ["git", "-C", str(ROOT), "worktree"]
-        subprocess.run([*git, "add", "-q", "--detach", str(before), commit], check=True)
+        subprocess.run([*git, "add", "-q", "--detach", str(tree), commit], check=True)
         try:
-            for name in names:
-                old, new = Path(folder) / "old.npz", Path(folder) / "new.npz"
-                _in_tree(before, name, old)
-                _in_tree(ROOT, name, new)
-                lines = _differences(dict(np.load(old)), dict(np.load(new)))
-                different += bool(lines)
-                print(f"{name}: {'; '.join(lines) or 'equal'}", flush=True)
+            _in_tree(tree, names, before)
         finally:
-            subprocess.run([*git, "remove", "--force", str(before)], check=True)
+            subprocess.run([*git, "remove", "--force", str(tree)], check=True)
+        _in_tree(ROOT, names, now)
+        for name in names:
+            old, new = (np.load(at / f"{list(FITS).index(name)}.npz") for at in (before, now))
+            lines, largest = _differences(dict(old), dict(new), tolerance)
+            different += bool(lines)
+            equal = f"within {largest:.2g}" if largest else "equal"
+            print(f"{name}: {'; '.join(lines) or equal}", flush=True)
     return different
 
 
-def _differences(old: dict[str, np.ndarray], new: dict[str, np.ndarray]) -> list[str]:
+def _differences(
+    old: dict[str, np.ndarray], new: dict[str, np.ndarray], tolerance: float
+) -> tuple[list[str], float]:
+    """Return a line for each array that differs, and the largest difference that is tolerated."""
     lines = [f"{key} only before" for key in old.keys() - new.keys()]
+    lines += [f"{key} only now" for key in new.keys() - old.keys()]
+    largest = 0.0
     for key in sorted(old.keys() & new.keys()):
-        if old[key].shape != new[key].shape:
-            lines.append(f"{key} {old[key].shape} -> {new[key].shape}")
-        elif not np.array_equal(old[key], new[key], equal_nan=True):
-            gap = np.nanmax(np.abs(new[key].astype(float) - old[key].astype(float)))
-            lines.append(f"{key} by {gap:.2g}")
-    return lines
+        was, now = old[key], new[key]
+        if was.shape != now.shape or was.dtype != now.dtype:
+            lines.append(f"{key} {was.dtype} {was.shape} -> {now.dtype} {now.shape}")
+        elif was.dtype.kind == "U":
+            lines += [] if np.array_equal(was, now) else [f"{key} {was} -> {now}"]
+        elif not np.array_equal(was, now, equal_nan=was.dtype.kind == "f"):
+            gap = difference(was.astype(float), now.astype(float))
+            if gap > tolerance:
+                lines.append(f"{key} by {gap:.2g}")
+            else:
+                largest = max(largest, gap)
+    return lines, largest
+
+
+def difference(old: np.ndarray, new: np.ndarray) -> float:
+    """Return the largest |new - old| / max(1, largest |old|); infinite where one is not finite."""
+    alike = (old == new) | (np.isnan(old) & np.isnan(new))
+    if not np.isfinite(old[~alike]).all() or not np.isfinite(new[~alike]).all():
+        return np.inf
+    size = np.abs(old[np.isfinite(old)]).max(initial=1.0)
+    return float(np.abs(new[~alike] - old[~alike]).max(initial=0.0) / size)
 
 
 def main() -> int:
@@ -168,12 +321,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("commit", nargs="?", default="HEAD")
     parser.add_argument("--fit", action="append", choices=list(FITS))
+    parser.add_argument("--tolerance", type=float, default=0.0)
     parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.write:
-        np.savez(options.write, **answers(options.fit[0]))
+        _write(options.fit, options.write)
         return 0
-    return compare(options.commit, options.fit or list(FITS))
+    return compare(options.commit, options.fit or list(FITS), options.tolerance)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The data of the benchmark table: rows to fit, rows held back, and how many components."""
+"""The data of `benchmarks.measure`: rows to fit, rows held back, and how many components."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,8 +8,6 @@ import numpy as np
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
 
-LIMIT_S = 300  # seconds a method has
-SHORT_S, CONTRACT_S = 45, 600  # on the large data set: most methods, and what is promised
 HELD_BACK = 2000  # rows of MNIST; of the smaller sets every tenth row
 
 
@@ -20,12 +18,6 @@ class Shape(NamedTuple):
     draw: Callable[[], tuple[np.ndarray, np.ndarray]]  # rows to fit, rows held back; float32
     n_components: int
     n_active: int
-    limit_s: int = LIMIT_S
-    longer: tuple[str, ...] = ()  # methods that have ten minutes instead
-
-    def limit(self, method: str) -> int:
-        """Seconds after which the process of a method is ended."""
-        return CONTRACT_S if method in self.longer else self.limit_s
 
 
 def mnist(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -75,16 +67,7 @@ STANDARD = [  # in the order of their size N D
     Shape("COIL-20 1,296 x 16,384", coil20, 12, 6),
     Shape("MNIST 60,000 x 784", lambda: mnist(60_000), 10, 3),
 ]
-LARGE = [
-    Shape(
-        "voxels 215,302 x 989",
-        lambda: synthetic(215_302, 989, 500, 200),
-        500,
-        200,
-        SHORT_S,
-        ("appca_one",),
-    )
-]
+LARGE = [Shape("voxels 215,302 x 989", lambda: synthetic(215_302, 989, 500, 200), 500, 200)]
 QUICK = [
     Shape("synthetic 2,000 x 40", lambda: synthetic(2000, 40, 6, 2), 6, 2),
     Shape("synthetic 300 x 500", lambda: synthetic(300, 500, 6, 3), 6, 3),

@@ -66,7 +66,6 @@ LONG = (  # with few tests for their time
     "tests/jobs/test_worker.py",
     "tests/analysis/check/test_choose_advice.py",
     "tests/ui/check/test_choose.py",
-    "tests/runs/test_cluster.py",
     "tests/analysis/export/test_as_python.py",
     "tests/ui/rows/test_point.py",
     "tests/jobs/test_quality.py",

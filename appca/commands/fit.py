@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from appca.commands import facts, parsing, writing
-from appca.commands.fitting import annotated, cluster
+from appca.commands.fitting import annotated
 from appca.commands.opening import opened
 from appca.commands.terminal import Meter, clear, say, say_facts, show_share
 from appca.data.dataset import Dataset
@@ -47,13 +47,6 @@ def add(commands: parsing.Commands) -> None:
     )
     parser.add_argument(
         "--html", type=Path, help="also write the picture as one .html file (default: no)"
-    )
-    parser.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="fit on the Dask cluster at this address, or in blocks on this computer (`threads`); "
-        "DATA is then one NPY, Parquet or Zarr file that all workers can read, and may be larger "
-        "than memory (default: fit in memory)",
     )
     parser.add_argument(
         "--store", action="store_true", help="store the run, so that the app shows it (default: no)"
@@ -132,8 +125,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit, say what was done and how it went, and keep what was asked for."""
     is_annotated = annotated.is_wanted(options)
     writing.check_place(options, (options.out.suffix,) if is_annotated else ())
-    if cluster.is_for(options):
-        return cluster.run(options, _settings(options))
     if options.epochs is not None and options.vae is None:
         msg = "--epochs needs an autoencoder; add --vae with its dimensions, or leave --epochs out."
         raise parsing.UsageError(msg)

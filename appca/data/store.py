@@ -131,6 +131,18 @@ class DatasetStore:
                 continue
         return sorted(summaries, key=lambda summary: -summary.created)
 
+    def summary(self, digest: str) -> DatasetSummary:
+        """Say what a data set is without opening its arrays.
+
+        Raises InputError when there is no such data set, or its description cannot be read.
+        """
+        folder = self.path(digest)
+        try:
+            return _summary(folder)
+        except Exception as error:  # as above
+            msg = f"The description of data set {digest[:12]} is damaged; load the data again."
+            raise InputError(msg) from error
+
     def delete(self, digest: str) -> None:
         """Remove a data set; readers that have it open keep their view of it."""
         atomic.discard(self.folder / self.path(digest).name)

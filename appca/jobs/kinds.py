@@ -25,7 +25,6 @@ from appca.data.sources.builtin import SOURCES, load
 from appca.data.store import DatasetStore
 from appca.jobs.progress import Context, FitProgress, Paced
 from appca.runs import new_data
-from appca.runs.cluster import FitPlace
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import estimate_seconds, fit_run
 from appca.runs.fit import project as described
@@ -54,10 +53,8 @@ def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
         return {"run": present.id}
     dataset, fitted = _prepared(config, context)
     tol = config.parameters.get("tol", TOL) * dataset.n_rows  # PPCA climbs, but has no such setting
-    place = FitPlace(config, gaps=dataset.missing is not None, tell=context.report)
     watch = FitProgress(context, tol, config.is_sampled)
-    result = fit_run(dataset, config, watch, fitted, place)
-    result = result._replace(info=result.info._replace(place=place.place))
+    result = fit_run(dataset, config, watch, fitted)
     context.report("storing", 1.0)
     config = replace(config, stopped_at=result.info.stopped_at)
     return {"run": store.save(config, result, name, origin).id}

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from appca.models.algebra.loop import Progress
     from appca.models.base.answers import Description
 
-Where = Callable[[np.ndarray, Callable[[Any], Any]], Any]  # (rows, what fits to them) -> its answer
 DESCRIBING = "describing the rows"  # the last stage of a fit, as it is reported
 MOST_DRAWN_BYTES = 2**26  # of components kept draw by draw; more draws than fit are thinned
 DESCRIBED_AT_ONCE = 500  # rows, where describing them takes long enough to be watched
+
+_GAP_KERNELS = "appca.models.incomplete.support_sum_kernels"
 
 # For `estimate_seconds`, measured with one thread on 178 to 30,000 rows and 13 to 16,384 features.
 _SUBSETS = 1.3e-8  # seconds a row, a component, a slot and a pass, in the sums over subsets
@@ -49,7 +50,6 @@ def fit_run(
     config: RunConfig,
     callback: "Callable[[Progress], object] | None" = None,
     preprocessing: Fitted | None = None,
-    where: Where = lambda rows, fit: fit(rows),
 ) -> FitResult:
     """Preprocess, fit, and describe every row.
 
@@ -60,7 +60,6 @@ def fit_run(
     `callback` is told `Progress` after each iteration. Raising StopIteration ends the fit and keeps
     what there is (``info.stopped_at`` says after how many); other exceptions propagate.
     `preprocessing` is what the config names, where it has been learned from these data before.
-    `where` fits to the preprocessed rows; see `appca.runs.cluster`.
 
     Raises ValueError when the settings do not suit the data, in one sentence.
     """
@@ -73,7 +72,7 @@ def fit_run(
         preprocessing = options.fit(dataset.X, missing=dataset.missing)
     X = dataset.with_gaps()
     Y = preprocessing.transform(X)
-    estimator, stopped_at = where(Y, lambda rows: fit_estimator(rows, config, callback))
+    estimator, stopped_at = fit_estimator(Y, config, callback)
     if _follows_bits(config, preprocessing):
         Y = prepared(config, preprocessing, X)
     description = _describe(estimator, Y, config, callback)
@@ -123,9 +122,13 @@ def refuse_gaps(dataset: Dataset, config: RunConfig) -> None:
 
 
 def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
-    """Whether missing cells make a compiler necessary that the model does without otherwise."""
-    most = MODELS[config.model].can.incomplete_supports
-    return dataset.missing is not None and supports(config.k, config.n_active) > most
+    """Whether missing cells need sums over supports that this process has not compiled yet.
+
+    The one support of PPCA needs none, and more supports than are summed are searched by NumPy.
+    """
+    if dataset.missing is None or _GAP_KERNELS in sys.modules:
+        return False
+    return 1 < supports(config.k, config.n_active) <= MODELS[config.model].can.incomplete_supports
 
 
 def _imputed(estimator: Any, dataset: Dataset, Y: np.ndarray, before: Fitted) -> np.ndarray:

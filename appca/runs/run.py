@@ -24,7 +24,6 @@ class RunInfo(NamedTuple):
     stopped_at: FromOne | None = None  # iterations, of all stages, after which a person stopped it
     n_missing: Count | None = None  # cells; None where none is
     preview: bool = False  # whether few rows and passes stand in for the fit
-    place: Text | None = None  # where, if a cluster fitted it
 
     @classmethod
     def from_dict(cls, about: Mapping[str, Any]) -> "RunInfo":
@@ -38,7 +37,7 @@ class RunInfo(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able facts."""
-        idle = {name for name in ("n_missing", "preview", "place") if not getattr(self, name)}
+        idle = {name for name in ("n_missing", "preview") if not getattr(self, name)}
         return {name: value for name, value in self._asdict().items() if name not in idle}
 
 

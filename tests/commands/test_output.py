@@ -25,7 +25,6 @@ def documented(command: str) -> set[str]:
     text = DOCUMENT.read_text("utf-8")
     start = "*data*:" if command == "*data*" else f"| `{command}` | "
     line = text.split("## JSON")[1].split(start)[1].split("\n\n" if start[0] == "*" else " |\n")[0]
-    line = line.split("With `--scheduler`")[0]
     own = re.sub(r"\([^)]*\)|: list of [^;]*", "", line)
     return set(re.findall(r"`(\w+)`", own))
 

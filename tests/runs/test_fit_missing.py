@@ -1,6 +1,9 @@
 """Runs around missing cells."""
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from appca.analysis.explore.point import alternatives, row_of
 from appca.data.sources.builtin import load
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import (
+    _GAP_KERNELS,
     estimate_seconds,
     fit_run,
     project,
@@ -20,6 +24,7 @@ from appca.runs.store import RunStore
 from appca.words.errors import InputError
 from tests.fitted_runs import differing
 
+ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = {"centre": True, "scale": "feature"}
 
 
@@ -134,17 +139,39 @@ def test_new_rows_with_gaps_must_be_whole_where_they_are_reduced(wine):
         project(config, result.fitted, wine.with_gaps())
 
 
-def test_missing_cells_cost_time_and_many_sets_a_compiler(wine):
+def test_missing_cells_cost_time(wine):
     config = config_of(wine)
     n, d = wine.X.shape
     rows = len(wine.incomplete_rows)
     assert estimate_seconds(n, d, config, incomplete=rows) > estimate_seconds(n, d, config)
-    assert not waits_for_compiler(wine, config)
     summed = config_of(wine, n_components=12, n_active=6)
     assert estimate_seconds(1080, 77, summed, incomplete=1080) < 10.0, "no long job"
-    many = config_of(wine, n_components=16, n_active=6)
-    assert waits_for_compiler(wine, many)
-    assert not waits_for_compiler(load("wine"), many)
+
+
+NEEDS_NUMBA = """
+import sys
+from appca.runs.fit import fit_run, waits_for_compiler
+from tests.runs.test_fit_missing import config_of, with_gaps
+dataset, (K, L) = with_gaps()[0], map(int, sys.argv[1:])
+config = config_of(dataset, n_components=K, n_active=L, max_iter=2)
+before = waits_for_compiler(dataset, config)
+fit_run(dataset, config)
+print(before, "numba" in sys.modules, waits_for_compiler(dataset, config))
+"""
+
+
+@pytest.mark.parametrize(("sizes", "needs"), [("4 2", True), ("12 6", True), ("4 4", False)])
+def test_fits_around_gaps_wait_for_a_compiler_where_supports_are_summed(sizes, needs):
+    command = [sys.executable, "-W", "ignore", "-c", NEEDS_NUMBA, *sizes.split()]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(needs), str(needs), "False"]
+
+
+def test_what_needs_no_compiler_does_not_wait_for_one(wine, monkeypatch):
+    monkeypatch.delitem(sys.modules, _GAP_KERNELS, raising=False)
+    assert waits_for_compiler(wine, config_of(wine))
+    assert not waits_for_compiler(load("wine"), config_of(wine))
+    assert not waits_for_compiler(wine, config_of(wine, n_components=16, n_active=6)), "searched"
 
 
 def test_a_row_with_gaps_is_taken_apart_by_its_observed_cells(wine):

@@ -41,7 +41,7 @@ _STARTS_CHOICES = {"chain_starts": ("overdispersed", "init")}
 class Capabilities(NamedTuple):
     """What a model can do, and up to where; a test compares it with what the kernels decide."""
 
-    uncompiled: int = 0  # most components with which nothing waits for a compiler
+    uncompiled: int = 0  # most components with which whole rows need no compiler
     beyond_features: bool = False  # K may exceed the number of features
     incomplete: bool = False  # missing cells are integrated out, by EM
     dask: bool = False  # EM goes through the chunks of a Dask array
@@ -52,7 +52,7 @@ class Capabilities(NamedTuple):
 
     @property
     def compiled(self) -> bool:
-        """Whether fits and descriptions always wait for a compiler: then only workers do them."""
+        """Whether fits and descriptions always need a compiler: then only workers do them."""
         return self.uncompiled == 0
 
     def is_exact(self, n_components: int, n_active: int | None) -> bool:

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 MOST_SETS = 12_870  # summed once, for a question about rows: any L at K = 16, under 1 ms a row
 SETS_IN_PASSING = 256  # summed in every E step or sweep
-HONEST_PATHS = 64  # from which stated errors hold on each of nine designs (benchmarks.estimated)
+HONEST_PATHS = 64  # from which stated errors hold on each of nine designs (docs/measurements.md)
 RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
 # From nearly flat to the posterior in eight sweeps, then to the best. Measured on rows with many
 # modes (K = 16, L = 8, D = 10): four of these miss the best set in 29% of rows, by 0.2 nats on
@@ -63,7 +63,7 @@ LONG = Route(
 # from some of them keeps all paths out of the others, and the weights do not show what is missing:
 # at K = 18, L = 7, D = 10 and noise of standard deviation 0.1, where nine of ten rows are such, the
 # errors of 16 paths by LONG are 7 times the stated ones. Such rows start near the uniform base and
-# rise slowly: 2 times, and 1.0 with 64 paths (root mean square over rows, benchmarks.estimated).
+# rise slowly: 2 times, and 1.0 with 64 paths (root mean square over rows, docs/measurements.md).
 SPLIT = Route(8, LONG.pilot, AnnealingSchedule((np.arange(48) / 47.0) ** 3, 2), 0.9)
 # With many slots and factors a sweep mostly leaves nothing of where it began, and two pilot paths
 # that agree tell so: on digits at K = 100, L = 50 no two of 60 rows differ by more than 0.61 in the

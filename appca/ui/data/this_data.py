@@ -14,7 +14,6 @@ from appca.ui.arrivals.opening import Opened, Reading
 from appca.ui.data import class_names
 from appca.ui.data.preview import chip_row, table
 from appca.ui.data.shapes import shapes
-from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.facts import data_facts
 from appca.ui.parts.text import fact_list, markdown, tag, words
 from appca.ui.rows.pictures import sheet_of
@@ -176,8 +175,7 @@ def facts_of(dataset: Dataset) -> str:
         "Repeated rows": f"{repeated:,}" if repeated else "none",
         "Fit": f"{about(fitting.seconds())}",
     }
-    where = place_of_fits(state.config(), dataset)
-    return fact_list(data_facts(dataset) | lines | ({"Where": where} if where else {}))
+    return fact_list(data_facts(dataset) | lines)
 
 
 def pictures(dataset: Dataset) -> None:

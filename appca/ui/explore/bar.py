@@ -147,7 +147,7 @@ def _recent() -> None:
     others = [run for run in services.runs().list() if run.kept and run.id != here]
     for run in sorted(others, key=lambda run: -run.created)[:WORKS]:
         with suppress(InputError):  # its data are no longer here
-            data = services.dataset(run.config.dataset).name
+            data = services.datasets().summary(run.config.dataset).name
             title = markdown(run.custom_name or f"{data} · {', '.join(run.config.sizes)}")
             act = guarded(state.open_config)
             st.button(title, key=f"work-{run.id}", type="tertiary", on_click=act, args=[run.config])

@@ -16,9 +16,8 @@ from appca.models.settings.fields import (
 )
 from appca.runs.configuration import LEARNED, MODELS, RunConfig, defaults
 from appca.runs.fit import fits_around_gaps
-from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.facts import fit_facts
-from appca.ui.parts.text import fact_list, markdown
+from appca.ui.parts.text import fact_list
 from appca.ui.parts.widgets import around
 from appca.ui.session import fitting, state
 from appca.ui.session.callbacks import guarded
@@ -73,11 +72,8 @@ def settings(dataset: Dataset) -> None:
 
 
 def _cost(dataset: Dataset, now: RunConfig) -> str:
-    """Say how long a fit takes, where, and what it does about missing cells."""
+    """Say how long a fit takes, and what it does about missing cells."""
     parts = [f"A fit with these settings takes {about(fitting.seconds())}."]
-    where = place_of_fits(now, dataset)
-    if where:
-        parts.append(markdown(f"{where}."))
     if dataset.missing is not None:
         gaps = counted(dataset.n_missing, "missing cell")
         fits = fits_around_gaps(now)

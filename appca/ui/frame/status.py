@@ -9,7 +9,6 @@ import streamlit as st
 
 from appca.jobs.queue import JobStatus
 from appca.runs.configuration import MODELS, RunConfig
-from appca.ui.frame.place import place_of_fits
 from appca.ui.parts.text import nats_per_row, tag, words
 from appca.ui.session import fitting, services, state, watching
 from appca.ui.session.callbacks import TOLD, guarded
@@ -120,8 +119,6 @@ def _open() -> str:
     ]
     if dataset.missing is not None:
         parts.insert(2, counted(dataset.n_missing, "missing cell"))
-    where = place_of_fits(now, dataset)
-    parts += [words(where)] if where else []
     return tag("div", " · ".join(parts), "ca-side")
 
 

@@ -72,7 +72,6 @@ def fit_facts(shown: Shown) -> dict[str, str]:
         "Factor variance": spread,
         **_learned(fitted),
         **_estimated(info),
-        **({} if info.place is None else {"Fitted on": info.place}),
         "Id": shown.config.id + (", imported" if shown.config.imported is not None else ""),
     }
 

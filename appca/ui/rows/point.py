@@ -24,7 +24,7 @@ from appca.ui.parts.selection_tools import select_button
 from appca.ui.parts.text import markdown, table, table_line, tag, words
 from appca.ui.rows import pictures, point_choice
 from appca.ui.rows.pictures import is_dark
-from appca.ui.session.caching import kept
+from appca.ui.session.caching import kept, kept_of_row
 from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import fixed, minus, number, percent
@@ -149,7 +149,7 @@ def _others(dataset: Dataset, shown: Shown, row: int) -> None:
         pairs = zip(supports.sets, supports.probability.tolist(), strict=True)
         return ", ".join(f"{title(S)} {percent(p)}" for S, p in pairs)
 
-    said = kept(f"sets-{shown.key}-{row}", of_row)
+    said = kept_of_row(f"sets-{shown.key}-{row}", of_row)
     if said:
         st.caption(f"How probable each panel is: {said}")
 
@@ -159,7 +159,7 @@ def _sizes(dataset: Dataset, shown: Shown, row: int) -> np.ndarray | None:
     fitted = shown.fitted
     if fitted.size_probabilities is None:
         return None
-    return kept(
+    return kept_of_row(
         f"sizes-{shown.key}-{row}",
         lambda: size_probabilities(fitted, _preprocessed(dataset, fitted, row)),
     )
@@ -183,7 +183,7 @@ def _near(dataset: Dataset, shown: Shown, row: int) -> None:
 def near_rows(dataset: Dataset, shown: Shown, row: int) -> NearRows:
     """Return the rows nearest to a row in the data, which are the same for every K and L."""
     preprocessing = shown.fitted.preprocessing
-    return kept(
+    return kept_of_row(
         f"near-{dataset.digest}-{shown.config.preprocessing}-{row}",
         partial(near_in_data, dataset.X, preprocessing, row, NEAREST),
     )

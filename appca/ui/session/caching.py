@@ -36,6 +36,18 @@ def kept(key: str, make: Callable[[], _Made]) -> _Made:
     return value
 
 
+def kept_of_row(key: str, make: Callable[[], _Made]) -> _Made:
+    """Return what `make` says of one row, as `kept`; clicks on rows leave all else in place."""
+    value: _Made = _kept_of_row(key, make)
+    return value
+
+
+@st.cache_resource(show_spinner=False, max_entries=48)
+def _kept_of_row(key: str, _make: Callable[[], Any]) -> Any:
+    del key
+    return _make()
+
+
 @st.cache_resource(show_spinner=False, max_entries=48)
 def _kept(key: str, _make: Callable[[], Any]) -> Any:
     del key

@@ -1,7 +1,6 @@
 """From a configuration to numbers on screen: a stored run, a live fit, a preview, or a wait."""
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -32,7 +31,6 @@ from appca.ui.session.state import (
 from appca.words.errors import InputError
 
 LIVE_SECONDS = 1.0  # a fit this short runs at once
-MOST_CROWDED = 4.0  # times that others on the machine make a fit longer, at most believed
 INSTANT_SECONDS = 0.25  # and this short already while a slider is dragged
 AHEAD_SECONDS = 15.0  # longer fits are not made ahead
 MOST_AHEAD = 2_000_000  # scores of a fit that is only held in memory
@@ -146,10 +144,8 @@ def seconds(wanted: RunConfig | None = None) -> float:
 
 
 def _is_short(wanted: RunConfig) -> bool:
-    """Whether a fit needs no preview: on a machine that is shared, it takes the longer."""
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    crowding = min(max(1.0, load / (os.cpu_count() or 1)), MOST_CROWDED)
-    return seconds(wanted) * crowding <= LIVE_SECONDS
+    """Whether a fit needs no preview."""
+    return seconds(wanted) <= LIVE_SECONDS
 
 
 def start(*, refine: bool = False) -> str:

@@ -6,8 +6,11 @@ import numpy as np
 
 from appca.analysis.groups.rule import RowRule
 from appca.analysis.groups.selections import SelectionStore, token_of
-from appca.data.dataset import categories
+from appca.data.dataset import Dataset, categories
 from appca.data.sources.builtin import load
+from appca.data.store import DatasetStore
+from appca.runs.configuration import RunConfig
+from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
@@ -133,6 +136,21 @@ def test_other_work_is_in_the_menu_at_the_name_of_the_data(start):
     assert work.label.replace("\\", "") == "my <i>digits</i>"
     healthy(work.click().run())
     assert address(app)["run"] == first.id
+
+
+def test_other_work_is_named_without_opening_its_data(start, monkeypatch):
+    planes, opened, get = load("planes"), [], DatasetStore.get
+    config = RunConfig(services.datasets().put(planes), {}, "aPPCA", {})
+    run = RunStore(home()).save(config, fit_run(planes, config))
+
+    def counted(store: DatasetStore, digest: str, **given: object) -> Dataset:
+        opened.append(digest)
+        return get(store, digest, **given)
+
+    monkeypatch.setattr(DatasetStore, "get", counted)
+    app = healthy(start(PAGE))
+    assert app.button(key=f"work-{run.id}").label == f"{planes.name} · K = 4, L = 2"
+    assert planes.digest not in opened
 
 
 def test_the_map_of_a_recording_is_its_slices_which_need_no_umap(start, monkeypatch):

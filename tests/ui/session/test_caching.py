@@ -1,8 +1,13 @@
 """What is found again by a key: made once a key, apart for each function, the oldest given up."""
 
+from types import SimpleNamespace
+
 import streamlit as st
 
-from appca.ui.session.caching import by_key
+from appca.data.preprocessing import Preprocessing
+from appca.data.sources.builtin import load
+from appca.ui.rows.point import near_rows
+from appca.ui.session.caching import by_key, kept
 
 
 def test_each_function_makes_a_key_once_whatever_its_arguments():
@@ -34,3 +39,15 @@ def test_more_keys_than_are_kept_are_made_again():
     assert made == ["a", "b", "c", "a"]
     kept("c", "c")
     assert made == ["a", "b", "c", "a"]
+
+
+def test_clicks_on_rows_leave_what_is_kept_of_fits():
+    st.cache_resource.clear()
+    dataset, made = load("wine"), []
+    fitted = SimpleNamespace(preprocessing=Preprocessing().fit(dataset.X))
+    shown = SimpleNamespace(fitted=fitted, config=SimpleNamespace(preprocessing={}))
+    for _ in range(2):
+        kept("patterns", lambda: made.append("patterns"))
+        for row in range(60):
+            near_rows(dataset, shown, row)
+    assert made == ["patterns"]

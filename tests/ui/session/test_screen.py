@@ -1,6 +1,6 @@
 """What components were in the fit before: two windows on one run, and chips in the picture."""
 
-import pytest
+import os
 
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, directions
@@ -34,11 +34,9 @@ def test_chips_say_what_a_component_was_and_two_windows_show_one_numbering(start
     assert told["canvas"]["scene"]["meta"] == scene
 
 
-@pytest.mark.parametrize(("load", "whole"), [(0.5, True), (64.0, False)])
-def test_a_crowded_machine_shows_a_first_look_before_the_fit(monkeypatch, load, whole):
-    monkeypatch.setattr(fitting, "MOST_CROWDED", 4.0)
-    monkeypatch.setattr(fitting.os, "getloadavg", lambda: (load, load, load))
+def test_the_load_of_the_machine_does_not_choose_between_a_fit_and_a_first_look(monkeypatch):
+    monkeypatch.setattr(os, "getloadavg", lambda: (640.0, 640.0, 640.0))
     monkeypatch.setattr(fitting, "seconds", lambda _wanted: 0.4)
-    assert fitting._is_short(None) is whole
-    monkeypatch.setattr(fitting, "seconds", lambda _wanted: 0.2)
-    assert fitting._is_short(None), "shorter than any crowd makes long"
+    assert fitting._is_short(None)
+    monkeypatch.setattr(fitting, "seconds", lambda _wanted: 1.1)
+    assert not fitting._is_short(None)
