@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from appca import PPCA, AdaptivePPCA
 from appca.models.orthonormal import em
 from appca.models.variants.em import LEAST_ROWS, PSI_FLOOR, floor_shares, varying_rows
-from appca.rivals.mixture import MixtureOfFactorAnalysers
+from appca.rivals.clusterwise import MixtureOfFactorAnalysers
 from benchmarks import results
 from benchmarks.rivals import MOST_ROWS, SETS, raw_rows
 
