@@ -10,8 +10,17 @@ from appca.analysis.paper import brain
 from appca.analysis.paper.brain_maps import BrainMaps, ModelMap, StimulusMap
 from appca.data.brain.events import Event, check_events
 from appca.data.brain.recording import MADE_UP, SHARED, Recording, load, parsed
-from appca.studies.claims import CheckedClaim, checked, span
-from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.studies.study import (
+    CheckedClaim,
+    Figures,
+    Options,
+    Outcome,
+    Report,
+    Row,
+    Study,
+    checked,
+    span,
+)
 from appca.words.errors import InputError
 from appca.words.numbers import fixed
 
@@ -327,13 +336,13 @@ def titles_of(outcome: Outcome) -> dict[str, str]:
 
 def figures(outcome: Outcome) -> Figures:
     """Draw the maps as slices, the time courses and the errors."""
-    from appca.plots.paper import brain as plots
+    from appca.plots.studies import brain_courses, brain_errors, brain_maps
 
     titles, maps = titles_of(outcome), BrainMaps.from_arrays(outcome.arrays)
     return {
-        "maps": plots.maps(maps, titles),
-        "courses": plots.courses(maps, titles),
-        "errors": plots.errors(maps, titles),
+        "maps": brain_maps(maps, titles),
+        "courses": brain_courses(maps, titles),
+        "errors": brain_errors(maps, titles),
     }
 
 

@@ -6,10 +6,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.studies.claims import CheckedClaim, checked, span
-from appca.studies.parts.recovery import errors
 from appca.studies.processes import Spec, Tick, work
-from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.studies.study import (
+    CheckedClaim,
+    Figures,
+    Options,
+    Outcome,
+    Report,
+    Row,
+    Study,
+    checked,
+    span,
+)
 from appca.words.errors import InputError
 
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh rows"}
@@ -178,7 +186,7 @@ def _measured(model: Any, data: SimulatedRows) -> Row:
     return {
         "made": int(model.n_iter_),
         "seconds": seconds,
-        "error": errors(data.Y, R).squared,
+        "error": float(np.square(data.Y - R).mean()),
         "likelihood": float(model.score_samples(data.fresh).mean()),
     }
 
@@ -271,9 +279,9 @@ def _pace(rows: Sequence[Row]) -> float:
 
 def figures(outcome: Outcome) -> Figures:
     """Draw error and likelihood against time."""
-    from appca.plots.paper.speed import courses
+    from appca.plots.studies import speed_courses
 
-    return {"courses": courses(outcome.tables["ladder"])}
+    return {"courses": speed_courses(outcome.tables["ladder"])}
 
 
 _SIZES = {"n_features": 50, "n_components": 8, "n_active": 4, "noise_sd": 0.3, "seed": 0}

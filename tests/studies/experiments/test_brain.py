@@ -6,7 +6,8 @@ import pytest
 from appca.data.brain import recording
 from appca.data.brain.places import upright
 from appca.data.sources import samples
-from appca.plots.paper import brain as plots
+from appca.plots.components.slices import painted
+from appca.plots.studies import TITLE_T
 from appca.studies.experiments.brain import STUDY, claims, figures, separate, titles_of
 from appca.words.errors import InputError
 
@@ -133,7 +134,7 @@ def test_claims_follow_the_numbers(place, changes, holds):
 def test_the_figures_show_each_map_once(outcome):
     drawn = figures(outcome)
     titles = [note.text for note in drawn["maps"].layout.annotations]
-    assert titles == ["aPPCA, K = 8, L = 3", "PPCA, 3 components", plots.TITLE_T]
+    assert titles == ["aPPCA, K = 8, L = 3", "PPCA, 3 components", TITLE_T]
     counts = [sum(trace.y) for trace in drawn["errors"].data]
     assert all(0.99 * 2720 <= count <= 2720 for count in counts)
     names = [trace.name for trace in drawn["courses"].data]
@@ -155,7 +156,7 @@ def test_volumes_are_turned_upright_as_nibabel_does():
 
 def test_colours_are_warm_above_zero_cold_below_and_grey_at_zero():
     values = np.array([1.0, -1.0, 0.0])
-    rgba = plots.painted(np.ones(3), values, np.array([True, True, True]), 1.0)
+    rgba = painted(np.ones(3), values, np.array([True, True, True]), 1.0)
     assert rgba[0, 0] > rgba[0, 2]
     assert rgba[1, 2] > rgba[1, 0]
     assert len(set(rgba[2, :3].tolist())) == 1

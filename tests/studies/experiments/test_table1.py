@@ -5,9 +5,15 @@ import pytest
 
 from appca.data.sources.designs import DESIGNS
 from appca.studies.experiments import table1
-from appca.studies.experiments.table1 import MEASURES, REFERENCES, STUDY, summary
-from appca.studies.parts.methods import METHODS, Task
-from appca.studies.parts.table1_claims import claims
+from appca.studies.experiments.table1 import (
+    MEASURES,
+    METHODS,
+    REFERENCES,
+    STUDY,
+    Task,
+    claims,
+    summary,
+)
 from appca.words.errors import InputError
 
 

@@ -11,9 +11,20 @@ from sklearn.preprocessing import FunctionTransformer
 
 from appca import AdaptivePPCA
 from appca.data.dataset import Dataset
-from appca.studies.experiments.whitening import STUDY, claims, gain, summary
-from appca.studies.parts.labelled import classified, fold, folds, labelled
-from appca.studies.parts.local_whitening import Scores, predict, predict_each, whitened_within
+from appca.studies.experiments.whitening import (
+    STUDY,
+    Scores,
+    claims,
+    classified,
+    fold,
+    folds,
+    gain,
+    labelled,
+    predict,
+    predict_each,
+    summary,
+    whitened_within,
+)
 from appca.words.errors import InputError
 
 SMALL = {"components": [3, 6], "n_rows": 500, "folds": 4, "folds_done": 2, "epochs": 15}

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from appca.data.sources.designs import draw_synthetic
-from appca.studies.parts.oracle import law_of, oracle, posterior_mean
+from appca.studies.experiments.table1 import law_of, oracle, posterior_mean
 
 K, L, D, SD = 4, 2, 6, 0.3
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appca.studies.parts.paper_table import COLUMNS, PRINTED, printed, read
+from appca.studies.experiments.table1 import COLUMNS, PRINTED, printed, read
 
 BY_HAND = {
     "FA": ".012 .014 .012 .014 .012 .015 .088 .099 .012 .014",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from appca.models.sampling.query_draws import match
-from appca.studies.parts.recovery import errors, recovery
+from appca.studies.experiments.table1 import errors, recovery
 
 
 def by_trying_all(truth: np.ndarray, found: np.ndarray) -> float:
