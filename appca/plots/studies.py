@@ -24,7 +24,6 @@ SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-up", "star")
 CELLS, LONE_CELLS = 11, 18  # thumbnails along a side of a panel at most, and of one alone
 GREY = 128  # of the ground of a sheet
 FRAME = 1  # pixels of a thumbnail's border in its class's colour
-SPACE_HEIGHT = 520  # pixels
 DISTANCE = 2.0  # of the eye, in sizes of the box
 OBLIQUE = np.array([0.45, 0.6, 0.66])  # along the components: no plane of two of them is edge-on
 INK, PAPER = "#000000", "#ffffff"
@@ -35,8 +34,6 @@ MOST_INDICATORS = 400  # rows; more than there are pixels for
 LINE_HEIGHT, FRAME_HEIGHT = 36, 130  # pixels
 POPULARITY_COLOURS = ("#3f90da", "#92dadd", "#ffa90e", "#832db6", "#94a4a2")
 TRUTH = "#d7191c"
-POPULARITY_HEIGHT = 420  # pixels
-SPEED_HEIGHT = 640  # pixels
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood, nats per row"}
 ACCURACY_COLOURS = {
     "pca": "#94a4a2",
@@ -47,7 +44,6 @@ ACCURACY_COLOURS = {
     "pattern": "#ffa90e",
 }
 RAW = {"color": "#717581", "width": 1.8, "dash": "dash"}
-ACCURACY_HEIGHT = 520  # pixels
 APART = 1.015  # factor between two methods at the same place, so that error bars can be told apart
 CROWDED = 1.4  # ratio of two sizes below which only the larger gets a tick
 PANELS = {"K": "components, K", "L": "non-zero scores, L"}
@@ -147,19 +143,12 @@ def _thumbnails(
     """Images of the points nearest to the middles of the cells of a grid."""
     x, y = np.asarray(panel.x, float), np.asarray(panel.y, float)
     wide, tall = np.ptp(x) / cells or 1.0, np.ptp(y) / cells or 1.0
+    look = {"sizex": 0.86 * wide, "sizey": 0.86 * tall, "sizing": "contain"}
+    look |= {"xanchor": "center", "yanchor": "middle"}
     return [
-        {
-            "source": data_uri(
-                _framed(images[row], class_colour(int(panel.codes[row]), n_classes))
-            ),
-            "x": float(x[row]),
-            "y": float(y[row]),
-            "sizex": 0.86 * wide,
-            "sizey": 0.86 * tall,
-            "xanchor": "center",
-            "yanchor": "middle",
-            "sizing": "contain",
-        }
+        look
+        | {"source": data_uri(_framed(images[row], class_colour(panel.codes[row], n_classes)))}
+        | {"x": float(x[row]), "y": float(y[row])}
         for row in spaced(x, y, cells)
     ]
 
@@ -204,17 +193,9 @@ def sheets(named: Mapping[str, np.ndarray], columns: int, zoom: float = 1.0) -> 
         figure.add_annotation(
             x=0, y=top - head / 2, text=plain(name), showarrow=False, xanchor="left", font_size=14
         )
-        figure.add_layout_image(
-            source=data_uri(canvas),
-            x=0,
-            y=top - head,
-            sizex=zoom * canvas.shape[1],
-            sizey=tall,
-            xref="x",
-            yref="y",
-            sizing="stretch",
-            layer="above",
-        )
+        place = {"x": 0, "y": top - head, "sizex": zoom * canvas.shape[1], "sizey": tall}
+        look = {"xref": "x", "yref": "y", "sizing": "stretch", "layer": "above"}
+        figure.add_layout_image(source=data_uri(canvas), **place, **look)
         top -= head + tall
     figure.update_xaxes(range=[0, width], visible=False)
     figure.update_yaxes(range=[0, height], visible=False)
@@ -232,21 +213,11 @@ def boxes(measures: Mapping[str, Mapping[str, np.ndarray]]) -> go.Figure:
     for column, groups in enumerate(measures.values(), start=1):
         for place, (group, values) in enumerate(groups.items()):
             low, first, middle, third, high = np.percentile(values, (5, 25, 50, 75, 95))
-            figure.add_trace(
-                go.Box(
-                    x=[plain(group)],
-                    lowerfence=[low],
-                    q1=[first],
-                    median=[middle],
-                    q3=[third],
-                    upperfence=[high],
-                    mean=[float(np.mean(values))],
-                    marker_color=class_colour(place),
-                    showlegend=False,
-                ),
-                row=1,
-                col=column,
-            )
+            quartiles = {"q1": [first], "median": [middle], "q3": [third]}
+            ends = {"lowerfence": [low], "upperfence": [high], "mean": [float(np.mean(values))]}
+            look = {"marker_color": class_colour(place), "showlegend": False}
+            box = go.Box(x=[plain(group)], **quartiles, **ends, **look)
+            figure.add_trace(box, row=1, col=column)
     return framed(figure, 340)
 
 
@@ -285,7 +256,7 @@ def space(
     )
     figure.add_traces(_planes(X, components))
     return figure.update_layout(
-        height=SPACE_HEIGHT,
+        height=520,
         margin={"l": 0, "r": 0, "t": 10, "b": 0},
         scene={"aspectmode": "data", "camera": {"eye": dict(zip("xyz", eye, strict=True))}},
         legend={"orientation": "h", "y": 0, "x": 0, "itemsizing": "constant"},
@@ -415,7 +386,7 @@ def popularity(rows: Sequence[Row]) -> go.Figure:
     figure.update_xaxes(title="share of the rows", range=[-0.03, 1.03], tickformat=".0%")
     figure.update_yaxes(autorange="reversed", rangemode="tozero")
     figure.update_yaxes(title="factor, most popular first", col=1)
-    return framed(figure, POPULARITY_HEIGHT, legend=below(-0.2) | {"title": None})
+    return framed(figure, 420, legend=below(-0.2) | {"title": None})
 
 
 def speed_courses(rows: Sequence[Row]) -> go.Figure:
@@ -452,7 +423,7 @@ def speed_courses(rows: Sequence[Row]) -> go.Figure:
     figure.update_yaxes(title=None, matches=None, showticklabels=True)
     figure.update_yaxes(title=MEASURES["likelihood"], row=1, col=1)  # counted from below
     figure.update_yaxes(type="log", row=2).update_yaxes(title=MEASURES["error"], row=2, col=1)
-    return framed(figure, SPEED_HEIGHT, legend=below(-0.12) | {"title": None})
+    return framed(figure, 640, legend=below(-0.12) | {"title": None})
 
 
 def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
@@ -498,7 +469,7 @@ def accuracy_curves(rows: Sequence[Row]) -> go.Figure:
             figure.add_hline(row["accuracy"], line=RAW, col=2)
     figure.update_yaxes(tickformat=".0%").update_yaxes(title=None)
     figure.update_yaxes(title="accuracy on held-out rows", col=1)
-    return framed(figure, ACCURACY_HEIGHT, legend=below(-0.16) | {"title": None})
+    return framed(figure, 520, legend=below(-0.16) | {"title": None})
 
 
 def _ticks(places: Iterable[int]) -> list[int]:
@@ -554,24 +525,15 @@ def brain_courses(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     figure = go.Figure()
     times = brain.times
     if brain.stimulus is not None:
-        figure.add_scatter(
-            x=times,
-            y=_scaled(brain.stimulus.course),
-            mode="lines",
-            fill="tozeroy",
-            name="Stimulus, as blood answers it",
-            line={"color": STIMULUS, "width": 1},
-            fillcolor="rgba(113,117,129,0.25)",
-        )
+        name, line = "Stimulus, as blood answers it", {"color": STIMULUS, "width": 1}
+        area = {"fill": "tozeroy", "fillcolor": "rgba(113,117,129,0.25)"}
+        course = _scaled(brain.stimulus.course)
+        figure.add_scatter(x=times, y=course, mode="lines", name=name, line=line, **area)
     for key in brain.different(titles):
-        dash = "dot" if key == "ppca_k" else "solid"
-        figure.add_scatter(
-            x=times,
-            y=_scaled(brain.models[key].course),
-            mode="lines",
-            name=titles[key],
-            line={"color": BRAIN_COLOURS[key], "width": 2, "dash": dash},
-        )
+        line = {"color": BRAIN_COLOURS[key], "width": 2}
+        line |= {"dash": "dot" if key == "ppca_k" else "solid"}
+        course = _scaled(brain.models[key].course)
+        figure.add_scatter(x=times, y=course, mode="lines", name=titles[key], line=line)
     figure.update_xaxes(title="seconds")
     figure.update_yaxes(title="standard deviations")
     return framed(figure, BRAIN_HEIGHT, 40, legend=above())
@@ -585,15 +547,11 @@ def brain_errors(brain: BrainMaps, titles: Mapping[str, str]) -> go.Figure:
     """Draw how many voxels have which error."""
     figure = go.Figure()
     edges = brain.edges
+    hover = "%{y:,} voxels at %{x:.2f}<extra>%{fullData.name}</extra>"
     for key, title in titles.items():
-        figure.add_scatter(
-            x=(edges[:-1] + edges[1:]) / 2,
-            y=brain.models[key].errors,
-            mode="lines",
-            line={"color": BRAIN_COLOURS[key], "shape": "hvh", "width": 2},
-            name=title,
-            hovertemplate="%{y:,} voxels at %{x:.2f}<extra>%{fullData.name}</extra>",
-        )
+        counts = {"x": (edges[:-1] + edges[1:]) / 2, "y": brain.models[key].errors}
+        line = {"color": BRAIN_COLOURS[key], "shape": "hvh", "width": 2}
+        figure.add_scatter(**counts, mode="lines", line=line, name=title, hovertemplate=hover)
     figure.update_xaxes(title="root mean square error of a voxel", rangemode="tozero")
     figure.update_yaxes(title="voxels", rangemode="tozero")
     return framed(figure, BRAIN_HEIGHT, 40, legend=above())

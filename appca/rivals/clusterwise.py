@@ -440,4 +440,4 @@ def _distances(Y: Array, means: Array, axes: Array) -> Array:
         np.square(B := Y - mean).sum(axis=1) - np.square(B @ V.T).sum(axis=1)
         for mean, V in zip(means, axes, strict=True)
     ]
-    return np.maximum(np.stack(distances, axis=1), 0.0)
+    return np.asarray(np.maximum(np.stack(distances, axis=1), 0.0))

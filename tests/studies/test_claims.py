@@ -11,12 +11,7 @@ from appca.studies.study import CheckedClaim, checked, headings, span
 
 @pytest.mark.parametrize(
     ("tests", "holds"),
-    [
-        ([True, True], "yes"),
-        ([True, False], "partly"),
-        ([False, False], "no"),
-        ([], "not tested"),
-    ],
+    [([True, True], "yes"), ([True, False], "partly"), ([False, False], "no"), ([], "not tested")],
 )
 def test_a_claim_holds_if_all_its_tests_do(tests, holds):
     assert checked("a", "b", iter(tests), "c") == CheckedClaim("a", "c", "b", holds)

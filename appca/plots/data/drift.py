@@ -44,14 +44,7 @@ def drift_chart(tests: "pd.DataFrame") -> go.Figure:
         else:
             marker = {"symbol": "circle-open", "size": RING, "color": colours, "line": {"width": 3}}
             traces.append(go.Scatter(**across, **look, mode="markers", marker=marker))
-    across = {"title": "lower in new rows ← effect → higher", "range": [-1.05, 1.05]}
-    return framed(
-        go.Figure(traces),
-        LINE * len(columns) + BELOW,
-        top=8,
-        showlegend=False,
-        bargap=0.3,
-        plot_bgcolor=CLEAR,
-        xaxis=across,
-        yaxis=lines(columns, MOST_LETTERS),
-    )
+    effects = {"title": "lower in new rows ← effect → higher", "range": [-1.05, 1.05]}
+    axes = {"xaxis": effects, "yaxis": lines(columns, MOST_LETTERS)}
+    look = {"showlegend": False, "bargap": 0.3, "plot_bgcolor": CLEAR}
+    return framed(go.Figure(traces), LINE * len(columns) + BELOW, top=8, **axes, **look)

@@ -86,7 +86,7 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     reference = brain.reference(recording.series, heard.raw) if heard else None
     rng = np.random.default_rng(options["seed"])
     order = rng.permutation(len(recording.series))
-    split = np.sort(order[: _trained(len(order))]), np.sort(order[_trained(len(order)) :])
+    split = [np.sort(part) for part in np.split(order, [int(TRAINED * len(order))])]
     part, jobs = VoxelSplit(recording.series, *split), len(pairs) + 1
     rows: list[Row] = []
     shown: dict[str, StimulusComponent] = {}
@@ -114,10 +114,6 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     return Outcome(tables, arrays, claims(rows, facts), text_of(rows[:3], facts))
 
 
-def _trained(n_voxels: int) -> int:
-    return int(TRAINED * n_voxels)
-
-
 def _pairs(options: Options, recording: Recording) -> list[tuple[int, int]]:
     """Pairs (K, L), checked against the recording."""
     components, active = options["components"], options["active"]
@@ -128,7 +124,7 @@ def _pairs(options: Options, recording: Recording) -> list[tuple[int, int]]:
         )
         raise InputError(msg)
     n_voxels, n_volumes = recording.series.shape
-    most = min(n_volumes - 4, _trained(n_voxels) - 1)
+    most = min(n_volumes - 4, int(TRAINED * n_voxels) - 1)
     for K, L in zip(components, active, strict=True):
         if not 1 <= L < K <= most:
             msg = f"K must be at most {most} here and L from 1 to K − 1; got K = {K} and L = {L}."

@@ -155,12 +155,8 @@ def run_umap(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Lay out by UMAP, fit aPPCA, and find each object's nearest other object in both."""
     dataset, Y, names, codes = opened(report)
     fitted = fit(Y, options, report, 0.05, 0.2)
-    config = EmbeddingConfig(
-        dataset.digest,
-        Preprocessing(divide=255.0).to_dict(),
-        n_neighbors=options["n_neighbors"],
-        random_state=options["seed"],
-    )
+    how = {"n_neighbors": options["n_neighbors"], "random_state": options["seed"]}
+    config = EmbeddingConfig(dataset.digest, Preprocessing(divide=255.0).to_dict(), **how)
     with tempfile.TemporaryDirectory() as folder:
         store = EmbeddingStore(Path(folder))
         layout = embed(

@@ -70,20 +70,12 @@ def claims(rows: list[Row], rest: float, lost: float) -> list[CheckedClaim]:
     angle = max(row["angle"] for row in rows)
     measured = f"{percent(right, 1)} of the points, planes within {angle:.2f} degrees"
     losses = f"{percent(rest, 2)} of the variance lost, by PCA {percent(lost, 1)}"
-    claim = "aPPCA projects each point onto its own plane"
+    claim, tests = "aPPCA projects each point onto its own plane", [right > FOUND, angle < NEAR]
+    own = (percent(right), "on their own plane")
+    number = (percent(rest, 2), f"lost, PCA {percent(lost, 1)}")
     return [
-        checked(
-            claim,
-            measured,
-            [right > FOUND, angle < NEAR],
-            number=(percent(right), "on their own plane"),
-        ),
-        checked(
-            "PCA lays the planes over one another",
-            losses,
-            [rest < lost],
-            number=(percent(rest, 2), f"lost, PCA {percent(lost, 1)}"),
-        ),
+        checked(claim, measured, tests, number=own),
+        checked("PCA lays the planes over one another", losses, [rest < lost], number=number),
     ]
 
 

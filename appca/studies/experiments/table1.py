@@ -737,17 +737,9 @@ def run_popularity(options: Options, report: Report, processes: int = 1) -> Outc
     curves = work("appca.studies.experiments.table1:curves_of", specs, report, processes)
     rows, apart = [], []
     for design, of_design in zip(SPARSE_AND_DENSE, curves, strict=True):
-        rows += [
-            {
-                "design": design,
-                "method": name,
-                "title": title_of(name),
-                "rank": rank + 1,
-                "share": share,
-            }
-            for name, curve in of_design.items()
-            for rank, share in enumerate(curve)
-        ]
+        for name, curve in of_design.items():
+            line = {"design": design, "method": name, "title": title_of(name)}
+            rows += [line | {"rank": n, "share": share} for n, share in enumerate(curve, start=1)]
         apart += [distance(design, name, of_design) for name in of_design if name != TRUTH]
     return Outcome({"distance": apart, "popularity": rows}, {}, popularity_claims(apart), NOTE)
 

@@ -225,16 +225,17 @@ def classify(source: str, options: Options, report: Report, processes: int = 1) 
     report("opening the data", 0.0)
     data = labelled(source, options["n_rows"], options["label"])
     n_train = len(folds(data, options["folds"], options["seed"])[0][0])
-    _check(options, min(n_train - 1, data.X.shape[1]))
+    most = min(n_train - 1, data.X.shape[1])
+    for K in options["components"]:
+        if not 2 <= K <= most:
+            msg = f"components must lie between 2 and {most} for these data; got {K}."
+            raise InputError(msg)
+    if min(options["folds_done"], options["folds"]) < 2:
+        msg = f"folds_done must be at least 2 to show a spread; got {options['folds_done']}."
+        raise InputError(msg)
+    common = {"source": source, "options": options}
     specs = [
-        {
-            "source": source,
-            "fold": number,
-            "K": K,
-            "raw": place == 0,
-            "pca": sizes,
-            "options": options,
-        }
+        common | {"fold": number, "K": K, "raw": place == 0, "pca": sizes}
         for number in range(min(options["folds_done"], options["folds"]))
         for place, (K, sizes) in enumerate(_shared_out(options["components"]))
     ]
@@ -248,16 +249,6 @@ def classify(source: str, options: Options, report: Report, processes: int = 1) 
         f"values give {percent(raw['accuracy'], 1)} (sd {percent(raw['accuracy_sd'], 1)})."
     )
     return Outcome({"whitening": table, "folds": rows}, {}, claims(table), text)
-
-
-def _check(options: Options, most: int) -> None:
-    for K in options["components"]:
-        if not 2 <= K <= most:
-            msg = f"components must lie between 2 and {most} for these data; got {K}."
-            raise InputError(msg)
-    if min(options["folds_done"], options["folds"]) < 2:
-        msg = f"folds_done must be at least 2 to show a spread; got {options['folds_done']}."
-        raise InputError(msg)
 
 
 def _shared_out(components: Sequence[int]) -> list[tuple[int, list[int]]]:
@@ -312,18 +303,9 @@ class Bench:
         self, method: str, K: int | None, L: int | None, inputs: int, predicted: np.ndarray
     ) -> None:
         """Add a row for predictions (m,)."""
+        row = {"method": method, "title": TITLES[method], "K": K, "L": L, "inputs": inputs}
         right = float((predicted == self.fold.y_test).mean())
-        self.rows.append(
-            {
-                "method": method,
-                "title": TITLES[method],
-                "K": K,
-                "L": L,
-                "inputs": inputs,
-                "fold": self.number,
-                "accuracy": right,
-            }
-        )
+        self.rows.append(row | {"fold": self.number, "accuracy": right})
 
     def pca(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Give whitened principal scores of both parts."""
@@ -474,16 +456,8 @@ def figures(outcome: Outcome) -> Figures:
     return {"accuracy": accuracy_curves(outcome.tables["whitening"])}
 
 
-_SIZES = {
-    "data": "mnist",
-    "components": [3, 5, 10, 20],
-    "folds": 10,
-    "label": "",
-    "hidden": 64,
-    "epochs": 40,
-    "seed": 0,
-    "n_rows": 10_000,
-}
+_SIZES: Options = {"data": "mnist", "components": [3, 5, 10, 20], "folds": 10, "label": ""}
+_SIZES |= {"hidden": 64, "epochs": 40, "seed": 0, "n_rows": 10_000}
 
 STUDY = Study(
     name="whitening",
@@ -503,15 +477,8 @@ STUDY = Study(
     takes={"quick": 40.0, "default": 400.0, "full": 3600.0},
     run=run,
     columns=(
-        "title",
-        "K",
-        "L",
-        "accuracy",
-        "accuracy_sd",
-        "gain_at_k",
-        "gain_at_k_error",
-        "gain_at_l",
-        "gain_at_l_error",
+        *("title", "K", "L", "accuracy", "accuracy_sd"),
+        *("gain_at_k", "gain_at_k_error", "gain_at_l", "gain_at_l_error"),
     ),
     figures=figures,
 )

@@ -106,8 +106,7 @@ def _row(model, ratio, reached=2):
 
 
 @pytest.mark.parametrize(
-    ("ratios", "holds"),
-    [((100.0, 3000.0), "yes"), ((99.0, 400.0), "partly"), ((0.5, 99.0), "no")],
+    ("ratios", "holds"), [((100.0, 3000.0), "yes"), ((99.0, 400.0), "partly"), ((0.5, 99.0), "no")]
 )
 def test_orders_of_magnitude_are_a_hundred_times_in_every_comparison(ratios, holds):
     other = _row("aPPCA", 1.0)

@@ -138,8 +138,7 @@ def test_the_measured_numbers_stand_in_the_claims(outcome, tiny):
 
 
 @pytest.mark.parametrize(
-    ("least", "holds"),
-    [(("balanced", "sparse"), "yes"), (("balanced",), "partly"), ((), "no")],
+    ("least", "holds"), [(("balanced", "sparse"), "yes"), (("balanced",), "partly"), ((), "no")]
 )
 def test_the_lowest_error_is_counted_by_column(tiny, least, holds):
     changes = {("balanced", "fa_k"): {"mae": 0.06}, ("sparse", "fa_k"): {"mae": 0.06}}

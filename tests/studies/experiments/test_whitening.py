@@ -61,10 +61,7 @@ def test_an_estimator_that_whitens_works_in_a_pipeline_under_a_grid_search():
         AdaptivePPCA(n_active=2, whiten=True, random_state=0),
         KNeighborsClassifier(5),
     )
-    grid = {
-        "adaptiveppca__n_components": [3, 12],
-        "adaptiveppca__whiten": [False, True],
-    }
+    grid = {"adaptiveppca__n_components": [3, 12], "adaptiveppca__whiten": [False, True]}
     search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
     assert search.best_params_["adaptiveppca__n_components"] == 12
     by_hand = []
