@@ -67,13 +67,6 @@ def test_errors_are_forced_down_by_choice_and_stay_above_those_of_all_components
     assert outcome.text.endswith(f"{best['model']} with K = {best['K']}, L = {best['L']}.")
 
 
-@pytest.mark.thorough
-def test_the_same_seed_gives_the_same_numbers(small):
-    first, again = (separate(small, tiny(), silent) for _ in range(2))
-    for one, other in zip(first.tables["fmri"], again.tables["fmri"], strict=True):
-        assert {**one, "seconds": 0} == {**other, "seconds": 0}
-
-
 def test_without_events_nothing_is_said_of_a_stimulus(small):
     found = separate(small._replace(events=()), tiny(), silent)
     assert [claim.holds for claim in found.claims[2:]] == ["not tested"] * 2

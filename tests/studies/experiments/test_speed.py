@@ -128,10 +128,6 @@ def test_the_magnitude_is_said_of_the_largest_ratio(ratio, words):
     assert f" times, {words}; to where EM" in claim.measured
 
 
-def test_the_paper_s_chain_moves_w_as_its_appendix_does():
-    assert WAYS["appca_paper"].settings == {"z_update": "swap", "w_update": "pymanopt"}
-
-
 def test_lower_bounds_are_marked():
     first, second = speed.claims([_row("aPPCA", 4.0), _row("aFA", 5.0, 1)])
     assert first.measured == (

@@ -91,15 +91,6 @@ def test_mean_and_spread_are_taken_over_the_data_sets(outcome):
     assert set(MEASURES) < set(row)
 
 
-def test_the_paper_s_number_stands_beside_the_method_it_belongs_to(outcome):
-    rows = [{**row, "K": 10} for row in outcome.tables["cells"] if row["design"] == "balanced"]
-    beside = {row["method"]: row["paper_mae"] for row in summary(rows)}
-    assert beside["afa"] == beside["afa_paper"] == 0.034
-    assert (beside["fa_k"], beside["fa_l"], beside["fsfa"]) == (0.088, None, 0.090)
-    assert (beside["isfa"], beside["isfa_k"], beside["afa_gibbs"]) == (0.073, 0.073, 0.047)
-    assert beside["oracle_s"] is beside["noise"] is None
-
-
 def _claims(rows, options):
     return {claim.claim: claim for claim in claims(rows, options)}
 
