@@ -54,8 +54,9 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> go.Figu
     across = {"tickvals": list(range(1, len(components) + 1)), "ticktext": heads}
     across |= {"title": "component", "side": "top", "range": [0.5, len(components) + 0.5]}
     across |= {"showgrid": False, "zeroline": False}
-    axes = {"xaxis": across, "yaxis": lines(columns, MOST_LETTERS), "plot_bgcolor": CLEAR}
-    return framed(figure, LINE * len(columns) + ABOVE, top=ABOVE, showlegend=False, **axes)
+    axes: dict[str, Any] = {"xaxis": across, "yaxis": lines(columns, MOST_LETTERS)}
+    axes |= {"plot_bgcolor": CLEAR, "showlegend": False}
+    return framed(figure, LINE * len(columns) + ABOVE, top=ABOVE, **axes)
 
 
 def _colour(direction: str, effect: float, use: bool) -> str:
