@@ -30,8 +30,7 @@ from appca import PPCA, AdaptivePPCA
 from appca.data.brain import recording
 from appca.data.preprocessing import Preprocessing, suggest
 from appca.data.sources.builtin import load
-from appca.rivals.mixture import MixtureOfFactorAnalysers
-from appca.rivals.subspaces import KSubspaces
+from appca.rivals.clusterwise import KSubspaces, MixtureOfFactorAnalysers
 from benchmarks import results
 
 # name -> keywords of the source, K, L

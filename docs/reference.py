@@ -19,8 +19,7 @@ from typing import Any
 
 import appca
 from appca import PearsonResiduals
-from appca.rivals.mixture import MixtureOfFactorAnalysers
-from appca.rivals.subspaces import KSubspaces
+from appca.rivals.clusterwise import KSubspaces, MixtureOfFactorAnalysers
 
 
 def _by_name(text: str) -> dict[str, str]:

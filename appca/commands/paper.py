@@ -63,10 +63,8 @@ def add(commands: parsing.Commands) -> None:
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Compute, print, store and write; or write what is stored."""
-    from appca.studies.command import paper
-    from appca.studies.document import write_document
-    from appca.studies.shipped import ShippedResults
-    from appca.studies.store import StudyStore
+    from appca.studies.report import paper, write_document
+    from appca.studies.store import ShippedResults, StudyStore
 
     changes = dict(options.set)
     if not (options.names or options.all or options.ship or options.document):

@@ -1,30 +1,39 @@
-"""The experiments in the paper's order, by the names of the command line and the pages."""
+"""The experiments in the paper's order, and their results that come with the package."""
+
+from functools import cache
 
 from appca.studies.experiments import (
     brain,
     coil20,
+    digits,
+    lab,
     planes,
-    popularity,
-    sharing,
-    similar,
     speed,
-    strokes,
     table1,
-    umap,
     vae_digits,
     whitening,
-    z_priors,
 )
+from appca.studies.store import ShippedResults, Stored
 from appca.studies.study import Study
 from appca.words.errors import InputError
 
-STUDIES: dict[str, Study] = {
-    module.STUDY.name: module.STUDY
-    for module in (
-        *(planes, table1, z_priors, popularity, sharing, vae_digits, strokes),
-        *(coil20, umap, similar, whitening, brain, speed),
-    )
-}
+_PLACED = (
+    ("Figure 1", planes.STUDY),
+    ("Table 1", table1.STUDY),
+    ("Figure 3", lab.STUDY),
+    ("Figure 4", table1.POPULARITY),
+    ("Figure 5", digits.SHARING),
+    ("Figure 6", vae_digits.STUDY),
+    ("Figure 7", digits.STROKES),
+    ("Figure 8", coil20.STUDY),
+    ("Figure 9", coil20.UMAP),
+    ("Figure 10", coil20.SIMILAR),
+    ("Figure 11", whitening.STUDY),
+    ("Figures 12 and 13", brain.STUDY),
+    ("Section 4", speed.STUDY),
+)
+STUDIES: dict[str, Study] = {study.name: study for _, study in _PLACED}
+PLACES = {study.name: place for place, study in _PLACED}  # in the paper
 
 
 def study_of(name: str) -> Study:
@@ -36,3 +45,20 @@ def study_of(name: str) -> Study:
         msg = f"There is no experiment “{name}”; choose among {', '.join(STUDIES)}."
         raise InputError(msg)
     return STUDIES[name]
+
+
+def heading(study: Study) -> str:
+    """Name an experiment by its place in the paper."""
+    where = PLACES[study.name]
+    return study.title if study.title.startswith(where) else f"{where}: {study.title}"
+
+
+@cache
+def shipped() -> dict[str, Stored]:
+    """Return the results that come with the package by experiment."""
+    return {result.study: result for result in ShippedResults().list() if result.study in STUDIES}
+
+
+def is_current(stored: Stored) -> bool:
+    """Whether the experiment has not changed since."""
+    return STUDIES[stored.study].id(stored.options) == stored.id

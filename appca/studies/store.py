@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shutil
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,10 +19,13 @@ from appca.storage.digests import check_files, digests_of
 from appca.storage.files import keep_newer, read_arrays, read_json, write_json
 from appca.storage.formats import FILES, TooNew, or_none
 from appca.storage.identity import is_id
-from appca.studies.claims import CheckedClaim
-from appca.studies.study import Options, Outcome, Row, Study
+from appca.studies.study import CheckedClaim, Options, Outcome, Row, Study
+from appca.words.errors import InputError
 from appca.words.refusal import storing
 
+FOLDER = Path(__file__).parent / "results"
+MOST_BYTES = 3_000_000  # of all shipped results together
+TIMED = "seconds"  # prefix of columns that say as much about the machine as about the model
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -94,6 +98,38 @@ class StudyStore:
                 results.append(self.get(name))
         wanted = [each for each in results if each is not None and study in {None, each.study}]
         return sorted(wanted, key=lambda stored: -stored.created)
+
+
+class ShippedResults(StudyStore):
+    """The newest result of each experiment, below ``appca/studies/results``."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or FOLDER
+
+    def save(self, study: Study, options: Options, outcome: Outcome, seconds: float) -> str:
+        """Take over a result, in the place of others of its experiment; return its id.
+
+        Raises InputError when they are too large together, or the disk refuses.
+        """
+        name = super().save(study, options, lean(outcome, study.private), seconds)
+        for other in self.list(study.name):
+            if other.id != name:
+                shutil.rmtree(self.folder / other.id)
+        size = sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
+        if size > MOST_BYTES:
+            msg = f"Shipped results may have {MOST_BYTES:,} bytes together; these have {size:,}."
+            raise InputError(msg)
+        return name
+
+
+def lean(outcome: Outcome, private: tuple[str, ...] = ()) -> Outcome:
+    """Return a result in single precision and without its private arrays."""
+    arrays = {
+        name: array.astype(np.float32) if array.dtype == np.float64 else array
+        for name, array in outcome.arrays.items()
+        if name not in private
+    }
+    return outcome._replace(arrays=arrays)
 
 
 def versions() -> dict[str, str]:

@@ -1,13 +1,12 @@
-"""What an experiment is: options in, tables, arrays and checked claims out."""
+"""An experiment of the paper: options in; tables, arrays and checked claims out."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from appca.storage.identity import digest_of, plain
-from appca.studies.claims import CheckedClaim
 from appca.words.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +16,61 @@ Report = Callable[[str, float], None]  # (stage in words, share done); raising e
 Options = dict[str, Any]  # numbers, texts and lists of them by name, as in JSON
 Row = dict[str, Any]  # texts, numbers and None by the name of the column, as in a CSV file
 Figures = dict[str, "go.Figure"]
+Holds = Literal["yes", "partly", "no", "not tested"]
 OTHER_OPTIONS = "other options"
+HEADINGS = {
+    "claim": "The paper says",
+    "paper": "Its number",
+    "measured": "Measured here",
+    "holds": "Holds",
+}
+
+
+class CheckedClaim(NamedTuple):
+    """One claim of the paper beside the measurement that decides on it."""
+
+    claim: str  # a short sentence
+    paper: str  # its number; empty if it gives none
+    measured: str
+    holds: Holds
+    value: str = ""  # the number that says most, for a card: "92%"
+    caption: str = ""  # what it is: "on their own plane"
+
+
+def headings(claims: Sequence[CheckedClaim]) -> dict[str, str]:
+    """Return field and heading of each column; numbers of the paper only where there are any."""
+    return {
+        field: title
+        for field, title in HEADINGS.items()
+        if any(getattr(claim, field) for claim in claims)
+    }
+
+
+def checked(
+    claim: str,
+    measured: str,
+    tests: Iterable[bool],
+    paper: str = "",
+    number: tuple[str, str] = ("", ""),
+) -> CheckedClaim:
+    """Judge a claim: "yes" if all tests hold, "no" if none does, "not tested" without any."""
+    passed = list(tests)
+    holds: Holds = "yes" if all(passed) else "partly" if any(passed) else "no"
+    return CheckedClaim(claim, paper, measured, holds if passed else "not tested", *number)
+
+
+def verdict(claims: Sequence[CheckedClaim]) -> Holds:
+    """Judge an experiment by its claims: "yes" if all that were tested hold, "no" if none does."""
+    holds = {claim.holds for claim in claims} - {"not tested"}
+    if len(holds) == 1:
+        return holds.pop()
+    return "partly" if holds else "not tested"
+
+
+def span(values: Sequence[float], form: str = ".2f") -> str:
+    """Write the least and the largest value: "1.20 to 3.45"."""
+    low, high = format(min(values), form), format(max(values), form)
+    return low if low == high else f"{low} to {high}"
 
 
 class Outcome(NamedTuple):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from appca.studies.shipped import shipped
+from appca.studies.catalogue import shipped
 from tests.browser.test_app import APP, SECOND
 
 pytestmark = pytest.mark.browser

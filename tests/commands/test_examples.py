@@ -12,8 +12,8 @@ import pytest
 
 from appca.cli import COMMANDS, main
 from appca.runs.store import RunStore
-from appca.studies.command import paper
-from appca.studies.shipped import ShippedResults
+from appca.studies.report import paper
+from appca.studies.store import ShippedResults
 from tests.commands.conftest import arrays_of, asked_for
 
 SERVERS = 2  # the first commands are of servers, which run until they are ended: see test_app
@@ -71,7 +71,7 @@ def not_shipped(monkeypatch) -> list[list[str]]:
         else:
             paper(names, size, changes, store, out, say, show)
 
-    monkeypatch.setattr("appca.studies.command.paper", unless_shipped)
+    monkeypatch.setattr("appca.studies.report.paper", unless_shipped)
     return asked
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from appca.cli import main
 from appca.runs.home import home
-from appca.studies.shipped import shipped
+from appca.studies.catalogue import shipped
 from appca.studies.store import StudyStore
 
 
@@ -21,7 +21,7 @@ def test_the_paper_s_experiments_are_printed_stored_and_written(tmp_path, capsys
 
 
 def test_results_ship_and_become_a_page(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("appca.studies.shipped.FOLDER", tmp_path / "results")
+    monkeypatch.setattr("appca.studies.store.FOLDER", tmp_path / "results")
     assert main(["paper", "z-priors", "--ship"]) == 0
     assert not StudyStore(home()).list()
     shipped.cache_clear()

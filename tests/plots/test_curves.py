@@ -1,8 +1,9 @@
 """The likelihood curve: values by the row, and an axis that shows the end of the climb."""
 
 import numpy as np
+import pytest
 
-from appca.plots.curves import likelihood
+from appca.plots.curves import likelihood, loss
 
 
 def test_the_curve_is_by_the_row():
@@ -10,12 +11,6 @@ def test_the_curve_is_by_the_row():
     assert figure.data[0].x.tolist() == [1, 2, 3]
     assert figure.data[0].y.tolist() == [-2.0, -1.0, -0.5]
     assert list(figure.data[0].customdata) == ["−2.00", "−1.00", "−0.50"]
-
-
-def test_the_curve_of_a_sampler_counts_sweeps():
-    figure = likelihood(np.array([1, 2]), np.array([-2.0, -1.0]), n_rows=1, sampled=True)
-    assert figure.data[0].hovertemplate.startswith("sweep %{x}: %{customdata} nats per row")
-    assert figure.layout.xaxis.title.text == "sweep"
 
 
 def test_a_steep_start_does_not_hide_the_end():
@@ -33,3 +28,19 @@ def test_a_settled_fit_looks_settled():
 
 def test_an_empty_curve_is_an_empty_picture():
     assert len(likelihood(np.array([]), np.array([]), n_rows=5).data[0].x) == 0
+
+
+def test_the_axis_shows_all_but_the_first_steep_epochs():
+    losses = np.r_[900.0, np.linspace(120, 100, 29)]
+    figure = loss(losses)
+    np.testing.assert_array_equal(figure.data[0].x, np.arange(1, 31))
+    np.testing.assert_array_equal(figure.data[0].y, losses)
+    low, high = figure.layout.yaxis.range
+    assert low < 100
+    assert 117 < high < 125
+
+
+@pytest.mark.parametrize("losses", [[5.0], [-3.0, -3.0]])
+def test_a_flat_or_single_loss_still_has_an_axis(losses):
+    low, high = loss(np.array(losses)).layout.yaxis.range
+    assert low < losses[0] < high

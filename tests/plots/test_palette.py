@@ -13,17 +13,6 @@ def test_classes_are_sorted_as_people_count():
     np.testing.assert_array_equal(codes, [2, 1, -1, 0, 1])
 
 
-def test_numbers_as_classes_are_sorted_by_value_and_nan_is_no_class():
-    names, codes = palette.categories(np.array([10.0, -1.0, np.nan, 2.5]))
-    assert names == ("-1", "2.5", "10")
-    np.testing.assert_array_equal(codes, [2, 0, -1, 1])
-
-
-def test_names_that_mix_words_and_numbers_can_be_sorted():
-    names, _ = palette.categories(np.array(["b", "10", "a2b", "a10", "2"]))
-    assert names == ("2", "10", "a2b", "a10", "b")
-
-
 @pytest.mark.parametrize(
     ("column", "kind"),
     [
@@ -124,18 +113,6 @@ def test_classes_are_told_apart_by_all_who_see_colours_differently(vision):
         seen = [lab(colour, np.array(MACHADO[vision])) for colour in colours]
         distances = [ciede2000(a, b) for a, b in itertools.combinations(seen, 2)]
         assert min(distances) >= least - 0.05
-
-
-def test_the_distance_is_that_of_its_published_examples():
-    """Sharma, Wu and Dalal (2005), table 1."""
-    for one, other, expected in (
-        ((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425),
-        ((50, -1, 2), (50, 0, 0), 2.3669),
-        ((50, 2.49, -0.001), (50, -2.49, 0.0011), 7.2195),
-        ((60.2574, -34.0099, 36.2677), (60.4626, -34.1751, 39.4387), 1.2644),
-        ((22.7233, 20.0904, -46.6940), (23.0331, 14.9730, -42.5619), 2.0373),
-    ):
-        assert ciede2000(one, other) == pytest.approx(expected, abs=1e-4)
 
 
 def linear(colour: str) -> np.ndarray:

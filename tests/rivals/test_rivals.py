@@ -10,8 +10,7 @@ from sklearn.decomposition import FactorAnalysis
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appca import PPCA
-from appca.rivals.mixture import MixtureOfFactorAnalysers
-from appca.rivals.subspaces import KSubspaces
+from appca.rivals.clusterwise import KSubspaces, MixtureOfFactorAnalysers
 
 
 @parametrize_with_checks(

@@ -4,28 +4,14 @@ import pytest
 
 from appca.analysis.groups.similar import Mixture
 from appca.data.sources.designs import DESIGNS
-from appca.studies.claims import CheckedClaim, checked, headings, span
-from appca.studies.experiments import (
-    coil20,
-    planes,
-    popularity,
-    sharing,
-    similar,
-    strokes,
-    umap,
-    z_priors,
-)
+from appca.studies.experiments import coil20, digits, lab, planes, table1
 from appca.studies.parts.fitting import crowding_claim
+from appca.studies.study import CheckedClaim, checked, headings, span
 
 
 @pytest.mark.parametrize(
     ("tests", "holds"),
-    [
-        ([True, True], "yes"),
-        ([True, False], "partly"),
-        ([False, False], "no"),
-        ([], "not tested"),
-    ],
+    [([True, True], "yes"), ([True, False], "partly"), ([False, False], "no"), ([], "not tested")],
 )
 def test_a_claim_holds_if_all_its_tests_do(tests, holds):
     assert checked("a", "b", iter(tests), "c") == CheckedClaim("a", "c", "b", holds)
@@ -76,7 +62,7 @@ def test_designs_are_what_they_are_called(changes, holds):
         | changes.get(name, {})
         for name in DESIGNS
     ]
-    assert z_priors.claims(rows)[0].holds == holds
+    assert lab.claims(rows)[0].holds == holds
 
 
 @pytest.mark.parametrize(("afa", "holds"), [(0.09, "yes"), (0.11, "no")])
@@ -85,7 +71,9 @@ def test_popularity_is_judged_by_the_nearest_curve_of_a_design(afa, holds):
         return {"design": design, "method": method, "distance": distance}
 
     dense = [row("dense", "isfa", 0.2), row("dense", "afa_most", 0.3), row("dense", "afa", 0.1)]
-    found = popularity.claims([row("sparse", "isfa", 0.1), row("sparse", "afa", afa), *dense])
+    found = table1.popularity_claims(
+        [row("sparse", "isfa", 0.1), row("sparse", "afa", afa), *dense]
+    )
     assert [claim.holds for claim in found] == [holds, "yes"]
     assert f"aFA, EM {afa:.3f}" in found[0].measured
 
@@ -103,7 +91,7 @@ def test_strokes_are_judged_by_their_largest_effect(ink, slants, holds):
     measured = {"ink, pixels": ink, "slant, degrees": slants[0], "size of the slant": slants[1]}
     rows = [{**usual, "measure": name, "effect": value} for name, value in measured.items()]
     rows += [{**row, "subspace": "{1,3}", "effect": 0.0} for row in rows]
-    found = strokes.claims(rows)
+    found = digits.stroke_claims(rows)
     assert [claim.holds for claim in found] == holds
     assert all("{1,2}" in claim.measured for claim in found)
 
@@ -148,13 +136,13 @@ def test_likeness_left_out_by_umap_is_counted_by_object(differs, right, holds):
         {"appca": "a", "umap": "b" if n < differs else "a", "pca": "a", "pixels": "c"}
         for n in range(20)
     ]
-    found = umap.claims(rows)
+    found = coil20.umap_claims(rows)
     assert found[0].holds == holds[0]
     named = [
         {key: "x" if n < m else key for key, m in zip(("appca", "umap", "pca"), right, strict=True)}
         for n in range(20)
     ]
-    assert umap.claims([{**row, "pixels": "x"} for row in named])[1].holds == holds[1]
+    assert coil20.umap_claims([{**row, "pixels": "x"} for row in named])[1].holds == holds[1]
 
 
 @pytest.mark.parametrize(("deviation", "rank", "holds"), [(3.1, 2, "yes"), (3.1, 3, "no")])
@@ -165,16 +153,16 @@ def test_pairs_that_share_much_are_high_and_far_from_chance(deviation, rank, hol
     rows = [row("1", "1", 3.0), row("1", "7", 2.0), row("7", "7", 1.5)]
     ranks = [("3", "5")] * 3
     ranks[rank:rank] = [("1", "7")]
-    own, pair = sharing.claims(rows, ranks, 1.0)
+    own, pair = digits.sharing_claims(rows, ranks, 1.0)
     assert (own.holds, pair.holds) == ("partly", holds)  # 7 shares more with 1 than with 7
     by_chance = [{**one, "deviation": 2.9} for one in rows]
-    assert sharing.claims(by_chance, ranks, 1.0)[1].holds == "no"
+    assert digits.sharing_claims(by_chance, ranks, 1.0)[1].holds == "no"
 
 
 def test_objects_fall_together_where_a_group_joins_them():
     names = ["1", "2", "4", "8"]
     alone, cats = Mixture(None, 1.0, (2,)), Mixture(None, 2.0, (2, 3))
-    found = similar.claims([alone, cats], names)
+    found = coil20.similar_claims([alone, cats], names)
     assert [claim.holds for claim in found] == ["yes", "yes", "no"]
     assert found[1].measured == "in 1 of 2 groups"
-    assert {claim.holds for claim in similar.claims([alone], names)} == {"no"}
+    assert {claim.holds for claim in coil20.similar_claims([alone], names)} == {"no"}

@@ -3,12 +3,10 @@
 from pathlib import Path
 
 from appca import __version__
-from appca.studies import document
-from appca.studies.catalogue import STUDIES
-from appca.studies.claims import CheckedClaim
-from appca.studies.shipped import shipped
+from appca.studies.catalogue import STUDIES, shipped
+from appca.studies.report import document
 from appca.studies.store import Stored
-from appca.studies.study import Outcome
+from appca.studies.study import CheckedClaim, Outcome
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "paper.md"
 POPULARITY = STUDIES["popularity"]
@@ -25,7 +23,7 @@ def of_popularity(size="default", created=0.0):
 
 def test_the_page_is_what_the_shipped_results_say():
     """After new results, or a changed sentence: python -m appca paper --document docs/paper.md."""
-    assert PAGE.read_text(encoding="utf-8") == document.page(shipped(), PAGE)
+    assert PAGE.read_text(encoding="utf-8") == document(shipped(), PAGE)
 
 
 def test_a_changed_number_is_seen():
@@ -33,12 +31,12 @@ def test_a_changed_number_is_seen():
     rows = planes.outcome.tables["planes"]
     tables = {"planes": [{**rows[0], "angle": 12.5}, *rows[1:]]}
     changed = {**shipped(), "planes": planes._replace(outcome=Outcome(tables, {}, []))}
-    assert document.page(changed, PAGE) != document.page(shipped(), PAGE)
+    assert document(changed, PAGE) != document(shipped(), PAGE)
 
 
 def test_a_result_from_before_a_change_of_the_experiment_says_so():
     outdated = of_popularity("full")._replace(id="0" * 12)
-    text = document.page({"popularity": outdated}, PAGE)
+    text = document({"popularity": outdated}, PAGE)
     assert "| full, before a change of the experiment |" in text
 
 
@@ -49,7 +47,7 @@ def test_sizes_that_are_the_same_are_called_default():
 
 
 def test_the_page_tells_what_holds_how_it_was_made_and_what_is_missing():
-    text = document.page({"popularity": of_popularity("quick", 86_400.0)}, Path("docs/paper.md"))
+    text = document({"popularity": of_popularity("quick", 86_400.0)}, Path("docs/paper.md"))
     assert (
         "| [Figure 4: Popularity of the factors](#popularity) | `popularity` | 1 of 2 (1 no) "
         "| quick | 1 s | 1970-01-02 |"

@@ -2,11 +2,10 @@
 
 import pytest
 
-from appca.studies import command, report
-from appca.studies.catalogue import STUDIES
-from appca.studies.claims import CheckedClaim
+from appca.studies import report
+from appca.studies.catalogue import PLACES, STUDIES
 from appca.studies.store import StudyStore
-from appca.studies.study import Outcome
+from appca.studies.study import CheckedClaim, Outcome
 from appca.words.errors import InputError
 
 
@@ -15,7 +14,7 @@ def silent(_stage: str, _share: float) -> None:
 
 
 def test_experiments_are_in_the_papers_order_and_named_by_their_place_there():
-    assert list(STUDIES) == list(report.PLACES)
+    assert list(STUDIES) == list(PLACES)
     assert report.heading(STUDIES["table1"]) == STUDIES["table1"].title  # it begins so
     assert report.heading(STUDIES["planes"]) == f"Figure 1: {STUDIES['planes'].title}"
 
@@ -42,16 +41,16 @@ def test_a_result_without_its_data_does_not_keep_the_others_back(tmp_path, monke
 
     lame = STUDIES["popularity"]._replace(run=refuse)
     monkeypatch.setitem(STUDIES, "popularity", lame)
-    monkeypatch.setattr(command, "write", lambda *_given: [])
+    monkeypatch.setattr(report, "write", lambda *_given: [])
     said: list[str] = []
     store = StudyStore(tmp_path)
     names = ["popularity", "z-priors"]
     with pytest.raises(InputError, match=r"1 of 2 results .* popularity: The file x is missing"):
-        command.paper(
+        report.paper(
             names, "quick", {}, StudyStore(tmp_path), tmp_path / "out", said.append, silent
         )
     html = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "The file x is missing." in html
     assert any("stored as" in line for line in said)
     with pytest.raises(InputError, match=r"^The file x is missing\.$"):
-        command.paper(["popularity"], "quick", {}, store, None, said.append, silent)
+        report.paper(["popularity"], "quick", {}, store, None, said.append, silent)

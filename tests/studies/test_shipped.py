@@ -5,11 +5,10 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from appca.studies import shipped as module
-from appca.studies.catalogue import STUDIES
-from appca.studies.claims import CheckedClaim
-from appca.studies.shipped import FOLDER, MOST_BYTES, ShippedResults, lean, shipped
-from appca.studies.study import Outcome
+from appca.studies import store as module
+from appca.studies.catalogue import STUDIES, shipped
+from appca.studies.store import FOLDER, MOST_BYTES, ShippedResults, lean
+from appca.studies.study import CheckedClaim, Outcome
 from appca.words.errors import InputError
 
 PIXELS = {784, 1024}  # of an image of MNIST, of COIL-20

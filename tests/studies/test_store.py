@@ -10,9 +10,8 @@ import pytest
 from appca.storage.atomic import aside
 from appca.studies import store as store_module
 from appca.studies.catalogue import STUDIES, study_of
-from appca.studies.claims import CheckedClaim
 from appca.studies.store import StudyStore
-from appca.studies.study import Outcome
+from appca.studies.study import CheckedClaim, Outcome
 from appca.words.errors import InputError
 
 STUDY = STUDIES["z-priors"]

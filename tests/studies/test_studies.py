@@ -7,12 +7,10 @@ import pytest
 
 from appca.data.sources.designs import DESIGNS
 from appca.data.store import DatasetStore
-from appca.studies import files
 from appca.studies.catalogue import STUDIES
-from appca.studies.experiments.popularity import distance, ordered
-from appca.studies.files import aligned
-from appca.studies.parts.methods import active_for
-from appca.studies.parts.synthetic import dataset_of, drawn
+from appca.studies.experiments.lab import dataset_of, drawn
+from appca.studies.experiments.table1 import active_for, distance, ordered
+from appca.studies.report import aligned, write
 from appca.words.errors import InputError
 
 CHOICES = {
@@ -118,7 +116,7 @@ def test_data_that_cannot_be_drawn_are_refused_in_a_sentence(design, changes, wo
 @pytest.mark.parametrize("name", [pytest.param("popularity", marks=pytest.mark.thorough), "table1"])
 def test_tables_and_figures_are_written_for_anybody_to_open(name, popularity, outcome, tmp_path):
     found = popularity if name == "popularity" else outcome
-    written = files.write(STUDIES[name], found, tmp_path / "new" / "folder")
+    written = write(STUDIES[name], found, tmp_path / "new" / "folder")
     assert {path.suffix for path in written} == {".csv", ".html", ".txt"}
     for path in written:
         text = path.read_text("utf-8")
@@ -138,7 +136,7 @@ def test_tables_and_figures_are_written_for_anybody_to_open(name, popularity, ou
 def test_a_folder_that_cannot_be_made_is_one_sentence(popularity, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="could not be written"):
-        files.write(STUDIES["popularity"], popularity, tmp_path / "file" / "folder")
+        write(STUDIES["popularity"], popularity, tmp_path / "file" / "folder")
 
 
 def test_a_table_for_the_terminal_has_aligned_columns(outcome):

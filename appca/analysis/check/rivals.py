@@ -154,7 +154,7 @@ def mixture(
     pieces: int, n_components: int, split: Split, cap: Cap, report: Report, **kind: Any
 ) -> RivalProjection:
     """Fit a mixture of probabilistic PCA, or by `kind` another `MixtureOfFactorAnalysers`."""
-    from appca.rivals.mixture import MixtureOfFactorAnalysers
+    from appca.rivals.clusterwise import MixtureOfFactorAnalysers
 
     report(0.0)
     model = MixtureOfFactorAnalysers(pieces, n_components, random_state=0, **kind)
@@ -177,7 +177,7 @@ def subspaces(
     pieces: int, n_components: int, split: Split, cap: Cap, report: Report
 ) -> RivalProjection:
     """Fit k-subspaces: every row belongs to the nearest of some affine subspaces."""
-    from appca.rivals.subspaces import KSubspaces
+    from appca.rivals.clusterwise import KSubspaces
 
     report(0.0)
     model = KSubspaces(pieces, n_components, random_state=0).fit(split.train)

@@ -16,7 +16,8 @@ SHADES = ("#e9f0f8", "#a8c8e8", "#5b95d1", "#2b66ab", "#183e6e")  # low to high
 SUGGESTED = "#c87d1e"
 CURVES_HEIGHT = 330
 NEUTRAL = "rgba(128, 140, 155, 0.9)"
-PALE = "rgba(128, 140, 155, 0.16)"
+PALE = "rgba(128, 140, 155, 0.16)"  # of choices without a number yet
+CELLS = {"xgap": 4, "ygap": 4, "hoverinfo": "skip", "showscale": False}
 
 
 class Picture(NamedTuple):
@@ -38,33 +39,20 @@ def heat_map(picture: Picture, suggested: tuple[int, int] | None = None) -> go.F
     columns, rows = [str(k) for k in components], [f"L = {active}" for active in actives]
     digits = _digits(values[np.isfinite(values)])
     texts = [[_number(value, digits) for value in row] for row in values.T]
-    figure = go.Figure(
-        go.Heatmap(
-            z=values.T,
-            x=columns,
-            y=rows,
-            text=texts if len(columns) <= MOST_TEXT else None,
-            texttemplate="%{text}",
-            textfont={"size": 12},
-            colorscale=list(SHADES[::-1] if smaller_is_better else SHADES),
-            xgap=4,
-            ygap=4,
-            hoverinfo="skip",
-            showscale=False,
-        )
+    shades = list(SHADES[::-1] if smaller_is_better else SHADES)
+    told = {"text": texts if len(columns) <= MOST_TEXT else None, "texttemplate": "%{text}"}
+    cells = go.Heatmap(
+        z=values.T, x=columns, y=rows, colorscale=shades, textfont={"size": 12}, **told, **CELLS
     )
-    figure.add_trace(_targets(picture, rows, digits + 2, name))
-    figure.add_trace(_waiting(picture, columns, rows))
+    possible = np.array(components)[:, None] >= np.array(actives)
+    empty = np.where(possible & np.isnan(values), 0.0, np.nan).T
+    pale = [[0, PALE], [1, PALE]]
+    waiting = go.Heatmap(z=empty, x=columns, y=rows, colorscale=pale, **CELLS)
+    figure = go.Figure([cells, _targets(picture, rows, digits + 2, name), waiting])
     if suggested is not None:
         i, j = components.index(suggested[0]), actives.index(suggested[1])
-        figure.add_shape(
-            type="rect",
-            x0=i - 0.48,
-            x1=i + 0.48,
-            y0=j - 0.46,
-            y1=j + 0.46,
-            line={"color": SUGGESTED, "width": 3},
-        )
+        corners = {"x0": i - 0.48, "x1": i + 0.48, "y0": j - 0.46, "y1": j + 0.46}
+        figure.add_shape(type="rect", **corners, line={"color": SUGGESTED, "width": 3})
     clicks = {"clickmode": "event+select", "hovermode": "closest", "hoverdistance": 40}
     height, plain = FRAME_HEIGHT + CELL_HEIGHT * len(rows), {"dragmode": False, "showlegend": False}
     framed(figure, height, 8, 8, plot_bgcolor=CLEAR, **clicks, **plain)
@@ -115,25 +103,12 @@ def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
     """
     repeats, k = cosines.shape
     names = [f"component {j + 1}" for j in range(k)]
-    figure = go.Figure(
-        [
-            go.Bar(
-                x=names,
-                y=cosines.mean(axis=0),
-                marker={"color": LINE, "opacity": 0.55},
-                name="mean",
-                hovertemplate="%{x}: %{y:.3f} on average<extra></extra>",
-            ),
-            go.Scatter(
-                x=np.repeat(names, repeats),
-                y=cosines.T.ravel(),
-                mode="markers",
-                name="each fit",
-                marker={"size": 7, "color": CATEGORICAL[1], "line": {"width": 1, "color": LINE}},
-                hovertemplate="%{x}: %{y:.3f}<extra></extra>",
-            ),
-        ]
-    )
+    hover, bar = "%{x}: %{y:.3f}", {"color": LINE, "opacity": 0.55}
+    dot = {"size": 7, "color": CATEGORICAL[1], "line": {"width": 1, "color": LINE}}
+    figure = go.Figure(go.Bar(x=names, y=cosines.mean(axis=0), marker=bar, name="mean"))
+    figure.update_traces(hovertemplate=f"{hover} on average<extra></extra>")
+    dots = {"x": np.repeat(names, repeats), "y": cosines.T.ravel(), "name": "each fit"}
+    figure.add_scatter(**dots, mode="markers", marker=dot, hovertemplate=f"{hover}<extra></extra>")
     for limit in limits:
         figure.add_hline(y=limit, line={"dash": "dot", "width": 1.2, "color": NEUTRAL})
     layout: dict[str, Any] = {"showlegend": True, "bargap": 0.45, "dragmode": False}
@@ -141,15 +116,6 @@ def stability(cosines: np.ndarray, limits: tuple[float, float]) -> go.Figure:
     figure.update_yaxes(title="|cos| to the reference", range=[0, 1.03])
     figure.update_xaxes(showgrid=False)
     return figure
-
-
-def _waiting(picture: Picture, columns: list[str], rows: list[str]) -> go.Heatmap:
-    """Draw a pale cell for each choice without a number yet."""
-    possible = np.array(picture.components)[:, None] >= np.array(picture.actives)
-    there = np.where(possible & np.isnan(picture.values), 0.0, np.nan)
-    pale = [[0, PALE], [1, PALE]]
-    look = {"xgap": 4, "ygap": 4, "hoverinfo": "skip", "showscale": False}
-    return go.Heatmap(z=there.T, x=columns, y=rows, colorscale=pale, **look)
 
 
 def _targets(picture: Picture, rows: list[str], digits: int, name: str) -> go.Scatter:

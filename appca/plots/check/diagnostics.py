@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from appca.plots.curves import LEAST_SPAN, LINE, likelihood
-from appca.plots.frame import framed
+from appca.plots.frame import above, framed
 from appca.plots.palette import CATEGORICAL, MISSING
 
 HEIGHT = 270
@@ -51,15 +51,9 @@ def likelihood_with_burn_in(values: np.ndarray, n_rows: int, burn_in: int) -> go
     figure.update_layout(height=HEIGHT, xaxis={"title": "sweep"}, yaxis={"range": limits})
     figure.update_traces(mode="lines", line={"width": 1.3})
     if burned:
-        figure.add_vrect(
-            0.5,
-            burned + 0.5,
-            fillcolor=SHADE,
-            line_width=0,
-            layer="below",
-            annotation={"text": "burn-in", "font": {"size": 12}},
-            annotation_position="bottom left",
-        )
+        note = {"text": "burn-in", "font": {"size": 12}}
+        look = {"fillcolor": SHADE, "line_width": 0, "layer": "below", "annotation": note}
+        figure.add_vrect(0.5, burned + 0.5, **look, annotation_position="bottom left")
     return figure
 
 
@@ -101,14 +95,7 @@ def _limits(values: np.ndarray, burned: int) -> list[float]:
 
 def _finish(figure: go.Figure, x: str, y: str) -> go.Figure:
     """Give all charts of the page one shape."""
-    return framed(
-        figure,
-        HEIGHT,
-        26,
-        8,
-        xaxis={"title": x, "showgrid": False},
-        yaxis={"title": y, "nticks": 5},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0, "traceorder": "normal"},
-        showlegend=len(figure.data) > 1,
-        bargap=0.15,
-    )
+    axes = {"xaxis": {"title": x, "showgrid": False}, "yaxis": {"title": y, "nticks": 5}}
+    legend = above(1.0) | {"traceorder": "normal"}
+    several = len(figure.data) > 1
+    return framed(figure, HEIGHT, 26, 8, **axes, legend=legend, showlegend=several, bargap=0.15)

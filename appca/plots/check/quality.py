@@ -36,15 +36,9 @@ def hidden_errors(errors: Mapping[str, np.ndarray]) -> go.Figure:
     """Draw the mean error of each method, the best on top, with its spread over the repeats."""
     means = [float(error.mean()) for error in errors.values()]
     spread = [float(error.std(ddof=1)) if len(error) > 1 else 0.0 for error in errors.values()]
-    figure = _bars(
-        [*errors],
-        means,
-        "error on hidden cells",
-        text=[number(mean) for mean in means],
-        error_x={"array": spread, "thickness": 1.2, "width": 3},
-        insidetextanchor="start",
-        marker_color=LINE,
-    )
+    look: dict[str, Any] = {"text": [number(mean) for mean in means], "insidetextanchor": "start"}
+    look["error_x"] = {"array": spread, "thickness": 1.2, "width": 3}
+    figure = _bars([*errors], means, "error on hidden cells", **look, marker_color=LINE)
     return figure.update_xaxes(rangemode="tozero")
 
 

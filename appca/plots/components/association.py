@@ -24,8 +24,8 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> go.Figu
     `tests` is what `appca.association` returns, or some rows of it; cells without a test are blank.
     """
     columns = list(dict.fromkeys(tests["column"]))
-    places = {column: place for place, column in enumerate(columns)}
-    x, y = tests["component"].to_numpy(), tests["column"].map(places).to_numpy()
+    lines_of = {column: place for place, column in enumerate(columns)}
+    x, y = tests["component"].to_numpy(), tests["column"].map(lines_of).to_numpy()
     use = (tests["part"] == "use").to_numpy()
     kinds = zip(tests["direction"], tests["effect"], use.tolist(), strict=True)
     colours = np.array([_colour(*of) for of in kinds])
@@ -37,55 +37,26 @@ def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> go.Figu
     scale += [[1, scale[-1][1]]] if len(scale) == 1 else []
     texts = np.full(cells.shape, "", dtype=object)
     texts[y[use], x[use] - 1] = told[use]
+    places = {"x": np.arange(1, len(components) + 1), "y": np.arange(len(columns))}
+    colouring = {"zmin": 0, "zmax": steps, "colorscale": scale, "showscale": False}
+    look = {"xgap": 2, "ygap": 2, "hoverongaps": False}
+    marker = {"symbol": "circle-open", "size": RING, "color": colours[~use], "opacity": 1}
+    rings = {"mode": "markers", "marker": marker | {"line": {"width": 3}}}
     figure = go.Figure(
         [
-            go.Heatmap(
-                z=cells,
-                x=np.arange(1, len(components) + 1),
-                y=np.arange(len(columns)),
-                zmin=0,
-                zmax=steps,
-                colorscale=scale,
-                showscale=False,
-                xgap=2,
-                ygap=2,
-                text=texts,
-                hovertemplate="%{text}<extra></extra>",
-                hoverongaps=False,
-                name="use",
-            ),
-            go.Scatter(
-                x=x[~use],
-                y=y[~use],
-                mode="markers",
-                marker={
-                    "symbol": "circle-open",
-                    "size": RING,
-                    "color": colours[~use],
-                    "line": {"width": 3},
-                    "opacity": 1,
-                },
-                text=told[~use],
-                hovertemplate="%{text}<extra></extra>",
-                name="score",
-            ),
+            go.Heatmap(z=cells, **places, **colouring, **look, text=texts, name="use"),
+            go.Scatter(x=x[~use], y=y[~use], **rings, text=told[~use], name="score"),
         ]
-    )
+    ).update_traces(hovertemplate="%{text}<extra></extra>")
     heads = [plain(shortened(name, MOST_LETTERS).removeprefix("component ")) for name in components]
     if len(heads) > MOST_NAMES:  # no room for more than numbers
         heads = [str(number) for number in range(1, len(heads) + 1)]
     across = {"tickvals": list(range(1, len(components) + 1)), "ticktext": heads}
     across |= {"title": "component", "side": "top", "range": [0.5, len(components) + 0.5]}
     across |= {"showgrid": False, "zeroline": False}
-    return framed(
-        figure,
-        LINE * len(columns) + ABOVE,
-        top=ABOVE,
-        showlegend=False,
-        plot_bgcolor=CLEAR,
-        xaxis=across,
-        yaxis=lines(columns, MOST_LETTERS),
-    )
+    axes: dict[str, Any] = {"xaxis": across, "yaxis": lines(columns, MOST_LETTERS)}
+    axes |= {"plot_bgcolor": CLEAR, "showlegend": False}
+    return framed(figure, LINE * len(columns) + ABOVE, top=ABOVE, **axes)
 
 
 def _colour(direction: str, effect: float, use: bool) -> str:

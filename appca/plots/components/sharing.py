@@ -93,18 +93,10 @@ def popularity_bars(
     )
     if even is not None:
         figure.add_hline(even, line={"color": RING, "dash": "dash", "width": 1.5})
-    return framed(
-        figure,
-        BAR_HEIGHT,
-        top=8,
-        bargap=0.15,
-        xaxis={
-            "title": "component, most popular first",
-            "showgrid": False,
-            **_ticks((order + 1).tolist()),
-        },
-        yaxis={"title": "share of the rows", "tickformat": ".0%", "rangemode": "tozero"},
-    )
+    across = {"title": "component, most popular first", "showgrid": False}
+    across |= _ticks((order + 1).tolist())
+    down = {"title": "share of the rows", "tickformat": ".0%", "rangemode": "tozero"}
+    return framed(figure, BAR_HEIGHT, top=8, bargap=0.15, xaxis=across, yaxis=down)
 
 
 def popularity_map(

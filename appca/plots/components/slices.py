@@ -7,7 +7,37 @@ from appca.data.brain.cleaning import MEAN_SIGNAL
 from appca.data.brain.places import upright, voxels_of
 from appca.data.dataset import Dataset
 from appca.plots.components.components import DARK, LIGHT
-from appca.plots.paper.brain import painted, strong
+
+_STRONG = 0.995  # quantile of the magnitudes that gets full colour
+_WARM = np.array([[150, 20, 20], [235, 90, 20], [255, 225, 90]], dtype=float)
+_COLD = np.array([[20, 50, 140], [40, 130, 220], [150, 225, 255]], dtype=float)
+
+
+def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: float) -> np.ndarray:
+    """Lay values over a grey picture of one shape: warm above zero, cold below, clear at zero.
+
+    What is not `inside` the mask is left clear; `limit` is the magnitude of full colour. Returns
+    uint8 (..., 4): red, green, blue and cover.
+    """
+    top = float(np.quantile(signal[inside], 0.99)) if inside.any() else 1.0
+    grey = np.clip(45 + 165 * signal / (top or 1.0), 0, 220)[..., None]
+    strength = np.clip(np.abs(values) / (limit or 1.0), 0, 1)
+    places = 2 * strength
+    stops = np.where((values > 0)[..., None, None], _WARM, _COLD)
+    low = np.minimum(places.astype(int), 1)[..., None, None]
+    first = np.take_along_axis(stops, low, axis=-2)[..., 0, :]
+    second = np.take_along_axis(stops, low + 1, axis=-2)[..., 0, :]
+    colour = first + (second - first) * (places - low[..., 0, 0])[..., None]
+    cover = np.sqrt(strength)[..., None]
+    mixed = np.rint(grey + (colour - grey) * cover).astype(np.uint8)
+    opaque = np.where(inside[..., None], 255, 0).astype(np.uint8)
+    return np.concatenate([mixed, opaque], axis=-1)
+
+
+def strong(values: np.ndarray) -> float:
+    """Return the magnitude that gets full colour; the few largest do not bleach all others."""
+    there = np.abs(values[values != 0])
+    return float(np.quantile(there, _STRONG)) if there.size else 1.0
 
 
 def slices_of(

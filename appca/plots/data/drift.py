@@ -1,6 +1,6 @@
 """Old rows against new ones: one line a column, a bar for its level and a ring for its spread."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -44,14 +44,7 @@ def drift_chart(tests: "pd.DataFrame") -> go.Figure:
         else:
             marker = {"symbol": "circle-open", "size": RING, "color": colours, "line": {"width": 3}}
             traces.append(go.Scatter(**across, **look, mode="markers", marker=marker))
-    across = {"title": "lower in new rows ← effect → higher", "range": [-1.05, 1.05]}
-    return framed(
-        go.Figure(traces),
-        LINE * len(columns) + BELOW,
-        top=8,
-        showlegend=False,
-        bargap=0.3,
-        plot_bgcolor=CLEAR,
-        xaxis=across,
-        yaxis=lines(columns, MOST_LETTERS),
-    )
+    effects = {"title": "lower in new rows ← effect → higher", "range": [-1.05, 1.05]}
+    layout: dict[str, Any] = {"xaxis": effects, "yaxis": lines(columns, MOST_LETTERS)}
+    layout |= {"showlegend": False, "bargap": 0.3, "plot_bgcolor": CLEAR}
+    return framed(go.Figure(traces), LINE * len(columns) + BELOW, top=8, **layout)

@@ -13,7 +13,17 @@ import numpy as np
 from appca.plots.components.components import data_uri
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
     from appca.plots.still import StillFigure
+
+# Plotly's own buttons: nothing is sent to a server, no advertisement.
+CONFIG = {
+    "showSendToCloud": False,
+    "displaylogo": False,
+    "responsive": True,
+    "toImageButtonOptions": {"format": "svg"},
+}
 
 
 def framed(title: str, body: str, script: str = "") -> str:
@@ -78,6 +88,25 @@ def drawn(figure: "StillFigure", caption: str) -> str:
     width = round(96 * figure.get_figwidth())
     source = f"data:image/png;base64,{content}"
     return f'<img src="{source}" alt="{escape(caption)}" width="{width}">'
+
+
+def figure_page(figure: "go.Figure", title: str) -> str:
+    """Return a whole HTML page with a figure of Plotly and all it needs in it."""
+    html: str = _on_paper(figure).to_html(include_plotlyjs=True, config=CONFIG)
+    return html.replace("</head>", f"<title>{escape(title)}</title></head>", 1)
+
+
+def fragment(figure: "go.Figure") -> str:
+    """Return a figure of Plotly as a part of a page that holds plotly.js once."""
+    html: str = _on_paper(figure).to_html(include_plotlyjs=False, full_html=False, config=CONFIG)
+    return html
+
+
+def _on_paper(figure: "go.Figure") -> "go.Figure":
+    """Return a copy on a white ground; on the pages the theme has its own."""
+    import plotly.graph_objects as go
+
+    return go.Figure(figure).update_layout(template="plotly_white")
 
 
 def _cell(value: object) -> str:

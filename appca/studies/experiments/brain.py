@@ -10,8 +10,17 @@ from appca.analysis.paper import brain
 from appca.analysis.paper.brain_maps import BrainMaps, ModelMap, StimulusMap
 from appca.data.brain.events import Event, check_events
 from appca.data.brain.recording import MADE_UP, SHARED, Recording, load, parsed
-from appca.studies.claims import CheckedClaim, checked, span
-from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.studies.study import (
+    CheckedClaim,
+    Figures,
+    Options,
+    Outcome,
+    Report,
+    Row,
+    Study,
+    checked,
+    span,
+)
 from appca.words.errors import InputError
 from appca.words.numbers import fixed
 
@@ -77,7 +86,7 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     reference = brain.reference(recording.series, heard.raw) if heard else None
     rng = np.random.default_rng(options["seed"])
     order = rng.permutation(len(recording.series))
-    split = np.sort(order[: _trained(len(order))]), np.sort(order[_trained(len(order)) :])
+    split = [np.sort(part) for part in np.split(order, [int(TRAINED * len(order))])]
     part, jobs = VoxelSplit(recording.series, *split), len(pairs) + 1
     rows: list[Row] = []
     shown: dict[str, StimulusComponent] = {}
@@ -105,10 +114,6 @@ def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     return Outcome(tables, arrays, claims(rows, facts), text_of(rows[:3], facts))
 
 
-def _trained(n_voxels: int) -> int:
-    return int(TRAINED * n_voxels)
-
-
 def _pairs(options: Options, recording: Recording) -> list[tuple[int, int]]:
     """Pairs (K, L), checked against the recording."""
     components, active = options["components"], options["active"]
@@ -119,7 +124,7 @@ def _pairs(options: Options, recording: Recording) -> list[tuple[int, int]]:
         )
         raise InputError(msg)
     n_voxels, n_volumes = recording.series.shape
-    most = min(n_volumes - 4, _trained(n_voxels) - 1)
+    most = min(n_volumes - 4, int(TRAINED * n_voxels) - 1)
     for K, L in zip(components, active, strict=True):
         if not 1 <= L < K <= most:
             msg = f"K must be at most {most} here and L from 1 to K − 1; got K = {K} and L = {L}."
@@ -327,13 +332,13 @@ def titles_of(outcome: Outcome) -> dict[str, str]:
 
 def figures(outcome: Outcome) -> Figures:
     """Draw the maps as slices, the time courses and the errors."""
-    from appca.plots.paper import brain as plots
+    from appca.plots.studies import brain_courses, brain_errors, brain_maps
 
     titles, maps = titles_of(outcome), BrainMaps.from_arrays(outcome.arrays)
     return {
-        "maps": plots.maps(maps, titles),
-        "courses": plots.courses(maps, titles),
-        "errors": plots.errors(maps, titles),
+        "maps": brain_maps(maps, titles),
+        "courses": brain_courses(maps, titles),
+        "errors": brain_errors(maps, titles),
     }
 
 

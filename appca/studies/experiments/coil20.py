@@ -1,13 +1,28 @@
-"""COIL-20 by PCA and in the subspaces of aPPCA: crowding, and what a component means."""
+"""Figures 8 to 10: COIL-20 by PCA, in the subspaces of aPPCA, by UMAP, and similar objects."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from appca.analysis.check.quality import crowding
 from appca.analysis.components.shapes import width
-from appca.analysis.explore.projection import principal_scores
+from appca.analysis.explore.class_neighbours import ClassNeighbour, nearest_classes
+from appca.analysis.explore.projection import principal_scores, rgb
+from appca.analysis.explore.subspaces import supports, title
+from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
+from appca.analysis.groups.similar import (
+    Mixture,
+    SimilarRows,
+    by_mixture,
+    joined_pairs,
+    mixture,
+    similar,
+)
 from appca.data.dataset import Dataset
+from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
-from appca.studies.claims import CheckedClaim, checked
 from appca.studies.parts.fitting import (
     PCA_AXES,
     PanelFit,
@@ -15,13 +30,20 @@ from appca.studies.parts.fitting import (
     crowding_claim,
     crowding_rows,
     fit,
+    images_of,
     subspace_panels,
 )
-from appca.studies.parts.own_copy import images_of
-from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.studies.study import CheckedClaim, Figures, Options, Outcome, Report, Row, Study, checked
 from appca.words.numbers import fixed
 
 STRONG = 0.3  # |r| from which a component is said to go with the width
+MANY = 0.25  # share of the objects from which likeness is said to be left out
+SHOWN, IMAGES = 12, 12  # groups drawn, and images of each
+# What the paper names, by the numbers of COIL-20.
+NAMED = {
+    "The cat and a bottle": ({"4"}, {"8", "16"}),
+    "The duck and a wooden part": ({"1"}, {"2", "7", "11"}),
+}
 
 
 def opened(report: Report) -> tuple[Dataset, np.ndarray, list[str], np.ndarray]:
@@ -98,7 +120,7 @@ def width_claim(wide: list[Row]) -> CheckedClaim:
 
 def figures(outcome: Outcome) -> Figures:
     """Each subspace, and PCA; with images where the person has them."""
-    from appca.plots.paper.study_panels import Scatter, scatters
+    from appca.plots.studies import Scatter, scatters
 
     arrays = outcome.arrays
     names = [f"object {name}" for name in arrays["names"].tolist()]
@@ -126,4 +148,220 @@ STUDY = Study(
     takes=dict.fromkeys(("quick", "default", "full"), 3.0),
     run=run,
     figures=figures,
+)
+
+
+def run_umap(options: Options, report: Report, processes: int = 1) -> Outcome:
+    """Lay out by UMAP, fit aPPCA, and find each object's nearest other object in both."""
+    dataset, Y, names, codes = opened(report)
+    fitted = fit(Y, options, report, 0.05, 0.2)
+    how = {"n_neighbors": options["n_neighbors"], "random_state": options["seed"]}
+    config = EmbeddingConfig(dataset.digest, Preprocessing(divide=255.0).to_dict(), **how)
+    with tempfile.TemporaryDirectory() as folder:
+        store = EmbeddingStore(Path(folder))
+        layout = embed(
+            dataset,
+            config,
+            store,
+            report=lambda stage, share: report(f"UMAP: {stage}", 0.2 + 0.7 * share),
+        ).coordinates
+    principal = principal_scores(Y, 3)[0]
+    neighbours = {
+        "appca": nearest_classes(fitted.components, fitted.scores, fitted.active, codes, names),
+        "umap": nearest_in(layout, codes, names),
+        "pca": nearest_in(principal, codes, names),
+        "pixels": nearest_in(Y, codes, names),
+    }
+    rows = [
+        _neighbours_row(names[c], {key: value[c] for key, value in neighbours.items()})
+        for c in range(20)
+    ]
+    arrays = {"umap": layout, "codes": codes, "names": np.array(names)}
+    arrays["appca_rgb"] = rgb(fitted.scores, fitted.active)
+    arrays["pca_rgb"] = rgb(principal, np.ones(principal.shape, dtype=bool))
+    subspace, titles = supports(fitted.active)
+    arrays |= {"subspace": subspace, "subspaces": np.array(titles)}
+    return Outcome({"neighbours": rows}, arrays, umap_claims(rows))
+
+
+def nearest_in(E: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> list[ClassNeighbour]:
+    """Nearest other classes in one picture of all rows, by plain distance."""
+    return nearest_classes(np.eye(E.shape[1]), E, np.ones(E.shape, dtype=bool), codes, names)
+
+
+def _neighbours_row(name: str, neighbours: dict[str, ClassNeighbour]) -> Row:
+    row: Row = {"object": name}
+    for key, neighbour in neighbours.items():
+        row[key] = neighbour.other
+        row[f"{key}_share"] = neighbour.share
+    return row
+
+
+def umap_claims(rows: list[Row]) -> list[CheckedClaim]:
+    """Judge by each object's nearest other object: by aPPCA, on the map, and in the pixels."""
+    n, differs = len(rows), sum(row["appca"] != row["umap"] for row in rows)
+    appca, umap, pca = (
+        sum(row[key] == row["pixels"] for row in rows) for key in ("appca", "umap", "pca")
+    )
+    other = f"{differs} of {n} objects have another nearest object"
+    same = f"aPPCA names that of the pixels for {appca} of {n}, UMAP for {umap}, PCA for {pca}"
+    return [
+        checked(
+            "The colours show likeness that UMAP leaves out",
+            other,
+            [differs > n * MANY],
+            number=(f"{differs} of {n}", "new nearest objects"),
+        ),
+        checked(
+            "UMAP and PCA lose likeness that aPPCA keeps",
+            same,
+            [appca > umap, appca > pca],
+            number=(f"{appca} of {n}", f"nearest right, UMAP {umap}"),
+        ),
+    ]
+
+
+def umap_figures(outcome: Outcome) -> Figures:
+    """Draw the same map three times: by object, by aPPCA with a marker a subspace, by PCA."""
+    from appca.plots.studies import SYMBOLS, Scatter, scatters
+
+    arrays = outcome.arrays
+    x, y, codes = arrays["umap"][:, 0], arrays["umap"][:, 1], arrays["codes"]
+    axes = ("UMAP 1", "UMAP 2")
+    markers = ", ".join(
+        f"{SYMBOLS[place % len(SYMBOLS)]} {name}"
+        for place, name in enumerate(arrays["subspaces"].tolist())
+    )
+    names = [f"object {name}" for name in arrays["names"].tolist()]
+    number = arrays["subspace"]
+    scatter = Scatter(
+        f"Coloured by the aPPCA projection: {markers}",
+        x,
+        y,
+        codes,
+        *axes,
+        symbols=number,
+        rgb=arrays["appca_rgb"],
+    )
+    pca = Scatter("Coloured by three principal components", x, y, codes, *axes)
+    return {
+        "appca": scatters([scatter], names, columns=1, size=7),
+        "others": scatters(
+            [
+                Scatter("Coloured by object", x, y, codes, *axes),
+                pca._replace(rgb=arrays["pca_rgb"]),
+            ],
+            names,
+            columns=2,
+        ),
+    }
+
+
+_UMAP_SIZE = {"n_components": 4, "n_active": 3, "n_neighbors": 15, "seed": 0}
+
+UMAP = Study(
+    name="umap",
+    title="UMAP coloured by the aPPCA projection",
+    paper=(
+        "The paper colours a UMAP of COIL-20 by the aPPCA projection, K = 4 and L = 3, with one "
+        "marker a subspace, and says that this shows likeness of different objects that UMAP "
+        "leaves out."
+    ),
+    revision=1,
+    sizes=dict.fromkeys(("quick", "default", "full"), _UMAP_SIZE),
+    takes=dict.fromkeys(("quick", "default", "full"), 30.0),
+    run=run_umap,
+    columns=("object", "appca", "appca_share", "umap", "umap_share", "pca", "pixels"),
+    figures=umap_figures,
+)
+
+
+def run_similar(options: Options, report: Report, processes: int = 1) -> Outcome:
+    """Fit, group the projections inside each subspace, and count what objects they join."""
+    _, Y, names, codes = opened(report)
+    fitted = fit(Y, options, report, 0.2, 0.5)
+    report("grouping similar images", 0.6)
+    size, seed = options["group_size"], options["seed"]
+    groups = similar(fitted.scores, fitted.components, fitted.subspaces, size, seed)
+    mixtures = [mixture(group, codes, len(names)) for group in groups]
+    order = by_mixture(groups, mixtures)
+    rows = [_group_row(groups[place], mixtures[place], names) for place in order]
+    shown = [place for place in order if len(mixtures[place].joined) > 1][:SHOWN]
+    arrays = {
+        f"rows_{number:02d}": spread(groups[place], codes) for number, place in enumerate(shown)
+    }
+    arrays["shown"] = np.array([order.index(place) for place in shown], dtype=int)
+    return Outcome({"groups": rows}, arrays, similar_claims(mixtures, names))
+
+
+def spread(group: SimilarRows, codes: np.ndarray, most: int = IMAGES) -> np.ndarray:
+    """Rows of a group, nearest its middle, taken from its objects in turn, object by object."""
+    queues = [list(group.rows[codes[group.rows] == code]) for code in np.unique(codes[group.rows])]
+    taken: list[tuple[int, int]] = []
+    while len(taken) < most and any(queues):
+        for number, queue in enumerate(queues):
+            if queue and len(taken) < most:
+                taken.append((number, int(queue.pop(0))))
+    return np.array([row for _, row in sorted(taken, key=lambda entry: entry[0])])
+
+
+def _group_row(group: SimilarRows, mixed: Mixture, names: list[str]) -> Row:
+    counts = ", ".join(f"object {names[c]} ({mixed.counts[c]})" for c in mixed.joined)
+    return {
+        "subspace": title(group.components),
+        "rows": len(group.rows),
+        "objects": len(mixed.joined),
+        "joined": counts,
+        "effective_objects": float(mixed.effective),
+        "spread": float(group.spread),
+    }
+
+
+def similar_claims(mixtures: list[Mixture], names: list[str]) -> list[CheckedClaim]:
+    """Judge by whether any group joins different objects, and the pairs that the paper names."""
+    joined = [{names[c] for c in mixed.joined} for mixed in mixtures]
+    several, pairs = sum(len(first) > 1 for first in joined), len(joined_pairs(mixtures))
+    measured = f"{several} of {len(joined)} groups join several objects, {pairs} different pairs"
+    number = (f"{several} of {len(joined)}", "groups mix objects")
+    made = [checked("Different objects fall together", measured, [several > 0], number=number)]
+    for what, (first, other) in NAMED.items():
+        n = sum(bool(group & first and group & other) for group in joined)
+        told, number = f"in {n} of {len(joined)} groups", (f"{n} of {len(joined)}", what.lower())
+        made.append(checked(f"{what} fall together", told, [n > 0], number=number))
+    return made
+
+
+def similar_figures(outcome: Outcome) -> Figures:
+    """How many objects each group mixes; images of the most even ones where the person has them."""
+    from appca.plots.studies import mixed_bars, sheets
+
+    rows, named = outcome.tables["groups"], {}
+    for number, place in enumerate(outcome.arrays["shown"].tolist()):
+        images = images_of("coil20", outcome.arrays[f"rows_{number:02d}"])
+        if images is not None:
+            row = rows[place]
+            name = (
+                f"{number + 1}. Subspace {row['subspace']}, {row['rows']} images: {row['joined']}"
+            )
+            named[name] = images
+    pictures = {"groups": sheets(named, columns=IMAGES, zoom=1.8)} if named else {}
+    return pictures | {"mixtures": mixed_bars(rows)}
+
+
+_SIMILAR_SIZE = {"n_components": 4, "n_active": 3, "group_size": 20, "seed": 0}
+
+SIMILAR = Study(
+    name="similar",
+    title="Different objects that look alike",
+    paper=(
+        "The paper groups the aPPCA projections of COIL-20 by k-means inside the subspaces and "
+        "shows different objects that fall together, such as the lucky cat and a bottle, or the "
+        "duck and a wooden part."
+    ),
+    revision=2,
+    sizes=dict.fromkeys(("quick", "default", "full"), _SIMILAR_SIZE),
+    takes=dict.fromkeys(("quick", "default", "full"), 4.0),
+    run=run_similar,
+    columns=("subspace", "rows", "objects", "effective_objects", "spread", "joined"),
+    figures=similar_figures,
 )

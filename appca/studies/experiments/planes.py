@@ -5,9 +5,8 @@ import numpy as np
 from appca.analysis.explore.projection import principal_scores
 from appca.analysis.explore.subspaces import title
 from appca.data.sources.builtin import load
-from appca.studies.claims import CheckedClaim, checked
 from appca.studies.parts.fitting import PCA_AXES, PanelFit, codes_of, fit, subspace_panels
-from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.studies.study import CheckedClaim, Figures, Options, Outcome, Report, Row, Study, checked
 from appca.words.numbers import percent
 
 FOUND, NEAR = 0.9, 5.0  # share of the points, degrees; some points are near two planes
@@ -71,27 +70,18 @@ def claims(rows: list[Row], rest: float, lost: float) -> list[CheckedClaim]:
     angle = max(row["angle"] for row in rows)
     measured = f"{percent(right, 1)} of the points, planes within {angle:.2f} degrees"
     losses = f"{percent(rest, 2)} of the variance lost, by PCA {percent(lost, 1)}"
-    claim = "aPPCA projects each point onto its own plane"
+    claim, tests = "aPPCA projects each point onto its own plane", [right > FOUND, angle < NEAR]
+    own = (percent(right), "on their own plane")
+    number = (percent(rest, 2), f"lost, PCA {percent(lost, 1)}")
     return [
-        checked(
-            claim,
-            measured,
-            [right > FOUND, angle < NEAR],
-            number=(percent(right), "on their own plane"),
-        ),
-        checked(
-            "PCA lays the planes over one another",
-            losses,
-            [rest < lost],
-            number=(percent(rest, 2), f"lost, PCA {percent(lost, 1)}"),
-        ),
+        checked(claim, measured, tests, number=own),
+        checked("PCA lays the planes over one another", losses, [rest < lost], number=number),
     ]
 
 
 def figures(outcome: Outcome) -> Figures:
     """Points in space, and the four projections."""
-    from appca.plots.paper.space import space
-    from appca.plots.paper.study_panels import Scatter, scatters
+    from appca.plots.studies import Scatter, scatters, space
 
     arrays = outcome.arrays
     pca, codes = arrays["pca"], arrays["plane"]

@@ -6,10 +6,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.studies.claims import CheckedClaim, checked, span
-from appca.studies.parts.recovery import errors
 from appca.studies.processes import Spec, Tick, work
-from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.studies.study import (
+    CheckedClaim,
+    Figures,
+    Options,
+    Outcome,
+    Report,
+    Row,
+    Study,
+    checked,
+    span,
+)
 from appca.words.errors import InputError
 
 MEASURES = {"error": "squared error", "likelihood": "log-likelihood of fresh rows"}
@@ -178,7 +186,7 @@ def _measured(model: Any, data: SimulatedRows) -> Row:
     return {
         "made": int(model.n_iter_),
         "seconds": seconds,
-        "error": errors(data.Y, R).squared,
+        "error": float(np.square(data.Y - R).mean()),
         "likelihood": float(model.score_samples(data.fresh).mean()),
     }
 
@@ -202,7 +210,10 @@ def _pair(rows: Sequence[Row], em: str, gibbs: str, measure: str) -> Row:
             for way in (em, gibbs)
         )
         measured.append((*times(ours, other, measure), *chase(ours, other, measure)))
-        paces.append(_pace(other) / _pace(ours))
+        paces.append(
+            float(other[-1]["seconds"] / other[-1]["made"])
+            / float(ours[-1]["seconds"] / ours[-1]["made"])
+        )
     seconds_em, seconds_gibbs, chased, reached = np.array(measured, dtype=float).T
     ratios = seconds_gibbs / seconds_em
     return {
@@ -223,16 +234,12 @@ def _pair(rows: Sequence[Row], em: str, gibbs: str, measure: str) -> Row:
 
 
 def times(ours: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[float, float]:
-    """Give the seconds of both to the level that both reach.
+    """Give the seconds of both to the level that both reach: the worse of the two best values.
 
-    The level is the worse of the two best values. A hundredth of the way from the worst start to
-    it is let off: a chain wanders about its level and does not stop there.
+    `SLACK` of the way from the worst start is allowed, as a chain wanders about its level.
     """
-    values = [_losses(rows, measure) for rows in (ours, other)]
-    wanted = _with_slack(max(min(losses) for losses in values), values)
-    both = zip((ours, other), values, strict=True)
-    arrivals = [_arrival(rows, losses, wanted) for rows, losses in both]
-    first, second = (seconds for seconds in arrivals if seconds is not None)  # both arrive
+    worse = max(min(SIGN[measure] * row[measure] for row in rows) for rows in (ours, other))
+    first, second = _arrivals(ours, other, measure, worse)
     return first, second
 
 
@@ -241,39 +248,27 @@ def chase(ours: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[floa
 
     Where it does not, the number is that of its longest fit: a lower bound.
     """
-    values = [_losses(rows, measure) for rows in (ours, other)]
-    wanted = _with_slack(min(values[0]), values)
-    arrived = _arrival(other, values[1], wanted)
-    second = other[-1]["seconds"] if arrived is None else arrived
-    both = zip(ours, values[0], strict=True)
-    first = next(row["seconds"] for row, loss in both if loss <= wanted)
-    return second / first, arrived is not None
+    best = min(SIGN[measure] * row[measure] for row in ours)
+    first, second = _arrivals(ours, other, measure, best)
+    last = other[-1]["seconds"] if second is None else second
+    return last / first, second is not None
 
 
-def _losses(rows: Sequence[Row], measure: str) -> list[float]:
-    return [SIGN[measure] * row[measure] for row in rows]
-
-
-def _with_slack(level: float, values: Sequence[Sequence[float]]) -> float:
-    return level + SLACK * max(max(losses[0] for losses in values) - level, 0.0)
-
-
-def _arrival(rows: Sequence[Row], losses: Sequence[float], wanted: float) -> float | None:
-    """Seconds of the shortest fit that is good enough."""
-    pairs = zip(rows, losses, strict=True)
-    return next((row["seconds"] for row, loss in pairs if loss <= wanted), None)
-
-
-def _pace(rows: Sequence[Row]) -> float:
-    """Give the seconds of one pass or sweep, from the longest fit."""
-    return float(rows[-1]["seconds"] / rows[-1]["made"])
+def _arrivals(ours: Sequence[Row], other: Sequence[Row], measure: str, level: float) -> list[Any]:
+    """Seconds of the shortest fits that come to a level, with its slack; None for never."""
+    start = max(SIGN[measure] * rows[0][measure] for rows in (ours, other))
+    wanted = level + SLACK * max(start - level, 0.0)
+    return [
+        next((row["seconds"] for row in rows if SIGN[measure] * row[measure] <= wanted), None)
+        for rows in (ours, other)
+    ]
 
 
 def figures(outcome: Outcome) -> Figures:
     """Draw error and likelihood against time."""
-    from appca.plots.paper.speed import courses
+    from appca.plots.studies import speed_courses
 
-    return {"courses": courses(outcome.tables["ladder"])}
+    return {"courses": speed_courses(outcome.tables["ladder"])}
 
 
 _SIZES = {"n_features": 50, "n_components": 8, "n_active": 4, "noise_sd": 0.3, "seed": 0}

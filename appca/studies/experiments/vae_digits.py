@@ -125,7 +125,7 @@ def strongest(rows: list[Row], measure: str) -> Row:
 
 def figures(outcome: Outcome) -> Figures:
     """Three subspaces and PCA, coloured by digit."""
-    from appca.plots.paper.study_panels import Scatter, scatters
+    from appca.plots.studies import Scatter, scatters
 
     arrays = outcome.arrays
     names, codes, pca = arrays["names"].tolist(), arrays["codes"], arrays["pca"]

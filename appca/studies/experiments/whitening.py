@@ -1,19 +1,27 @@
-"""Whitening: what a classifier makes of raw values, of PCA's scores and of aPPCA's."""
+"""Figure 11: whitening, and classifying by raw values, by PCA's scores and by aPPCA's."""
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from appca.studies.claims import CheckedClaim, checked
-from appca.studies.parts.labelled import LabelledFold, fold, folds, labelled
-from appca.studies.parts.local_whitening import Scores, predict, predict_each, whitened_within
+from appca.data.dataset import MISSING, Dataset, categories
+from appca.data.preprocessing import Preprocessing, suggest
+from appca.data.readers import read
+from appca.data.sources.builtin import SOURCES, load
+from appca.data.store import DatasetStore
 from appca.studies.processes import Spec, Tick, work
-from appca.studies.study import Figures, Options, Outcome, Report, Row, Study
+from appca.studies.study import CheckedClaim, Figures, Options, Outcome, Report, Row, Study, checked
 from appca.words.errors import InputError
 from appca.words.numbers import fixed, percent
 
+LEAST_FOLDS = 2
+BATCH, LEAST_BATCH = 200, 32  # rows of a step of the optimiser
+LEAST_ROWS = 100  # of a subspace that gets a classifier of its own
 RAW, PCA = "raw", "pca"
 NEVER = math.inf  # components
 NEAR = 0.02  # accuracy below the raw values' that counts as comparable
@@ -27,6 +35,177 @@ TITLES = {
     "pattern": "PCA of L, with the pattern of aPPCA of K = 2 L",
     "zeros": "The pattern of aPPCA of K = 2 L alone",
 }
+
+
+class Labelled(NamedTuple):
+    """Rows of known class."""
+
+    name: str
+    X: np.ndarray  # (N, D) as they were read
+    y: np.ndarray  # (N,) codes of the classes
+    names: tuple[str, ...]  # of the classes
+    preprocessing: Preprocessing  # fitted to the training rows of a fold, never to all
+
+
+class LabelledFold(NamedTuple):
+    """One division of the rows, preprocessed."""
+
+    X: np.ndarray  # (n, D) float32, to learn from
+    y: np.ndarray
+    X_test: np.ndarray  # (m, D)
+    y_test: np.ndarray
+
+
+@lru_cache(maxsize=1)
+def labelled(source: str, n_rows: int, column: str = "") -> Labelled:
+    """Open labelled data and keep at most the first `n_rows` rows of known class.
+
+    The source is a built-in data set, a file, or the folder of a stored data set; `column` the
+    labels with the classes, the first ones if empty. Raises InputError when the data cannot be had
+    or have no classes.
+    """
+    return classified(_opened(source, n_rows), n_rows, column)
+
+
+def _opened(source: str, n_rows: int) -> Dataset:
+    if source in SOURCES:
+        return load(source, n=n_rows) if source == "mnist" else load(source)
+    path = Path(source).expanduser()
+    if path.is_dir():
+        return DatasetStore(path.parent.parent).get(path.name)
+    if not path.is_file():
+        msg = (
+            f"“{source}” is neither a file nor a built-in data set; the built-in ones are "
+            f"{', '.join(SOURCES)}."
+        )
+        raise InputError(msg)
+    return read(path.name, path)
+
+
+def classified(dataset: Dataset, n_rows: int, column: str = "") -> Labelled:
+    """Take the first rows of known class; see `labelled`."""
+    if not dataset.labels:
+        msg = f"“{dataset.name}” has no labels, and a classifier needs a class for every row."
+        raise InputError(msg)
+    if column and column not in dataset.labels:
+        msg = (
+            f"“{dataset.name}” has no column of labels called “{column}”; choose among "
+            f"{', '.join(dataset.labels)}."
+        )
+        raise InputError(msg)
+    names, codes = categories(dataset.labels[column or next(iter(dataset.labels))])
+    has_class = np.flatnonzero(codes != names.index(MISSING)) if MISSING in names else codes >= 0
+    X, codes = dataset.X[has_class][:n_rows], codes[has_class][:n_rows]
+    there, y = np.unique(codes, return_inverse=True)
+    if len(there) < 2:
+        msg = f"“{dataset.name}” has fewer than two classes, so there is nothing to distinguish."
+        raise InputError(msg)
+    return Labelled(dataset.name, X, y, tuple(names[code] for code in there), suggest(dataset))
+
+
+def folds(data: Labelled, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Divide the rows (train, test), each class evenly.
+
+    Raises InputError for fewer than two folds, or more than the rarest class has rows.
+    """
+    from sklearn.model_selection import StratifiedKFold
+
+    counts = np.bincount(data.y)
+    if n_folds < LEAST_FOLDS or counts.min() < n_folds:
+        msg = (
+            f"folds must lie between {LEAST_FOLDS} and the {counts.min():,} rows of the rarest "
+            f"class, “{data.names[int(counts.argmin())]}”; got {n_folds}."
+        )
+        raise InputError(msg)
+    return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(data.X, data.y))
+
+
+def fold(data: Labelled, n_folds: int, seed: int, number: int) -> LabelledFold:
+    """Give one of the folds, preprocessed as its training rows ask for."""
+    train, test = folds(data, n_folds, seed)[number]
+    fitted = data.preprocessing.fit(data.X[train])
+    X, X_test = (np.asarray(fitted.transform(data.X[rows]), np.float32) for rows in (train, test))
+    return LabelledFold(X, data.y[train], X_test, data.y[test])
+
+
+class Scores(NamedTuple):
+    """Projections of rows by aPPCA."""
+
+    H: np.ndarray  # (N, K) whitened scores, 0 where inactive
+    Z: np.ndarray  # (N, K) bool
+
+
+def whitened_within(train: Scores, test: Scores) -> tuple[np.ndarray, np.ndarray]:
+    """Make scores uncorrelated, of mean 0 and variance 1, inside each subspace; (N, K) and (M, K).
+
+    The coordinates are turned as little as possible (the symmetric root), so that a coordinate
+    means nearly the same in all subspaces. Mean and covariance of a subspace are drawn towards 0
+    and the identity by as many rows as twice its dimensions. Rows of `test` in a subspace that
+    `train` does not have stay as they are.
+    """
+    H, H_test = np.zeros_like(train.H), test.H.copy()
+    for members, others, active in subspaces(train, test):
+        scores = train.H[np.ix_(members, active)].astype(np.float64)
+        n, L = scores.shape
+        prior = 2.0 * L
+        mean = scores.sum(axis=0) / (n + prior)
+        centred = scores - mean
+        covariance = (centred.T @ centred + prior * np.eye(L)) / (n + prior)
+        values, vectors = np.linalg.eigh(covariance)
+        root = (vectors / np.sqrt(values)) @ vectors.T
+        H[np.ix_(members, active)] = (scores - mean) @ root
+        H_test[np.ix_(others, active)] = (test.H[np.ix_(others, active)] - mean) @ root
+    return H, H_test
+
+
+def subspaces(train: Scores, test: Scores) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield, for each set in `train`: its rows there, its rows in `test`, its components."""
+    sets, codes = np.unique(train.Z, axis=0, return_inverse=True)
+    for number, chosen in enumerate(sets):
+        others = np.flatnonzero((chosen == test.Z).all(axis=1))
+        yield np.flatnonzero(codes.ravel() == number), others, np.flatnonzero(chosen)
+
+
+def predict(
+    X: np.ndarray, y: np.ndarray, X_test: np.ndarray, options: Options, n_all: int | None = None
+) -> np.ndarray:
+    """Train a perceptron with one hidden layer on (n, d); predict the classes of `X_test` (m, d).
+
+    The options are hidden (units), epochs and seed. Where X is a part of `n_all` rows, it gets as
+    many steps as the whole would.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
+
+    n, whole = len(X), n_all or len(X)
+    batch = min(n, max(LEAST_BATCH, BATCH * n // whole))
+    steps = options["epochs"] * -(-whole // BATCH)
+    network = MLPClassifier(
+        (options["hidden"],),
+        batch_size=batch,
+        max_iter=max(1, round(steps / -(-n // batch))),
+        random_state=options["seed"],
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # all get the same number of steps
+        return np.asarray(network.fit(X, y).predict(X_test))
+
+
+def predict_each(
+    train: Scores, y: np.ndarray, test: Scores, joint: np.ndarray, options: Options
+) -> np.ndarray:
+    """Classify by a perceptron of its own in every subspace.
+
+    Small subspaces, and those of a single class that others may contradict, keep the prediction
+    `joint` (M,) of the classifier of all rows.
+    """
+    answer = joint.copy()
+    for members, others, active in subspaces(train, test):
+        classes = y[members]
+        if len(others) and len(members) >= LEAST_ROWS and len(np.unique(classes)) > 1:
+            X, X_test = train.H[np.ix_(members, active)], test.H[np.ix_(others, active)]
+            answer[others] = predict(X, classes, X_test, options, len(y))
+    return answer
 
 
 class Gain(NamedTuple):
@@ -46,16 +225,17 @@ def classify(source: str, options: Options, report: Report, processes: int = 1) 
     report("opening the data", 0.0)
     data = labelled(source, options["n_rows"], options["label"])
     n_train = len(folds(data, options["folds"], options["seed"])[0][0])
-    _check(options, min(n_train - 1, data.X.shape[1]))
+    most = min(n_train - 1, data.X.shape[1])
+    for K in options["components"]:
+        if not 2 <= K <= most:
+            msg = f"components must lie between 2 and {most} for these data; got {K}."
+            raise InputError(msg)
+    if min(options["folds_done"], options["folds"]) < 2:
+        msg = f"folds_done must be at least 2 to show a spread; got {options['folds_done']}."
+        raise InputError(msg)
+    common = {"source": source, "options": options}
     specs = [
-        {
-            "source": source,
-            "fold": number,
-            "K": K,
-            "raw": place == 0,
-            "pca": sizes,
-            "options": options,
-        }
+        common | {"fold": number, "K": K, "raw": place == 0, "pca": sizes}
         for number in range(min(options["folds_done"], options["folds"]))
         for place, (K, sizes) in enumerate(_shared_out(options["components"]))
     ]
@@ -69,16 +249,6 @@ def classify(source: str, options: Options, report: Report, processes: int = 1) 
         f"values give {percent(raw['accuracy'], 1)} (sd {percent(raw['accuracy_sd'], 1)})."
     )
     return Outcome({"whitening": table, "folds": rows}, {}, claims(table), text)
-
-
-def _check(options: Options, most: int) -> None:
-    for K in options["components"]:
-        if not 2 <= K <= most:
-            msg = f"components must lie between 2 and {most} for these data; got {K}."
-            raise InputError(msg)
-    if min(options["folds_done"], options["folds"]) < 2:
-        msg = f"folds_done must be at least 2 to show a spread; got {options['folds_done']}."
-        raise InputError(msg)
 
 
 def _shared_out(components: Sequence[int]) -> list[tuple[int, list[int]]]:
@@ -133,18 +303,9 @@ class Bench:
         self, method: str, K: int | None, L: int | None, inputs: int, predicted: np.ndarray
     ) -> None:
         """Add a row for predictions (m,)."""
+        row = {"method": method, "title": TITLES[method], "K": K, "L": L, "inputs": inputs}
         right = float((predicted == self.fold.y_test).mean())
-        self.rows.append(
-            {
-                "method": method,
-                "title": TITLES[method],
-                "K": K,
-                "L": L,
-                "inputs": inputs,
-                "fold": self.number,
-                "accuracy": right,
-            }
-        )
+        self.rows.append(row | {"fold": self.number, "accuracy": right})
 
     def pca(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Give whitened principal scores of both parts."""
@@ -290,21 +451,13 @@ def _of(table: Sequence[Row], method: str) -> list[Row]:
 
 def figures(outcome: Outcome) -> Figures:
     """Draw accuracy against K and against active coordinates."""
-    from appca.plots.paper.whitening import curves
+    from appca.plots.studies import accuracy_curves
 
-    return {"accuracy": curves(outcome.tables["whitening"])}
+    return {"accuracy": accuracy_curves(outcome.tables["whitening"])}
 
 
-_SIZES = {
-    "data": "mnist",
-    "components": [3, 5, 10, 20],
-    "folds": 10,
-    "label": "",
-    "hidden": 64,
-    "epochs": 40,
-    "seed": 0,
-    "n_rows": 10_000,
-}
+_SIZES: Options = {"data": "mnist", "components": [3, 5, 10, 20], "folds": 10, "label": ""}
+_SIZES |= {"hidden": 64, "epochs": 40, "seed": 0, "n_rows": 10_000}
 
 STUDY = Study(
     name="whitening",
@@ -324,15 +477,8 @@ STUDY = Study(
     takes={"quick": 40.0, "default": 400.0, "full": 3600.0},
     run=run,
     columns=(
-        "title",
-        "K",
-        "L",
-        "accuracy",
-        "accuracy_sd",
-        "gain_at_k",
-        "gain_at_k_error",
-        "gain_at_l",
-        "gain_at_l_error",
+        *("title", "K", "L", "accuracy", "accuracy_sd"),
+        *("gain_at_k", "gain_at_k_error", "gain_at_l", "gain_at_l_error"),
     ),
     figures=figures,
 )

@@ -1,19 +1,23 @@
-"""aPPCA fitted for an experiment, and its subspaces as panels beside PCA's."""
+"""Shared parts of experiments: a fitted aPPCA, its subspaces as panels beside PCA, images."""
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from appca.analysis.explore.subspaces import Subspace, ranked, title
-from appca.studies.claims import CheckedClaim, checked
-from appca.studies.study import Options, Report, Row
+from appca.data.dataset import Dataset
+from appca.data.sources.builtin import are_here, load
+from appca.data.sources.folder import data_folder
+from appca.studies.study import CheckedClaim, Options, Report, Row, checked
+from appca.words.errors import InputError
 from appca.words.numbers import percent
 
 if TYPE_CHECKING:
     from appca.analysis.check.quality import Crowding
     from appca.models.algebra.loop import Callback, Progress
-    from appca.plots.paper.study_panels import Scatter
+    from appca.plots.studies import Scatter
 
 CLEARLY = 0.01  # accuracy
 PCA_AXES = ("principal component 1", "principal component 2")
@@ -81,7 +85,7 @@ def subspace_panels(
     `named` makes a panel's title of the subspace's and its number of rows. The arrays are scores
     and active (N, K); `codes` (N,) are the classes.
     """
-    from appca.plots.paper.study_panels import Scatter
+    from appca.plots.studies import Scatter
 
     panels = []
     for subspace in PanelFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
@@ -136,3 +140,24 @@ def crowding_claim(rows: list[Row]) -> CheckedClaim:
     tests = [less, less or panel > whole + CLEARLY]
     number = (percent(panel), f"read right, PCA {percent(same)}")
     return checked("The subspaces are less crowded than PCA", measured, tests, number=number)
+
+
+def images_of(source: str, rows: np.ndarray) -> np.ndarray | None:
+    """Return images (m, h, w) of rows (m,) of the "mnist" or "coil20" on this machine, or None.
+
+    Nothing is downloaded for a figure.
+    """
+    if not are_here(source):
+        return None
+    try:
+        copy = _opened(source, str(data_folder()))
+    except InputError:  # a damaged file: the figure is drawn without images
+        return None
+    return copy.images(rows) if rows.max(initial=-1) < copy.n_rows else None
+
+
+@lru_cache(maxsize=2)
+def _opened(source: str, folder: str) -> Dataset:
+    if source == "mnist":
+        return load(source, data_folder=folder, n=10_000)
+    return load(source, data_folder=folder)

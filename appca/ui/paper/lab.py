@@ -6,10 +6,9 @@ import numpy as np
 import streamlit as st
 
 from appca.data.sources.designs import DESIGNS, Synthetic
-from appca.plots.paper.indicators import indicators
-from appca.studies.experiments.z_priors import described
-from appca.studies.parts.methods import active_for
-from appca.studies.parts.synthetic import LIMITS, dataset_of, drawn
+from appca.plots.studies import indicators
+from appca.studies.experiments.lab import LIMITS, dataset_of, described, drawn
+from appca.studies.experiments.table1 import active_for
 from appca.studies.study import Options
 from appca.ui.parts.answers import answer, numbers
 from appca.ui.parts.chart import chart

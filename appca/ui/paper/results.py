@@ -6,13 +6,11 @@ from functools import partial
 import plotly.graph_objects as go
 
 from appca.data.sources.builtin import are_here
-from appca.plots.paper.thumbnail import thumbnail
+from appca.plots.studies import thumbnail
 from appca.runs.home import home
-from appca.studies.catalogue import STUDIES
-from appca.studies.claims import Holds, verdict
-from appca.studies.shipped import shipped
+from appca.studies.catalogue import STUDIES, shipped
 from appca.studies.store import Stored, StudyStore
-from appca.studies.study import Figures, Options, Study
+from appca.studies.study import Figures, Holds, Options, Study, verdict
 from appca.ui.parts.answers import Level, Number
 from appca.ui.session import services
 from appca.ui.session.caching import by_key

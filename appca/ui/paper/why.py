@@ -5,9 +5,8 @@ from functools import partial
 
 import streamlit as st
 
-from appca.studies.claims import headings
 from appca.studies.store import Stored, csv_text
-from appca.studies.study import Outcome, Study
+from appca.studies.study import Outcome, Study, headings
 from appca.ui.paper import results
 from appca.ui.parts import progress
 from appca.ui.parts.answers import SIGNS, answer, numbers

@@ -38,12 +38,6 @@ def test_the_suggested_cell_is_outlined_and_errors_turn_the_colours_round():
     assert figure.data[0].colorscale[0][1] == turned.data[0].colorscale[-1][1]
 
 
-def test_an_empty_grid_is_drawn_with_its_axes():
-    figure = choose.heat_map(picture(np.full((3, 2), np.nan)))
-    assert len(figure.data[1].x) == 0
-    assert list(figure.layout.xaxis.categoryarray) == ["2", "4", "8"]
-
-
 def test_each_l_has_its_curve_and_the_suggested_one_a_ring():
     figure = choose.by_budget(picture(), (8, 2))
     curves = {trace.name: trace for trace in figure.data if trace.name}

@@ -25,18 +25,6 @@ def test_zero_is_white_and_the_ends_are_blue_and_red():
     assert colours[3, 0] > colours[3, 2]  # half way: reddish
 
 
-def test_the_scale_is_symmetric_about_zero():
-    alone = diverging(np.array([1.0, 0.0]))
-    beside_a_large_negative = diverging(np.array([1.0, -4.0]))
-    assert alone[0].tolist() == list(POSITIVE)
-    assert beside_a_large_negative[0, 1] > POSITIVE[1]  # paler than full red
-    assert beside_a_large_negative[1].tolist() == list(NEGATIVE)
-
-
-def test_a_component_of_zeros_is_white():
-    assert (diverging(np.zeros((2, 2))) == ZERO).all()
-
-
 def test_pixels_of_a_component_keep_their_place():
     component = np.zeros(12)
     component[5] = -1.0  # row 1, column 1 of 3 x 4

@@ -25,19 +25,6 @@ def test_rings_have_the_expected_size_on_the_same_scale():
     assert (rings.marker.size[0] / dots.marker.size[0]) ** 2 == pytest.approx(1.5 / 4)
 
 
-def test_the_largest_circle_or_ring_stays_within_its_cell():
-    for expected in (0.5, 9.0):
-        figure = drawn(expected=expected)
-        plot = figure.layout.width - figure.layout.margin.l - figure.layout.margin.r
-        assert max(*figure.data[0].marker.size, *figure.data[1].marker.size) < plot / 2
-
-
-def test_colours_run_from_the_least_to_the_most():
-    marker = drawn().data[0].marker  # without limits of its own, the scale has those of the values
-    assert (marker.cmin, marker.cmax) == (None, None)
-    assert marker.color.tolist() == SHARED.ravel().tolist()
-
-
 def test_hover_says_both_classes_and_the_number_and_names_stay_text():
     text = drawn(names=("<b>x</b>", "y")).data[0].text[1]
     assert "&lt;b&gt;x&lt;/b&gt; (3 rows) and y (5 rows)" in text
@@ -47,11 +34,6 @@ def test_hover_says_both_classes_and_the_number_and_names_stay_text():
 def test_a_pair_without_rows_is_left_blank():
     figure = drawn(np.array([[np.nan, 1.0], [1.0, 2.0]]))
     assert len(figure.data[0].x) == len(figure.data[1].x) == 3
-
-
-def test_a_grid_where_nothing_is_shared_or_all_is_alike_is_drawn():
-    assert drawn(np.zeros((2, 2)), expected=0.0).data[0].marker.size.tolist() == [0, 0, 0, 0]
-    assert drawn(np.full((2, 2), 3.0)).data[0].marker.color.tolist() == [3.0] * 4
 
 
 def test_a_map_of_variance_names_its_last_column():

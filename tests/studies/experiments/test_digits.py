@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from appca.studies.experiments import sharing, strokes, vae_digits
+from appca.studies.experiments import digits as digits_module
+from appca.studies.experiments import vae_digits
 from appca.studies.parts.fitting import PanelFit
 
 
@@ -50,7 +51,7 @@ def test_both_experiments_share_one_autoencoder_and_draw_what_they_found(planted
     digits, fitted = planted
     trained = []
     monkeypatch.setattr(vae_digits, "_LAST", {})
-    monkeypatch.setattr(strokes, "fit", lambda *_given: fitted)
+    monkeypatch.setattr(digits_module, "fit", lambda *_given: fitted)
     monkeypatch.setattr(vae_digits, "fit", lambda *_given: fitted)
 
     class Once:
@@ -72,13 +73,13 @@ def test_both_experiments_share_one_autoencoder_and_draw_what_they_found(planted
 
     monkeypatch.setattr(vae_digits, "Preprocessing", Once)
     monkeypatch.setattr(vae_digits, "load", lambda *_given, **_options: Opened())
-    monkeypatch.setattr(strokes, "images_of", lambda _name, rows: digits.images[rows])
+    monkeypatch.setattr(digits_module, "images_of", lambda _name, rows: digits.images[rows])
     options = vae_digits.STUDY.options("quick")
     first = vae_digits.STUDY.run(options, silent)
-    second = strokes.STUDY.run(options, silent)
+    second = digits_module.STROKES.run(options, silent)
     assert len(trained) == 1
     assert len(vae_digits.STUDY.figures(first)["digits"].layout.annotations) == 3
-    drawn = strokes.STUDY.figures(second)
+    drawn = digits_module.STROKES.figures(second)
     assert len(drawn["members"].layout.images) == 2
     assert len(drawn["spread"].data) == 6
     assert [claim.holds for claim in second.claims] == ["yes", "yes"]
@@ -92,7 +93,7 @@ def test_digits_that_share_are_told_from_chance(seed):
         kin = 3 if code == 0 else code  # 1 and 7 use the same factors
         active[row, [4 * kin, 4 * kin + 1]] = True
         active[row, rng.choice(20, 3, replace=False)] = True
-    outcome = sharing.counted(active, codes, sharing.ODD)
+    outcome = digits_module.counted(active, codes, digits_module.ODD)
     rows = {(row["digit"], row["other"]): row for row in outcome.tables["sharing"]}
     assert rows["1", "7"]["deviation"] > 10
     assert rows["5", "9"]["deviation"] < 3
@@ -100,13 +101,13 @@ def test_digits_that_share_are_told_from_chance(seed):
     assert "number 1 of 10 pairs" in outcome.claims[1].measured
     shares = [row["share"] for row in outcome.tables["popularity"]]
     assert shares == sorted(shares, reverse=True)
-    assert set(sharing.STUDY.figures(outcome)) == {"grid", "popularity"}
+    assert set(digits_module.SHARING.figures(outcome)) == {"grid", "popularity"}
 
 
 @pytest.mark.real_data
 @pytest.mark.slow
 def test_the_odd_digits_share_most_with_their_own_kind():
-    study = sharing.STUDY
+    study = digits_module.SHARING
     small = {"per_class": 60, "n_components": 30, "n_active": 10, "dimensions": 40}
     outcome = study.run(study.options("quick", **small), silent)
     rows = {(row["digit"], row["other"]): row for row in outcome.tables["sharing"]}

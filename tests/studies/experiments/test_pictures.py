@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from appca.analysis.groups.similar import SimilarRows
-from appca.studies.experiments import coil20, planes, similar, umap
+from appca.studies.experiments import coil20, planes
 from appca.studies.parts.fitting import PanelFit, codes_of
 from appca.words.errors import InputError
 
@@ -62,13 +62,13 @@ def test_width_is_compared_over_images_and_over_objects(seed):
 def test_images_of_a_group_are_taken_from_its_objects_in_turn():
     codes = np.array([0, 0, 0, 1, 1, 2])
     group = SimilarRows((0, 1), np.array([2, 0, 3, 1, 5, 4]), 0.5)
-    assert similar.spread(group, codes, 4).tolist() == [2, 0, 3, 5]
-    assert similar.spread(group, codes, 99).tolist() == [2, 0, 1, 3, 4, 5]
+    assert coil20.spread(group, codes, 4).tolist() == [2, 0, 3, 5]
+    assert coil20.spread(group, codes, 99).tolist() == [2, 0, 1, 3, 4, 5]
 
 
 def test_nearest_other_class_of_a_plain_picture_is_by_distance():
     E = np.array([[0.0, 0], [1, 0], [5, 0], [5.5, 0]])
-    found = umap.nearest_in(E, np.array([0, 0, 1, 2]), ["a", "b", "c"])
+    found = coil20.nearest_in(E, np.array([0, 0, 1, 2]), ["a", "b", "c"])
     assert [one.other for one in found] == ["b", "c", "b"]
 
 
@@ -91,15 +91,15 @@ def test_coil20_is_less_crowded_in_subspaces_and_one_component_is_the_width():
     assert max(abs(row["correlation"]) for row in outcome.tables["width"]) > 0.8
     figures = coil20.STUDY.figures(outcome)
     assert 50 < len(figures["pca"].layout.images) < 300
-    found = similar.STUDY.run(similar.STUDY.options(), silent)
+    found = coil20.SIMILAR.run(coil20.SIMILAR.options(), silent)
     assert [claim.holds for claim in found.claims] == ["yes", "yes", "yes"]
-    assert len(similar.STUDY.figures(found)["groups"].layout.images) == 12
+    assert len(coil20.SIMILAR.figures(found)["groups"].layout.images) == 12
 
 
 @pytest.mark.real_data
 @pytest.mark.slow
 def test_umap_and_appca_have_other_nearest_objects():
-    outcome = umap.STUDY.run(umap.STUDY.options(), silent)
+    outcome = coil20.UMAP.run(coil20.UMAP.options(), silent)
     rows = outcome.tables["neighbours"]
     assert sum(row["appca"] != row["umap"] for row in rows) > 5
-    assert len(umap.STUDY.figures(outcome)) == 2
+    assert len(coil20.UMAP.figures(outcome)) == 2

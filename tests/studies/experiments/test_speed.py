@@ -106,8 +106,7 @@ def _row(model, ratio, reached=2):
 
 
 @pytest.mark.parametrize(
-    ("ratios", "holds"),
-    [((100.0, 3000.0), "yes"), ((99.0, 400.0), "partly"), ((0.5, 99.0), "no")],
+    ("ratios", "holds"), [((100.0, 3000.0), "yes"), ((99.0, 400.0), "partly"), ((0.5, 99.0), "no")]
 )
 def test_orders_of_magnitude_are_a_hundred_times_in_every_comparison(ratios, holds):
     other = _row("aPPCA", 1.0)
@@ -127,10 +126,6 @@ def test_orders_of_magnitude_are_a_hundred_times_in_every_comparison(ratios, hol
 def test_the_magnitude_is_said_of_the_largest_ratio(ratio, words):
     (claim,) = speed.claims([_row("aPPCA", 2.0), _row("aPPCA", ratio)])
     assert f" times, {words}; to where EM" in claim.measured
-
-
-def test_the_paper_s_chain_moves_w_as_its_appendix_does():
-    assert WAYS["appca_paper"].settings == {"z_update": "swap", "w_update": "pymanopt"}
 
 
 def test_lower_bounds_are_marked():

@@ -5,9 +5,15 @@ import pytest
 
 from appca.data.sources.designs import DESIGNS
 from appca.studies.experiments import table1
-from appca.studies.experiments.table1 import MEASURES, REFERENCES, STUDY, summary
-from appca.studies.parts.methods import METHODS, Task
-from appca.studies.parts.table1_claims import claims
+from appca.studies.experiments.table1 import (
+    MEASURES,
+    METHODS,
+    REFERENCES,
+    STUDY,
+    Task,
+    claims,
+    summary,
+)
 from appca.words.errors import InputError
 
 
@@ -85,15 +91,6 @@ def test_mean_and_spread_are_taken_over_the_data_sets(outcome):
     assert set(MEASURES) < set(row)
 
 
-def test_the_paper_s_number_stands_beside_the_method_it_belongs_to(outcome):
-    rows = [{**row, "K": 10} for row in outcome.tables["cells"] if row["design"] == "balanced"]
-    beside = {row["method"]: row["paper_mae"] for row in summary(rows)}
-    assert beside["afa"] == beside["afa_paper"] == 0.034
-    assert (beside["fa_k"], beside["fa_l"], beside["fsfa"]) == (0.088, None, 0.090)
-    assert (beside["isfa"], beside["isfa_k"], beside["afa_gibbs"]) == (0.073, 0.073, 0.047)
-    assert beside["oracle_s"] is beside["noise"] is None
-
-
 def _claims(rows, options):
     return {claim.claim: claim for claim in claims(rows, options)}
 
@@ -132,8 +129,7 @@ def test_the_measured_numbers_stand_in_the_claims(outcome, tiny):
 
 
 @pytest.mark.parametrize(
-    ("least", "holds"),
-    [(("balanced", "sparse"), "yes"), (("balanced",), "partly"), ((), "no")],
+    ("least", "holds"), [(("balanced", "sparse"), "yes"), (("balanced",), "partly"), ((), "no")]
 )
 def test_the_lowest_error_is_counted_by_column(tiny, least, holds):
     changes = {("balanced", "fa_k"): {"mae": 0.06}, ("sparse", "fa_k"): {"mae": 0.06}}

@@ -4,16 +4,23 @@ import numpy as np
 import pytest
 from scipy.stats import t
 from sklearn.datasets import load_digits
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from appca import AdaptivePPCA
 from appca.data.dataset import Dataset
-from appca.studies.experiments.whitening import STUDY, claims, gain, summary
-from appca.studies.parts.labelled import classified, fold, folds, labelled
-from appca.studies.parts.local_whitening import Scores, predict, predict_each, whitened_within
+from appca.studies.experiments.whitening import (
+    STUDY,
+    Scores,
+    claims,
+    classified,
+    fold,
+    folds,
+    gain,
+    labelled,
+    predict,
+    predict_each,
+    summary,
+    whitened_within,
+)
 from appca.words.errors import InputError
 
 SMALL = {"components": [3, 6], "n_rows": 500, "folds": 4, "folds_done": 2, "epochs": 15}
@@ -39,34 +46,6 @@ def planted():
     H[: n // 2, :2] = rng.standard_normal((n // 2, 2)) @ [[1.0, 0.8], [0.0, 0.6]] + [1.0, 2.0]
     H[n // 2 :, 1:] = rng.standard_normal((n // 2, 2)) @ [[2.0, -1.0], [0.0, 1.0]] - 3.0
     return Scores(H, Z)
-
-
-@pytest.mark.thorough
-def test_an_estimator_that_whitens_works_in_a_pipeline_under_a_grid_search():
-    X, y = load_digits(return_X_y=True)
-    X, y = X[:600], y[:600]
-    pipeline = make_pipeline(
-        FunctionTransformer(lambda values: values / 16.0),
-        AdaptivePPCA(n_active=2, whiten=True, random_state=0),
-        KNeighborsClassifier(5),
-    )
-    grid = {
-        "adaptiveppca__n_components": [3, 12],
-        "adaptiveppca__whiten": [False, True],
-    }
-    search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
-    assert search.best_params_["adaptiveppca__n_components"] == 12
-    by_hand = []
-    for train, test in StratifiedKFold(3).split(X, y):  # as the search divides them
-        model = AdaptivePPCA(12, 2, whiten=True, random_state=0).fit(X[train] / 16.0)
-        nearest = KNeighborsClassifier(5).fit(model.transform(X[train] / 16.0), y[train])
-        by_hand.append(nearest.score(model.transform(X[test] / 16.0), y[test]))
-    chosen = search.cv_results_["params"].index(
-        {"adaptiveppca__n_components": 12, "adaptiveppca__whiten": True}
-    )
-    assert search.cv_results_["mean_test_score"][chosen] == pytest.approx(np.mean(by_hand))
-    scores = search.cv_results_["mean_test_score"]
-    assert scores[chosen] != scores[chosen - 1]  # whitening reached the classifier
 
 
 def test_whitened_scores_of_active_components_have_unit_mean_square():

@@ -3,8 +3,7 @@
 import pytest
 
 from appca.runs.home import home
-from appca.studies.catalogue import STUDIES
-from appca.studies.shipped import shipped
+from appca.studies.catalogue import STUDIES, shipped
 from appca.studies.store import StudyStore
 from appca.ui.session import services
 from tests.ui.conftest import address, healthy, html

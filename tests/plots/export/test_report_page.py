@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import plotly.graph_objects as go
 
-from appca.plots.export import figure_files, report_page
+from appca.plots.export import report_page
 
 EVIL = '<img src="https://example.org/x" onerror=alert(1)>'
 
@@ -41,7 +41,7 @@ class References(HTMLParser):
 
 
 def test_a_page_of_a_figure_is_complete_and_titled():
-    html = figure_files.page(go.Figure(go.Scatter(y=[1, 2])), "A <b>")
+    html = report_page.figure_page(go.Figure(go.Scatter(y=[1, 2])), "A <b>")
     found = References(html)
     assert found.loaded == []
     assert "<title>A &lt;b&gt;</title>" in html
@@ -57,7 +57,7 @@ def test_a_report_loads_nothing_and_shows_texts_literally():
             report_page.table([EVIL], [[EVIL], [0.123456], [None], [picture]]),
             report_page.facts({EVIL: EVIL}),
             report_page.fold(EVIL, report_page.image(picture, EVIL)),
-            figure_files.fragment(go.Figure(go.Scatter(y=[1, 2]))),
+            report_page.fragment(go.Figure(go.Scatter(y=[1, 2]))),
         ]
     )
     html = report_page.framed(EVIL, body, "/* plotly.js v */")
