@@ -102,7 +102,7 @@ class JobFolder:
 
     def job(self) -> dict[str, Any]:
         """Return kind, spec, key and time of creation."""
-        facts = read_json(self.path / "job.json", "The job", "job")
+        facts = read_json(self.path / "job.json", "The job")
         fitted(_Asked, facts)
         return facts
 

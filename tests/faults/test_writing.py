@@ -20,7 +20,6 @@ from appca.data.readers import read_many
 from appca.data.readers.source import ReadLimits
 from appca.data.sources.receive import receive
 from appca.storage.atomic import ASIDE
-from appca.storage.files import MARK
 from tests.faults.child import at_step, die, fate_of, refuse, small_files
 from tests.faults.writers import WRITERS, Writer, sources, tree
 
@@ -46,8 +45,7 @@ def writer(request: pytest.FixtureRequest, tmp_path: Path) -> Writer:
 
 
 def drafts(home: Path) -> list[Path]:
-    hidden = [path for sign in (".*", f"*{ASIDE}") for path in home.rglob(sign) if path.exists()]
-    return [path for path in hidden if path.suffix != MARK]
+    return [path for sign in (".*", f"*{ASIDE}") for path in home.rglob(sign) if path.exists()]
 
 
 def age(home: Path) -> None:

@@ -1,6 +1,6 @@
 """Who may connect: a token in the address, pages of other sites, and what may frame a page.
 
-``appca`` opens a link whose token works once and is exchanged for a cookie, another secret. A proxy
+``appca`` opens a link whose token is exchanged for a cookie, from which it cannot be made. A proxy
 that asks for a login sends the token in a header. Websockets need the cookie all the same:
 jupyter-server-proxy 4.6 forwards them without a login where it serves appca alone. Without the
 variable, as under plain ``streamlit run app.py``, everybody who reaches the server is let in.
@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-from appca.storage.serving import doors
+from appca.storage import doors
 from appca.ui.server import visitor
 from appca.ui.server.base import base
 from appca.ui.server.watch import HEALTH
@@ -34,7 +34,7 @@ _PORTS = {"http": 80, "https": 443}
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _REFUSAL = (
     "This address needs a token: open the whole link that `appca` printed, with ?token= at its "
-    "end. A link opens once; `appca link` prints another.\n"
+    "end.\n"
 )
 
 
@@ -84,7 +84,6 @@ class Guard:
     ) -> None:
         self.app, self.token, self.origins = app, token, origins
         self._cookie = doors.cookie(token)
-        self._used: set[str] = set()
         self._open = [base() + path for path in OPEN]
         self._policy = " ".join(["frame-ancestors 'self'", *frames])
 
@@ -145,17 +144,10 @@ class Guard:
         kept = cookie_parser(headers.get("cookie", "")).get(self._name(scope), "")
         return doors.same(kept, self._cookie)
 
-    def _takes(self, token: str) -> bool:
-        """Whether a token lets a browser in: the server's own always does, that of a link once."""
-        if token in self._used or not doors.is_link(self.token, token):
-            return doors.same(token, self.token)
-        self._used.add(token)
-        return True
-
     def _exchanged(self, scope: Scope, headers: Headers) -> RedirectResponse | PlainTextResponse:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
-        if scope["method"] != "GET" or not any(map(self._takes, tokens)):
+        if scope["method"] != "GET" or not any(doors.same(token, self.token) for token in tokens):
             return PlainTextResponse(_REFUSAL, status_code=403)
         rest = urlencode([pair for pair in query if pair[0] != "token"])
         # A path of two slashes would name another host.
