@@ -207,7 +207,7 @@ SECTIONS = (
         "left; recovered is the mean matched |cosine| between the directions of two starts. "
         "“As exact” is the smallest mixture tried whose error is no larger than aPPCA's. A density "
         "that hardly varying features leave without bound is left out.",
-        "python -m appca bench rivals",
+        "python -m benchmarks.rivals",
         rivals_reading.rivals_lines,
         rivals_reading.rivals_reading,
     ),

@@ -11,6 +11,7 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,6 @@ if os.name != "posix":
 
 MOST_STEPS = 60
 SENTENCE = re.compile(r"[^\n]+ [^\n]+\.")
-TMPFS = 1_000_000
 BEFORE = pytest.mark.parametrize(
     "before",
     [
@@ -126,20 +126,28 @@ def test_a_file_that_cannot_grow_is_one_sentence_and_nothing_half(writer, n_byte
     assert writer.read(home) == 2
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Return a disk of a megabyte."""
-    place = tmp_path / "disk"
+@contextmanager
+def mounted(place: Path, n_bytes: int) -> Iterator[Path]:
+    """Mount a small disk, or skip the test."""
     place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={TMPFS}", "appca-test", str(place)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={n_bytes}", "appca-test", str(place)]
     try:
         done = subprocess.run(mount, capture_output=True, check=False)
     except FileNotFoundError:
         pytest.skip("needs the command mount")
     if done.returncode:
         pytest.skip("needs the right to mount a small disk")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Return a disk of a megabyte."""
+    with mounted(tmp_path / "disk", 1_000_000) as place:
+        yield place
 
 
 def fill(disk: Path) -> None:
