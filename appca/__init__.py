@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from appca.canvas.file import save_html
     from appca.canvas.notebook.figures import plot_components, plot_map, plot_subspaces
     from appca.canvas.notebook.widget import explore
-    from appca.commands.serving.jupyter import open_app
+    from appca.commands.jupyter import open_app
     from appca.models.adaptive_fa import AdaptiveFactorAnalysis
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.finite_sparse_fa import FiniteSparseFA
@@ -55,7 +55,7 @@ _HOMES = {  # of what is no model
     "plot_subspaces": "appca.canvas.notebook.figures",
     "save_html": "appca.canvas.file",
     "load_model": "appca.runs.model_file",
-    "open_app": "appca.commands.serving.jupyter",
+    "open_app": "appca.commands.jupyter",
     "enrichment": "appca.analysis.components.enrichment",
     "variance_by": "appca.analysis.components.variance",
     "rule": "appca.analysis.groups.rule",

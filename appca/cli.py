@@ -5,19 +5,17 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from appca import __version__
-from appca.commands import app, check, codes, data, fit, paper, parsing, project, runs
-from appca.commands.fitting import demo
-from appca.commands.serving import backup, link, restore
+from appca.commands import app, data, demo, fit, home, paper, parsing, project
 from appca.commands.terminal import Manner, clear, say, speaking
 from appca.words.errors import TOO_MUCH, naming_extra
 from appca.words.wording import printable, shortened
 
 GOOD, REFUSED, USAGE = 0, 1, parsing.USAGE
 INTERRUPTED, NOBODY_READS = 130, 141
-COMMANDS = (app, link, data, fit, project, runs, codes, demo, check, backup, restore, paper)
+COMMANDS = (app, data, fit, project, home, demo, paper)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,19 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ``head``, has gone.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    options = _parser().parse_args(_with_command(words))
+    parser, names = _parser()
+    if not words or words[0] not in (*names, "-h", "--help", "--version"):
+        words = [app.NAME, *words]  # `appca DATA` and `appca` alone open the app
+    options = parser.parse_args(words)
     manner = Manner(options.quiet, options.json or parsing.is_piped(options))
     with speaking(manner), warnings.catch_warnings():
         warnings.showwarning = _say_warning
         return _run(options)
-
-
-def _with_command(words: Sequence[str]) -> list[str]:
-    """Let ``appca DATA`` and ``appca`` alone open the app."""
-    names = [command.__name__.rpartition(".")[2] for command in COMMANDS[1:]]
-    if words and words[0] in (*names, app.NAME, "-h", "--help", "--version"):
-        return list(words)
-    return [app.NAME, *words]
 
 
 def _say_warning(
@@ -78,7 +71,8 @@ def _run(options: argparse.Namespace) -> int:
     return int(getattr(options, "code", GOOD))
 
 
-def _parser() -> parsing.Parser:
+def _parser() -> tuple[parsing.Parser, Collection[str]]:
+    """Return the parser, and the names of the commands."""
     parser = parsing.Parser(
         prog="appca",
         description="Adaptive PPCA: `appca` opens the app, `appca DATA` opens it on data.",
@@ -89,7 +83,7 @@ def _parser() -> parsing.Parser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=parsing.Parser)
     for command in COMMANDS:
         command.add(commands)
-    return parser
+    return parser, commands.choices
 
 
 def _refuse(sentence: str, code: int = REFUSED) -> int:

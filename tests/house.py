@@ -93,7 +93,7 @@ OTHER_TESTS = {
     "commands": "the command line as a whole",
     "docs": "the documents",
     "faults": "killed processes and full disks",
-    "fixtures": "stored files of earlier formats",
+    "fixtures": "a home that holds one of everything",
     "references": "the algorithms in plain NumPy",
 }
 

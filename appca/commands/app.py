@@ -22,7 +22,6 @@ import numpy as np
 
 from appca.commands import parsing
 from appca.commands.opening import opened, with_gaps
-from appca.commands.serving import link
 from appca.commands.terminal import say
 from appca.data.dataset import Dataset
 from appca.data.sources.folder import project_folder
@@ -30,12 +29,11 @@ from appca.data.store import DatasetStore
 from appca.processes.child import python_path
 from appca.runs.home import home, is_served
 from appca.runs.session import SUFFIX, unpack
-from appca.storage import atomic
-from appca.storage.serving import doors
+from appca.storage import atomic, doors
 from appca.words.errors import EXTRAS, InputError, MissingExtraError
 from appca.words.wording import shortened
 
-NAME = "open"
+NAME, PORT = "open", 8501
 EXAMPLES = (
     "appca",
     "appca measurements.csv --label kind",
@@ -65,7 +63,7 @@ def add(commands: parsing.Commands) -> None:
     parsing.add_reading(parser, missing="model", samples=True)
     group = parser.add_argument_group("how to serve it")
     group.add_argument(
-        "--port", type=int, default=link.PORT, help=f"port to listen on (default: {link.PORT})"
+        "--port", type=int, default=PORT, help=f"port to listen on (default: {PORT})"
     )
     group.add_argument(
         "--address", default="127.0.0.1", help="address to listen on (default: this machine only)"
@@ -94,17 +92,18 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     try:
         opens = place(options)
         _tell(server, "" if "run" in opens else opens.get("data", ""))
-        served = link.OpenApp(_url(options), token)
-        _wait(server, served.url)
-        served.note(options.port)
-        address = served.link(urlencode(opens))
+        url = _url(options)
+        _wait(server, url)
+        query = urlencode(opens | ({"token": token} if token else {}))
+        address = f"{url}/?{query}" if query else url
         say(f"appca is open at {address} (Ctrl-C ends it)")
         sys.stdout.flush()
         if not options.no_browser:
-            _show(served.link(urlencode(opens)))
+            _show(address)
         server.wait()
     finally:
-        _forget(options.port)
+        with suppress(OSError):
+            (home() / PAGE).unlink(missing_ok=True)
         server.terminate()
         with suppress(OSError, subprocess.TimeoutExpired):
             if server.stdin is not None:
@@ -129,12 +128,6 @@ def _show(address: str) -> None:
     atomic.write(home() / PAGE, text)
     (home() / PAGE).chmod(0o600)  # it holds a link, and a home may be shared by its owner
     webbrowser.open((home() / PAGE).as_uri())
-
-
-def _forget(port: int) -> None:
-    with suppress(OSError):
-        link.forget(port)
-        (home() / PAGE).unlink(missing_ok=True)
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -1,7 +1,9 @@
 """What a command leaves behind: one file, of the kind its name says, whole or not at all."""
 
 import argparse
+import io
 import sys
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,10 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from appca.analysis.export.annotated_file import STORE, ending_of, with_fit
 from appca.analysis.export.projections import csv_bytes, npz_of, parquet_bytes
 from appca.commands import parsing
 from appca.commands.terminal import say
 from appca.data.dataset import Dataset
+from appca.runs.configuration import RunConfig
+from appca.runs.model_file import annotated_fit
+from appca.runs.run import FitResult
 from appca.storage import atomic
 from appca.words.errors import InputError
 from appca.words.refusal import OTHER, storing
@@ -118,6 +124,39 @@ def keep(path: Path, content: bytes | str) -> str:
     """Write a whole file, say so, and return its name; InputError when the disk refuses."""
     with storing(f"“{path.name}”", path.parent, OTHER):
         atomic.write(path, content)
+    say(f"wrote {path}, {len(content)} bytes")
+    return str(path)
+
+
+def is_annotated(options: argparse.Namespace) -> bool:
+    """Whether --out is a file of annotated data; UsageError unless DATA is such a file, too."""
+    ending = None if options.out is None else ending_of(options.out.name)
+    if ending is None:
+        return False
+    if len(options.data) != 1 or ending_of(options.data[0]) != ending:
+        msg = (
+            f"--out FILE{ending} adds a fit to annotated data, so DATA must be one {ending} file; "
+            "write .csv, .parquet or .npz instead."
+        )
+        raise parsing.UsageError(msg)
+    return True
+
+
+def write_annotated(
+    options: argparse.Namespace, dataset: Dataset, config: RunConfig, result: FitResult
+) -> str:
+    """Write DATA with scores, loadings, supports and the model: .zarr as a folder, else a file."""
+    source, path = Path(options.data[0]), options.out
+    content = with_fit(source.name, source, dataset, annotated_fit(config, result.fitted))
+    if path.suffix != STORE:
+        return keep(path, content)
+    with (
+        storing(f"“{path.name}”", path.parent, OTHER),
+        atomic.draft_folder(path.parent) as draft,
+        zipfile.ZipFile(io.BytesIO(content)) as archive,
+    ):
+        archive.extractall(draft)
+        atomic.replace_folder(draft, path)
     say(f"wrote {path}, {len(content)} bytes")
     return str(path)
 

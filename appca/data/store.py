@@ -12,7 +12,7 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.storage import atomic, digests, shared
 from appca.storage.files import read_json, unless_changed, write_json
-from appca.storage.formats import FILES, TooNew, or_none
+from appca.storage.formats import FILES, OtherFormat, or_none
 from appca.storage.identity import is_digest
 from appca.words.errors import InputError
 from appca.words.refusal import reason, storing
@@ -40,9 +40,9 @@ class DatasetStore:
     """Data sets below ``<home>/datasets/<digest>/``.
 
     A folder holds ``matrix.npy``, ``ids.npy``, one ``label_<i>.npy`` for each label column,
-    ``missing.npy`` if cells are missing, and ``meta.json`` with the digests of them all, which are
-    checked when a process first opens the data set. It is built beside its place and moved there in
-    one step, so that a killed process leaves no half data set.
+    ``missing.npy`` if cells are missing, and ``meta.json`` with the digests of them all, which
+    `appca check` compares. It is built beside its place and moved there in one step, so that a
+    killed process leaves no half data set.
     """
 
     def __init__(self, home: Path) -> None:
@@ -71,24 +71,19 @@ class DatasetStore:
                 atomic.put_folder(target, partial(_write, dataset), self._is_sound)
         return dataset.digest
 
-    def get(self, digest: str, *, anew: bool = False) -> Dataset:
+    def get(self, digest: str) -> Dataset:
         """Open a data set; its matrix stays on disk and is read where it is used.
 
-        Its files are checked once a process, or `anew`.
-
-        Raises InputError when there is no such data set, or anything in it is not as it was stored.
+        Raises InputError when there is no such data set, or its files cannot be read.
         """
         folder = self.path(digest)
         try:
             meta = _read_meta(folder)
             _check(meta, digest)
-            digests.check_files(folder, meta[FILES], _needed(meta), anew=anew)
             # said in the description, so that a lost file is not taken for no gaps
             gaps = bool(meta.get("n_missing"))
             dataset = Dataset.rebuilt(meta, partial(_array, folder, meta), gaps=gaps)
-            if meta[FILES] is None and dataset.digest != digest:
-                raise digests.Damaged(folder / "matrix.npy")
-        except TooNew:
+        except OtherFormat:
             raise
         except Exception as error:  # JSON and NumPy's parsers fail in as many ways as they can
             msg = (
@@ -96,7 +91,7 @@ class DatasetStore:
                 "load the data again in its place."
             )
             raise InputError(msg) from error
-        dataset.__dict__["digest"] = digest  # known, or just checked
+        dataset.__dict__["digest"] = digest  # computing it again reads the whole matrix
         return dataset
 
     def numbers(self, digest: str) -> tuple[np.ndarray, np.ndarray | None]:
@@ -164,8 +159,15 @@ class DatasetStore:
         return folder
 
     def _is_sound(self, folder: Path) -> bool:
-        """Whether a data set is as it was stored; see `or_none`."""
-        return or_none(partial(self.get, folder.name, anew=True)) is not None
+        """Whether a data set is as it was stored, by the digests of its files; see `or_none`."""
+
+        def read() -> Dataset:
+            dataset = self.get(folder.name)
+            for name, digest in _read_meta(self.path(folder.name))[FILES].items():
+                digests.check_file(self.path(folder.name) / name, digest)
+            return dataset
+
+        return or_none(read) is not None
 
 
 def _state(path: Path) -> dict[str, int]:
@@ -177,7 +179,7 @@ def _state(path: Path) -> dict[str, int]:
     }
 
 
-def _meta(dataset: Dataset, created: float, files: dict[str, list[str]]) -> dict[str, Any]:
+def _meta(dataset: Dataset, created: float, files: dict[str, str]) -> dict[str, Any]:
     return {
         **dataset.about(),
         "digest": dataset.digest,
@@ -206,8 +208,7 @@ def _write_meta(folder: Path, meta: dict[str, Any]) -> None:
 def _renew_meta(folder: Path, dataset: Dataset) -> None:
     """Write what is said of a stored data set, if anything has changed: the disk may be full."""
     old = _read_meta(folder)
-    files = old[FILES] or digests.digests_of(folder, _needed(old))
-    new = _meta(dataset, old["created"], files)
+    new = _meta(dataset, old["created"], old[FILES])
     if json.loads(json.dumps(new)) != old:
         _write_meta(folder, new)
 
@@ -218,13 +219,6 @@ def _check(meta: dict[str, Any], digest: str) -> None:
         msg = "meta.json describes other data"
         raise ValueError(msg)
     float(meta["created"])
-
-
-def _needed(meta: dict[str, Any]) -> list[str]:
-    """Return the names of a data set's files besides its description."""
-    columns = [f"label_{i}" for i in range(len(meta["labels"]))]
-    gaps = ["missing"] if "n_missing" in meta else []
-    return [f"{name}.npy" for name in ("matrix", "ids", *columns, *gaps)]
 
 
 def _array(folder: Path, meta: dict[str, Any], name: str) -> np.ndarray:
@@ -245,7 +239,7 @@ def _array(folder: Path, meta: dict[str, Any], name: str) -> np.ndarray:
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
-    return read_json(folder / "meta.json", _words(folder), "data set")
+    return read_json(folder / "meta.json", _words(folder))
 
 
 def _words(folder: Path) -> str:

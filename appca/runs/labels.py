@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from appca.runs.home import home
 from appca.runs.store import LABELS, Run, changeable
-from appca.storage.files import mark, read_json, write_json
+from appca.storage.files import read_json, write_json
 from appca.words.refusal import reason, storing
 
 FILE = LABELS
@@ -47,12 +47,11 @@ def put(run: Run, labels: Labels) -> Labels:
     remedy = "free some space, or fit again if it was deleted"
     with storing(_words(run), run.path.parent, remedy):
         write_json(run.path / FILE, labels._asdict(), _words(run))  # see `Run.kept`
-        mark(run.path / FILE)
     return labels
 
 
 def _read(run: Run, k: int) -> Labels:
-    kept = read_json(run.path / FILE, _words(run), "labels")
+    kept = read_json(run.path / FILE, _words(run))
     names = tuple(_tidy(name) for name in kept["names"])
     signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
     if not len(names) == len(signs) == k:

@@ -23,7 +23,7 @@ from appca.data.preprocessing import Preprocessing
 from appca.models.settings.table import refuse_parameters
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.run import RunInfo
-from appca.storage.formats import TooNew, current, numbered
+from appca.storage.formats import OtherFormat, numbered, without_number
 from appca.storage.packed import Packed, as_object, write
 from appca.storage.schema import Facts, fitted
 from appca.words.errors import InputError
@@ -134,13 +134,13 @@ def _saved(name: str, path: Path | str) -> Any:
         if ESTIMATOR not in packed:
             return None
         try:
-            facts = fitted(_Saved, current(f"“{name}”", packed.json(ESTIMATOR), "model"))
+            facts = fitted(_Saved, without_number(f"“{name}”", packed.json(ESTIMATOR)))
             kinds = {spec.estimator.partition(":")[2]: kind for kind, spec in MODELS.items()}
             kind = kinds[facts.estimator]
             estimator: Any = estimator_class(kind)(**facts.parameters)
             refuse_parameters(kind, estimator.get_params(deep=False))
             Preprocessing.from_dict(facts.preprocessing or {})
-        except TooNew:
+        except OtherFormat:
             raise
         except (KeyError, TypeError, ValueError) as error:
             msg = f"“{name}” does not say which estimator it holds; save the estimator again."
@@ -207,11 +207,11 @@ def _said(packed: Packed, name: str) -> tuple[RunConfig, dict[str, Any]]:
         raise InputError(msg)
     text = packed.array(f"{RUN}.npy")
     try:
-        about = fitted(_About, current(f"“{name}”", as_object(str(text)), "model"))
+        about = fitted(_About, without_number(f"“{name}”", as_object(str(text))))
         config = RunConfig.from_record(about.config)
         if about.info:
             RunInfo.from_dict(about.info)
-    except TooNew:
+    except OtherFormat:
         raise
     except ValueError as error:
         why = str(error).removesuffix(".")

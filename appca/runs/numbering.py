@@ -337,7 +337,7 @@ def _stored(run: Run) -> _Stored | None:
     A run that was numbered with gaps, when numbers were those of the registry, keeps that order.
     """
     try:
-        kept = read_json(run.path / FILE, f"The numbers of fit {run.id}", "numbers")
+        kept = read_json(run.path / FILE, f"The numbers of fit {run.id}")
         numbers = tuple(int(number) for number in kept["numbers"])
         signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
         names = tuple(str(name)[:NAME_LENGTH] for name in kept["names"])

@@ -69,7 +69,7 @@ class QualityStore:
         return or_none(partial(self._read, comparison_id)) if is_id(comparison_id) else None
 
     def _read(self, comparison_id: str) -> MethodComparison | None:
-        stored = read_json(self._file(comparison_id), f"Comparison {comparison_id}", "comparison")
+        stored = read_json(self._file(comparison_id), f"Comparison {comparison_id}")
         if digest_of(stored["config"]) != comparison_id:
             return None
         return MethodComparison(**{name: stored[name] for name in MethodComparison._fields})

@@ -43,7 +43,7 @@ from appca.runs.model_file import fits_together
 from appca.runs.numbering import ComponentNumbers, Numbering, numbered
 from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, RunStore
-from appca.storage.formats import TooNew, or_none, refuse_newer
+from appca.storage.formats import OtherFormat, or_none, refuse_other_format
 from appca.storage.packed import Packed, write
 from appca.storage.schema import Count, Digest, Facts, FromOne, Misfit, Text, fitted, weight
 from appca.words.errors import InputError
@@ -247,7 +247,7 @@ def _contents(packed: Packed) -> _Contents:
             f"“{shortened(described.get('format'))}”, version {shortened(number)}."
         )
         raise InputError(msg)
-    refuse_newer(f"“{name}”", number, VERSION)
+    refuse_other_format(f"“{name}”", number, VERSION)
     try:
         contents: _Contents = fitted(_Contents, described)
     except Misfit as error:
@@ -320,7 +320,7 @@ def _data_at_hand(file: str, about: _AboutData, came: Provenance, home: Path) ->
 def _read_run(packed: Packed, number: int, about: _AboutRun, dataset: Dataset) -> _RunParts:
     try:
         config, info = RunConfig.from_record(about.config), RunInfo.from_dict(about.info)
-    except TooNew:
+    except OtherFormat:
         raise
     except ValueError as error:
         where = f"Fit {number + 1} in “{shortened(packed.name)}” cannot be opened"

@@ -15,9 +15,9 @@ from appca.analysis.fitted import FittedRun
 from appca.runs.configuration import RunConfig
 from appca.runs.run import FitResult, RunInfo
 from appca.storage import atomic, lock, shared
-from appca.storage.digests import Damaged, check_files, digests_of
+from appca.storage.digests import check_file, digests_of
 from appca.storage.files import read_arrays, read_json, unless_changed, write_arrays, write_json
-from appca.storage.formats import FILES, TooNew, or_none
+from appca.storage.formats import FILES, OtherFormat, or_none
 from appca.storage.identity import ID_DIGITS, is_id
 from appca.words.errors import InputError
 from appca.words.refusal import reason, refusing, storing
@@ -44,7 +44,6 @@ class Run:
     created: float  # seconds since 1970
     origin: str  # "fit" or "live"
     path: Path
-    files: dict[str, list[str]] | None  # their digests; None where it was stored without
 
     @property
     def fitted(self) -> FittedRun:
@@ -54,7 +53,6 @@ class Run:
         machine cannot read it now; `is_passing` tells the one from the other by the error's cause.
         """
         try:
-            check_files(self.path, self.files, [ARRAYS])
             return _load(self.path / ARRAYS, (self.path / ARRAYS).stat().st_mtime_ns)
         except Exception as error:  # zipfile and NumPy fail in as many ways as there are fields
             if is_passing(error):
@@ -64,7 +62,7 @@ class Run:
                 )
                 raise InputError(msg) from error
             # what a parser says is for programmers
-            why = f" ({reason(error)})" if isinstance(error, (OSError, Damaged)) else ""
+            why = f" ({reason(error)})" if isinstance(error, OSError) else ""
             msg = f"The arrays of fit {self.id} cannot be read{why}; {remedy(self.config)}."
             raise InputError(msg) from error
 
@@ -103,8 +101,7 @@ class RunStore:
     """Runs below ``<home>/runs/<id>/``, each with ``config.json`` and ``arrays.npz``.
 
     A run is built beside its place and moved there in one step, so that a killed process leaves
-    no half run. Its arrays are checked against their digests when a process first uses them.
-    Damaged runs are left out of lists; `damaged` says which and why.
+    no half run. Damaged runs are left out of lists; `damaged` says which and why.
     """
 
     def __init__(self, home: Path) -> None:
@@ -227,7 +224,7 @@ class RunStore:
     def _damage(self, folder: Path) -> DamagedRun | None:
         try:
             _read(folder)
-        except TooNew as error:
+        except OtherFormat as error:
             return DamagedRun(folder.name, str(error))
         except _UNREADABLE as error:
             why = f"Fit {folder.name} is damaged ({reason(error)}) and left out; "
@@ -284,7 +281,6 @@ def _read(folder: Path) -> Run:
         created=float(meta["created"]),
         origin=meta["origin"],
         path=folder,
-        files=meta[FILES],
     )
 
 
@@ -311,7 +307,7 @@ def _is_sound(folder: Path) -> bool:
 
     def read() -> Run:
         run = _read(folder)
-        check_files(folder, run.files, [ARRAYS], anew=True)
+        check_file(folder / ARRAYS, _read_meta(folder)[FILES][ARRAYS])
         return run
 
     return or_none(read) is not None
@@ -353,7 +349,7 @@ def _meta(config: RunConfig, result: FitResult, name: str | None, origin: str) -
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
-    return read_json(folder / "config.json", f"Fit {folder.name}", "run")
+    return read_json(folder / "config.json", f"Fit {folder.name}")
 
 
 def _write_meta(folder: Path, meta: dict[str, Any]) -> None:

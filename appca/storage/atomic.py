@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from appca.storage import lock
 
-_DRAFT = re.compile(r"\.(?:([0-9a-f]+|job)-)?[0-9a-f]{32}(?:-.+)?")  # "job" and pids: format 1
+_DRAFT = re.compile(r"\.[0-9a-f]{32}(?:-.+)?")
 ASIDE = ".before"  # no point in front: `sweep` must never take it for a draft
 _STALE_SECONDS = 86_400  # a draft that is older belongs to no living process
 _TRIES = 10
@@ -174,8 +174,7 @@ def sweep(folder: Path) -> None:
     """Remove the drafts in a folder whose owners have ended.
 
     Where files cannot be locked, a draft that is older than a day is removed. The name of a draft
-    is a point and 32 hex digits, perhaps with eight more before them (formats 1 and 2) or a file's
-    name behind them; any other file stays.
+    is a point and 32 hex digits, perhaps followed by a file's name; any other file stays.
     """
     for draft in folder.glob(".*"):
         if not is_draft(draft):

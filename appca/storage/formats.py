@@ -1,8 +1,6 @@
-"""The number of the format in which something was stored.
+"""The number of the format in which files are stored; another format is neither read nor replaced.
 
-It stands in the description of all that is stored, under "format". What has none is of format 1.
-A format that changes gets the next number, an entry in `STEPS` that brings what was stored before
-into the present form when it is read, and a home of its own in ``tests/fixtures``.
+It is in every description, under "format". A format that changes gets the next number.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,66 +8,55 @@ from typing import Any, TypeVar
 
 from appca.words.errors import InputError
 
-FORMAT = 2
+FORMAT = 3
 KEY = "format"
 FILES = "files"  # in the description of a folder: the digests of its files, see `digests`
-Found = TypeVar("Found")
-# kind of description -> number of a format -> what brings it to the next one
-STEPS: dict[str, dict[int, Callable[[dict[str, Any]], dict[str, Any]]]] = {
-    # 2: what is stored has digests; None is said of folders that were stored before
-    kind: {1: lambda facts: {**facts, FILES: None}}
-    for kind in ("data set", "run", "study")
-}
+Content = TypeVar("Content")
 
 
-class TooNew(InputError):
-    """Something was written by a later version; it is neither read nor replaced."""
+class OtherFormat(InputError):
+    """A file is in the format of another version."""
 
 
 def numbered(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a description with the number of the present format."""
+    """Return a description with the number of the format."""
     return {KEY: FORMAT, **facts}
 
 
-def refuse_newer(what: str, number: object, newest: int | None = None) -> None:
-    """Refuse what a later version wrote; `newest` is `FORMAT` where nothing else is said.
+def refuse_other_format(what: str, number: object, expected: int | None = None) -> None:
+    """Raise OtherFormat for a number of another format, ValueError for one of no format.
 
-    Raises TooNew, or ValueError for a number that no version writes.
+    `what` names the file in the sentence, “Fit 1a2b3c4d5e6f”; `expected` is FORMAT by default.
     """
-    newest = FORMAT if newest is None else newest
+    expected = FORMAT if expected is None else expected
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         msg = "its format number is not valid"
         raise ValueError(msg)
-    if number > newest:
+    if number != expected:
+        age, remedy = "a newer", "update appca"
+        if number < expected:
+            age, remedy = "an older", "make it again with this version"
         msg = (
-            f"{what} was written by a newer version of appca (format {number}, this version reads "
-            f"up to {newest}); update appca."
+            f"{what} was written by {age} version of appca (format {number}; this version reads "
+            f"format {expected}); {remedy}."
         )
-        raise TooNew(msg)
+        raise OtherFormat(msg)
 
 
-def or_none(read: Callable[[], Found]) -> Found | None:
-    """Return what can be read, else None; a damaged file fails in as many ways as parsers can.
+def without_number(what: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a description without its number; raises as `refuse_other_format`."""
+    refuse_other_format(what, facts.get(KEY))
+    return {name: value for name, value in facts.items() if name != KEY}
 
-    Raises TooNew when a later version wrote it, so that nobody takes it for damaged.
+
+def or_none(read: Callable[[], Content]) -> Content | None:
+    """Return the content, or None where it cannot be read.
+
+    Raises OtherFormat, so that nobody takes a file of another version for damaged.
     """
     try:
         return read()
-    except TooNew:
+    except OtherFormat:
         raise
-    except Exception:
+    except Exception:  # a damaged file fails in as many ways as parsers can
         return None
-
-
-def current(what: str, facts: Mapping[str, Any], kind: str = "") -> dict[str, Any]:
-    """Return a stored description in its present form, without the number.
-
-    `what` names it for a refusal, “Fit 1a2b3c4d5e6f”; `kind` is a key of `STEPS`. Raises as
-    `refuse_newer`.
-    """
-    number = facts.get(KEY, 1)
-    refuse_newer(what, number)
-    content = {name: value for name, value in facts.items() if name != KEY}
-    for step in range(number, FORMAT):
-        content = STEPS.get(kind, {}).get(step, dict)(content)
-    return content

@@ -15,9 +15,9 @@ import numpy as np
 
 from appca import __version__
 from appca.storage import atomic
-from appca.storage.digests import check_files, digests_of
-from appca.storage.files import keep_newer, read_arrays, read_json, write_json
-from appca.storage.formats import FILES, TooNew, or_none
+from appca.storage.digests import digests_of
+from appca.storage.files import keep_other_format, read_arrays, read_json, write_json
+from appca.storage.formats import FILES, OtherFormat, or_none
 from appca.storage.identity import is_id
 from appca.studies.study import CheckedClaim, Options, Outcome, Row, Study
 from appca.words.errors import InputError
@@ -74,7 +74,7 @@ class StudyStore:
             },
         }
         with storing("The result", self.folder), atomic.draft_folder(self.folder) as draft:
-            keep_newer(self.folder / name / "config.json", f"Result {name}")
+            keep_other_format(self.folder / name / "config.json", f"Result {name}")
             _write(draft, facts, outcome)
             atomic.replace_folder(draft, self.folder / name)
         return name
@@ -94,7 +94,7 @@ class StudyStore:
         names = sorted({folder.name.removesuffix(atomic.ASIDE) for folder in folders})
         results = []
         for name in names:
-            with suppress(TooNew):
+            with suppress(OtherFormat):
                 results.append(self.get(name))
         wanted = [each for each in results if each is not None and study in {None, each.study}]
         return sorted(wanted, key=lambda stored: -stored.created)
@@ -170,11 +170,10 @@ def _write(folder: Path, facts: dict[str, Any], outcome: Outcome) -> None:
 
 
 def _read(folder: Path, name: str) -> Stored:
-    facts = read_json(folder / "config.json", f"Result {name}", "study")
-    check_files(folder, facts[FILES], ["arrays.npz", *(f"{key}.csv" for key in facts["tables"])])
+    facts = read_json(folder / "config.json", f"Result {name}")
     tables = {key: _table(folder / f"{key}.csv", kinds) for key, kinds in facts["tables"].items()}
     arrays = read_arrays(folder / "arrays.npz")
-    if read_json(folder / "config.json", f"Result {name}", "study") != facts:
+    if read_json(folder / "config.json", f"Result {name}") != facts:
         msg = "Another result took its place while it was read."
         raise ValueError(msg)
     claims = [CheckedClaim(**row) for row in facts.get("claims", [])]

@@ -1,6 +1,6 @@
 """A person's server that gives appca alone: `jupyter standaloneproxy --config` this file."""
 
-from appca.commands.serving.jupyter import server
+from appca.commands.jupyter import server
 
 c = get_config()  # noqa: F821 - Jupyter's
 settings = server("{base_url}")

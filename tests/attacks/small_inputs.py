@@ -82,7 +82,6 @@ def requests() -> Iterator[tuple[str, Act]]:
     from starlette.requests import Request
     from starlette.responses import PlainTextResponse
 
-    from appca.storage.serving import doors
     from appca.ui.server.token import Guard
 
     async def inside(scope: Any, receive: Any, send: Any) -> None:
@@ -109,9 +108,7 @@ def requests() -> Iterator[tuple[str, Act]]:
             app = Guard(inside, token)
             asyncio.run(app(scope | {"headers": list(scope["headers"])}, receive, send))
 
-    link = doors.new_link("secret")
     yield "a query of tokens", lambda: ask("host", "x", filled("token=a&"))
-    yield "a query of links", lambda: ask("host", "x", filled(f"token={link[:-1]}&"))
     for name, text in TEXTS.items():
         yield f"a cookie of {name}", lambda text=text: ask("cookie", f'a="{text}"')
         yield f"an address of {name}", lambda text=text: ask("host", "x", text)

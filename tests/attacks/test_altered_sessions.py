@@ -19,7 +19,6 @@ ODD = (
     *(float("nan"), float("inf"), "", " ", "abc", "1", "x" * 999, "\0", "\u202e", "'; import os"),
     *("http://evil.example", "<b>", [], [1], ["a", "b"], [[]], {}, {"a": 1}, {"": {}}, [None] * 3),
 )
-SHOWN = 12  # of many files
 PAGES = ("data/open", "data/recent", "explore", "check/compare", "export")
 
 
@@ -83,12 +82,3 @@ def test_altered_files_are_refused_or_shown(start, content, tmp_path, seed):  # 
     files = opened(content, Random(seed), 60, tmp_path)
     assert 0 < len(files) < 50
     shown(start, files[0])
-
-
-@pytest.mark.slow
-def test_many_altered_files_are_refused_or_shown(start, content, tmp_path, seed):  # noqa: F811
-    rng = Random(f"many {seed}")
-    files = opened(content, rng, 600, tmp_path)
-    assert 0 < len(files) < 500
-    for file in rng.sample(files, min(len(files), SHOWN)):
-        shown(start, file)

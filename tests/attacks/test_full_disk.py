@@ -1,6 +1,5 @@
 """A disk that fills while somebody moves a slider: the fit is shown, and said to be in memory."""
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,30 +10,17 @@ from appca.data.store import DatasetStore
 from appca.jobs.progress import Context
 from appca.jobs.worker import work
 from appca.runs.configuration import RunConfig
-from appca.runs.fit import fit_run
 from appca.runs.store import RunStore
-from appca.words.errors import InputError
-from tests.faults.test_writing import fill
+from tests.faults.test_writing import fill, mounted
 from tests.ui.conftest import go, healthy, html, sentences, slider, start  # noqa: F401
-
-SPACE = "16m"
 
 
 @pytest.fixture
 def disk(tmp_path, monkeypatch) -> Iterator[Path]:
     """Keep the home on a small disk."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={SPACE}", "appca-test", str(place)]
-    try:
-        done = subprocess.run(mount, capture_output=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("needs the command mount")
-    if done.returncode:
-        pytest.skip("needs the right to mount a small disk")
-    monkeypatch.setenv("APPCA_HOME", str(place / "home"))
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    with mounted(tmp_path / "disk", 16_000_000) as place:
+        monkeypatch.setenv("APPCA_HOME", str(place / "home"))
+        yield place
 
 
 def config_of(seed: int = 0) -> RunConfig:
@@ -75,11 +61,3 @@ def test_a_worker_says_that_the_home_is_full(disk):
     assert last["message"].startswith("The fit could not be stored in ")
     assert last["message"].count(". ") == 0
     assert RunStore(home).list() == []
-
-
-def test_what_was_to_be_stored_for_good_is_refused(disk):
-    home = disk / "home"
-    (home / "runs").mkdir(parents=True)
-    fill(disk)
-    with pytest.raises(InputError, match=r"The fit could not be stored in .*No space left"):
-        RunStore(home).save(config_of(), fit_run(load("wine"), config_of()))

@@ -1,15 +1,12 @@
 """Commands run in a folder of their own, that holds files such as the examples name."""
 
 from pathlib import Path
-from subprocess import DEVNULL, CompletedProcess
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
-from appca.commands import bench
 from appca.data.sources.builtin import load
 
 
@@ -40,17 +37,3 @@ def arrays_of(path: Path | str) -> dict[str, np.ndarray]:
     """Return the arrays of an NPZ file."""
     with np.load(path, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
-
-
-def asked_for(monkeypatch: pytest.MonkeyPatch, code: int = 0) -> list[list[str]]:
-    """Let `bench` start nothing that measures; return the command lines it would have started."""
-    commands: list[list[str]] = []
-
-    def run(command: list[str], *, cwd: Path, check: bool, stdout: object) -> CompletedProcess:
-        assert (cwd / "app.py").is_file()
-        assert not check
-        commands.append(command)
-        return CompletedProcess(command, code)
-
-    monkeypatch.setattr(bench, "subprocess", SimpleNamespace(run=run, DEVNULL=DEVNULL))
-    return commands

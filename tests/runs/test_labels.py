@@ -31,7 +31,6 @@ def test_names_and_signs_come_back_from_the_disk(run):
     labels.put(run, labels.Labels(("", "  strong \n  colour ", ""), (1, 1, -1)))
     assert labels.labels(run) == labels.Labels(("", "strong colour", ""), (1, 1, -1))
     assert sorted(path.name for path in run.path.iterdir()) == [
-        ".labels.json.kept",
         "arrays.npz",
         "config.json",
         "labels.json",

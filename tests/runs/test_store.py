@@ -155,7 +155,7 @@ DAMAGES = {
     "arrays.npz is missing": lambda path: (path / "arrays.npz").unlink(),
     "config.json is missing": lambda path: (path / "config.json").unlink(),
     "Expecting value": lambda path: (path / "config.json").write_text(""),
-    "“config” is missing": lambda path: (path / "config.json").write_text("{}"),
+    "its format number is not valid": lambda path: (path / "config.json").write_text("{}"),
     "expected an object": lambda path: (path / "config.json").write_text("[]"),
     "no model “gone”": lambda path: forge(
         path / "config.json", lambda text: text.replace('"aPPCA"', '"gone"')
@@ -192,7 +192,7 @@ def test_bytes_that_rot_inside_the_file_are_noticed_when_they_are_read_and_are_r
     place = content.find(result_of().fitted.mean.tobytes())
     content[place] ^= 0xFF
     (run.path / "arrays.npz").write_bytes(content)
-    with pytest.raises(InputError, match=rf"arrays of fit {run.id} cannot be read \(.*; fit it a"):
+    with pytest.raises(InputError, match=rf"arrays of fit {run.id} cannot be read; fit it a"):
         _ = store.get(run.id).fitted
     assert store.renew(run.id) is None, "so that a job fits it again"
     assert store.save(CONFIG, result_of()).fitted.mean.size == 7

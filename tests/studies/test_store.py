@@ -1,6 +1,5 @@
 """Results on disk: back as they were, never half, never in the way when damaged."""
 
-import json
 import math
 import shutil
 
@@ -63,16 +62,6 @@ def test_the_same_options_are_the_same_result_and_others_another(store):
     assert STUDY._replace(revision=99).id(OPTIONS) != first
     assert len(store.list()) == 2
     assert not list(store.folder.glob(".*"))
-
-
-def test_a_result_of_before_there_were_claims_keeps_its_text(store):
-    name = store.save(STUDY, OPTIONS, OUTCOME, 1.0)
-    file = store.folder / name / "config.json"
-    facts = json.loads(file.read_text("utf-8"))
-    facts = {name: facts[name] for name in facts if name not in {"claims", "format"}}
-    file.write_text(json.dumps(facts), "utf-8")
-    kept = store.get(name).outcome
-    assert (kept.claims, kept.text, kept.tables) == ([], OUTCOME.text, OUTCOME.tables)
 
 
 @pytest.mark.parametrize("file", ["config.json", "mixed.csv", "arrays.npz"])

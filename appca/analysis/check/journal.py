@@ -65,7 +65,7 @@ class JournalStore:
     def config(self, name: str) -> dict[str, Any] | None:
         """Return what a journal is about, or None when it cannot be read."""
         try:
-            return read_json(self._checked(name) / "config.json", f"Result {name}", "journal")
+            return read_json(self._checked(name) / "config.json", f"Result {name}")
         except (OSError, ValueError, RecursionError):
             return None
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.storage.files import mark, read_numbered, unmark, write_numbered
+from appca.storage.files import read_numbered, write_numbered
 from appca.storage.identity import ID_DIGITS, is_digest, sha256
 from appca.words.errors import InputError
 from appca.words.refusal import reason, refusing, storing
@@ -80,7 +80,6 @@ class SelectionStore:
         } | ({"rule": np.array(rule)} if rule else {})
         with storing("The selection", file.parent):
             write_numbered(file, arrays, f"The selection “{name}”")
-            mark(file, name)
         return name
 
     def list(self, digest: str, n_rows: int) -> list[SavedSelection]:
@@ -128,7 +127,7 @@ class SelectionStore:
         Raises InputError when the disk refuses.
         """
         with refusing("The selection could not be deleted", "check the permissions of its file"):
-            unmark(self._file(digest, tidy(name)))
+            self._file(digest, tidy(name)).unlink(missing_ok=True)
 
     def _of(self, digest: str) -> Path:
         if not is_digest(digest):

@@ -1,7 +1,7 @@
 """Who may connect: a token in the address, pages of other sites, and what may frame a page.
 
-``appca`` opens a link whose token is exchanged for a cookie, another secret. A proxy that asks for
-a login sends the token in a header. Websockets need the cookie all the same:
+``appca`` opens a link whose token is exchanged for a cookie, from which it cannot be made. A proxy
+that asks for a login sends the token in a header. Websockets need the cookie all the same:
 jupyter-server-proxy 4.6 forwards them without a login where it serves appca alone. Without the
 variable, as under plain ``streamlit run app.py``, everybody who reaches the server is let in.
 """
@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-from appca.storage.serving import doors
+from appca.storage import doors
 from appca.ui.server import warm_up
 from appca.ui.server.routes import HEALTH, base
 

@@ -45,12 +45,3 @@ def test_figures_take_missing_values_and_name_columns():
     written = {text.get_text() for axes in figure.axes for text in axes.texts}
     for weights in model.components_:
         assert {frame.columns[j] for j in np.argsort(-abs(weights))[:4]} <= written
-
-
-def test_earlier_places_of_public_names_work():
-    from appca.notebook import figures, page, widget
-
-    assert widget.explore is appca.explore
-    assert page.save_html is appca.save_html
-    for name in ("plot_components", "plot_map", "plot_subspaces"):
-        assert getattr(figures, name) is getattr(appca, name)

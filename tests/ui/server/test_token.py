@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from appca.storage.serving import doors
+from appca.storage import doors
 from appca.ui.server.token import Guard
 
 KEY = "a-secret"

@@ -1,1 +1,0 @@
-"""Fits on a cluster, and fits that go into a file of annotated data."""

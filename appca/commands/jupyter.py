@@ -1,0 +1,101 @@
+"""appca in Jupyter: its tile in JupyterLab, and files that a notebook opens in it."""
+
+import argparse
+import os
+import secrets
+import sys
+from contextlib import suppress
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from appca.commands import app, parsing
+from appca.processes.child import python_path
+from appca.storage import doors
+from appca.words.errors import InputError
+
+NAME = "appca"  # of the tile, and below the address of a person's server
+HEADER = "X-Appca-Token"
+
+
+def server(path: str = f"{{base_url}}{NAME}") -> dict[str, Any]:
+    """Return how jupyter-server-proxy starts appca: at a Unix socket, with a token of its own.
+
+    Every server of a person has another token. Jupyter asks for the login, so any name of the host
+    will do.
+    """
+    token = secrets.token_urlsafe(24)
+    hosts = os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", "*")
+    return {
+        "command": [sys.executable, "-m", "appca.ui.server.at_socket", "{unix_socket}"],
+        "unix_socket": True,
+        "absolute_url": True,
+        "timeout": app.START_SECONDS,
+        "environment": {
+            doors.TOKEN: token,
+            "PYTHONPATH": python_path(),
+            "STREAMLIT_SERVER_ALLOWED_HOSTS": hosts,
+            "STREAMLIT_SERVER_BASE_URL_PATH": path,
+        },
+        "request_headers_override": {HEADER: token},
+        "launcher_entry": {
+            "title": "appca",
+            "icon_path": str(Path(__file__).with_name("tile.svg")),
+            "category": "Notebook",
+        },
+    }
+
+
+class AppLink(NamedTuple):
+    """Where the app shows data; a notebook draws it as a link."""
+
+    url: str
+
+    def _repr_html_(self) -> str:
+        return f'<a href="{escape(self.url)}" target="_blank">Open in appca</a>'
+
+
+def open_app(path: str | os.PathLike[str]) -> AppLink:
+    """Return a link that opens a file in the app of the Jupyter server around this notebook.
+
+    The file is read here, as `appca FILE` reads it, and stored in your home of appca.
+
+    Parameters
+    ----------
+    path : str or path
+        A file or a folder of images that the app can open, or a session (``.appca``).
+
+    Returns
+    -------
+    AppLink
+        ``url`` is the address; a notebook shows a link.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, or the notebook has no Jupyter server.
+    """
+    base = _base_url()
+    parser = argparse.ArgumentParser()
+    app.add(parser.add_subparsers(parser_class=parsing.Parser))
+    options = parser.parse_args([app.NAME, os.fspath(path)])
+    return AppLink(f"{base}{NAME}/?{urlencode(app.place(options))}")
+
+
+def _base_url() -> str:
+    """Return the path of the Jupyter server that started this kernel."""
+    if "JUPYTERHUB_SERVICE_PREFIX" in os.environ:
+        return os.environ["JUPYTERHUB_SERVICE_PREFIX"]
+    started_by = int(os.environ.get("JPY_PARENT_PID", os.getppid()))
+    with suppress(ImportError):
+        from jupyter_server.serverapp import list_running_servers
+
+        for running in list_running_servers():
+            if running["pid"] == started_by:
+                return str(running["base_url"])
+    msg = (
+        "open_app opens files from a notebook of JupyterLab, and this is none; "
+        "open them by `appca FILE`."
+    )
+    raise InputError(msg)

@@ -1,1 +1,0 @@
-"""What is said of an app that is open."""

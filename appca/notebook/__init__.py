@@ -1,1 +1,0 @@
-"""Earlier places of `appca.explore` and its kin, for notebooks that import them from here."""

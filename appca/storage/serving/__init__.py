@@ -1,1 +1,0 @@
-"""Who may reach a server; nothing here serves."""
