@@ -18,10 +18,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 USAGE = (  # what is said of the command line, whatever the data are
     *("invalid choice", "invalid int", "must be of the form", "not allowed", "required", "; give "),
-    *("needs an auto", "needs --out", "with --out, or", "is for", "are for", "name must end"),
+    *("needs --out", "with --out, or", "is for", "are for", "name must end"),
     *("one file from", "--level", "raise it"),
     *("-K must", "-L must", "--seed must", "--pca must", "--divide must", "has the settings"),
-    "dimensions of the autoencoder must",
 )
 
 
@@ -62,9 +61,6 @@ def test_help_names_every_command_and_starts_from_any_folder(tmp_path):
         (["fit", "wine", "--missing", "drop"], "--missing is for files, and “wine” is built in"),
         (["fit", "wine", "--missing", "guess"], "invalid choice: 'guess'"),
         (["fit", "wine", "--pca", "0.0"], "--pca must be a whole number of dimensions"),
-        (["fit", "wine", "--pca", "3", "--vae", "2"], "not allowed with argument"),
-        (["fit", "wine", "--vae", "0"], "dimensions of the autoencoder must be a whole number"),
-        (["fit", "wine", "--epochs", "3"], "--epochs needs an autoencoder; add --vae"),
         (["fit", "wine", "--divide", "0"], "--divide must be a positive number"),
         (["fit", "wine", "--out", "x.txt"], "must end in .csv, .parquet, .npz; got “x.txt”"),
         (["fit", "wine", "--out", "no/such/x.csv"], "there is no “no/such”"),

@@ -64,8 +64,8 @@ NOWHERE = {
 ONLY_IN = {  # the one file that may
     "umap": "appca/analysis/explore/umap.py",
     "pymanopt": "appca/models/algebra/stiefel.py",
-    "jax": "appca/data/vae/training.py",
-    "optax": "appca/data/vae/training.py",
+    "jax": "appca/studies/parts/autoencoder.py",
+    "optax": "appca/studies/parts/autoencoder.py",
 }
 # how files come into their places, and who may change them, is decided in one part alone
 WRITER = "storage"

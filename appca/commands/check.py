@@ -100,7 +100,6 @@ def _words(file: Path, home: Path) -> tuple[str, str]:
         "quality": ("comparison of methods", "delete the file and compare again"),
         "embeddings": ("map", _MADE_AGAIN),
         "projections": ("new rows", _MADE_AGAIN),
-        "autoencoders": ("autoencoder", _MADE_AGAIN),
         "numbers": ("names of components", "delete the file and name the components again"),
         "jobs": ("record of the job", "delete its folder; nothing else needs it"),
     }[kind]

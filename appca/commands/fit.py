@@ -1,7 +1,6 @@
 """``appca fit``: fit a model and describe every row."""
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,10 @@ import numpy as np
 from appca.commands import facts, parsing, writing
 from appca.commands.fitting import annotated, cluster
 from appca.commands.opening import opened
-from appca.commands.terminal import Meter, clear, say, say_facts, show_share
+from appca.commands.terminal import Meter, clear, say, say_facts
 from appca.data.dataset import Dataset
-from appca.data.prepared import prepared
 from appca.data.preprocessing import SCALES, Preprocessing, suggest
 from appca.data.store import DatasetStore
-from appca.data.vae import autoencoder
 from appca.runs.configuration import MODELS, RunConfig, defaults
 from appca.runs.fit import fit_run
 from appca.runs.home import home
@@ -31,7 +28,7 @@ EXAMPLES = (
 )
 
 
-PREPARING = ("divide", "centre", "scale", "pca", "vae")
+PREPARING = ("divide", "centre", "scale", "pca")
 AS_THEY_ARE = "--divide 1 --no-centre --scale none"
 
 
@@ -110,21 +107,11 @@ def _add_preprocessing(parser: argparse.ArgumentParser) -> None:
         help="divide each feature by its standard deviation, or all by one number (default: "
         "feature for tables, global for recordings, none for images)",
     )
-    reduce = group.add_mutually_exclusive_group()
-    reduce.add_argument(
+    group.add_argument(
         "--pca",
         type=parsing.value,
         help="reduce by PCA to this many dimensions, or below 1 to this share of the variance "
         "(default: no)",
-    )
-    reduce.add_argument(
-        "--vae",
-        type=parsing.value,
-        metavar="DIMENSIONS",
-        help="reduce by an autoencoder to this many dimensions (default: no)",
-    )
-    group.add_argument(
-        "--epochs", type=int, help="epochs of the autoencoder (default: depends on the data)"
     )
 
 
@@ -134,17 +121,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     writing.check_place(options, (options.out.suffix,) if is_annotated else ())
     if cluster.is_for(options):
         return cluster.run(options, _settings(options))
-    if options.epochs is not None and options.vae is None:
-        msg = "--epochs needs an autoencoder; add --vae with its dimensions, or leave --epochs out."
-        raise parsing.UsageError(msg)
     dataset = opened(options)
     with parsing.in_flags():
         before = _preprocessing(options, dataset)
         config = RunConfig(dataset.digest, before.to_dict(), options.model, _settings(options))
     meter = Meter(dataset.n_rows, lambda: _say_plan(options, dataset, config))
     with parsing.in_flags({*config.parameters, "pca"}):
-        fitted = prepared(dataset, before, home(), show_share) if before.vae else None
-        result = fit_run(dataset, config, meter, fitted)
+        result = fit_run(dataset, config, meter)
     clear()
     meter.begin()
     outcome = _say_outcome(result, before)
@@ -226,16 +209,8 @@ def _say_plan(options: argparse.Namespace, dataset: Dataset, config: RunConfig) 
 
 
 def _preprocessing(options: argparse.Namespace, dataset: Dataset) -> Preprocessing:
-    settings = {name: getattr(options, name) for name in ("divide", "centre", "scale", "pca")}
+    settings = {name: getattr(options, name) for name in PREPARING}
     settings = {name: value for name, value in settings.items() if value is not None}
-    if options.vae is not None:
-        coder = autoencoder.suggest(dataset.n_rows, dataset.n_features)
-        settings["vae"] = replace(
-            coder,
-            dimensions=options.vae,
-            epochs=coder.epochs if options.epochs is None else options.epochs,
-            seed=options.seed or 0,
-        )
     return Preprocessing(**(suggest(dataset).to_dict() | settings))
 
 

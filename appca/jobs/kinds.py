@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from appca.analysis.explore.trust import with_trust
 from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.dataset import Dataset
-from appca.data.prepared import prepared
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.data.sources.builtin import SOURCES, load
 from appca.data.store import DatasetStore
@@ -31,7 +30,6 @@ _WINDOW = 10  # iterations over which EM judges its gain
 _SAMPLING = ("burn-in", "draws")
 _OF_A_CHAIN = re.compile(r"chain (\d+) of (\d+): (.*)")  # stages of EM where each makes its start
 _RACE, _SETTLE, _FIT = 0.0, 0.1, 0.45  # where on the bar the stages of a fit begin
-_TRAINED = 0.4  # how far training an autoencoder before the fit moves the bar
 _START = 0.15  # how far EM moves the bar when it only starts the chains
 _FITTED = 0.9  # what is left is describing and storing the rows
 
@@ -79,8 +77,7 @@ def _prepared(config: RunConfig | EmbeddingConfig, context: Context) -> tuple[Da
     dataset = context.dataset(config.dataset)
     context.report("preprocessing", 0.0)
     options = Preprocessing.from_dict(config.preprocessing)
-    tell = Paced(context, end=_TRAINED, by_stage=True).at
-    return dataset, prepared(dataset, options, context.home, tell)
+    return dataset, options.fit(dataset.X, missing=dataset.missing)
 
 
 def download(spec: dict[str, Any], context: Context) -> dict[str, Any]:

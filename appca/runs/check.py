@@ -26,7 +26,7 @@ _DESCRIBED = {
     "models": ("config.json", "journal"),
     "jobs": ("job.json", "job"),
 }
-_SINGLE = ("selections", "embeddings", "projections", "autoencoders", "quality", "numbers")
+_SINGLE = ("selections", "embeddings", "projections", "quality", "numbers")
 _BESIDE = {"journal": (JOURNAL,), "job": ("status.json",)}  # kind -> files beside a description
 FOLDERS = (*_DESCRIBED, *_SINGLE, "uploads")
 

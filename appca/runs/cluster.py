@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from appca.data.vae.autoencoder import Report
 from appca.runs.configuration import MODELS, RunConfig
 from appca.words.errors import InputError
 from appca.words.wording import counted
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 R = TypeVar("R")
+Report = Callable[[str, float], None]  # stage, fraction done; raising from it ends the work
 
 SCHEDULER = "APPCA_SCHEDULER"
 WAIT = 10  # seconds for a scheduler, or a worker in the place of a dead one, to answer

@@ -26,7 +26,7 @@ from appca.words.errors import InputError
 from tests.fixtures.contents import FIXTURES
 
 FLIPS, AT_ONCE = 200, 10
-CACHES = {"autoencoders", "embeddings", "projections", "quality"}  # made again when needed
+CACHES = {"embeddings", "projections", "quality"}  # made again when needed
 
 
 @pytest.fixture

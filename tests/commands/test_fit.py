@@ -79,26 +79,6 @@ def test_a_model_that_cannot_be_fitted_around_gaps_says_which_can(folder, capsys
     assert "choose Adaptive PPCA" in capsys.readouterr().err
 
 
-@pytest.mark.thorough  # tests/jobs/test_vae_job trains one in every run
-def test_an_autoencoder_goes_before_the_fit_and_is_trained_once(tmp_path, appca_home, capsys):
-    out, again = tmp_path / "coded.npz", tmp_path / "again.npz"
-    coder = ["--vae", "3", "--epochs", "2", "--seed", "1"]
-    assert main(["fit", "wine", *coder, "-K", "2", "-L", "1", "--out", str(out)]) == 0
-    (kept,) = appca_home.glob("autoencoders/*.npz")
-    trained = kept.stat().st_mtime_ns, kept.read_bytes()
-    assert main(["fit", "wine", *coder, "-K", "2", "-L", "1", "--out", str(again)]) == 0
-    assert kept.read_bytes() == trained[1]
-    found = arrays_of(out)
-    assert found["components"].shape == (2, 3)
-    options = json.loads(str(found["run"]))["config"]["preprocessing"]["vae"]
-    assert (options["dimensions"], options["epochs"], options["seed"]) == (3, 2, 1)
-    np.testing.assert_array_equal(found["scores"], arrays_of(again)["scores"])
-    rows = tmp_path / "rows.npz"
-    assert main(["project", str(out), "wine", "--out", str(rows)]) == 0
-    np.testing.assert_array_equal(arrays_of(rows)["scores"], found["scores"])
-    capsys.readouterr()
-
-
 def test_a_stored_run_is_where_the_app_looks_for_it(tmp_path, appca_home, capsys):
     out = tmp_path / "rows.csv"
     assert main(["runs"]) == 0

@@ -71,7 +71,6 @@ def test_it_holds_one_of_everything(told):
     assert any("".join(run["component names"]) and -1 in run["signs"] for run in runs)
     assert any(run["info"].get("n_missing") for run in runs)
     assert any("pre_basis" in run["arrays"] for run in runs)
-    assert any("pre_vae_code" in run["arrays"] for run in runs)
     assert sum("posterior_components" in run["arrays"] for run in runs) == 5
     assert all(told[kind] for kind in set(told) - {"damaged"})
     assert all(told["journals"].values())

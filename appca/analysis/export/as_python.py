@@ -171,7 +171,7 @@ def _check(dataset: Dataset) -> str:
 def _anew(recipe: Recipe) -> bool:
     """Whether rows are reduced once more to be described, by products that never change."""
     options = Preprocessing.from_dict(dict(recipe.preprocessing))
-    return recipe.compiled and (options.pca is not None or options.vae is not None)
+    return recipe.compiled and options.pca is not None
 
 
 def _preprocessing(options: Mapping[str, Any], dataset: Dataset) -> str:

@@ -46,8 +46,6 @@ NEEDLESS = {  # arguments that need all rows at hand, or the app's own store
     "centre": "--centre",
     "scale": "--scale",
     "pca": "--pca",
-    "vae": "--vae",
-    "epochs": "--epochs",
 }
 
 
