@@ -49,7 +49,7 @@ MAY_IMPORT = {
 }
 STREAMLIT = {"ui", "pages"}
 HEAVY = {"sklearn", "scipy", "numba", "umap", "pandas", "pymanopt", "arviz", "jax", "optax"}
-HEAVY |= {"nibabel", "nilearn", "dask", "distributed"}
+HEAVY |= {"nibabel", "dask", "distributed"}
 # compiled kernels import numba at their top, and are themselves imported inside functions only
 KERNELS = {
     "appca.models.algebra.compiled",

@@ -96,5 +96,6 @@ def test_a_report_can_end_the_training(digits):
 
 def test_without_jax_one_sentence_says_what_to_install(digits, monkeypatch):
     monkeypatch.setitem(sys.modules, "optax", None)
-    with pytest.raises(MissingExtraError, match=r"needs the package (jax|optax).*pip install .appca\[vae\]"):
+    words = r"needs the package (jax|optax).*pip install .appca\[vae\]"
+    with pytest.raises(MissingExtraError, match=words):
         autoencoder.train(digits, 4, 1, 0)
