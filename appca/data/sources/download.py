@@ -43,6 +43,7 @@ def fetch(
             path.parent.mkdir(parents=True, exist_ok=True)
             pooch.retrieve(url, checksum, path.name, path.parent, downloader=downloader)
         except requests.HTTPError as error:
+            assert error.response is not None
             reason = f"{host} answered {error.response.status_code}"
         except requests.RequestException as error:
             reason = f"the connection to {host} failed: {type(error).__name__}"
