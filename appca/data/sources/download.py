@@ -43,8 +43,7 @@ def fetch(
             path.parent.mkdir(parents=True, exist_ok=True)
             pooch.retrieve(url, checksum, path.name, path.parent, downloader=downloader)
         except requests.HTTPError as error:
-            assert error.response is not None
-            reason = f"{host} answered {error.response.status_code}"
+            reason = f"{host} answered {getattr(error.response, 'status_code', 'nothing')}"
         except requests.RequestException as error:
             reason = f"the connection to {host} failed: {type(error).__name__}"
         except OSError as error:
