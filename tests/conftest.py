@@ -59,7 +59,6 @@ LONG = (  # with few tests for their time
     "tests/docs/test_extend.py",
     "tests/faults/test_killed_workers.py",
     "tests/jobs/test_study.py",
-    "tests/jobs/test_vae_job.py",
     "tests/ui/session/test_windows.py",
     "tests/ui/explore/test_models.py",
     "tests/models/supports/test_row_blocks.py",

@@ -58,7 +58,6 @@ FEATURES = {
     "subspaces": "explore",
     "table1": "paper",
     "umap": "explore",
-    "vae": "data",
     "whitening": "paper",
 }
 OTHER_WORDS = {  # what features were called before

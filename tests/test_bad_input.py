@@ -24,8 +24,7 @@ from appca.data.readers.source import ReadLimits
 from appca.data.sources.builtin import load
 from appca.words.errors import InputError
 from tests import bad_files as bad
-from tests.data.fuzz_stored import work
-from tests.data.fuzz_targets import mutant
+from tests.data.fuzz_targets import mutant, small
 from tests.sentences import faults_of
 from tests.ui.conftest import APP, SECONDS, go, healthy, html, sentences, slider
 
@@ -335,11 +334,11 @@ def test_the_checker_of_sentences_finds_what_is_none():
 
 def test_broken_models_are_used_or_refused_by_the_command_line(seed, capsys):
     """Model files broken in a hundred ways (`tests.data.readers.test_fuzz` reads more)."""
-    rows = work().dataset.X
+    rows = small().X
     Path("rows.csv").write_text("\n".join(",".join(map(str, row)) for row in rows), "utf-8")
     codes = []
     for case in range(100):
-        Path("model.npz").write_bytes(mutant("model", seed, case)[0].data)
+        Path("model.npz").write_bytes(mutant("model", seed, case)[0])
         with np.errstate(all="ignore"):  # numbers of any size may stand in a model
             codes.append(main(["project", "model.npz", "rows.csv", "--out", "out.csv"]))
         told = capsys.readouterr().err

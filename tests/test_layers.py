@@ -49,7 +49,7 @@ MAY_IMPORT = {
 }
 STREAMLIT = {"ui", "pages"}
 HEAVY = {"sklearn", "scipy", "numba", "umap", "pandas", "pymanopt", "arviz", "jax", "optax"}
-HEAVY |= {"nibabel", "nilearn", "dask", "distributed"}
+HEAVY |= {"nibabel", "dask", "distributed"}
 # compiled kernels import numba at their top, and are themselves imported inside functions only
 KERNELS = {
     "appca.models.algebra.compiled",
@@ -64,8 +64,8 @@ NOWHERE = {
 ONLY_IN = {  # the one file that may
     "umap": "appca/analysis/explore/umap.py",
     "pymanopt": "appca/models/algebra/stiefel.py",
-    "jax": "appca/data/vae/training.py",
-    "optax": "appca/data/vae/training.py",
+    "jax": "appca/studies/parts/autoencoder.py",
+    "optax": "appca/studies/parts/autoencoder.py",
 }
 # how files come into their places, and who may change them, is decided in one part alone
 WRITER = "storage"

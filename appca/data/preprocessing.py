@@ -2,11 +2,10 @@
 
 A row x of the data becomes y = ((x / divide - offset) / scale) @ basis, in this order; offset is
 the mean (or zero), scale one number for each feature, basis the D' leading principal axes (or
-nothing). Instead of the axes, the encoder of an autoencoder may make the D' features. Work is done
-in blocks of rows: no second copy of the data is made.
+nothing). Work is done in blocks of rows: no second copy of the data is made.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from operator import matmul
 from typing import Any, NamedTuple
@@ -15,14 +14,13 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.principal import principal_axes
-from appca.data.vae.autoencoder import VAE, Autoencoder, Report, Times
 from appca.storage.packed import give_back
 from appca.words.errors import InputError
 from appca.words.numbers import percent
 from appca.words.wording import counted
 
+Times = Callable[[Any, Any], Any]  # the product of rows (N, D) and a matrix (D, K)
 SCALES = ("none", "feature", "global")
-VAE_ARRAYS = "vae_"  # prefix of the autoencoder's arrays
 _BLOCK_VALUES = 1 << 21  # rows are converted about two million values at a time (16 MB in float64)
 
 
@@ -42,15 +40,12 @@ class Preprocessing:
     pca : int, float or None
         Number of principal components to keep, or the share of variance (between 0 and 1) they
         must hold at least.
-    vae : VAE, dict or None
-        Bring the rows to the codes of an autoencoder with these options; instead of ``pca``.
     """
 
     divide: float = 1.0
     centre: bool = False
     scale: str = "none"
     pca: int | float | None = None
-    vae: VAE | None = None
 
     def __post_init__(self) -> None:
         """Refuse options that have no meaning."""
@@ -67,20 +62,12 @@ class Preprocessing:
                 f"between 0 and 1; got {self.pca!r}."
             )
             raise InputError(msg)
-        if isinstance(self.vae, Mapping):
-            object.__setattr__(self, "vae", VAE.from_dict(self.vae))
-        if self.vae is not None and (self.pca is not None or not isinstance(self.vae, VAE)):
-            msg = f"Reduce by pca or by vae, not both; got {self.pca!r} and {self.vae!r}."
-            raise InputError(msg)
         object.__setattr__(self, "divide", divide)
         object.__setattr__(self, "centre", bool(self.centre))
 
     def to_dict(self) -> dict[str, Any]:
-        """Options as JSON-able dict; without an autoencoder it is not named at all."""
-        options = asdict(self)
-        if self.vae is None:
-            del options["vae"]  # runs from before there was one keep their ids
-        return options
+        """Options as JSON-able dict."""
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> "Preprocessing":
@@ -99,9 +86,7 @@ class Preprocessing:
             "global": "all divided by their overall standard deviation",
         }
         reduced = None
-        if self.vae is not None:
-            reduced = f"reduced to {self.vae.dimensions} dimensions by an autoencoder"
-        elif isinstance(self.pca, int):
+        if isinstance(self.pca, int):
             reduced = f"reduced to {self.pca} dimensions by PCA"
         elif self.pca is not None:
             reduced = f"reduced by PCA to {percent(self.pca, 1)} of the variance"
@@ -115,62 +100,40 @@ class Preprocessing:
 
     def most_features(self, n_features: int) -> int:
         """Return how many features are left at most, as far as the options tell."""
-        if self.vae is not None:
-            return self.vae.dimensions
         return min(n_features, self.pca) if isinstance(self.pca, int) else n_features
 
-    def fit(
-        self,
-        X: np.ndarray,
-        report: Report = lambda _stage, _share: None,
-        missing: np.ndarray | None = None,
-    ) -> "Fitted":
-        """Learn offset, scale, and basis or autoencoder from the rows of X.
+    def fit(self, X: np.ndarray, missing: np.ndarray | None = None) -> "Fitted":
+        """Learn offset, scale and basis from the rows of X.
 
         Parameters
         ----------
         X : ndarray of shape (N, D)
             uint8, float32 or float64; left as it is. Sums are in float64.
-        report : callable, optional
-            Told (stage, fraction) while an autoencoder trains, the one thing here that takes long;
-            an exception from it ends the work.
         missing : ndarray of bool, shape (N, D), optional
-            Cells that do not count; there are then neither axes nor autoencoder to be learned,
-            because those need whole rows.
+            Cells that do not count; there are then no axes to be learned, which need whole rows.
 
         Raises
         ------
         InputError
-            When the data do not allow it, or an autoencoder is to be trained without jax and optax.
+            When the data do not allow it.
         """
-        _, d = X.shape
-        self._refuse_gaps(missing)
+        if missing is not None and self.pca is not None:
+            msg = (
+                f"Reducing by PCA needs whole rows, but {counted(int(missing.sum()), 'cell')} are "
+                "missing; reduce by nothing, or load the data with the columns' means put in."
+            )
+            raise InputError(msg)
+        d = X.shape[1]
         data, ones = Observed(X, missing), np.ones(d)
         centred = self.centre or self.pca is not None
         mean = _mean(data) if centred or self.scale != "none" else np.zeros(d)
         offset = mean / self.divide if centred else np.zeros(d)
         scale = ones if self.scale == "none" else _scale(data, mean, self.divide, self.scale)
         plain = Fitted(self.divide, offset, scale, None)
-        if self.vae is not None:
-            from appca.data.vae.training import train
-
-            def rows(which: np.ndarray | slice) -> np.ndarray:
-                return plain.transform(X[which]).astype(np.float32, copy=False)
-
-            return plain._replace(vae=train(rows, X.shape, self.vae, report))
         if self.pca is None:
             return plain
         basis = principal_axes(lambda: _blocks(plain, X), X.shape, self.pca)
         return plain._replace(basis=basis)
-
-    def _refuse_gaps(self, missing: np.ndarray | None) -> None:
-        if missing is not None and (self.pca is not None or self.vae is not None):
-            what = "PCA" if self.vae is None else "an autoencoder"
-            msg = (
-                f"Reducing by {what} needs whole rows, but {counted(int(missing.sum()), 'cell')} "
-                "are missing; reduce by nothing, or load the data with the columns' means put in."
-            )
-            raise InputError(msg)
 
 
 class Observed(NamedTuple):
@@ -204,18 +167,15 @@ class Fitted(NamedTuple):
     offset: np.ndarray  # (D,), after the division
     scale: np.ndarray  # (D,)
     basis: np.ndarray | None  # (D, D') with orthonormal columns
-    vae: Autoencoder | None = None
 
     @property
     def reduces(self) -> bool:
         """Whether all features of a row go into each one of its coordinates."""
-        return self.basis is not None or self.vae is not None
+        return self.basis is not None
 
     @property
     def n_features(self) -> int:
         """Return D', the number of features after preprocessing."""
-        if self.vae is not None:
-            return self.vae.dimensions
         return len(self.offset) if self.basis is None else self.basis.shape[1]
 
     def transform(self, X: np.ndarray, times: Times = matmul) -> np.ndarray:
@@ -248,47 +208,28 @@ class Fitted(NamedTuple):
     def inverse_transform(self, Y: np.ndarray) -> np.ndarray:
         """Bring rows (N, D') back into data units (N, D), up to what the reduction lost."""
         Y = np.asarray(Y)
-        if self.vae is not None:
-            wide = self.vae.decode(Y)
-        else:
-            wide = Y if self.basis is None else Y @ self.basis.T.astype(Y.dtype, copy=False)
+        wide = Y if self.basis is None else Y @ self.basis.T.astype(Y.dtype, copy=False)
         data: np.ndarray = (wide * self.scale + self.offset) * self.divide
         return data.astype(Y.dtype, copy=False)
 
     def directions(self, W: np.ndarray) -> np.ndarray:
-        """Components W (D', K) as directions (D, K) in data units, without the offset.
-
-        Behind an autoencoder each is a decoded difference, decode(mean + w) - decode(mean) about
-        the mean code of the data: a picture of one step, not a direction along which twice the step
-        does twice as much.
-        """
+        """Components W (D', K) as directions (D, K) in data units, without the offset."""
         W = np.asarray(W)
-        if self.vae is not None:
-            wide = self.vae.difference(W).astype(W.dtype, copy=False)
-        else:
-            wide = W if self.basis is None else self.basis @ W
+        wide = W if self.basis is None else self.basis @ W
         return wide * (self.scale * self.divide)[:, None]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays from which `from_arrays` makes the same object."""
         arrays = {"divide": np.array(self.divide), "offset": self.offset, "scale": self.scale}
-        if self.vae is not None:
-            nets = self.vae._asdict()
-            return arrays | {VAE_ARRAYS + name: value for name, value in nets.items()}
         return arrays if self.basis is None else {**arrays, "basis": self.basis}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Fitted":
         """Rebuild what `arrays` took apart."""
         divide, offset, scale = float(arrays["divide"]), arrays["offset"], arrays["scale"]
-        vae = None
-        if VAE_ARRAYS + "code" in arrays:
-            vae = Autoencoder(**{name: arrays[VAE_ARRAYS + name] for name in Autoencoder._fields})
-        return cls(divide, offset, scale, arrays.get("basis"), vae)
+        return cls(divide, offset, scale, arrays.get("basis"))
 
     def _rotate(self, block: np.ndarray, times: Times) -> np.ndarray:
-        if self.vae is not None:
-            return self.vae.encode(block, times)
         if self.basis is None:
             return block
         return np.asarray(times(block, self.basis.astype(block.dtype, copy=False)))

@@ -22,8 +22,12 @@ def choose_rows(
     names, codes = categories(column)
     wanted = names if classes is None else _known(classes, names)
     rows_of = {name: np.flatnonzero(codes == names.index(name)) for name in wanted}
+    for what, count in (("rows of each class", per_class), ("rows", first)):
+        whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool)
+        if count is not None and not (whole and count >= 1):
+            msg = f"The number of {what} must be a whole number from 1 on; got {count!r}."
+            raise InputError(msg)
     if per_class is not None:
-        _check_count("rows of each class", per_class)
         small = min(rows_of, key=lambda name: len(rows_of[name]))
         if len(rows_of[small]) < per_class:
             msg = (
@@ -31,10 +35,7 @@ def choose_rows(
                 f"{len(rows_of[small])}; ask for at most that many."
             )
             raise InputError(msg)
-    rows = np.sort(np.concatenate([members[:per_class] for members in rows_of.values()]))
-    if first is not None:
-        _check_count("rows", first)
-    return rows[:first]
+    return np.sort(np.concatenate([members[:per_class] for members in rows_of.values()]))[:first]
 
 
 def options_of(
@@ -80,9 +81,3 @@ def _known(classes: Sequence[object], names: list[str]) -> list[str]:
         msg = f"Choose classes among {shown}; got {got}."
         raise InputError(msg)
     return wanted
-
-
-def _check_count(what: str, count: int) -> None:
-    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
-        msg = f"The number of {what} must be a whole number from 1 on; got {count!r}."
-        raise InputError(msg)

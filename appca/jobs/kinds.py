@@ -19,7 +19,6 @@ from appca.analysis.check.which_model import ModelsConfig
 from appca.analysis.explore.trust import with_trust
 from appca.analysis.explore.umap import EmbeddingConfig, EmbeddingStore, embed
 from appca.data.dataset import Dataset
-from appca.data.prepared import prepared
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.data.sources.builtin import SOURCES, load
 from appca.data.store import DatasetStore
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from appca.models.algebra.loop import Progress
 
 PROCESSES = 2  # of an experiment of the paper
-_TRAINED = 0.4  # how far training an autoencoder before the fit moves the bar
 Config = TypeVar("Config", GridConfig, StabilityConfig, MaskedConfig, ModelsConfig)
 
 
@@ -80,8 +78,7 @@ def _prepared(config: RunConfig | EmbeddingConfig, context: Context) -> tuple[Da
     dataset = context.dataset(config.dataset)
     context.report("preprocessing", 0.0)
     options = Preprocessing.from_dict(config.preprocessing)
-    tell = Paced(context, end=_TRAINED, by_stage=True).at
-    return dataset, prepared(dataset, options, context.home, tell)
+    return dataset, options.fit(dataset.X, missing=dataset.missing)
 
 
 def download(spec: dict[str, Any], context: Context) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Small charts: how a fit or the training of an autoencoder went."""
+"""Small charts: how a fit went."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -22,27 +22,9 @@ def likelihood(
     step = "sweep" if sampled else "iteration"
     per_row = np.asarray(values, dtype=np.float64) / n_rows
     figure = course(np.asarray(iterations, np.float32), per_row, step)
-    return _framed(figure, 230, step, "log-likelihood per row", _range(per_row))
-
-
-def loss(losses: np.ndarray) -> go.Figure:
-    """Loss per row (epochs,), the negative evidence lower bound in nats, against the epoch.
-
-    The first epochs fall so far that they would hide the rest, so the axis shows all but the
-    highest tenth in full.
-    """
-    losses = np.asarray(losses, np.float64)
-    figure = course(np.arange(1, len(losses) + 1), losses, "epoch")
-    limits = [-end for end in reversed(_range(-losses) or ())] or None
-    return _framed(figure, 190, "epoch", "loss a row, nats", limits)
-
-
-def _framed(
-    figure: go.Figure, height: int, step: str, title: str, limits: list[float] | None
-) -> go.Figure:
     across = {"title": step, "showgrid": False}
-    down = {"title": title, "nticks": 5, "range": limits}
-    return framed(figure, height, 8, 8, xaxis=across, yaxis=down, showlegend=False)
+    down = {"title": "log-likelihood per row", "nticks": 5, "range": _range(per_row)}
+    return framed(figure, 230, 8, 8, xaxis=across, yaxis=down, showlegend=False)
 
 
 def course(places: np.ndarray, values: np.ndarray, step: str) -> go.Figure:

@@ -11,7 +11,6 @@ import numpy as np
 from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
-from appca.data.vae import autoencoder
 from appca.models.settings.table import supports
 from appca.runs.configuration import MODELS, RunConfig, estimator_class
 from appca.runs.home import hold_threads
@@ -33,7 +32,6 @@ _GAP_KERNELS = "appca.models.incomplete.support_sum_kernels"
 _SUBSETS = 1.3e-8  # seconds a row, a component, a slot and a pass, in the sums over subsets
 _PRODUCTS = 1.1e-10  # seconds a value, a component and a pass, in the two products
 _PREPARING = 1.35e-8  # seconds a value, once
-_CODING = 1.2e-10  # seconds a value and a hidden unit, in encoding by an autoencoder
 _SWEEP, _SWEEP_PAIRS = 1.0e-6, 8.0e-8  # seconds a row and a component (squared) in a sweep
 _COLUMNS = 1.0e-7  # seconds a feature and a pair of components, in drawing the components
 _SLOTS, _FACTOR_PASSES = 2.0e-7, 60  # seconds a row, a component, a slot; passes of aFA
@@ -138,25 +136,15 @@ def _imputed(estimator: Any, dataset: Dataset, Y: np.ndarray, before: Fitted) ->
 
 
 def estimate_seconds(
-    n_rows: int, n_features: int, config: RunConfig, *, prepared: bool = False, incomplete: int = 0
+    n_rows: int, n_features: int, config: RunConfig, *, incomplete: int = 0
 ) -> float:
     """Guess how long `fit_run` takes, rather too long than too short.
 
     Decides whether a fit runs while the slider moves or in a worker; the worker's own progress
-    then tells the time left. `prepared` says that an autoencoder need not be trained any more,
-    `incomplete` how many rows have missing cells.
+    then tells the time left. `incomplete` says how many rows have missing cells.
     """
-    if incomplete:
-        whole = estimate_seconds(n_rows, n_features, config, prepared=prepared)
-        return whole + _estimate_around(incomplete, config)
-    options = Preprocessing.from_dict(config.preprocessing)
-    if options.vae is not None:
-        training = (
-            0.0 if prepared else autoencoder.estimate_seconds(n_rows, n_features, options.vae)
-        )
-        coding = _CODING * n_rows * n_features * options.vae.hidden
-        return training + coding + _estimate(n_rows, options.vae.dimensions, config)
-    return _estimate(n_rows, n_features, config)
+    whole = _estimate(n_rows, n_features, config)
+    return whole + _estimate_around(incomplete, config) if incomplete else whole
 
 
 def _estimate(n_rows: int, n_features: int, config: RunConfig) -> float:

@@ -14,7 +14,6 @@ FOLDER = "projections"
 MOST_BYTES = 500_000_000  # of all that is kept
 # Measured with one thread on 10,000 rows of 784 features: what describing a row costs.
 _A_VALUE, _A_PRODUCT, _A_SET = 2.0e-9, 2.0e-10, 1.0e-6  # seconds; the last a row and a component
-_CODING = 1.2e-10  # seconds a value and a hidden unit, in encoding by an autoencoder
 
 
 def key_of(run_id: str, digest: str) -> str:
@@ -42,12 +41,8 @@ def keep_rows(home: Path, key: str, X: np.ndarray, run_id: str = "") -> None:
 
 def estimate_seconds(n_rows: int, n_features: int, config: RunConfig) -> float:
     """Guess how long describing takes, of a model that needs no compiler."""
-    width, values = n_features, n_rows * n_features
-    vae = config.preprocessing.get("vae")
-    coding = 0.0
-    if vae:
-        coding, width = _CODING * values * vae["hidden"], vae["dimensions"]
-    return coding + values * _A_VALUE + n_rows * config.k * (_A_SET + _A_PRODUCT * width)
+    values = n_rows * n_features
+    return values * _A_VALUE + n_rows * config.k * (_A_SET + _A_PRODUCT * n_features)
 
 
 def is_quick(n_rows: int, n_features: int, config: RunConfig, most_seconds: float) -> bool:

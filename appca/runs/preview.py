@@ -40,7 +40,7 @@ _BLOCK_VALUES = 1 << 22  # of rows that are brought into coordinates at a time
 class Ground(NamedTuple):
     """What previews of one data set share, whatever their K and L."""
 
-    preprocessing: Fitted  # learned from the sample where it was not given
+    preprocessing: Fitted  # learned from the sample
     origin: np.ndarray  # (D,) mean of the sample after preprocessing
     basis: np.ndarray  # (D, q) leading principal directions of the sample, orthonormal
     sample: (
@@ -56,7 +56,6 @@ def preview(
     config: RunConfig,
     rows: int = ROWS,
     passes: int = PASSES,
-    preprocessing: Fitted | None = None,
     ground: Ground | None = None,
     watch: Callable[[], object] = bool,
 ) -> FitResult:
@@ -65,8 +64,8 @@ def preview(
     A first picture while the fit proper runs, not to be stored (``info.preview``). Few rows choose
     from the starts of the fit, so that both end on the same peak; many take the first.
 
-    `preprocessing` is learned from the sample of so many `rows` where it is not given, and so is
-    `ground`, see `prepare`, where `on_ground` allows one. `passes` are the most iterations. `watch`
+    Preprocessing is learned from the sample of so many `rows`, and so is `ground` where it is not
+    given, see `prepare`, where `on_ground` allows one. `passes` are the most iterations. `watch`
     is called after each iteration and before each block of rows; what it raises ends the preview.
     """
     began = time.perf_counter()
@@ -75,11 +74,11 @@ def preview(
     hold_threads()
     short = _short(config, passes)
     if on_ground(dataset, config):
-        ground = ground or prepare(dataset, config, rows, preprocessing, watch)
+        ground = ground or prepare(dataset, config, rows, watch)
         estimator, description, model = _on_ground(dataset, ground, short, watch)
     else:
         sample = _sample(dataset, rows)
-        preprocessing = preprocessing or _learned(dataset, config, sample)
+        preprocessing = _learned(dataset, config, sample)
         Y = preprocessing.transform(dataset.with_gaps())
         estimator, _ = fit_estimator(Y[sample], short, lambda _: watch())
         description = estimator.describe(Y)
@@ -110,7 +109,6 @@ def prepare(
     dataset: Dataset,
     config: RunConfig,
     rows: int = ROWS,
-    preprocessing: Fitted | None = None,
     watch: Callable[[], object] = bool,
 ) -> Ground:
     """Bring all rows of a data set into the leading principal coordinates of its sample.
@@ -123,7 +121,7 @@ def prepare(
 
     hold_threads()
     sample = _sample(dataset, rows)
-    preprocessing = preprocessing or _learned(dataset, config, sample)
+    preprocessing = _learned(dataset, config, sample)
     Y = preprocessing.transform(dataset.X[sample])
     origin = centre_of(Y)
     q = min(width(config), *Y.shape)

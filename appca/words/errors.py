@@ -10,14 +10,13 @@ from appca.words.wording import shortened
 # for a MemoryError, wherever a person reads of it
 TOO_MUCH = "There is not enough memory; use fewer rows or fewer features."
 _NEAR, _LISTED = 3, 6  # names that a refusal offers
-_APP = ("brotli", "h5py", "plotly", "pooch", "pymanopt", "streamlit", "umap")
+_APP = ("brotli", "h5py", "nibabel", "plotly", "pooch", "pymanopt", "streamlit", "umap")
 EXTRAS = {  # package, as it is imported, to the extra of `pip install` that brings it
     **dict.fromkeys(_APP, "app"),
     **dict.fromkeys(("pandas", "pyarrow"), "tables"),
     **dict.fromkeys(("jax", "optax"), "vae"),
     "arviz": "mcmc",
     "anndata": "anndata",
-    **dict.fromkeys(("nibabel", "nilearn"), "brain"),
     **dict.fromkeys(("anywidget", "matplotlib", "PIL", "traitlets"), "notebook"),
     **dict.fromkeys(("dask", "distributed", "zarr"), "dask"),
 }

@@ -180,7 +180,7 @@ def hostile_home(home: Path) -> list[str]:
             written[f"{place}/arrays.npz"] = bomb.getvalue()
             written[f"{place}/matrix.npy"] = claims.getvalue()
             written[f"{place}/records.txt"] = TEXTS["line ends"].encode()
-    for folder in ("selections", "embeddings", "projections", "autoencoders", "quality", "numbers"):
+    for folder in ("selections", "embeddings", "projections", "quality", "numbers"):
         written[f"{folder}/{'a' * 64}.npz"] = bomb.getvalue()
         written[f"{folder}/{'b' * 64}/{'c' * 16}.npz"] = bomb.getvalue()
         written[f"{folder}/deep.json"] = deep

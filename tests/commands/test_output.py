@@ -77,7 +77,6 @@ def test_a_fit_says_how_the_data_are_read_and_prepared(table, capsys):
         ({"centre": True, "scale": "global"}, "centred, all divided by their overall standard de"),
         ({"pca": 3}, "centred, reduced to 3 dimensions by PCA"),
         ({"scale": "feature", "pca": 0.9}, "centred, each feature divided by its standard dev"),
-        ({"vae": {"dimensions": 2}}, "reduced to 2 dimensions by an autoencoder"),
     ],
 )
 def test_preprocessing_is_said_in_words(options, words):

@@ -1,6 +1,5 @@
 """A server on loopback that gives files away as well or as badly as a test wants."""
 
-import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,39 +7,30 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Files:
-    """What the server holds and does; requests are noted as (path, range header)."""
+    """What the server holds and does; the paths asked for are noted."""
 
     def __init__(self, content: dict[str, bytes]) -> None:
         self.content = content
         self.cut_after: list[int] = []  # bytes after which the next answers break off, in order
         self.status: list[int] = []  # statuses of the next answers, in order
-        self.ranges = True
-        self.requests: list[tuple[str, str | None]] = []
+        self.requests: list[str] = []
         self.url = ""
 
 
 def _handler(files: Files) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            wanted = self.headers.get("Range")
-            files.requests.append((self.path.lstrip("/"), wanted))
-            data = files.content.get(self.path.lstrip("/"))
+            name = self.path.lstrip("/")
+            files.requests.append(name)
+            data = files.content.get(name)
             status = files.status.pop(0) if files.status else 200 if data is not None else 404
             if status != 200:
                 self.send_error(status)
                 return
-            start = 0
-            if wanted and files.ranges:
-                start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1])
-                if start >= len(data):
-                    self.send_error(416)
-                    return
-                status = 206
             self.send_response(status)
-            self.send_header("Content-Length", str(len(data) - start))
+            self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            end = start + files.cut_after.pop(0) if files.cut_after else len(data)
-            self.wfile.write(data[start:end])
+            self.wfile.write(data[: files.cut_after.pop(0) if files.cut_after else None])
             self.close_connection = True
 
         def log_message(self, *_: object) -> None:

@@ -243,21 +243,6 @@ def test_a_file_that_holds_the_rows_too_is_a_model_file(digits, tmp_path):
     assert not isinstance(read_model("fit.npz", path).model, DescribedRows)
 
 
-@pytest.mark.thorough  # tests/data/vae trains one in every run
-def test_an_autoencoder_goes_with_its_model(tmp_path):
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(60, 6)).astype(np.float32)
-    data = Dataset("made up", X, np.arange(60).astype(str))
-    vae = {"dimensions": 3, "hidden": 8, "epochs": 1, "seed": 0}
-    config = RunConfig(data.digest, {"vae": vae}, "PPCA", {"n_components": 2})
-    result = fit_run(data, config)
-    path = tmp_path / "model.npz"
-    path.write_bytes(model_bytes(config, result.fitted, result.info))
-    model = load_model(path)
-    assert model.describe(X).scores.tobytes() == result.fitted.scores.tobytes()
-    assert model.inverse_transform(model.transform(X)).shape == (60, 6)
-
-
 def altered(content: bytes, **changes: np.ndarray | None) -> io.BytesIO:
     """Return an NPZ with other arrays in it; None takes one away."""
     with np.load(io.BytesIO(content)) as archive:

@@ -53,5 +53,3 @@ def test_only_short_work_without_a_compiler_is_done_by_the_page():
     assert is_quick(10_000, 784, config, 1.0)
     assert not is_quick(200_000, 784, config, 1.0)
     assert not is_quick(10, 13, RunConfig(WINE.digest, {}, "aFA", {}), 1.0)
-    coded = RunConfig(WINE.digest, {"vae": {"hidden": 4000}}, "aPPCA", {})
-    assert not is_quick(10_000, 784, coded, 1.0)

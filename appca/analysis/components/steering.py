@@ -1,7 +1,6 @@
 """What a browser needs to rebuild rows while a hand moves their scores: an average and patterns.
 
-A reconstruction is the average plus the sum of score times pattern, in units of the data. Behind an
-autoencoder, which is not linear, a pattern is what one step about the average changes.
+A reconstruction is the average plus the sum of score times pattern, in units of the data.
 """
 
 from typing import NamedTuple

@@ -46,8 +46,6 @@ def parts(fitted: FittedRun, x: np.ndarray, row: int) -> RowParts:
     """Take row x (D,), in data units, apart; `row` is its number."""
     used = np.flatnonzero(fitted.active[row])
     scores = fitted.scores[row, used].astype(np.float64)
-    # From the mean one component after the other; behind an autoencoder, whose pictures do not
-    # simply add up, each term is what its step changes there.
     steps = scores[:, None] * fitted.components[used].astype(np.float64)
     path = np.vstack([fitted.mean[None].astype(np.float64), steps]).cumsum(axis=0)
     pictures = fitted.preprocessing.inverse_transform(path)

@@ -90,20 +90,31 @@ def circular_p(courses: np.ndarray, raw: np.ndarray) -> float:
 
 
 def reference(series: np.ndarray, raw: np.ndarray) -> Reference:
-    """Fit drift and stimulus (T,) to every voxel of series (V, T); test the stimulus, by nilearn.
+    """Fit drift and stimulus (T,) to every voxel of series (V, T), and test the stimulus.
 
-    Noise follows a first-order autoregression. Voxels are active above the one-sided threshold that
-    Bonferroni's rule asks for at 5%.
+    Noise follows a first-order autoregression with the coefficient rho of the residuals of least
+    squares, in steps of 1/100: rows t become x(t) - rho x(t - 1), and are fitted once more, as by
+    nilearn's `run_glm`. Voxels are active above the one-sided threshold that Bonferroni's rule asks
+    for at 5%.
     """
-    from nilearn.glm.contrasts import compute_contrast
-    from nilearn.glm.first_level import run_glm
     from scipy.stats import t as student
 
     design = np.column_stack([raw / np.abs(raw).max(), drift(len(raw))])
-    labels, results = run_glm(series.T.astype(np.float64), design, noise_model="ar1")
-    wanted = np.eye(design.shape[1])[0]
-    t = np.asarray(compute_contrast(labels, results, wanted, stat_type="t").stat()).ravel()
-    freedom = design.shape[0] - design.shape[1]
+    T, width = design.shape
+    Y = series.T.astype(np.float64)
+    left = Y - design @ (np.linalg.pinv(design) @ Y)
+    lagged = (left[:-1] * left[1:]).sum(axis=0) / (T - 1)
+    rho = np.trunc(100 * lagged / (np.square(left).sum(axis=0) / T)) / 100
+    freedom, t = T - width, np.empty(len(series))
+    for value in np.unique(rho):
+        voxels = rho == value
+        X, white = design.copy(), Y[:, voxels]
+        X[1:] -= value * design[:-1]
+        white[1:] -= value * Y[:-1, voxels]
+        inverse = np.linalg.pinv(X)
+        weights = inverse @ white
+        noise = np.square(white - X @ weights).sum(axis=0) / freedom
+        t[voxels] = weights[0] / np.sqrt(noise * (inverse[0] @ inverse[0]))
     threshold = float(student.isf(FAMILY_WISE / len(series), freedom))
     return Reference(t.astype(np.float32), threshold, t > threshold)
 

@@ -45,27 +45,28 @@ def drift(n_volumes: int) -> np.ndarray:
     return np.linalg.qr(powers)[0]
 
 
-def mask_of(mean: np.ndarray, affine: np.ndarray) -> np.ndarray:
-    """Find the brain in a mean volume (x, y, z) by nilearn's histogram rule.
+def mask_of(mean: np.ndarray) -> np.ndarray:
+    """Find the brain in a mean volume (x, y, z), as nilearn's `compute_epi_mask` does.
 
-    Raises InputError when it finds none.
+    The threshold is the middle of the largest step between sorted values, from the 20th to the 85th
+    per cent of them. What is left of the mask after erosion is its largest connected part, dilated
+    again. Raises InputError when there is none.
     """
-    import warnings
+    from scipy import ndimage
 
-    from nibabel import Nifti1Image
-    from nilearn.masking import compute_epi_mask
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an empty or odd mask is said below
-            image = compute_epi_mask(Nifti1Image(mean.astype(np.float32), affine))
-        mask = np.asarray(image.dataobj) > 0
-    except (ValueError, IndexError, TypeError) as error:
-        raise InputError(_no_brain()) from error
-    if not mask.any():
-        raise InputError(_no_brain())
-    return mask
-
-
-def _no_brain() -> str:
-    return "No brain could be separated from the background of this recording; give a mask, too."
+    smooth = ndimage.gaussian_filter(mean.astype(np.float32), 1 / math.sqrt(8 * math.log(2)))
+    values = np.sort(smooth, axis=None)
+    part = values[int(0.2 * len(values)) : int(0.85 * len(values)) + 1]
+    if len(part) > 1:
+        with np.errstate(invalid="ignore"):  # of infinite values no step is largest
+            step = int(np.diff(part).argmax())
+        threshold = 0.5 * (part[step] + part[step + 1])
+        places, n_parts = ndimage.label(ndimage.binary_erosion(smooth >= threshold, iterations=2))
+        if n_parts:
+            largest = places == np.bincount(places[places > 0]).argmax()
+            wide = ndimage.binary_dilation(largest, iterations=4)
+            mask: np.ndarray = ndimage.binary_erosion(wide, iterations=2)
+            if mask.any():
+                return mask
+    msg = "No brain could be separated from the background of this recording; give a mask, too."
+    raise InputError(msg)

@@ -58,7 +58,7 @@ def read(name: str, file: File, options: NiftiOptions, limits: ReadLimits = LIMI
     if options.mask is not None:
         mask = _mask(options.mask_name, options.mask, image.shape[:3], limits)
     else:
-        mask = mask_of(mean, image.affine)
+        mask = mask_of(mean)
     varies = finite & (spread > 0)
     kept = mask & varies
     if np.count_nonzero(kept) < 2:

@@ -46,45 +46,38 @@ def digits() -> Dataset:
 
 def wine() -> Dataset:
     """Return 178 wines of three growers with 13 chemical measurements."""
-    table, grower = _table("wine_data.csv")
-    return Dataset(
-        name="Wine",
-        X=table,
-        ids=_row_ids("wine", len(table)),
-        labels={"cultivar": grower},
-        feature_names=_WINE,
-        provenance={
-            "source": "wine",
-            "files": ["wine_data.csv of scikit-learn"],
-            "citation": "S. Aeberhard, M. Forina (1992), Wine, UCI Machine Learning Repository",
-        },
-    )
+    citation = "S. Aeberhard, M. Forina (1992), Wine, UCI Machine Learning Repository"
+    return _table("wine_data.csv", "wine", "Wine", "wine", "cultivar", _WINE, citation)
 
 
 def breast_cancer() -> Dataset:
     """Return 569 breast tumours with 30 measurements of cell nuclei."""
-    table, diagnosis = _table("breast_cancer.csv")
-    return Dataset(
-        name="Breast cancer (Wisconsin)",
-        X=table,
-        ids=_row_ids("tumour", len(table)),
-        labels={"diagnosis": diagnosis},
-        feature_names=tuple(form.format(part) for form in _STATISTICS for part in _NUCLEUS),
-        provenance={
-            "source": "breast_cancer",
-            "files": ["breast_cancer.csv of scikit-learn"],
-            "citation": "W. Wolberg, O. Mangasarian, N. Street, W. Street (1993), Breast Cancer "
-            "Wisconsin (Diagnostic), UCI Machine Learning Repository",
-        },
+    names = tuple(form.format(part) for form in _STATISTICS for part in _NUCLEUS)
+    citation = (
+        "W. Wolberg, O. Mangasarian, N. Street, W. Street (1993), Breast Cancer Wisconsin "
+        "(Diagnostic), UCI Machine Learning Repository"
+    )
+    title = "Breast cancer (Wisconsin)"
+    return _table(
+        "breast_cancer.csv", "breast_cancer", title, "tumour", "diagnosis", names, citation
     )
 
 
-def _table(name: str) -> tuple[np.ndarray, np.ndarray]:
+def _table(
+    file: str, key: str, title: str, row: str, label: str, names: tuple[str, ...], citation: str
+) -> Dataset:
     """Read a file whose first line is: rows, columns, names of the classes."""
-    head, body = _file(name).split(b"\n", 1)
-    rows, columns, *classes = head.decode().strip().split(",")
-    table = _numbers(body).reshape(int(rows), int(columns) + 1)
-    return table[:, :-1], np.array(classes)[table[:, -1].astype(int)]
+    head, body = _file(file).split(b"\n", 1)
+    n_rows, n_columns, *classes = head.decode().strip().split(",")
+    table = _numbers(body).reshape(int(n_rows), int(n_columns) + 1)
+    return Dataset(
+        name=title,
+        X=table[:, :-1],
+        ids=_row_ids(row, len(table)),
+        labels={label: np.array(classes)[table[:, -1].astype(int)]},
+        feature_names=names,
+        provenance={"source": key, "files": [f"{file} of scikit-learn"], "citation": citation},
+    )
 
 
 def _numbers(text: bytes) -> np.ndarray:

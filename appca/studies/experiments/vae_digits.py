@@ -10,7 +10,7 @@ from appca.analysis.explore.projection import principal_scores
 from appca.analysis.explore.subspaces import title
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources.builtin import load
-from appca.data.vae.autoencoder import VAE
+from appca.studies.parts import autoencoder
 from appca.studies.parts.fitting import (
     PCA_AXES,
     PanelFit,
@@ -42,13 +42,17 @@ def coded(options: Options, report: Report, end: float) -> Digits:
     if key not in _LAST:
         report("opening MNIST", 0.0)
         dataset = load("mnist", n=options["n_rows"])
-        vae = VAE.from_dict({name: options[name] for name in names[1:]})
-        fitted = Preprocessing(divide=255.0, vae=vae).fit(
-            dataset.X, lambda stage, share: report(stage, end * share)
+        X = Preprocessing(divide=255.0).fit(dataset.X).transform(dataset.X)
+        networks = autoencoder.train(
+            X,
+            options["dimensions"],
+            options["epochs"],
+            options["seed"],
+            lambda stage, share: report(stage, end * share),
         )
         labels = codes_of(next(iter(dataset.labels.values())))
         images = dataset.images(np.arange(dataset.n_rows))
-        Y = fitted.transform(dataset.X).astype(np.float64)
+        Y = autoencoder.encode(networks, X).astype(np.float64)
         _LAST.clear()
         _LAST[key] = Digits(images, *labels, Y)
     return _LAST[key]

@@ -45,7 +45,7 @@ def scene_of(
     """
     fitted = shown.fitted
     feature = colouring if colouring.startswith("feature:") else None
-    maps = {"pca": Map("PCA", principal_of(dataset, shown.config, fitted))}
+    maps = {"pca": Map("PCA", principal_of(dataset, shown.config))}
     if has_places(dataset):
         places = kept(f"slices-{dataset.digest}", lambda: side_by_side(dataset))
         maps["slices"] = Map("Slices", places)
@@ -74,22 +74,13 @@ def _panel_trust(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
 _of_fit = by_key(16)(scene_shown)
 
 
-def principal_of(
-    dataset: Dataset, config: RunConfig, fitted: FittedRun | None = None
-) -> np.ndarray:
-    """Return the scores (N, 3) on the first principal components of the preprocessed data.
-
-    `fitted` brings its own preprocessing where there is an autoencoder.
-    """
+def principal_of(dataset: Dataset, config: RunConfig) -> np.ndarray:
+    """Return the scores (N, 3) on the first principal components of the preprocessed data."""
     options = config.preprocessing
-    return _principal(f"{dataset.digest}-{json.dumps(options)}", dataset, options, fitted)
+    return _principal(f"{dataset.digest}-{json.dumps(options)}", dataset, options)
 
 
 @by_key(8)
-def _principal(dataset: Dataset, options: dict[str, Any], fitted: FittedRun | None) -> np.ndarray:
-    # The run's own autoencoder; a preview's scales come from a sample, so those are learned anew.
-    before = None if fitted is None else fitted.preprocessing
-    if not options.get("vae"):
-        before = services.prepared(dataset.digest, options) or before
-    assert before is not None  # all but an autoencoder is prepared at once
+def _principal(dataset: Dataset, options: dict[str, Any]) -> np.ndarray:
+    before = services.prepared(dataset.digest, options)
     return principal_scores(before.transform(dataset.X))[0]

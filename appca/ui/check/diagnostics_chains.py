@@ -28,6 +28,7 @@ from appca.ui.parts.chart import chart
 from appca.ui.parts.downloads import save_button
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
+from appca.words.errors import MissingExtraError
 from appca.words.wording import capital
 
 TABLE_ROWS = 12  # more scroll
@@ -54,8 +55,11 @@ def folds(shown: Shown) -> None:
         if "n_components" in shown.fitted.posterior:
             st.caption(number_words(shown.fitted.posterior, shown.config.k))
     with st.expander("Each quantity", icon=":material/table:"):
-        table(shown)
-        download(shown)
+        try:
+            table(shown)
+            download(shown)
+        except MissingExtraError as error:
+            st.caption(str(error))
 
 
 @st.fragment
@@ -104,7 +108,10 @@ def checks(shown: Shown) -> list[Check]:
     """Return what there is to know of the chains; imports ArviZ when it is not known yet."""
     config, posterior = shown.config, shown.fitted.posterior
     apart = starts_apart(config.model, config.parameters)
-    of_sampler = of_chains(_diagnoses(shown), schedule(shown)[0], apart=apart)
+    try:
+        of_sampler = of_chains(_diagnoses(shown), schedule(shown)[0], apart=apart)
+    except MissingExtraError as error:
+        of_sampler = [Check("doubtful", "Chains not compared", str(error))]
     return of_sampler + of_draws(posterior, config.k)
 
 

@@ -57,8 +57,7 @@ def draw(dataset: Dataset, shown: Shown) -> None:
     config = quality.config_of(dataset, shown)
     made = NOTHING
     try:
-        learned = shown.config.preprocessing.get("vae")  # anew, without the rows held out
-        if not learned and is_live(shown.config):
+        if is_live(shown.config):
             made = _at_once(config.id, dataset, config)
     except InputError as error:
         st.caption(markdown(str(error)))

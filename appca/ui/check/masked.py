@@ -43,11 +43,10 @@ WHY = (
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw which method predicts hidden cells best, or how long it takes to know."""
     config = shown.config
-    reduced = config.preprocessing.get("pca") is not None or config.preprocessing.get("vae")
+    reduced = config.preprocessing.get("pca") is not None
     if reduced or not fits_around_gaps(config):
         text = (
-            "Choose adaptive PPCA by EM without its extensions, or PPCA, and no PCA or autoencoder "
-            "before the fit."
+            "Choose adaptive PPCA by EM without its extensions, or PPCA, and no PCA before the fit."
         )
         answer("This model cannot leave cells out", text, "unknown")
         return

@@ -22,7 +22,6 @@ from appca.ui.components.events import event_bands
 from appca.ui.parts import acts, class_choice
 from appca.ui.parts.component_list import loadings
 from appca.ui.parts.downloads import component_buttons
-from appca.ui.parts.notes import autoencoder_note
 from appca.ui.parts.text import markdown, tag, words
 from appca.ui.parts.widgets import first_of_page
 from appca.ui.rows import pictures
@@ -39,7 +38,6 @@ NAMED_AT_END = 3  # of a table, by their ids
 
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw one card a component, with buttons for its name, its sign and its rows."""
-    autoencoder_note(shown)
     damage = shown.run and labels.damage(shown.run)
     if damage:
         st.warning(markdown(damage))

@@ -95,7 +95,7 @@ def draw(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     if not sets.features or dataset.is_recording:
         return
     if shown.fitted.preprocessing.reduces:
-        st.caption("Sets need a fit of the features themselves, without PCA or an autoencoder.")
+        st.caption("Sets need a fit of the features themselves, without PCA.")
         return
 
     def tested() -> "pd.DataFrame":

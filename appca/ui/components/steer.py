@@ -29,8 +29,6 @@ def body(dataset: Dataset, shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         begin = one_of("Start from", STARTS, "steer_start", "average")
         row = point_choice.choose(dataset) if begin == "row" else None
-    if shown.fitted.preprocessing.vae is not None:
-        st.caption("An autoencoder is not linear: large steps are rebuilt only roughly.")
     fixed = kept(f"steer-{shown.key}-{pictures.is_dark()}", lambda: _fixed(dataset, shown))
     _steer(key="steer", data=fixed | _start(dataset, shown, row))
 

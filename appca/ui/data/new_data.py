@@ -108,9 +108,8 @@ def summary(verdicts: NewRowsVerdict) -> str:
 
 
 def _explanation(shown: Shown) -> str:
-    options = shown.config.preprocessing
-    what = "the autoencoder" if options.get("vae") else "PCA" if options.get("pca") else ""
-    lost = f" What {what} before the fit leaves out of a row is not counted." if what else ""
+    reduced = shown.config.preprocessing.get("pca")
+    lost = " What PCA before the fit leaves out of a row is not counted." if reduced else ""
     return (
         "New rows of the same kind pass the limits a little more often than the rows of the data, "
         "and clearly more often where those are few. A row of another kind fits, too, if the "

@@ -12,7 +12,6 @@ from appca.plots.components.components import data_uri, picture_shape
 from appca.runs.labels import NAME_LENGTH
 from appca.runs.store import Run
 from appca.ui.parts.component_list import loadings
-from appca.ui.parts.notes import autoencoder_note
 from appca.ui.parts.selection_tools import select_button
 from appca.ui.parts.text import apart, tag
 from appca.ui.parts.widgets import first_of_page
@@ -37,7 +36,6 @@ def listing(dataset: Dataset, shown: Shown) -> None:
     with st.container(key="drawer_components"):
         for k in range(first, min(first + PAGE, total)):
             _component(dataset, shown, k, *cards[k])
-    autoencoder_note(shown)
 
 
 def pictures(dataset: Dataset, fitted: FittedRun) -> list[tuple[str, str]]:

@@ -26,7 +26,6 @@ from appca.ui.parts.downloads import (
     stem_of,
     table_buttons,
 )
-from appca.ui.parts.notes import autoencoder_note
 from appca.ui.parts.text import markdown
 from appca.ui.parts.widgets import one_of
 from appca.ui.session import selection
@@ -170,7 +169,6 @@ def components(dataset: Dataset, shown: Shown) -> None:
     """Draw the components' heading and buttons."""
     with card("Components", COMPONENTS):
         component_buttons(dataset, shown)
-        autoencoder_note(shown)
 
 
 def session_report(dataset: Dataset, shown: Shown, rows: np.ndarray | None, colour: str) -> None:

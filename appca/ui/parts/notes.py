@@ -1,4 +1,4 @@
-"""Notes beside a title: of a first look at a long fit, missing cells, an autoencoder."""
+"""Notes beside a title: of a first look at a long fit, missing cells."""
 
 import streamlit as st
 
@@ -11,11 +11,6 @@ from appca.ui.session.callbacks import guarded
 from appca.ui.session.fitting import Shown
 from appca.words.numbers import about
 from appca.words.wording import counted
-
-DIFFERENCES = (
-    "Behind the autoencoder a component is drawn as a decoded difference: what one step along it "
-    "does to the average code’s picture. A longer step bends."
-)
 
 
 def preview_note(shown: Shown) -> bool:
@@ -72,9 +67,3 @@ def gaps_note(dataset: Dataset, whose: str) -> None:
         f"{whose} use the column's mean there, while the fit on screen leaves them out: compare "
         "these numbers only with each other."
     )
-
-
-def autoencoder_note(shown: Shown) -> None:
-    """Say what the pictures of components are where they are not directions."""
-    if shown.config.preprocessing.get("vae"):
-        st.caption(DIFFERENCES)

@@ -9,8 +9,6 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis.fitted import FittedRun
-from appca.data.prepared import is_at_hand
-from appca.data.preprocessing import Fitted, Preprocessing
 from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import estimate_seconds, fit_run, waits_for_compiler
 from appca.runs.home import home
@@ -138,7 +136,6 @@ def seconds(wanted: RunConfig | None = None) -> float:
         dataset.n_rows,
         dataset.n_features,
         now,
-        prepared=_is_prepared(now),
         incomplete=len(dataset.incomplete_rows),
     )
 
@@ -192,11 +189,9 @@ def _fitted_here(wanted: RunConfig) -> FitResult | None:
     """Fit at once, where the web process may; what the browser asks for meanwhile ends it."""
     if not _quick(wanted) or wanted.is_sampled:
         return None
-    before = _prepared(wanted)
+    before = services.prepared(wanted.dataset, wanted.preprocessing)
     dataset = services.dataset(wanted.dataset)
-    return before and fit_run(
-        dataset, wanted, callback=lambda _: _is_wanted(), preprocessing=before
-    )
+    return fit_run(dataset, wanted, callback=lambda _: _is_wanted(), preprocessing=before)
 
 
 def while_moving(wanted: RunConfig) -> Shown | None:
@@ -254,11 +249,11 @@ def make_ahead(near: Iterable[RunConfig]) -> None:
     if now.imported is not None or now.is_sampled or now.stopped_at is not None:
         return
     wanted = [each for each in near if _is_worth_it(each)]
-    dataset, before = services.dataset(now.dataset), _prepared(now)
-    if before is not None:
-        ahead.begin(
-            [(each.id, partial(fit_run, dataset, each, preprocessing=before)) for each in wanted]
-        )
+    dataset = services.dataset(now.dataset)
+    before = services.prepared(now.dataset, now.preprocessing)
+    ahead.begin(
+        [(each.id, partial(fit_run, dataset, each, preprocessing=before)) for each in wanted]
+    )
 
 
 def _is_worth_it(wanted: RunConfig) -> bool:
@@ -292,23 +287,12 @@ def _quick(wanted: RunConfig) -> bool:
         and wanted.parameters.get("w_update") != "pymanopt"
         and wanted.stopped_at is None
         and not waits_for_compiler(services.dataset(wanted.dataset), wanted)
-        and _is_prepared(wanted)
     )
 
 
 def is_live(wanted: RunConfig) -> bool:
     """Whether a page may fit it itself, at once."""
     return _quick(wanted) and not wanted.is_sampled and _is_short(wanted)
-
-
-def _is_prepared(wanted: RunConfig) -> bool:
-    """Whether no autoencoder need be trained first: that is work for a worker."""
-    options = Preprocessing.from_dict(wanted.preprocessing)
-    return is_at_hand(wanted.dataset, options, home())
-
-
-def _prepared(wanted: RunConfig) -> Fitted | None:
-    return services.prepared(wanted.dataset, wanted.preprocessing)
 
 
 def preview_ahead(digest: str) -> Shown | None:
@@ -319,8 +303,6 @@ def preview_ahead(digest: str) -> Shown | None:
 
 
 def _preview(now: RunConfig, watch: Callable[[], object] = bool) -> Shown | None:
-    if now.preprocessing.get("vae") and _prepared(now) is None:
-        return None
     result = _short_fit(now.id, now, watch)
     numbering = _of_preview(f"{home()} {now.id}", now, result.fitted, _before())
     return _put_on_screen(
@@ -380,14 +362,12 @@ def _put_on_screen(now: Shown) -> Shown:
 
 @by_key(12)
 def _short_fit(wanted: RunConfig, watch: Callable[[], object]) -> FitResult:
-    # Scales are learned from the preview's rows; an autoencoder is there, or there is no preview.
-    before = _prepared(wanted) if wanted.preprocessing.get("vae") else None
     dataset = services.dataset(wanted.dataset)
     if not on_ground(dataset, wanted):
-        return preview(dataset, wanted, preprocessing=before, watch=watch)
+        return preview(dataset, wanted, watch=watch)
     # All that the ground takes of a configuration:
     key = json.dumps([wanted.dataset, wanted.preprocessing, width(wanted)], sort_keys=True)
-    ground = _ground(key, dataset, wanted, preprocessing=before, watch=watch)
+    ground = _ground(key, dataset, wanted, watch=watch)
     return preview(dataset, wanted, ground=ground, watch=watch)
 
 

@@ -10,7 +10,6 @@ import streamlit as st
 
 from appca.data.class_names import renamed
 from appca.data.dataset import Dataset
-from appca.data.prepared import at_hand
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.data.store import DatasetStore
 from appca.jobs.queue import Jobs
@@ -99,13 +98,12 @@ def put_again(dataset: Dataset) -> str:
     return datasets().put(replace(dataset, provenance=noted | dataset.provenance))
 
 
-def prepared(digest: str, preprocessing: Mapping[str, Any]) -> Fitted | None:
-    """Return the fitted preprocessing of a data set, None where it takes long to learn it."""
-    if preprocessing.get("vae"):  # may come, or go, at any time
-        return at_hand(dataset(digest), Preprocessing.from_dict(preprocessing), home())
+def prepared(digest: str, preprocessing: Mapping[str, Any]) -> Fitted:
+    """Return the fitted preprocessing of a data set."""
     return _learned(digest, json.dumps(preprocessing, sort_keys=True))
 
 
 @st.cache_resource(show_spinner=False, max_entries=24)
-def _learned(digest: str, options: str) -> Fitted | None:
-    return at_hand(dataset(digest), Preprocessing.from_dict(json.loads(options)), home())
+def _learned(digest: str, options: str) -> Fitted:
+    data = dataset(digest)
+    return Preprocessing.from_dict(json.loads(options)).fit(data.X, missing=data.missing)

@@ -1,1 +1,1 @@
-"""Forms of settings that several pages have: preprocessing, its autoencoder, the map."""
+"""Forms of settings that several pages have: preprocessing, the map."""

@@ -4,7 +4,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from nilearn.glm.first_level import compute_regressor
+from scipy.stats import gamma
 
 from appca.analysis.paper import brain
 from appca.data.brain.cleaning import cleaned
@@ -14,13 +14,35 @@ EVENTS = tuple(Event(10.0 + 30.0 * i, 16.0) for i in range(7))
 T, STEP = 120, 2.0
 
 
-def test_the_stimulus_is_the_regressor_of_nilearn():
-    onsets, durations = np.array([event[:2] for event in EVENTS]).T
-    known, _ = compute_regressor(
-        (onsets, durations, np.ones(len(onsets))), "spm", STEP * np.arange(T)
-    )
-    own = brain.raw_stimulus(EVENTS, T, STEP)
-    assert np.corrcoef(known[:, 0], own)[0, 1] > 0.999
+def test_the_stimulus_is_the_integral_of_the_response_over_the_events():
+    def answered(seconds: np.ndarray) -> np.ndarray:
+        """Integral of the response, from the distribution functions of its two gammas."""
+        return (gamma.cdf(seconds, 6) - gamma.cdf(seconds, 16) / 6) / (1 - 1 / 6)
+
+    times = STEP * np.arange(T) + 0.1  # the tenth that begins with a volume counts for it
+    known = sum(answered(times - one.onset) - answered(times - one.end) for one in EVENTS)
+    np.testing.assert_allclose(brain.raw_stimulus(EVENTS, T, STEP), known, atol=1e-3)
+
+
+def test_noise_that_remembers_is_whitened(seed):
+    """By the precision matrix of each voxel instead of by differences."""
+    rng = np.random.default_rng(seed)
+    raw = brain.raw_stimulus(EVENTS, T, STEP)
+    series = rng.standard_normal((4, T))
+    for t in range(1, T):
+        series[:, t] += np.array([0.0, 0.3, 0.6, -0.4]) * series[:, t - 1]
+    X = np.column_stack([raw, np.vander(np.linspace(-1, 1, T), 4)])
+    found = brain.reference(series, raw).t
+    for y, t in zip(series, found, strict=True):
+        left = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
+        rho = np.mean(left[1:] * left[:-1]) / np.mean(left**2)
+        whitener = np.eye(T) - np.diag(np.full(T - 1, np.trunc(100 * rho) / 100), -1)
+        precision = whitener.T @ whitener
+        inverse = np.linalg.inv(X.T @ precision @ X)
+        weights = inverse @ X.T @ precision @ y
+        left = y - X @ weights
+        wanted = weights[0] / np.sqrt(inverse[0, 0] * (left @ precision @ left) / (T - 5))
+        np.testing.assert_allclose(t, wanted, rtol=1e-4)
 
 
 def test_a_later_stimulus_is_the_same_course_later():

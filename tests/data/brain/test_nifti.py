@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from appca.data.brain import recording as brain
+from appca.data.brain.cleaning import mask_of
 from appca.data.brain.events import Event, check_events, read_events
 from appca.data.readers import read, read_many
 from appca.words.errors import InputError
@@ -97,6 +98,17 @@ def test_without_a_mask_the_bright_middle_is_the_brain():
     bright[3:13, 3:13, 2:10] = True
     assert (found & ~bright).sum() == 0
     assert found.sum() > 0.6 * bright.sum()  # its rim is eaten away
+
+
+def test_the_mask_is_the_largest_part_without_its_corners():
+    """Erosion leaves a box of 6 x 5 x 4; dilation takes in what is two steps from it at most."""
+    mean = np.zeros((20, 16, 14))
+    mean[2:12, 3:12, 4:12] = 100
+    mean[14:19, 8:13, 6:11] = 100  # of which erosion leaves one voxel
+    low, high = np.array([4, 5, 6]), np.array([9, 9, 9])
+    places = np.moveaxis(np.indices(mean.shape), 0, -1)
+    steps = np.maximum(np.maximum(low - places, places - high), 0).sum(axis=-1)
+    np.testing.assert_array_equal(mask_of(mean), steps <= 2)
 
 
 def test_voxels_that_never_change_or_are_no_number_are_left_out(volumes, mask):

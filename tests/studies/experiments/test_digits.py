@@ -54,24 +54,18 @@ def test_both_experiments_share_one_autoencoder_and_draw_what_they_found(planted
     monkeypatch.setattr(digits_module, "fit", lambda *_given: fitted)
     monkeypatch.setattr(vae_digits, "fit", lambda *_given: fitted)
 
-    class Once:
-        def __init__(self, **_options):
-            trained.append(1)
-
-        def fit(self, X, _report):
-            del X
-            return self
-
-        def transform(self, X):
-            return X[:, :3]
+    def train(X, dimensions, epochs, seed, _report):
+        assert (X.max(), dimensions, epochs, seed) == (1, 10, 30, 0)
+        trained.append(1)
 
     class Opened:
-        n_rows, X, labels = 80, digits.Y, {"digit": digits.codes}
+        n_rows, X, labels = 80, digits.images.reshape(80, -1), {"digit": digits.codes}
 
         def images(self, rows):
             return digits.images[rows]
 
-    monkeypatch.setattr(vae_digits, "Preprocessing", Once)
+    monkeypatch.setattr(vae_digits.autoencoder, "train", train)
+    monkeypatch.setattr(vae_digits.autoencoder, "encode", lambda _networks, _X: digits.Y)
     monkeypatch.setattr(vae_digits, "load", lambda *_given, **_options: Opened())
     monkeypatch.setattr(digits_module, "images_of", lambda _name, rows: digits.images[rows])
     options = vae_digits.STUDY.options("quick")

@@ -76,7 +76,6 @@ def test_without_the_images_a_sentence_names_the_file(tmp_path, monkeypatch):
     from appca.data.sources import coil20 as source
 
     monkeypatch.setenv("APPCA_DATA", str(tmp_path))
-    monkeypatch.setattr("appca.data.sources.download.time.sleep", lambda _seconds: None)
     monkeypatch.setattr(source, "URLS", ("http://127.0.0.1:9/coil-20-proc.zip",))
     with pytest.raises(InputError, match=r"coil-20-proc\.zip"):
         coil20.STUDY.run(coil20.STUDY.options(), silent)

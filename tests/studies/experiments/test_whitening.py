@@ -290,7 +290,6 @@ def test_a_file_with_classes_can_be_used(tmp_path):
 
 def test_without_mnist_the_sentence_names_the_file(tmp_path, monkeypatch):
     monkeypatch.setenv("APPCA_DATA", str(tmp_path))
-    monkeypatch.setattr("appca.data.sources.download.time.sleep", lambda _seconds: None)
     monkeypatch.setattr("appca.data.sources.mnist.MIRRORS", ("http://127.0.0.1:9/",))
     labelled.cache_clear()
     with pytest.raises(InputError, match="train-images-idx3-ubyte"):

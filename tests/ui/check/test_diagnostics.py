@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -115,6 +116,14 @@ def test_sampled_chains_are_judged_and_drawn(show, sampled):
     box = next(box for box in app.selectbox if box.label == "Quantity")
     box.select("noise variance").run()
     assert ("sweep", "Noise variance") in axes(healthy(app))
+
+
+def test_without_arviz_the_page_says_what_to_install(show, sampled, monkeypatch):
+    monkeypatch.setitem(sys.modules, "arviz", None)
+    app = show(*sampled)
+    assert "Chains not compared" in html(app)
+    assert "pip install 'appca[mcmc]'" in app.main.caption[-1].value
+    assert ("sweep", "Joint log-density") in axes(app)
 
 
 def test_cells_that_fall_short_are_marked_without_colour_too(sampled):

@@ -1,1 +1,0 @@
-"""A variational autoencoder as preprocessing."""
