@@ -355,17 +355,6 @@ def test_a_search_goes_to_a_panel_and_to_a_row(page):
     assert settle(page)["selected"] == "1"
 
 
-def test_a_state_that_was_kept_is_shown_again(page):
-    page.evaluate("canvas.tour('{1,2}', '{1,4}', 0.3)")
-    settle(page)
-    page.evaluate("window.kept = canvas.state()")
-    page.evaluate("canvas.morph('pca')")
-    settle(page)
-    page.evaluate("canvas.show(kept)")
-    settle(page)
-    assert page.evaluate("canvas.state()") == page.evaluate("kept")
-
-
 def test_two_views_share_one_selection_and_the_class_alone_is_shown(page):
     page.evaluate("canvas.update({ options: { beside: 'pca' } })")
     assert settle(page)["view"] == "subspaces+pca"
@@ -486,9 +475,7 @@ def test_a_filter_hides_rows_and_panels(page):
     assert strong == 4 + 1  # and the map
 
 
-def test_the_dock_filters_with_a_chip_that_clears_keeps_a_view_and_saves_the_picture(page):
-    page.evaluate("canvas.update({ options: { keep: 'these' } })")
-    settle(page)
+def test_the_dock_filters_with_a_chip_that_clears_and_saves_the_picture(page):
     opener = page.get_by_role("button", name="Views and filters")
     opener.click()
     more = page.get_by_role("dialog", name="Views and filters")
@@ -504,17 +491,6 @@ def test_the_dock_filters_with_a_chip_that_clears_keeps_a_view_and_saves_the_pic
     chip.click()
     settle(page)
     assert not chip.is_visible()
-    page.evaluate("canvas.tour('{1,2}', '{1,4}', 0.3)")
-    settle(page)
-    more.get_by_role("button", name="Keep this view").click()
-    page.evaluate("canvas.actions.close(canvas.stage.views[0])")
-    settle(page)
-    more.get_by_role("button", name="{1,2} → {1,4}, 30%", exact=True).click()
-    settle(page)
-    assert page.evaluate("canvas.stage.tour?.t") == pytest.approx(0.3)
-    page.get_by_role("button", name="Views and filters").click()
-    more.get_by_role("button", name="Forget {1,2} → {1,4}, 30%").click()
-    assert page.evaluate("localStorage.getItem('appca-views-these')") == "[]"
     with page.expect_download() as saved:
         more.get_by_role("button", name="Save picture").click()
     assert saved.value.suggested_filename == "subspaces.png"

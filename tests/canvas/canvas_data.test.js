@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { move } from '../../appca/canvas/js/move/pull.js';
 import { markUnder, maskOf } from '../../appca/canvas/js/input/lasso.js';
 import { countsOf, mostly } from '../../appca/canvas/js/scene/counts.js';
 import { colouredBy, planeOf, rampOf } from '../../appca/canvas/js/scene/recolour.js';
@@ -515,16 +514,4 @@ test('named components name their panels, and the numbers stay beside them', () 
   assert.equal(title('{1,2}', [0, 1]), 'Fullness × 2 {1,2}');
   assert.equal(title('{2}', [1]), '{2}');
   assert.equal(title('PCA', []), 'PCA');
-});
-
-test('neighbours of selected rows move most of the way to them, and selected ones stay', () => {
-  const rows = new Rows(4);
-  rows.applyList([0, 1], 'replace');
-  const layout = {
-    rows: Uint32Array.of(3, 1, 0, 2),
-    xy: Int16Array.of(900, 0, 20, 0, 0, 0, 0, 500),
-  };
-  const near = Uint32Array.of(1, 3, 0, 3, 3, 0, 2, 1); // two of each row
-  assert.deepEqual(move({ rows }, layout, near), [0]);
-  assert.deepEqual([...layout.xy], [Math.trunc(900 + 0.85 * (10 - 900)), 0, 20, 0, 0, 0, 0, 500]);
 });

@@ -14,20 +14,16 @@ import { Journey } from './move/journey.js';
 import { buildKeys } from './find/dialog.js';
 import { buildPalette } from './find/palette.js';
 import { buildSpoken } from './parts/spoken.js';
-import { buildStrip } from './parts/strip.js';
 import { buildTools } from './parts/tools.js';
 import { buildTourbar } from './parts/tourbar.js';
 import { recolour } from './scene/recolour.js';
 import { Stage } from './stage.js';
-import { panelCalled, restore, stateOf } from './state.js';
 import { drawGhosts, drawRings, ringedRows } from './text/ghosts.js';
 import { drawHeaders } from './text/headers.js';
-import { drawPulled } from './move/pull.js';
 import { drawHeld } from './text/held.js';
 import { drawLabels, placeLabels } from './text/labels.js';
-import { drawMini } from './text/minimap.js';
 import { drawAxes, drawNames } from './text/names.js';
-import { ahead, update } from './update.js';
+import { update } from './update.js';
 
 /** @typedef {ReturnType<typeof mount>} Handle */
 
@@ -49,18 +45,14 @@ export function mount(element, input, callbacks = {}) {
   const gestures = new Gestures(stage, actions);
   stage.pictures.load();
   const go = (/** @type {import('./input/fly.js').Target} */ target) => fly(stage, actions, target);
-  const show = (/** @type {import('./state.js').State} */ state) => restore(stage, actions, state);
   buildSpoken(stage, actions);
   const near = (/** @type {import('./types.js').Rect} */ box) => {
     const { at } = gestures;
     return at && holds(box, ...at, 80) && !holds(box, ...at) ? 0.4 : 1;
   };
-  const strip = buildStrip(stage, actions);
   const more = buildMore(stage, actions, {
     update: (options) => update(stage, actions, { options }),
-    strip: strip.toggle,
     save: () => savePicture(stage),
-    show,
   });
   const journey = new Journey(stage, actions, (on) => tools.touring(on));
   const tools = buildTools(
@@ -86,7 +78,6 @@ export function mount(element, input, callbacks = {}) {
     { label: 'Select with the lasso', key: 'L', run: () => tools.choose('lasso') },
     { label: 'Select with a box', key: 'B', run: () => tools.choose('box') },
     { label: 'Tour of the fullest panels', run: () => journey.toggle() },
-    { label: 'List of panels', key: 'P', run: strip.toggle },
     { label: 'Save the picture', run: () => savePicture(stage) },
     { label: 'Show all keys', key: '?', run: keys },
     ...(callbacks.acts?.() ?? []),
@@ -96,7 +87,6 @@ export function mount(element, input, callbacks = {}) {
   buildCard(stage, actions, () => labels);
   listenToKeys(stage, actions, {
     choose: tools.choose,
-    strip: strip.toggle,
     tour: tourbar.run,
     search: palette,
     keys,
@@ -111,9 +101,7 @@ export function mount(element, input, callbacks = {}) {
     () => drawRings(stage, ringed),
     () => drawLabels(stage, labels),
     drawHeaders,
-    drawPulled,
     drawHeld,
-    () => drawMini(stage, near),
     () => drawPath(stage, gestures.path),
     bar.follow,
   );
@@ -144,15 +132,15 @@ export function mount(element, input, callbacks = {}) {
     actions,
     /** Another scene of the same data, or options. @param {import('./update.js').Next} next */
     update: (next) => update(stage, actions, next),
-    /** @param {import('./types.js').Input} input */
-    ahead: (input) => ahead(stage, input),
     /** @param {string} layout @param {number} [view] */
     morph: (layout, view = 0) => actions.morph(stage.views[view], layout),
     /** @param {string | number} from @param {string | number} to @param {number} [t] where to stop; without it the turn plays */
     tour: (from, to, t) => {
       const [view] = stage.views;
       const [a, b] = [from, to].map((panel) =>
-        typeof panel === 'number' ? panel : panelCalled(view.layout, panel),
+        typeof panel === 'number'
+          ? panel
+          : view.layout.panels.findIndex(({ name }) => name === panel),
       );
       if (view.opened?.panel !== a && stage.tour?.a.index !== a) {
         actions.open(view, a);
@@ -167,9 +155,6 @@ export function mount(element, input, callbacks = {}) {
       else stage.rows.applyList(rows, 'replace');
       stage.settleSoon();
     },
-    /** What is shown, to be kept. */
-    state: () => stateOf(stage),
-    show,
     fly: go,
     destroy: () => {
       stage.gone = true;

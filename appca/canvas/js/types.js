@@ -59,7 +59,6 @@
  * @property {string[]} [came] by component "was 5" or "new" where it was not in the picture before
  * @property {number} [held] the row whose details are on the page, -1 for none @property {number[]} [near] the rows nearest to it
  * @property {{selections: [string, number][], columns: [string, string][]}} [offers] of the host: named selections with their rows, and what it can colour by, key and name
- * @property {string} [keep] under which the browser keeps views; without it there is no button for it
  *
  * @typedef {object} Filter
  * @property {number[]} [components] indices; a panel shows when it has all of them

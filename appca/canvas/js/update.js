@@ -8,7 +8,7 @@ import { Scene } from './scene/scene.js';
 
 const CAME = 3000; // ms for which a chip says what a component was before
 
-/** @typedef {Partial<import('./types.js').Input> & {scene?: Scene}} Next another scene, which may be open already, and options */
+/** @typedef {Partial<import('./types.js').Input>} Next another scene, and options */
 
 /** @param {Stage} stage @param {import('./input/actions.js').Actions} actions @param {Next} next */
 export async function update(stage, actions, { options = {}, ...input }) {
@@ -20,10 +20,9 @@ export async function update(stage, actions, { options = {}, ...input }) {
     setTimeout(() => stage.settleSoon(), CAME + 50);
   }
   const scene =
-    input.scene ??
-    (input.meta &&
-      input.buffers &&
-      (await new Scene(/** @type {import('./types.js').Input} */ (input)).open()));
+    input.meta &&
+    input.buffers &&
+    (await new Scene(/** @type {import('./types.js').Input} */ (input)).open());
   if (stage.gone) return;
   const chosen = options.layout === before.layout ? undefined : options.layout;
   if (scene) await change(stage, actions, scene, chosen);
@@ -47,19 +46,6 @@ export async function update(stage, actions, { options = {}, ...input }) {
   if (scene && !stage.tweens.moving)
     stage.settle(); // nothing travels: all of it at once
   else stage.settleSoon();
-}
-
-/** Open a scene before it is shown, with what the present views will need of it. @param {Stage} stage @param {import('./types.js').Input} input @returns {Promise<Scene>} */
-export async function ahead(stage, input) {
-  const scene = await new Scene(input).open();
-  const { meta } = scene;
-  const codes = stage.colouringName in meta.colourings ? scene.codes(stage.colouringName) : null;
-  await Promise.all([
-    codes,
-    scene.pictures(),
-    ...namesIn(stage, meta).map((name) => makeView({ scene, meta, options: stage.options }, name)),
-  ]);
-  return scene;
 }
 
 /** Layouts that the views show of another scene: the present ones, or the first where it has none of them. @param {Stage} stage @param {import('./types.js').Meta} meta @param {string} [chosen] of the first view */

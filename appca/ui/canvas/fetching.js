@@ -1,4 +1,4 @@
-/** What the browser fetches from the server: scenes, when they are wanted or ahead of that. */
+/** What the browser fetches from the server. */
 
 import { join } from '../../canvas/js/scene/bytes.js';
 
@@ -50,9 +50,9 @@ export async function fetched(address, holder, how = {}) {
   return answer;
 }
 
-/** What is asked of rows, mostly of the scene that is shown. @param {Host} host @param {'texts' | 'scores' | 'near'} what @param {number[]} rows */
-export const asked = (host, what, rows, scene = host.address) =>
-  fetched(`${scene?.at}${scene?.questions}/${what}`, host, {
+/** What is asked of rows, @param {Host} host @param {'texts' | 'scores'} what @param {number[]} rows */
+export const asked = (host, what, rows) =>
+  fetched(`${host.address?.at}${host.address?.questions}/${what}`, host, {
     method: 'POST',
     body: new Uint32Array(rows),
   });

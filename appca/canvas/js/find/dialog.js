@@ -24,7 +24,6 @@ const KEYS = {
     ['Select its rows', 'A'],
     ['Turn an axis', 'X', 'Y'],
     ['Turn to the next', 'T'],
-    ['List of panels', 'P'],
     ['Next nearest row', '←', '→'],
     ['Go there', 'Enter'],
     ['Select all nearest', 'N'],

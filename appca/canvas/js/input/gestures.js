@@ -1,9 +1,8 @@
 /** The hand: wheel, drag, pinch, double click; lasso and box; hover and its rest. */
 
 import { zoomed } from '../layout/camera.js';
-import { clamp, holds } from '../layout/rect.js';
+import { clamp } from '../layout/rect.js';
 import { isCompact } from '../layout/views.js';
-import { miniOf } from '../text/minimap.js';
 import { panelAt } from './pick.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
@@ -19,7 +18,7 @@ export class Gestures {
     this.actions = actions;
     /** @type {Map<number, [number, number]>} */
     this.pointers = new Map();
-    /** @type {{x: number, y: number, view: View, cam: import('../layout/camera.js').Camera, kind: 'pan' | 'lasso' | 'box' | 'mini', range?: import('../types.js').Range, moved: boolean} | null} */
+    /** @type {{x: number, y: number, view: View, cam: import('../layout/camera.js').Camera, kind: 'pan' | 'lasso' | 'box', range?: import('../types.js').Range, moved: boolean} | null} */
     this.drag = null;
     /** @type {[number, number][]} the lasso or box being drawn */
     this.path = [];
@@ -108,19 +107,11 @@ export class Gestures {
       this.drag = null;
       return;
     }
-    const mini = miniOf(stage, view);
-    const inMini = mini && holds(mini.box, x, y);
     const tool = stage.options.tool ?? 'pan';
-    const kind = inMini
-      ? 'mini'
-      : event.button === 0 && tool === 'pan' && (event.shiftKey || event.ctrlKey || event.metaKey)
-        ? 'lasso'
-        : event.button === 0
-          ? tool
-          : 'pan';
+    const keys = event.shiftKey || event.ctrlKey || event.metaKey;
+    const kind = event.button ? 'pan' : tool === 'pan' && keys ? 'lasso' : tool;
     this.drag = { x, y, view, cam: { ...view.cam }, kind, range: view.opened?.range, moved: false };
     this.path = kind === 'lasso' || kind === 'box' ? [[x, y]] : [];
-    if (kind === 'mini') this.jump(view, x, y);
   }
 
   /** The middle between two fingers, and how far apart they are. */
@@ -151,8 +142,7 @@ export class Gestures {
       return;
     }
     drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > CLICK;
-    if (drag.kind === 'mini') this.jump(drag.view, x, y);
-    else if (drag.kind !== 'pan') {
+    if (drag.kind !== 'pan') {
       if (drag.kind === 'box')
         this.path = [
           [drag.x, drag.y],
@@ -181,21 +171,9 @@ export class Gestures {
       : event.ctrlKey || event.metaKey || event.altKey
         ? 'subtract'
         : 'replace';
-    if (!drag.moved && event.type === 'pointerup' && drag.kind !== 'mini') this.click(event, how);
+    if (!drag.moved && event.type === 'pointerup') this.click(event, how);
     else if (path.length > 2) actions.lasso(drag.view, path, how);
     stage.settleSoon();
-  }
-
-  /** Go to a place of the mini map. @param {View} view @param {number} x @param {number} y */
-  jump(view, x, y) {
-    const mini = miniOf(this.stage, view);
-    if (!mini) return;
-    view.cam = {
-      ...view.cam,
-      x: mini.world.x + (x - mini.x) / mini.k,
-      y: mini.world.y + (y - mini.y) / mini.k,
-    };
-    this.stage.moved();
   }
 }
 

@@ -7,7 +7,7 @@ import { panView } from './gestures.js';
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
 
 const OPEN =
-  '[role="dialog"]:not([hidden]), dialog[open], [data-baseweb="popover"], .appca-strip:focus-within, textarea:focus, [contenteditable="true"]:focus';
+  '[role="dialog"]:not([hidden]), dialog[open], [data-baseweb="popover"], textarea:focus, [contenteditable="true"]:focus';
 const TYPED =
   'input:not([type=range], [type=radio], [type=checkbox]), textarea, select, [contenteditable=true]';
 /** @type {Record<string, [number, number]>} */
@@ -36,7 +36,7 @@ export function neighbour(view, from, [dx, dy]) {
   return best;
 }
 
-/** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{choose: (tool: 'pan' | 'lasso' | 'box') => void, strip: () => void, tour: () => void, search: () => void, keys: () => void, halt: () => void, go: (target: import('./fly.js').Target) => void}} parts */
+/** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{choose: (tool: 'pan' | 'lasso' | 'box') => void, tour: () => void, search: () => void, keys: () => void, halt: () => void, go: (target: import('./fly.js').Target) => void}} parts */
 export function listenToKeys(stage, actions, parts) {
   const { hit } = stage;
   hit.tabIndex = 0;
@@ -57,7 +57,6 @@ export function listenToKeys(stage, actions, parts) {
     m: () => parts.choose('pan'),
     l: () => parts.choose('lasso'),
     b: () => parts.choose('box'),
-    p: () => parts.strip(),
     t: () => parts.tour(),
     '/': () => parts.search(),
     '?': () => parts.keys(),

@@ -1,12 +1,10 @@
-/** What is rarely changed: the second view, filters, colours by components, ghosts, kept views; and what can be done with the whole picture. */
+/** What is rarely changed: the second view, filters, colours by components, ghosts; and what can be done with the whole picture. */
 
 import { classCounts } from './legend.js';
 import { button, element, iconButton, range } from './dom.js';
 import { cssOf } from '../theme.js';
 import { capital, grouped } from '../scene/names.js';
-import { mapOf, pull, pulled } from '../move/pull.js';
 import { colouredBy, colouringBy } from '../scene/recolour.js';
-import { keepView, keptViews, storeViews } from './kept.js';
 
 /** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Filter} Filter */
 
@@ -23,7 +21,7 @@ export function saidOf({ meta, colouring }, { components, classes, least, certai
     .join(' · ');
 }
 
-/** @param {Stage} stage @param {import('../input/actions.js').Actions} actions @param {{update: (options: import('../types.js').Options) => void, strip: () => void, save: () => void, show: (state: import('../state.js').State) => void}} does */
+/** @param {Stage} stage @param {import('../input/actions.js').Actions} actions @param {{update: (options: import('../types.js').Options) => void, save: () => void}} does */
 export function buildMore(stage, actions, does) {
   const label = 'Views and filters';
   const box = element('div', 'appca-more', { role: 'dialog', 'aria-label': label, hidden: '' });
@@ -115,8 +113,6 @@ export function buildMore(stage, actions, does) {
       meta.components.map(({ number }, i) =>
         toggle(String(number), pressed.includes(i), () => run(i)),
       );
-    const map = mapOf(stage);
-    const kept = options.keep ? keptViews(stage) : [];
     const groups = [
       layouts.length > 1 &&
         !stage.callbacks.acts &&
@@ -182,12 +178,6 @@ export function buildMore(stage, actions, does) {
             does.update({ ghosts: !options.ghosts }),
           ),
         ),
-      map &&
-        (stage.rows.selected || pulled(map.layout)) &&
-        group(
-          'Map',
-          toggle('Pull in true neighbours', pulled(map.layout), () => pull(stage, actions)),
-        ),
       stage.sheets &&
         slider(
           'Images',
@@ -196,33 +186,7 @@ export function buildMore(stage, actions, does) {
           (i) => ['fewest', 'fewest', 'fewer', 'fewer', 'usual', 'more', 'more', 'most', 'most'][i],
           (i) => does.update({ dense: 2 ** ((i - 4) / 4) }),
         ),
-      options.keep &&
-        group(
-          'Kept views',
-          ...kept.map(({ name, state }) =>
-            element(
-              'span',
-              'appca-kept',
-              {},
-              act(name, () => does.show(state)),
-              iconButton('close', `Forget ${name}`, () => {
-                storeViews(
-                  stage,
-                  kept.filter((other) => other.name !== name),
-                );
-                fill();
-              }),
-            ),
-          ),
-          toggle('Keep this view', false, () => keepView(stage)),
-        ),
-      element(
-        'div',
-        'appca-options',
-        {},
-        ...(meta.components.length ? [act('List of panels', does.strip)] : []),
-        act('Save picture', does.save),
-      ),
+      element('div', 'appca-options', {}, act('Save picture', does.save)),
     ];
     const held = focusable().indexOf(/** @type {HTMLElement} */ (document.activeElement));
     box.replaceChildren(...groups.filter((part) => part instanceof HTMLElement));

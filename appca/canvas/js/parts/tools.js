@@ -1,6 +1,10 @@
 /** Tools in the corner: move, lasso, box, zoom, all panels, search, tour, and what is rarely changed. */
 
+import { fullest } from '../scene/layouts.js';
+import { grouped } from '../scene/names.js';
 import { element, icon, iconButton } from './dom.js';
+
+const LISTED = 120; // panels to go to
 
 /** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {() => void} tour @param {() => void} search @param {{button: HTMLElement, chip: HTMLElement}} more */
 export function buildTools(stage, actions, tour, search, more) {
@@ -22,6 +26,24 @@ export function buildTools(stage, actions, tour, search, more) {
   for (const button of [buttons[2], ...zooms]) button.dataset.narrow = 'no'; // has no room on a phone
   const find = iconButton('search', 'Find anything (Ctrl+K)', search);
   find.append(element('kbd', '', {}, 'Ctrl K'));
+  const jump = element('select', '', { 'aria-label': 'Go to a panel' });
+  const jumper = element('span', 'appca-tool appca-jump', {}, icon('list'), jump);
+  jump.addEventListener('change', () => actions.open(stage.views[0], Number(jump.value)));
+  const list = () => {
+    if (!stage.root.classList.contains('appca-tight')) return;
+    const [{ layout, opened }] = stage.views;
+    const panels = fullest(layout.panels).filter(({ count }) => count);
+    jumper.hidden = panels.length < 2;
+    jump.replaceChildren(
+      new Option('Panels', '-1'),
+      ...panels
+        .slice(0, LISTED)
+        .map(({ name, count, index }) => new Option(`${name}  ${grouped(count)}`, `${index}`)),
+    );
+    jump.value = String(opened?.panel ?? -1);
+    jump.options[0].disabled = true;
+  };
+  stage.settled.push(list);
   const bar = element(
     'div',
     'appca-tools',
@@ -33,6 +55,7 @@ export function buildTools(stage, actions, tour, search, more) {
     iconButton('fit', 'All panels (0)', () => actions.home(view())),
     element('span', 'appca-gap'),
     find,
+    jumper,
     play,
     more.button,
   );

@@ -3,18 +3,12 @@
 import { componentName } from '../scene/names.js';
 import { STRIP } from '../layout/open.js';
 import { font, widthOf, write } from '../text/write.js';
-import { button, element, icon, iconButton, range } from './dom.js';
-import { keepView } from './kept.js';
+import { button, element, icon, range } from './dom.js';
 
 /** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions */
 export function buildTourbar(stage, actions) {
   const words = element('b', '');
   const slider = range('Turn', 1, 0, 0.005);
-  const keep = iconButton('bookmark', 'Keep this view', () => {
-    keepView(stage);
-    actions.say('View kept');
-  });
-  keep.hidden = !stage.options.keep;
   let target = -1;
   const view = () => stage.views[0];
   const run = () => {
@@ -26,7 +20,7 @@ export function buildTourbar(stage, actions) {
     'div',
     'appca-tour',
     {},
-    element('div', '', {}, words, keep),
+    element('div', '', {}, words),
     element('div', '', {}, play, slider),
   );
   box.hidden = true;
