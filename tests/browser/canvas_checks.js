@@ -1,6 +1,6 @@
 /** What the browser tests ask of the canvas on the page; the page has `canvas`, `load`, `mount` and `told`. */
 
-import { toPage } from '/appca/canvas/js/layout/camera.js';
+import { toPage } from '/appca/canvas/js/layout/geometry.js';
 
 const selectedRows = ({ rows }) =>
   [...rows.flags.keys()]

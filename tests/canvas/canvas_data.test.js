@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { markUnder, maskOf } from '../../appca/canvas/js/input/lasso.js';
-import { countsOf, mostly } from '../../appca/canvas/js/scene/counts.js';
+import { markUnder, maskOf } from '../../appca/canvas/js/input/actions.js';
+import { countsOf, DOUBTFUL, mostly, Rows } from '../../appca/canvas/js/scene/rows.js';
 import { colouredBy, planeOf, rampOf } from '../../appca/canvas/js/scene/recolour.js';
-import { setAxes, some } from '../../appca/canvas/js/scene/layouts.js';
-import { withPanels } from '../../appca/canvas/js/scene/other.js';
-import { signed, panelTitle, ticks } from '../../appca/canvas/js/scene/names.js';
-import { DOUBTFUL, Rows } from '../../appca/canvas/js/scene/rows.js';
+import { setAxes, some, withPanels } from '../../appca/canvas/js/scene/layouts.js';
+import { panelTitle, signed, ticks } from '../../appca/canvas/js/scene/names.js';
 import { Scene, spreadOrder } from '../../appca/canvas/js/scene/scene.js';
 import { find, setOf } from '../../appca/canvas/js/find/find.js';
-import { Occupancy } from '../../appca/canvas/js/text/occupancy.js';
-import { THEMES, paletteBytes, rgb } from '../../appca/canvas/js/theme.js';
+import { Occupancy } from '../../appca/canvas/js/text/labels.js';
+import { paletteBytes, rgb, THEMES } from '../../appca/canvas/js/theme.js';
 
 /** Six rows, three components, two a row; the pairs list some of the rows only. */
 function input() {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { arrange } from '../../appca/canvas/js/layout/arrange.js';
+import { arrange, keepCells, neighbours, openRects } from '../../appca/canvas/js/layout/view.js';
 import {
   between,
   carried,
@@ -9,12 +9,10 @@ import {
   toPage,
   toWorld,
   zoomed,
-} from '../../appca/canvas/js/layout/camera.js';
-import { keepCells } from '../../appca/canvas/js/layout/keep.js';
-import { neighbours, openRects } from '../../appca/canvas/js/layout/open.js';
+} from '../../appca/canvas/js/layout/geometry.js';
 import { density } from '../../appca/canvas/js/layout/place.js';
 import { neighbour } from '../../appca/canvas/js/input/keys.js';
-import { frameAt, said } from '../../appca/canvas/js/move/frames.js';
+import { frameAt, said } from '../../appca/canvas/js/move/tour.js';
 import { origins } from '../../appca/canvas/js/move/morph.js';
 
 const view = { x: 10, y: 20, w: 800, h: 600 };

@@ -1,33 +1,111 @@
 /** Mount the picture in an element and hand back what a host can do with it. */
 
-import { Actions } from './input/actions.js';
-import { fly } from './input/fly.js';
+import { buildKeys, buildPalette } from './find/palette.js';
+import { Actions, fly } from './input/actions.js';
 import { Gestures } from './input/gestures.js';
-import { listenToKeys } from './input/keys.js';
-import { holds } from './layout/rect.js';
-import { buffersOf, isCompact, makeView } from './layout/views.js';
+import { buildSpoken, listenToKeys } from './input/keys.js';
+import { holds } from './layout/geometry.js';
+import { buffersOf, isCompact, makeView, share } from './layout/view.js';
+import { Journey } from './move/tour.js';
 import { buildBar } from './parts/bar.js';
 import { buildCard } from './parts/card.js';
-import { buildMore } from './parts/more.js';
-import { savePicture } from './parts/save.js';
-import { Journey } from './move/journey.js';
-import { buildKeys } from './find/dialog.js';
-import { buildPalette } from './find/palette.js';
-import { buildSpoken } from './parts/spoken.js';
-import { buildTools } from './parts/tools.js';
-import { buildTourbar } from './parts/tourbar.js';
-import { recolour } from './scene/recolour.js';
+import { buildMore, buildTools, buildTourbar, savePicture } from './parts/tools.js';
+import { colouredBy, recolour } from './scene/recolour.js';
+import { Scene } from './scene/scene.js';
 import { Stage } from './stage.js';
-import { drawGhosts, drawRings, ringedRows } from './text/ghosts.js';
-import { drawHeaders } from './text/headers.js';
-import { drawHeld } from './text/held.js';
+import { drawAxes, drawHeaders, drawNames } from './text/headers.js';
 import { drawLabels, placeLabels } from './text/labels.js';
-import { drawAxes, drawNames } from './text/names.js';
-import { update } from './update.js';
+import { drawGhosts, drawHeld, drawRings, ringedRows } from './text/marks.js';
 
-/** @typedef {ReturnType<typeof mount>} Handle */
+const CAME = 3000; // ms for which a chip says what a component was before
 
-/** @param {HTMLElement} element @param {import('./types.js').Input} input @param {import('./types.js').Callbacks} [callbacks] */
+/** @typedef {Partial<Input>} Next another scene, and options */
+
+/** @param {Stage} stage @param {Actions} actions @param {Next} next */
+export async function update(stage, actions, { options = {}, ...input }) {
+  const before = { ...stage.options };
+  Object.assign(stage.options, options);
+  actions.follow(options);
+  if (String(stage.options.came ?? '') !== String(before.came ?? '')) {
+    stage.cameUntil = performance.now() + CAME;
+    setTimeout(() => stage.settleSoon(), CAME + 50);
+  }
+  const scene =
+    input.meta && input.buffers && (await new Scene(/** @type {Input} */ (input)).open());
+  if (stage.gone) return;
+  const chosen = options.layout === before.layout ? undefined : options.layout;
+  if (scene) await change(stage, actions, scene, chosen);
+  else {
+    const others =
+      String(stage.options.panels) !== String(before.panels) ||
+      stage.options.compact !== before.compact;
+    const shown = stage.views[0].layout.name; // a hand may have changed it since the page chose
+    const name = chosen || shown;
+    if (others) actions.replace(stage.views[0], await makeView(stage, name));
+    else await actions.morph(stage.views[0], name);
+    if (options.colouring && options.colouring !== before.colouring) await recolour(stage);
+  }
+  if (options.beside !== undefined && options.beside !== (before.beside ?? ''))
+    await beside(stage, actions, options.beside);
+  if (options.filter) actions.filter(options.filter);
+  stage.root.dataset.theme = stage.dark ? 'dark' : 'light';
+  stage.root.classList.toggle('appca-quiet', isCompact(stage.options));
+  if (stage.ratio !== stage.dpr) stage.resize();
+  stage.frame = '';
+  if (scene && !stage.tweens.moving)
+    stage.settle(); // nothing travels: all of it at once
+  else stage.settleSoon();
+}
+
+/** Layouts that the views show of another scene: the present ones, or the first where it has none of them. @param {Stage} stage @param {Meta} meta @param {string} [chosen] of the first view */
+const namesIn = ({ views }, { layouts, first }, chosen) =>
+  views.map(
+    ({ layout: { name } }, i) =>
+      [i ? undefined : chosen, name, first].find(
+        (candidate) => candidate && candidate in layouts,
+      ) ?? Object.keys(layouts)[0],
+  );
+
+/** @param {Stage} stage @param {Actions} actions @param {Scene} scene @param {string | undefined} chosen layout of the first view */
+async function change(stage, actions, scene, chosen) {
+  if (scene.rows !== stage.rows.count)
+    throw new Error(
+      `The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it again.`,
+    );
+  const made = await Promise.all(
+    namesIn(stage, scene.meta, chosen).map((name, i) =>
+      makeView({ scene, meta: scene.meta, options: stage.options }, name, stage.views[i].layout),
+    ),
+  );
+  if (!colouredBy(scene.meta, stage.colouringName).length) {
+    if (!(stage.colouringName in scene.meta.colourings))
+      [stage.options.colouring] = Object.keys(scene.meta.colourings);
+    await scene.codes(stage.colouringName);
+  }
+  if (stage.gone) return;
+  // from here to the new views nothing is drawn: scene, rows and views change together
+  const { meta: old } = stage.scene;
+  actions.endTour();
+  stage.scene = scene;
+  if (JSON.stringify(old.sheets) !== JSON.stringify(scene.meta.sheets)) stage.startSheets();
+  stage.rows.readMarks(scene);
+  stage.pictures.load();
+  made.slice(1).forEach((view, i) => {
+    stage.views[i + 1] = view;
+  });
+  actions.replace(stage.views[0], made[0]);
+  await recolour(stage);
+}
+
+/** Show a second view, or only one. @param {Stage} stage @param {Actions} actions @param {string} name */
+async function beside(stage, actions, name) {
+  stage.views =
+    name in stage.meta.layouts ? [stage.views[0], await makeView(stage, name)] : [stage.views[0]];
+  share(stage);
+  actions.after();
+}
+
+/** @param {HTMLElement} element @param {Input} input @param {Callbacks} [callbacks] */
 export function mount(element, input, callbacks = {}) {
   element.classList.add('appca-explorer', 'appca-blank');
   element.dataset.theme = input.options?.theme ?? 'light';
@@ -44,9 +122,9 @@ export function mount(element, input, callbacks = {}) {
   const actions = new Actions(stage);
   const gestures = new Gestures(stage, actions);
   stage.pictures.load();
-  const go = (/** @type {import('./input/fly.js').Target} */ target) => fly(stage, actions, target);
+  const go = (/** @type {Target} */ target) => fly(stage, actions, target);
   buildSpoken(stage, actions);
-  const near = (/** @type {import('./types.js').Rect} */ box) => {
+  const near = (/** @type {Rect} */ box) => {
     const { at } = gestures;
     return at && holds(box, ...at, 80) && !holds(box, ...at) ? 0.4 : 1;
   };
@@ -82,7 +160,7 @@ export function mount(element, input, callbacks = {}) {
     { label: 'Show all keys', key: '?', run: keys },
     ...(callbacks.acts?.() ?? []),
   ]);
-  /** @type {import('./text/labels.js').Label[]} */
+  /** @type {Label[]} */
   let labels = [];
   buildCard(stage, actions, () => labels);
   listenToKeys(stage, actions, {
@@ -130,7 +208,7 @@ export function mount(element, input, callbacks = {}) {
     ready,
     stage,
     actions,
-    /** Another scene of the same data, or options. @param {import('./update.js').Next} next */
+    /** Another scene of the same data, or options. @param {Next} next */
     update: (next) => update(stage, actions, next),
     /** @param {string} layout @param {number} [view] */
     morph: (layout, view = 0) => actions.morph(stage.views[view], layout),

@@ -1,14 +1,77 @@
 /** The canvas as a part of a Streamlit page: what a rerun says becomes changes of the picture, a selection goes back. */
 
-import { Gone, asked, describe, inputOf } from './fetching.js';
-import { isDark } from './ground.js';
-import { ofBase64, toBase64 } from '../../canvas/js/scene/bytes.js';
 import { mount } from '../../canvas/js/mount.js';
+import { join, ofBase64, toBase64 } from '../../canvas/js/scene/bytes.js';
 import { colouredBy } from '../../canvas/js/scene/recolour.js';
+import { isDark } from '../../canvas/js/theme.js';
+
+/**   @typedef {{key: string}} Holder  */
+
+/** Fetch what a scene is made of when it is first needed, and some of its buffers, with the components' pictures, together with what says how to read them. @param {Address} scene @param {Holder} holder @param {string[]} [names] @returns {Promise<Input>} */
+export async function inputOf(scene, holder, names = []) {
+  const get = (/** @type {string} */ name) => fetched(`${scene.at}${name}`, holder);
+  const buffer = async (/** @type {string[]} */ shards) =>
+    join(await Promise.all(shards.map(async (shard) => (await get(shard)).arrayBuffer())));
+  const { components } = scene;
+  const pictures = async (/** @type {string} */ name) => (await get(name)).blob();
+  /** @type {Map<string, Promise<any>>} */
+  const asked = new Map(
+    names
+      .filter((name) => name in scene.buffers)
+      .map((name) => [name, buffer(scene.buffers[name])]),
+  );
+  if (names.length && components) asked.set(components, pictures(components));
+  for (const answer of asked.values()) answer.catch(() => {}); // whoever takes it is told
+  const meta = await (await get(scene.meta)).json();
+  const taken = (/** @type {string} */ name) => {
+    const answer = asked.get(name);
+    asked.delete(name);
+    return answer;
+  };
+  return {
+    meta,
+    buffers: Object.fromEntries(
+      Object.entries(scene.buffers).map(([name, shards]) => [
+        name,
+        () => taken(name) ?? buffer(shards),
+      ]),
+    ),
+    sheets: {
+      tile: (number) => pictures(scene.sheets[number]),
+      ...(components ? { components: () => taken(components) ?? pictures(components) } : {}),
+    },
+  };
+}
+
+/** The server does not have it, or not for this session. */
+export class Gone extends Error {}
+
+/** @param {string} address @param {Holder} holder @param {RequestInit} [how] */
+export async function fetched(address, holder, how = {}) {
+  const answer = await fetch(address, { ...how, headers: { 'X-Appca-Key': holder.key } });
+  if (!answer.ok) throw new Gone(String(answer.status));
+  return answer;
+}
+
+/** What is asked of rows, @param {Host} host @param {'texts' | 'scores'} what @param {number[]} rows */
+export const asked = (host, what, rows) =>
+  fetched(`${host.address?.at}${host.address?.questions}/${what}`, host, {
+    method: 'POST',
+    body: new Uint32Array(rows),
+  });
+
+/** Lines of the hover card of rows that the scene has no texts of. @param {Host} host @param {number[]} rows */
+export async function describe(host, rows) {
+  const { ids, lines } = await (await asked(host, 'texts', rows)).json();
+  return rows.map((_, i) => [
+    ids[i],
+    ...lines.map((/** @type {any} */ { title, values }) => `${title}: ${values[i]}`),
+  ]);
+}
 
 /** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string}} Address */
-/** @typedef {{scene: Address, options: import('../../canvas/js/types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean, holds: boolean}} Message `follows`: whether the page wants to know which layout is open; `holds`: whether a click holds a row */
-/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('../../canvas/js/mount.js').Handle | null, key: string, address: Address | null, last: Message | null, shown: string, taken: string | null | undefined, layout: string | undefined, told: import('../../canvas/js/types.js').Options | null, stamp: {mount: string, number: number}, acts: number}} Host */
+/** @typedef {{scene: Address, options: Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean, holds: boolean}} Message `follows`: whether the page wants to know which layout is open; `holds`: whether a click holds a row */
+/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: Handle | null, key: string, address: Address | null, last: Message | null, shown: string, taken: string | null | undefined, layout: string | undefined, told: Options | null, stamp: {mount: string, number: number}, acts: number}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
 const boxOf = ({ parent }) =>
@@ -120,7 +183,7 @@ async function follow(host, data) {
   take(host, data);
 }
 
-/** @param {Host} host @param {import('../../canvas/js/types.js').Input} input */
+/** @param {Host} host @param {Input} input */
 async function remount(host, input) {
   host.handle?.destroy();
   host.taken = undefined;
@@ -169,7 +232,7 @@ async function remount(host, input) {
   await host.handle.ready;
 }
 
-/** What the page can do beside the picture: its links, and undo and redo where they are possible. @returns {import('../../canvas/js/find/find.js').Act[]} */
+/** What the page can do beside the picture: its links, and undo and redo where they are possible. @returns {Act[]} */
 function acts() {
   const undo = /** @type {NodeListOf<HTMLButtonElement>} */ (
     document.querySelectorAll('.st-key-bar_steps button:enabled')

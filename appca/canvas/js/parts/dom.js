@@ -72,7 +72,7 @@ export const range = (label, most, value, step = 1) =>
     'aria-label': label,
   });
 
-/** Draw a tile; ink is dark on a light page and light on a dark one. @param {HTMLCanvasElement} into @param {Uint8ClampedArray} bytes RGBA @param {import('../types.js').SheetMeta} sheet @param {boolean} dark */
+/** Draw a tile; ink is dark on a light page and light on a dark one. @param {HTMLCanvasElement} into @param {Uint8ClampedArray} bytes RGBA @param {SheetMeta} sheet @param {boolean} dark */
 export function paint(into, bytes, { tile: [h, w, channels], style }, dark) {
   [into.width, into.height] = [w, h];
   for (let i = 0; i < bytes.length; i += 4) {
