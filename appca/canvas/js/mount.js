@@ -22,7 +22,7 @@ const CAME = 3000; // ms for which a chip says what a component was before
 /** @typedef {Partial<Input>} Next another scene, and options */
 
 /** @param {Stage} stage @param {Actions} actions @param {Next} next */
-export async function update(stage, actions, { options = {}, ...input }) {
+async function update(stage, actions, { options = {}, ...input }) {
   const before = { ...stage.options };
   Object.assign(stage.options, options);
   actions.follow(options);

@@ -8,7 +8,7 @@ import { ofBase64 } from './scene/bytes.js';
 /** @typedef {[k: number, l: number | null]} Size */
 
 /** @param {Size[]} sizes of the fits @param {number} first place of the fit that is shown @param {(place: number) => void} show @returns {HTMLElement} */
-export function buildSizes(sizes, first, show) {
+function buildSizes(sizes, first, show) {
   const box = element('div', 'appca-sizes');
   const [k, l] = sizes[first];
   const wanted = { k, l };

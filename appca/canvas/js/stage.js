@@ -18,12 +18,8 @@ const counted = new WeakMap();
 
 /** @param {Stage} stage */
 export function tell(stage) {
-  const {
-    root,
-    stats,
-    rows,
-    views: [view],
-  } = stage;
+  const { root, stats, rows } = stage;
+  const [view] = stage.views;
   const { layout, opened } = view;
   root.classList.remove('appca-blank');
   Object.assign(root.dataset, {

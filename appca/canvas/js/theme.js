@@ -38,7 +38,7 @@ export const THEMES = {
 const VISIBLE = 0.36; // of Viridis: before it, colours have less than 3:1 on a dark panel
 
 /** Second cue of classes beside colour, in the order of the shader. */
-export const SHAPES = ['circle', 'diamond', 'square', 'cross', 'triangle-up'];
+const SHAPES = ['circle', 'diamond', 'square', 'cross', 'triangle-up'];
 
 /** @param {string} hex @returns {[number, number, number]} 0..1 */
 export function rgb(hex) {

@@ -27,7 +27,7 @@ export function setOf(query) {
 }
 
 /** Rows that use each component. @param {Stage} stage */
-export function usersOf({ scene, meta }) {
+function usersOf({ scene, meta }) {
   const users = new Uint32Array(meta.components.length);
   for (const component of scene.components) if (component < users.length) users[component] += 1;
   return users;

@@ -32,11 +32,11 @@ const KEYS = {
 };
 
 /** @param {...string} keys */
-export const caps = (...keys) =>
+const caps = (...keys) =>
   element('span', 'appca-keys', {}, ...keys.map((key) => element('kbd', '', {}, key)));
 
 /** A dialog that its button and a click beside it close. @param {Stage} stage @param {string} name @param {string} label @param {Node[]} title @param {...Node} children */
-export function dialog(stage, name, label, title, ...children) {
+function dialog(stage, name, label, title, ...children) {
   const close = button('', { 'aria-label': 'Close' }, () => made.close(), caps('Esc'));
   const head = element('header', '', {}, ...title, close);
   const look = { 'aria-label': label };
@@ -72,7 +72,7 @@ const ENDS = 5; // rows at an end of a component
 const ICONS = { action: 'play', selection: 'bookmark', column: 'tune' };
 
 /** The picture of a hit: a component, an image of a row with the colour of its class, or an icon. @param {Stage} stage @param {Hit} hit @param {number} side px */
-export function pictureOf(stage, { component, row, code, kind }, side) {
+function pictureOf(stage, { component, row, code, kind }, side) {
   const canvas = element('canvas', 'appca-hitpicture', { 'aria-hidden': 'true' });
   canvas.width = canvas.height = 2 * side;
   if (component !== undefined && stage.pictures.there) {
@@ -109,11 +109,11 @@ const DOES = {
 };
 
 /** @param {Stage} stage @param {number} component */
-export const rowsUsing = ({ rows, scene }, component) =>
+const rowsUsing = ({ rows, scene }, component) =>
   [...rows.codes.keys()].filter((row) => scene.score(row, component));
 
 /** Beside the list: the chosen hit at large, a component with the rows at its ends. @param {Stage} stage @param {Hit} hit */
-export function preview(stage, { component, ...hit }) {
+function preview(stage, { component, ...hit }) {
   const { scene, sheets } = stage;
   const enter = element('p', '', {}, DOES[hit.kind], caps('Enter'));
   const parts = [

@@ -6,7 +6,7 @@ import { paletteBytes } from '../theme.js';
 /** @typedef {{program: WebGLProgram, at: Record<string, WebGLUniformLocation | null>}} Program */
 
 /** @param {GL} gl @param {string} vertex @param {string} fragment @returns {Program} */
-export function program(gl, vertex, fragment) {
+function program(gl, vertex, fragment) {
   const made = gl.createProgram();
   for (const [kind, source] of /** @type {[number, string][]} */ ([
     [gl.VERTEX_SHADER, vertex],
@@ -105,7 +105,7 @@ vec4 clip(vec2 p) { return vec4(p.x / uView.x * 2. - 1., 1. - p.y / uView.y * 2.
 const vec4 NOWHERE = vec4(2., 2., 2., 1.);
 `;
 
-export const POINTS = [
+const POINTS = [
   `${ROWS}
 uniform int uPass; uniform float uDpr; flat out vec4 vColour; flat out vec3 vShape;
 void main() {
@@ -138,7 +138,7 @@ void main() {
 }`,
 ];
 
-export const IMAGES = [
+const IMAGES = [
   `${ROWS}
 layout(location=4) in uint aTile; uniform float uPx, uDpr; uniform vec4 uSheet; // tile height, width, cell, columns
 uniform float uPer; flat out vec3 vColour; flat out vec3 vInfo; flat out vec4 vPlot; out vec3 vUv; out vec2 vAt; out vec2 vPage;
@@ -165,7 +165,7 @@ void main() {
 }`,
 ];
 
-export const GROUNDS = [
+const GROUNDS = [
   `
 layout(location=0) in vec4 aCard; layout(location=1) in vec4 aPlot; layout(location=2) in vec4 aLook; layout(location=3) in vec4 aInner;
 uniform vec2 uView; flat out vec4 vCard, vPlot, vLook;
@@ -190,7 +190,7 @@ void main() { // vLook: zero's x and y, focus, strength
 }`,
 ];
 
-export const BLIT = [
+const BLIT = [
   `
 layout(location=0) in vec4 aCard; uniform vec4 uTo; uniform vec2 uView;
 void main() { // a card with the rims of points that stand at its edges

@@ -119,12 +119,8 @@ export class Sheets {
     const placed = this.place(tile);
     if (placed < 0) return null;
     const { gl } = this.gpu;
-    const {
-      cell,
-      columns,
-      per_sheet: per,
-      tile: [h, w],
-    } = this.meta;
+    const { cell, columns, per_sheet: per } = this.meta;
+    const [h, w] = this.meta.tile;
     const at = placed % per;
     const bytes = new Uint8ClampedArray(w * h * 4);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.reader);
@@ -168,18 +164,8 @@ const LOOSE = 600; // rows tried where nobody knows ahead who has room
 const apartOn = (px, side) => px * (1.22 + 0.55 * Math.exp(-side / 260));
 
 /** How many of a panel's images have room. @param {Placed} spot @param {number} px @param {number} [dense] how much closer they may stand */
-export function roomFor(
-  {
-    panel,
-    plot,
-    range,
-    part: {
-      layout: { spacing },
-    },
-  },
-  px,
-  dense = 1,
-) {
+function roomFor({ panel, plot, range, part }, px, dense = 1) {
+  const { spacing } = part.layout;
   const { levels } = panel;
   if (!levels.length) return LOOSE;
   const zoom = Math.max(1e-9, (panel.range[1] - panel.range[0]) / (range[1] - range[0])); // an opened panel has its own range
@@ -214,15 +200,8 @@ export function chooseImages(placed, size, tileOf, hidden, dense = 1) {
   /** @type {Wanted} */
   const wanted = { raw: [], row: [], panel: [], tile: [] };
   for (const spot of placed) {
-    const {
-      key,
-      part: { layout },
-      panel,
-      plot,
-      range,
-      view,
-      strength,
-    } = spot;
+    const { key, panel, plot, range, view, strength } = spot;
+    const { layout } = spot.part;
     const side = Math.min(plot.w, plot.h);
     const all = side > WHOLE && allFit(spot, size);
     const wished = all ? panel.count : roomFor(spot, size, dense);
@@ -279,13 +258,8 @@ export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
     attributes[3] = [Float32Array.from(there.flatMap((i) => from.slice(3 * i, 3 * i + 3))), 3];
   const made = vertices(gl, attributes, 1);
   prepare(gpu, images, look, 0, source);
-  const {
-    tile: [h, w, channels],
-    cell,
-    columns: across,
-    per_sheet: per,
-    style,
-  } = sheets.meta;
+  const { cell, columns: across, per_sheet: per, style } = sheets.meta;
+  const [h, w, channels] = sheets.meta.tile;
   gl.activeTexture(gl.TEXTURE4);
   gl.bindTexture(gl.TEXTURE_2D_ARRAY, sheets.texture);
   gl.uniform1i(images.at.uSheets, 4);

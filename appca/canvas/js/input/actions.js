@@ -47,18 +47,9 @@ export function markUnder(mask, placed, hits) {
 }
 
 /** @param {Mask} mask @param {Placed} placed @param {Uint8Array} hits */
-function markIn(
-  { x, y, w, h, mask },
-  {
-    part: {
-      layout: { xy, rows },
-    },
-    panel: { start, count },
-    plot,
-    range,
-  },
-  hits,
-) {
+function markIn({ x, y, w, h, mask }, { part, panel, plot, range }, hits) {
+  const { xy, rows } = part.layout;
+  const { start, count } = panel;
   const [left, top, right, bottom] = [plot.x, plot.y, plot.x + plot.w, plot.y + plot.h].map(
     (at, i) => at * FINE - (i % 2 ? y : x),
   );
@@ -162,7 +153,7 @@ const OPEN = 320; // ms
 const MORPH = 420;
 const TURN = 1400;
 
-export class Moves {
+class Moves {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;

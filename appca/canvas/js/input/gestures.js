@@ -62,12 +62,8 @@ export function pick(stage, x, y) {
   if (!spot || stage.morph || stage.tour) return null;
   const image = imageAt(stage, spot, x, y);
   if (image) return image;
-  const {
-    part: { layout },
-    panel,
-    plot,
-    range,
-  } = spot;
+  const { panel, plot, range } = spot;
+  const { layout } = spot.part;
   const grid = gridOf(layout, panel);
   const [ux, uy] = [(range[1] - range[0]) / plot.w, (range[3] - range[2]) / plot.h];
   const [vx, vy] = [range[0] + (x - plot.x) * ux, range[2] + (plot.y + plot.h - y) * uy];
@@ -275,11 +271,9 @@ export class Gestures {
 export function zoomView(stage, view, x, y, factor) {
   const spot = view.opened && stage.placed.find((placed) => placed.view === view && placed.open);
   if (view.opened && spot && !stage.tour) {
-    const {
-      plot,
-      range: [x0, x1, y0, y1],
-      panel: { extent },
-    } = spot;
+    const { plot, panel } = spot;
+    const [x0, x1, y0, y1] = spot.range;
+    const { extent } = panel;
     const whole = extent[1] - extent[0];
     const by = clamp((x1 - x0) / factor, whole / 4000, 3 * whole) / (x1 - x0);
     const [cx, cy] = [

@@ -65,7 +65,7 @@ function onTheWay(a, b, t) {
 }
 
 /** @param {Rect} card @param {boolean} open with room for ticks @param {boolean} inset @returns {Rect} */
-export function plotOf(card, open, inset) {
+function plotOf(card, open, inset) {
   if (open)
     return {
       x: card.x + 44,
@@ -79,7 +79,7 @@ export function plotOf(card, open, inset) {
 }
 
 /** A range widened so that both axes have one scale. @param {Bounds} range @param {Rect} plot @returns {Bounds} */
-export function squared([x0, x1, y0, y1], plot) {
+function squared([x0, x1, y0, y1], plot) {
   const unit = Math.max((x1 - x0) / plot.w, (y1 - y0) / plot.h);
   const [cx, cy, w, h] = [(x0 + x1) / 2, (y0 + y1) / 2, (unit * plot.w) / 2, (unit * plot.h) / 2];
   return [cx - w, cx + w, cy - h, cy + h];

@@ -80,19 +80,9 @@ export function placesOf(stage, view) {
 }
 
 /** Write where the first points of a panel are on the page. @param {Placed} spot @param {number} count @param {Float32Array} into @param {number} at */
-function pagePlaces(
-  {
-    part: {
-      layout: { xy },
-    },
-    panel: { start },
-    plot,
-    range,
-  },
-  count,
-  into,
-  at,
-) {
+function pagePlaces({ part, panel, plot, range }, count, into, at) {
+  const { xy } = part.layout;
+  const { start } = panel;
   const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
   const [left, bottom] = [plot.x - range[0] * kx, plot.y + plot.h + range[2] * ky];
   for (let i = start, to = 2 * at; i < start + count; i += 1, to += 2) {
@@ -150,10 +140,8 @@ export class Morph {
     const panels = new Uint16Array(count);
     let at = 0;
     for (const layer of layers) {
-      const {
-        part: { layout, base },
-        panel: { start, index },
-      } = layer;
+      const { layout, base } = layer.part;
+      const { start, index } = layer.panel;
       this.rows.set(layout.rows.subarray(start, start + layer.count), at);
       raw.set(layout.xy.subarray(2 * start, 2 * (start + layer.count)), 2 * at);
       panels.fill(base + index, at, at + layer.count);

@@ -106,7 +106,7 @@ function planeKey(stage, { axes = [0, 0], table }, small) {
 }
 
 /** Fill an element with the legend of the present colouring. @param {Stage} stage @param {HTMLElement} into @param {(label: string, before: string, now: string) => void} rename a class */
-export function fillLegend(stage, into, rename) {
+function fillLegend(stage, into, rename) {
   const { colouring, palette } = stage;
   into.replaceChildren();
   into.style.cssText = '';
@@ -187,7 +187,7 @@ export function fillLegend(stage, into, rename) {
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
 
 /** @param {Meta} meta @param {Kind} kind @param {string} [layout] name */
-export function sentences(meta, kind, layout) {
+function sentences(meta, kind, layout) {
   const { words, n_active: active, components } = meta;
   const row = words?.row ?? 'row';
   const many = words?.rows ?? `${row}s`;
@@ -210,7 +210,7 @@ export function sentences(meta, kind, layout) {
 }
 
 /** What stands for the components of a panel where they are too many for a diagonal that says it. @param {Meta} meta @param {number[]} components */
-export function strongest(meta, components) {
+function strongest(meta, components) {
   if (meta.component_pictures || meta.components.length < 256) return '';
   const said = components.slice(0, 2).map((index) => {
     const { number, columns = [] } = meta.components[index];
@@ -255,11 +255,8 @@ export function buildBar(stage, actions, tools, more, near, rename) {
 
   /** Once the picture stands. */
   const settle = () => {
-    const {
-      views: [view],
-      rows,
-      colouring,
-    } = stage;
+    const { rows, colouring } = stage;
+    const [view] = stage.views;
     const now = `${rows.codesChanged} ${rows.hidden} ${stage.colouringName} ${colouring?.limits} ${stage.dark}`;
     if (now !== filled) {
       filled = now;
@@ -288,10 +285,8 @@ export function buildBar(stage, actions, tools, more, near, rename) {
     arrange();
   };
   const arrange = () => {
-    const {
-      views: [view],
-      width,
-    } = stage;
+    const [view] = stage.views;
+    const { width } = stage;
     const { free } = view.arrangement;
     const box = free && !view.opened ? toPage(view.home, view.rect, free) : null;
     const block = Boolean(box && view.corner);
@@ -324,9 +319,7 @@ export function buildBar(stage, actions, tools, more, near, rename) {
   };
   /** Tools stand in the bar, or beside the last picture of the diagonal. */
   const dock = () => {
-    const {
-      views: [view],
-    } = stage;
+    const [view] = stage.views;
     const block = bar.classList.contains('appca-block') && !bar.hidden;
     const last = view.arrangement.diagonal.at(-1);
     const right = block && last ? stage.width - toPage(view.cam, view.rect, last.rect).x + 12 : 8;

@@ -13,7 +13,7 @@ import { element, paint, quiet } from './dom.js';
 const MOST = 240; // images in a mean
 
 /** The sign cell whose words are at a place. @param {Stage} stage @param {Label[]} labels @param {number} x @param {number} y @returns {CellFound | null} */
-export function cellAt(stage, labels, x, y) {
+function cellAt(stage, labels, x, y) {
   for (const { key, u, v, width, lines, cell } of labels) {
     const spot = stage.placed.find((placed) => placed.key === key);
     if (!spot || cell === undefined) continue;
@@ -25,19 +25,9 @@ export function cellAt(stage, labels, x, y) {
 }
 
 /** @param {Stage} stage @param {CellFound} hit @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
-export function fillMean(
-  { sheets, scene, dark },
-  {
-    spot: {
-      part: { layout },
-      panel,
-    },
-    said,
-    cell,
-  },
-  picture,
-  lines,
-) {
+function fillMean({ sheets, scene, dark }, { spot, said, cell }, picture, lines) {
+  const { layout } = spot.part;
+  const { panel } = spot;
   let sum = new Float32Array(0);
   let count = 0;
   for (let i = panel.start; sheets && i < panel.start + panel.count && count < MOST; i += 1) {

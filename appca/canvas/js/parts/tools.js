@@ -318,25 +318,28 @@ export function buildTools(stage, actions, tour, search, more) {
     iconButton('minus', 'Zoom out (−)', () => actions.zoom(view(), 1 / 1.5)),
     iconButton('plus', 'Zoom in (+)', () => actions.zoom(view(), 1.5)),
   ];
-  for (const button of [buttons[2], ...zooms]) button.dataset.narrow = 'no'; // has no room on a phone
+  const fit = iconButton('fit', 'All panels (0)', () => actions.home(view()));
+  for (const button of [buttons[2], ...zooms, fit]) button.dataset.narrow = 'no'; // has no room on a phone
   const find = iconButton('search', 'Find anything (Ctrl+K)', search);
   find.append(element('kbd', '', {}, 'Ctrl K'));
   const jump = element('select', '', { 'aria-label': 'Go to a panel' });
   const jumper = element('span', 'appca-tool appca-jump', {}, icon('list'), jump);
-  jump.addEventListener('change', () => actions.open(stage.views[0], Number(jump.value)));
+  jump.addEventListener('change', () => {
+    if (jump.value) actions.open(stage.views[0], Number(jump.value));
+    else actions.home(stage.views[0]);
+  });
   const list = () => {
     if (!stage.root.classList.contains('appca-tight')) return;
     const [{ layout, opened }] = stage.views;
-    const panels = fullest(layout.panels).filter(({ count }) => count);
-    jumper.hidden = panels.length < 2;
+    const panels = layout.kind === 'map' ? [] : fullest(layout.panels).slice(0, LISTED);
     jump.replaceChildren(
-      new Option('Panels', '-1'),
-      ...panels
-        .slice(0, LISTED)
-        .map(({ name, count, index }) => new Option(`${name}  ${grouped(count)}`, `${index}`)),
+      new Option('All panels', ''),
+      ...panels.map(
+        ({ name, count, index }) => new Option(`${name}  ${grouped(count)}`, `${index}`),
+      ),
     );
-    jump.value = String(opened?.panel ?? -1);
-    jump.options[0].disabled = true;
+    jump.selectedIndex = -1; // so that every choice is a change
+    if (opened) jump.value = `${opened.panel}`;
   };
   stage.settled.push(list);
   const bar = element(
@@ -347,7 +350,7 @@ export function buildTools(stage, actions, tour, search, more) {
     ...buttons,
     element('span', 'appca-gap'),
     ...zooms,
-    iconButton('fit', 'All panels (0)', () => actions.home(view())),
+    fit,
     element('span', 'appca-gap'),
     find,
     jumper,

@@ -8,7 +8,7 @@ const FULL = 32768;
 export const fullest = (panels) => [...panels].sort((a, b) => b.count - a.count);
 
 /** A panel without name, axes and place of its own. @param {number} index @param {number[]} components @param {number} start @param {number} count @returns {Panel} */
-export const blank = (index, components, start, count) => ({
+const blank = (index, components, start, count) => ({
   index,
   components,
   start,
@@ -161,7 +161,7 @@ function fillPairs(
 }
 
 /** @param {Uint32Array} rows @param {Int16Array} xy @param {Uint16Array} map */
-export function placeMap(rows, xy, map) {
+function placeMap(rows, xy, map) {
   for (let i = 0; i < rows.length; i += 1) {
     xy[2 * i] = map[2 * rows[i]] - FULL;
     xy[2 * i + 1] = map[2 * rows[i] + 1] - FULL;
@@ -169,7 +169,7 @@ export function placeMap(rows, xy, map) {
 }
 
 /** Write a panel's coordinates for the axes it has now. @param {Scene} scene @param {{rows: Uint32Array, xy: Int16Array}} layout @param {Panel} panel */
-export function placeScores(scene, { rows, xy }, panel) {
+function placeScores(scene, { rows, xy }, panel) {
   const { components, scores, active } = scene;
   const [x = -1, y = -1] = panel.axes;
   for (let i = panel.start; i < panel.start + panel.count; i += 1) {

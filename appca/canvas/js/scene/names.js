@@ -50,7 +50,7 @@ export function ticks(low, high, wanted) {
 /** @typedef {{id: string, lines: {title: string, value: string}[]}} Said */
 
 /** All values of a line as texts. @param {Scene} scene @param {Line} line @returns {Promise<(row: number) => string>} */
-export async function reader(scene, { kind, buffer, names = [] }) {
+async function reader(scene, { kind, buffer, names = [] }) {
   if (kind === 'text') {
     const texts = await scene.texts(buffer);
     return (row) => String(texts[row] ?? '');

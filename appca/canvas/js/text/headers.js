@@ -148,11 +148,8 @@ export class Pictures {
     into.fillStyle = theme.panel;
     into.fill();
     if (this.sheet && info) {
-      const {
-        tile: [h, w],
-        cell,
-        columns,
-      } = info;
+      const { cell, columns } = info;
+      const [h, w] = info.tile;
       into.clip();
       into.drawImage(
         this.sheet,
@@ -272,11 +269,8 @@ const [TOP, LEFT, TOOLS] = [40, 58, 356]; // of the rulers, and what the tools t
 /** Zoomed in, pictures of columns and rows stand on rulers at the edges, where no data are. @param {Stage} stage @param {View} view */
 function rulers(stage, view) {
   const { context, theme, meta, pictures } = stage;
-  const {
-    rect,
-    cam,
-    arrangement: { diagonal },
-  } = view;
+  const { rect, cam } = view;
+  const { diagonal } = view.arrangement;
   context.fillStyle = theme.ground;
   context.fillRect(rect.x, rect.y, rect.w, TOP);
   context.fillRect(rect.x, rect.y, LEFT, rect.h);

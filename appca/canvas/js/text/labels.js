@@ -232,12 +232,9 @@ function clusters(stage, spot, room) {
 
 /** Where on the page each of some classes is densest: the middle of its points in the fullest square. @param {Stage} stage @param {Placed} spot @param {number[]} wanted codes @returns {([number, number] | null)[]} null where no two are close */
 function densest({ rows: { codes, flags } }, spot, wanted) {
-  const {
-    part: { layout },
-    panel,
-    plot,
-    view: { rect },
-  } = spot;
+  const { panel, plot } = spot;
+  const { layout } = spot.part;
+  const { rect } = spot.view;
   const [left, top] = [Math.max(plot.x, rect.x), Math.max(plot.y, rect.y)]; // of what is seen
   const columns = Math.max(
     0,
