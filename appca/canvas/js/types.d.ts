@@ -28,11 +28,7 @@ interface PanelMeta {
 }
 
 interface LayoutMeta {
-  kind: Kind;
-  title: string;
-  panels: PanelMeta[];
-  spacing: number;
-  limits?: Limits;
+  kind: Kind; title: string; panels: PanelMeta[]; spacing: number; limits?: Limits;
   other?: { start: number; count: number; subspaces: number };
   drawn?: { rows: number; points: number; of: number };
 }
@@ -50,24 +46,15 @@ interface Colouring {
 
 interface SheetMeta {
   tile: [number, number, number]; // height, width, channels
-  cell: number;
-  columns: number;
-  per_sheet: number;
-  count: number;
-  style: 'ink' | 'photo';
+  cell: number; columns: number; per_sheet: number; count: number; style: 'ink' | 'photo';
 }
 
 interface Meta {
-  format: 1;
-  rows: number;
-  components: Component[];
-  score_unit: number;
+  format: 1; rows: number; components: Component[]; score_unit: number;
   n_active: number | null; // null where rows differ
   most_used?: number;
   centred?: boolean; // false where scores are added to zero, not to the average
-  layouts: Record<string, LayoutMeta>;
-  colourings: Record<string, Colouring>;
-  sheets?: SheetMeta;
+  layouts: Record<string, LayoutMeta>; colourings: Record<string, Colouring>; sheets?: SheetMeta;
   /** Those for a dark ground after the light ones. */
   component_pictures?: { cell: number; columns: number; tile: [number, number, number] };
   words?: { row?: string; rows?: string };
@@ -81,8 +68,7 @@ interface Meta {
 type Line = { title: string; kind: 'category' | 'number' | 'text'; buffer: string; names?: string[] };
 
 interface Input {
-  meta: Meta;
-  buffers: Record<string, () => Promise<ArrayBuffer>>;
+  meta: Meta; buffers: Record<string, () => Promise<ArrayBuffer>>;
   sheets?: { tile?: (sheet: number) => Promise<Blob>; components?: () => Promise<Blob> };
   options?: Options;
 }
@@ -90,14 +76,9 @@ interface Input {
 interface Options {
   layout?: string;
   beside?: string; // the layout of a second view, '' for none
-  colouring?: string;
-  theme?: 'light' | 'dark';
-  ghosts?: boolean;
-  images?: boolean;
+  colouring?: string; theme?: 'light' | 'dark'; ghosts?: boolean; images?: boolean;
   dense?: number; // how much closer than usual images stand
-  filter?: Filter;
-  tool?: 'pan' | 'lasso' | 'box';
-  dpr?: number;
+  filter?: Filter; tool?: 'pan' | 'lasso' | 'box'; dpr?: number;
   panels?: string[]; // names of the only panels to show, without maps
   compact?: boolean; // without title, legend and tools
   sought?: string[]; // components, as "0,3,4", of gathered subspaces that have a panel
@@ -130,26 +111,15 @@ interface Callbacks {
 // What the picture is made of
 
 interface Panel {
-  index: number;
-  name: string;
-  components: number[];
-  axes: number[];
-  start: number;
-  count: number;
-  cell?: [number, number];
-  size: number;
+  index: number; name: string; components: number[]; axes: number[]; start: number; count: number;
+  cell?: [number, number]; size: number;
   other?: boolean; // holds the rows of all gathered subspaces
-  levels: number[];
-  range: Bounds;
+  levels: number[]; range: Bounds;
   extent: Bounds; // in units of the scores' buffer
 }
 
 interface Layout {
-  name: string;
-  kind: Kind;
-  title: string;
-  panels: Panel[];
-  spacing: number;
+  name: string; kind: Kind; title: string; panels: Panel[]; spacing: number;
   rows: Uint32Array; // row number of each point
   xy: Int16Array; // two coordinates of each point
   revision: number; // changes with the axes of a panel
@@ -163,10 +133,7 @@ type Part = { layout: Layout; base: number; rects: Rect[]; inset: boolean };
 /** Where a panel stands on the page. */
 interface Placed {
   key: number; // place in the panel table
-  view: View;
-  part: Part;
-  panel: Panel;
-  card: Rect;
+  view: View; part: Part; panel: Panel; card: Rect;
   plot: Rect; // inside the card
   range: Bounds; // of scores in the plot
   strength: number; // 0 to 1
@@ -175,10 +142,7 @@ interface Placed {
 
 /** What all points share. */
 interface Look {
-  width: number;
-  height: number;
-  dpr: number;
-  selecting: boolean;
+  width: number; height: number; dpr: number; selecting: boolean;
   only: number; // a code shown alone, or -1
   grey: string;
 }
@@ -187,23 +151,15 @@ interface Look {
 interface Job {
   layout: Layout;
   base: number; // of its panels in the table
-  firsts: number[];
-  counts: number[];
+  firsts: number[]; counts: number[];
   fulls: number[]; // where nothing is left out
 }
 
 /** With rows whose images stand beside the first line, at a share of the plot. */
 interface Label {
-  key: number;
-  layout: Layout;
-  revision: number;
-  u: number;
-  v: number;
+  key: number; layout: Layout; revision: number; u: number; v: number;
   lines: { text: string; style: string; colour: string }[];
-  align: CanvasTextAlign;
-  width: number;
-  cell?: number;
-  ends?: number[];
+  align: CanvasTextAlign; width: number; cell?: number; ends?: number[];
 }
 
 /** A row and where it stands on the page. */
@@ -211,25 +167,13 @@ type Found = { row: number; x: number; y: number; spot: Placed; index: number };
 type How = 'replace' | 'add' | 'subtract';
 /** A row, all rows of a class, or all panels of a component. */
 type Target = {
-  panel?: number;
-  sought?: number[];
-  layout?: string;
-  row?: number;
-  code?: number;
-  component?: number;
+  panel?: number; sought?: number[]; layout?: string; row?: number; code?: number; component?: number;
 };
 type HitKind = 'panel' | 'component' | 'class' | 'selection' | 'row' | 'column' | 'action';
 /** `run` does what Enter does where it is not to fly to `target`; `key` does it, too. */
 type Hit = {
-  kind: HitKind;
-  label: string;
-  note?: string;
-  target?: Target;
-  component?: number;
-  code?: number;
-  row?: number;
-  key?: string;
-  run?: () => void;
+  kind: HitKind; label: string; note?: string; target?: Target; component?: number; code?: number;
+  row?: number; key?: string; run?: () => void;
 };
 type Act = { label: string; key?: string; run: () => void };
 
