@@ -51,7 +51,7 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
 
     The layout and the colouring are keys of the scene's; "component:" and a number colours, too.
     Each canvas of a page has its own `key`. The height is in pixels or as CSS has it; by default it
-    is what a window leaves below a page's head. `options` are further ones of `canvas/js/types.d.ts`.
+    is what a window leaves below a page's head. `options` are further ones of `js/types.d.ts`.
     Rows `selected` (N,) are by default those of all pages, which a lasso then changes.
 
     `on_select` takes the rows (N,) that a lasso has selected, before the page runs again;
