@@ -44,10 +44,9 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
     """Check codes and list them row by row.
 
     Codes are two arrays (N, L): which components, counted from 0, each row uses, and their values;
-    a negative index, and a value of 0, means that there is no component. Or they are a matrix
-    (N, K), sparse or not, whose entries that are not zero are used. `components` (K, D) are what
-    each component adds to a row, such as the decoder of an autoencoder. Raises InputError when the
-    parts do not fit together, or rows use more than 128 components.
+    a negative index, and a value of 0, means none. Or they are a matrix (N, K), sparse or not,
+    whose entries that are not zero are used. `components` (K, D) are what each adds to a row.
+    Raises InputError when the parts do not fit together, or rows use more than 128 components.
     """
     indices, values = codes if isinstance(codes, tuple) else _listed(codes)
     indices, values = np.asarray(indices), np.asarray(values, np.float32)
@@ -72,25 +71,19 @@ def codes_of(codes: Any, components: Any = None) -> Codes:
             f"{most - 1:,}: leave out those beyond."
         )
         raise InputError(msg)
-    return _in_order(indices.astype(np.int64), values, K, directions)
-
-
-def _in_order(
-    indices: np.ndarray, values: np.ndarray, K: int, directions: np.ndarray | None
-) -> Codes:
     none = (indices < 0) | (values == 0)
     dtype = np.uint8 if K < 256 else np.uint16
-    filled = np.where(none, np.iinfo(dtype).max, indices)
+    full = np.iinfo(dtype).max
+    filled = np.where(none, full, indices.astype(np.int64))
     order = np.argsort(filled, axis=1, kind="stable")
     slots = np.take_along_axis(filled, order, axis=1).astype(dtype)
     listed = np.take_along_axis(np.where(none, np.float32(0), values), order, axis=1)
-    twice = (slots[:, 1:] == slots[:, :-1]) & (slots[:, 1:] != np.iinfo(dtype).max)
+    twice = ((slots[:, 1:] == slots[:, :-1]) & (slots[:, 1:] != full)).any(axis=1)
     if twice.any():
-        row = int(twice.any(axis=1).argmax())
-        msg = f"Each component is in a row once; row {row:,} has one twice, so add its values."
-        raise InputError(msg)
-    most = max(1, int((slots != np.iinfo(dtype).max).sum(axis=1).max()))
-    return Codes(slots[:, :most], listed[:, :most], K, directions)
+        msg = f"Each component is in a row once; row {twice.argmax():,} has one twice, so add its "
+        raise InputError(msg + "values.")
+    used = max(1, int((slots != full).sum(axis=1).max()))
+    return Codes(slots[:, :used], listed[:, :used], K, directions)
 
 
 def _listed(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -144,9 +137,9 @@ def scene_of_codes(
     strongest = _strongest(usage)
     entries: list[dict[str, Any]] = [
         {"number": k, "name": "", "columns": columns}
-        for k, columns in enumerate(_columns(codes, rows.dataset, strongest, usage))
+        for k, columns in enumerate(_columns(codes, rows.dataset, strongest))
     ]
-    sheet = _pictures(codes, shape, shown if pictured else None, strongest)
+    sheet = _pictures(codes, shape, shown if pictured else None, strongest[0])
     marks = {"doubt": np.full(len(codes.slots), 255, np.uint8)}
     of_a_row = (colourings, {"pca": pca} | maps, label_lines(rows.dataset))
     n_active = None if usage.varies else usage.most_used
@@ -169,60 +162,47 @@ def _principal(codes: Codes) -> np.ndarray:
     return np.asarray(left * lengths)
 
 
-def _strongest(usage: Usage) -> list[np.ndarray]:
-    """Return the rows of largest magnitude of each component, the largest first."""
+def _strongest(usage: Usage) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of largest magnitude of each component (K, 4), -1 where fewer; values."""
     rows, places = np.nonzero(usage.taken)
-    components = usage.slots[rows, places]
-    order = np.lexsort((-np.abs(usage.values[rows, places]), components))
-    ends = np.cumsum(np.bincount(components, minlength=usage.n_components))
-    starts = np.concatenate([[0], ends[:-1]])
-    return [
-        rows[order[start : min(end, start + STRONGEST)]]
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
+    components, values = usage.slots[rows, places], usage.values[rows, places]
+    order = np.lexsort((-np.abs(values), components))
+    counts = np.bincount(components, minlength=usage.n_components)
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    order = order[rank < STRONGEST]
+    return row_by_row(components[order], rows[order], values[order], usage.n_components)
 
 
 def _columns(
-    codes: Codes, dataset: Dataset, strongest: list[np.ndarray], usage: Usage
+    codes: Codes, dataset: Dataset, strongest: tuple[np.ndarray, np.ndarray]
 ) -> list[list[tuple[str, float]]]:
     """Return what stands for each component: features by weight where they have names, or rows."""
     names = dataset.feature_names
     if codes.directions is not None and names and len(names) == codes.directions.shape[1]:
         return heaviest(codes.directions, names)
-    columns = []
-    for k, rows in enumerate(strongest):
-        values = np.where(usage.slots[rows] == k, usage.values[rows], 0).sum(axis=1)
-        largest = float(np.abs(values).max(initial=0)) or 1.0
-        columns.append(
-            [
-                (f"row {dataset.ids[row]}", round(float(value) / largest, 3))
-                for row, value in zip(rows.tolist(), values, strict=True)
-            ]
-        )
-    return columns
+    rows, values = strongest[0].tolist(), strongest[1].astype(float)
+    largest = np.abs(values).max(axis=1, initial=0, keepdims=True)
+    shares = np.round(values / np.where(largest > 0, largest, 1), 3).tolist()
+    return [
+        [(f"row {dataset.ids[row]}", share) for row, share in zip(*entry, strict=True) if row >= 0]
+        for entry in zip(rows, shares, strict=True)
+    ]
 
 
 def _pictures(
-    codes: Codes,
-    shape: tuple[int, ...] | None,
-    pictures: Dataset | None,
-    strongest: list[np.ndarray],
+    codes: Codes, shape: tuple[int, ...] | None, pictures: Dataset | None, strongest: np.ndarray
 ) -> ComponentSheet | None:
     """Draw the components that are images; else each as the image of its strongest row."""
     weights = codes.directions
     if shape is not None and weights is not None and weights.shape[1] == int(np.prod(shape)):
-        drawn = [
-            component_image(column, shape, dark=dark)
-            for dark in (False, True)
-            for column in weights
-        ]
-        return sheet_of(np.stack(drawn), shape)
+        both = [[component_image(w, shape, dark=dark) for w in weights] for dark in (False, True)]
+        return sheet_of(np.concatenate(both), shape)
     if pictures is None:
         return None
     assert pictures.image_shape is not None
-    rows = np.array([rows_of[0] if len(rows_of) else 0 for rows_of in strongest])
-    images = pictures.images(rows)
+    rows = strongest[:, :1].max(axis=1, initial=-1)
+    images = pictures.images(np.maximum(rows, 0))
     if images.ndim == 3:
         images = np.repeat(images[..., None], 3, axis=-1)
-    images[[not len(rows_of) for rows_of in strongest]] = 128
+    images[rows < 0] = 128
     return sheet_of(np.concatenate([images, images]), pictures.image_shape)

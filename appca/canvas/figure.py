@@ -211,25 +211,14 @@ def _images(drawing: _Drawing, axes: Axes, layout: str, panel: dict[str, Any]) -
     for row, at_x, at_y, image in zip(
         rows[inside], x[inside], y[inside], sheets.images(rows[inside]), strict=True
     ):
+        colour = drawing.colours[row, :3]
         shown = image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
-        if sheets.style == "ink":
-            shown = _inked(image, drawing.colours[row])
+        if sheets.style == "ink":  # strokes on black become strokes of the colour on nothing
+            shown = np.dstack([np.broadcast_to(colour, (*image.shape[:2], 3)), image / 255])
         zoom = tile * 72 / max(image.shape[:2])
         box = OffsetImage(shown, zoom=zoom, interpolation="nearest")
-        frame = {
-            "edgecolor": drawing.colours[row, :3],
-            "facecolor": drawing.theme["panel"],
-            "linewidth": 0.5,
-        }
+        frame = {"edgecolor": colour, "facecolor": drawing.theme["panel"], "linewidth": 0.5}
         axes.add_artist(AnnotationBbox(box, (at_x, at_y), pad=0.05, bboxprops=frame, zorder=2))
-
-
-def _inked(image: np.ndarray, colour: np.ndarray) -> np.ndarray:
-    """Return strokes on black as strokes of a colour on nothing, (h, w, 4)."""
-    inked = np.empty((*image.shape[:2], 4))
-    inked[..., :3] = colour[:3]
-    inked[..., 3] = image / 255
-    return inked
 
 
 def _component(drawing: _Drawing, axes: Axes, k: int, *, dark: bool) -> None:

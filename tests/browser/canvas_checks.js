@@ -1,6 +1,6 @@
 /** What the browser tests ask of the canvas on the page; the page has `canvas`, `load`, `mount` and `told`. */
 
-import { toPage } from '/appca/canvas/js/layout/camera.js';
+import { toPage } from '/appca/canvas/js/layout/geometry.js';
 
 const selectedRows = ({ rows }) =>
   [...rows.flags.keys()]
@@ -12,9 +12,15 @@ const frame = () =>
     requestAnimationFrame(done);
   });
 
-/** Back to all panels with nothing selected. */
+/** Back to all panels with nothing selected or held, and no page around. */
 export async function start() {
   const { stage } = canvas;
+  delete stage.callbacks.onPoint;
+  delete stage.sheets?.read;
+  document.querySelectorAll('#sheet').forEach((sheet) => sheet.remove());
+  document.querySelector('dialog[open]')?.close();
+  canvas.actions.hold(-1);
+  stage.options.held = undefined;
   if (stage.views[0].layout.name !== 'subspaces') await canvas.morph('subspaces');
   if (stage.views.length > 1) await canvas.update({ options: { beside: '' } });
   if (stage.views[0].opened) canvas.actions.close(stage.views[0]);
@@ -49,14 +55,8 @@ export function endOfTour(from, to) {
   const { stage } = canvas;
   canvas.tour(from, to, 1);
   stage.draw();
-  const {
-    raw,
-    rows,
-    members,
-    frame: { x, y },
-    range,
-    b,
-  } = stage.tour;
+  const { raw, rows, members, frame, range, b } = stage.tour;
+  const { x, y } = frame;
   const { layout } = stage.views[0];
   const along = (axis, i) => axis.reduce((sum, value, k) => sum + value * raw[4 * i + k], 0);
   let worst = 0;
@@ -92,11 +92,9 @@ export function openedPoint(panel) {
   canvas.actions.open(stage.views[0], panel);
   stage.tweens.tick(performance.now() + 999);
   stage.settle();
-  const {
-    plot,
-    range,
-    panel: { start },
-  } = stage.placed.find(({ open }) => open);
+  const spot = stage.placed.find(({ open }) => open);
+  const { plot, range } = spot;
+  const { start } = spot.panel;
   const { xy } = stage.views[0].layout;
   const share = (axis) =>
     (xy[2 * start + axis] - range[2 * axis]) / (range[2 * axis + 1] - range[2 * axis]);

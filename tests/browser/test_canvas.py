@@ -175,50 +175,43 @@ def test_a_click_holds_a_row_and_selects_nothing_where_the_page_shows_details(pa
     settle(page)
     one = page.evaluate(HOLDS)
     held = "canvas.stage.held"
-    try:
-        page.mouse.click(one["x"], one["y"])
-        row = page.evaluate(held)
-        assert row >= 0
-        page.wait_for_function("heard.length")
-        assert page.evaluate("heard") == [row]
-        assert settle(page)["selected"] == "3"
-        near = [other for other in [one["row"], *one["near"]] if other != row][:3]
-        before = page.evaluate("checks.ink()")
-        page.evaluate("(options) => canvas.update({ options })", {"held": row, "near": near})
-        settle(page)
-        assert page.evaluate("checks.ink()") > before + 50  # lines and rings over the points
-        page.keyboard.press("Escape")
-        assert page.evaluate(held) == -1
-        page.wait_for_function("heard.length === 2")
-        page.mouse.click(one["x"], one["y"])
-        page.wait_for_timeout(700)  # not a double click
-        page.mouse.click(one["x"], one["y"])  # again: let go
-        assert page.evaluate(held) == -1
-        page.wait_for_function("heard.length === 4")
-        assert page.evaluate("heard") == [row, -1, row, -1]
-    finally:
-        page.evaluate("delete canvas.stage.callbacks.onPoint")
+    page.mouse.click(one["x"], one["y"])
+    row = page.evaluate(held)
+    assert row >= 0
+    page.wait_for_function("heard.length")
+    assert page.evaluate("heard") == [row]
+    assert settle(page)["selected"] == "3"
+    near = [other for other in [one["row"], *one["near"]] if other != row][:3]
+    before = page.evaluate("checks.ink()")
+    page.evaluate("(options) => canvas.update({ options })", {"held": row, "near": near})
+    settle(page)
+    assert page.evaluate("checks.ink()") > before + 50  # lines and rings over the points
+    page.keyboard.press("Escape")
+    assert page.evaluate(held) == -1
+    page.wait_for_function("heard.length === 2")
+    page.mouse.click(one["x"], one["y"])
+    page.wait_for_timeout(700)  # not a double click
+    page.mouse.click(one["x"], one["y"])  # again: let go
+    assert page.evaluate(held) == -1
+    page.wait_for_function("heard.length === 4")
+    assert page.evaluate("heard") == [row, -1, row, -1]
 
 
 def test_a_double_click_holds_nothing_and_an_old_answer_takes_no_row_away(page):
     one = page.evaluate(HOLDS)
-    try:
-        page.mouse.dblclick(one["x"], one["y"])
-        page.wait_for_function("canvas.stage.views[0].opened")
-        page.wait_for_timeout(400)
-        assert page.evaluate("[heard, canvas.stage.held]") == [[], -1]
-        page.keyboard.press("Escape")
-        settle(page)
-        page.mouse.click(one["x"], one["y"])
-        row = page.evaluate("canvas.stage.held")
-        page.evaluate("canvas.update({ options: { held: -1, near: [] } })")  # said before the click
-        assert page.evaluate("canvas.stage.held") == row
-        page.evaluate("(row) => canvas.update({ options: { held: row, near: [0] } })", row)
-        page.evaluate("canvas.update({ options: { held: 5, near: [1] } })")  # by the page's buttons
-        assert page.evaluate("canvas.stage.held") == 5
-    finally:
-        page.evaluate("delete canvas.stage.callbacks.onPoint")
-        page.evaluate("canvas.update({ options: { held: -1, near: [] } })")
+    page.mouse.dblclick(one["x"], one["y"])
+    page.wait_for_function("canvas.stage.views[0].opened")
+    page.wait_for_timeout(400)
+    assert page.evaluate("[heard, canvas.stage.held]") == [[], -1]
+    page.keyboard.press("Escape")
+    settle(page)
+    page.mouse.click(one["x"], one["y"])
+    row = page.evaluate("canvas.stage.held")
+    page.evaluate("canvas.update({ options: { held: -1, near: [] } })")  # said before the click
+    assert page.evaluate("canvas.stage.held") == row
+    page.evaluate("(row) => canvas.update({ options: { held: row, near: [0] } })", row)
+    page.evaluate("canvas.update({ options: { held: 5, near: [1] } })")  # by the page's buttons
+    assert page.evaluate("canvas.stage.held") == 5
 
 
 COVERS = """(x) => {
@@ -237,19 +230,15 @@ def test_a_row_that_the_page_covers_moves_to_where_it_is_seen_until_it_is_let_go
     camera = "({ ...canvas.stage.views[0].cam })"
     before = page.evaluate(camera)
     page.evaluate(COVERS, edge)
-    try:
-        page.mouse.click(place["x"], place["y"])
-        page.wait_for_function("document.querySelector('#sheet')")
-        settle(page)
-        after = page.evaluate(camera)
-        assert after["y"] == before["y"]
-        assert 0 < place["x"] - (after["x"] - before["x"]) * before["k"] < edge
-        page.keyboard.press("Escape")
-        settle(page)
-        assert page.evaluate(camera) == pytest.approx(before)
-    finally:
-        page.evaluate("delete canvas.stage.callbacks.onPoint")
-        page.evaluate("document.querySelectorAll('#sheet').forEach((sheet) => sheet.remove())")
+    page.mouse.click(place["x"], place["y"])
+    page.wait_for_function("document.querySelector('#sheet')")
+    settle(page)
+    after = page.evaluate(camera)
+    assert after["y"] == before["y"]
+    assert 0 < place["x"] - (after["x"] - before["x"]) * before["k"] < edge
+    page.keyboard.press("Escape")
+    settle(page)
+    assert page.evaluate(camera) == pytest.approx(before)
 
 
 PLACE_OF = """(row) => {
@@ -267,28 +256,20 @@ PLACE_OF = """(row) => {
 def test_a_row_that_is_sought_is_not_below_what_the_page_covers(page):
     edge = 200
     page.evaluate(COVERS, edge)
-    try:
-        page.evaluate("canvas.fly({ row: 17 })")
-        page.wait_for_function("document.querySelector('#sheet')")
-        settle(page)
-        assert page.evaluate("canvas.stage.held") == 17
-        assert 0 < page.evaluate(PLACE_OF, 17) < edge
-    finally:
-        page.evaluate("canvas.actions.hold(-1)")
-        page.evaluate("delete canvas.stage.callbacks.onPoint")
-        page.evaluate("document.querySelectorAll('#sheet').forEach((sheet) => sheet.remove())")
+    page.evaluate("canvas.fly({ row: 17 })")
+    page.wait_for_function("document.querySelector('#sheet')")
+    settle(page)
+    assert page.evaluate("canvas.stage.held") == 17
+    assert 0 < page.evaluate(PLACE_OF, 17) < edge
 
 
 def test_the_page_hears_at_once_that_a_key_has_let_go_of_a_row(page):
     """Later it would undo a link that was pressed in the meantime."""
     page.evaluate(HOLDS)
-    try:
-        page.evaluate("canvas.fly({ row: 17 })")
-        page.wait_for_function("heard.length")
-        next_turn = "new Promise((done) => setTimeout(() => done(heard)))"
-        assert page.evaluate(f"canvas.actions.hold(-1), {next_turn}") == [17, -1]
-    finally:
-        page.evaluate("delete canvas.stage.callbacks.onPoint")
+    page.evaluate("canvas.fly({ row: 17 })")
+    page.wait_for_function("heard.length")
+    next_turn = "new Promise((done) => setTimeout(() => done(heard)))"
+    assert page.evaluate(f"canvas.actions.hold(-1), {next_turn}") == [17, -1]
 
 
 def test_the_palette_shows_pictures_of_rows_that_come_while_it_is_open(page):
@@ -297,16 +278,12 @@ def test_the_palette_shows_pictures_of_rows_that_come_while_it_is_open(page):
       return data.some((value) => value);
     }).length"""
     page.evaluate("canvas.stage.sheets.read = () => null")
-    try:
-        page.evaluate("canvas.stage.hit.focus()")
-        page.keyboard.press("/")
-        page.locator(".appca-found [role=option]").first.wait_for()
-        before = page.evaluate(painted)
-        page.evaluate("delete canvas.stage.sheets.read; canvas.stage.moved()")
-        page.wait_for_function(f"{painted} > {before}")
-    finally:
-        page.evaluate("delete canvas.stage.sheets.read")
-        page.keyboard.press("Escape")
+    page.evaluate("canvas.stage.hit.focus()")
+    page.keyboard.press("/")
+    page.locator(".appca-found [role=option]").first.wait_for()
+    before = page.evaluate(painted)
+    page.evaluate("delete canvas.stage.sheets.read; canvas.stage.moved()")
+    page.wait_for_function(f"{painted} > {before}")
 
 
 def test_one_selected_row_keeps_all_colours_and_two_grey_the_rest(page):
@@ -353,17 +330,6 @@ def test_a_search_goes_to_a_panel_and_to_a_row(page):
     settle(page)
     page.evaluate("canvas.fly({ row: 17 })")
     assert settle(page)["selected"] == "1"
-
-
-def test_a_state_that_was_kept_is_shown_again(page):
-    page.evaluate("canvas.tour('{1,2}', '{1,4}', 0.3)")
-    settle(page)
-    page.evaluate("window.kept = canvas.state()")
-    page.evaluate("canvas.morph('pca')")
-    settle(page)
-    page.evaluate("canvas.show(kept)")
-    settle(page)
-    assert page.evaluate("canvas.state()") == page.evaluate("kept")
 
 
 def test_two_views_share_one_selection_and_the_class_alone_is_shown(page):
@@ -416,6 +382,19 @@ def test_a_canvas_narrower_than_its_window_cuts_no_name_of_a_class(visit, addres
     last = bar.get_by_role("button", name="Ankle boot")
     last.click()  # names that have no room beside the tools are scrolled to
     assert last.get_attribute("aria-pressed") == "true"
+
+
+def test_a_phone_goes_to_a_panel_and_back_by_a_list(visit, address):
+    page = visit(f"{address}?d=two", width=390, height=760).page
+    page.wait_for_function("window.ready")
+    settle(page)
+    jump = page.get_by_role("combobox", name="Go to a panel")
+    fullest = jump.locator("option").nth(1).inner_text().split()[0]
+    jump.select_option(index=1)
+    opened = "(name) => canvas.stage.root.dataset.view === `subspaces ${name}`"
+    page.wait_for_function(opened, arg=fullest)
+    jump.select_option("All panels")
+    page.wait_for_function("canvas.stage.root.dataset.view === 'subspaces'")
 
 
 def test_a_bar_above_the_panels_covers_none_of_them(visit, address):
@@ -486,9 +465,7 @@ def test_a_filter_hides_rows_and_panels(page):
     assert strong == 4 + 1  # and the map
 
 
-def test_the_dock_filters_with_a_chip_that_clears_keeps_a_view_and_saves_the_picture(page):
-    page.evaluate("canvas.update({ options: { keep: 'these' } })")
-    settle(page)
+def test_the_dock_filters_with_a_chip_that_clears_and_saves_the_picture(page):
     opener = page.get_by_role("button", name="Views and filters")
     opener.click()
     more = page.get_by_role("dialog", name="Views and filters")
@@ -504,17 +481,6 @@ def test_the_dock_filters_with_a_chip_that_clears_keeps_a_view_and_saves_the_pic
     chip.click()
     settle(page)
     assert not chip.is_visible()
-    page.evaluate("canvas.tour('{1,2}', '{1,4}', 0.3)")
-    settle(page)
-    more.get_by_role("button", name="Keep this view").click()
-    page.evaluate("canvas.actions.close(canvas.stage.views[0])")
-    settle(page)
-    more.get_by_role("button", name="{1,2} → {1,4}, 30%", exact=True).click()
-    settle(page)
-    assert page.evaluate("canvas.stage.tour?.t") == pytest.approx(0.3)
-    page.get_by_role("button", name="Views and filters").click()
-    more.get_by_role("button", name="Forget {1,2} → {1,4}, 30%").click()
-    assert page.evaluate("localStorage.getItem('appca-views-these')") == "[]"
     with page.expect_download() as saved:
         more.get_by_role("button", name="Save picture").click()
     assert saved.value.suggested_filename == "subspaces.png"

@@ -171,44 +171,7 @@ def test_map_stays_under_the_pointer_that_chooses_it(visit, page, width):
     assert views.get_by_text("Map", exact=True).bounding_box() == before
 
 
-def test_one_step_of_k_shows_what_was_fitted_and_fetched_ahead(page):
-    set_k(page, 4)
-    set_k(page, 5)
-    found: dict[str, Any] = {}
-    while not {"k 4", "k 6"} <= found.keys():
-        is_near = lambda answer: answer.url.endswith("/near") and answer.ok  # noqa: E731
-        found = page.wait_for_event("response", is_near, timeout=60 * SECOND).json()
-    ahead = found["k 6"]
-    fetched = "(name) => performance.getEntriesByName(location.origin + name).length"
-    for name in (ahead["meta"], ahead["components"], found["k 4"]["components"]):
-        page.wait_for_function(f"(name) => ({fetched})(name) > 0", arg=ahead["at"] + name)
-    idle(page)
-    before = page.evaluate(fetched, ahead["at"] + ahead["meta"])
-    move_k(page, "ArrowRight")
-    settled(page, f"said.scene === '{ahead['meta']}'")
-    page.wait_for_url("**k=6**", timeout=60 * SECOND)
-    idle(page, 60)
-    assert settled(page)["scene"] == ahead["meta"], "the stored fit has the same numbers and signs"
-    assert page.evaluate(fetched, ahead["at"] + ahead["meta"]) == before
-
-
-def test_the_canvas_hears_of_a_key_before_it_is_released(page):
-    idle(page)
-    page.evaluate(
-        "window.heard = []; document.addEventListener('appca-size', (e) => heard.push(e.detail))"
-    )
-    slider = page.locator("[class*=st-key-k-] input").first
-    slider.focus()
-    now = int(slider.input_value())
-    page.keyboard.down("ArrowRight")
-    page.wait_for_function("heard.length > 0")
-    page.keyboard.up("ArrowRight")
-    arrived(page, now + 1)
-    assert page.evaluate("heard") == [f"k {now + 1}"]
-
-
 def test_a_rerun_without_a_change_sends_no_scene_again(page):
-    page.route("**/near", lambda route: route.abort())  # nothing is fetched ahead meanwhile
     set_k(page, 4)
     sent = "performance.getEntriesByType('resource')"
     asked = f"{sent}.filter((one) => one.name.includes('/canvas/')).length"

@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { move } from '../../appca/canvas/js/move/pull.js';
-import { markUnder, maskOf } from '../../appca/canvas/js/input/lasso.js';
-import { countsOf, mostly } from '../../appca/canvas/js/scene/counts.js';
+import { markUnder, maskOf } from '../../appca/canvas/js/input/actions.js';
+import { countsOf, DOUBTFUL, mostly, Rows } from '../../appca/canvas/js/scene/rows.js';
 import { colouredBy, planeOf, rampOf } from '../../appca/canvas/js/scene/recolour.js';
-import { setAxes, some } from '../../appca/canvas/js/scene/layouts.js';
-import { withPanels } from '../../appca/canvas/js/scene/other.js';
-import { signed, panelTitle, ticks } from '../../appca/canvas/js/scene/names.js';
-import { DOUBTFUL, Rows } from '../../appca/canvas/js/scene/rows.js';
+import { setAxes, some, withPanels } from '../../appca/canvas/js/scene/layouts.js';
+import { panelTitle, signed, ticks } from '../../appca/canvas/js/scene/names.js';
 import { Scene, spreadOrder } from '../../appca/canvas/js/scene/scene.js';
 import { find, setOf } from '../../appca/canvas/js/find/find.js';
-import { Occupancy } from '../../appca/canvas/js/text/occupancy.js';
-import { THEMES, paletteBytes, rgb } from '../../appca/canvas/js/theme.js';
+import { Occupancy } from '../../appca/canvas/js/text/labels.js';
+import { paletteBytes, rgb, THEMES } from '../../appca/canvas/js/theme.js';
 
 /** Six rows, three components, two a row; the pairs list some of the rows only. */
 function input() {
@@ -515,16 +512,4 @@ test('named components name their panels, and the numbers stay beside them', () 
   assert.equal(title('{1,2}', [0, 1]), 'Fullness × 2 {1,2}');
   assert.equal(title('{2}', [1]), '{2}');
   assert.equal(title('PCA', []), 'PCA');
-});
-
-test('neighbours of selected rows move most of the way to them, and selected ones stay', () => {
-  const rows = new Rows(4);
-  rows.applyList([0, 1], 'replace');
-  const layout = {
-    rows: Uint32Array.of(3, 1, 0, 2),
-    xy: Int16Array.of(900, 0, 20, 0, 0, 0, 0, 500),
-  };
-  const near = Uint32Array.of(1, 3, 0, 3, 3, 0, 2, 1); // two of each row
-  assert.deepEqual(move({ rows }, layout, near), [0]);
-  assert.deepEqual([...layout.xy], [Math.trunc(900 + 0.85 * (10 - 900)), 0, 20, 0, 0, 0, 0, 500]);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { arrange } from '../../appca/canvas/js/layout/arrange.js';
+import { arrange, keepCells, neighbours, openRects } from '../../appca/canvas/js/layout/view.js';
 import {
   between,
   carried,
@@ -9,12 +9,10 @@ import {
   toPage,
   toWorld,
   zoomed,
-} from '../../appca/canvas/js/layout/camera.js';
-import { keepCells } from '../../appca/canvas/js/layout/keep.js';
-import { neighbours, openRects } from '../../appca/canvas/js/layout/open.js';
+} from '../../appca/canvas/js/layout/geometry.js';
 import { density } from '../../appca/canvas/js/layout/place.js';
 import { neighbour } from '../../appca/canvas/js/input/keys.js';
-import { frameAt, said } from '../../appca/canvas/js/move/frames.js';
+import { frameAt, said } from '../../appca/canvas/js/move/tour.js';
 import { origins } from '../../appca/canvas/js/move/morph.js';
 
 const view = { x: 10, y: 20, w: 800, h: 600 };
@@ -70,13 +68,8 @@ test('a flight begins and ends exactly at its cameras', () => {
 });
 
 test('panels, pictures, map and words of a triangle do not overlap at any size of the view', () => {
-  for (const [w, h] of [
-    [1424, 884],
-    [1044, 804],
-    [884, 884],
-    [760, 900],
-    [1900, 700],
-  ]) {
+  for (const size of ['1424 884', '1044 804', '884 884', '760 900', '1900 700']) {
+    const [w, h] = size.split(' ').map(Number);
     const { parts, diagonal, free, world } = arrange(
       triangle(10),
       { kind: 'map', panels: [{}] },
@@ -140,32 +133,9 @@ test('arrows reach the panel beside', () => {
 });
 
 test('every frame of a tour is orthonormal, and the ends are the panels', () => {
-  for (const [from, to] of [
-    [
-      [2, 1],
-      [3, 1],
-    ],
-    [
-      [2, 1],
-      [2, 3],
-    ],
-    [
-      [2, 1],
-      [1, 3],
-    ],
-    [
-      [2, 1],
-      [3, 2],
-    ],
-    [
-      [2, 1],
-      [4, 3],
-    ],
-    [
-      [2, 1],
-      [1, 2],
-    ],
-  ]) {
+  const axesOf = (text) => [...text].map(Number);
+  for (const turn of ['21 31', '21 23', '21 13', '21 32', '21 43', '21 12']) {
+    const [from, to] = turn.split(' ').map(axesOf);
     for (let i = 0; i <= 30; i += 1) {
       const { basis, x, y } = frameAt(from, to, i / 30);
       const dot = (a, b) => a.reduce((sum, value, k) => sum + value * b[k], 0);

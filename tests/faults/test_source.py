@@ -27,7 +27,7 @@ MAY_ASK = {
     "appca/commands/app.py",  # whether its own server has started
     "appca/ui/server/inside.py",  # a Unix socket that the server listens at
 }
-ASK_OWN_SERVER = {"fetching.js", "dropping.js"}  # for a scene; to hand it a file
+ASK_OWN_SERVER = {"host.js", "dropping.js"}  # for a scene; to hand it a file
 HTML = re.compile(r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc)\b")
 CODE = re.compile(r"\beval\s*\(|\bnew\s+Function\b|\bFunction\s*\(|javascript:")
 OUTSIDE = re.compile(r"\b(fetch|XMLHttpRequest|sendBeacon|WebSocket|EventSource|importScripts)\b")

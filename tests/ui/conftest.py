@@ -20,7 +20,7 @@ from appca.plots.components.components import png
 from appca.runs.configuration import RunConfig
 from appca.runs.run import FitResult
 from appca.ui.export import export
-from appca.ui.session import ahead, fitting
+from appca.ui.session import fitting
 
 APP = Path(__file__).parents[2] / "app.py"
 SECONDS = 60
@@ -56,13 +56,12 @@ fitting.waits_for_compiler = lambda *_given: False  # as in a server that is war
 DOT = png(np.zeros((1, 1), np.uint8))
 preview = export.preview
 export.preview = lambda _key, _figure: DOT  # each visit of Export takes two seconds else
-ahead.begin = lambda _wanted: None  # a thread that would go on behind other tests
 
 
 @pytest.fixture
 def start() -> Callable[..., AppTest]:
     """Return a function ``start(place=None, **address)``: the app in a new session; see `go`."""
-    ahead.fits.clear()  # what a hand moved over in an earlier test of this process
+    fitting.recent.clear()  # what a hand moved over in an earlier test of this process
 
     def open_app(place: str | None = None, **address: str) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=SECONDS)

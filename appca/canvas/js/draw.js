@@ -1,16 +1,21 @@
 /** One frame: grounds, points (direct or from the layer) and images; and what lies over them. */
 
-import { drawGrounds, groundOf } from './gl/grounds.js';
 import { chooseImages, drawImages, imageSize } from './gl/images.js';
-import { drawnOf, drawPoints, jobsOf, passesOf, pointsIn, scissor } from './gl/points.js';
-import { carried } from './layout/camera.js';
+import {
+  drawGrounds,
+  drawnOf,
+  drawPoints,
+  groundOf,
+  jobsOf,
+  passesOf,
+  pointsIn,
+  scissor,
+} from './gl/points.js';
+import { carried, touches } from './layout/geometry.js';
 import { placeView, tableOf } from './layout/place.js';
-import { touches } from './layout/rect.js';
 import { HIDDEN } from './scene/rows.js';
-import { heldRows } from './text/held.js';
+import { heldRows } from './text/marks.js';
 import { rgb } from './theme.js';
-
-/** @typedef {import('./stage.js').Stage} Stage @typedef {import('./gl/points.js').Look} Look @typedef {import('./layout/place.js').Placed} Placed @typedef {import('./layout/view.js').View} View */
 
 const DIRECT = 20000; // points drawn anew in every frame; of more, a layer is carried along
 const FEW = 60000; // points drawn anew all the same where the layer would be scaled
@@ -176,7 +181,7 @@ function drawHeavy(stage, view, placed, look, content) {
   scissor(gpu.gl, look, rect);
 }
 
-/** @type {WeakMap<Stage, {wanted: import('./gl/images.js').Wanted, px: number, card: string, rect: import('./types.js').Rect}[]>} */
+/** @type {WeakMap<Stage, {wanted: import('./gl/images.js').Wanted, px: number, card: string, rect: Rect}[]>} */
 const chosen = new WeakMap();
 
 /** @param {Stage} stage @param {Look} look */

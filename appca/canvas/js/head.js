@@ -3,15 +3,13 @@
 import { element } from './parts/dom.js';
 import { grouped } from './scene/names.js';
 
-/** @typedef {import('./mount.js').Handle} Handle */
-
-/** Key to name, the one that opens first first. @param {import('./types.js').Meta} meta @returns {Record<string, string>} */
+/** Key to name, the one that opens first first. @param {Meta} meta @returns {Record<string, string>} */
 function layoutsOf({ layouts, first }) {
   const names = Object.keys(layouts).sort((a, b) => Number(b === first) - Number(a === first));
   return Object.fromEntries(names.map((name) => [name, layouts[name].title]));
 }
 
-/** @param {import('./types.js').Meta} meta @param {() => Handle} handle @param {string} [colouring] shown first @param {string} [layout] shown first @returns {{box: HTMLElement, count: (n: number) => void}} */
+/** @param {Meta} meta @param {() => Handle} handle @param {string} [colouring] shown first @param {string} [layout] shown first @returns {{box: HTMLElement, count: (n: number) => void}} */
 export function head(meta, handle, colouring, layout) {
   const colourings = Object.fromEntries(
     Object.entries(meta.colourings).map(([key, about]) => [key, about.title || key]),

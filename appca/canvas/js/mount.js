@@ -1,37 +1,111 @@
 /** Mount the picture in an element and hand back what a host can do with it. */
 
-import { Actions } from './input/actions.js';
-import { fly } from './input/fly.js';
+import { buildKeys, buildPalette } from './find/palette.js';
+import { Actions, fly } from './input/actions.js';
 import { Gestures } from './input/gestures.js';
-import { listenToKeys } from './input/keys.js';
-import { holds } from './layout/rect.js';
-import { buffersOf, isCompact, makeView } from './layout/views.js';
+import { buildSpoken, listenToKeys } from './input/keys.js';
+import { holds } from './layout/geometry.js';
+import { buffersOf, isCompact, makeView, share } from './layout/view.js';
+import { Journey } from './move/tour.js';
 import { buildBar } from './parts/bar.js';
 import { buildCard } from './parts/card.js';
-import { buildMore } from './parts/more.js';
-import { savePicture } from './parts/save.js';
-import { Journey } from './move/journey.js';
-import { buildKeys } from './find/dialog.js';
-import { buildPalette } from './find/palette.js';
-import { buildSpoken } from './parts/spoken.js';
-import { buildStrip } from './parts/strip.js';
-import { buildTools } from './parts/tools.js';
-import { buildTourbar } from './parts/tourbar.js';
-import { recolour } from './scene/recolour.js';
+import { buildMore, buildTools, buildTourbar, savePicture } from './parts/tools.js';
+import { colouredBy, recolour } from './scene/recolour.js';
+import { Scene } from './scene/scene.js';
 import { Stage } from './stage.js';
-import { panelCalled, restore, stateOf } from './state.js';
-import { drawGhosts, drawRings, ringedRows } from './text/ghosts.js';
-import { drawHeaders } from './text/headers.js';
-import { drawPulled } from './move/pull.js';
-import { drawHeld } from './text/held.js';
+import { drawAxes, drawHeaders, drawNames } from './text/headers.js';
 import { drawLabels, placeLabels } from './text/labels.js';
-import { drawMini } from './text/minimap.js';
-import { drawAxes, drawNames } from './text/names.js';
-import { ahead, update } from './update.js';
+import { drawGhosts, drawHeld, drawRings, ringedRows } from './text/marks.js';
 
-/** @typedef {ReturnType<typeof mount>} Handle */
+const CAME = 3000; // ms for which a chip says what a component was before
 
-/** @param {HTMLElement} element @param {import('./types.js').Input} input @param {import('./types.js').Callbacks} [callbacks] */
+/** @typedef {Partial<Input>} Next another scene, and options */
+
+/** @param {Stage} stage @param {Actions} actions @param {Next} next */
+async function update(stage, actions, { options = {}, ...input }) {
+  const before = { ...stage.options };
+  Object.assign(stage.options, options);
+  actions.follow(options);
+  if (String(stage.options.came ?? '') !== String(before.came ?? '')) {
+    stage.cameUntil = performance.now() + CAME;
+    setTimeout(() => stage.settleSoon(), CAME + 50);
+  }
+  const scene =
+    input.meta && input.buffers && (await new Scene(/** @type {Input} */ (input)).open());
+  if (stage.gone) return;
+  const chosen = options.layout === before.layout ? undefined : options.layout;
+  if (scene) await change(stage, actions, scene, chosen);
+  else {
+    const others =
+      String(stage.options.panels) !== String(before.panels) ||
+      stage.options.compact !== before.compact;
+    const shown = stage.views[0].layout.name; // a hand may have changed it since the page chose
+    const name = chosen || shown;
+    if (others) actions.replace(stage.views[0], await makeView(stage, name));
+    else await actions.morph(stage.views[0], name);
+    if (options.colouring && options.colouring !== before.colouring) await recolour(stage);
+  }
+  if (options.beside !== undefined && options.beside !== (before.beside ?? ''))
+    await beside(stage, actions, options.beside);
+  if (options.filter) actions.filter(options.filter);
+  stage.root.dataset.theme = stage.dark ? 'dark' : 'light';
+  stage.root.classList.toggle('appca-quiet', isCompact(stage.options));
+  if (stage.ratio !== stage.dpr) stage.resize();
+  stage.frame = '';
+  if (scene && !stage.tweens.moving)
+    stage.settle(); // nothing travels: all of it at once
+  else stage.settleSoon();
+}
+
+/** Layouts that the views show of another scene: the present ones, or the first where it has none of them. @param {Stage} stage @param {Meta} meta @param {string} [chosen] of the first view */
+const namesIn = ({ views }, { layouts, first }, chosen) =>
+  views.map(
+    ({ layout: { name } }, i) =>
+      [i ? undefined : chosen, name, first].find(
+        (candidate) => candidate && candidate in layouts,
+      ) ?? Object.keys(layouts)[0],
+  );
+
+/** @param {Stage} stage @param {Actions} actions @param {Scene} scene @param {string | undefined} chosen layout of the first view */
+async function change(stage, actions, scene, chosen) {
+  if (scene.rows !== stage.rows.count)
+    throw new Error(
+      `The new scene has ${scene.rows} rows and the picture ${stage.rows.count}; mount it again.`,
+    );
+  const made = await Promise.all(
+    namesIn(stage, scene.meta, chosen).map((name, i) =>
+      makeView({ scene, meta: scene.meta, options: stage.options }, name, stage.views[i].layout),
+    ),
+  );
+  if (!colouredBy(scene.meta, stage.colouringName).length) {
+    if (!(stage.colouringName in scene.meta.colourings))
+      [stage.options.colouring] = Object.keys(scene.meta.colourings);
+    await scene.codes(stage.colouringName);
+  }
+  if (stage.gone) return;
+  // from here to the new views nothing is drawn: scene, rows and views change together
+  const { meta: old } = stage.scene;
+  actions.endTour();
+  stage.scene = scene;
+  if (JSON.stringify(old.sheets) !== JSON.stringify(scene.meta.sheets)) stage.startSheets();
+  stage.rows.readMarks(scene);
+  stage.pictures.load();
+  made.slice(1).forEach((view, i) => {
+    stage.views[i + 1] = view;
+  });
+  actions.replace(stage.views[0], made[0]);
+  await recolour(stage);
+}
+
+/** Show a second view, or only one. @param {Stage} stage @param {Actions} actions @param {string} name */
+async function beside(stage, actions, name) {
+  stage.views =
+    name in stage.meta.layouts ? [stage.views[0], await makeView(stage, name)] : [stage.views[0]];
+  share(stage);
+  actions.after();
+}
+
+/** @param {HTMLElement} element @param {Input} input @param {Callbacks} [callbacks] */
 export function mount(element, input, callbacks = {}) {
   element.classList.add('appca-explorer', 'appca-blank');
   element.dataset.theme = input.options?.theme ?? 'light';
@@ -48,19 +122,15 @@ export function mount(element, input, callbacks = {}) {
   const actions = new Actions(stage);
   const gestures = new Gestures(stage, actions);
   stage.pictures.load();
-  const go = (/** @type {import('./input/fly.js').Target} */ target) => fly(stage, actions, target);
-  const show = (/** @type {import('./state.js').State} */ state) => restore(stage, actions, state);
+  const go = (/** @type {Target} */ target) => fly(stage, actions, target);
   buildSpoken(stage, actions);
-  const near = (/** @type {import('./types.js').Rect} */ box) => {
+  const near = (/** @type {Rect} */ box) => {
     const { at } = gestures;
     return at && holds(box, ...at, 80) && !holds(box, ...at) ? 0.4 : 1;
   };
-  const strip = buildStrip(stage, actions);
   const more = buildMore(stage, actions, {
     update: (options) => update(stage, actions, { options }),
-    strip: strip.toggle,
     save: () => savePicture(stage),
-    show,
   });
   const journey = new Journey(stage, actions, (on) => tools.touring(on));
   const tools = buildTools(
@@ -86,17 +156,15 @@ export function mount(element, input, callbacks = {}) {
     { label: 'Select with the lasso', key: 'L', run: () => tools.choose('lasso') },
     { label: 'Select with a box', key: 'B', run: () => tools.choose('box') },
     { label: 'Tour of the fullest panels', run: () => journey.toggle() },
-    { label: 'List of panels', key: 'P', run: strip.toggle },
     { label: 'Save the picture', run: () => savePicture(stage) },
     { label: 'Show all keys', key: '?', run: keys },
     ...(callbacks.acts?.() ?? []),
   ]);
-  /** @type {import('./text/labels.js').Label[]} */
+  /** @type {Label[]} */
   let labels = [];
   buildCard(stage, actions, () => labels);
   listenToKeys(stage, actions, {
     choose: tools.choose,
-    strip: strip.toggle,
     tour: tourbar.run,
     search: palette,
     keys,
@@ -111,9 +179,7 @@ export function mount(element, input, callbacks = {}) {
     () => drawRings(stage, ringed),
     () => drawLabels(stage, labels),
     drawHeaders,
-    drawPulled,
     drawHeld,
-    () => drawMini(stage, near),
     () => drawPath(stage, gestures.path),
     bar.follow,
   );
@@ -142,17 +208,17 @@ export function mount(element, input, callbacks = {}) {
     ready,
     stage,
     actions,
-    /** Another scene of the same data, or options. @param {import('./update.js').Next} next */
+    /** Another scene of the same data, or options. @param {Next} next */
     update: (next) => update(stage, actions, next),
-    /** @param {import('./types.js').Input} input */
-    ahead: (input) => ahead(stage, input),
     /** @param {string} layout @param {number} [view] */
     morph: (layout, view = 0) => actions.morph(stage.views[view], layout),
     /** @param {string | number} from @param {string | number} to @param {number} [t] where to stop; without it the turn plays */
     tour: (from, to, t) => {
       const [view] = stage.views;
       const [a, b] = [from, to].map((panel) =>
-        typeof panel === 'number' ? panel : panelCalled(view.layout, panel),
+        typeof panel === 'number'
+          ? panel
+          : view.layout.panels.findIndex(({ name }) => name === panel),
       );
       if (view.opened?.panel !== a && stage.tour?.a.index !== a) {
         actions.open(view, a);
@@ -167,9 +233,6 @@ export function mount(element, input, callbacks = {}) {
       else stage.rows.applyList(rows, 'replace');
       stage.settleSoon();
     },
-    /** What is shown, to be kept. */
-    state: () => stateOf(stage),
-    show,
     fly: go,
     destroy: () => {
       stage.gone = true;

@@ -2,8 +2,70 @@
 
 import { head } from './head.js';
 import { mount } from './mount.js';
-import { buildSizes } from './parts/sizes.js';
+import { element, range } from './parts/dom.js';
 import { ofBase64 } from './scene/bytes.js';
+
+/** @typedef {[k: number, l: number | null]} Size */
+
+/** @param {Size[]} sizes of the fits @param {number} first place of the fit that is shown @param {(place: number) => void} show @returns {HTMLElement} */
+function buildSizes(sizes, first, show) {
+  const box = element('div', 'appca-sizes');
+  const [k, l] = sizes[first];
+  const wanted = { k, l };
+  const lOf = (/** @type {number} */ chosen) =>
+    sizes.filter(([other]) => other === chosen).map(([, active]) => active);
+  const take = () => {
+    const possible = lOf(wanted.k);
+    const nearest = possible.reduce((a, b) =>
+      distance(b, wanted.l) < distance(a, wanted.l) ? b : a,
+    );
+    say(ofK, 'K', wanted.k);
+    if (ofL) say(ofL, 'L', nearest);
+    show(sizes.findIndex(([a, b]) => a === wanted.k && b === nearest));
+  };
+  const ofK = slider(box, 'Components, K', distinct(sizes.map(([a]) => a)), k, (value) => {
+    wanted.k = value;
+    take();
+  });
+  const all = distinct(sizes.map(([, b]) => b ?? 0));
+  const ofL =
+    all.length > 1
+      ? slider(box, 'Components a row uses, L', all, l ?? 0, (value) => {
+          wanted.l = value;
+          if (!lOf(wanted.k).includes(value))
+            wanted.k = Math.min(...sizes.filter(([, b]) => b === value).map(([a]) => a));
+          take();
+        })
+      : null;
+  say(ofK, 'K', k);
+  if (ofL) say(ofL, 'L', l);
+  return box;
+}
+
+/** @param {number | null} a @param {number | null} b */
+const distance = (a, b) => Math.abs((a ?? 0) - (b ?? 0));
+
+/** @param {number[]} numbers */
+const distinct = (numbers) => [...new Set(numbers)].sort((a, b) => a - b);
+
+/** @typedef {{input: HTMLInputElement, output: HTMLElement, values: number[]}} Slider */
+
+/** Show a value. @param {Slider} slider @param {string} name @param {number | null} value */
+function say({ input, output, values }, name, value) {
+  input.value = String(values.indexOf(value ?? 0));
+  output.textContent = `${name} = ${value}`;
+  input.setAttribute('aria-valuetext', output.textContent);
+}
+
+/** @param {HTMLElement} box @param {string} label @param {number[]} values @param {number} value @param {(value: number) => void} take @returns {Slider} */
+function slider(box, label, values, value, take) {
+  const output = element('output', '');
+  const input = range(label, values.length - 1, values.indexOf(value));
+  input.title = label;
+  input.addEventListener('input', () => take(values[Number(input.value)]));
+  box.append(element('label', '', {}, output, input));
+  return { input, output, values };
+}
 
 /**
  * @typedef {{size: [number, number | null], meta: number, buffers: Record<string, number>, components: string | null}} Fit its numbers are places among the packed texts
@@ -29,7 +91,7 @@ async function unpacked(text) {
 /** @param {string} text @param {string} type */
 const blob = (text, type) => new Blob([ofBase64(text)], { type });
 
-/** What the canvas draws of a fit. @param {Content} content @param {Fit} fit @returns {Promise<import('./types.js').Input>} */
+/** What the canvas draws of a fit. @param {Content} content @param {Fit} fit @returns {Promise<Input>} */
 async function inputOf({ packed, sheets }, { meta, buffers, components }) {
   const header = await unpacked(packed[meta]);
   return {

@@ -1,18 +1,59 @@
 /** What the picture consists of, and its loop: one frame when something changed, and what waits until nothing moves. */
 
-import { tell } from './attributes.js';
 import { drawFrame, drawOver } from './draw.js';
 import { Gpu } from './gl/gpu.js';
-import { Layer } from './gl/layer.js';
-import { Sheets } from './gl/sheets.js';
-import { clamp } from './layout/rect.js';
-import { share } from './layout/views.js';
+import { Sheets } from './gl/images.js';
+import { Layer } from './gl/points.js';
+import { clamp } from './layout/geometry.js';
+import { share } from './layout/view.js';
+import { Tweens } from './move/morph.js';
 import { element } from './parts/dom.js';
-import { Tweens } from './move/tween.js';
 import { Rows } from './scene/rows.js';
 import { Scene } from './scene/scene.js';
 import { Pictures } from './text/headers.js';
 import { THEMES } from './theme.js';
+
+/** @type {WeakMap<Layout, number>} different rows of a layout */
+const counted = new WeakMap();
+
+/** @param {Stage} stage */
+export function tell(stage) {
+  const { root, stats, rows } = stage;
+  const [view] = stage.views;
+  const { layout, opened } = view;
+  root.classList.remove('appca-blank');
+  Object.assign(root.dataset, {
+    points: layout.panels.reduce((sum, { count }) => sum + count, 0),
+    rows: different(layout, rows.count),
+    panels: layout.panels.length,
+    thumbnails: stats.images,
+    selected: rows.selected,
+    held: stage.held,
+    renders: stats.renders,
+    frameMs: stats.ms.toFixed(2),
+    theme: stage.dark ? 'dark' : 'light',
+    view:
+      stage.views.map((shownView) => shownView.layout.name).join('+') +
+      (opened ? ` ${layout.panels[opened.panel].name}` : ''),
+    drawn: stats.whole ? 'all' : 'sample',
+    settled: stage.still && !stage.layer.building ? 'yes' : '',
+  });
+}
+
+/** @param {Layout} layout @param {number} all */
+function different(layout, all) {
+  const cached = counted.get(layout);
+  if (cached !== undefined) return cached;
+  const seen = new Uint8Array(all);
+  let count = 0;
+  for (const { start, count: many } of layout.panels)
+    for (const row of layout.rows.subarray(start, start + many)) {
+      count += 1 - seen[row];
+      seen[row] = 1;
+    }
+  counted.set(layout, count);
+  return count;
+}
 
 let mounted = 0; // canvases so far, so that elements have names of their own
 const TIGHT = 600; // px of width up to which a canvas is laid out as on a phone
@@ -20,7 +61,7 @@ const REST = 140; // ms without movement until the picture settles
 const SHOWN = 40; // ms for what has changed in a picture that stands to be on the screen
 
 export class Stage {
-  /** @param {HTMLElement} root @param {import('./types.js').Input} input @param {import('./types.js').Callbacks} callbacks */
+  /** @param {HTMLElement} root @param {Input} input @param {Callbacks} callbacks */
   constructor(root, input, callbacks) {
     this.root = root;
     this.id = `appca-${(mounted += 1)}`;
@@ -34,7 +75,7 @@ export class Stage {
     root.append(this.canvas, this.over, this.hit);
     this.context = /** @type {CanvasRenderingContext2D} */ (this.over.getContext('2d'));
     this.tweens = new Tweens();
-    /** @type {import('./layout/view.js').View[]} */
+    /** @type {View[]} */
     this.views = [];
     this.gpu = new Gpu(this.canvas);
     this.layer = new Layer(this.gpu);
@@ -49,7 +90,7 @@ export class Stage {
     this.morph = null;
     /** @type {import('./move/tour.js').Tour | null} */
     this.tour = null;
-    /** @type {import('./layout/place.js').Placed[]} */
+    /** @type {Placed[]} */
     this.placed = [];
     this.moving = false;
     this.waiting = false; // to settle
@@ -88,7 +129,7 @@ export class Stage {
   get colouringName() {
     return this.options.colouring ?? Object.keys(this.meta.colourings)[0] ?? '';
   }
-  /** @returns {import('./types.js').Colouring | undefined} */
+  /** @returns {Colouring | undefined} */
   get colouring() {
     return this.computed?.name === this.colouringName
       ? this.computed.colouring
@@ -117,7 +158,7 @@ export class Stage {
           })
         : null;
   }
-  /** @type {{name: string, colouring: import('./types.js').Colouring} | null} a colouring made here */
+  /** @type {{name: string, colouring: Colouring} | null} a colouring made here */
   computed = null;
   frame = ''; // what the images were chosen for
   cameUntil = 0; // chips say till then what components were before

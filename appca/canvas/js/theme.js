@@ -34,12 +34,11 @@ export const THEMES = {
     above: '#6b332c',
   },
 };
-/** @typedef {typeof THEMES.light} Theme */
 
 const VISIBLE = 0.36; // of Viridis: before it, colours have less than 3:1 on a dark panel
 
 /** Second cue of classes beside colour, in the order of the shader. */
-export const SHAPES = ['circle', 'diamond', 'square', 'cross', 'triangle-up'];
+const SHAPES = ['circle', 'diamond', 'square', 'cross', 'triangle-up'];
 
 /** @param {string} hex @returns {[number, number, number]} 0..1 */
 export function rgb(hex) {
@@ -50,7 +49,7 @@ export function rgb(hex) {
 
 /**
  * Colours of all codes as lines of 256 texels, with the shape as their last byte: codes above the table and "missing" are grey.
- * @param {import('./types.js').Colouring | undefined} colouring @param {boolean} dark
+ * @param {Colouring | undefined} colouring @param {boolean} dark
  */
 export function paletteBytes(colouring, dark) {
   const theme = dark ? THEMES.dark : THEMES.light;
@@ -83,4 +82,10 @@ function between(stops, share) {
 /** The colour of one code as CSS. @param {Uint8Array} palette @param {number} code */
 export function cssOf(palette, code) {
   return `rgb(${palette[4 * code]},${palette[4 * code + 1]},${palette[4 * code + 2]})`;
+}
+
+/** Whether Streamlit shows the page around an element dark. @param {Element} element */
+export function isDark(element) {
+  const ground = getComputedStyle(element).getPropertyValue('--st-background-color').trim();
+  return ground.length === 7 && rgb(ground).reduce((sum, part) => sum + part) < 1.5;
 }

@@ -5,7 +5,7 @@ import { mount } from './mount.js';
 import { element } from './parts/dom.js';
 
 /** @typedef {{get: (name: string) => any, set: (name: string, value: unknown) => void, save_changes: () => void, send: (content: unknown, callbacks?: unknown, buffers?: ArrayBuffer[]) => void, on: (event: string, run: Function) => void, off: (event: string, run: Function) => void}} Model */
-/** @typedef {'light' | 'dark'} Theme */
+/** @typedef {'light' | 'dark'} Ground */
 
 export default { render };
 
@@ -65,7 +65,7 @@ async function render({ model, el }) {
   };
 }
 
-/** @param {Model} model @returns {import('./types.js').Input} */
+/** @param {Model} model @returns {Input} */
 function inputOf(model) {
   const { meta, buffers, components } = model.get('_scene');
   const sheets = model.get('_sheets');
@@ -104,7 +104,7 @@ function answered(model, rows) {
   });
 }
 
-/** Whether the notebook around an element is dark: the first ground that is not clear says it. @param {Element} element @returns {Theme} */
+/** Whether the notebook around an element is dark: the first ground that is not clear says it. @param {Element} element @returns {Ground} */
 function themeOf(element) {
   const pixel = /** @type {OffscreenCanvasRenderingContext2D} */ (
     new OffscreenCanvas(1, 1).getContext('2d')

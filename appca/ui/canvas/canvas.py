@@ -46,21 +46,19 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
     on_layout: Callable[[str], None] | None = None,
     on_point: Callable[[int | None], None] | None = None,
     on_act: Callable[[str, str], None] | None = None,
-    near: serving.Near | None = None,
 ) -> None:
     """Draw a scene and take over what is selected in it, at most eight on a page.
 
     The layout and the colouring are keys of the scene's; "component:" and a number colours, too.
     Each canvas of a page has its own `key`. The height is in pixels or as CSS has it; by default it
-    is what a window leaves below a page's head. `options` are further ones of `canvas/types.js`.
+    is what a window leaves below a page's head. `options` are further ones of `js/types.d.ts`.
     Rows `selected` (N,) are by default those of all pages, which a lasso then changes.
 
     `on_select` takes the rows (N,) that a lasso has selected, before the page runs again;
-    `on_layout` the layout that a search, a kept view or a tour has opened; `on_point` the row that
+    `on_layout` the layout that a search or a tour has opened; `on_point` the row that
     a click holds, None when it lets go (without it a click selects the row); `on_act` what was
     chosen of the offers in `options`: "selection" or "colour", and which, or "class" and, as JSON,
-    a label with the old and the new name of a class. `near` returns the scenes one step of K or L
-    away that are at hand: the browser fetches them while nothing moves.
+    a label with the old and the new name of a class.
     """
     take = on_select or partial(selection.put, dataset)
 
@@ -71,12 +69,11 @@ def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaul
             on_layout(name)
 
     chosen = selection.get(dataset) if selected is None else selected
-    chosen_view = {"layout": layout, "colouring": colouring, "keep": f"{dataset.digest[:16]}-{key}"}
     _canvas(
         key=key,
         data={
-            "scene": serving.address(scene, dataset, near, key),
-            "options": chosen_view | dict(options or {}),
+            "scene": serving.address(scene, dataset, key),
+            "options": {"layout": layout, "colouring": colouring} | dict(options or {}),
             "height": f"{height}px" if isinstance(height, int) else height,
             "selected": _packed(chosen),
             "seen": st.session_state.get(f"{key}-seen"),

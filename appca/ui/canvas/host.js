@@ -1,16 +1,77 @@
 /** The canvas as a part of a Streamlit page: what a rerun says becomes changes of the picture, a selection goes back. */
 
-import { Gone, asked, describe, inputOf } from './fetching.js';
-import { isDark } from './ground.js';
-import { lookAround, needed } from './near.js';
-import { ofBase64, toBase64 } from '../../canvas/js/scene/bytes.js';
 import { mount } from '../../canvas/js/mount.js';
+import { join, ofBase64, toBase64 } from '../../canvas/js/scene/bytes.js';
 import { colouredBy } from '../../canvas/js/scene/recolour.js';
+import { isDark } from '../../canvas/js/theme.js';
 
-/** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string, near: boolean}} Address `near`: whether scenes one step of K or L away can be asked for */
-/** @typedef {{scene: Address, options: import('../../canvas/js/types.js').Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean, holds: boolean}} Message `follows`: whether the page wants to know which layout is open; `holds`: whether a click holds a row */
-/** @typedef {import('./near.js').Near} Near */
-/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: import('../../canvas/js/mount.js').Handle | null, key: string, address: Address | null, last: Message | null, around: Record<string, Near>, timer: number, step: (event: Event) => void, shown: string, taken: string | null | undefined, layout: string | undefined, told: import('../../canvas/js/types.js').Options | null, stamp: {mount: string, number: number}, acts: number}} Host */
+/**   @typedef {{key: string}} Holder  */
+
+/** Fetch what a scene is made of when it is first needed, and some of its buffers, with the components' pictures, together with what says how to read them. @param {Address} scene @param {Holder} holder @param {string[]} [names] @returns {Promise<Input>} */
+export async function inputOf(scene, holder, names = []) {
+  const get = (/** @type {string} */ name) => fetched(`${scene.at}${name}`, holder);
+  const buffer = async (/** @type {string[]} */ shards) =>
+    join(await Promise.all(shards.map(async (shard) => (await get(shard)).arrayBuffer())));
+  const { components } = scene;
+  const pictures = async (/** @type {string} */ name) => (await get(name)).blob();
+  /** @type {Map<string, Promise<any>>} */
+  const asked = new Map(
+    names
+      .filter((name) => name in scene.buffers)
+      .map((name) => [name, buffer(scene.buffers[name])]),
+  );
+  if (names.length && components) asked.set(components, pictures(components));
+  for (const answer of asked.values()) answer.catch(() => {}); // whoever takes it is told
+  const meta = await (await get(scene.meta)).json();
+  const taken = (/** @type {string} */ name) => {
+    const answer = asked.get(name);
+    asked.delete(name);
+    return answer;
+  };
+  return {
+    meta,
+    buffers: Object.fromEntries(
+      Object.entries(scene.buffers).map(([name, shards]) => [
+        name,
+        () => taken(name) ?? buffer(shards),
+      ]),
+    ),
+    sheets: {
+      tile: (number) => pictures(scene.sheets[number]),
+      ...(components ? { components: () => taken(components) ?? pictures(components) } : {}),
+    },
+  };
+}
+
+/** The server does not have it, or not for this session. */
+export class Gone extends Error {}
+
+/** @param {string} address @param {Holder} holder @param {RequestInit} [how] */
+export async function fetched(address, holder, how = {}) {
+  const answer = await fetch(address, { ...how, headers: { 'X-Appca-Key': holder.key } });
+  if (!answer.ok) throw new Gone(String(answer.status));
+  return answer;
+}
+
+/** What is asked of rows, @param {Host} host @param {'texts' | 'scores'} what @param {number[]} rows */
+export const asked = (host, what, rows) =>
+  fetched(`${host.address?.at}${host.address?.questions}/${what}`, host, {
+    method: 'POST',
+    body: new Uint32Array(rows),
+  });
+
+/** Lines of the hover card of rows that the scene has no texts of. @param {Host} host @param {number[]} rows */
+export async function describe(host, rows) {
+  const { ids, lines } = await (await asked(host, 'texts', rows)).json();
+  return rows.map((_, i) => [
+    ids[i],
+    ...lines.map((/** @type {any} */ { title, values }) => `${title}: ${values[i]}`),
+  ]);
+}
+
+/** @typedef {{at: string, key: string, meta: string, buffers: Record<string, string[]>, sheets: string[], components: string | null, questions: string}} Address */
+/** @typedef {{scene: Address, options: Options, height: string | null, selected: string | null, seen: [string, number] | null, follows: boolean, holds: boolean}} Message `follows`: whether the page wants to know which layout is open; `holds`: whether a click holds a row */
+/** @typedef {{parent: HTMLElement, send: Function, next: Message | null, busy: boolean, gone: boolean, lost: number, handle: Handle | null, key: string, address: Address | null, last: Message | null, shown: string, taken: string | null | undefined, layout: string | undefined, told: Options | null, stamp: {mount: string, number: number}, acts: number}} Host */
 
 /** The element that the canvas fills. @param {Host} host */
 const boxOf = ({ parent }) =>
@@ -29,7 +90,6 @@ export default function show({ data, parentElement, setStateValue }) {
   if (!host.busy) catchUp(host);
   return () => {
     host.gone = true;
-    document.removeEventListener('appca-size', host.step);
     host.handle?.destroy();
     hosts.delete(parentElement);
   };
@@ -50,9 +110,6 @@ function begun(parent) {
     key: '',
     address: null,
     last: null,
-    around: {},
-    timer: 0,
-    step: () => {},
     taken: undefined,
     shown: '',
     layout: undefined,
@@ -60,14 +117,6 @@ function begun(parent) {
     stamp,
     acts: 0,
   };
-  host.step = (event) => {
-    const near = host.around[/** @type {CustomEvent<string>} */ (event).detail];
-    if (!near || !host.last) return;
-    const options = { ...host.last.options, came: undefined }; // of the scene before
-    host.next = { ...host.last, options, scene: { ...near.address, key: host.key } };
-    if (!host.busy) catchUp(host);
-  };
-  document.addEventListener('appca-size', host.step);
   hosts.set(parent, host);
   return host;
 }
@@ -92,6 +141,18 @@ async function catchUp(host) {
   }
 }
 
+/** Buffers that the views shown need of another scene. @param {Host} host */
+const needed = ({ handle }) => [
+  'components',
+  'scores',
+  'doubt',
+  'outside',
+  `codes.${handle?.stage.colouringName}`,
+  ...(handle?.stage.views.flatMap(({ layout, map }) =>
+    [layout, map ?? layout].flatMap(({ name }) => [`order.${name}`, `map.${name}`]),
+  ) ?? []),
+];
+
 /** @param {Host} host @param {Message} data */
 async function follow(host, data) {
   const { scene } = data;
@@ -106,26 +167,23 @@ async function follow(host, data) {
   for (const name of /** @type {const} */ (['colouring', 'beside']))
     if (host.handle && told[name] === host.told?.[name]) delete options[name]; // a hand may have chosen another since
   host.layout = data.follows ? told.layout : undefined;
-  const before = host.address?.questions;
   Object.assign(host, { key: scene.key, address: scene });
   if (host.handle && host.shown === scene.meta) {
     if (JSON.stringify(told) !== JSON.stringify(host.told)) await host.handle.update({ options });
   } else {
-    const near = Object.values(host.around).find(({ address }) => address.meta === scene.meta);
-    const input = near ? near.scene.input : await inputOf(scene, host, needed(host));
+    const input = await inputOf(scene, host, needed(host));
     if (host.gone) return;
     if (host.handle?.stage.rows.count === input.meta.rows)
-      await host.handle.update({ ...(near ?? input), options });
+      await host.handle.update({ ...input, options });
     else await remount(host, { ...input, options: told });
   }
   host.shown = scene.meta;
   if (host.handle) host.handle.stage.root.dataset.scene = scene.meta;
   host.told = told;
   take(host, data);
-  if (scene.questions !== before) lookAround(host, scene);
 }
 
-/** @param {Host} host @param {import('../../canvas/js/types.js').Input} input */
+/** @param {Host} host @param {Input} input */
 async function remount(host, input) {
   host.handle?.destroy();
   host.taken = undefined;
@@ -165,7 +223,7 @@ async function remount(host, input) {
     if (style.getPropertyValue('--coloured-by') !== said) style.setProperty('--coloured-by', said); // all of the page is styled anew
   });
   stage.settled.push(() => {
-    // a search, a kept view or a tour may have opened another layout
+    // a search or a tour may have opened another layout
     const { name } = stage.views[0].layout;
     if (host.busy || !host.layout || name === host.layout) return;
     host.layout = name;
@@ -174,7 +232,7 @@ async function remount(host, input) {
   await host.handle.ready;
 }
 
-/** What the page can do beside the picture: its links, and undo and redo where they are possible. @returns {import('../../canvas/js/find/find.js').Act[]} */
+/** What the page can do beside the picture: its links, and undo and redo where they are possible. @returns {Act[]} */
 function acts() {
   const undo = /** @type {NodeListOf<HTMLButtonElement>} */ (
     document.querySelectorAll('.st-key-bar_steps button:enabled')

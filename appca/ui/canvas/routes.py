@@ -47,8 +47,7 @@ _NOT_KEPT = {"Cache-Control": "no-store"}
 class RowQuestions(NamedTuple):
     """What can be asked of the rows of a data set, where there are too many to send them all.
 
-    Answers are arrays or JSON-able: "texts" of the hover card, "scores" (n, K) on all components,
-    and "near", scenes one step of K or L away.
+    Answers are arrays or JSON-able: "texts" of the hover card, "scores" (n, K) on all components.
     """
 
     n_rows: int

@@ -1,9 +1,9 @@
 """The one delivery of this server, with its home's secret and Streamlit's sessions and settings."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -17,8 +17,6 @@ from appca.ui.canvas.scenes import PageScene
 from appca.ui.server import inside
 from appca.ui.server.routes import base
 
-Near: TypeAlias = Callable[[], Mapping[str, PageScene]]  # by what a slider says: "k 11"
-
 
 @cache
 def delivery() -> Delivery:
@@ -30,40 +28,21 @@ def delivery() -> Delivery:
     return Delivery(Parcels(key), inside.is_connected, _hosts)
 
 
-def address(
-    scene: PageScene, dataset: Dataset, near: Near | None = None, canvas: str = "canvas"
-) -> dict[str, Any]:
+def address(scene: PageScene, dataset: Dataset, canvas: str = "canvas") -> dict[str, Any]:
     """Offer a scene of a data set to the present session; return what its page needs to fetch it.
 
-    What rows are asked for under the scene's key must not change. `near` returns the scenes one
-    step of K or L away that are at hand, whenever the browser asks for them. `canvas` is the key of
-    the one that shows it.
+    What rows are asked for under the scene's key must not change. `canvas` is the key of the one
+    that shows it.
     """
-    session = inside.session()
-    key = delivery().key_of(session)
-    return _offered(scene, dataset, near, (session, canvas)) | {"key": key}
-
-
-def _offered(
-    scene: PageScene,
-    dataset: Dataset,
-    near: Near | None = None,
-    canvas: tuple[str, str] | None = None,
-) -> dict[str, Any]:
-    here = delivery()
-    names = publish(scene.scene, dataset.digest, here.parcels)
+    here, session = delivery(), inside.session()
     answers: dict[str, Callable[[np.ndarray], Any]]
     answers = {"texts": partial(texts_of, dataset.ids, scene.scene.lines)}
     answers |= {} if scene.scores is None else {"scores": scene.scores}
-    if near is not None:
-        answers["near"] = lambda _: {
-            step: _offered(beside, dataset) for step, beside in near().items()
-        }
-    what = f"{'' if near is None else 'near '}{dataset.digest} {scene.key}"
-    return names | {
+    questions = RowQuestions(dataset.n_rows, answers)
+    return publish(scene.scene, dataset.digest, here.parcels) | {
         "at": f"{base()}{PREFIX}/",
-        "questions": here.ask(what, RowQuestions(dataset.n_rows, answers), canvas),
-        "near": near is not None,
+        "questions": here.ask(f"{dataset.digest} {scene.key}", questions, (session, canvas)),
+        "key": here.key_of(session),
     }
 
 

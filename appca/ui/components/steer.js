@@ -18,12 +18,11 @@
  */
 
 import { ofBase64 } from '../../canvas/js/scene/bytes.js';
-import { clamp } from '../../canvas/js/layout/rect.js';
+import { clamp } from '../../canvas/js/layout/geometry.js';
 import { button, element } from '../../canvas/js/parts/dom.js';
 import { signed, ticks } from '../../canvas/js/scene/names.js';
 import { font, write } from '../../canvas/js/text/write.js';
-import { THEMES } from '../../canvas/js/theme.js';
-import { isDark } from '../canvas/ground.js';
+import { THEMES, isDark } from '../../canvas/js/theme.js';
 
 /** @type {WeakMap<Element, {id: string, steer: Steer}>} */
 const shown = new WeakMap();

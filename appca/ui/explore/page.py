@@ -1,6 +1,5 @@
 """The page Explore: bar, canvas and drawer."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -8,19 +7,18 @@ from pathlib import Path
 import msgspec
 import streamlit as st
 
-from appca.analysis.explore.umap import Embedding
 from appca.canvas.scene.colours import PANELS, TRUST, colour_choices
 from appca.data.dataset import Dataset
 from appca.runs.configuration import RunConfig
 from appca.ui.canvas import canvas
-from appca.ui.canvas.scenes import PageScene, scene_of
+from appca.ui.canvas.scenes import scene_of
 from appca.ui.explore import bar, drawer, sizes
 from appca.ui.frame import status
 from appca.ui.parts import controls, progress
 from appca.ui.parts.notes import preview_note
 from appca.ui.rows import point, point_choice
 from appca.ui.session import fitting, names, selection, state
-from appca.ui.session.fitting import Screen, Shown
+from appca.ui.session.fitting import Shown
 from appca.ui.settings import umap
 
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
@@ -42,7 +40,7 @@ def draw() -> None:
     shown = shown or before  # stays until there is something new
     if shown is None:
         return
-    embedding, steps = umap.at_hand(dataset, shown.config), {} if moved else fitting.neighbours()
+    embedding = umap.at_hand(dataset, shown.config)
     by_data = next(iter(colour_choices(dataset))) if colouring in (TRUST, PANELS) else colouring
     if colouring == TRUST and (embedding is None or embedding.trust is None):
         colouring = by_data
@@ -62,15 +60,10 @@ def draw() -> None:
             on_layout=partial(bar.show_view, shown.config.n_active),
             on_point=partial(point_choice.hold, dataset),
             on_act=partial(_act, dataset),
-            near=None
-            if moved
-            else partial(_near, steps, fitting.screen(), dataset, colouring, embedding),
         )
     bar.offer_map(dataset, shown, beside, waits=there != layout)
     _note(shown, moved)
     drawer.drawer(dataset, shown, by_data)
-    if steps:
-        fitting.make_ahead(steps.values())
 
 
 def _note(shown: Shown, moved: RunConfig | None) -> None:
@@ -81,8 +74,6 @@ def _note(shown: Shown, moved: RunConfig | None) -> None:
     with st.session_state[status.NOTE]:
         if moved is None and shown.config == state.config():
             preview_note(shown)
-        elif moved is not None and shown.config != moved:
-            st.caption(f"{', '.join(shown.config.sizes)} is the nearest fit so far.")
 
 
 def _held(dataset: Dataset, shown: Shown) -> dict[str, int | list[int]]:
@@ -111,19 +102,3 @@ def _act(dataset: Dataset, kind: str, name: str) -> None:
     for saved in selection.named(dataset):
         if saved.name == name:
             selection.put(dataset, saved.mask)
-
-
-def _near(
-    steps: Mapping[str, RunConfig],
-    near: Screen | None,
-    dataset: Dataset,
-    colouring: str,
-    embedding: Embedding | None,
-) -> dict[str, PageScene]:
-    """Return the scenes of those of the steps whose fits are at hand."""
-    fits = {step: fitting.at_hand(fit, near) for step, fit in steps.items()}
-    return {
-        step: scene_of(dataset, fit, colouring, embedding)
-        for step, fit in fits.items()
-        if fit is not None
-    }

@@ -1,4 +1,4 @@
-/** While K or L moves, show the number, tell the canvas of it, and the page as often as it can follow; keep the focus. */
+/** While K or L moves, show the number and tell the page as often as it can follow; keep the focus. */
 
 const BUSY = '[data-test-script-state]:not([data-test-script-state="notRunning"])';
 const EVERY = 60; // milliseconds
@@ -39,7 +39,6 @@ function show() {
   if (!input || input.value === drawn) return;
   drawn = input.value;
   write(widgetOf(input), Number(drawn));
-  document.dispatchEvent(new CustomEvent('appca-size', { detail: `${widgetOf(input)} ${drawn}` }));
 }
 
 function tell() {

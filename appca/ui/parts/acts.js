@@ -1,3 +1,5 @@
+import { typeOver } from '../../canvas/js/parts/bar.js';
+
 // @ts-check
 /**
  * Buttons within HTML that Streamlit has drawn: an element with `data-act` sends it, and its `data-value`, when pressed.
@@ -5,8 +7,6 @@
  *
  * @typedef {{act: string, value: string, text: string}} Act
  */
-
-import { typeOver } from '../../canvas/js/parts/typing.js';
 
 /** @type {WeakMap<Element, () => void>} */
 const listening = new WeakMap();

@@ -1,8 +1,9 @@
 """From a configuration to numbers on screen: a stored run, a live fit, a preview, or a wait."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from appca.runs.numbering import ComponentNumbers, Numbering, directions, likene
 from appca.runs.preview import on_ground, prepare, preview, width
 from appca.runs.run import FitResult, RunInfo
 from appca.runs.store import Run, is_passing
-from appca.ui.session import ahead, services, watching
+from appca.ui.session import services, watching
 from appca.ui.session.caching import by_key
 from appca.ui.session.state import (
     KEYS,
@@ -24,14 +25,12 @@ from appca.ui.session.state import (
     first_config,
     notify,
     open_config,
-    with_parameters,
 )
 from appca.words.errors import InputError
 
 LIVE_SECONDS = 1.0  # a fit this short runs at once
 INSTANT_SECONDS = 0.25  # and this short already while a slider is dragged
-AHEAD_SECONDS = 15.0  # longer fits are not made ahead
-MOST_AHEAD = 2_000_000  # scores of a fit that is only held in memory
+MOST_RECENT = 12  # fits held in memory
 REFINED_SECONDS = 180.0  # a preview is refined without being asked if that takes no longer
 # A refinement begins when the browser has drawn the preview: both want all the cores there are.
 PAUSE_SECONDS, PAUSE_A_ROW = 1.0, 2e-5
@@ -43,7 +42,7 @@ class Shown(NamedTuple):
     config: RunConfig
     fitted: FittedRun
     info: RunInfo
-    run: Run | None  # None for a preview, and for a fit made ahead
+    run: Run | None  # None for a preview, and for a fit in memory alone
     numbering: Numbering = Numbering((), (), ())  # already in `fitted`
     is_whole: bool = False  # a fit in memory alone: its numbers are those of the run to come
     is_refused: bool = False  # in memory alone because the disk takes nothing
@@ -68,6 +67,31 @@ class Screen(NamedTuple):
     key: str
     directions: np.ndarray  # (K, D)
     came: tuple[str, ...]  # (K,) "was 5" or "new" where a component was not there before
+
+
+class RecentFits:
+    """The last fits that no disk has yet: of a slider that moves, and of a disk that is full."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._fits: OrderedDict[str, FitResult] = OrderedDict()
+
+    def get(self, run_id: str) -> FitResult | None:
+        """Return a fit by the id of its configuration."""
+        return self._fits.get(run_id)
+
+    def keep(self, run_id: str, result: FitResult) -> None:
+        """Hold a fit; the oldest goes where there are too many."""
+        with self._lock:
+            self._fits[run_id] = result
+            while len(self._fits) > MOST_RECENT:
+                self._fits.popitem(last=False)
+
+
+@st.cache_resource(show_spinner=False)
+def recent() -> RecentFits:
+    """Return the fits that this server holds in memory."""
+    return RecentFits()
 
 
 def shown() -> Shown | None:
@@ -169,7 +193,7 @@ def _preview_of(wanted: RunConfig) -> str:
 
 def _live() -> Shown | None:
     now = config()
-    result = ahead.fits().result_of(now.id)
+    result = recent().get(now.id)
     if result is None and (not _is_short(now) or watching.declined(now.id)):
         return None
     result = result or _fitted_here(now)
@@ -180,9 +204,9 @@ def _live() -> Shown | None:
     except InputError as error:
         if not isinstance(error.__cause__, OSError):
             raise
-    ahead.fits().keep(now.id, result)  # until the disk takes it
-    kept = at_hand(now, screen())
-    return kept and _put_on_screen(kept._replace(is_refused=True))
+    recent().keep(now.id, result)  # until the disk takes it
+    held = _held(now)
+    return held and held._replace(is_refused=True)
 
 
 def _fitted_here(wanted: RunConfig) -> FitResult | None:
@@ -195,89 +219,28 @@ def _fitted_here(wanted: RunConfig) -> FitResult | None:
 
 
 def while_moving(wanted: RunConfig) -> Shown | None:
-    """Return the fit nearest to a configuration that a slider moves over, without storing one.
+    """Return the fit of a K or L that a slider moves over, without storing it.
 
-    The fit itself where it is at hand or takes no time, else that of a K or L between it and the
-    configuration on screen; None where there is none.
+    None where none is stored and a new one would take longer than a step of the slider.
     """
-    for near in _on_the_way(wanted):
-        fit = at_hand(near, screen())
-        if fit is None and near == wanted and seconds(near) < INSTANT_SECONDS:
-            result = _fitted_here(near)
-            if result is not None:
-                ahead.fits().keep(near.id, result)
-            fit = at_hand(near, screen())
-        if fit is not None:
-            return _put_on_screen(fit)
-    return None
-
-
-def neighbours() -> dict[str, RunConfig]:
-    """Return the configurations one step of K or L away, by what the slider says: "k 11".
-
-    None of very many rows, whose fits and pictures would fill the memory.
-    """
-    now = config()
-    if services.dataset(now.dataset).n_rows * now.k > MOST_AHEAD:
-        return {}
-    sizes = {"k": (now.name_of_k, now.k), "l": ("n_active", now.chosen_size)}
-    return {
-        f"{slider} {value + by}": with_parameters(**{name: value + by})
-        for slider, (name, value) in sizes.items()
-        for by in (1, -1)
-        if value is not None and value + by > 0
-    }
-
-
-def at_hand(wanted: RunConfig, near: Screen | None) -> Shown | None:
-    """Return a fit that was made before or ahead, numbered after `near`; any thread may ask."""
-    before = None if near is None else near.directions
     run = services.runs().get(wanted.id)
     if run is not None:
-        return of_run(run, before)
-    result = ahead.fits().result_of(wanted.id)
+        return _put_on_screen(of_run(run, _before()))
+    if recent().get(wanted.id) is None and seconds(wanted) < INSTANT_SECONDS:
+        result = _fitted_here(wanted)
+        if result is not None:
+            recent().keep(wanted.id, result)
+    return _held(wanted)
+
+
+def _held(wanted: RunConfig) -> Shown | None:
+    """Return a fit that is in memory alone, with the numbers that it will have when stored."""
+    result = recent().get(wanted.id)
     if result is None:
         return None
-    numbering = ComponentNumbers(home()).expected(wanted, result.fitted, before)
+    numbering = ComponentNumbers(home()).expected(wanted, result.fitted, _before())
     fitted = numbered(result.fitted, numbering)
-    return Shown(wanted, fitted, result.info, None, numbering, is_whole=True)
-
-
-def make_ahead(near: Iterable[RunConfig]) -> None:
-    """Let fits, such as those of K and L one step away, be made in the background."""
-    now = config()
-    if now.imported is not None or now.is_sampled or now.stopped_at is not None:
-        return
-    wanted = [each for each in near if _is_worth_it(each)]
-    dataset = services.dataset(now.dataset)
-    before = services.prepared(now.dataset, now.preprocessing)
-    ahead.begin(
-        [(each.id, partial(fit_run, dataset, each, preprocessing=before)) for each in wanted]
-    )
-
-
-def _is_worth_it(wanted: RunConfig) -> bool:
-    return (
-        wanted.id != config().id
-        and _quick(wanted)
-        and seconds(wanted) <= AHEAD_SECONDS
-        and services.runs().get(wanted.id) is None
-    )
-
-
-def _on_the_way(wanted: RunConfig) -> Iterator[RunConfig]:
-    """Go from a configuration back to the one on screen, one K and L at a time."""
-    now = config()
-    k, active = wanted.k, wanted.chosen_size
-    yield wanted
-    while k != now.k or active != now.chosen_size:
-        k -= (k > now.k) - (k < now.k)
-        if active is not None:
-            chosen = now.chosen_size or active
-            active -= (active > chosen) - (active < chosen)
-        sizes = {now.name_of_k: k} | ({} if active is None else {"n_active": active})
-        if (k, active) != (now.k, now.chosen_size):
-            yield with_parameters(**sizes)
+    return _put_on_screen(Shown(wanted, fitted, result.info, None, numbering, is_whole=True))
 
 
 def _quick(wanted: RunConfig) -> bool:

@@ -2,10 +2,13 @@
 
 import os
 
+import numpy as np
+
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, directions
 from appca.runs.store import RunStore
 from appca.ui.canvas import canvas
+from appca.ui.canvas.serving import delivery
 from appca.ui.session import fitting
 from tests.ui.conftest import address, go, healthy, slider
 
@@ -32,6 +35,23 @@ def test_chips_say_what_a_component_was_and_two_windows_show_one_numbering(start
     assert address(healthy(other))["run"] == run.id
     assert ComponentNumbers(home()).of_run(run, directions(run.fitted)[::-1]) == numbering
     assert told["canvas"]["scene"]["meta"] == scene
+
+
+def test_numbers_are_decided_when_a_fit_is_shown_and_not_before(start):
+    app = start("explore", k="5")
+    slider(app, "k").set_value(6).run()
+    run = RunStore(home()).get(address(healthy(app))["run"])
+    numbers = run.path / "numbers.json"
+    assert numbers.exists()
+    slider(app, "k").set_value(8).run()
+    numbers.unlink()  # as of a fit of the command line, which nobody has seen
+    slider(app, "k").set_value(7).run()
+    for questions in list(delivery()._questions.values()):
+        for what in questions.answers:  # all that an idle browser can ask
+            questions.answer(what, np.zeros(1, int))
+    assert not numbers.exists()
+    slider(app, "k").set_value(6).run()
+    assert numbers.exists()
 
 
 def test_the_load_of_the_machine_does_not_choose_between_a_fit_and_a_first_look(monkeypatch):

@@ -1,16 +1,10 @@
 /** What the palette offers for a query: panels, components, classes, selections, rows, columns and actions. */
 
-import { rowsWith } from '../scene/hover.js';
-import { capital, componentName, countOf, grouped, setName } from '../scene/names.js';
-import { having } from '../scene/other.js';
-import { classCounts } from '../parts/legend.js';
+import { classCounts } from '../parts/bar.js';
+import { having } from '../scene/layouts.js';
+import { capital, componentName, countOf, grouped, rowsWith, setName } from '../scene/names.js';
 
-/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../input/fly.js').Target} Target */
-/** @typedef {'panel' | 'component' | 'class' | 'selection' | 'row' | 'column' | 'action'} Kind */
-/** @typedef {{kind: Kind, label: string, note?: string, target?: Target, component?: number, code?: number, row?: number, key?: string, run?: () => void}} Hit `run` does what Enter does where it is not to fly to `target`; `key` does it, too */
-/** @typedef {{label: string, key?: string, run: () => void}} Act */
-
-/** Names of the groups, in their order. @type {Record<Kind, string>} */
+/** Names of the groups, in their order. @type {Record<HitKind, string>} */
 export const GROUPS = {
   panel: 'Panels',
   component: 'Components',
@@ -33,7 +27,7 @@ export function setOf(query) {
 }
 
 /** Rows that use each component. @param {Stage} stage */
-export function usersOf({ scene, meta }) {
+function usersOf({ scene, meta }) {
   const users = new Uint32Array(meta.components.length);
   for (const component of scene.components) if (component < users.length) users[component] += 1;
   return users;
@@ -108,7 +102,7 @@ function withText(all, query) {
 export async function find(stage, text, acts) {
   const { meta, colouring, options } = stage;
   const query = text.trim().toLowerCase().replace(/^>\s*/, '');
-  /** @param {Kind} kind @param {Omit<Hit, 'kind'>[]} all @returns {Hit[]} */
+  /** @param {HitKind} kind @param {Omit<Hit, 'kind'>[]} all @returns {Hit[]} */
   const matching = (kind, all) => withText(all, query).map((hit) => ({ kind, ...hit }));
   if (text.trim().startsWith('>')) return matching('action', acts);
   const set = setOf(query) ?? (/^\{\d+\}?$/.test(query) ? [parseInt(query.slice(1), 10)] : null);

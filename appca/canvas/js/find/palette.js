@@ -1,11 +1,137 @@
 /** The palette that finds anything and does anything. */
 
-import { button, element, icon } from '../parts/dom.js';
-import { caps, dialog } from './dialog.js';
-import { GROUPS, find } from './find.js';
-import { pictureOf, preview, rowsUsing } from './preview.js';
+import { button, element, icon, paint, quiet } from '../parts/dom.js';
+import { cssOf } from '../theme.js';
+import { find, GROUPS } from './find.js';
 
-/** @typedef {import('../stage.js').Stage} Stage @typedef {import('./find.js').Hit} Hit @typedef {import('./find.js').Act} Act */
+const KEYS = {
+  Everywhere: [
+    ['Find anything', 'Ctrl', 'K'],
+    ['All keys', '?'],
+    ['Undo', 'Ctrl', 'Z'],
+    ['Redo', 'Ctrl', 'Shift', 'Z'],
+    ['Explore to Export', '1', '–', '7'],
+  ],
+  Picture: [
+    ['Move, lasso, box', 'M', 'L', 'B'],
+    ['Zoom', '+', '−'],
+    ['All panels', '0'],
+    ['Next panel', '←', '→'],
+    ['Open a panel', 'Enter'],
+    ['Back', 'Esc'],
+  ],
+  'Panel and point': [
+    ['Select its rows', 'A'],
+    ['Turn an axis', 'X', 'Y'],
+    ['Turn to the next', 'T'],
+    ['Next nearest row', '←', '→'],
+    ['Go there', 'Enter'],
+    ['Select all nearest', 'N'],
+    ['Let go', 'Esc'],
+  ],
+};
+
+/** @param {...string} keys */
+const caps = (...keys) =>
+  element('span', 'appca-keys', {}, ...keys.map((key) => element('kbd', '', {}, key)));
+
+/** A dialog that its button and a click beside it close. @param {Stage} stage @param {string} name @param {string} label @param {Node[]} title @param {...Node} children */
+function dialog(stage, name, label, title, ...children) {
+  const close = button('', { 'aria-label': 'Close' }, () => made.close(), caps('Esc'));
+  const head = element('header', '', {}, ...title, close);
+  const look = { 'aria-label': label };
+  const made = element('dialog', `appca-dialog ${name}`, look, head, ...children);
+  made.addEventListener('click', ({ target }) => {
+    if (target === made) made.close();
+  });
+  made.addEventListener('close', () => stage.hit.focus({ preventScroll: true }));
+  for (const kind of ['keydown', 'wheel'])
+    made.addEventListener(kind, (event) => event.stopPropagation()); // no keys of the page
+  stage.root.append(made);
+  return made;
+}
+
+/** All keys on one card. @param {Stage} stage */
+export function buildKeys(stage) {
+  const columns = Object.entries(KEYS).map(([title, lines]) =>
+    element(
+      'section',
+      '',
+      {},
+      element('h3', '', {}, title),
+      ...lines.map(([word, ...keys]) => element('p', '', {}, word, caps(...keys))),
+    ),
+  );
+  const title = element('b', '', {}, 'Keys');
+  const card = dialog(stage, 'appca-keycard', 'Keys', [title], element('div', '', {}, ...columns));
+  return () => card.showModal();
+}
+
+const ENDS = 5; // rows at an end of a component
+/** @type {Partial<Record<HitKind, 'play' | 'bookmark' | 'tune'>>} */
+const ICONS = { action: 'play', selection: 'bookmark', column: 'tune' };
+
+/** The picture of a hit: a component, an image of a row with the colour of its class, or an icon. @param {Stage} stage @param {Hit} hit @param {number} side px */
+function pictureOf(stage, { component, row, code, kind }, side) {
+  const canvas = element('canvas', 'appca-hitpicture', { 'aria-hidden': 'true' });
+  canvas.width = canvas.height = 2 * side;
+  if (component !== undefined && stage.pictures.there) {
+    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+    stage.pictures.draw(component, { x: 0, y: 0, w: 2 * side, h: 2 * side }, context);
+    return canvas;
+  }
+  const shown = row ?? (code === undefined ? -1 : stage.rows.codes.indexOf(code));
+  const { sheets, scene } = stage;
+  const bytes = shown >= 0 && sheets ? sheets.read(scene.tile[shown]) : null;
+  if (bytes && sheets) {
+    paint(canvas, bytes, sheets.meta, stage.dark);
+  } else if (sheets && shown >= 0)
+    sheets.ask(new Map([[Math.floor(scene.tile[shown] / sheets.meta.per_sheet), 1]]));
+  else {
+    if (code === undefined)
+      return element('span', 'appca-hitpicture', {}, icon(ICONS[kind] ?? 'search'));
+    const dot = element('i', 'appca-dot', { style: `background:${cssOf(stage.palette, code)}` });
+    return element('span', 'appca-hitpicture', {}, dot);
+  }
+  if (code !== undefined) canvas.style.borderColor = cssOf(stage.palette, code);
+  return canvas;
+}
+
+/** What Enter does. @type {Record<HitKind, string>} */
+const DOES = {
+  component: 'Show its row and column',
+  panel: 'Open it',
+  class: 'Select them',
+  selection: 'Select them',
+  row: 'Go there',
+  column: 'Colour by it',
+  action: 'Do it',
+};
+
+/** @param {Stage} stage @param {number} component */
+const rowsUsing = ({ rows, scene }, component) =>
+  [...rows.codes.keys()].filter((row) => scene.score(row, component));
+
+/** Beside the list: the chosen hit at large, a component with the rows at its ends. @param {Stage} stage @param {Hit} hit */
+function preview(stage, { component, ...hit }) {
+  const { scene, sheets } = stage;
+  const enter = element('p', '', {}, DOES[hit.kind], caps('Enter'));
+  const parts = [
+    pictureOf(stage, { ...hit, component }, 132),
+    element('b', '', {}, hit.label),
+    quiet(hit.note ?? ''),
+  ];
+  if (component === undefined) return [...parts, enter];
+  const users = sheets ? rowsUsing(stage, component) : [];
+  users.sort((a, b) => scene.score(b, component) - scene.score(a, component));
+  const ends = { Highest: users.slice(0, ENDS), Lowest: users.slice(-ENDS).reverse() };
+  for (const [word, few] of Object.entries(sheets ? ends : {}))
+    parts.push(
+      quiet(word),
+      element('div', 'appca-ends', {}, ...few.map((row) => pictureOf(stage, { ...hit, row }, 38))),
+    );
+  return [...parts, enter, element('p', '', {}, 'Select its rows', caps('Ctrl', 'Enter'))];
+}
 
 const SHOWN = 3; // results of a group among all groups
 const LISTED = 50; // of one group
@@ -20,7 +146,7 @@ function marked(text, query) {
   return [text.slice(0, at), element('mark', '', {}, text.slice(at, end)), text.slice(end)];
 }
 
-/** @param {Stage} stage @param {import('../input/actions.js').Actions} actions @param {(target: import('../input/fly.js').Target) => void} fly @param {() => Act[]} acts what can be done */
+/** @param {Stage} stage @param {Actions} actions @param {(target: Target) => void} fly @param {() => Act[]} acts what can be done */
 export function buildPalette(stage, actions, fly, acts) {
   const id = `${stage.id}-found`;
   const input = element('input', '', {

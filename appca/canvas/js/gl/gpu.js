@@ -1,10 +1,206 @@
-/** What lives on the graphics card: programs, textures of rows, palette and panel table, buffers of layouts. */
+/** The graphics card: programs, shaders, buffers and textures, and what it keeps of layouts, panels and colours. */
 
 import { paletteBytes } from '../theme.js';
-import { program, texture, vertices } from './programs.js';
-import { BLIT, GROUNDS, IMAGES, POINTS } from './shaders.js';
 
-/** @typedef {import('../scene/layouts.js').Layout} Layout */
+/** @typedef {WebGL2RenderingContext} GL */
+/** @typedef {{program: WebGLProgram, at: Record<string, WebGLUniformLocation | null>}} Program */
+
+/** @param {GL} gl @param {string} vertex @param {string} fragment @returns {Program} */
+function program(gl, vertex, fragment) {
+  const made = gl.createProgram();
+  for (const [kind, source] of /** @type {[number, string][]} */ ([
+    [gl.VERTEX_SHADER, vertex],
+    [gl.FRAGMENT_SHADER, fragment],
+  ])) {
+    const shader = /** @type {WebGLShader} */ (gl.createShader(kind));
+    gl.shaderSource(
+      shader,
+      `#version 300 es\nprecision highp float; precision highp int;\n${source}`,
+    );
+    gl.compileShader(shader);
+    gl.attachShader(made, shader);
+  }
+  gl.linkProgram(made);
+  if (!gl.getProgramParameter(made, gl.LINK_STATUS) && !gl.isContextLost()) {
+    const logs = (gl.getAttachedShaders(made) ?? []).map((shader) => gl.getShaderInfoLog(shader));
+    throw new Error(`${gl.getProgramInfoLog(made)} ${logs.join(' ')}`);
+  }
+  /** @type {Program['at']} */
+  const at = {};
+  for (let i = 0; i < (gl.getProgramParameter(made, gl.ACTIVE_UNIFORMS) ?? 0); i += 1) {
+    const name = gl.getActiveUniform(made, i)?.name ?? '';
+    at[name] = gl.getUniformLocation(made, name);
+  }
+  return { program: made, at };
+}
+
+/** @param {GL} gl @param {number} kind @param {number} [filter] */
+export function texture(gl, kind, filter = gl.NEAREST) {
+  const made = gl.createTexture();
+  gl.bindTexture(kind, made);
+  gl.texParameteri(kind, gl.TEXTURE_MIN_FILTER, filter);
+  gl.texParameteri(kind, gl.TEXTURE_MAG_FILTER, filter);
+  gl.texParameteri(kind, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
+  gl.texParameteri(kind, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
+  return made;
+}
+
+/** @typedef {Record<number, [Int16Array | Float32Array | Uint16Array | Uint32Array, number]>} Attributes by location, numbers and how many of them a vertex has */
+
+/** A vertex array; unsigned numbers stay whole in the shader. @param {GL} gl @param {Attributes} attributes @param {number} [divisor] */
+export function vertices(gl, attributes, divisor = 0) {
+  const array = gl.createVertexArray();
+  gl.bindVertexArray(array);
+  const buffers = Object.entries(attributes).map(([location, [data, size]]) => {
+    const at = Number(location);
+    const buffer = gl.createBuffer();
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+    gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW);
+    gl.enableVertexAttribArray(at);
+    if (data instanceof Uint32Array) gl.vertexAttribIPointer(at, size, gl.UNSIGNED_INT, 0, 0);
+    else if (data instanceof Uint16Array)
+      gl.vertexAttribIPointer(at, size, gl.UNSIGNED_SHORT, 0, 0);
+    else if (data instanceof Int16Array) gl.vertexAttribPointer(at, size, gl.SHORT, false, 0, 0);
+    else gl.vertexAttribPointer(at, size, gl.FLOAT, false, 0, 0);
+    gl.vertexAttribDivisor(at, divisor);
+    return buffer;
+  });
+  gl.bindVertexArray(null);
+  return {
+    array,
+    free: () => {
+      buffers.forEach((buffer) => gl.deleteBuffer(buffer));
+      gl.deleteVertexArray(array);
+    },
+  };
+}
+/** @typedef {ReturnType<typeof vertices>} Vertices */
+
+const ROWS = `
+precision highp sampler2D; precision highp usampler2D;
+layout(location=0) in vec4 aRaw; layout(location=1) in uint aRow; layout(location=2) in uint aPanel;
+layout(location=3) in vec3 aFrom;
+uniform sampler2D uPanels, uPalette; uniform usampler2D uCodes, uFlags;
+uniform vec4 uX, uY; uniform vec2 uView, uFade; uniform int uBase, uMode, uSelecting, uOnly; uniform float uT; uniform vec3 uGrey;
+vec4 plot, look; uint flags; bool on; float strength, shape;
+vec2 place() { // pixels; raw scores through the two axes into the panel's plot
+  int panel = int(aPanel) + uBase; ivec2 row = ivec2(int(aRow & 2047u), int(aRow >> 11u));
+  vec4 at = texelFetch(uPanels, ivec2(0, panel), 0);
+  plot = texelFetch(uPanels, ivec2(1, panel), 0); look = texelFetch(uPanels, ivec2(2, panel), 0);
+  flags = texelFetch(uFlags, row, 0).r;
+  vec2 p = at.xy + at.zw * vec2(dot(uX, aRaw), dot(uY, aRaw));
+  strength = (flags & 8u) != 0u ? 0. : look.y;
+  if (uMode == 1) { p = mix(aFrom.xy, p, uT); strength *= aFrom.z > .5 ? 1. : smoothstep(.66, 1., uT); }
+  else if (any(lessThan(p, plot.xy - .5)) || any(greaterThan(p, plot.zw + .5))) strength = 0.;
+  if (uMode == 2) strength *= min(1., dot(aFrom.xy, uFade));
+  return p;
+}
+vec3 colour() {
+  ivec2 row = ivec2(int(aRow & 2047u), int(aRow >> 11u)); int code = int(texelFetch(uCodes, row, 0).r);
+  on = (uSelecting == 0 || (flags & 1u) != 0u) && (uOnly < 0 || code == uOnly);
+  vec4 known = texelFetch(uPalette, ivec2(code & 255, code >> 8), 0); shape = floor(known.a * 255. + .5);
+  return on ? known.rgb : uGrey;
+}
+vec4 clip(vec2 p) { return vec4(p.x / uView.x * 2. - 1., 1. - p.y / uView.y * 2., 0., 1.); }
+const vec4 NOWHERE = vec4(2., 2., 2., 1.);
+`;
+
+const POINTS = [
+  `${ROWS}
+uniform int uPass; uniform float uDpr; flat out vec4 vColour; flat out vec3 vShape;
+void main() {
+  vec2 p = place(); vec3 c = colour(); float size = look.x; float a = strength;
+  if (!on) a *= .38; else if (uSelecting + (uOnly + 1) > 0) { size *= 1.15; a = min(1., a * 1.4 + .1 * sign(a)); }
+  float mark = (flags & 4u) != 0u ? 2. : (flags & 2u) != 0u ? 1. : 0.;
+  if (mark > 0. && on) { if (size > 3.6) size += 1.2; else a *= .55; }
+  if (size < 4.2) shape = 0.; else if (shape > 0.) size += 1.2;
+  size *= uDpr; vColour = vec4(c, a); vShape = vec3(size, size < 3.6 * uDpr ? 0. : mark, shape);
+  gl_Position = a <= 0. || (uPass == 1 && on) || (uPass == 2 && !on) ? NOWHERE : clip(p);
+  gl_PointSize = max(1., size);
+}`,
+  `
+flat in vec4 vColour; flat in vec3 vShape; out vec4 o;
+float dash(vec2 q) { float s = q.y / length(q), t = s * s; return s * (5. + t * (16. * t - 20.)); } // the sine of five times the angle
+float reach(vec2 q) { // from the middle, as far as the shape goes in that direction
+  vec2 k = abs(q);
+  return vShape.z < .5 ? length(q) : vShape.z < 1.5 ? .8 * (k.x + k.y) : vShape.z < 2.5 ? 1.15 * max(k.x, k.y)
+    : vShape.z < 3.5 ? max(2.8 * min(k.x, k.y), max(k.x, k.y)) : 1.2 * max(q.y, .87 * k.x - .5 * q.y);
+}
+void main() {
+  float a = vColour.a; vec2 q = (gl_PointCoord - .5) * vShape.x;
+  if (vShape.x <= 2.) a *= mix(1., .64, smoothstep(1.5, 2., vShape.x)); // as much ink as the disc that follows
+  else {
+    float d = reach(q), r = vShape.x * .5 - mix(.2, .5, smoothstep(2., 4., vShape.x));
+    a *= 1. - smoothstep(r - .5, r + .5, d);
+    if (vShape.y > 0.) { a *= .12 + .88 * smoothstep(r - 1.9, r - 1.1, d); if (vShape.y > 1.5 && dash(q) < -.1) a *= .15; }
+  }
+  o = vec4(vColour.rgb * a, a);
+}`,
+];
+
+const IMAGES = [
+  `${ROWS}
+layout(location=4) in uint aTile; uniform float uPx, uDpr; uniform vec4 uSheet; // tile height, width, cell, columns
+uniform float uPer; flat out vec3 vColour; flat out vec3 vInfo; flat out vec4 vPlot; out vec3 vUv; out vec2 vAt; out vec2 vPage;
+void main() {
+  vec2 p = place(); vColour = colour(); vec2 corner = vec2(gl_VertexID & 1, gl_VertexID >> 1);
+  float per = uPer, tile = mod(float(aTile), per); float layer = floor(float(aTile) / per + .0001);
+  vec2 half_ = uPx * .5 * vec2(uSheet.y, uSheet.x) / max(uSheet.x, uSheet.y); vec2 cell = vec2(mod(tile, uSheet.w), floor(tile / uSheet.w));
+  vec2 off = (uSheet.zz - uSheet.yx) * .5;
+  vUv = vec3((cell * uSheet.z + off + corner * uSheet.yx) / (uSheet.z * uSheet.w), layer);
+  vAt = (corner - .5) * half_ * 2.; vInfo = vec3(half_, on ? 1. : 0.); vPlot = uMode == 1 ? vec4(-1e6, -1e6, 1e6, 1e6) : plot;
+  vec2 page = floor((p - half_) * uDpr + .5) / uDpr + corner * half_ * 2.; vPage = page;
+  gl_Position = strength <= 0. ? NOWHERE : clip(page);
+}`,
+  `
+precision mediump sampler2DArray; uniform sampler2DArray uSheets; uniform vec3 uCard; uniform int uInk; uniform float uDpr, uHeavy;
+flat in vec3 vColour; flat in vec3 vInfo; flat in vec4 vPlot; in vec3 vUv; in vec2 vAt; in vec2 vPage; out vec4 o;
+void main() {
+  if (any(lessThan(vPage, vPlot.xy)) || any(greaterThan(vPage, vPlot.zw))) discard;
+  vec4 t = texture(uSheets, vUv); float radius = min(4., vInfo.x * .3); vec2 k = abs(vAt) - (vInfo.xy - radius);
+  float far = length(max(k, 0.)) + min(max(k.x, k.y), 0.) - radius; float inside = 1. - smoothstep(-.7 / uDpr, .3 / uDpr, far);
+  float frame = smoothstep(-1.4 - uHeavy, -.7 - uHeavy, far) * (vInfo.z > .5 ? .45 + .55 * step(.5, uHeavy) : .3);
+  vec3 c = uInk == 1 ? mix(uCard, vColour, t.r) : uInk == 2 ? t.rrr : t.rgb; c = mix(c, vColour, frame);
+  float a = inside * (vInfo.z > .5 ? (uInk == 1 ? .95 : 1.) : .35); o = vec4(c * a, a);
+}`,
+];
+
+const GROUNDS = [
+  `
+layout(location=0) in vec4 aCard; layout(location=1) in vec4 aPlot; layout(location=2) in vec4 aLook; layout(location=3) in vec4 aInner;
+uniform vec2 uView; flat out vec4 vCard, vPlot, vLook;
+const int CORNERS[6] = int[](0, 1, 2, 2, 1, 3);
+void main() { // what surrounds the inner part: above, below, left, right; and the axes through it
+  vec2 a = aCard.xy, b = a + aCard.zw, c = aInner.xy, d = aInner.zw, from = clamp(aLook.xy - 1., c, d), to = clamp(aLook.xy + 1., c, d);
+  vec4 quads[6] = vec4[](vec4(a, b.x, c.y), vec4(a.x, d.y, b), vec4(a.x, c.y, c.x, d.y), vec4(d.x, c.y, b.x, d.y), vec4(from.x, c.y, to.x, d.y), vec4(c.x, from.y, d.x, to.y));
+  vec4 quad = quads[gl_VertexID / 6]; int k = CORNERS[gl_VertexID % 6];
+  vec2 p = mix(quad.xy, quad.zw, vec2(k & 1, k >> 1)); vCard = aCard; vPlot = aPlot; vLook = aLook;
+  gl_Position = vec4(p.x / uView.x * 2. - 1., 1. - p.y / uView.y * 2., 0., 1.);
+}`,
+  `
+flat in vec4 vCard, vPlot, vLook; uniform vec2 uView, uPixel; uniform vec3 uFill, uLine, uAxis, uAccent; uniform float uDpr; out vec4 o;
+void main() { // vLook: zero's x and y, focus, strength
+  vec2 at = vec2(0., uView.y) + vec2(1., -1.) * gl_FragCoord.xy * uPixel;
+  float radius = min(12., 3. + .02 * vCard.z); vec2 k = abs(at - vCard.xy - vCard.zw * .5) - (vCard.zw * .5 - radius);
+  float far = length(max(k, 0.)) + min(max(k.x, k.y), 0.) - radius; float inside = 1. - smoothstep(-.5 / uDpr, .5 / uDpr, far);
+  float wide = vLook.z > .5 ? 2. : 1.; float edge = smoothstep(-wide - .5 / uDpr, -wide + .5 / uDpr, far);
+  vec2 zero = abs(at - vLook.xy); bool within = all(greaterThan(at, vPlot.xy)) && all(lessThan(at, vPlot.zw));
+  vec3 c = within && min(zero.x, zero.y) < .55 ? uAxis : uFill; c = mix(c, vLook.z > .5 ? uAccent : uLine, edge);
+  float a = inside * vLook.w; o = vec4(c * a, a);
+}`,
+];
+
+const BLIT = [
+  `
+layout(location=0) in vec4 aCard; uniform vec4 uTo; uniform vec2 uView;
+void main() { // a card with the rims of points that stand at its edges
+  float rim = min(3., .02 * aCard.z); vec2 p = mix(aCard.xy - rim, aCard.xy + aCard.zw + rim, vec2(gl_VertexID & 1, gl_VertexID >> 1));
+  p = clamp(p, uTo.xy, uTo.xy + uTo.zw); gl_Position = vec4(p.x / uView.x * 2. - 1., 1. - p.y / uView.y * 2., 0., 1.);
+}`,
+  `
+uniform sampler2D uLayer; uniform vec4 uCarry; uniform float uStrength; out vec4 o; // by the pixel, which is exact at rest
+void main() { o = texture(uLayer, gl_FragCoord.xy * uCarry.xy + uCarry.zw) * uStrength; }`,
+];
 
 const WIDTH = 2048; // of the textures that hold one value a row
 const TEXELS = 3; // of a panel in the table: place, plot, look
@@ -32,7 +228,7 @@ export class Gpu {
     this.palette = texture(gl, gl.TEXTURE_2D);
     this.codes = texture(gl, gl.TEXTURE_2D);
     this.flags = texture(gl, gl.TEXTURE_2D);
-    /** @type {Map<Layout, import('./programs.js').Vertices & {revision: number}>} */
+    /** @type {Map<Layout, Vertices & {revision: number}>} */
     this.layouts = new Map();
     this.seen = { codes: 0, flags: 0, palette: '' };
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
@@ -41,7 +237,7 @@ export class Gpu {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
-  /** Bring the textures of rows and the palette up to date. @param {import('../scene/rows.js').Rows} rows @param {import('../types.js').Colouring | undefined} colouring @param {boolean} dark */
+  /** Bring the textures of rows and the palette up to date. @param {Rows} rows @param {Colouring | undefined} colouring @param {boolean} dark */
   update(rows, colouring, dark) {
     const { gl, seen } = this;
     const key = `${dark} ${colouring?.title} ${colouring?.table}`;

@@ -1,13 +1,102 @@
 /** The hand: wheel, drag, pinch, double click; lasso and box; hover and its rest. */
 
-import { zoomed } from '../layout/camera.js';
-import { clamp, holds } from '../layout/rect.js';
-import { isCompact } from '../layout/views.js';
-import { miniOf } from '../text/minimap.js';
-import { panelAt } from './pick.js';
+import { imagesShown } from '../draw.js';
+import { clamp, holds, zoomed } from '../layout/geometry.js';
+import { pointToPage } from '../layout/place.js';
+import { isCompact } from '../layout/view.js';
+import { HIDDEN } from '../scene/rows.js';
 
-/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
-/** @typedef {import('./actions.js').Actions} Actions */
+const REACH = 9; // px from the hand to a point
+
+/** @typedef {{side: number, starts: Uint32Array, list: Uint32Array}} Grid points of a panel by cell of its range */
+
+/** The panel at a place, the last drawn first. @param {Stage} stage @param {number} x @param {number} y */
+export function panelAt(stage, x, y) {
+  return stage.placed.findLast(
+    ({ card, view, strength }) => strength > 0.5 && holds(card, x, y) && holds(view.rect, x, y),
+  );
+}
+
+/** @type {WeakMap<Panel, {key: string, grid: Grid}>} */
+const grids = new WeakMap();
+
+/** Counting sort of a panel's points into cells of its own extent. @param {Layout} layout @param {Panel} panel @returns {Grid} */
+function gridOf(layout, panel) {
+  const key = `${layout.name} ${layout.revision} ${layout.rows.length}`;
+  const cached = grids.get(panel);
+  if (cached?.key === key) return cached.grid;
+  const side = clamp(Math.ceil(Math.sqrt(panel.count / 3)), 1, 512);
+  const cell = cellIn(panel, side);
+  const cells = new Uint32Array(panel.count);
+  const starts = new Uint32Array(side * side + 1);
+  for (let j = 0; j < panel.count; j += 1) {
+    const i = 2 * (panel.start + j);
+    cells[j] = cell(0, layout.xy[i]) + side * cell(1, layout.xy[i + 1]);
+    starts[cells[j] + 1] += 1;
+  }
+  for (let c = 0; c < side * side; c += 1) starts[c + 1] += starts[c];
+  const next = starts.slice();
+  const list = new Uint32Array(panel.count);
+  for (let j = 0; j < panel.count; j += 1) {
+    list[next[cells[j]]] = panel.start + j;
+    next[cells[j]] += 1;
+  }
+  const grid = { side, starts, list };
+  grids.set(panel, { key, grid });
+  return grid;
+}
+
+/** @param {Panel} panel @param {number} side @returns {(axis: number, value: number) => number} */
+const cellIn =
+  ({ extent }, side) =>
+  (axis, value) =>
+    clamp(
+      Math.floor(((value - extent[2 * axis]) / (extent[2 * axis + 1] - extent[2 * axis])) * side),
+      0,
+      side - 1,
+    );
+
+/** The row nearest to a place of the page; an image counts as near when the hand is on it. @param {Stage} stage @param {number} x @param {number} y @returns {Found | null} */
+export function pick(stage, x, y) {
+  const spot = panelAt(stage, x, y);
+  if (!spot || stage.morph || stage.tour) return null;
+  const image = imageAt(stage, spot, x, y);
+  if (image) return image;
+  const { panel, plot, range } = spot;
+  const { layout } = spot.part;
+  const grid = gridOf(layout, panel);
+  const [ux, uy] = [(range[1] - range[0]) / plot.w, (range[3] - range[2]) / plot.h];
+  const [vx, vy] = [range[0] + (x - plot.x) * ux, range[2] + (plot.y + plot.h - y) * uy];
+  const cell = cellIn(panel, grid.side);
+  let best = null;
+  let least = REACH ** 2;
+  for (let b = cell(1, vy - REACH * uy); b <= cell(1, vy + REACH * uy); b += 1) {
+    for (let a = cell(0, vx - REACH * ux); a <= cell(0, vx + REACH * ux); a += 1) {
+      for (let k = grid.starts[a + grid.side * b]; k < grid.starts[a + grid.side * b + 1]; k += 1) {
+        const i = grid.list[k];
+        const [dx, dy] = [(layout.xy[2 * i] - vx) / ux, (layout.xy[2 * i + 1] - vy) / uy];
+        if (dx * dx + dy * dy >= least || stage.rows.flags[layout.rows[i]] & HIDDEN) continue;
+        least = dx * dx + dy * dy;
+        best = { row: layout.rows[i], x: x + dx, y: y - dy, spot, index: i };
+      }
+    }
+  }
+  return best;
+}
+
+/** @param {Stage} stage @param {Placed} spot @param {number} x @param {number} y @returns {Found | null} */
+function imageAt(stage, spot, x, y) {
+  let best = null;
+  for (const { wanted, px } of imagesShown(stage)) {
+    wanted.panel.forEach((key, i) => {
+      if (key !== spot.key) return;
+      const [ix, iy] = pointToPage(spot, wanted.raw[4 * i], wanted.raw[4 * i + 1]);
+      if (Math.max(Math.abs(ix - x), Math.abs(iy - y)) < px / 2)
+        best = { row: wanted.row[i], x: ix, y: iy, spot, index: -1 };
+    });
+  }
+  return best;
+}
 
 const CLICK = 4; // px a press may move and still be a click
 const TWICE = 600; // ms in which a second click may make a double click of the first
@@ -19,7 +108,7 @@ export class Gestures {
     this.actions = actions;
     /** @type {Map<number, [number, number]>} */
     this.pointers = new Map();
-    /** @type {{x: number, y: number, view: View, cam: import('../layout/camera.js').Camera, kind: 'pan' | 'lasso' | 'box' | 'mini', range?: import('../types.js').Range, moved: boolean} | null} */
+    /** @type {{x: number, y: number, view: View, cam: Camera, kind: 'pan' | 'lasso' | 'box', range?: Bounds, moved: boolean} | null} */
     this.drag = null;
     /** @type {[number, number][]} the lasso or box being drawn */
     this.path = [];
@@ -60,7 +149,7 @@ export class Gestures {
     else actions.open(spot.view, spot.panel.index, spot.part);
   }
 
-  /** @param {PointerEvent} event @param {import('../scene/rows.js').How} how */
+  /** @param {PointerEvent} event @param {How} how */
   click(event, how) {
     const { rows } = this.stage;
     if (event.timeStamp - this.before.time > TWICE)
@@ -108,19 +197,11 @@ export class Gestures {
       this.drag = null;
       return;
     }
-    const mini = miniOf(stage, view);
-    const inMini = mini && holds(mini.box, x, y);
     const tool = stage.options.tool ?? 'pan';
-    const kind = inMini
-      ? 'mini'
-      : event.button === 0 && tool === 'pan' && (event.shiftKey || event.ctrlKey || event.metaKey)
-        ? 'lasso'
-        : event.button === 0
-          ? tool
-          : 'pan';
+    const keys = event.shiftKey || event.ctrlKey || event.metaKey;
+    const kind = event.button ? 'pan' : tool === 'pan' && keys ? 'lasso' : tool;
     this.drag = { x, y, view, cam: { ...view.cam }, kind, range: view.opened?.range, moved: false };
     this.path = kind === 'lasso' || kind === 'box' ? [[x, y]] : [];
-    if (kind === 'mini') this.jump(view, x, y);
   }
 
   /** The middle between two fingers, and how far apart they are. */
@@ -151,8 +232,7 @@ export class Gestures {
       return;
     }
     drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > CLICK;
-    if (drag.kind === 'mini') this.jump(drag.view, x, y);
-    else if (drag.kind !== 'pan') {
+    if (drag.kind !== 'pan') {
       if (drag.kind === 'box')
         this.path = [
           [drag.x, drag.y],
@@ -181,21 +261,9 @@ export class Gestures {
       : event.ctrlKey || event.metaKey || event.altKey
         ? 'subtract'
         : 'replace';
-    if (!drag.moved && event.type === 'pointerup' && drag.kind !== 'mini') this.click(event, how);
+    if (!drag.moved && event.type === 'pointerup') this.click(event, how);
     else if (path.length > 2) actions.lasso(drag.view, path, how);
     stage.settleSoon();
-  }
-
-  /** Go to a place of the mini map. @param {View} view @param {number} x @param {number} y */
-  jump(view, x, y) {
-    const mini = miniOf(this.stage, view);
-    if (!mini) return;
-    view.cam = {
-      ...view.cam,
-      x: mini.world.x + (x - mini.x) / mini.k,
-      y: mini.world.y + (y - mini.y) / mini.k,
-    };
-    this.stage.moved();
   }
 }
 
@@ -203,11 +271,9 @@ export class Gestures {
 export function zoomView(stage, view, x, y, factor) {
   const spot = view.opened && stage.placed.find((placed) => placed.view === view && placed.open);
   if (view.opened && spot && !stage.tour) {
-    const {
-      plot,
-      range: [x0, x1, y0, y1],
-      panel: { extent },
-    } = spot;
+    const { plot, panel } = spot;
+    const [x0, x1, y0, y1] = spot.range;
+    const { extent } = panel;
     const whole = extent[1] - extent[0];
     const by = clamp((x1 - x0) / factor, whole / 4000, 3 * whole) / (x1 - x0);
     const [cx, cy] = [

@@ -1,13 +1,72 @@
-/** Keys: every panel and every view can be reached and used without a pointer. */
+/** Without a pointer or a picture: keys reach every panel and view, and a screen reader hears what is shown. */
 
-import { within } from '../layout/rect.js';
+import { within } from '../layout/geometry.js';
+import { element } from '../parts/dom.js';
+import { fullest } from '../scene/layouts.js';
 import { grouped } from '../scene/names.js';
 import { panView } from './gestures.js';
 
-/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
+const LISTED = 250;
+const AFTER = 200; // ms until the table follows: the picture comes first
+
+/** @param {Stage} stage @param {Actions} actions */
+export function buildSpoken(stage, actions) {
+  const live = element('div', 'appca-live appca-hidden', { 'aria-live': 'polite' });
+  const caption = element('caption', '');
+  const body = element('tbody', '');
+  const head = element(
+    'tr',
+    '',
+    {},
+    ...['Panel', 'Components', 'Rows', 'Share'].map((text) =>
+      element('th', '', { scope: 'col' }, text),
+    ),
+  );
+  const table = element('table', 'appca-hidden', {}, caption, element('thead', '', {}, head), body);
+  stage.root.append(live, table);
+  actions.say = (text) => {
+    live.textContent = text;
+  };
+  /** @type {Layout | null} */
+  let shown = null;
+  let timer = 0;
+  const fill = () => {
+    const [{ layout }] = stage.views;
+    if (stage.gone || shown === layout) return;
+    shown = layout;
+    const said = `${layout.title}: ${grouped(stage.rows.count)} rows in ${layout.panels.length} ${layout.panels.length === 1 ? 'panel' : 'panels'}`;
+    caption.textContent = said;
+    stage.hit.setAttribute(
+      'aria-label',
+      `${said}. Arrow keys move between panels, Enter opens one, Escape goes back, plus and minus zoom, A selects a panel's rows, slash finds anything, question mark lists all keys.`,
+    );
+    const listed = fullest(layout.panels).slice(0, LISTED);
+    body.replaceChildren(
+      ...listed.map((panel) =>
+        element(
+          'tr',
+          '',
+          {},
+          ...[
+            panel.name,
+            panel.components
+              .map((i) => stage.meta.components[i].name || stage.meta.components[i].number)
+              .join(', '),
+            grouped(panel.count),
+            `${((100 * panel.count) / stage.rows.count).toFixed(1)}%`,
+          ].map((text) => element('td', '', {}, text)),
+        ),
+      ),
+    );
+  };
+  stage.settled.push(() => {
+    clearTimeout(timer);
+    timer = setTimeout(fill, AFTER);
+  });
+}
 
 const OPEN =
-  '[role="dialog"]:not([hidden]), dialog[open], [data-baseweb="popover"], .appca-strip:focus-within, textarea:focus, [contenteditable="true"]:focus';
+  '[role="dialog"]:not([hidden]), dialog[open], [data-baseweb="popover"], textarea:focus, [contenteditable="true"]:focus';
 const TYPED =
   'input:not([type=range], [type=radio], [type=checkbox]), textarea, select, [contenteditable=true]';
 /** @type {Record<string, [number, number]>} */
@@ -17,10 +76,7 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 export function neighbour(view, from, [dx, dy]) {
   const { rects } = view.parts[0];
   if (from < 0 || !rects[from]) return 0;
-  const middle = (/** @type {import('../types.js').Rect} */ { x, y, w, h }) => [
-    x + w / 2,
-    y + h / 2,
-  ];
+  const middle = (/** @type {Rect} */ { x, y, w, h }) => [x + w / 2, y + h / 2];
   const [fx, fy] = middle(rects[from]);
   let best = from;
   let least = Infinity;
@@ -36,7 +92,7 @@ export function neighbour(view, from, [dx, dy]) {
   return best;
 }
 
-/** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{choose: (tool: 'pan' | 'lasso' | 'box') => void, strip: () => void, tour: () => void, search: () => void, keys: () => void, halt: () => void, go: (target: import('./fly.js').Target) => void}} parts */
+/** @param {Stage} stage @param {Actions} actions @param {{choose: (tool: 'pan' | 'lasso' | 'box') => void, tour: () => void, search: () => void, keys: () => void, halt: () => void, go: (target: Target) => void}} parts */
 export function listenToKeys(stage, actions, parts) {
   const { hit } = stage;
   hit.tabIndex = 0;
@@ -57,7 +113,6 @@ export function listenToKeys(stage, actions, parts) {
     m: () => parts.choose('pan'),
     l: () => parts.choose('lasso'),
     b: () => parts.choose('box'),
-    p: () => parts.strip(),
     t: () => parts.tour(),
     '/': () => parts.search(),
     '?': () => parts.keys(),
@@ -89,7 +144,7 @@ export function listenToKeys(stage, actions, parts) {
   });
 }
 
-/** While a row is held, left and right choose one of its nearest rows, Enter goes there, N selects all of them. @param {Stage} stage @param {import('./actions.js').Actions} actions @param {(target: import('./fly.js').Target) => void} go @param {string} key @returns {boolean} whether the key is used up */
+/** While a row is held, left and right choose one of its nearest rows, Enter goes there, N selects all of them. @param {Stage} stage @param {Actions} actions @param {(target: Target) => void} go @param {string} key @returns {boolean} whether the key is used up */
 function listenWhileHeld(stage, actions, go, key) {
   const near = Array.from(stage.held < 0 ? [] : stage.near);
   const [at, step] = [near.indexOf(stage.chosen), ARROWS[key]?.[0] ?? 0];
@@ -104,7 +159,7 @@ function listenWhileHeld(stage, actions, go, key) {
   return true;
 }
 
-/** Escape ends a tour or a large panel wherever the focus is, unless something that is open or written in takes it; "/" and Ctrl+K search and "?" lists the keys from anywhere on a page, in its first picture. @param {Stage} stage @param {import('./actions.js').Actions} actions @param {{search: () => void, keys: () => void, halt: () => void}} parts */
+/** Escape ends a tour or a large panel wherever the focus is, unless something that is open or written in takes it; "/" and Ctrl+K search and "?" lists the keys from anywhere on a page, in its first picture. @param {Stage} stage @param {Actions} actions @param {{search: () => void, keys: () => void, halt: () => void}} parts */
 function listenAnywhere(stage, actions, { search, keys, halt }) {
   const listen = (/** @type {KeyboardEvent} */ event) => {
     const view = stage.views.find((candidate) => candidate.opened);
@@ -130,7 +185,7 @@ function listenAnywhere(stage, actions, { search, keys, halt }) {
   document.addEventListener('keydown', listen, true); // what is open is still open then
 }
 
-/** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {View} view @param {[number, number]} direction */
+/** @param {Stage} stage @param {Actions} actions @param {View} view @param {[number, number]} direction */
 function step(stage, actions, view, direction) {
   const next = neighbour(view, view.opened?.panel ?? view.focus, direction);
   view.focusShown = true;
@@ -150,7 +205,7 @@ function step(stage, actions, view, direction) {
   }
 }
 
-/** @param {Stage} stage @param {import('./actions.js').Actions} actions @param {View} view */
+/** @param {Stage} stage @param {Actions} actions @param {View} view */
 function escape(stage, actions, view) {
   if (stage.tour) {
     actions.endTour();

@@ -1,16 +1,6 @@
 /** Where each panel stands on the page now, from camera, opened panel and whatever is on its way. */
 
-import { toPage } from './camera.js';
-import { clamp, touches } from './rect.js';
-
-/** @typedef {import('../types.js').Rect} Rect @typedef {import('../types.js').Range} Range */
-/** @typedef {import('./view.js').View} View @typedef {import('./arrange.js').Part} Part */
-/**
- * @typedef {object} Placed
- * @property {number} key place in the panel table @property {View} view @property {Part} part @property {import('../scene/layouts.js').Panel} panel
- * @property {Rect} card @property {Rect} plot inside the card @property {Range} range of scores in the plot
- * @property {number} strength 0 to 1 @property {boolean} open
- */
+import { clamp, toPage, touches } from './geometry.js';
 
 /** The strip above a panel's plot that holds its name and count. @param {number} height of the card */
 export const header = (height) => clamp(0.165 * height, 11, 28);
@@ -32,9 +22,9 @@ export function placeView(view) {
   return placed;
 }
 
-/** @typedef {{card: Rect, range: Range, strength: number, open: boolean}} Target */
+/** @typedef {{card: Rect, range: Bounds, strength: number, open: boolean}} Goal */
 
-/** @param {View} view @param {Part} part @param {import('../scene/layouts.js').Panel} panel @returns {Target | null} */
+/** @param {View} view @param {Part} part @param {Panel} panel @returns {Goal | null} */
 function cameraTarget(view, part, panel) {
   const card = toPage(view.cam, view.rect, part.rects[panel.index]);
   const shown = view.shows(panel, part);
@@ -45,7 +35,7 @@ function cameraTarget(view, part, panel) {
   return { card, range, strength: shown ? 1 : 0.06, open: false };
 }
 
-/** @param {View} view @param {Part} part @param {import('../scene/layouts.js').Panel} panel @returns {Target | null} */
+/** @param {View} view @param {Part} part @param {Panel} panel @returns {Goal | null} */
 function openTarget(view, part, panel) {
   const opened = /** @type {import('./view.js').Opened} */ (view.opened);
   const card = part.inset ? undefined : opened.rects.get(panel.index);
@@ -54,7 +44,7 @@ function openTarget(view, part, panel) {
   return { card, range: large ? opened.range : panel.range, strength: 1, open: large };
 }
 
-/** @param {Target | undefined} a @param {Target | null} b @param {number} t @returns {Target | null} */
+/** @param {Goal | undefined} a @param {Goal | null} b @param {number} t @returns {Goal | null} */
 function onTheWay(a, b, t) {
   if (!a || !b) {
     const only = a ?? b;
@@ -68,14 +58,14 @@ function onTheWay(a, b, t) {
       w: mix(a.card.w, b.card.w),
       h: mix(a.card.h, b.card.h),
     },
-    range: /** @type {Range} */ (a.range.map((value, i) => mix(value, b.range[i]))),
+    range: /** @type {Bounds} */ (a.range.map((value, i) => mix(value, b.range[i]))),
     strength: mix(a.strength, b.strength),
     open: b.open,
   };
 }
 
 /** @param {Rect} card @param {boolean} open with room for ticks @param {boolean} inset @returns {Rect} */
-export function plotOf(card, open, inset) {
+function plotOf(card, open, inset) {
   if (open)
     return {
       x: card.x + 44,
@@ -88,8 +78,8 @@ export function plotOf(card, open, inset) {
   return { x: card.x + pad, y: card.y + top, w: card.w - 2 * pad, h: card.h - top - pad };
 }
 
-/** A range widened so that both axes have one scale. @param {Range} range @param {Rect} plot @returns {Range} */
-export function squared([x0, x1, y0, y1], plot) {
+/** A range widened so that both axes have one scale. @param {Bounds} range @param {Rect} plot @returns {Bounds} */
+function squared([x0, x1, y0, y1], plot) {
   const unit = Math.max((x1 - x0) / plot.w, (y1 - y0) / plot.h);
   const [cx, cy, w, h] = [(x0 + x1) / 2, (y0 + y1) / 2, (unit * plot.w) / 2, (unit * plot.h) / 2];
   return [cx - w, cx + w, cy - h, cy + h];
@@ -104,7 +94,7 @@ export function density(points, area) {
   };
 }
 
-/** Three texels of a panel: place and scale, plot, size and strength of points. @param {{plot: Rect, range: Range}} panel @param {number} size @param {number} alpha @returns {number[]} */
+/** Three texels of a panel: place and scale, plot, size and strength of points. @param {{plot: Rect, range: Bounds}} panel @param {number} size @param {number} alpha @returns {number[]} */
 export function texels({ plot, range }, size, alpha) {
   const kx = plot.w / (range[1] - range[0] || 1);
   const ky = plot.h / (range[3] - range[2] || 1);

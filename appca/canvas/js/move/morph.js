@@ -1,12 +1,61 @@
-/** Points on their way from where their rows stood to where another layout has them. */
+/** Movements: values that go to their ends, and points that travel from one layout to another. */
 
-import { groundOf } from '../gl/grounds.js';
-import { drawPoints } from '../gl/points.js';
-import { vertices } from '../gl/programs.js';
+import { vertices } from '../gl/gpu.js';
+import { drawPoints, groundOf } from '../gl/points.js';
+import { clamp } from '../layout/geometry.js';
 import { placeView } from '../layout/place.js';
 
-/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View */
-/** @typedef {{rows: Uint32Array, xy: Float32Array, grounds: import('../gl/grounds.js').Ground[]}} Places rows and where they are on the page */
+/** The easing cubic-bezier(.3, 0, .1, 1), nearly. @param {number} t */
+export const ease = (t) => 1 - (1 - t) ** 3 * (1 - 0.6 * t * (1 - t));
+
+/** @param {number} t */
+export const sine = (t) => (1 - Math.cos(Math.PI * t)) / 2;
+
+export class Tweens {
+  constructor() {
+    /** @type {Map<string, {start: number, ms: number, step: (t: number) => void, done?: () => void}>} */
+    this.running = new Map();
+    this.motion = matchMedia('(prefers-reduced-motion: reduce)');
+  }
+
+  /** @param {string} name @param {number} ms @param {(t: number) => void} step from 0 to 1 @param {() => void} [done] */
+  start(name, ms, step, done) {
+    if (this.reduced) {
+      this.running.delete(name);
+      step(1);
+      done?.();
+      return;
+    }
+    this.running.set(name, { start: performance.now(), ms, step, done });
+    step(0);
+  }
+
+  /** @param {string} name */
+  stop(name) {
+    this.running.delete(name);
+  }
+
+  /** Whether what would move stands at once where it ends. */
+  get reduced() {
+    return this.motion.matches;
+  }
+
+  get moving() {
+    return this.running.size > 0;
+  }
+
+  /** @param {number} now */
+  tick(now) {
+    for (const [name, motion] of [...this.running]) {
+      const t = clamp((now - motion.start) / Math.max(1, motion.ms), 0, 1);
+      if (t >= 1) this.running.delete(name);
+      motion.step(t);
+      if (t >= 1) motion.done?.();
+    }
+  }
+}
+
+/** @typedef {{rows: Uint32Array, xy: Float32Array, grounds: import('../gl/points.js').Ground[]}} Places rows and where they are on the page */
 
 const MOST = 70000; // points that move
 
@@ -30,20 +79,10 @@ export function placesOf(stage, view) {
   return { rows, xy, grounds };
 }
 
-/** Write where the first points of a panel are on the page. @param {import('../layout/place.js').Placed} spot @param {number} count @param {Float32Array} into @param {number} at */
-function pagePlaces(
-  {
-    part: {
-      layout: { xy },
-    },
-    panel: { start },
-    plot,
-    range,
-  },
-  count,
-  into,
-  at,
-) {
+/** Write where the first points of a panel are on the page. @param {Placed} spot @param {number} count @param {Float32Array} into @param {number} at */
+function pagePlaces({ part, panel, plot, range }, count, into, at) {
+  const { xy } = part.layout;
+  const { start } = panel;
   const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
   const [left, bottom] = [plot.x - range[0] * kx, plot.y + plot.h + range[2] * ky];
   for (let i = start, to = 2 * at; i < start + count; i += 1, to += 2) {
@@ -101,10 +140,8 @@ export class Morph {
     const panels = new Uint16Array(count);
     let at = 0;
     for (const layer of layers) {
-      const {
-        part: { layout, base },
-        panel: { start, index },
-      } = layer;
+      const { layout, base } = layer.part;
+      const { start, index } = layer.panel;
       this.rows.set(layout.rows.subarray(start, start + layer.count), at);
       raw.set(layout.xy.subarray(2 * start, 2 * (start + layer.count)), 2 * at);
       panels.fill(base + index, at, at + layer.count);
@@ -140,7 +177,7 @@ export class Morph {
     return { rows: this.rows, xy };
   }
 
-  /** @param {Stage} stage @param {import('../gl/points.js').Look} look */
+  /** @param {Stage} stage @param {Look} look */
   draw(stage, look) {
     drawPoints(
       stage.gpu,

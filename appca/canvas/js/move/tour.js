@@ -1,13 +1,67 @@
-/** A tour from one panel to another: rows of both on the opened panel while its axes turn. */
+/** A turn from one panel to its neighbour, and the journey that goes on through the fullest ones. */
 
+import { vertices } from '../gl/gpu.js';
 import { drawImages, imageSize } from '../gl/images.js';
 import { drawPoints } from '../gl/points.js';
-import { vertices } from '../gl/programs.js';
 import { density, texels } from '../layout/place.js';
-import { sine } from './tween.js';
-import { frameAt, said } from './frames.js';
+import { neighbours } from '../layout/view.js';
+import { fullest } from '../scene/layouts.js';
+import { sine } from './morph.js';
 
-/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/view.js').View} View @typedef {import('../layout/place.js').Placed} Placed @typedef {import('../types.js').Range} Range */
+/** @typedef {{basis: number[], x: number[], y: number[]}} Frame axes over at most four components */
+
+/** @param {number[]} from components of x and y @param {number[]} to @param {number} t 0 to 1 @returns {Frame} */
+export function frameAt(from, to, t) {
+  const basis = [...new Set([...from, ...to])];
+  const unit = (/** @type {number} */ component) =>
+    [0, 1, 2, 3].map((i) => (basis[i] === component ? 1 : 0));
+  const turned = (
+    /** @type {number} */ a,
+    /** @type {number} */ b,
+    /** @type {number} */ share,
+  ) => {
+    if (a === b || share <= 0) return unit(a);
+    if (share >= 1) return unit(b);
+    const angle = (share * Math.PI) / 2;
+    const [p, q] = [unit(a), unit(b)];
+    return p.map((value, i) => Math.cos(angle) * value + Math.sin(angle) * q[i]);
+  };
+  const crossed = from[0] === to[1] ? -1 : from[1] === to[0] ? 1 : 0;
+  if (crossed && basis.length === 3 && t > 0 && t < 1)
+    return { basis, ...around(unit(from[0]), unit(from[1]), crossed * t) };
+  if (basis.length === 4)
+    return { basis, x: turned(from[0], to[0], 2 * t), y: turned(from[1], to[1], 2 * t - 1) };
+  return { basis, x: turned(from[0], to[0], t), y: turned(from[1], to[1], t) };
+}
+
+/** The shared component changes its axis: a turn of 120 degrees about the diagonal of all three. @param {number[]} x @param {number[]} y @param {number} share */
+function around(x, y, share) {
+  const angle = (share * 2 * Math.PI) / 3;
+  const [c, s, n] = [Math.cos(angle), Math.sin(angle), 1 / Math.sqrt(3)];
+  const turn = (/** @type {number[]} */ [a, b, d]) => {
+    const along = (a + b + d) * n * n * (1 - c);
+    return [
+      a * c + (d - b) * n * s + along,
+      b * c + (a - d) * n * s + along,
+      d * c + (b - a) * n * s + along,
+      0,
+    ];
+  };
+  return { x: turn(x), y: turn(y) };
+}
+
+/** What happens in words: what turns into what, and what stays. @param {Meta} meta @param {number[]} from @param {number[]} to @param {number} t */
+export function said(meta, from, to, t) {
+  const number = (/** @type {number} */ index) => meta.components[index].number;
+  const stays = from.find((axis) => to.includes(axis));
+  if (stays === undefined) {
+    const step = t < 0.5 ? 0 : 1;
+    return `component ${number(from[step])} turns into ${number(to[step])} (turn ${step + 1} of 2)`;
+  }
+  const [turns] = from.filter((axis) => axis !== stays);
+  const [into] = to.filter((axis) => axis !== stays);
+  return `component ${number(turns)} turns into ${number(into)}, ${number(stays)} stays`;
+}
 
 const MOST = 90000; // rows that move
 const IMAGES = 120;
@@ -57,16 +111,16 @@ export class Tour {
     });
   }
 
-  /** Range at this moment: each panel's own at the ends, wide enough for both between. @returns {Range} */
+  /** Bounds at this moment: each panel's own at the ends, wide enough for both between. @returns {Bounds} */
   get range() {
     return this.rangeAt(this.t);
   }
 
-  /** @param {number} t @returns {Range} */
+  /** @param {number} t @returns {Bounds} */
   rangeAt(t) {
     const e = sine(t);
     const wide = Math.min(1, Math.min(t, 1 - t) * 6);
-    return /** @type {Range} */ (
+    return /** @type {Bounds} */ (
       this.a.extent.map((value, i) => {
         const other = this.b.extent[i];
         const plain = value + (other - value) * e;
@@ -94,7 +148,7 @@ export class Tour {
     return { ...spot, range: this.range };
   }
 
-  /** @param {import('../types.js').Meta} meta */
+  /** @param {Meta} meta */
   title(meta) {
     return {
       name: `${this.a.name} → ${this.b.name}`,
@@ -112,7 +166,7 @@ export class Tour {
     table.set(texels(panel, look.size, look.alpha * spot.strength), table.length - 12);
   }
 
-  /** @param {Stage} stage @param {import('../gl/points.js').Look} look */
+  /** @param {Stage} stage @param {Look} look */
   draw(stage, look) {
     if (!this.stagePanel || !this.made) return;
     const { x, y } = this.frame;
@@ -167,5 +221,77 @@ export class Tour {
       wanted.from.push(bits & 1, bits >> 1, 0);
     }
     return wanted;
+  }
+}
+
+const REST = 900; // ms on each panel
+
+export class Journey {
+  /** @param {Stage} stage @param {Actions} actions @param {(on: boolean) => void} told */
+  constructor(stage, actions, told) {
+    this.stage = stage;
+    this.actions = actions;
+    this.told = told;
+    this.on = false;
+    /** @type {Set<number>} */
+    this.seen = new Set();
+    this.timer = 0;
+    this.at = -1; // the panel it has reached
+    for (const kind of ['pointerdown', 'wheel', 'keydown'])
+      stage.hit.addEventListener(kind, () => this.stop(), { passive: true });
+    stage.settled.push(() => this.go());
+  }
+
+  /** Begin, or stop where it is. */
+  async toggle() {
+    if (this.on) {
+      this.stop();
+      return;
+    }
+    const { stage, actions } = this;
+    const grid = Object.entries(stage.meta.layouts).find(([, { kind }]) => kind !== 'map');
+    if (!grid) return;
+    if (stage.views[0].layout.kind === 'map') await actions.morph(stage.views[0], grid[0]);
+    const [view] = stage.views;
+    this.on = true;
+    this.told(true);
+    this.seen.clear();
+    this.at =
+      view.opened?.panel ??
+      fullest(view.layout.panels).find(({ axes }) => axes.length > 1)?.index ??
+      0;
+    if (view.opened) stage.settleSoon();
+    else actions.open(view, this.at);
+  }
+
+  stop() {
+    if (!this.on) return;
+    this.on = false;
+    clearTimeout(this.timer);
+    this.actions.pauseTour();
+    this.told(false);
+  }
+
+  /** The picture stands: go on from there. @private */
+  go() {
+    clearTimeout(this.timer);
+    const [view] = this.stage.views;
+    if (!this.on || this.stage.morph) return;
+    if (view.opened?.panel !== this.at) {
+      this.stop();
+      return;
+    }
+    this.seen.add(this.at);
+    const beside = neighbours(view.layout, this.at).flatMap(({ panels }) => panels);
+    const panels = beside.map((index) => view.layout.panels[index]);
+    const next = fullest(panels).find(({ index }) => !this.seen.has(index));
+    if (!next) {
+      this.stop();
+      return;
+    }
+    this.timer = setTimeout(() => {
+      this.at = next.index;
+      this.actions.tour(view, next.index);
+    }, REST);
   }
 }

@@ -1,16 +1,193 @@
 /** What the picture is: title and legend in the free half of a triangle, else in a bar above, with the way back. */
 
-import { toPage } from '../layout/camera.js';
-import { capital, countOf, grouped, panelTitle } from '../scene/names.js';
-import { DOUBTFUL } from '../scene/rows.js';
+import { toPage } from '../layout/geometry.js';
+import { capital, componentName, countOf, grouped, panelTitle, signed } from '../scene/names.js';
+import { codesIn, DOUBTFUL, HIDDEN } from '../scene/rows.js';
+import { selectedIn } from '../text/headers.js';
+import { font, widthOf, write } from '../text/write.js';
+import { cssOf } from '../theme.js';
 import { button, element, icon } from './dom.js';
-import { fillLegend } from './legend.js';
-import { selectedIn } from '../text/names.js';
+
+/** @param {HTMLElement} place shows the name, and gives way to a field for the new one @param {string} name @param {number} longest letters @param {(text: string) => void} send */
+export function typeOver(place, name, longest, send) {
+  const label = place.getAttribute('aria-label') ?? (place.title || 'name');
+  const field = element('input', 'appca-field', {
+    'aria-label': label,
+    maxlength: String(longest),
+  });
+  field.value = name;
+  let over = false;
+  const close = (/** @type {boolean} */ kept) => {
+    if (over) return;
+    over = true;
+    field.replaceWith(place);
+    place.focus();
+    if (kept && field.value.trim() !== name) send(field.value);
+  };
+  field.addEventListener('blur', () => close(true));
+  field.addEventListener('keydown', (event) => {
+    event.stopPropagation(); // letters are keys of the picture
+    if (event.key === 'Enter' || event.key === 'Escape') close(event.key === 'Enter');
+  });
+  place.replaceWith(field);
+  field.select();
+}
+
+const SHOWN = 40; // classes at most
+const LONGEST = 60; // letters of a class's name
+const [BESIDE, GAP] = [24, 6]; // px beside a class's name: dot, gap and padding; and before its count
+
+/** Rows of each class without those that have one of these flags. @param {Stage} stage */
+export function classCounts(stage, without = HIDDEN) {
+  const { codes, flags } = stage.rows;
+  const counts = new Uint32Array(codesIn(codes));
+  for (let row = 0; row < codes.length; row += 1)
+    if (!(flags[row] & without)) counts[codes[row]] += 1;
+  return counts;
+}
+
+/** An end of a scale: a large one without decimals. @param {number} value */
+const end = (value) =>
+  Math.abs(value) < 1000 ? signed(value, 2) : grouped(Math.round(value)).replace('-', '−');
+
+/** A square of two components' colours, with their pictures where they are largest. @param {Stage} stage @param {Colouring} colouring @param {boolean} small for a bar */
+function planeKey(stage, { axes = [0, 0], table }, small) {
+  const [x, y] = axes.map((axis) => componentName(stage.meta, axis));
+  const canvas = element('canvas', `appca-plane ${small ? 'appca-small' : 'appca-large'}`, {
+    role: 'img',
+    'aria-label': `Colours of components ${x} and ${y}`,
+  });
+  const [key, side, left] = small ? [34, 26, 0] : [84, 26, 53];
+  const [wide, high] = small ? [key + 132, key] : [left + key + side + 8, key + 18];
+  [canvas.width, canvas.height] = [wide * 2, high * 2];
+  canvas.style.cssText = `width:${wide}px;height:${high}px`;
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+  context.scale(2, 2);
+  const steps = Math.round(Math.sqrt(table.length));
+  const step = key / steps;
+  table.forEach((colour, code) => {
+    context.fillStyle = colour;
+    context.fillRect(
+      left + (code % steps) * step,
+      key - (Math.floor(code / steps) + 1) * step,
+      step + 0.5,
+      step + 0.5,
+    );
+  });
+  const look = { style: font(11.5), colour: stage.theme.soft };
+  const places = small
+    ? [
+        { x: key + 8, y: 4 },
+        { x: key + 72, y: 4 },
+      ]
+    : [
+        { x: left + key + 5, y: key - side },
+        { x: 0, y: 0 },
+      ];
+  axes.forEach((axis, i) => stage.pictures.draw(axis, { ...places[i], w: side, h: side }, context));
+  if (small) {
+    axes.forEach((axis, i) =>
+      write(
+        context,
+        `${stage.meta.components[axis].number} ${i ? '↑' : '→'}`,
+        places[i].x + side + 4,
+        11,
+        look,
+      ),
+    );
+    return canvas;
+  }
+  const [across, up] = axes.map((axis) => stage.meta.components[axis].number);
+  write(context, `−${across}`, left, key + 4, look);
+  write(context, `+${across}`, left + key, key + 4, { ...look, align: 'right' });
+  write(context, `+${up}`, left - 5, 1, { ...look, align: 'right' });
+  write(context, `−${up}`, left - 5, key - 13, { ...look, align: 'right' });
+  return canvas;
+}
+
+/** Fill an element with the legend of the present colouring. @param {Stage} stage @param {HTMLElement} into @param {(label: string, before: string, now: string) => void} rename a class */
+function fillLegend(stage, into, rename) {
+  const { colouring, palette } = stage;
+  into.replaceChildren();
+  into.style.cssText = '';
+  into.dataset.classes = '0';
+  if (!colouring) return;
+  if (colouring.kind === 'quantity') {
+    const stops = Array.from({ length: 9 }, (_, i) => cssOf(palette, Math.round((i * 253) / 8)));
+    const [low, high] = colouring.limits ?? [0, 1];
+    const bar = element('span', 'appca-ramp');
+    bar.style.background = `linear-gradient(to right, ${stops})`;
+    into.append(
+      element('span', 'appca-count', {}, end(low)),
+      bar,
+      element('span', 'appca-count', {}, end(high)),
+    );
+    return;
+  }
+  if (colouring.kind === 'plane') {
+    into.append(planeKey(stage, colouring, false), planeKey(stage, colouring, true));
+    return;
+  }
+  const counts = classCounts(stage);
+  let pinned = -1;
+  const alone = (/** @type {number} */ code) => {
+    stage.only = code;
+    stage.frame = '';
+    stage.settleSoon();
+  };
+  const codes = colouring.names
+    .map((_, code) => code)
+    .filter((code) => counts[code])
+    .slice(0, SHOWN);
+  for (const code of codes) {
+    const dot = element('i', 'appca-dot');
+    dot.style.background = cssOf(palette, code);
+    dot.dataset.shape = colouring.shapes?.[code] ?? 'circle';
+    const item = element(
+      'button',
+      'appca-class',
+      { type: 'button', 'aria-pressed': 'false', title: `Show ${colouring.names[code]} alone` },
+      dot,
+      element('b', '', {}, colouring.names[code]),
+      element('span', 'appca-count', {}, grouped(counts[code])),
+    );
+    item.addEventListener('pointerenter', () => alone(code));
+    item.addEventListener('pointerleave', () => alone(pinned));
+    item.addEventListener('focus', () => alone(code));
+    item.addEventListener('blur', () => alone(pinned));
+    item.addEventListener('click', () => {
+      pinned = pinned === code ? -1 : code;
+      for (const button of into.querySelectorAll('button'))
+        button.setAttribute('aria-pressed', String(pinned >= 0 && button === item));
+      alone(pinned);
+    });
+    const [, label] = stage.colouringName.match(/^label:(.*)$/s) ?? [];
+    if (label !== undefined && stage.options.offers) {
+      item.title += '. Double-click or F2 renames it.';
+      const type = () =>
+        typeOver(item, colouring.names[code], LONGEST, (text) =>
+          rename(label, colouring.names[code], text),
+        );
+      item.addEventListener('dblclick', type);
+      item.addEventListener('keydown', ({ key }) => key === 'F2' && type());
+    }
+    into.append(item);
+  }
+  const widest = (/** @type {string[]} */ texts, /** @type {string} */ style) =>
+    Math.max(0, ...texts.map((text) => widthOf(stage.context, text, style)));
+  const names = codes.map((code) => colouring.names[code]);
+  const numbers = codes.map((code) => grouped(counts[code]));
+  const name = widest(names, font(13.5, 600)) + BESIDE;
+  const count = widest(numbers, font(12.5)) + GAP;
+  into.style.setProperty('--name', `${Math.ceil(name)}px`);
+  into.style.setProperty('--class', `${Math.ceil(name + count)}px`);
+  into.dataset.classes = String(colouring.names.filter((_, code) => counts[code]).length);
+}
 
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
 
-/** @param {import('../types.js').Meta} meta @param {import('../types.js').Kind} kind @param {string} [layout] name */
-export function sentences(meta, kind, layout) {
+/** @param {Meta} meta @param {Kind} kind @param {string} [layout] name */
+function sentences(meta, kind, layout) {
   const { words, n_active: active, components } = meta;
   const row = words?.row ?? 'row';
   const many = words?.rows ?? `${row}s`;
@@ -32,8 +209,8 @@ export function sentences(meta, kind, layout) {
   ];
 }
 
-/** What stands for the components of a panel where they are too many for a diagonal that says it. @param {import('../types.js').Meta} meta @param {number[]} components */
-export function strongest(meta, components) {
+/** What stands for the components of a panel where they are too many for a diagonal that says it. @param {Meta} meta @param {number[]} components */
+function strongest(meta, components) {
   if (meta.component_pictures || meta.components.length < 256) return '';
   const said = components.slice(0, 2).map((index) => {
     const { number, columns = [] } = meta.components[index];
@@ -43,7 +220,7 @@ export function strongest(meta, components) {
   return said.join('');
 }
 
-/** @param {import('../stage.js').Stage} stage @param {import('../input/actions.js').Actions} actions @param {HTMLElement} tools @param {HTMLElement} more what opens beside them @param {(box: import('../types.js').Rect) => number} near strength of what stands over data near the hand @param {(label: string, before: string, now: string) => void} rename a class */
+/** @param {Stage} stage @param {Actions} actions @param {HTMLElement} tools @param {HTMLElement} more what opens beside them @param {(box: Rect) => number} near strength of what stands over data near the hand @param {(label: string, before: string, now: string) => void} rename a class */
 export function buildBar(stage, actions, tools, more, near, rename) {
   const title = element('b', 'appca-title');
   const under = element('span', 'appca-under');
@@ -78,11 +255,8 @@ export function buildBar(stage, actions, tools, more, near, rename) {
 
   /** Once the picture stands. */
   const settle = () => {
-    const {
-      views: [view],
-      rows,
-      colouring,
-    } = stage;
+    const { rows, colouring } = stage;
+    const [view] = stage.views;
     const now = `${rows.codesChanged} ${rows.hidden} ${stage.colouringName} ${colouring?.limits} ${stage.dark}`;
     if (now !== filled) {
       filled = now;
@@ -111,10 +285,8 @@ export function buildBar(stage, actions, tools, more, near, rename) {
     arrange();
   };
   const arrange = () => {
-    const {
-      views: [view],
-      width,
-    } = stage;
+    const [view] = stage.views;
+    const { width } = stage;
     const { free } = view.arrangement;
     const box = free && !view.opened ? toPage(view.home, view.rect, free) : null;
     const block = Boolean(box && view.corner);
@@ -147,9 +319,7 @@ export function buildBar(stage, actions, tools, more, near, rename) {
   };
   /** Tools stand in the bar, or beside the last picture of the diagonal. */
   const dock = () => {
-    const {
-      views: [view],
-    } = stage;
+    const [view] = stage.views;
     const block = bar.classList.contains('appca-block') && !bar.hidden;
     const last = view.arrangement.diagonal.at(-1);
     const right = block && last ? stage.width - toPage(view.cam, view.rect, last.rect).x + 12 : 8;

@@ -1,16 +1,59 @@
 /** The card of the point under the resting hand: in the quadrant with the fewest data, on a dotted leader. */
 
-import { pick } from '../input/pick.js';
-import { clamp, within } from '../layout/rect.js';
-import { capital, componentName, grouped, setName, signed } from '../scene/names.js';
+import { pick } from '../input/gestures.js';
+import { clamp, holds, within } from '../layout/geometry.js';
+import { capital, componentName, grouped, saidOf, setName, signed } from '../scene/names.js';
 import { DOUBTFUL, OUTSIDE } from '../scene/rows.js';
-import { saidOf } from '../scene/hover.js';
-import { drawHeld } from '../text/held.js';
-import { occupancyOf } from '../text/occupancy.js';
+import { occupancyOf } from '../text/labels.js';
+import { drawHeld } from '../text/marks.js';
 import { element, paint, quiet } from './dom.js';
-import { cellAt, fillMean } from './mean.js';
 
-/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../types.js').Rect} Rect */
+/** @typedef {{x: number, y: number, spot: Placed, row: number, said: Label['lines'], cell: number}} CellFound */
+
+const MOST = 240; // images in a mean
+
+/** The sign cell whose words are at a place. @param {Stage} stage @param {Label[]} labels @param {number} x @param {number} y @returns {CellFound | null} */
+function cellAt(stage, labels, x, y) {
+  for (const { key, u, v, width, lines, cell } of labels) {
+    const spot = stage.placed.find((placed) => placed.key === key);
+    if (!spot || cell === undefined) continue;
+    const [left, top] = [spot.plot.x + u * spot.plot.w, spot.plot.y + v * spot.plot.h];
+    if (holds({ x: left, y: top, w: width, h: 32 }, x, y, 3))
+      return { x: left + width / 2, y: top + 16, spot, row: -1, said: lines, cell };
+  }
+  return null;
+}
+
+/** @param {Stage} stage @param {CellFound} hit @param {HTMLCanvasElement} picture @param {HTMLElement} lines */
+function fillMean({ sheets, scene, dark }, { spot, said, cell }, picture, lines) {
+  const { layout } = spot.part;
+  const { panel } = spot;
+  let sum = new Float32Array(0);
+  let count = 0;
+  for (let i = panel.start; sheets && i < panel.start + panel.count && count < MOST; i += 1) {
+    if ((layout.xy[2 * i] > 0 ? 1 : 0) + (layout.xy[2 * i + 1] > 0 ? 2 : 0) !== cell) continue;
+    const bytes = sheets.read(scene.tile[layout.rows[i]]);
+    if (!bytes) continue;
+    if (!count) sum = new Float32Array(bytes.length);
+    bytes.forEach((value, k) => {
+      sum[k] += value;
+    });
+    count += 1;
+  }
+  picture.hidden = !count;
+  if (count && sheets)
+    paint(
+      picture,
+      Uint8ClampedArray.from(sum, (value) => value / count),
+      sheets.meta,
+      dark,
+    );
+  lines.replaceChildren(
+    element('b', '', {}, said[0].text),
+    element('p', '', {}, said[1]?.text ?? ''),
+    quiet(count ? `mean of ${count}` : ''),
+  );
+}
 
 /** What measures of a row are, in words. @type {Record<string, string>} */
 const TERMS = {
@@ -21,13 +64,13 @@ const TERMS = {
 const REST = 80; // ms
 const [WIDE, HIGH] = [252, 140];
 
-/** @param {Stage} stage @param {import('../input/actions.js').Actions} actions @param {() => import('../text/labels.js').Label[]} labels */
+/** @param {Stage} stage @param {Actions} actions @param {() => Label[]} labels */
 export function buildCard(stage, actions, labels) {
   const picture = element('canvas', 'appca-picture');
   const lines = element('div', 'appca-lines');
   const card = element('div', 'appca-card', { hidden: '' }, picture, lines);
   stage.root.append(card);
-  /** @type {import('../input/pick.js').Found | import('./mean.js').CellFound | null} */
+  /** @type {Found | CellFound | null} */
   let shown = null;
   /** @type {Rect | null} */
   let place = null;
@@ -87,7 +130,7 @@ export function buildCard(stage, actions, labels) {
   });
 }
 
-/** Where the row may be in its panel: an ellipse of two standard deviations. @param {Stage} stage @param {import('../input/pick.js').Found} hit */
+/** Where the row may be in its panel: an ellipse of two standard deviations. @param {Stage} stage @param {Found} hit */
 function drawSpread({ context, theme, meta }, { x, y, spot: { panel, plot, range } }) {
   const [a, b] = panel.axes.map((k) => (2 * (meta.components[k]?.spread ?? 0)) / meta.score_unit);
   if (!a || !b) return;
@@ -161,7 +204,7 @@ async function describe(stage, row, lines, still) {
   lines.append(quiet(told.join(' · ')));
 }
 
-/** Of the places around a point the one over the fewest data and words. @param {Stage} stage @param {{x: number, y: number, spot: import('../layout/place.js').Placed}} found @param {import('../text/labels.js').Label[]} labels @returns {Rect} */
+/** Of the places around a point the one over the fewest data and words. @param {Stage} stage @param {{x: number, y: number, spot: Placed}} found @param {Label[]} labels @returns {Rect} */
 function emptiest(stage, { x, y, spot }, labels) {
   const room = occupancyOf(stage);
   const bounds = spot.open ? spot.plot : spot.view.rect;

@@ -25,6 +25,7 @@ const ICONS = {
   back: 'M20 12H5M11 6l-6 6 6 6',
   tune: 'M4 7h9M19 7h1M4 17h1M11 17h9M13 4.500v5M5 14.500v5M16 4.500v5M8 14.500v5M13 7h3M5 17h3',
   bookmark: 'M7 4h10v16l-5-4-5 4z',
+  list: 'M4 6h3v3H4zM4 15h3v3H4zM11 7.500h9M11 16.500h9',
   search: 'M10.500 17a6.500 6.500 0 1 0 0-13 6.500 6.500 0 0 0 0 13M15.500 15.500 20 20',
   close: 'M7 7l10 10M17 7 7 17',
 };
@@ -71,7 +72,7 @@ export const range = (label, most, value, step = 1) =>
     'aria-label': label,
   });
 
-/** Draw a tile; ink is dark on a light page and light on a dark one. @param {HTMLCanvasElement} into @param {Uint8ClampedArray} bytes RGBA @param {import('../types.js').SheetMeta} sheet @param {boolean} dark */
+/** Draw a tile; ink is dark on a light page and light on a dark one. @param {HTMLCanvasElement} into @param {Uint8ClampedArray} bytes RGBA @param {SheetMeta} sheet @param {boolean} dark */
 export function paint(into, bytes, { tile: [h, w, channels], style }, dark) {
   [into.width, into.height] = [w, h];
   for (let i = 0; i < bytes.length; i += 4) {

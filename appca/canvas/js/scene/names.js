@@ -1,18 +1,18 @@
 /** Names and numbers as people read them. */
 
-/** @param {import('../types.js').Meta} meta @param {number[]} components */
+/** @param {Meta} meta @param {number[]} components */
 export function setName(meta, components) {
   return `{${components.map((index) => meta.components[index].number).join(',')}}`;
 }
 
-/** What a panel is called: by the names of its components where there are any, with the numbers. @param {import('../types.js').Meta} meta @param {{name: string, components: number[]}} panel */
+/** What a panel is called: by the names of its components where there are any, with the numbers. @param {Meta} meta @param {{name: string, components: number[]}} panel */
 export function panelTitle(meta, { name, components }) {
   const of = components.map((index) => meta.components[index]);
   if (name !== setName(meta, components) || !of.some((component) => component.name)) return name;
   return `${of.map((component) => component.name || component.number).join(' × ')} ${name}`;
 }
 
-/** Number and, when it has one, name of a component. @param {import('../types.js').Meta} meta @param {number} index */
+/** Number and, when it has one, name of a component. @param {Meta} meta @param {number} index */
 export function componentName(meta, index) {
   const { number, name } = meta.components[index];
   return name ? `${number} ${name}` : `${number}`;
@@ -31,7 +31,7 @@ export const signed = (value, digits = 1) =>
     .replace(/^-(?=[0.]*$)/, '')
     .replace('-', '−');
 
-/** @param {import('../types.js').Meta} meta @param {number} count */
+/** @param {Meta} meta @param {number} count */
 export function countOf(meta, count) {
   const row = meta.words?.row ?? 'row';
   return `${grouped(count)} ${count === 1 ? row : (meta.words?.rows ?? `${row}s`)}`;
@@ -45,4 +45,60 @@ export function ticks(low, high, wanted) {
   const values = [];
   for (let i = Math.ceil(low / step); i * step <= high; i += 1) values.push(i * step + 0);
   return { values, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
+}
+
+/** @typedef {{id: string, lines: {title: string, value: string}[]}} Said */
+
+/** All values of a line as texts. @param {Scene} scene @param {Line} line @returns {Promise<(row: number) => string>} */
+async function reader(scene, { kind, buffer, names = [] }) {
+  if (kind === 'text') {
+    const texts = await scene.texts(buffer);
+    return (row) => String(texts[row] ?? '');
+  }
+  const wide =
+    scene.meta.buffers?.[buffer]?.[0] ??
+    (kind === 'number' ? 'f4' : names.length > 255 ? 'u2' : 'u1');
+  const values = await scene.array(buffer, wide);
+  if (kind === 'category') return (row) => names[values[row]] ?? '';
+  return (row) =>
+    Number.isFinite(values[row]) ? Number(values[row].toPrecision(5)).toLocaleString('en') : '';
+}
+
+/** @param {Stage} stage @param {number} row @returns {Promise<Said>} */
+export async function saidOf({ scene, callbacks }, row) {
+  const { hover } = scene.meta;
+  if (!hover) {
+    const [text] = (await callbacks.describe?.([row])) ?? [];
+    return { id: '', lines: (text ?? []).map((value) => ({ title: '', value })) };
+  }
+  const ids = hover.ids ? await scene.texts(hover.ids) : null;
+  const readers = await Promise.all(hover.lines.map((line) => reader(scene, line)));
+  const lines = hover.lines
+    .map(({ title }, i) => ({ title, value: readers[i](row) }))
+    .filter(({ value }) => value);
+  return { id: ids ? String(ids[row]) : '', lines };
+}
+
+/** The first row whose id or text is what is looked for, else contains it; by line, numbers only if they are it. @param {Scene} scene @param {string} query lower case @param {string} [but] the title of a line that is left out */
+export async function rowsWith(scene, query, but) {
+  const { hover } = scene.meta;
+  /** @type {{title: string, value: string, row: number}[]} */
+  const hits = [];
+  const lines = [
+    ...(hover?.ids ? [/** @type {Line} */ ({ title: 'Id', kind: 'text', buffer: hover.ids })] : []),
+    ...(hover?.lines ?? []),
+  ];
+  for (const line of lines.filter(({ title }) => title !== but)) {
+    const read = await reader(scene, line);
+    let part = -1;
+    let exact = -1;
+    for (let row = 0; row < scene.rows && exact < 0; row += 1) {
+      const value = read(row).toLowerCase();
+      if (value === query) exact = row;
+      else if (part < 0 && line.kind !== 'number' && value.includes(query)) part = row;
+    }
+    const row = exact >= 0 ? exact : part;
+    if (row >= 0) hits.push({ title: line.title, value: read(row), row });
+  }
+  return hits;
 }

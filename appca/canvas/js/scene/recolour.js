@@ -1,6 +1,6 @@
 /** Codes of the rows for a colouring; by one component or two they are made here, from scores: rows without them are grey. */
 
-import { clamp } from '../layout/rect.js';
+import { clamp } from '../layout/geometry.js';
 import { rgb } from '../theme.js';
 import { componentName } from './names.js';
 
@@ -10,13 +10,13 @@ const SIDE = 15; // steps of a plane's key, an odd number so that zero is in the
 const CORNERS = ['#2f6fb3', '#2a9d6f', '#8a4fc4', '#d4552a'].map(rgb); // −−, +−, −+, ++
 const MIDDLE = rgb('#b9bec6');
 
-/** The name of a colouring by one component or two. @param {import('../types.js').Meta} meta @param {number[]} some */
+/** The name of a colouring by one component or two. @param {Meta} meta @param {number[]} some */
 export const colouringBy = (meta, some) =>
   some.length
     ? `component${some.length > 1 ? 's' : ''}:${some.map((k) => meta.components[k].number)}`
     : '';
 
-/** The components that rows are coloured by: none, one or two. @param {import('../types.js').Meta} meta @param {string} name */
+/** The components that rows are coloured by: none, one or two. @param {Meta} meta @param {string} name */
 export function colouredBy(meta, name) {
   const numbers = COMPUTED.exec(name)?.slice(1).filter(Boolean) ?? [];
   const by = numbers.map((digits) =>
@@ -25,9 +25,9 @@ export function colouredBy(meta, name) {
   return by.includes(-1) ? [] : by;
 }
 
-/** @typedef {{codes: Uint8Array, colouring: import('../types.js').Colouring}} Colours */
+/** @typedef {{codes: Uint8Array, colouring: Colouring}} Colours */
 
-/** A ramp of the rows' scores on a component. @param {import('./scene.js').Scene} scene @param {number} component @returns {Colours} */
+/** A ramp of the rows' scores on a component. @param {Scene} scene @param {number} component @returns {Colours} */
 export function rampOf({ components, scores, active, rows, meta }, component) {
   let most = 1;
   for (let at = 0; at < scores.length; at += 1)
@@ -45,7 +45,7 @@ export function rampOf({ components, scores, active, rows, meta }, component) {
   };
 }
 
-/** A step on a square for each row that uses one of two components. @param {import('./scene.js').Scene} scene @param {number[]} axes @returns {Colours} */
+/** A step on a square for each row that uses one of two components. @param {Scene} scene @param {number[]} axes @returns {Colours} */
 export function planeOf({ components, scores, active, rows, meta }, axes) {
   const steps = axes.map((axis) => {
     const sizes = scores
@@ -86,7 +86,7 @@ function squareColour(code) {
   return `#${colour.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** Bring the colours of rows up to the colouring. @param {import('../stage.js').Stage} stage */
+/** Bring the colours of rows up to the colouring. @param {Stage} stage */
 export async function recolour(stage) {
   const { meta, scene, rows, colouringName: name } = stage;
   const by = colouredBy(meta, name);

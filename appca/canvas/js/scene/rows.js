@@ -6,8 +6,6 @@ export const OUTSIDE = 4;
 export const HIDDEN = 8;
 const EACH = 0x01010101; // SELECTED in each of four rows
 
-/** @typedef {'replace' | 'add' | 'subtract'} How */
-
 export class Rows {
   /** @param {number} count */
   constructor(count) {
@@ -23,7 +21,7 @@ export class Rows {
     this.names = ''; // of the classes
   }
 
-  /** @param {import('./scene.js').Scene} scene */
+  /** @param {Scene} scene */
   readMarks(scene) {
     const least = scene.meta.doubt_below;
     for (let row = 0; row < this.count; row += 1) {
@@ -86,3 +84,69 @@ export class Rows {
     this.flagsChanged += 1;
   }
 }
+
+/** @typedef {{count: number, classes: Map<number, number>}} Cell */
+/** @typedef {{cells: Cell[], classes: Map<number, number>, beyond: [number, number, number, number]}} Counts */
+
+/** @type {WeakMap<Layout, Map<string, Counts>>} */
+const counted = new WeakMap();
+
+/** Cells in the order −−, +−, −+, ++ of x and y; beyond left, right, bottom, top. @param {Layout} layout @param {Panel} panel @param {Rows} rows @param {Bounds} range @returns {Counts} */
+export function countsOf(layout, panel, rows, range) {
+  const store = counted.get(layout) ?? new Map();
+  counted.set(layout, store);
+  const key = `${panel.index} ${layout.revision} ${rows.codesChanged} ${rows.hidden} ${range}`;
+  const counts = store.get(key) ?? count(layout, panel, rows, range);
+  if (store.size > 400) store.clear();
+  store.set(key, counts);
+  return counts;
+}
+
+/** @param {Layout} layout @param {Panel} panel @param {Rows} rows @param {Bounds} range @returns {Counts} */
+function count(layout, panel, rows, range) {
+  const { codes, flags } = rows;
+  const size = codesIn(codes);
+  const table = new Uint32Array(4 * size); // of the cells by code
+  /** @type {[number, number, number, number]} */
+  const beyond = [0, 0, 0, 0];
+  for (let i = panel.start; i < panel.start + panel.count; i += 1) {
+    const row = layout.rows[i];
+    if (flags[row] & HIDDEN) continue;
+    const x = layout.xy[2 * i];
+    const y = layout.xy[2 * i + 1];
+    table[((x > 0 ? 1 : 0) + (y > 0 ? 2 : 0)) * size + codes[row]] += 1;
+    if (x < range[0]) beyond[0] += 1;
+    else if (x > range[1]) beyond[1] += 1;
+    else if (y < range[2]) beyond[2] += 1;
+    else if (y > range[3]) beyond[3] += 1;
+  }
+  const classes = new Map();
+  const cells = [0, 1, 2, 3].map((cell) => {
+    const present = new Map();
+    table.subarray(cell * size, (cell + 1) * size).forEach((many, code) => {
+      if (many) {
+        present.set(code, many);
+        classes.set(code, (classes.get(code) ?? 0) + many);
+      }
+    });
+    return { count: [...present.values()].reduce((sum, many) => sum + many, 0), classes: present };
+  });
+  return { cells, classes, beyond };
+}
+
+/** How many codes there can be. @param {Uint8Array | Uint16Array} codes */
+export const codesIn = (codes) => 2 ** (8 * codes.BYTES_PER_ELEMENT);
+
+/** Codes by count, most first. @param {Map<number, number>} classes */
+export const ranked = (classes) => [...classes].sort((a, b) => b[1] - a[1]);
+
+/** "mostly 9s and 4s". @param {Cell} cell @param {string[]} names */
+export function mostly(cell, names) {
+  const said = ranked(cell.classes)
+    .filter(([code, many]) => code < names.length && many > 0.25 * cell.count)
+    .slice(0, 2);
+  return said.length ? `mostly ${said.map(([code]) => plural(names[code])).join(' and ')}` : '';
+}
+
+/** @param {string} name */
+const plural = (name) => (/^\d$/.test(name) ? `${name}s` : name);

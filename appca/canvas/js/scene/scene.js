@@ -1,9 +1,6 @@
 /** A scene: what `meta` says and the buffers it names, fetched when they are first needed. */
 
-import { buildLayout } from './layouts.js';
-import { addOther, gatheredOf } from './other.js';
-
-/** @typedef {import('../types.js').Input} Input */
+import { addOther, buildLayout, gatheredOf } from './layouts.js';
 
 const KINDS = {
   f4: Float32Array,
@@ -70,7 +67,7 @@ export class Scene {
     );
   }
 
-  /** @param {string} name @returns {Promise<import('./layouts.js').Layout>} */
+  /** @param {string} name @returns {Promise<Layout>} */
   layout(name) {
     return this.once(`layout ${name}`, async () => {
       const meta = this.meta.layouts[name];
@@ -82,7 +79,7 @@ export class Scene {
     });
   }
 
-  /** Subspaces that have no panel of their own. @param {string} name of a layout @returns {Promise<import('./other.js').Gathered[]>} */
+  /** Subspaces that have no panel of their own. @param {string} name of a layout @returns {Promise<import('./layouts.js').Gathered[]>} */
   gathered(name) {
     return this.once(`gathered ${name}`, () => gatheredOf(this, name));
   }

@@ -1,15 +1,97 @@
 /** Words inside plots, placed when the picture rests where neither data nor other words are: sign cells, clusters, what lies beyond. */
 
-import { codesIn, countsOf, mostly, ranked } from '../scene/counts.js';
-import { countOf, grouped } from '../scene/names.js';
-import { HIDDEN } from '../scene/rows.js';
-import { cssOf } from '../theme.js';
+import { imagesShown } from '../draw.js';
+import { pointsIn } from '../gl/points.js';
+import { touches, within } from '../layout/geometry.js';
 import { pointToPage } from '../layout/place.js';
-import { occupancyOf } from './occupancy.js';
+import { countOf, grouped } from '../scene/names.js';
+import { codesIn, countsOf, HIDDEN, mostly, ranked } from '../scene/rows.js';
+import { cssOf } from '../theme.js';
+import { ghosts } from './marks.js';
 import { cut, font, widthOf, write } from './write.js';
 
-/** @typedef {import('../stage.js').Stage} Stage @typedef {import('../layout/place.js').Placed} Placed @typedef {import('./occupancy.js').Occupancy} Occupancy @typedef {import('../types.js').Rect} Rect */
-/** @typedef {{key: number, layout: import('../scene/layouts.js').Layout, revision: number, u: number, v: number, lines: {text: string, style: string, colour: string}[], align: CanvasTextAlign, width: number, cell?: number, ends?: number[]}} Label with rows whose images stand beside the first line, at a share of the plot */
+const CELL = 6; // px
+const SAMPLE = 80000; // points looked at
+const GAP = 3; // px between words
+
+export class Occupancy {
+  /** @param {number} width @param {number} height */
+  constructor(width, height) {
+    this.columns = Math.ceil(width / CELL) + 1;
+    this.lines = Math.ceil(height / CELL) + 1;
+    this.cells = new Uint16Array(this.columns * this.lines);
+    /** @type {Rect[]} words that stand */
+    this.words = [];
+  }
+
+  /** @param {number} x @param {number} y */
+  add(x, y) {
+    const [column, line] = [Math.floor(x / CELL), Math.floor(y / CELL)];
+    if (column >= 0 && line >= 0 && column < this.columns && line < this.lines)
+      this.cells[line * this.columns + column] += 1;
+  }
+
+  /** @param {Rect} rect */
+  cover(rect) {
+    for (let y = rect.y; y <= rect.y + rect.h; y += CELL)
+      for (let x = rect.x; x <= rect.x + rect.w; x += CELL) this.add(x, y);
+  }
+
+  /** Points and images under a rectangle. @param {Rect} rect */
+  under(rect) {
+    let sum = 0;
+    const right = Math.min(this.columns - 1, Math.floor((rect.x + rect.w) / CELL));
+    const bottom = Math.min(this.lines - 1, Math.floor((rect.y + rect.h) / CELL));
+    for (let line = Math.max(0, Math.floor(rect.y / CELL)); line <= bottom; line += 1) {
+      for (let column = Math.max(0, Math.floor(rect.x / CELL)); column <= right; column += 1)
+        sum += this.cells[line * this.columns + column];
+    }
+    return sum;
+  }
+
+  /** Take the first of these places that has no other words and no data. @param {Rect[]} places @param {Rect} inside @returns {Rect | null} */
+  take(places, inside) {
+    const free = places.find(
+      (rect) =>
+        within(rect, inside) &&
+        !this.words.some((box) => touches(box, rect, GAP)) &&
+        this.under(rect) === 0,
+    );
+    if (free) this.words.push(free);
+    return free ?? null;
+  }
+}
+
+/** What the picture has where, now. @param {Stage} stage @param {Placed[]} [placed] the panels looked at */
+export function occupancyOf(stage, placed = stage.placed) {
+  const occupancy = new Occupancy(stage.width, stage.height);
+  const share = Math.min(1, SAMPLE / Math.max(1, pointsIn(placed)));
+  for (const {
+    part: { layout },
+    panel,
+    plot,
+    range,
+  } of placed) {
+    const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
+    const end = panel.start + Math.ceil(panel.count * share);
+    for (let i = panel.start; i < end; i += 1) {
+      const [dx, dy] = [(layout.xy[2 * i] - range[0]) * kx, (layout.xy[2 * i + 1] - range[2]) * ky];
+      if (dx >= -1 && dy >= -1 && dx <= plot.w + 1 && dy <= plot.h + 1)
+        occupancy.add(plot.x + dx, plot.y + plot.h - dy);
+    }
+  }
+  const by = new Map(placed.map((spot) => [spot.key, spot]));
+  for (const { wanted, px } of imagesShown(stage)) {
+    wanted.panel.forEach((key, i) => {
+      const spot = by.get(key);
+      if (!spot) return;
+      const [x, y] = pointToPage(spot, wanted.raw[4 * i], wanted.raw[4 * i + 1]);
+      occupancy.cover({ x: x - px / 2, y: y - px / 2, w: px, h: px });
+    });
+  }
+  for (const { ring } of ghosts(stage)) if (ring) occupancy.add(ring[0], ring[1]);
+  return occupancy;
+}
 
 const SQUARE = 44; // px, in which points of a class are counted
 const END = 24; // px of an image beside words
@@ -70,7 +152,7 @@ function signCells(stage, spot, room) {
   });
 }
 
-/** "more Shoe" of a component that has a name, else "+3". @param {import('../types.js').Component} component @param {number} high */
+/** "more Shoe" of a component that has a name, else "+3". @param {Component} component @param {number} high */
 const side = ({ name, number }, high) =>
   name ? `${high ? 'more' : 'less'} ${name}` : `${high ? '+' : '−'}${number}`;
 
@@ -150,12 +232,9 @@ function clusters(stage, spot, room) {
 
 /** Where on the page each of some classes is densest: the middle of its points in the fullest square. @param {Stage} stage @param {Placed} spot @param {number[]} wanted codes @returns {([number, number] | null)[]} null where no two are close */
 function densest({ rows: { codes, flags } }, spot, wanted) {
-  const {
-    part: { layout },
-    panel,
-    plot,
-    view: { rect },
-  } = spot;
+  const { panel, plot } = spot;
+  const { layout } = spot.part;
+  const { rect } = spot.view;
   const [left, top] = [Math.max(plot.x, rect.x), Math.max(plot.y, rect.y)]; // of what is seen
   const columns = Math.max(
     0,

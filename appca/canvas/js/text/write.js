@@ -1,6 +1,6 @@
 /** Words on the canvas: fonts, measured widths, a halo of the ground's colour. */
 
-export const FAMILY = '"Source Sans", "Source Sans 3", "Source Sans Pro", system-ui, sans-serif';
+const FAMILY = '"Source Sans", "Source Sans 3", "Source Sans Pro", system-ui, sans-serif';
 
 /** @param {number} size @param {number} [weight] */
 export const font = (size, weight = 400) => `${weight} ${size}px ${FAMILY}`;
