@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from appca.jobs.folder import JobFolder
 
 from appca.analysis.check.journal import JournalStore
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
-from appca.jobs.folder import JobFolder
 from appca.runs import session
 from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
