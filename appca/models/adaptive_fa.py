@@ -52,8 +52,6 @@ from appca.models.sampling.row_sums import look
 from appca.models.settings.table import OVERDISPERSED
 from appca.models.supports.fixed_size_supports import ANNEALED, MOST_SETS, SETS_IN_PASSING
 
-__all__ = ["AdaptiveFactorAnalysis"]
-
 # Rows times supports times L^2, of all random starts together: about a second.
 SCREENING_COST, RANDOM_STARTS = 10_000_000, 24
 

@@ -60,8 +60,6 @@ from appca.models.variants.model import (
 )
 from appca.models.variants.posterior import LEARNED_ARRAYS, VariantPosterior, extended_posterior_of
 
-__all__ = ["AdaptivePPCA"]
-
 # argmax of tr(W'A) over the orthonormal W, given (A, previous W)
 W_UPDATES: dict[str, Callable[[Array, Array], Array]] = {
     "polar": stiefel.polar,

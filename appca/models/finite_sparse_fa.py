@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from appca.models.sparse_fa_model import SparseFA
 
-__all__ = ["FiniteSparseFA"]
-
 
 @dataclass(eq=False, repr=False)
 class FiniteSparseFA(SparseFA):

@@ -14,8 +14,6 @@ from appca.models.sampling.chains import Sampler
 from appca.models.sampling.conditionals import InverseGamma
 from appca.models.supports import independent_supports
 
-__all__ = ["NonparametricPPCA"]
-
 
 @dataclass(eq=False, repr=False)
 class NonparametricPPCA(FreeModel):

@@ -10,8 +10,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from appca.models.algebra.gaussian import Array
 from appca.models.rows.shifted_sparse import ShiftedSparse, is_sparse, sparse_rows
 
-__all__ = ["PearsonResiduals"]
-
 BLOCK_NUMBERS = 2**21  # of residuals that are dense at a time
 
 

@@ -30,8 +30,6 @@ from appca.models.rows.incomplete_rows import is_incomplete
 from appca.models.rows.observations import Observations, about, centre_of
 from appca.models.settings.table import refuse_parameters
 
-__all__ = ["PPCA"]
-
 
 MAX_ITER, TOL = 500, 1e-4  # of EM with missing entries; TOL in nats per row over ten passes
 

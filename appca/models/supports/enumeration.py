@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models.algebra.threads import in_order, single_threaded_blas
-from appca.models.supports.row_supports import CollapsedModel
+from appca.models.supports.row_supports import CollapsedModel, Floats
 
 if TYPE_CHECKING:
     from appca.models.supports.set_sum_kernels import SupportArrays
 
-Floats = NDArray[np.float64]
 
 BLOCK_FLOATS = 2**18  # 2 MB: the largest array of a block of rows stays in the cache
 LEAST_ROWS, MOST_SHARES = 512, 16  # of rows that go through the kernel together

@@ -18,13 +18,12 @@ from appca.models.supports import enumeration, given_supports, row_blocks
 from appca.models.supports.row_supports import (
     AnnealingSchedule,
     CollapsedModel,
+    Floats,
     Members,
     RowSupports,
     Seeds,
     SupportEstimate,
 )
-
-Floats = NDArray[np.float64]
 
 MOST_SETS = 12_870  # summed once, for a question about rows: any L at K = 16, under 1 ms a row
 SETS_IN_PASSING = 256  # summed in every E step or sweep

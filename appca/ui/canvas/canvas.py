@@ -175,8 +175,8 @@ def _acted(key: str, on_act: Callable[[str, str], None] | None) -> None:
 
 def _message(key: str, name: str, kind: type[M]) -> M | None:
     """Return a message of the browser, or None where there is none that makes sense."""
-    state = st.session_state.get(key)
-    message = state.get(name) if isinstance(state, Mapping) else None
+    sent = st.session_state.get(key)
+    message = sent.get(name) if isinstance(sent, Mapping) else None
     if message is None:
         return None
     try:

@@ -14,7 +14,8 @@ from appca.models.settings.fields import (
     Number,
     SettingChoice,
 )
-from appca.runs.configuration import LEARNED, MODELS, RunConfig, defaults
+from appca.models.settings.table import LEARNED
+from appca.runs.configuration import MODELS, RunConfig, defaults
 from appca.runs.fit import fits_around_gaps
 from appca.ui.parts.facts import fit_facts
 from appca.ui.parts.text import fact_list

@@ -14,7 +14,7 @@ from appca.canvas.scene.shown import scene_shown
 from appca.data.dataset import Dataset
 from appca.plots.components.component_figure import component_figure
 from appca.runs.home import threads
-from appca.runs.store import title
+from appca.runs.store import title as run_title
 from appca.ui.session.fitting import Shown
 from appca.ui.settings import umap
 from appca.words.numbers import percent
@@ -60,7 +60,7 @@ def recipe(shown: Shown) -> Recipe:
     config = shown.config
     return Recipe(
         run=config.id,
-        title=title(config),
+        title=run_title(config),
         settings=config.of_import(None).to_dict(),
         threads=threads(),
         log_likelihood=shown.info.log_likelihood,

@@ -13,7 +13,7 @@ from appca.ui.parts import class_choice
 from appca.ui.parts.chart import chart
 from appca.ui.parts.selection_tools import select_button, tools
 from appca.ui.parts.text import markdown, tag
-from appca.ui.rows import pictures
+from appca.ui.rows.pictures import figure, is_dark, on_page
 from appca.ui.session import selection
 from appca.ui.session.caching import kept
 from appca.ui.session.fitting import Shown
@@ -108,11 +108,11 @@ def _offered(dataset: Dataset, shown: Shown) -> dict[str, tuple[str, np.ndarray]
 def _images(dataset: Dataset, mask: np.ndarray, key: str, shape: tuple[int, ...]) -> None:
     group, rest = kept(f"means-{dataset.digest}-{key}", lambda: mean_images(dataset, mask))
     limit = float(np.abs(pixels_of(group - rest, shape)).max())
-    difference = component_image(group - rest, shape, limit, dark=pictures.is_dark())
-    sides = pictures.on_page(dataset, dataset.as_images(np.stack([group, rest])))
+    difference = component_image(group - rest, shape, limit, dark=is_dark())
+    sides = on_page(dataset, dataset.as_images(np.stack([group, rest])))
     drawn = {"these rows": sides[0], "the rest": sides[1], "difference": difference}
     figures = [
-        pictures.figure(picture, name, f"mean image: {name}") for name, picture in drawn.items()
+        figure(picture, name, f"mean image: {name}") for name, picture in drawn.items()
     ]
     st.html(tag("div", "".join(figures), "ca-means"))
     st.caption(f"Mean images. Full red is {number(limit)} more, full blue as much less.")

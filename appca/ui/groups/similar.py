@@ -8,8 +8,7 @@ import streamlit as st
 from appca.analysis.components.components import in_units_of_the_fit
 from appca.analysis.explore.subspaces import fullest, opens_in_pair_view, title
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups import similar
-from appca.analysis.groups.similar import Mixture, SimilarRows
+from appca.analysis.groups.similar import MOST_SUBSPACES, Mixture, SimilarRows, by_mixture, joined_pairs, mixture, similar
 from appca.canvas.scene.colours import colour_choices
 from appca.data.dataset import Dataset
 from appca.plots.palette import MISSING
@@ -19,7 +18,7 @@ from appca.ui.parts import acts, class_choice
 from appca.ui.parts.class_choice import Classes
 from appca.ui.parts.text import markdown, table, table_line, tag, words
 from appca.ui.parts.widgets import first_of_page
-from appca.ui.rows import pictures
+from appca.ui.rows.pictures import strip
 from appca.ui.session import selection
 from appca.ui.session.caching import by_key, kept
 from appca.ui.session.fitting import Shown
@@ -69,7 +68,7 @@ def body(dataset: Dataset, shown: Shown) -> None:
 def sentence(groups: FoundGroups, classes: Classes | None) -> str:
     """Say as Markdown which classes are in the same group most often."""
     total = counted(len(groups.groups), "group")
-    joined = similar.joined_pairs(groups.mixtures)
+    joined = joined_pairs(groups.mixtures)
     if classes is None or not joined:
         return f"**{total} of similar rows.** Click one to select it."
     (a, b), number = joined[0]
@@ -111,15 +110,15 @@ def _found(dataset: Dataset, shown: Shown, classes: Classes | None, size: int) -
     if classes is None:
         return FoundGroups(sorted(groups, key=lambda group: group.spread), [], by_pair)
     n = len(classes.names)
-    mixtures = [similar.mixture(group, classes.codes, n) for group in groups]
-    order = similar.by_mixture(groups, mixtures)
+    mixtures = [mixture(group, classes.codes, n) for group in groups]
+    order = by_mixture(groups, mixtures)
     return FoundGroups([groups[i] for i in order], [mixtures[i] for i in order], by_pair)
 
 
 @by_key(16)
 def _grouped(fitted: FittedRun, size: int) -> list[SimilarRows]:
-    spaces = fullest(fitted.active, similar.MOST_SUBSPACES)
-    groups = similar.similar(fitted.scores, fitted.components, spaces, size)
+    spaces = fullest(fitted.active, MOST_SUBSPACES)
+    groups = similar(fitted.scores, fitted.components, spaces, size)
     return [group for group in groups if len(group.rows) >= LEAST_MEMBERS]
 
 
@@ -165,7 +164,7 @@ def _images(dataset: Dataset, group: SimilarRows, classes: Classes | None) -> st
     if classes is not None:
         table_of = [*classes.colours, MISSING]
         colours = [table_of[code if code >= 0 else -1] for code in classes.codes[rows]]
-    source = pictures.strip(dataset, rows, colours)
+    source = strip(dataset, rows, colours)
     return tag("img", "", src=source, alt=f"the {len(rows)} rows nearest the centre")
 
 

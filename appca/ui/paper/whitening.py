@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from appca.data.dataset import Dataset
-from appca.studies.experiments.whitening import STUDY
+from appca.studies.experiments.whitening import STUDY as WHITENING
 from appca.studies.study import Options
 from appca.ui.paper import results
 from appca.ui.paper.why import shown
@@ -26,18 +26,18 @@ _START, _STEP, _STEP_A_FEATURE = 4.0, 1.7e-5, 2.5e-8
 
 def body(dataset: Dataset) -> None:
     """Draw the paper's result, and the same on the data in use."""
-    kept = results.newest(STUDY)
+    kept = results.newest(WHITENING)
     if kept is not None:
-        shown(STUDY, kept)
+        shown(WHITENING, kept)
     st.subheader(f"On {markdown(dataset.name)}", anchor=False)
     options = _choices(dataset)
     if options is None:
         return
-    result = results.stored(STUDY, options)
+    result = results.stored(WHITENING, options)
     if result is None:
         _wait_or_offer(dataset, options)
     else:
-        shown(STUDY, result)
+        shown(WHITENING, result)
 
 
 def _choices(dataset: Dataset) -> Options | None:
@@ -46,7 +46,7 @@ def _choices(dataset: Dataset) -> Options | None:
     if not there:
         st.info("This needs data with a column that names the class of each row.")
         return None
-    earlier = (options for options in results.options_of(STUDY) if options["data"] == digest)
+    earlier = (options for options in results.options_of(WHITENING) if options["data"] == digest)
     usual: Options = {"label": there[0], "components": USUAL, "folds": 5}
     last = next(earlier, usual)
     sizes = [size for size in SIZES if size <= _most(dataset)]
@@ -78,7 +78,7 @@ def _choices(dataset: Dataset) -> Options | None:
     if not components:
         st.caption("Choose at least one K.")
         return None
-    return STUDY.options(
+    return WHITENING.options(
         "default",
         data=digest,
         label=label,
@@ -91,19 +91,19 @@ def _choices(dataset: Dataset) -> Options | None:
 
 def _most(dataset: Dataset) -> int:
     """Return the largest K for which there are training rows and features."""
-    n_rows: int = min(dataset.n_rows, STUDY.options("default")["n_rows"])
+    n_rows: int = min(dataset.n_rows, WHITENING.options("default")["n_rows"])
     return min(n_rows * (min(FOLDS) - 1) // min(FOLDS) - 1, dataset.n_features)
 
 
 def _wait_or_offer(dataset: Dataset, options: Options) -> None:
     """Draw the progress, or the button with its time."""
-    key = STUDY.id(options)
+    key = WHITENING.id(options)
     if progress.follow(key, cancel="whitening_cancel"):
         return
     n_rows = min(dataset.n_rows, options["n_rows"])
     steps = n_rows * options["epochs"] * options["folds"] * len(options["components"])
     takes = _START + steps * (_STEP + _STEP_A_FEATURE * dataset.n_features)
     st.caption(f"{counted(n_rows, 'row')}, {counted(options['folds'], 'fold')}.")
-    spec = results.spec_of(STUDY, options)
+    spec = results.spec_of(WHITENING, options)
     label = f"Compare, {about(takes)}"
     progress.button(label, "whitening_run", "study", key, spec, primary=False)

@@ -40,11 +40,11 @@ def sampled(request):
 
 def raw_draws(model):
     """Parameters of the draws that queries use, from all draws as they were kept."""
-    draws = model.posterior_
+    kept = model.posterior_
     for chain, i in zip(model.query_draws_.chain, model.query_draws_.draw, strict=True):
         at = {
             name: values[chain, i]
-            for name, values in draws.items()
+            for name, values in kept.items()
             if values.ndim > 2 or i >= 0
             if name not in ("Z_mean", "X_mean")
         }

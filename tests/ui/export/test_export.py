@@ -10,7 +10,7 @@ import pytest
 
 from appca import load_model
 from appca.analysis.groups.selections import SelectionStore
-from appca.canvas.scene import colours
+from appca.canvas.scene.colours import colour_choices
 from appca.data.dataset import Dataset
 from appca.data.sources.builtin import load
 from appca.data.store import DatasetStore
@@ -246,7 +246,7 @@ def test_a_selection_is_marked_in_figures_and_only_its_images_are_drawn():
     DatasetStore(home()).put(dataset)
     config = RunConfig(dataset.digest, {"divide": 16.0}, "aPPCA", {"n_components": 3})
     result = fit_run(dataset, config)
-    colour = next(iter(colours.colour_choices(dataset)))
+    colour = next(iter(colour_choices(dataset)))
     whole = Material(dataset, Shown(config, result.fitted, result.info, None), colour)
     few = np.zeros(200, bool)
     few[[3, 50, 120]] = True
