@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from appca.ui.server import inside, routes, token, warm_up
+from appca.ui import server, streamlit_internals, warm_up
 
 PAGES = {  # the first one opens at the bare address
     "explore": ("Explore", "explore"),
@@ -15,7 +15,7 @@ PAGES = {  # the first one opens at the bare address
 }
 
 if __name__ == "__main__":  # for every window
-    from appca.ui.frame import frame  # loads most of appca: the server answers before that
+    from appca.ui import frame  # loads most of appca: the server answers before that
 
     st.set_page_config(page_title="appca", page_icon=frame.icon(), layout="wide")
     page = st.navigation(
@@ -32,13 +32,13 @@ if __name__ == "__main__":  # for every window
     )
     frame.around_page(page.run, page.url_path)
 else:  # once, imported by `streamlit run` before it serves
-    inside.prepare()
-    token.check_address()
-    routes.hold_home()
-    routes.allow_many_files()
+    streamlit_internals.prepare()
+    server.check_address()
+    server.hold_home()
+    server.allow_many_files()
     app = st.App(
         __file__,
-        routes=routes.routes(),
-        middleware=token.middleware(),
+        routes=server.routes(),
+        middleware=server.middleware(),
         lifespan=warm_up.while_serving,
     )

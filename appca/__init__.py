@@ -5,22 +5,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from appca import tl as tl
-    from appca.analysis.components.association import association
-    from appca.analysis.components.enrichment import enrichment
-    from appca.analysis.components.variance import variance_by
-    from appca.analysis.data.drift import drift
-    from appca.analysis.groups.rule import rule
-    from appca.canvas.file import save_html
-    from appca.canvas.notebook.figures import plot_components, plot_map, plot_subspaces
-    from appca.canvas.notebook.widget import explore
+    from appca.analysis.association import association, variance_by
+    from appca.analysis.enrichment import enrichment
+    from appca.analysis.new_rows import drift
+    from appca.analysis.rule import rule
+    from appca.canvas.figure import plot_components, plot_map, plot_subspaces
+    from appca.canvas.html import save_html
+    from appca.canvas.widget import explore
     from appca.commands.jupyter import open_app
     from appca.models.adaptive_fa import AdaptiveFactorAnalysis
     from appca.models.adaptive_ppca import AdaptivePPCA
-    from appca.models.finite_sparse_fa import FiniteSparseFA
-    from appca.models.infinite_sparse_fa import InfiniteSparseFA
-    from appca.models.nonparametric_ppca import NonparametricPPCA
     from appca.models.pearson_residuals import PearsonResiduals
     from appca.models.ppca import PPCA
+    from appca.models.sampled_models import FiniteSparseFA, InfiniteSparseFA, NonparametricPPCA
     from appca.runs.model_file import load_model
 
 __all__ = [
@@ -47,18 +44,18 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {  # of what is no model
-    "association": "appca.analysis.components.association",
-    "drift": "appca.analysis.data.drift",
-    "explore": "appca.canvas.notebook.widget",
-    "plot_components": "appca.canvas.notebook.figures",
-    "plot_map": "appca.canvas.notebook.figures",
-    "plot_subspaces": "appca.canvas.notebook.figures",
-    "save_html": "appca.canvas.file",
+    "association": "appca.analysis.association",
+    "drift": "appca.analysis.new_rows",
+    "explore": "appca.canvas.widget",
+    "plot_components": "appca.canvas.figure",
+    "plot_map": "appca.canvas.figure",
+    "plot_subspaces": "appca.canvas.figure",
+    "save_html": "appca.canvas.html",
     "load_model": "appca.runs.model_file",
     "open_app": "appca.commands.jupyter",
-    "enrichment": "appca.analysis.components.enrichment",
-    "variance_by": "appca.analysis.components.variance",
-    "rule": "appca.analysis.groups.rule",
+    "enrichment": "appca.analysis.enrichment",
+    "variance_by": "appca.analysis.association",
+    "rule": "appca.analysis.rule",
     "PearsonResiduals": "appca.models.pearson_residuals",
 }
 
@@ -74,14 +71,14 @@ if not TYPE_CHECKING:  # else every name, also a misspelt one, would be there
 
         What needs an extra is there without it, and says which when it is called.
         """
-        from appca.models.settings.table import MODELS
+        from appca.models.settings import MODELS
 
         classes = (spec.estimator.partition(":")[::2] for spec in MODELS.values())
         homes = _HOMES | {"tl": ""} | {kind: module for module, kind in classes}
         if name not in homes:
             msg = f"module 'appca' has no attribute {name!r}; it has {', '.join(__all__)}."
             raise AttributeError(msg)
-        from appca.words.errors import MissingExtraError, naming_extra
+        from appca.words import MissingExtraError, naming_extra
 
         if name == "tl":
             return import_module("appca.tl")

@@ -10,8 +10,7 @@ from collections.abc import Collection, Sequence
 from appca import __version__
 from appca.commands import app, data, demo, fit, home, paper, parsing, project
 from appca.commands.terminal import Manner, clear, say, speaking
-from appca.words.errors import TOO_MUCH, naming_extra
-from appca.words.wording import printable, shortened
+from appca.words import TOO_MUCH, naming_extra, printable, shortened
 
 GOOD, REFUSED, USAGE = 0, 1, parsing.USAGE
 INTERRUPTED, NOBODY_READS = 130, 141

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from appca.data.annotated import HIGHLY_VARIABLE, features_of, values_of
-from appca.words.errors import naming_extra
+from appca.words import naming_extra
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -109,8 +109,8 @@ def _add(adata: "AnnData", key: str, fit: tuple[Any, ...], *, sparse: bool) -> N
     import pandas as pd
     from scipy.sparse import csr_matrix
 
-    from appca.analysis.explore.subspaces import Supports
-    from appca.analysis.export.annotated import additions
+    from appca.analysis.annotated import additions
+    from appca.analysis.subspaces import Supports
 
     added = additions(key, *fit)
     for name, scores in added.obsm.items():

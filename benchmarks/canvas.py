@@ -17,11 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from appca.canvas.parcels import Parcels, publish
-from appca.canvas.scene import layouts
-from appca.canvas.scene.axes import of_components
-from appca.canvas.scene.scene import Scene
-from appca.canvas.scene.usage import usage_of
+from appca.canvas import layouts
+from appca.canvas.blobs import Parcels, publish
+from appca.canvas.panels import of_components, usage_of
+from appca.canvas.scene import Scene
 from benchmarks import canvas_browser, results
 from benchmarks.browser import FLAGS, served
 from benchmarks.scenes import planted, scene_from, write

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from appca.canvas.bundle import closed_bundle
+from appca.canvas.html import closed_bundle
 from benchmarks import results
 from benchmarks.browser import ROOT
 

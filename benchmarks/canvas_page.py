@@ -2,10 +2,9 @@
 
 import streamlit as st
 
-from appca.canvas.scene.texts import RowText
-from appca.ui.canvas import serving
-from appca.ui.canvas.scenes import PageScene
-from appca.ui.server import routes
+from appca.canvas.scene import RowText
+from appca.ui import canvas, server
+from appca.ui.canvas import PageScene
 from benchmarks.scenes import planted, scene_from
 
 JS = """
@@ -47,10 +46,10 @@ def main() -> None:
     )
     scene, dataset = _made(int(st.query_params.get("n", 1000)))
     scene = scene._replace(lines=[RowText("class", dataset.labels["class"])])
-    probe(key="probe", data=serving.address(PageScene(scene, "planted"), dataset))
+    probe(key="probe", data=canvas.address(PageScene(scene, "planted"), dataset))
 
 
 if __name__ == "__main__":
     main()
 else:
-    app = st.App(__file__, routes=routes.routes())
+    app = st.App(__file__, routes=server.routes())

@@ -14,10 +14,10 @@ import warnings
 
 import numpy as np
 
-from appca.analysis.check.masked import EVERY, FEW, MEANS, OWN, MaskedConfig, filled_in, hide
+from appca.analysis.masked import EVERY, FEW, MEANS, OWN, MaskedConfig, filled_in, hide
 from appca.data.preprocessing import suggest
-from appca.data.sources.builtin import load
-from appca.words.errors import InputError
+from appca.data.sources import load
+from appca.words import InputError
 from benchmarks import results
 
 CASES = {

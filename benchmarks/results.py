@@ -17,7 +17,7 @@ import scipy.linalg  # noqa: F401  # SciPy has a BLAS of its own, to be seen amo
 from threadpoolctl import threadpool_info
 
 from appca import __version__
-from appca.models.algebra.threads import cores
+from appca.models.threads import cores
 
 __all__ = ["RESULTS", "Result", "Row", "arguments", "facts", "read", "write"]
 

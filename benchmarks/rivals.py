@@ -27,10 +27,10 @@ from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from threadpoolctl import threadpool_limits
 
 from appca import PPCA, AdaptivePPCA
-from appca.data.brain import recording
+from appca.data import brain
 from appca.data.preprocessing import Preprocessing, suggest
-from appca.data.sources.builtin import load
-from appca.rivals.clusterwise import KSubspaces, MixtureOfFactorAnalysers
+from appca.data.sources import load
+from appca.rivals import KSubspaces, MixtureOfFactorAnalysers
 from benchmarks import results
 
 # name -> keywords of the source, K, L
@@ -306,7 +306,7 @@ def raw_rows(name: str, keywords: dict[str, Any]) -> tuple[Any, Preprocessing, A
         X, label = load_iris(return_X_y=True)
         how = Preprocessing(centre=True, scale="feature")
     elif name == "recording":
-        X, label = recording.load(recording.SHARED).series, None
+        X, label = brain.load(brain.SHARED).series, None
         how = Preprocessing(centre=True, scale="global")
     else:
         dataset = load(name, **keywords)

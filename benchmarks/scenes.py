@@ -15,14 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from appca.analysis.explore.projection import principal_scores
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
-from appca.canvas.scene.scene import Map, Scene, scene_of
+from appca.analysis.subspaces import principal_scores
+from appca.canvas.scene import Map, Scene, scene_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, suggest
-from appca.plots.palette import Colour, colour_by
-from appca.runs.configuration import RunConfig
+from appca.plots.style import Colour, colour_by
 from appca.runs.fit import fit_run
+from appca.runs.run import RunConfig
 
 
 def write(scene: Scene, folder: Path) -> int:
@@ -95,9 +95,9 @@ def digits() -> Dataset:
 
 def coil20() -> Dataset:
     """Return the 1,440 images of 128 x 128 pixels."""
-    from appca.data.sources import coil20 as source
+    from appca.data import downloads as source
 
-    return source.load(Path(os.environ["APPCA_DATA"]), size=128)
+    return source.load_coil20(Path(os.environ["APPCA_DATA"]), size=128)
 
 
 def fitted_to(dataset: Dataset, K: int, L: int, file: Path, model: str = "aPPCA") -> FittedRun:

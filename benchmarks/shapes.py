@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.data.preprocessing import Preprocessing
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 
 HELD_BACK = 2000  # rows of MNIST; of the smaller sets every tenth row
 

@@ -11,7 +11,7 @@ import appca
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from appca.ui.frame.icon import icon  # noqa: E402
+from appca.ui.frame import icon  # noqa: E402
 from docs import pages_made, reference  # noqa: E402 - found by the line above
 
 os.environ["COLUMNS"] = "100"  # of the help of commands

@@ -19,7 +19,7 @@ from typing import Any
 
 import appca
 from appca import PearsonResiduals
-from appca.rivals.clusterwise import KSubspaces, MixtureOfFactorAnalysers
+from appca.rivals import KSubspaces, MixtureOfFactorAnalysers
 
 
 def _by_name(text: str) -> dict[str, str]:

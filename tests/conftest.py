@@ -195,7 +195,7 @@ def appca_home(_home_of_the_session: None, _homes: Iterator[Path], monkeypatch) 
     folder.mkdir(mode=0o700)
     monkeypatch.setenv("APPCA_HOME", str(folder))
     yield folder
-    services = sys.modules.get("appca.ui.session.services")
+    services = sys.modules.get("appca.ui.services")
     for made in [] if services is None else list(services._made):
         if made.jobs.home == folder:
             services._made.remove(made)

@@ -127,7 +127,7 @@ def broken_kernels(module_name, old, new, folder: Path, stem: str):
     """
     uncompiled = broken(
         module_name,
-        "appca.models.algebra.compiled",
+        "appca.models.numeric_kernels",
         "tests.uncompiled",
         folder,
         f"{stem}_uncompiled",

@@ -71,18 +71,18 @@ OTHER_WORDS = {  # what features were called before
     "similar_objects": "similar",
     "traces": "diagnostics",
 }
-QUERIES = "appca/models/queries.py"  # the class that has every query of a fitted model
+QUERIES = "appca/models/estimator.py"  # the class that has every query of a fitted model
 WRAPPER = "appca/models/preprocessed.py"  # asks the model in it
 BEFORE = "appca/models/pearson_residuals.py"  # no model: a step before one
 # who may look into a dict of arrays by name: the module that owns the type they belong to
 OWNERS_OF_ARRAYS = {
     "appca/analysis/fitted.py": "a fitted run",
-    "appca/analysis/paper/brain_maps.py": "the maps of a recording",
+    "appca/analysis/brain.py": "the maps of a recording",
     "appca/data/preprocessing.py": "fitted preprocessing",
     "appca/data/readers/": "the arrays of an uploaded file",
-    "appca/models/base/estimator.py": "a fitted estimator",
+    "appca/models/estimator.py": "a fitted estimator",
     "appca/studies/experiments/": "the outcome of that experiment",
-    "appca/studies/parts/fitting.py": "the panels that such outcomes hold",
+    "appca/studies/fitting.py": "the panels that such outcomes hold",
 }
 # folders of tests that look at no single module, and what they look at instead
 OTHER_TESTS = {

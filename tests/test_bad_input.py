@@ -21,8 +21,8 @@ import appca
 from appca.cli import main
 from appca.data.readers import read, read_many
 from appca.data.readers.source import ReadLimits
-from appca.data.sources.builtin import load
-from appca.words.errors import InputError
+from appca.data.sources import load
+from appca.words import InputError
 from tests import bad_files as bad
 from tests.data.fuzz_targets import mutant, small
 from tests.sentences import faults_of
@@ -209,7 +209,7 @@ def test_a_file_over_the_limit_is_refused_everywhere(visit, monkeypatch, capsys)
     assert main(["fit", "big.csv"]) == 1
     judge(case, capsys.readouterr().err.removeprefix("appca: ").strip())
     visit(monkeypatch)
-    monkeypatch.setattr("appca.ui.arrivals.opening.ReadLimits", partial(ReadLimits, n_bytes=1000))
+    monkeypatch.setattr("appca.ui.arrivals.ReadLimits", partial(ReadLimits, n_bytes=1000))
     app = visit.upload([("big.csv", bad.table(*GOOD, *["1,2"] * 1000))])
     judge(case._replace(rule="0 MB, more than the 0 MB"), sentences(app)[0])
     monkeypatch.undo()

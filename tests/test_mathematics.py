@@ -156,7 +156,7 @@ def small(
     text: str = "see (1.1a)",
     tag: str = "1.1a",
     equation: str = "1.1a",
-    function: str = "`appca.models.algebra.gaussian:logits`",
+    function: str = "`appca.models.numerics:logits`",
     test: str = "`tests/test_mathematics.py`",
 ) -> str:
     """Write a page with one equation and one row."""
@@ -169,11 +169,8 @@ def small(
     "page",
     [
         small(),
-        small(
-            function="`appca.models.algebra.gaussian:logits`, "
-            "`appca.models.algebra.gaussian:posterior`"
-        ),
-        small(function="`appca.models.queries:Queries.sample`"),
+        small(function="`appca.models.numerics:logits`, `appca.models.numerics:posterior`"),
+        small(function="`appca.models.estimator:Queries.sample`"),
         small(test="`tests/geweke.py::geweke_z`"),
         small(text="shown by `tests/oracles.py::inclusion`"),
     ],
@@ -186,22 +183,22 @@ def test_a_sound_page_has_no_faults(page):
     ("page", "words"),
     [
         (small(function="`appca.models.nowhere:logits`"), "no module appca.models.nowhere"),
-        (small(function="`appca.models.algebra.gaussian:nothing`"), "no nothing in it"),
-        (small(function="`appca.models.queries:Queries.nap`"), "no nap in it"),
-        (small(function="`appca.models.algebra.gaussian.logits`"), "write it as module:function"),
-        (small(function="`appca.models.orthonormal.em:NOISE_FLOOR`"), "it is no function"),
+        (small(function="`appca.models.numerics:nothing`"), "no nothing in it"),
+        (small(function="`appca.models.estimator:Queries.nap`"), "no nap in it"),
+        (small(function="`appca.models.numerics.logits`"), "write it as module:function"),
+        (small(function="`appca.models.em:NOISE_FLOOR`"), "it is no function"),
         (small(function="a kernel"), "names no function"),
         (small(test="by eye"), "names no test"),
         (small(test="`tests/models/test_nowhere.py`"), "no such file"),
         (small(test="`tests/models`"), "no such file"),
-        (small(test="`appca/models/orthonormal/em.py`"), "is no test"),
+        (small(test="`appca/models/em.py`"), "is no test"),
         (small(test="`tests/geweke.py::nothing`"), "no nothing in it"),
         (small(text="shown by `tests/geweke.py::nothing`"), "no nothing in it"),
         (small(text="see (1.1b)"), "no equation (1.1b)"),
         (small(text="$$c \\tag{1.1a}$$"), "1.1a stands there twice"),
         (small(text="### 1.1 Again"), "heading 1.1 stands there twice"),
         (
-            small() + "| 1.1a | `appca.models.algebra.gaussian:logits` | `tests/geweke.py` |\n",
+            small() + "| 1.1a | `appca.models.numerics:logits` | `tests/geweke.py` |\n",
             "2 rows",
         ),
     ],

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import appca
-from appca.data.sources.folder import project_folder
-from appca.words.errors import EXTRAS, MissingExtraError, naming_extra
+from appca.data.folders import project_folder
+from appca.words import EXTRAS, MissingExtraError, naming_extra
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

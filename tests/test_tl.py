@@ -12,7 +12,7 @@ import pytest
 from scipy.sparse import csc_matrix, csr_matrix, issparse
 
 import appca
-from appca.words.errors import InputError
+from appca.words import InputError
 
 ad = pytest.importorskip("anndata", reason="the extra anndata brings it")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import appca
-from appca.words.errors import EXTRAS
+from appca.words import EXTRAS
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / ".pytest_cache" / "mypy_types"  # what mypy has learned of NumPy and the package

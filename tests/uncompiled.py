@@ -1,4 +1,4 @@
-"""The decorators of `appca.models.algebra.compiled` that leave a kernel plain Python."""
+"""The decorators of `appca.models.numeric_kernels` that leave a kernel plain Python."""
 
 
 def kernel(function):

@@ -7,15 +7,17 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from appca.data.dataset import read_only
-from appca.data.preprocessing import Fitted
+from appca.data.preprocessing import Fitted, Preprocessing
+from appca.models.settings import later
+from appca.storage.identity import Recorded, plain, without
 
 if TYPE_CHECKING:
-    from appca.models.base.answers import Description
+    from appca.models.posterior import Description
 
 PREPROCESSING, POSTERIOR, DRAWS = "pre_", "posterior_", "draws_"  # prefixes of names
 CURVE, IMPUTED = "log_likelihoods", "imputed"
@@ -202,7 +204,7 @@ class FittedRun(FittedModel, DescribedRows):
         A sign of -1 turns the component that comes to this place, its scores and its draws round;
         the `names` are of components in their new places.
         """
-        from appca.models.base.order import arranged
+        from appca.models.estimator import arranged
 
         if tuple(order) == tuple(range(len(order))) and -1 not in signs:
             return replace(self, names=names)
@@ -304,3 +306,27 @@ def _freeze(record: Any) -> None:
             object.__setattr__(record, name, {key: read_only(each) for key, each in value.items()})
         elif isinstance(value, np.ndarray):
             object.__setattr__(record, name, read_only(value))
+
+
+class OfModel(Recorded):
+    """Base of recorded settings with those of a model, ``parameters``, among them."""
+
+    preprocessing: dict[str, Any]
+    model: str
+    parameters: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        """Own the dicts, so that the id cannot change under it."""
+        options = Preprocessing.from_dict(plain("preprocessing", self.preprocessing))
+        object.__setattr__(self, "preprocessing", options.to_dict())
+        object.__setattr__(self, "parameters", plain("parameters", self.parameters))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able settings, from which `from_dict` makes equal ones."""
+        return super().to_dict() | {"parameters": without(self.parameters, later(self.model))}
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
+        """Rebuild settings from `to_dict`."""
+        before = later(settings.get("model", getattr(cls, "model", "")))
+        return super().from_dict({**settings, "parameters": {**before, **settings["parameters"]}})

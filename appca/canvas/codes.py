@@ -7,17 +7,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.explore.projection import principal_scores
+from appca.analysis.subspaces import principal_scores
 from appca.canvas.from_model import GivenRows, rows_of
-from appca.canvas.scene.pictures import ComponentSheet, heaviest, sheet_of
-from appca.canvas.scene.scene import Map, Scene, scene_of_usage
-from appca.canvas.scene.shown import label_lines
-from appca.canvas.scene.usage import Usage, row_by_row, usage_of_slots
+from appca.canvas.panels import Usage, row_by_row, usage_of_slots
+from appca.canvas.scene import (
+    ComponentSheet,
+    Map,
+    Scene,
+    heaviest,
+    label_lines,
+    scene_of_usage,
+    sheet_of,
+)
 from appca.data.dataset import Dataset
-from appca.plots.components.components import component_image
-from appca.plots.palette import colour_by, label_colour
-from appca.words.errors import InputError
-from appca.words.wording import counted
+from appca.plots.components import component_image
+from appca.plots.style import colour_by, label_colour
+from appca.words import InputError, counted
 
 MOST_USED = 128  # components of a row
 MOST_COMPONENTS = 65_000

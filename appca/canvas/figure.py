@@ -17,11 +17,13 @@ from matplotlib.lines import Line2D
 from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 from PIL import Image
 
-from appca.canvas.scene.axes import jitter
-from appca.canvas.scene.scene import Scene
-from appca.plots.still import THEMES, StillFigure, styled
-from appca.words.numbers import number
-from appca.words.wording import shortened
+from appca.canvas.from_model import map_of, rows_of, run_of, scene_of_rows
+from appca.canvas.panels import jitter
+from appca.canvas.scene import Scene
+from appca.plots.components import component_figure
+from appca.plots.style import THEMES, StillFigure, styled
+from appca.runs.numbering import numbered_after
+from appca.words import InputError, number, shortened
 
 MARGIN, GAP, HEAD, SIDEBAR = 0.2, 0.1, 0.28, 1.7  # inches; HEAD above a panel for its name
 WIDE, COLUMNS, MOST_PANELS = 10.5, 6, 30
@@ -307,3 +309,109 @@ def _legend(drawing: _Drawing, figure: Figure, colouring: str, *, within: bool) 
     first.set_horizontalalignment("left")  # both within the bar
     last.set_horizontalalignment("right")
     axes.set_title(header["title"], loc="left", fontsize=9, weight="bold", color=theme["soft"])
+
+
+MAP = "Map"
+
+
+def plot_subspaces(
+    model: Any, X: Any, y: Any = None, images: Any = None, *, by: str = "", dark: bool = False
+) -> StillFigure:
+    """Plot every subspace, or pair of components, in a panel of its own.
+
+    Parameters
+    ----------
+    model : fitted estimator of appca, or what `appca.load_model` gave
+    X : array-like, shape (N, D)
+    y : array-like of shape (N,), mapping or data frame, optional
+        Values to colour points by; of several, named by key or column, the first is used.
+    images : tuple or ndarray, optional
+        The shape (h, w) or (h, w, 3) of rows that are images, or an image for each row.
+    by : {"", "subspaces", "pairs"}
+        By default subspaces while at most 60 are in use.
+    dark : bool
+
+    Returns
+    -------
+    StillFigure
+        A `matplotlib.figure.Figure`; `savefig` writes PNG, SVG and PDF.
+
+    Raises
+    ------
+    InputError
+        When the parts do not fit together.
+    """
+    scene = _scene(model, X, y, images)
+    layout = by or scene.meta["first"]
+    there = [name for name in scene.meta["layouts"] if name != "pca"]
+    if layout not in there:
+        msg = f"by is one of {', '.join(map(repr, there))}; got {by!r}."
+        raise InputError(msg)
+    return draw(scene, layout, _colouring(scene, y), dark=dark)
+
+
+def plot_map(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    images: Any = None,
+    *,
+    coordinates: Any = None,
+    dark: bool = False,
+) -> StillFigure:
+    """Plot all rows on one map, by default their first two principal components.
+
+    Parameters
+    ----------
+    model, X, y, images, dark
+        As for `plot_subspaces`.
+    coordinates : array-like, shape (N, 2), optional
+        Of another map, such as a UMAP of `model.transform(X)`.
+
+    Returns
+    -------
+    StillFigure
+        A `matplotlib.figure.Figure`.
+    """
+    maps = None if coordinates is None else {MAP: coordinates}
+    scene = _scene(model, X, y, images, maps)
+    return draw(scene, MAP if maps else "pca", _colouring(scene, y), dark=dark)
+
+
+def plot_components(
+    model: Any, image_shape: tuple[int, ...] | None = None, names: Any = None, *, dark: bool = False
+) -> StillFigure:
+    """Plot what each component looks like: as an image, or as its strongest features.
+
+    Parameters
+    ----------
+    model : fitted estimator of appca, or what `appca.load_model` gave
+    image_shape : tuple, optional
+        (h, w) or (h, w, 3), of rows that are images.
+    names : sequence of str, optional
+        Of the D features.
+    dark : bool
+
+    Returns
+    -------
+    StillFigure
+        A `matplotlib.figure.Figure`.
+    """
+    if not hasattr(model, "components_"):
+        msg = f"Components are plotted of a fitted estimator; got {type(model).__name__}."
+        raise InputError(msg)
+    patterns = np.asarray(model.components_)
+    titles = [f"Component {k + 1}" for k in range(len(patterns))]
+    feature_names = None if names is None else tuple(map(str, names))
+    return component_figure(patterns, titles, image_shape, feature_names, dark=dark)
+
+
+def _scene(model: Any, X: Any, y: Any, images: Any, maps: dict[str, Any] | None = None) -> Scene:
+    rows = rows_of(X, y, images)
+    run = numbered_after(run_of(model, rows.dataset), None)
+    coordinates = {key: map_of(key, xy, rows.dataset) for key, xy in (maps or {}).items()}
+    return scene_of_rows(rows, run, coordinates)
+
+
+def _colouring(scene: Scene, y: Any) -> str:
+    return "" if y is None else next(iter(scene.meta["colourings"]))

@@ -5,15 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.explore.projection import principal_scores
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
-from appca.canvas.scene.room import spread_order
-from appca.canvas.scene.scene import Map, Scene
-from appca.canvas.scene.sheets import sheets_of
-from appca.canvas.scene.shown import scene_shown
+from appca.analysis.subspaces import principal_scores
+from appca.canvas.image_placement import spread_order
+from appca.canvas.scene import Map, Scene, scene_shown
+from appca.canvas.sheets import sheets_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted
-from appca.words.errors import InputError
+from appca.words import InputError
 
 LABEL = "label"  # what labels without a name are called
 

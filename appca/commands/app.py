@@ -24,14 +24,13 @@ from appca.commands import parsing
 from appca.commands.opening import opened, with_gaps
 from appca.commands.terminal import say
 from appca.data.dataset import Dataset
-from appca.data.sources.folder import project_folder
+from appca.data.folders import project_folder
 from appca.data.store import DatasetStore
-from appca.processes.child import python_path
+from appca.processes import python_path
 from appca.runs.home import home, is_served
 from appca.runs.session import SUFFIX, unpack
-from appca.storage import atomic, doors
-from appca.words.errors import EXTRAS, InputError, MissingExtraError
-from appca.words.wording import shortened
+from appca.storage import access_control, files
+from appca.words import EXTRAS, InputError, MissingExtraError, shortened
 
 NAME, PORT = "open", 8501
 EXAMPLES = (
@@ -43,7 +42,7 @@ EXAMPLES = (
 )
 START_SECONDS, ENDED = 60.0, 143
 PAGE = "open.html"  # in the home
-OPENS = "APPCA_OPENS"  # lets `appca.ui.server.warm_up` wait for a line that names the data
+OPENS = "APPCA_OPENS"  # lets `appca.ui.warm_up` wait for a line that names the data
 _POLL = 0.05  # seconds
 
 
@@ -125,7 +124,7 @@ def _show(address: str) -> None:
     All users see the command line of a browser, and only this one may read the file.
     """
     text = f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">'
-    atomic.write(home() / PAGE, text)
+    files.write(home() / PAGE, text)
     (home() / PAGE).chmod(0o600)  # it holds a link, and a home may be shared by its owner
     webbrowser.open((home() / PAGE).as_uri())
 
@@ -134,9 +133,9 @@ def _check(options: argparse.Namespace) -> None:
     if find_spec("streamlit") is None:
         msg = f"The app needs streamlit; run `pip install 'appca[{EXTRAS['streamlit']}]'`."
         raise MissingExtraError(msg)
-    hosts = doors.listed(os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", ""))
+    hosts = access_control.listed(os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", ""))
     guarded = options.behind_proxy or not options.no_token
-    if sentence := doors.refusal(shortened(options.address), hosts, guarded=guarded):
+    if sentence := access_control.refusal(shortened(options.address), hosts, guarded=guarded):
         raise parsing.UsageError(sentence)
     if options.labels is not None and not options.data:
         msg = "--labels needs DATA; name the data, too."
@@ -151,8 +150,8 @@ def _started(options: argparse.Namespace, token: str) -> "subprocess.Popen[bytes
     return subprocess.Popen(
         command,
         env=os.environ
-        | {"PYTHONPATH": python_path(), doors.TOKEN: token, OPENS: "1"}
-        | ({doors.PROXY: "1"} if options.behind_proxy else {}),
+        | {"PYTHONPATH": python_path(), access_control.TOKEN: token, OPENS: "1"}
+        | ({access_control.PROXY: "1"} if options.behind_proxy else {}),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,  # its own address, without the token
     )

@@ -11,13 +11,12 @@ from appca.commands.opening import opened, with_gaps
 from appca.commands.terminal import say, say_facts
 from appca.data.dataset import Dataset, categories
 from appca.data.preprocessing import suggest
-from appca.data.readers import facts as found
+from appca.data.readers import source as found
 from appca.data.readers.intake import duplicate_rows
-from appca.data.sources.builtin import SOURCES
-from appca.runs.configuration import RunConfig
+from appca.data.sources import SOURCES
 from appca.runs.fit import estimate_seconds
-from appca.words.numbers import about, percent, size
-from appca.words.wording import counted, shortened
+from appca.runs.run import RunConfig
+from appca.words import about, counted, percent, shortened, size
 
 if TYPE_CHECKING:
     import pandas as pd

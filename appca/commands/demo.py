@@ -8,9 +8,9 @@ from typing import Any
 from appca.commands import parsing, writing
 from appca.commands.terminal import Meter, clear, say
 from appca.data.preprocessing import suggest
-from appca.data.sources.builtin import LICENCES, SOURCES, load
-from appca.runs.configuration import RunConfig, defaults
+from appca.data.sources import LICENCES, SOURCES, load
 from appca.runs.fit import fit_run
+from appca.runs.run import RunConfig, defaults
 
 EXAMPLES = (
     "python -m appca demo wine -K 2-6 -L 1-2",
@@ -63,8 +63,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             f"{options.active[0]}, so lower -L or raise -K."
         )
         raise parsing.UsageError(msg)
-    from appca.canvas.file import write_page
     from appca.canvas.from_model import GivenRows
+    from appca.canvas.html import write_page
 
     dataset = load(options.data)
     before = suggest(dataset).to_dict()

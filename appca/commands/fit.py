@@ -13,11 +13,10 @@ from appca.commands.terminal import Meter, clear, say, say_facts
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import SCALES, Preprocessing, suggest
 from appca.data.store import DatasetStore
-from appca.runs.configuration import MODELS, RunConfig, defaults
 from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.model_file import about_run
-from appca.runs.run import FitResult
+from appca.runs.run import MODELS, FitResult, RunConfig, defaults
 from appca.runs.store import RunStore
 
 EXAMPLES = (
@@ -127,7 +126,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         DatasetStore(home()).put(dataset)
         run_id = RunStore(home()).save(config, result).id
         say(f"run {run_id}")
-    from appca.analysis.export.projections import projection_table
+    from appca.analysis.tables import projection_table
 
     written = (
         writing.write_annotated(options, dataset, config, result)
@@ -153,7 +152,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 def _say_outcome(result: FitResult, before: Preprocessing) -> dict[str, Any]:
     """Say how the fit went and how sure it is of its rows; return the same as facts."""
-    from appca.analysis.components.components import DOUBTFUL, rarely_used
+    from appca.analysis.components import DOUBTFUL, rarely_used
 
     info, rows = result.info, result.fitted
     mean = info.log_likelihood / info.n_rows
@@ -175,8 +174,8 @@ def _say_outcome(result: FitResult, before: Preprocessing) -> dict[str, Any]:
 def _write_page(path: Path | None, dataset: Dataset, result: FitResult) -> str | None:
     if path is None:
         return None
-    from appca.canvas.file import write_page
     from appca.canvas.from_model import GivenRows
+    from appca.canvas.html import write_page
 
     write_page(path, GivenRows(dataset, None), [result.fitted], {}, dataset.name)
     say(f"wrote {path}, {path.stat().st_size} bytes")

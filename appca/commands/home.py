@@ -9,17 +9,15 @@ from typing import Any, NamedTuple
 
 from appca.commands import parsing
 from appca.commands.terminal import say
-from appca.data.sources.builtin import SOURCES
+from appca.data.sources import SOURCES
 from appca.data.store import DatasetStore
 from appca.runs import home as homes
-from appca.runs.check import findings
-from appca.runs.configuration import RunConfig
-from appca.runs.store import LABELS, RunStore, remedy, title
+from appca.runs.run import RunConfig
+from appca.runs.store import LABELS, RunStore, findings, remedy, title
 from appca.storage.files import read_arrays
 from appca.storage.packed import as_object
 from appca.studies.catalogue import STUDIES
-from appca.words.errors import InputError
-from appca.words.wording import counted, shortened
+from appca.words import InputError, counted, shortened
 
 DAMAGED = 1  # exit code
 _RECOMPUTED = "delete the file; it is computed again when needed"

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from appca.commands import app, parsing
-from appca.processes.child import python_path
-from appca.storage import doors
-from appca.words.errors import InputError
+from appca.processes import python_path
+from appca.storage import access_control
+from appca.words import InputError
 
 NAME = "appca"  # of the tile, and below the address of a person's server
 HEADER = "X-Appca-Token"
@@ -28,12 +28,12 @@ def server(path: str = f"{{base_url}}{NAME}") -> dict[str, Any]:
     token = secrets.token_urlsafe(24)
     hosts = os.environ.get("STREAMLIT_SERVER_ALLOWED_HOSTS", "*")
     return {
-        "command": [sys.executable, "-m", "appca.ui.server.at_socket", "{unix_socket}"],
+        "command": [sys.executable, "-m", "appca.ui.at_socket", "{unix_socket}"],
         "unix_socket": True,
         "absolute_url": True,
         "timeout": app.START_SECONDS,
         "environment": {
-            doors.TOKEN: token,
+            access_control.TOKEN: token,
             "PYTHONPATH": python_path(),
             "STREAMLIT_SERVER_ALLOWED_HOSTS": hosts,
             "STREAMLIT_SERVER_BASE_URL_PATH": path,

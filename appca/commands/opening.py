@@ -22,9 +22,8 @@ from appca.data.readers.source import (
     ReadLimits,
     total_bytes,
 )
-from appca.data.sources.builtin import SOURCES, load
-from appca.words.errors import InputError, UnknownNameError, listed, unknown
-from appca.words.wording import shortened
+from appca.data.sources import SOURCES, load
+from appca.words import InputError, UnknownNameError, listed, shortened, unknown
 
 Opened = TypeVar("Opened")
 _ROLES = {"label": "label", "id": "id", "ignore": "ignored"}  # argument to role
@@ -185,7 +184,7 @@ def _packed(store: Path, ends: ExitStack, *, may_be_large: bool) -> File:
 
     A large one that may be is returned as it is.
     """
-    from appca.data.readers.sparse.zarr_store import packed
+    from appca.data.readers.annotated import packed
 
     if total_bytes([("", store)]) > LIMITS.n_bytes:
         if may_be_large:

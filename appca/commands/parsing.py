@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from typing import Any, NoReturn, TypeAlias
 
 from appca.data.readers.intake import MISSING_CHOICES
-from appca.runs.configuration import LEARNED
-from appca.words.errors import InputError
-from appca.words.wording import shortened
+from appca.runs.run import LEARNED
+from appca.words import InputError, shortened
 
 USAGE = 2
 PIPE = "-"  # as the name of a file: standard input, or standard output

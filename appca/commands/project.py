@@ -7,23 +7,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis.data.new_data import LEVEL, NewRowsVerdict, new_rows_table, verdict
-from appca.analysis.explore.outliers import distances
 from appca.analysis.fitted import ROW_ARRAYS, SOME_ROW_ARRAYS, DescribedRows, FittedModel, FittedRun
+from appca.analysis.new_rows import LEVEL, NewRowsVerdict, new_rows_table, verdict
+from appca.analysis.rows import distances
 from appca.commands import parsing, writing
 from appca.commands.opening import opened_as, with_gaps
 from appca.commands.terminal import Meter, clear, say
 from appca.data.columns import Matched, Wanted, wanted_by
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fits_around_gaps, project
 from appca.runs.home import home
 from appca.runs.model_file import read_model
 from appca.runs.numbering import ComponentNumbers, numbered
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from appca.storage.packed import Packed
-from appca.words.errors import InputError
-from appca.words.wording import counted, shortened
+from appca.words import InputError, counted, shortened
 
 EXAMPLES = (
     "python -m appca project digits.npz new.csv --out rows.parquet",
@@ -82,7 +81,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     said, misfits = None, None
     if options.flag:
         said, misfits = _judged(fitted, described, options.level)
-    from appca.analysis.export.projections import projection_table
+    from appca.analysis.tables import projection_table
 
     flags = (
         {} if said is None else {"t2": said.distances.t2, "q": said.distances.q, "fits": said.fits}

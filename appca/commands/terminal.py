@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
-from appca.words.wording import printable
+from appca.words import printable
 
 if TYPE_CHECKING:
-    from appca.models.algebra.loop import Progress
+    from appca.models.loop import Progress
 
 WIDTH = 79
 

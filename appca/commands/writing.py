@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from appca.analysis.export.annotated_file import STORE, ending_of, with_fit
-from appca.analysis.export.projections import csv_bytes, npz_of, parquet_bytes
+from appca.analysis.annotated import STORE, ending_of, with_fit
+from appca.analysis.tables import csv_bytes, npz_of, parquet_bytes
 from appca.commands import parsing
 from appca.commands.terminal import say
 from appca.data.dataset import Dataset
-from appca.runs.configuration import RunConfig
 from appca.runs.model_file import annotated_fit
-from appca.runs.run import FitResult
-from appca.storage import atomic
-from appca.words.errors import InputError
-from appca.words.refusal import OTHER, storing
+from appca.runs.run import FitResult, RunConfig
+from appca.storage import files
+from appca.words import OTHER, InputError, storing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +84,7 @@ def check_file(path: Path, kinds: Sequence[str]) -> None:
         raise InputError(msg)
     _check_packages(path.suffix)
     with storing(f"“{path.name}”", path.parent, OTHER):
-        atomic.check_place(path)
+        files.check_place(path)
 
 
 def _check_packages(kind: str) -> None:
@@ -123,7 +121,7 @@ def write(
 def keep(path: Path, content: bytes | str) -> str:
     """Write a whole file, say so, and return its name; InputError when the disk refuses."""
     with storing(f"“{path.name}”", path.parent, OTHER):
-        atomic.write(path, content)
+        files.write(path, content)
     say(f"wrote {path}, {len(content)} bytes")
     return str(path)
 
@@ -152,11 +150,11 @@ def write_annotated(
         return keep(path, content)
     with (
         storing(f"“{path.name}”", path.parent, OTHER),
-        atomic.draft_folder(path.parent) as draft,
+        files.draft_folder(path.parent) as draft,
         zipfile.ZipFile(io.BytesIO(content)) as archive,
     ):
         archive.extractall(draft)
-        atomic.replace_folder(draft, path)
+        files.replace_folder(draft, path)
     say(f"wrote {path}, {len(content)} bytes")
     return str(path)
 

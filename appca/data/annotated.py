@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from appca.words.errors import InputError, unknown
-from appca.words.wording import shortened
+from appca.words import InputError, shortened, unknown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,15 +6,119 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 
-from appca.data.distinct import distinct
-from appca.data.order import in_order
-from appca.data.provenance import check_provenance
-from appca.words.errors import InputError
-from appca.words.wording import counted, is_text, shortened
+from appca.data.pixels import likely_shapes
+from appca.storage.schema import Finite, Misfit, Text, fitted
+from appca.words import InputError, counted, is_text, shortened
+
+LEAST_FEATURES = 12
+_JUDGED = 48  # rows
+_SMOOTH = 0.5  # mean difference of neighbours against that of any two features
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def in_order(X: np.ndarray, names: Sequence[str] | None, stated: bool | None) -> bool:
+    """Whether the columns of rows (N, D) follow each other; what was `stated` is believed."""
+    if stated is not None:
+        return bool(stated)
+    return places_of(names, X.shape[1]) is not None and is_smooth(X)
+
+
+def places_of(names: Sequence[str] | None, n_features: int) -> np.ndarray | None:
+    """Return the numbers (D,) in names such as “400 nm”; None where they are not in order."""
+    if names is None:
+        return np.arange(n_features, dtype=float)
+    rests = {_NUMBER.sub("", name, count=1) for name in names}
+    numbers = [_NUMBER.search(name) for name in names]
+    if len(rests) > 1 or not all(numbers):
+        return None
+    places = np.array([float(number[0]) for number in numbers if number])
+    steps = np.diff(places)
+    return places if (steps > 0).all() or (steps < 0).all() else None
+
+
+def is_smooth(X: np.ndarray) -> bool:
+    """Whether neighbouring columns of rows (N, D) differ little, as along a curve.
+
+    Rows that are likely to be images have neighbours in two directions and are none.
+    """
+    n_features = X.shape[1]
+    if n_features < LEAST_FEATURES:
+        return False
+    some = np.asarray(X[:: max(1, len(X) // _JUDGED)], np.float64)
+    mixed = some[:, np.random.default_rng(0).permutation(n_features)]
+    near, any_two = (float(np.abs(np.diff(rows, axis=1)).mean()) for rows in (some, mixed))
+    shapes = likely_shapes(X) if near < _SMOOTH * any_two else []
+    return near < _SMOOTH * any_two and not (shapes and shapes[0].is_likely)
+
+
+_SEED = 0
+_COMPARED_BYTES = 1 << 22
+
+
+def distinct(X: np.ndarray) -> int:
+    """Count the rows (N, D) that differ in a byte: by hashes, and exactly where those are equal."""
+    bare = np.ascontiguousarray(X).view(np.uint8)
+    words = bare.view(np.uint32) if bare.shape[1] % 4 == 0 else bare
+    factors = np.random.default_rng(_SEED).integers(1, 1 << 63, words.shape[1], np.uint64)
+    hashes = np.empty(len(X), np.uint64)
+    step = max(1, _COMPARED_BYTES // max(1, bare.shape[1]))
+    for start in range(0, len(X), step):
+        block = words[start : start + step]
+        # The low bits of round numbers are zero; a product modulo 2^64 must not be.
+        hashes[start : start + step] = (block ^ (block >> 16)).astype(np.uint64) @ factors
+    ordered = np.sort(hashes)
+    shared = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    tied = np.flatnonzero(np.isin(hashes, shared)) if len(shared) else shared
+    return len(X) - len(tied) + len({bare[row].tobytes() for row in tied})
+
+
+_Plain = bool | int | Finite | str | None  # in a script, too
+_Side = Annotated[int, Meta(ge=1, le=512)]  # voxels
+
+
+class _Report(Struct):
+    roles: dict[str, Text] = {}  # names of columns, as long as the file has them
+
+
+class _Event(Struct):
+    onset: Finite
+    duration: Finite
+    trial_type: Text = ""
+
+
+class Provenance(Struct):
+    """What pages and files read of where data came from; there may be more."""
+
+    source: Text = ""
+    options: dict[str, _Plain | list[_Plain] | dict[str, _Plain]] = {}
+    files: list[str] | dict[str, str] = []  # with their digests, if known
+    report: _Report = msgspec.field(default_factory=_Report)
+    image_range: tuple[Finite, Finite] = (0.0, 1.0)
+    citation: str = ""
+    sample: dict[str, int] = {}  # "of" how many rows these were drawn
+    class_names: dict[str, dict[str, str]] = {}  # label to class to its name: `class_names.renamed`
+    class_order: dict[str, list[str]] = {}  # label to names of classes, as `renamed` leaves them
+    ordered: bool | None = None  # features follow each other, as times do; None lets it be detected
+    grid: tuple[_Side, _Side, _Side] = (1, 1, 1)  # of a brain recording, as all that follows
+    affine: list[list[Finite]] = []
+    repetition: Finite = 1.0
+    events: list[_Event] = []
+
+
+def check_provenance(provenance: dict[str, Any]) -> None:
+    """Raise InputError where a part is not what its readers expect."""
+    try:
+        fitted(Provenance, provenance)
+    except Misfit as error:
+        msg = f"The provenance is not valid: {error}; load the data again."
+        raise InputError(msg) from error
+
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 _PLAIN = (1e-30, 1e30)  # grey values whose range and ends lie between go through float32

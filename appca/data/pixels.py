@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.words.errors import InputError
+from appca.words import InputError
 
 LEAST_SIDE, MOST_RATIO = 4, 16
 MOST_PIXELS = 1 << 18

@@ -10,13 +10,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.storage import atomic, digests, shared
-from appca.storage.files import read_json, unless_changed, write_json
-from appca.storage.formats import FILES, OtherFormat, or_none
+from appca.storage import files
+from appca.storage.files import (
+    FILES,
+    OtherFormat,
+    check_file,
+    digests_of,
+    discard,
+    or_none,
+    put_folder,
+    read_json,
+    solid,
+    unless_changed,
+    write,
+    write_json,
+)
 from appca.storage.identity import is_digest
-from appca.words.errors import InputError
-from appca.words.refusal import reason, storing
-from appca.words.wording import shortened
+from appca.words import InputError, reason, shortened, storing
 
 _ORIGIN = ".origin"  # hidden: `check` passes over it
 _LEAST_ROWS = 2  # of a data set to which something can be fitted
@@ -68,7 +78,7 @@ class DatasetStore:
                     return dataset.digest
                 _renew_meta(target, dataset)
             else:
-                atomic.put_folder(target, partial(_write, dataset), self._is_sound)
+                put_folder(target, partial(_write, dataset), self._is_sound)
         return dataset.digest
 
     def get(self, digest: str) -> Dataset:
@@ -105,7 +115,7 @@ class DatasetStore:
         """Note which file on this machine a data set was read from; it is in no session file."""
         facts = {"path": str(path.absolute()), **_state(path)}
         with suppress(OSError):  # the data set is there without
-            atomic.write(self.folder / digest / _ORIGIN, json.dumps(facts))
+            write(self.folder / digest / _ORIGIN, json.dumps(facts))
 
     def origin(self, digest: str) -> Path | None:
         """Return the file that a data set was read from, unless it is gone or has changed."""
@@ -140,7 +150,7 @@ class DatasetStore:
 
     def delete(self, digest: str) -> None:
         """Remove a data set; readers that have it open keep their view of it."""
-        atomic.discard(self.folder / self.path(digest).name)
+        discard(self.folder / self.path(digest).name)
 
     def path(self, digest: str) -> Path:
         """Return the folder of a data set, for other processes to read; see `shared`.
@@ -149,7 +159,7 @@ class DatasetStore:
         """
         folder = self.folder / digest if is_digest(digest) else None
         if folder is not None and not folder.is_dir():
-            folder = shared.place("datasets", digest)
+            folder = files.place("datasets", digest)
         if folder is None:
             msg = (
                 f"There is no stored data set “{shortened(digest, 13)}”; "
@@ -164,7 +174,7 @@ class DatasetStore:
         def read() -> Dataset:
             dataset = self.get(folder.name)
             for name, digest in _read_meta(self.path(folder.name))[FILES].items():
-                digests.check_file(self.path(folder.name) / name, digest)
+                check_file(self.path(folder.name) / name, digest)
             return dataset
 
         return or_none(read) is not None
@@ -195,9 +205,9 @@ def _meta(dataset: Dataset, created: float, files: dict[str, str]) -> dict[str, 
 def _write(dataset: Dataset, folder: Path) -> None:
     arrays = dataset.arrays()
     for name, values in arrays.items():
-        with atomic.solid(folder / f"{name}.npy") as file:
+        with solid(folder / f"{name}.npy") as file:
             np.save(file, values, allow_pickle=False)
-    files = digests.digests_of(folder, (f"{name}.npy" for name in arrays))
+    files = digests_of(folder, (f"{name}.npy" for name in arrays))
     _write_meta(folder, _meta(dataset, time.time(), files))
 
 

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from appca.processes.child import Child, Ended, environment
-from appca.processes.pool import Pool
+from appca.processes import Child, Ended, Pool, environment
 from appca.runs.home import threads
 from appca.runs.store import RunStore
 from appca.storage.identity import ID_DIGITS, digest_of
-from appca.words.errors import InputError
+from appca.words import InputError
 
 COMMAND = (sys.executable, "-m", "appca.jobs.worker")
 FOLDER, LOG = "jobs", "log.txt"  # in the home: what workers and their libraries print
@@ -57,7 +56,7 @@ class _Job:
     points_of: int = -1  # number of the stage whose curve is known
 
     def hear(self, news: dict[str, Any]) -> None:
-        """Take in what a worker tells; see `appca.jobs.progress.Context`."""
+        """Take in what a worker tells; see `appca.jobs.tasks.Context`."""
         curve = list(self.status.curve)
         for stage, iteration, value in news.pop("points"):
             if stage != self.points_of:

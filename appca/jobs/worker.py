@@ -11,26 +11,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from appca.jobs import kinds
-from appca.jobs.progress import Context
-from appca.jobs.quality import quality
+from appca import processes
+from appca.jobs import tasks
 from appca.jobs.queue import FOLDER, LOG
-from appca.processes import served
-from appca.processes.served import Tell
-from appca.words.errors import TOO_MUCH
+from appca.jobs.tasks import Context, quality
+from appca.processes import Tell
+from appca.words import TOO_MUCH
 
 Handler = Callable[[dict[str, Any], Context], dict[str, Any]]
 KINDS: dict[str, Handler] = {
-    "fit": kinds.fit,
-    "umap": kinds.umap,
-    "download": kinds.download,
-    "study": kinds.study,
+    "fit": tasks.fit,
+    "umap": tasks.umap,
+    "download": tasks.download,
+    "study": tasks.study,
     "quality": quality,
-    "grid": kinds.grid,
-    "stability": kinds.stability,
-    "models": kinds.models,
-    "masked": kinds.masked,
-    "project": kinds.project,
+    "grid": tasks.grid,
+    "stability": tasks.stability,
+    "models": tasks.models,
+    "masked": tasks.masked,
+    "project": tasks.project,
 }
 NICENESS = 10  # somebody waits for a page, and a job for idle cores
 
@@ -49,10 +48,10 @@ def serve(
     """Do jobs until the server is gone; `prepare` runs once, before the first."""
 
     def answer(job: dict[str, Any], tell: Tell) -> dict[str, Any]:
-        context = Context(home, tell, served.stop_was_asked.is_set)
+        context = Context(home, tell, processes.stop_was_asked.is_set)
         return work(job["kind"], job["spec"], context, handlers)
 
-    served.serve(answer, prepare, NICENESS)
+    processes.serve(answer, prepare, NICENESS)
 
 
 def work(

@@ -7,12 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import Callback, spoken
-from appca.models.algebra.threads import single_threaded_blas
-from appca.models.base.batches import EMSteps, InBatches
-from appca.models.base.criteria import Criteria
-from appca.models.base.data_checks import (
+from appca.models import factor_gibbs
+from appca.models.chains import Schedule, generators, initial_states, sample
+from appca.models.conditionals import InverseGamma
+from appca.models.data_checks import (
     counted_rows,
     given_directions,
     refuse_constant,
@@ -20,37 +18,35 @@ from appca.models.base.data_checks import (
     refuse_weights,
     warn_of_end,
 )
-from appca.models.base.estimator import generator
-from appca.models.factors import factor_chains
-from appca.models.factors.factor_em import (
+from appca.models.em import NOISE_FLOOR, floor_of
+from appca.models.estimator import Criteria, Queries, generator
+from appca.models.factor_em import (
+    FactorEMControl,
+    FactorFit,
     FactorSettings,
     FactorState,
     FactorStatistics,
+    InitialLoadings,
     expect_all,
     expect_sets,
-    maximise,
-)
-from appca.models.factors.factor_fit import (
-    FactorEMControl,
-    FactorFit,
-    InitialLoadings,
     fit,
     given_start,
+    maximise,
     named_start,
     sample_size,
     turned_start,
 )
-from appca.models.factors.factor_gibbs import CachedGibbsState, FactorPrior
-from appca.models.factors.posterior import FactorPosterior, publish_factors, publish_state
-from appca.models.orthonormal.em import NOISE_FLOOR, floor_of
-from appca.models.queries import Queries
-from appca.models.rows.observations import Observations, Rows, about, centre_of, distinct
-from appca.models.rows.precise_products import data_of
-from appca.models.sampling.chains import Schedule, generators, initial_states, sample
-from appca.models.sampling.conditionals import InverseGamma
-from appca.models.sampling.row_sums import look
-from appca.models.settings.table import OVERDISPERSED
-from appca.models.supports.fixed_size_supports import ANNEALED, MOST_SETS, SETS_IN_PASSING
+from appca.models.factor_gibbs import CachedGibbsState, FactorPrior
+from appca.models.factor_posterior import FactorPosterior, publish_factors, publish_state
+from appca.models.fixed_size_supports import ANNEALED, MOST_SETS, SETS_IN_PASSING
+from appca.models.loop import Callback, spoken
+from appca.models.numerics import Array
+from appca.models.partial_fit import EMSteps, InBatches
+from appca.models.products import data_of
+from appca.models.row_sums import look
+from appca.models.rows import Observations, Rows, about, centre_of, distinct
+from appca.models.settings import OVERDISPERSED
+from appca.models.threads import single_threaded_blas
 
 # Rows times supports times L^2, of all random starts together: about a second.
 SCREENING_COST, RANDOM_STARTS = 10_000_000, 24
@@ -239,19 +235,19 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
 
         def start(rng: np.random.Generator, heard: Callback | None) -> tuple[CachedGibbsState, str]:
             climbed = fit(rng, rows, begins, control._replace(callback=heard))
-            state = factor_chains.first_state(rng, rows, climbed, variance)
+            state = factor_gibbs.first_state(rng, rows, climbed, variance)
             return look(data, state), climbed.stop_reason
 
         def afar(rng: np.random.Generator) -> CachedGibbsState:
             begin = partial(turned_start, self.n_components, self.n_active)
             short = control._replace(callback=None, annealing=0, max_iter=1)
             climbed = fit(rng, rows, [("random rotation", begin)], short)
-            return look(data, factor_chains.first_state(rng, rows, climbed, variance))
+            return look(data, factor_gibbs.first_state(rng, rows, climbed, variance))
 
         others = afar if self.chain_starts == OVERDISPERSED else None
         starts, stopped = initial_states(rngs, start, callback, others)
         origin = np.zeros(rows.d) if rows.origin is None else rows.origin.astype(np.float64)
-        sampler = factor_chains.sampler(data, prior)
+        sampler = factor_gibbs.sampler(data, prior)
         chains = sample(rngs, starts, sampler, schedule, callback, origin=origin, stopped=stopped)
         W, X, members, mean, noise, _ = chains.best.state
         second, state = np.square(X).sum(axis=0), FactorState(W, np.zeros(W.shape[1]), noise)

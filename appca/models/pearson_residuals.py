@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from appca.models.algebra.gaussian import Array
-from appca.models.rows.shifted_sparse import ShiftedSparse, is_sparse, sparse_rows
+from appca.models.numerics import Array
+from appca.models.sparse_rows import ShiftedSparse, is_sparse, sparse_rows
 
 BLOCK_NUMBERS = 2**21  # of residuals that are dense at a time
 

@@ -5,31 +5,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from appca.models.algebra.gaussian import Array
-from appca.models.algebra.loop import Callback, spoken
-from appca.models.algebra.stiefel import polar
-from appca.models.algebra.threads import single_threaded_blas
-from appca.models.base.criteria import Criteria
-from appca.models.base.data_checks import (
-    counted_rows,
-    refuse_constant,
-    refuse_sizes,
-    refuse_weights,
-)
-from appca.models.base.estimator import generator
-from appca.models.decompositions.spectrum import principal
-from appca.models.incomplete.missing_fit import fit_incomplete, initial_imputation
-from appca.models.incomplete.posterior import publish_incomplete
-from appca.models.orthonormal.em import EMSettings, floor_of
-from appca.models.orthonormal.posterior import posterior_of, publish_subspace
-from appca.models.orthonormal.screening import EMControl
-from appca.models.orthonormal.starts import closed_form
-from appca.models.queries import Queries
-from appca.models.rows.dask_rows import dask_rows, is_dask
-from appca.models.rows.incomplete_rows import is_incomplete
-from appca.models.rows.observations import Observations, about, centre_of
-from appca.models.settings.table import refuse_parameters
-
+from appca.models.blocks import dask_rows, is_dask
+from appca.models.climb import EMControl
+from appca.models.data_checks import counted_rows, refuse_constant, refuse_sizes, refuse_weights
+from appca.models.em import EMSettings, floor_of
+from appca.models.estimator import Criteria, Queries, generator
+from appca.models.gaps import fit_incomplete, initial_imputation, publish_incomplete
+from appca.models.loop import Callback, spoken
+from appca.models.numerics import Array
+from appca.models.rows import Observations, about, centre_of, is_incomplete
+from appca.models.settings import refuse_parameters
+from appca.models.spectrum import principal
+from appca.models.starts import closed_form
+from appca.models.stiefel import polar
+from appca.models.subspace_posterior import posterior_of, publish_subspace
+from appca.models.threads import single_threaded_blas
 
 MAX_ITER, TOL = 500, 1e-4  # of EM with missing entries; TOL in nats per row over ten passes
 

@@ -10,12 +10,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from appca.models.algebra.gaussian import Array
-from appca.models.base.criteria import Criteria
-from appca.models.base.saved import write
-from appca.models.queries import Queries
-from appca.models.rows.shifted_sparse import is_sparse, refuse_stored, sparse_rows
-from appca.models.rows.steady_products import times
+from appca.models.estimator import Criteria, Queries, write
+from appca.models.numerics import Array
+from appca.models.products import times
+from appca.models.sparse_rows import is_sparse, refuse_stored, sparse_rows
 
 
 def _asked(inner: Any) -> Any:

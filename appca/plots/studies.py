@@ -8,12 +8,10 @@ import plotly.graph_objects as go
 from plotly.colors import hex_to_rgb
 from plotly.subplots import make_subplots
 
-from appca.analysis.paper.brain_maps import BrainMaps
-from appca.data.brain.places import upright
-from appca.plots.components.components import data_uri, montage
-from appca.plots.components.slices import painted, strong
-from appca.plots.frame import CLEAR, above, below, framed, plain
-from appca.plots.palette import CATEGORICAL, class_colour, to_hex
+from appca.analysis.brain import BrainMaps
+from appca.data.brain import upright
+from appca.plots.components import data_uri, montage, painted, strong
+from appca.plots.style import CATEGORICAL, CLEAR, above, below, class_colour, framed, plain, to_hex
 
 Row = Mapping[str, Any]  # of a study's table: texts and numbers by the name of the column
 

@@ -3,30 +3,36 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from appca.analysis.fitted import DescribedRows, FittedModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
-from appca.models.settings.table import supports
-from appca.runs.configuration import MODELS, RunConfig, estimator_class
+from appca.models.settings import supports
 from appca.runs.home import hold_threads
-from appca.runs.run import FitResult, RunInfo
-from appca.words.errors import InputError
-from appca.words.wording import counted, shortened
+from appca.runs.run import MODELS, FitResult, RunConfig, RunInfo, estimator_class
+from appca.storage import files
+from appca.storage.files import or_none, read_json, write_json
+from appca.storage.identity import Recorded, digest_of, is_id, plain
+from appca.words import InputError, counted, shortened, storing
 
 if TYPE_CHECKING:
-    from appca.models.algebra.loop import Progress
-    from appca.models.base.answers import Description
+    from appca.models.climb import SubspaceFit
+    from appca.models.loop import Progress
+    from appca.models.posterior import Description
+    from appca.models.rows import Rows
 
 DESCRIBING = "describing the rows"  # the last stage of a fit, as it is reported
 MOST_DRAWN_BYTES = 2**26  # of components kept draw by draw; more draws than fit are thinned
 DESCRIBED_AT_ONCE = 500  # rows, where describing them takes long enough to be watched
 
-_GAP_KERNELS = "appca.models.incomplete.support_sum_kernels"
+_GAP_KERNELS = "appca.models.set_kernels"
 
 # For `estimate_seconds`, measured with one thread on 178 to 30,000 rows and 13 to 16,384 features.
 _SUBSETS = 1.3e-8  # seconds a row, a component, a slot and a pass, in the sums over subsets
@@ -237,7 +243,7 @@ def prepared(config: RunConfig, preprocessing: Fitted, X: np.ndarray) -> np.ndar
     """Bring rows (N, D) to what the config's model is asked about, (N, D')."""
     if not _follows_bits(config, preprocessing):
         return preprocessing.transform(X)
-    from appca.models.rows.steady_products import times
+    from appca.models.products import times
 
     return preprocessing.transform(X, times)
 
@@ -280,7 +286,7 @@ def _describe(
     estimator: Any, Y: np.ndarray, config: RunConfig, callback: Callable[..., Any] | None
 ) -> "Description":
     """Describe the rows; where that takes long, part by part under the callback's eyes."""
-    from appca.models.algebra.loop import Progress
+    from appca.models.loop import Progress
 
     if not MODELS[config.model].can.compiled:
         described: Description = estimator.describe(Y)
@@ -297,7 +303,7 @@ def _describe(
 
 def joined(parts: "list[Description]") -> "Description":
     """Say of all rows what was said of the parts that follow each other."""
-    from appca.models.base.answers import Description
+    from appca.models.posterior import Description
 
     *columns, methods, scales = zip(*parts, strict=True)
     rows = [np.concatenate(column) for column in columns]
@@ -343,3 +349,353 @@ def versions() -> dict[str, str]:
     packages = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn, "appca": sys.modules["appca"]}
     packages_here = {name: package.__version__ for name, package in packages.items()}
     return {"python": platform.python_version(), **packages_here}
+
+
+ROWS, PASSES = 5000, 40
+RACE_ROWS, RACE_PASSES = 2000, 200  # up to so many all starts of the fit are tried
+COORDINATES, COORDINATES_PER_COMPONENT = 64, 8  # as many as starts of the full fit race in
+_KERNELS = "appca.models.em_kernels"  # nobody waits until they are compiled
+_SAMPLE_SEED = 0  # a preview of the same data always sees the same rows
+_BLOCK_VALUES = 1 << 22  # of rows that are brought into coordinates at a time
+
+
+class Ground(NamedTuple):
+    """What previews of one data set share, whatever their K and L."""
+
+    preprocessing: Fitted  # learned from the sample
+    origin: np.ndarray  # (D,) mean of the sample after preprocessing
+    basis: np.ndarray  # (D, q) leading principal directions of the sample, orthonormal
+    sample: (
+        np.ndarray
+    )  # (n, q) coordinates of the sample about the origin, in the dtype of the data
+    squares: np.ndarray  # (n,) float64, squared length of the sample's rows about the origin
+    coordinates: np.ndarray | None  # (N, q) of all rows; None where rows are no wider themselves
+    outside: np.ndarray | None  # (N,) float64, squared length of what the coordinates leave out
+
+
+def preview(
+    dataset: Dataset,
+    config: RunConfig,
+    rows: int = ROWS,
+    passes: int = PASSES,
+    ground: Ground | None = None,
+    watch: Callable[[], object] = bool,
+) -> FitResult:
+    """Fit to a fixed random sample of rows in few iterations, and describe all rows with it.
+
+    A first picture while the fit proper runs, not to be stored (``info.preview``). Few rows choose
+    from the starts of the fit, so that both end on the same peak; many take the first.
+
+    Preprocessing is learned from the sample of so many `rows`, and so is `ground` where it is not
+    given, see `prepare`, where `on_ground` allows one. `passes` are the most iterations. `watch`
+    is called after each iteration and before each block of rows; what it raises ends the preview.
+    """
+    began = time.perf_counter()
+    refuse_unknown(config)
+    refuse_gaps(dataset, config)
+    hold_threads()
+    short = _short(config, passes)
+    if on_ground(dataset, config):
+        ground = ground or prepare(dataset, config, rows, watch)
+        estimator, description, model = _on_ground(dataset, ground, short, watch)
+    else:
+        sample = _sample(dataset, rows)
+        preprocessing = _learned(dataset, config, sample)
+        Y = preprocessing.transform(dataset.with_gaps())
+        estimator, _ = fit_estimator(Y[sample], short, lambda _: watch())
+        description = estimator.describe(Y)
+        model = FittedModel.from_estimator(estimator, preprocessing)
+    info = told(estimator, description, model)
+    info = info._replace(preview=True, seconds=round(time.perf_counter() - began, 3))
+    return FitResult(model.with_rows(DescribedRows.from_description(description)), info)
+
+
+def on_ground(dataset: Dataset, config: RunConfig) -> bool:
+    """Whether previews of this kind can share a `Ground`: adaptive PPCA of whole rows."""
+    return (
+        config.model == "aPPCA"
+        and not config.is_extended
+        and dataset.missing is None
+        and config.parameters["mean"] != "zero"  # the coordinates are about the mean
+        and config.parameters["w_update"] != "pymanopt"
+    )
+
+
+def width(config: RunConfig) -> int:
+    """Return how many coordinates the previews of a configuration need; few K share one number."""
+    least = max(COORDINATES, COORDINATES_PER_COMPONENT * config.k)
+    return 1 << (least - 1).bit_length()
+
+
+def prepare(
+    dataset: Dataset,
+    config: RunConfig,
+    rows: int = ROWS,
+    watch: Callable[[], object] = bool,
+) -> Ground:
+    """Bring all rows of a data set into the leading principal coordinates of its sample.
+
+    Takes about as long as one look at all the data, and depends on the configuration by its
+    preprocessing and `width` alone. `watch` is called for each block of rows.
+    """
+    from appca.models.rows import about, centre_of
+    from appca.models.spectrum import principal
+
+    hold_threads()
+    sample = _sample(dataset, rows)
+    preprocessing = _learned(dataset, config, sample)
+    Y = preprocessing.transform(dataset.X[sample])
+    origin = centre_of(Y)
+    q = min(width(config), *Y.shape)
+    rng = np.random.default_rng(_SAMPLE_SEED)
+    basis = principal(rng, about(Y, origin), q).V.astype(Y.dtype)
+    centred = Y - origin
+    squares = np.einsum("nd,nd->n", centred, centred, dtype=np.float64)
+    made = Ground(preprocessing, origin, basis, centred @ basis, squares, None, None)
+    if q == Y.shape[1]:
+        return made
+    coordinates = np.empty((dataset.n_rows, q), Y.dtype)
+    outside = np.empty(dataset.n_rows)
+    for part in _parts(dataset):
+        watch()
+        B = preprocessing.transform(dataset.X[part]) - origin
+        C = coordinates[part] = B @ basis
+        left = np.einsum("nd,nd->n", B, B) - np.einsum("nq,nq->n", C, C)
+        outside[part] = np.maximum(left, 0.0)
+    return made._replace(coordinates=coordinates, outside=outside)
+
+
+def _parts(dataset: Dataset) -> Iterator[slice]:
+    step = max(1, _BLOCK_VALUES // dataset.n_features)
+    return (slice(start, start + step) for start in range(0, dataset.n_rows, step))
+
+
+def _sample(dataset: Dataset, rows: int) -> np.ndarray:
+    n = dataset.n_rows
+    return np.sort(np.random.default_rng(_SAMPLE_SEED).permutation(n)[: min(rows, n)])
+
+
+def _learned(dataset: Dataset, config: RunConfig, sample: np.ndarray) -> Fitted:
+    """Learn the preprocessing from the sample."""
+    options = Preprocessing.from_dict(config.preprocessing)
+    missing = None if dataset.missing is None else dataset.missing[sample]
+    return options.fit(dataset.X[sample], missing=missing)
+
+
+def _short(config: RunConfig, passes: int) -> RunConfig:
+    """Return the settings of the preview's own fit, in few iterations of EM."""
+    limits = {"max_iter": passes, "inference": "em"}
+    if config.parameters.get("inference") == "hard":
+        del limits["inference"]
+    short = {key: value for key, value in limits.items() if key in config.parameters}
+    return RunConfig(config.dataset, config.preprocessing, config.model, config.parameters | short)
+
+
+def _on_ground(
+    dataset: Dataset, ground: Ground, config: RunConfig, watch: Callable[[], object]
+) -> tuple[Any, "Description", FittedModel]:
+    """Fit in the coordinates of the sample, describe all rows, bring the model into features."""
+    from appca.models.rows import Rows
+
+    sample = Rows(ground.sample, None, ground.squares, len(ground.origin))
+    fit = _fitted(sample, config, watch)
+    small = _model(fit, sample, ground, config)
+    W = small.components @ ground.basis.T
+    model = replace(
+        small, components=W, mean=(ground.origin + ground.basis @ small.mean).astype(W.dtype)
+    )
+    asked = model if ground.coordinates is None else small
+    estimator = estimator_class(config.model)(**config.parameters).restore(asked.estimator_arrays())
+    estimator.n_iter_, estimator.stop_reason_ = len(fit.log_likelihoods), fit.stop_reason
+    watch()
+    description = _described(dataset, ground, estimator)
+    used = np.maximum(description.active.sum(axis=0), 1)
+    power = np.sqrt(np.square(description.scores, dtype=np.float64).sum(axis=0) / used)
+    return estimator, description, replace(model, scale=np.where(power > 0.0, power, 1.0))
+
+
+def _fitted(sample: "Rows", config: RunConfig, watch: Callable[[], object]) -> "SubspaceFit":
+    """Climb from the start that the fit chooses, or from its first where rows are many."""
+    from appca.models.climb import EMControl, fit_by_em, fit_in_closed_form, screen
+    from appca.models.data_checks import refuse_constant
+    from appca.models.em import EMMap, EMSettings, floor_of, worth_compiling
+    from appca.models.starts import candidates
+    from appca.models.stiefel import polar
+
+    refuse_constant(sample)
+    parameters, K = config.parameters, config.k
+    settings = EMSettings(
+        n_components=K,
+        n_active=parameters["n_active"],
+        latent=parameters["latent_variance"],
+        learn_mean=parameters["mean"] == "learned",
+        hard=parameters["inference"] == "hard",
+        update=polar,
+        floor=floor_of(sample),
+        compiled=worth_compiling(sample.n, K, parameters["n_active"]) and _KERNELS in sys.modules,
+    )
+    limits = parameters["max_iter"], parameters["tol"], parameters["accelerate"]
+    course = EMControl(settings, lambda _: watch(), *limits, sample.n)
+    rng = np.random.default_rng(parameters["random_state"])
+    if parameters["n_active"] == K and isinstance(settings.latent, str):
+        return fit_in_closed_form(rng, sample, course)
+    names = candidates(parameters["init"], parameters["n_init"], K)
+    if sample.n > RACE_ROWS:
+        W = np.eye(sample.d, K) @ names[0].rotation(rng, sample.X[:, :K])
+        return fit_by_em(rng, sample, W, course)
+    race = course._replace(max_iter=RACE_PASSES)
+    start = screen(rng, EMMap(sample, settings), names, race)
+    return fit_by_em(rng, sample, start.run.state.W, course)
+
+
+def _model(fit: "SubspaceFit", sample: "Rows", ground: Ground, config: RunConfig) -> FittedModel:
+    """Return the model of a fit in coordinates: by variance, largest entry positive."""
+    state, order = fit.state, np.argsort(-fit.second, kind="stable")
+    W = ground.basis @ state.W[:, order]
+    extreme = np.abs(W).argmax(axis=0)
+    signs = np.where(W[extreme, range(config.k)] < 0, -1, 1)
+    return FittedModel(
+        components=np.ascontiguousarray((state.W[:, order] * signs).T, dtype=sample.dtype),
+        mean=(-state.W @ state.shift).astype(sample.dtype),
+        noise_variance=float(state.noise),
+        latent_variance=state.latent[order],
+        explained_variance=fit.second[order] / sample.n,
+        scale=np.ones(config.k),
+        n_active=config.parameters["n_active"],
+        preprocessing=ground.preprocessing,
+        log_likelihoods=np.array(fit.log_likelihoods),
+    )
+
+
+def _described(dataset: Dataset, ground: Ground, estimator: Any) -> "Description":
+    """Describe all rows; what lies outside of the coordinates (N, q) is all noise."""
+    from appca.models.numerics import background
+
+    if ground.coordinates is None or ground.outside is None:
+        transform = ground.preprocessing.transform
+        return joined([estimator.describe(transform(dataset.X[part])) for part in _parts(dataset)])
+    description: Description = estimator.describe(ground.coordinates)
+    D, q = ground.basis.shape
+    return description._replace(
+        error=(description.error * q + ground.outside) / D,
+        log_likelihood=description.log_likelihood
+        + background(ground.outside, estimator.noise_variance_, D - q),
+    )
+
+
+FOLDER = "projections"
+MOST_BYTES = 500_000_000  # of all that is kept
+# Measured with one thread on 10,000 rows of 784 features: what describing a row costs.
+_A_VALUE, _A_PRODUCT, _A_SET = 2.0e-9, 2.0e-10, 1.0e-6  # seconds; the last a row and a component
+
+
+def key_of(run_id: str, digest: str) -> str:
+    """Name what a run says of the rows of a data set."""
+    return digest_of([run_id, digest])
+
+
+def stored(home: Path, key: str) -> DescribedRows | None:
+    """Return what `appca.runs.fit.project` said of the rows, if it is kept."""
+    try:
+        return DescribedRows.from_arrays(files.read_cached(file_of(home, key)) or {})
+    except KeyError:
+        return None
+
+
+def keep_rows(home: Path, key: str, X: np.ndarray, run_id: str = "") -> None:
+    """Put new rows where the job that lets a run describe them will find them.
+
+    Raises InputError when the disk refuses.
+    """
+    file = rows_file(home, key)
+    with storing("The new rows", file.parent):
+        files.write_cached(file, run_id, X=X)
+
+
+def estimate_describing(n_rows: int, n_features: int, config: RunConfig) -> float:
+    """Guess how long describing takes, of a model that needs no compiler."""
+    values = n_rows * n_features
+    return values * _A_VALUE + n_rows * config.k * (_A_SET + _A_PRODUCT * n_features)
+
+
+def is_quick(n_rows: int, n_features: int, config: RunConfig, most_seconds: float) -> bool:
+    """Whether the page may describe the rows itself: no compiler to wait for, and soon done."""
+    compiled = MODELS[config.model].can.compiled
+    return not compiled and estimate_describing(n_rows, n_features, config) <= most_seconds
+
+
+def file_of(home: Path, key: str) -> Path:
+    """Return where the description of new rows is kept."""
+    return Path(home) / FOLDER / f"{key}.npz"
+
+
+def rows_file(home: Path, key: str) -> Path:
+    """Return where the new rows wait for the job that describes them."""
+    return Path(home) / FOLDER / f"{key}-rows.npz"
+
+
+SECONDS = 120.0
+
+
+@dataclass(frozen=True, eq=False)
+class QualityConfig(Recorded):
+    """Everything that decides a comparison.
+
+    `run` is a `RunConfig` as dict: data, preprocessing, model and its settings. The other methods
+    have `k` components, of which a row uses `n_active` where they can choose. `rows` is the size of
+    the random sample of rows that is compared, None for all. Each method has so many `seconds`;
+    what can stop early keeps what it has, the rest is left out. `random_state` is the seed of the
+    sample and of the rows held out.
+    """
+
+    run: dict[str, Any]
+    k: int
+    n_active: int
+    rows: int | None = None
+    n_neighbors: int = 15
+    seconds: float = SECONDS
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        """Own the dict."""
+        config = RunConfig.from_dict(plain("run", self.run))
+        run = replace(config, imported=None).to_dict()  # what is measured is a fit
+        object.__setattr__(self, "run", run)
+
+
+class MethodComparison(NamedTuple):
+    """What has been measured so far."""
+
+    lines: list[dict[str, Any]]  # one a method, see `measured`
+    facts: dict[str, Any]  # n_neighbors: k of the measures of nearest rows
+    complete: bool
+
+
+class QualityStore:
+    """Comparisons below ``<home>/quality/``, one JSON file each, replaced whole."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = Path(home) / "quality"
+
+    def save(self, config: QualityConfig, comparison: MethodComparison) -> str:
+        """Store what has been measured and return its id.
+
+        Raises InputError when the disk refuses.
+        """
+        facts = {"config": config.to_dict(), **comparison._asdict()}
+        with storing("The comparison", self.folder):
+            write_json(self._file(config.id), facts, f"Comparison {config.id}")
+        return config.id
+
+    def get(self, comparison_id: str) -> MethodComparison | None:
+        """Return a comparison, or None when it is not there or cannot be read; see `or_none`."""
+        return or_none(partial(self._read, comparison_id)) if is_id(comparison_id) else None
+
+    def _read(self, comparison_id: str) -> MethodComparison | None:
+        stored = read_json(self._file(comparison_id), f"Comparison {comparison_id}")
+        if digest_of(stored["config"]) != comparison_id:
+            return None
+        return MethodComparison(**{name: stored[name] for name in MethodComparison._fields})
+
+    def _file(self, comparison_id: str) -> Path:
+        return self.folder / f"{comparison_id}.json"

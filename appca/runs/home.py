@@ -6,7 +6,7 @@ from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 
-from appca.storage import atomic, lock
+from appca.storage import files, lock
 
 SECRET, SECRET_BYTES = "secret", 32
 _held: list[ExitStack] = []  # the lock of the home that this process serves
@@ -68,7 +68,7 @@ def secret(folder: Path) -> bytes:
             if len(stored) == SECRET_BYTES:
                 return stored
         made = secrets.token_bytes(SECRET_BYTES)
-        atomic.write(file, made)
+        files.write(file, made)
         return made
 
 
@@ -93,7 +93,7 @@ def hold_threads() -> None:
     For good, not for a while: of two fits in two threads of the page, the first to end would give
     the other its threads back in the middle.
     """
-    import appca.models.queries  # noqa: F401 (loads every BLAS there will be)
-    from appca.models.algebra.threads import hold_blas
+    import appca.models.estimator  # noqa: F401 (loads every BLAS there will be)
+    from appca.models.threads import hold_blas
 
     hold_blas(threads())

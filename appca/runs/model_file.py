@@ -16,18 +16,16 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from appca.analysis.export.annotated import AnnotatedFit
+from appca.analysis.annotated import AnnotatedFit
 from appca.analysis.fitted import FittedModel, FittedRun, belongs_to_model
 from appca.data.columns import own_names
 from appca.data.preprocessing import Preprocessing
-from appca.models.settings.table import refuse_parameters
-from appca.runs.configuration import MODELS, RunConfig, estimator_class
-from appca.runs.run import RunInfo
-from appca.storage.formats import OtherFormat, numbered, without_number
+from appca.models.settings import refuse_parameters
+from appca.runs.run import MODELS, RunConfig, RunInfo, estimator_class
+from appca.storage.files import OtherFormat, numbered, without_number
 from appca.storage.packed import Packed, as_object, write
 from appca.storage.schema import Facts, fitted
-from appca.words.errors import InputError
-from appca.words.refusal import refusing
+from appca.words import InputError, refusing
 
 RUN, NAMES = "run", "feature_names"  # among the arrays: a text, and the names of the columns
 
@@ -126,7 +124,7 @@ def _restored(
 
 def _saved(name: str, path: Path | str) -> Any:
     """Return the estimator that a file of `save` holds, or None for any other file."""
-    from appca.models.base.saved import ESTIMATOR
+    from appca.models.estimator import ESTIMATOR
 
     opening = refusing(f"“{name}” could not be opened", "check its path")
     with opening, Path(path).open("rb") as stream:

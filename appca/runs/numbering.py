@@ -15,17 +15,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.components.alignment import ROUGHLY
+from appca.analysis.components import ROUGHLY
 from appca.analysis.fitted import FittedModel, FittedRun
-from appca.runs.configuration import RunConfig
-from appca.runs.labels import FILE as LABELS
-from appca.runs.labels import NAME_LENGTH, Labels, labels, put
-from appca.runs.store import Run, changeable
+from appca.runs.run import RunConfig
+from appca.runs.store import FILE as LABELS
+from appca.runs.store import NAME_LENGTH, Labels, Run, changeable, labels, put
 from appca.storage import lock
-from appca.storage.files import read_json, read_numbered, write_json, write_numbered
-from appca.storage.formats import or_none
+from appca.storage.files import or_none, read_json, read_numbered, write_json, write_numbered
 from appca.storage.identity import digest_of
-from appca.words.refusal import storing
+from appca.words import storing
 
 FILE = "numbers.json"  # in the folder of a run
 

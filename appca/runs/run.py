@@ -1,12 +1,216 @@
 """What a fit gives: the fitted run, and facts about how it came to be."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from msgspec import Meta
 
-from appca.analysis.fitted import FittedRun
-from appca.storage.schema import Count, Finite, FromOne, NotNegative, Text, fitted
+from appca.analysis.fitted import FittedRun, OfModel
+from appca.models.settings import (
+    LEARNED,
+    MODELS,
+    MOST_COMPONENTS,
+    defaults,
+    estimator_class,
+    refuse,
+    rules,
+    suited,
+)
+from appca.storage.identity import plain
+from appca.storage.schema import (
+    Count,
+    Digest,
+    Finite,
+    FromOne,
+    NotNegative,
+    Scalar,
+    Settings,
+    Text,
+    fitted,
+)
+from appca.words import InputError, shortened
+
+__all__ = [
+    "LEARNED",
+    "MODELS",
+    "MOST_COMPONENTS",
+    "RunConfig",
+    "defaults",
+    "estimator_class",
+    "rules",
+    "suited",
+]
+
+
+def _refuse_values(model: str, parameters: Mapping[str, Any]) -> None:
+    allowed = rules(model)
+    try:
+        refuse({name: allowed[name] for name in parameters if name in allowed}, parameters)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    K, L = parameters.get("n_components"), parameters.get("n_active")
+    if isinstance(K, int) and isinstance(L, int) and L > K:
+        msg = (
+            f"n_active must be at most n_components={K}; got {L}: "
+            "lower n_active or raise n_components."
+        )
+        raise InputError(msg)
+
+
+@dataclass(frozen=True, eq=False)
+class RunConfig(OfModel):
+    """Everything that decides the numbers of a run.
+
+    Parameters
+    ----------
+    dataset : str
+        Digest of the data set.
+    preprocessing : dict
+        Options as `Preprocessing.to_dict` makes them; what is left out has its default.
+    model : str
+        A key of `MODELS`.
+    parameters : dict
+        Keywords of the estimator; what is left out has its default. ``random_state`` is a whole
+        number, so that the run can be repeated. Settings of sampling are dropped where nothing is
+        sampled: they do not change the numbers, so they must not make another run.
+    stopped_at : int or None
+        For a run stopped by hand: after how many iterations (of all starts together).
+    imported : str or None
+        For a run that came in a session file: the digest of its arrays, which makes its id another
+        than that of a fit. Such settings are shown, and never fitted.
+
+    Raises
+    ------
+    InputError
+        For an unknown model, an unknown setting, or a value that a setting cannot have.
+    """
+
+    later: ClassVar[Mapping[str, object]] = {"imported": None}
+
+    dataset: Annotated[str, Meta(max_length=64)]
+    preprocessing: Annotated[dict[Text, Scalar | Settings], Meta(max_length=100)]
+    model: Text
+    parameters: Settings
+    stopped_at: FromOne | None = None
+    imported: Digest | None = None
+
+    def __post_init__(self) -> None:
+        """Fill in the defaults."""
+        defaults(self.model)  # refuses an unknown model
+        super().__post_init__()
+        settings = defaults(self.model, self.parameters.get("inference"))
+        idle = set(MODELS[self.model].sampling) - set(settings)
+        chosen = {name: value for name, value in self.parameters.items() if name not in idle}
+        unknown = sorted(set(chosen) - set(settings))
+        if unknown:
+            got = ", ".join(map(shortened, unknown))
+            msg = f"{self.model} has the settings {', '.join(settings)}; got {got}."
+            raise InputError(msg)
+        parameters = settings | chosen
+        _refuse_values(self.model, parameters)
+        object.__setattr__(self, "parameters", parameters)
+
+    @property
+    def name_of_k(self) -> str:
+        """The setting that bounds the number of components."""
+        return "n_components" if "n_components" in self.parameters else "max_components"
+
+    @property
+    def k(self) -> int:
+        """The number of components, or the most there can be."""
+        return int(self.parameters[self.name_of_k])
+
+    @property
+    def n_active(self) -> int | None:
+        """How many components a row uses; None where rows differ in that."""
+        if self.name_of_k == "max_components" or self.parameters.get("n_active") == LEARNED:
+            return None
+        return int(self.parameters.get("n_active", self.k))
+
+    @property
+    def chosen_size(self) -> int | None:
+        """How many components a row uses, where that is a setting and a number."""
+        return self.n_active if "n_active" in self.parameters else None
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether the model gives up assumptions of the paper's."""
+        usual = {"noise": "shared", "row_scale": "none"}
+        changed = any(self.parameters.get(name, value) != value for name, value in usual.items())
+        return changed or self.parameters.get("n_active") == LEARNED
+
+    @property
+    def sizes(self) -> list[str]:
+        """The number of components, and how many a row uses where that is a setting, in words."""
+        if self.n_active is None:
+            learned = "n_active" in self.parameters
+            active = [f"K = {self.k}", "L learned"] if learned else [f"K up to {self.k}"]
+            return [*active, *self._extensions]
+        active = [f"L = {self.n_active}"] if "n_active" in self.parameters else []
+        return [f"K = {self.k}", *active, *self._extensions]
+
+    @property
+    def _extensions(self) -> list[str]:
+        """Extensions of the paper's model beside sizes, in words."""
+        words = {"noise": "noise per feature", "row_scale": "row scales"}
+        usual = defaults(self.model)
+        return [
+            text for name, text in words.items() if self.parameters.get(name) != usual.get(name)
+        ]
+
+    def allows(self, n_components: int) -> bool:
+        """Whether a fit by these settings can have found so many components."""
+        bound = self.name_of_k == "max_components"
+        return n_components == self.k or (n_components < self.k and bound)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the fit draws from a posterior."""
+        return "n_draws" in self.parameters
+
+    @property
+    def unknown(self) -> list[str]:
+        """The recorded settings that the model does not have any more, or not yet."""
+        settings = defaults(self.model, "gibbs")
+        return sorted(set(self.to_dict()["parameters"]) - set(settings))
+
+    def to_be_fitted(self, **changes: Any) -> Self:
+        """Return settings with some changed, to be fitted whatever became of these."""
+        return replace(self, **{"stopped_at": None, "imported": None, **changes})
+
+    def of_import(self, digest: str | None) -> Self:
+        """Return the settings of a run whose arrays came from elsewhere; of a fit with None."""
+        fields = {name: value for name, value in self.to_dict().items() if name != "imported"}
+        return self.from_record(fields if digest is None else fields | {"imported": digest})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able settings, from which `from_dict` makes an equal config."""
+        record = self.__dict__.get("record")
+        return super().to_dict() if record is None else deepcopy(record)
+
+    @classmethod
+    def from_record(cls, settings: Mapping[str, Any]) -> Self:
+        """Rebuild the settings of a stored run, which keeps the id made of them when it was fitted.
+
+        The defaults of today do not go into that id. Settings the model does not have today are
+        among `unknown`, and left out of `parameters`.
+        """
+        record = plain("settings", settings)
+        recorded = fitted(_Record, record)
+        names = defaults(recorded.model, "gibbs")
+        kept = {name: value for name, value in recorded.parameters.items() if name in names}
+        config = cls.from_dict({**record, "parameters": kept})
+        object.__setattr__(config, "record", record)
+        return config
+
+
+class _Record(NamedTuple):
+    """What must be known of recorded settings before the unknown ones are set aside."""
+
+    model: Text
+    parameters: Settings
 
 
 class RunInfo(NamedTuple):

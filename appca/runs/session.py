@@ -26,28 +26,25 @@ import numpy as np
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from appca.analysis.explore import session_maps
-from appca.analysis.explore.session_maps import AboutMap, KeptMap
+from appca.analysis import umap
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups.selections import SavedSelection, SelectionStore, tidy
-from appca.data.dataset import Dataset
-from appca.data.provenance import Provenance
+from appca.analysis.selections import SavedSelection, SelectionStore, tidy
+from appca.analysis.umap import AboutMap, KeptMap
+from appca.data.dataset import Dataset, Provenance
 from appca.data.readers.process import work_apart
 from appca.data.readers.source import ReadLimits
-from appca.data.sources.builtin import SOURCES, load
+from appca.data.sources import SOURCES, load
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import versions
 from appca.runs.home import home as usual_home
 from appca.runs.model_file import fits_together
 from appca.runs.numbering import ComponentNumbers, Numbering, numbered
-from appca.runs.run import FitResult, RunInfo
+from appca.runs.run import FitResult, RunConfig, RunInfo
 from appca.runs.store import Run, RunStore
-from appca.storage.formats import OtherFormat, or_none, refuse_other_format
+from appca.storage.files import OtherFormat, or_none, refuse_other_format
 from appca.storage.packed import Packed, write
 from appca.storage.schema import Count, Digest, Facts, FromOne, Misfit, Text, fitted, weight
-from appca.words.errors import InputError
-from appca.words.wording import shortened
+from appca.words import InputError, shortened
 
 SUFFIX = ".appca"
 FORMAT, VERSION = "appca session", 1
@@ -157,7 +154,7 @@ def pack(session: Session, home: Path | None = None, *, with_data: bool = True) 
         "selections": [kept.name for kept in session.selections],
         "opened": ids.get(session.opened or ""),
         "look": dict(session.look),
-        "maps": session_maps.about(session_maps.of_runs(session.maps, ids)),
+        "maps": umap.about(umap.of_runs(session.maps, ids)),
     }
     if any(kept.rule for kept in session.selections):
         contents["rules"] = [kept.rule for kept in session.selections]
@@ -188,7 +185,7 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
         ]
         now = "selections/selected.npy"
         selected = _mask(packed, now, dataset) if now in packed else None
-        maps = [session_maps.read(packed, i, part, dataset) for i, part in enumerate(contents.maps)]
+        maps = [umap.read(packed, i, part, dataset) for i, part in enumerate(contents.maps)]
     except InputError:
         raise
     except Exception as error:  # arrays of other kinds than they should be fail in many ways
@@ -201,7 +198,7 @@ def unpack(name: str, stream: BinaryIO, home: Path) -> Unpacked:
     saved = [SavedSelection(name, mask, 0.0, rule) for name, mask, rule in named]
     kept = _keep_selections(SelectionStore(home), dataset, saved)
     here = {part.config.of_import(None).id: at for part, at in zip(runs, ids, strict=True)}
-    session_maps.keep(session_maps.of_runs(maps, here), home)
+    umap.keep(umap.of_runs(maps, here), home)
     opened = here.get(contents.opened or "")
     return Unpacked(digest, tuple(ids), kept, selected, opened, contents.look)
 

@@ -3,6 +3,7 @@
 import errno
 import os
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -12,19 +13,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.analysis.fitted import FittedRun
-from appca.runs.configuration import RunConfig
-from appca.runs.run import FitResult, RunInfo
-from appca.storage import atomic, lock, shared
-from appca.storage.digests import check_file, digests_of
-from appca.storage.files import read_arrays, read_json, unless_changed, write_arrays, write_json
-from appca.storage.formats import FILES, OtherFormat, or_none
+from appca.runs.home import home
+from appca.runs.run import FitResult, RunConfig, RunInfo
+from appca.storage import files, lock
+from appca.storage.files import (
+    FILES,
+    OtherFormat,
+    check_file,
+    check_sealed,
+    digests_of,
+    lines_in,
+    or_none,
+    read_arrays,
+    read_json,
+    unless_changed,
+    write_arrays,
+    write_json,
+)
 from appca.storage.identity import ID_DIGITS, is_id
-from appca.words.errors import InputError
-from appca.words.refusal import reason, refusing, storing
+from appca.words import InputError, reason, refusing, storing
 
 LIVE_RUNS_KEPT = 50  # newest runs of the sliders; older ones go unless somebody named them
 ARRAYS = "arrays.npz"
-LABELS = "labels.json"  # what somebody said of the components; see `appca.runs.labels`
+LABELS = "labels.json"  # what somebody said of the components; see `appca.runs.store`
 _NAME_LENGTH = 120
 _UNREADABLE = (
     *(OSError, ValueError, LookupError, TypeError),
@@ -82,7 +93,7 @@ class Run:
     @property
     def is_shared(self) -> bool:
         """Whether it is in a home of others, which is never written."""
-        return self.path.parent.parent in shared.homes()
+        return self.path.parent.parent in files.homes()
 
     @property
     def partial(self) -> bool:
@@ -123,7 +134,7 @@ class RunStore:
                 # a damaged run keeps the name that a person gave it
                 name = name or (or_none(partial(_read_meta, target)) or {}).get("name")
                 meta, arrays = _meta(config, result, name, origin), result.fitted.to_arrays()
-                atomic.put_folder(target, partial(_write, meta, arrays), _is_sound)
+                files.put_folder(target, partial(_write, meta, arrays), _is_sound)
         if origin == "live":
             self._prune()
         return present or _read(target)
@@ -154,7 +165,7 @@ class RunStore:
         if not is_id(run_id):
             return None
         run = or_none(partial(_read, self.folder / run_id))
-        other = shared.place("runs", run_id)
+        other = files.place("runs", run_id)
         return or_none(partial(_read, other)) if run is None and other else run
 
     def list(self) -> list[Run]:
@@ -202,7 +213,7 @@ class RunStore:
         if not is_id(run_id):
             return
         with refusing(f"Fit {run_id} could not be deleted", "check the permissions of its file"):
-            atomic.discard(self.folder / run_id)
+            files.discard(self.folder / run_id)
 
     def drop_arrays(self, run_id: str) -> None:
         """Remove arrays that are damaged, so that the run is fitted again; its names stay.
@@ -216,7 +227,7 @@ class RunStore:
 
     def sweep(self) -> None:
         """Remove the drafts of processes that are gone."""
-        atomic.sweep(self.folder)
+        files.sweep(self.folder)
 
     def _folders(self) -> tuple[Path, ...]:
         return tuple(sorted(path for path in self.folder.glob("*") if is_id(path.name)))
@@ -242,7 +253,7 @@ class RunStore:
         for run in live[LIVE_RUNS_KEPT:]:
             now = self.get(run.id)  # it may have been given a name meanwhile
             if now is not None and not now.kept:
-                atomic.discard(run.path)
+                files.discard(run.path)
 
 
 def is_passing(error: BaseException | None) -> bool:
@@ -292,13 +303,13 @@ def changeable(run: Run, folder: Path) -> Run:
     if not run.is_shared:
         return run
     with storing("The fit", folder):
-        atomic.put_folder(folder / run.id, lambda draft: _copied(run.path, draft), _is_sound)
+        files.put_folder(folder / run.id, lambda draft: _copied(run.path, draft), _is_sound)
     return _read(folder / run.id)
 
 
 def _copied(folder: Path, draft: Path) -> None:
     for file in folder.iterdir():
-        with atomic.solid(draft / file.name) as copy:
+        with files.solid(draft / file.name) as copy:
             copy.write(file.read_bytes())
 
 
@@ -357,12 +368,12 @@ def _write_meta(folder: Path, meta: dict[str, Any]) -> None:
 
 
 def _write(meta: dict[str, Any], arrays: dict[str, np.ndarray], folder: Path) -> None:
-    with atomic.solid(folder / ARRAYS) as file:
+    with files.solid(folder / ARRAYS) as file:
         write_arrays(file, arrays)
         n_bytes = file.tell()
     labels = folder.parent / meta["id"] / LABELS  # of a run whose arrays were damaged
     if labels.is_file():
-        with atomic.solid(folder / LABELS) as file:
+        with files.solid(folder / LABELS) as file:
             file.write(labels.read_bytes())
     _write_meta(folder, meta | {"bytes": n_bytes, FILES: digests_of(folder, [ARRAYS])})
 
@@ -374,3 +385,149 @@ def _tidy(name: str | None) -> str | None:
 @lru_cache(maxsize=4)
 def _load(file: Path, _changed: int) -> FittedRun:
     return FittedRun.from_arrays(read_arrays(file))
+
+
+JOURNAL = "records.txt"
+# folder of a home -> files that every folder in it has
+_NEEDED: dict[str, tuple[str, ...]] = {
+    "datasets": ("meta.json",),
+    "runs": ("config.json",),
+    "studies": ("config.json",),
+    **dict.fromkeys(("grids", "stability", "masked", "models"), ("config.json", JOURNAL)),
+    **dict.fromkeys(("selections", "embeddings", "projections", "quality", "numbers"), ()),
+}
+FOLDERS = (*_NEEDED, "jobs", "uploads")
+
+
+class StoredFinding(NamedTuple):
+    """A file that is not as it was stored."""
+
+    file: Path
+    why: str
+
+
+def findings(home: Path) -> Iterator[StoredFinding]:
+    """Yield the damaged and missing files of a home; hidden files are not checked."""
+    for name, needed in _NEEDED.items():
+        for folder in _folders(home / name):
+            must = needed if folder.parent == home / name else ()
+            damages = list(_in_folder(folder, must))
+            if damages and folder.is_dir():  # a file may have been replaced meanwhile: look again
+                yield from _in_folder(folder, must)
+
+
+def _folders(top: Path) -> Iterator[Path]:
+    """Yield a folder and those in it; none where there is none."""
+    with suppress(OSError):
+        inside = sorted(path for path in top.iterdir() if not path.name.startswith("."))
+        yield top
+        for path in inside:
+            if path.is_dir() and not path.is_symlink():
+                yield from _folders(path)
+
+
+def _in_folder(folder: Path, needed: tuple[str, ...]) -> Iterator[StoredFinding]:
+    entries = (path for path in folder.iterdir() if not path.name.startswith("."))
+    files = {path.name: path for path in sorted(entries) if path.is_file()}
+    listed: dict[str, str] = {}
+    for name in needed:
+        if name not in files:
+            yield StoredFinding(folder / name, f"{name} is missing")
+    is_described = set(needed[:1]) <= set(files)
+    for file in files.values():
+        try:
+            if file.suffix == ".json":
+                listed |= _listed(file)
+        except Exception as error:  # a damaged file fails in as many ways as its parsers can
+            yield StoredFinding(file, reason(error))
+            is_described &= file.name not in needed
+    others = [name for name in files if name not in listed] if is_described else []
+    for name in (*listed, *others):
+        try:
+            _check(folder / name, listed.get(name))
+        except Exception as error:  # as above
+            yield StoredFinding(folder / name, reason(error))
+
+
+def _listed(file: Path) -> dict[str, str]:
+    """Return the digests that a description lists, which must be of files beside it."""
+    listed = read_json(file, file.name).get(FILES, {})
+    if not isinstance(listed, dict) or any(Path(name).name != name for name in listed):
+        msg = "it lists other files than its own"
+        raise ValueError(msg)
+    return listed
+
+
+def _check(file: Path, digest: str | None) -> None:
+    """Raise an exception for a file that differs from its checksums."""
+    if digest is not None:
+        check_file(file, digest)
+    elif file.suffix == ".npz":
+        check_sealed(file)
+    elif file.name == JOURNAL:
+        lines, n_damaged = lines_in(file.read_bytes())
+        if n_damaged or not lines:
+            why = f"has damaged lines ({n_damaged})" if n_damaged else "is empty"
+            msg = f"{file.name} {why}"
+            raise ValueError(msg)
+
+
+FILE = LABELS
+NAME_LENGTH = 40
+
+
+class Labels(NamedTuple):
+    """What a person said of each component."""
+
+    names: tuple[str, ...]  # (K,) empty where none was given
+    signs: tuple[int, ...]  # (K,) 1 as fitted, -1 turned round
+
+
+def labels(run: Run) -> Labels:
+    """Return the names and signs of a run's components; a damaged file counts as none."""
+    k = len(run.fitted.components)
+    try:
+        return _read_labels(run, k)
+    except Exception:  # a damaged file fails in as many ways as there are types
+        return Labels(("",) * k, (1,) * k)
+
+
+def damage(run: Run) -> str | None:
+    """Say in one sentence why the names that were given cannot be read; None where all is well."""
+    try:
+        _read_labels(run, len(run.fitted.components))
+    except FileNotFoundError:
+        return None
+    except Exception as error:  # as above
+        return (
+            f"{_words(run)} are damaged ({reason(error)}) and left out; name a component again, "
+            "which replaces the file."
+        )
+    return None
+
+
+def put(run: Run, labels: Labels) -> Labels:
+    """Keep names and signs with a `changeable` run. Raises InputError when the disk refuses."""
+    run = changeable(run, home() / "runs")
+    remedy = "free some space, or fit again if it was deleted"
+    with storing(_words(run), run.path.parent, remedy):
+        write_json(run.path / FILE, labels._asdict(), _words(run))  # see `Run.kept`
+    return labels
+
+
+def _read_labels(run: Run, k: int) -> Labels:
+    kept = read_json(run.path / FILE, _words(run))
+    names = tuple(_tidy_labels(name) for name in kept["names"])
+    signs = tuple(-1 if sign == -1 else 1 for sign in kept["signs"])
+    if not len(names) == len(signs) == k:
+        msg = f"they are not those of {k} components"
+        raise ValueError(msg)
+    return Labels(names, signs)
+
+
+def _words(run: Run) -> str:
+    return f"The names of fit {run.id}"
+
+
+def _tidy_labels(name: object) -> str:
+    return " ".join(str(name).split())[:NAME_LENGTH]

@@ -1,19 +1,323 @@
 """Single files of facts (JSON) or arrays (NPZ), with the number of their format, without pickle."""
 
+import contextlib
+import errno
 import json
+import os
+import re
+import shutil
 import time
-from collections.abc import Callable, Mapping
-from functools import lru_cache, wraps
+import uuid
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import lru_cache, partial, wraps
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from appca.storage import atomic
-from appca.storage.digests import Damaged, seal
-from appca.storage.formats import KEY, OtherFormat, numbered, refuse_other_format, without_number
-from appca.storage.identity import sha256
+from appca.storage import lock
+from appca.storage.identity import sha256, sha256_of_file
 from appca.storage.packed import as_object
+from appca.words import InputError
+
+_DRAFT = re.compile(r"\.[0-9a-f]{32}(?:-.+)?")
+ASIDE = ".before"  # no point in front: `sweep` must never take it for a draft
+_STALE_SECONDS = 86_400  # a draft that is older belongs to no living process
+_TRIES = 10
+
+
+def write(path: Path, content: bytes | str, *, durable: bool = True) -> None:
+    """Put a file in its place whole; text becomes UTF-8. May raise OSError.
+
+    When the disk refuses, the file that was there is as it was and nothing stands beside it. Of a
+    `durable` file it waits until that would outlast a failure of the power.
+    """
+    with growing(path, durable=durable) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+def check_place(path: Path) -> None:
+    """Raise OSError where `write` could not make the file that is to stand there."""
+    path.exists()  # a name may be too long for a disk
+    with _claimed(path.parent, partial(Path.touch, exist_ok=False)):
+        pass
+
+
+@contextmanager
+def growing(
+    path: Path, check: Callable[[Path], object] | None = None, *, durable: bool = True
+) -> Iterator[BinaryIO]:
+    """Give a file to write to part by part; it takes its place once it is whole, see `write`.
+
+    `check` looks at the whole file before that; what it raises keeps it from its place.
+    """
+    sweep(path.parent)
+    # Whoever checks it may go by the end of its name; who lists a folder must not.
+    ending = "" if check is None else f"-{path.name}"
+    with _claimed(path.parent, partial(Path.touch, exist_ok=False), ending) as draft:
+        with solid(draft, durable=durable) as file:
+            yield file
+        if check is not None:
+            check(draft)
+        draft.replace(path)
+
+
+@contextmanager
+def solid(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """Open a new file, and wait at the end until it lies on the disk; for those inside a draft."""
+    with path.open("w+b") as file:
+        yield file
+        file.flush()
+        if durable:
+            os.fsync(file.fileno())
+
+
+@contextmanager
+def draft_folder(parent: Path) -> Iterator[Path]:
+    """Give a folder to fill, which others leave alone; what is still there in the end is removed.
+
+    May raise OSError.
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    sweep(parent)
+    with _claimed(parent, Path.mkdir) as draft:
+        yield draft
+
+
+def put_folder(
+    target: Path, fill: Callable[[Path], object], is_sound: Callable[[Path], bool]
+) -> None:
+    """Build a folder beside its place and move it there; a sound one that is there stays.
+
+    `fill` writes the files into the draft, `is_sound` says whether what is in the place now is as
+    good; what is not is removed. May raise OSError.
+    """
+    with draft_folder(target.parent) as draft:
+        fill(draft)
+        with lock.held(target.parent):
+            if is_sound(target):
+                return
+            discard(target)
+            draft.replace(target)
+
+
+def replace_folder(draft: Path, target: Path) -> None:
+    """Put a finished folder in the place of another, which is gone then.
+
+    A system cannot exchange two folders in one step, so the other stands in `aside` between two
+    renamings; who reads looks there when nothing is in its place. So at every moment the old one or
+    the new one is found, also by those who come after a killed process; the next replacement puts
+    in order what that left. When the disk refuses, the other stays.
+
+    May raise OSError.
+    """
+    before = aside(target)
+    with lock.held(target.parent):
+        if before.exists() and not target.exists():  # killed between the renamings
+            before.rename(target)
+        remove(before)  # killed while it was removed
+        try:
+            target.rename(before)
+        except FileNotFoundError:
+            draft.replace(target)
+            return
+        try:
+            draft.replace(target)
+        except OSError:
+            before.rename(target)
+            raise
+        remove(before)
+
+
+def take_place(draft: Path, path: Path) -> None:
+    """Move a file that was written elsewhere into its place. May raise OSError."""
+    draft.replace(path)
+
+
+def aside(target: Path) -> Path:
+    """Return where a folder stands while another takes its place."""
+    return target.with_name(f"{target.name}{ASIDE}")
+
+
+def discard(path: Path) -> None:
+    """Remove a folder in one step, so that nobody meets half of it; one that is gone is no error.
+
+    May raise OSError.
+    """
+    doomed = _new_name(path.parent)
+    with suppress(FileNotFoundError):
+        path.rename(doomed)
+        remove(doomed)
+
+
+def remove(path: Path) -> None:
+    """Remove what is there, a folder, a file or a link; what cannot be removed stays."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with suppress(OSError):
+        path.unlink()
+
+
+def forget(folder: Path, prefix: str) -> None:
+    """Remove folders named so that servers which were killed left a day ago."""
+    for left in folder.glob(f"{prefix}*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _STALE_SECONDS:
+                remove(left)
+
+
+def is_draft(path: Path) -> bool:
+    """Whether a name is one of those that drafts have."""
+    return _DRAFT.fullmatch(path.name) is not None
+
+
+def sweep(folder: Path) -> None:
+    """Remove the drafts in a folder whose owners have ended.
+
+    Where files cannot be locked, a draft that is older than a day is removed. The name of a draft
+    is a point and 32 hex digits, perhaps followed by a file's name; any other file stays.
+    """
+    for draft in folder.glob(".*"):
+        if not is_draft(draft):
+            continue
+        # Held until it is gone: else an owner that has just made it takes the lock in between.
+        with suppress(OSError), lock.opened(draft) as file:
+            free = None if file is None else lock.take(file)
+            if free or (free is None and time.time() - draft.lstat().st_mtime > _STALE_SECONDS):
+                remove(draft)
+
+
+def _new_name(folder: Path, ending: str = "") -> Path:
+    return folder / f".{uuid.uuid4().hex}{ending}"
+
+
+@contextmanager
+def _claimed(folder: Path, make: Callable[[Path], object], ending: str = "") -> Iterator[Path]:
+    """Make a draft and hold its lock; what is still there in the end is removed."""
+    for _ in range(_TRIES):
+        draft = _new_name(folder, ending)
+        try:
+            make(draft)
+            # Before the lock is taken, `sweep` may take the draft for one whose owner has ended.
+            with lock.opened(draft) as file:
+                if (file is None or lock.take(file) is not False) and draft.exists():
+                    yield draft
+                    return
+        finally:
+            remove(draft)
+    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+
+FORMAT = 3
+KEY = "format"
+FILES = "files"  # in the description of a folder: the digests of its files, see `digests`
+Content = TypeVar("Content")
+
+
+class OtherFormat(InputError):
+    """A file is in the format of another version."""
+
+
+def numbered(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a description with the number of the format."""
+    return {KEY: FORMAT, **facts}
+
+
+def refuse_other_format(what: str, number: object, expected: int | None = None) -> None:
+    """Raise OtherFormat for a number of another format, ValueError for one of no format.
+
+    `what` names the file in the sentence, “Fit 1a2b3c4d5e6f”; `expected` is FORMAT by default.
+    """
+    expected = FORMAT if expected is None else expected
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        msg = "its format number is not valid"
+        raise ValueError(msg)
+    if number != expected:
+        age, remedy = "a newer", "update appca"
+        if number < expected:
+            age, remedy = "an older", "make it again with this version"
+        msg = (
+            f"{what} was written by {age} version of appca (format {number}; this version reads "
+            f"format {expected}); {remedy}."
+        )
+        raise OtherFormat(msg)
+
+
+def without_number(what: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a description without its number; raises as `refuse_other_format`."""
+    refuse_other_format(what, facts.get(KEY))
+    return {name: value for name, value in facts.items() if name != KEY}
+
+
+def or_none(read: Callable[[], Content]) -> Content | None:
+    """Return the content, or None where it cannot be read.
+
+    Raises OtherFormat, so that nobody takes a file of another version for damaged.
+    """
+    try:
+        return read()
+    except OtherFormat:
+        raise
+    except Exception:  # a damaged file fails in as many ways as parsers can
+        return None
+
+
+_COMMENT, _HEX = b"appca sha256 ", 64
+
+
+class Damaged(ValueError):
+    """A file is not as it was written."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(f"{file.name} has been changed since it was stored")
+        self.file = file
+
+
+def digests_of(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return the digests of files, for the description of their folder. May raise OSError."""
+    return {name: sha256_of_file(folder / name) for name in names}
+
+
+def check_file(file: Path, digest: str) -> None:
+    """Raise Damaged for a file with another digest, or OSError."""
+    if sha256_of_file(file) != digest:
+        raise Damaged(file)
+
+
+def seal(stream: BinaryIO) -> None:
+    """Add its digest to a zip file without a comment that was just written and is still open."""
+    stream.seek(-2, os.SEEK_END)  # the last field is the length of the comment
+    stream.write((len(_COMMENT) + _HEX).to_bytes(2, "little") + _COMMENT)
+    stream.flush()
+    stream.write(sha256_of_file(Path(stream.name)).encode())
+
+
+def check_sealed(file: Path) -> None:
+    """Raise Damaged for a zip file that differs from the digest that `seal` added."""
+    content = file.read_bytes()
+    if not content or content[-_HEX:].decode(errors="replace") != sha256(content[:-_HEX]):
+        raise Damaged(file)
+
+
+def line_of(text: str) -> bytes:
+    """Return a line to be appended to a file of lines, with its checksum."""
+    return f"{zlib.crc32(text.encode()):08x} {text}\n".encode()
+
+
+def lines_in(content: bytes) -> tuple[list[str], int]:
+    """Return the sound lines of a file that `line_of` made, and the number of damaged lines."""
+    lines, n_damaged = [], 0
+    for line in content.splitlines(keepends=True):
+        text = line[9:-1].decode(errors="replace")
+        if line_of(text) == line:
+            lines.append(text)
+        else:
+            n_damaged += 1
+    return lines, n_damaged
+
 
 DIGEST = "sha256"  # key of the digest of a JSON file's other facts
 MOST_REMEMBERED = 1 << 14  # folders
@@ -79,7 +383,7 @@ def write_json(file: Path, facts: Mapping[str, Any], what: str) -> None:
     """
     keep_other_format(file, what)
     file.parent.mkdir(parents=True, exist_ok=True)
-    atomic.write(file, as_json(facts))
+    write(file, as_json(facts))
 
 
 def read_arrays(file: Path) -> dict[str, np.ndarray]:
@@ -99,7 +403,7 @@ def write_numbered(file: Path, arrays: Mapping[str, np.ndarray], what: str) -> N
     """Write arrays as a whole NPZ file with its digest; raises as `write_json`."""
     file.parent.mkdir(parents=True, exist_ok=True)
     keep_other_format(file, what)
-    with atomic.growing(file) as stream:
+    with growing(file) as stream:
         write_arrays(stream, numbered(arrays))
         seal(stream)
 
@@ -121,3 +425,73 @@ def keep_other_format(file: Path, what: str) -> None:
         raise
     except Exception:  # it is not there, or damaged in one of the many ways that parsers fail
         return
+
+
+_OF = "of"
+
+
+def read_cached(file: Path) -> dict[str, np.ndarray] | None:
+    """Return the arrays of an NPZ file and note that it was used; None when it cannot be read."""
+    try:
+        arrays = read_numbered(file, file.name)
+        arrays.pop(_OF, None)
+    except Exception:  # a damaged file fails in as many ways as its parsers can
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(file)
+    return arrays
+
+
+def write_cached(file: Path, of: str = "", **arrays: np.ndarray) -> None:
+    """Write an NPZ file, without pickle; others see all of it or nothing.
+
+    It goes when what it is made `of` is deleted: the digest of a data set or the id of a run.
+    Raises TooNew when a later version wrote what is there, or OSError.
+    """
+    write_numbered(file, {**arrays, _OF: np.array(of)}, file.name)
+
+
+def made_of(file: Path) -> str:
+    """Return the names of what a file was made of; empty where it does not say so."""
+    with contextlib.suppress(Exception), np.load(file, allow_pickle=False) as archive:
+        return " ".join(str(archive[name]) for name in (_OF, "facts") if name in archive)
+    return ""
+
+
+def prune(folder: Path, pattern: str, most_bytes: int, keep: Path | None = None) -> list[Path]:
+    """Delete the longest unused files of a pattern until the rest fit; return them, oldest first.
+
+    `keep` is the file just written, which stays even when it alone is larger. Files that another
+    process deletes meanwhile, or that cannot be deleted, are passed over.
+    """
+    files = []
+    for file in folder.glob(pattern):
+        with contextlib.suppress(OSError):
+            facts = file.stat()
+            files.append((facts.st_mtime_ns, facts.st_size, file))
+    total, gone = sum(size for _, size, _ in files), []
+    for _, size, file in sorted(files):
+        if total <= most_bytes:
+            break
+        if file == keep:
+            continue
+        with contextlib.suppress(OSError):
+            file.unlink()
+            gone.append(file)
+            total -= size
+    return gone
+
+
+SHARED = "APPCA_SHARED"
+
+
+def homes() -> tuple[Path, ...]:
+    """Return the folders that the variable names, separated as those of PATH."""
+    names = filter(None, os.environ.get(SHARED, "").split(os.pathsep))
+    return tuple(Path(name).expanduser().absolute() for name in names)
+
+
+def place(kind: str, name: str) -> Path | None:
+    """Return the folder of a data set or a run in the first of these homes that has it."""
+    places = (home / kind / name for home in homes())
+    return next((folder for folder in places if folder.is_dir()), None)

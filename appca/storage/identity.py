@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from appca.storage.schema import Misfit, fitted
-from appca.words.errors import InputError
-from appca.words.wording import shortened
+from appca.words import InputError, shortened
 
 _MOST = 1 << 63  # of whole numbers; a longer one could not even be turned into a float
 ID_DIGITS = 12  # 48 bits: two of a million settings share an id with probability 0.002

@@ -14,8 +14,7 @@ from typing import IO, Any, BinaryIO, NoReturn
 
 import numpy as np
 
-from appca.words.errors import InputError
-from appca.words.wording import is_text, shortened
+from appca.words import InputError, is_text, shortened
 
 MOST_BYTES = 1 << 32  # of all that a file unpacks to
 MOST_MEMBERS = 10_000

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from appca.words.errors import InputError
-from appca.words.wording import shortened
+from appca.words import InputError, shortened
 
 MOST = (1 << 53) - 1  # of whole numbers that every reader of JSON knows
 Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]

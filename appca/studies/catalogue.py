@@ -2,20 +2,10 @@
 
 from functools import cache
 
-from appca.studies.experiments import (
-    brain,
-    coil20,
-    digits,
-    lab,
-    planes,
-    speed,
-    table1,
-    vae_digits,
-    whitening,
-)
+from appca.studies import brain, coil20, digits, lab, planes, speed, table1, vae_digits, whitening
 from appca.studies.store import ShippedResults, Stored
 from appca.studies.study import Study
-from appca.words.errors import InputError
+from appca.words import InputError
 
 _PLACED = (
     ("Figure 1", planes.STUDY),

@@ -11,11 +11,9 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from importlib import import_module
 from typing import Any, cast
 
-from appca.processes.child import Child, Ended, environment
-from appca.processes.pool import Pool
-from appca.processes.served import Tell, serve
+from appca.processes import Child, Ended, Pool, Tell, environment, serve
 from appca.studies.study import Report
-from appca.words.errors import InputError
+from appca.words import InputError
 
 Tick = Callable[[str, float], None]  # (what is being done, share of the piece); may raise
 Spec = dict[str, Any]  # a piece of work, as in JSON

@@ -9,15 +9,12 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from appca.plots.export.markdown import table as markdown_table
-from appca.plots.export.report_page import figure_page, fold, fragment, framed, paragraph, table
-from appca.storage import atomic
+from appca.plots.files import figure_page, fold, fragment, framed, markdown_table, paragraph, table
+from appca.storage import files
 from appca.studies.catalogue import STUDIES, heading, is_current, shipped, study_of
 from appca.studies.store import TIMED, Stored, StudyStore, csv_text
 from appca.studies.study import Options, Outcome, Report, Row, Study, headings
-from appca.words.errors import InputError
-from appca.words.numbers import duration
-from appca.words.refusal import OTHER, refused, refusing
+from appca.words import OTHER, InputError, duration, refused, refusing
 
 MOST_PROCESSES = 2
 REPORT = "report.html"
@@ -211,7 +208,7 @@ def write_document(file: Path, say: Callable[[str], None]) -> None:
     results = shipped()
     with refusing(f"{file} could not be written", OTHER):
         file.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write(file, document(results, file))
+        files.write(file, document(results, file))
     say(f"wrote {file.name}: {len(results)} of {len(STUDIES)} experiments")
 
 

@@ -14,14 +14,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca import __version__
-from appca.storage import atomic
-from appca.storage.digests import digests_of
-from appca.storage.files import keep_other_format, read_arrays, read_json, write_json
-from appca.storage.formats import FILES, OtherFormat, or_none
+from appca.storage.files import (
+    ASIDE,
+    FILES,
+    OtherFormat,
+    aside,
+    digests_of,
+    draft_folder,
+    keep_other_format,
+    or_none,
+    read_arrays,
+    read_json,
+    replace_folder,
+    solid,
+    write_json,
+)
 from appca.storage.identity import is_id
 from appca.studies.study import CheckedClaim, Options, Outcome, Row, Study
-from appca.words.errors import InputError
-from appca.words.refusal import storing
+from appca.words import InputError, storing
 
 FOLDER = Path(__file__).parent / "results"
 MOST_BYTES = 3_000_000  # of all shipped results together
@@ -73,10 +83,10 @@ class StudyStore:
                 for key, rows in outcome.tables.items()
             },
         }
-        with storing("The result", self.folder), atomic.draft_folder(self.folder) as draft:
+        with storing("The result", self.folder), draft_folder(self.folder) as draft:
             keep_other_format(self.folder / name / "config.json", f"Result {name}")
             _write(draft, facts, outcome)
-            atomic.replace_folder(draft, self.folder / name)
+            replace_folder(draft, self.folder / name)
         return name
 
     def get(self, name: str) -> Stored | None:
@@ -84,14 +94,14 @@ class StudyStore:
         if not is_id(name):
             return None
         place = self.folder / name
-        places = (place, atomic.aside(place), place)  # it may be replaced just now
+        places = (place, aside(place), place)  # it may be replaced just now
         results = (or_none(partial(_read, folder, name)) for folder in places)
         return next(filter(None, results), None)
 
     def list(self, study: str | None = None) -> list[Stored]:
         """Return all readable results, or those of one experiment, newest first."""
         folders = self.folder.glob("[0-9a-f]*") if self.folder.is_dir() else ()
-        names = sorted({folder.name.removesuffix(atomic.ASIDE) for folder in folders})
+        names = sorted({folder.name.removesuffix(ASIDE) for folder in folders})
         results = []
         for name in names:
             with suppress(OtherFormat):
@@ -160,9 +170,9 @@ def _kind(values: Sequence[object]) -> str:
 
 def _write(folder: Path, facts: dict[str, Any], outcome: Outcome) -> None:
     for name, rows in outcome.tables.items():
-        with atomic.solid(folder / f"{name}.csv") as file:
+        with solid(folder / f"{name}.csv") as file:
             file.write(csv_text(rows).encode())
-    with atomic.solid(folder / "arrays.npz") as file:
+    with solid(folder / "arrays.npz") as file:
         arrays: dict[str, Any] = outcome.arrays  # NumPy's types take any name for its own setting
         np.savez_compressed(file, **arrays)
     files = digests_of(folder, sorted(file.name for file in folder.iterdir()))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from appca.storage.identity import digest_of, plain
-from appca.words.errors import InputError
+from appca.words import InputError
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

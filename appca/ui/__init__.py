@@ -1,1 +1,5 @@
-"""The user interface, a folder for each page; the only part that imports Streamlit."""
+"""What pages are made of; the only part that imports Streamlit."""
+
+from pathlib import Path
+
+STATIC = Path(__file__).with_name("static")  # scripts, styles and pictures of the app

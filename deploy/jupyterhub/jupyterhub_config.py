@@ -77,9 +77,7 @@ if say("APPCA_HUB_CPUS"):
     c.Spawner.cpu_limit = float(say("APPCA_HUB_CPUS"))
 
 c.Spawner.env_keep = ["PATH", "LANG", "LC_ALL"]
-c.Spawner.environment = {
-    name: os.environ[name] for name in ("APPCA_SHARED",) if name in os.environ
-}
+c.Spawner.environment = {name: os.environ[name] for name in ("APPCA_SHARED",) if name in os.environ}
 c.Spawner.start_timeout = c.Spawner.http_timeout = 120
 c.Spawner.default_url = "/appca/"
 if say("APPCA_HUB_GIVES", "jupyterlab") == "appca":

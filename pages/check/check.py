@@ -1,9 +1,7 @@
 """Check: which K and L to take, whether to trust the fit, and what it is worth beside others."""
 
-from appca.ui.check import choose, compare, diagnostics, masked, quality, which_model
-from appca.ui.parts import controls, progress
-from appca.ui.parts.widgets import tabs
-from appca.ui.session import state
+from appca.ui import choose, compare, controls, diagnostics, kit, masked, state
+from appca.ui.kit import tabs
 
 NAMES = {
     "choose": "Choose K and L",
@@ -15,9 +13,9 @@ NAMES = {
 }
 OF_A_FIT = {
     "diagnostics": diagnostics.body,
-    "compare": compare.body,
+    "compare": compare.compare_tab,
     "hidden": masked.body,
-    "quality": quality.body,
+    "quality": compare.map_quality,
 }
 
 dataset = state.current_dataset()
@@ -25,8 +23,8 @@ controls.heading("Check")
 tab = tabs(NAMES)
 if tab == "choose":
     if choose.is_offered():
-        choose.body(dataset)
+        choose.choose_tab(dataset)
 elif tab == "models":
-    which_model.body(dataset)
-elif (shown := progress.finished()) is not None:
+    choose.which_model_tab(dataset)
+elif (shown := kit.finished()) is not None:
     OF_A_FIT[tab](dataset, shown)

@@ -1,5 +1,5 @@
 """Explore: every subspace in one picture, and beside it components, selection or one row."""
 
-from appca.ui.explore import page
+from appca.ui import explore
 
-page.draw()
+explore.draw()

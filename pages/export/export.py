@@ -2,14 +2,11 @@
 
 import streamlit as st
 
-from appca.ui.arrivals import session_file
-from appca.ui.export import export
-from appca.ui.parts import controls, downloads, progress
-from appca.ui.session import state
+from appca.ui import arrivals, controls, downloads, export, kit, state
 
 dataset = state.current_dataset()
 place = controls.heading("Export")
-shown = progress.finished()
+shown = kit.finished()
 if shown is not None:
     with downloads.collected() as files:
         with st.container(key="beside"):
@@ -24,7 +21,7 @@ if shown is not None:
             export.session_report(dataset, shown, rows, colour)
             export.model(dataset, shown)
             export.annotated(dataset, shown)
-            session_file.save(dataset, shown)
+            arrivals.save(dataset, shown)
             export.as_python(dataset, shown)
     with place:
         downloads.everything(dataset, shown, files)

@@ -10,9 +10,9 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
-from appca.data.sources.builtin import load
-from appca.runs.configuration import RunConfig
+from appca.data.sources import load
 from appca.runs.fit import fit_run
+from appca.runs.run import RunConfig
 from appca.runs.session import CONTENTS, Session, pack
 from appca.runs.store import Run, RunStore
 

@@ -281,7 +281,7 @@ def read_as_an_upload(name: str, data: bytes, folder: str) -> dict[str, Any]:
 
     from appca.data.readers import process
     from appca.data.readers.source import ReadLimits
-    from appca.words.errors import InputError
+    from appca.words import InputError
 
     process.warm()
     worker = process._PROCESSES._idle[0].pid

@@ -64,10 +64,10 @@ def acts(home: Path | None) -> Iterator[tuple[str, Act]]:
 
 def texts() -> Iterator[tuple[str, Act]]:
     """Names, labels and ids, in every place that a person's text goes through."""
-    from appca.analysis.export.projections import neutral
-    from appca.analysis.groups.selections import tidy
-    from appca.ui.parts.text import apart, markdown, tag, words
-    from appca.words.wording import shortened
+    from appca.analysis.selections import tidy
+    from appca.analysis.tables import neutral
+    from appca.ui.kit import apart, markdown, tag, words
+    from appca.words import shortened
 
     for act in (neutral, tidy, markdown, words, shortened):
         for name, text in TEXTS.items():
@@ -82,7 +82,7 @@ def requests() -> Iterator[tuple[str, Act]]:
     from starlette.requests import Request
     from starlette.responses import PlainTextResponse
 
-    from appca.ui.server.token import Guard
+    from appca.ui.server import Guard
 
     async def inside(scope: Any, receive: Any, send: Any) -> None:
         request = Request(scope)
@@ -120,7 +120,7 @@ def requests() -> Iterator[tuple[str, Act]]:
 def messages() -> Iterator[tuple[str, Act]]:
     """What a page may send in place of a selection."""
     from appca.storage.schema import fitted
-    from appca.ui.canvas.canvas import SelectionMessage, read_selection
+    from appca.ui.canvas import SelectionMessage, read_selection
 
     def take(told: Any) -> None:
         with suppress(TypeError, ValueError):

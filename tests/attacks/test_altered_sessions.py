@@ -9,7 +9,7 @@ import pytest
 
 from appca.runs.home import home
 from appca.runs.session import unpack
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.attacks.forged import altered, fitted, small, sound
 from tests.sentences import faults_of
 from tests.ui.conftest import go, healthy, start  # noqa: F401

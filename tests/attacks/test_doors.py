@@ -14,8 +14,8 @@ import pytest
 from appca.cli import main
 from appca.commands import app
 from appca.runs.home import home
-from appca.storage import doors
-from appca.ui.server.token import Guard, place
+from appca.storage import access_control
+from appca.ui.server import Guard, place
 from tests.browser.conftest import ROOT, Server, _free_port, _wait_until_healthy
 from tests.ui.server.test_token import asked, headers, inside
 
@@ -58,7 +58,7 @@ def test_a_page_of_another_origin_is_refused_with_and_without_a_token(token, kin
         await inside(scope, receive, send)
 
     guard = Guard(note, token, {place("https://proxy.example")})
-    kept = f"appca-8501={doors.cookie('a-secret')}"
+    kept = f"appca-8501={access_control.cookie('a-secret')}"
 
     def status(host, origin):
         sent = asked("/x", "", kept, kind, guard, host=host, origin=origin, method="POST")
@@ -78,7 +78,7 @@ def served(*options: str) -> tuple[subprocess.Popen, int]:
     port = _free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
     command += ["--server.headless=1", f"--server.port={port}", *options]
-    free = {name: value for name, value in os.environ.items() if name != doors.TOKEN}
+    free = {name: value for name, value in os.environ.items() if name != access_control.TOKEN}
     process = subprocess.Popen(
         ["sh", "-c", f"ulimit -Sn 256; exec {shlex.join(command)}"],
         cwd=ROOT,
@@ -115,7 +115,7 @@ def test_an_address_of_all_networks_is_refused_in_one_sentence():
     ],
 )
 def test_who_may_listen_where(address, hosts, guarded, refused):
-    sentence = doors.refusal(address, hosts, guarded=guarded)
+    sentence = access_control.refusal(address, hosts, guarded=guarded)
     assert (sentence is not None) == refused
     assert sentence is None or sentence.endswith("add --behind-proxy.")
 

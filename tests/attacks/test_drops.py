@@ -13,8 +13,8 @@ import pytest
 from starlette.applications import Starlette
 
 from appca.storage import lock
-from appca.ui.arrivals import drops
-from appca.ui.arrivals.drops import LOOKS, MOST_FILES, DroppedFiles, Drops
+from appca.ui import arrivals
+from appca.ui.arrivals import LOOKS, MOST_FILES, DroppedFiles, Drops
 from tests.attacks.test_routes import HERE, Answer, Place
 
 DROP = "0123456789ab"
@@ -141,7 +141,7 @@ def test_a_file_that_is_longer_than_it_said_is_not_kept(window):
 
 
 def test_a_drop_has_so_many_files(window, monkeypatch):
-    monkeypatch.setattr(drops, "MOST_FILES", 2)
+    monkeypatch.setattr(arrivals, "MOST_FILES", 2)
     assert [window.give(b"1").status_code for _ in range(3)] == [204, 204, 413]
     assert MOST_FILES == 5000
 
@@ -150,8 +150,8 @@ def test_a_timer_looks_as_long_as_there_is_something_and_never_on_the_loop_that_
     window, monkeypatch
 ):
     threads = []
-    monkeypatch.setattr(drops, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(drops, "_sweep", lambda _: threads.append(threading.current_thread()))
+    monkeypatch.setattr(arrivals, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(arrivals, "_sweep", lambda _: threads.append(threading.current_thread()))
     window.give(b"1")
     window.alive.clear()
     for _ in range(3000):
@@ -166,7 +166,7 @@ def test_a_timer_looks_as_long_as_there_is_something_and_never_on_the_loop_that_
 def test_files_that_nobody_refers_to_any_more_are_removed_by_a_thread_of_their_own(
     window, monkeypatch
 ):
-    threads, removed, remove = [], threading.Event(), drops._remove
+    threads, removed, remove = [], threading.Event(), arrivals._remove
     gc.collect()  # what earlier tests have left goes before
 
     def noted(*of_folder):
@@ -174,7 +174,7 @@ def test_files_that_nobody_refers_to_any_more_are_removed_by_a_thread_of_their_o
         remove(*of_folder)
         removed.set()
 
-    monkeypatch.setattr(drops, "_remove", noted)
+    monkeypatch.setattr(arrivals, "_remove", noted)
     window.give(b"1")
     window.drops.take("mine", DROP)
     gc.collect()
@@ -188,7 +188,7 @@ def test_a_window_s_files_stay_however_old_and_those_of_a_killed_server_go(windo
     """Servers that share a home would otherwise remove each other's files."""
     program = (
         "import sys, time; from pathlib import Path; "
-        "from appca.ui.arrivals.drops import DroppedFiles; "
+        "from appca.ui.arrivals import DroppedFiles; "
         f"drop = DroppedFiles(Path({str(window.scratch)!r})); "
         "drop.place('x').write_text('1'); print('there', flush=True); time.sleep(600)"
     )

@@ -5,7 +5,7 @@ A browser lets nobody type more than a field takes; a message to the server can 
 
 import numpy as np
 
-from appca.analysis.groups.selections import NAME_LENGTH, SelectionStore
+from appca.analysis.selections import NAME_LENGTH, SelectionStore
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore

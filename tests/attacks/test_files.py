@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from appca.storage.packed import Packed
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.attacks.hostile_files import COSTLY, HOSTILE, MEGA, packed
 from tests.memory import needs_proc
 from tests.sentences import faults_of

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.jobs.progress import Context
+from appca.jobs.tasks import Context
 from appca.jobs.worker import work
-from appca.runs.configuration import RunConfig
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from tests.faults.test_writing import fill, mounted
 from tests.ui.conftest import go, healthy, html, sentences, slider, start  # noqa: F401

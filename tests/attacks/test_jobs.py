@@ -2,9 +2,9 @@
 
 import pytest
 
-from appca.jobs.progress import Context
+from appca.jobs.tasks import Context
 from appca.jobs.worker import work
-from appca.runs.configuration import defaults
+from appca.runs.run import defaults
 from tests.ui.conftest import address, healthy, start  # noqa: F401 - a fixture
 
 FIT = {"dataset": "0" * 64, "preprocessing": {}, "model": "aPPCA", "parameters": defaults("aPPCA")}

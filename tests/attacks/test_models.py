@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from appca import load_model
-from appca.data.sources.builtin import load
-from appca.runs.configuration import MODELS, RunConfig, rules
+from appca.data.sources import load
 from appca.runs.fit import fit_run
 from appca.runs.model_file import model_bytes, read_model
-from appca.words.errors import InputError
+from appca.runs.run import MODELS, RunConfig, rules
+from appca.words import InputError
 from tests.sentences import faults_of
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from appca.analysis.groups.selections import SelectionStore
+from appca.analysis.selections import SelectionStore
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from tests.ui.conftest import go, healthy, start  # noqa: F401
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.groups.selections import SelectionStore
+from appca.analysis.selections import SelectionStore
 from appca.cli import main
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.numbering import ComponentNumbers
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.ui.conftest import go, healthy, html, sentences, slider, start  # noqa: F401
 
 NOBODY = 65534

@@ -13,16 +13,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 
-from appca.canvas.bundle import closed_bundle
-from appca.canvas.parcels import Parcels
-from appca.ui.canvas.routes import (
-    HOST,
-    MOST_QUESTIONS,
-    MOST_ROWS,
-    SCRIPT,
-    Delivery,
-    RowQuestions,
-)
+from appca.canvas.blobs import Parcels
+from appca.canvas.html import closed_bundle
+from appca.ui.canvas import HOST, MOST_QUESTIONS, MOST_ROWS, SCRIPT, Delivery, RowQuestions
 
 HERE = "http://127.0.0.1:8501"
 SECRET = b"of this installation"

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appca.analysis.export.as_python import Recipe, script
+from appca.analysis.as_python import Recipe, script
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import SOURCES
-from appca.runs.configuration import MODELS, RunConfig, rules
+from appca.data.sources import SOURCES
+from appca.runs.run import MODELS, RunConfig, rules
 from appca.runs.session import unpack
 from appca.runs.store import RunStore, title
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.attacks.forged import altered, fitted, setting, small, sound
 
 HOSTILE = (
@@ -33,8 +33,8 @@ NAMES = CALLS | {
     *("scores", "active", "path", "paths", "folder", "files", "name", "order", "signs"),
 }
 MODULES = {
-    *("os", "pathlib", "appca.runs.configuration", "appca.runs.fit"),
-    *("appca.data.sources.builtin", "appca.data.readers", "appca.data.store", "appca.runs.home"),
+    *("os", "pathlib", "appca.runs.run", "appca.runs.fit"),
+    *("appca.data.sources", "appca.data.readers", "appca.data.store", "appca.runs.home"),
 }
 STATEMENTS = ast.Import, ast.ImportFrom, ast.Assign, ast.Expr, ast.Assert
 

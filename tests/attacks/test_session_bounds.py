@@ -7,14 +7,14 @@ import zipfile
 import numpy as np
 import pytest
 
-from appca.analysis.groups.selections import SavedSelection
+from appca.analysis.selections import SavedSelection
 from appca.data.readers import process
 from appca.data.store import DatasetStore
 from appca.runs import session, store
 from appca.runs.session import Session, pack, unpack, unpack_apart
 from appca.runs.store import RunStore
 from appca.storage import files
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.attacks.forged import altered, fitted, npy, setting, small, sound
 from tests.memory import needs_proc
 from tests.sentences import faults_of

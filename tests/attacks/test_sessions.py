@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from appca.data.store import DatasetStore
-from appca.runs.fit import fit_run
-from appca.runs.preview import preview
+from appca.runs.fit import fit_run, preview
 from appca.runs.session import Session, pack, unpack
 from appca.runs.store import RunStore, title
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.attacks.forged import altered, fitted, npy, rolled, setting, small, sound
 from tests.sentences import faults_of
 
@@ -98,7 +97,7 @@ def test_data_that_are_here_keep_their_name_and_source(content, dataset, tmp_pat
 
 
 def test_a_selection_of_a_like_name_is_not_replaced(dataset, run, tmp_path):
-    from appca.analysis.groups.selections import SavedSelection, SelectionStore
+    from appca.analysis.selections import SavedSelection, SelectionStore
 
     mine, theirs = np.arange(dataset.n_rows) < 3, np.arange(dataset.n_rows) > 30
     SelectionStore(tmp_path).save(dataset.digest, "few", mine)

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.groups.selections import SelectionStore
+from appca.analysis.selections import SelectionStore
 from appca.commands.home import checked
 from appca.data.store import DatasetStore
-from appca.runs import labels
-from appca.runs.configuration import RunConfig
+from appca.runs import store
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from appca.storage.files import write_numbered
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.fixtures.home import DIGITS, EM, copied
 from tests.forged import forge, rewrite
 from tests.ui.conftest import go, sentences, start
@@ -105,8 +105,8 @@ def of_arrays(home: Path) -> str:
 
 def of_labels(home: Path) -> str:
     stored = RunStore(home).get(run(home).name)
-    assert labels.labels(stored).names == ("",) * 4
-    return labels.damage(stored) or ""
+    assert store.labels(stored).names == ("",) * 4
+    return store.damage(stored) or ""
 
 
 def of_selection(home: Path) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from appca.canvas.scene.scene import Map, scene_of
+from appca.canvas.scene import Map, scene_of
 from appca.data.dataset import Dataset
-from appca.plots.palette import Colour
+from appca.plots.style import Colour
 from benchmarks.scenes import write
 from tests.fitted_runs import fitted_run
 

@@ -3,13 +3,10 @@
 import numpy as np
 import streamlit as st
 
-from appca.analysis.explore.projection import principal_scores
-from appca.canvas.scene.scene import Map
-from appca.canvas.scene.shown import scene_shown
-from appca.ui.canvas import canvas
-from appca.ui.canvas.scenes import PageScene
-from appca.ui.server import routes
-from appca.ui.session import selection
+from appca.analysis.subspaces import principal_scores
+from appca.canvas.scene import Map, scene_shown
+from appca.ui import canvas, server, state
+from appca.ui.canvas import PageScene
 from benchmarks.scenes import planted
 
 
@@ -29,7 +26,7 @@ def main() -> None:
     def choose(mask: np.ndarray) -> None:
         st.session_state["mine"] = mask
 
-    st.markdown(f"all: {selection.get(dataset).sum()}, own: {mine.sum()}")
+    st.markdown(f"all: {state.get(dataset).sum()}, own: {mine.sum()}")
     canvas.draw(dataset, scene, "pairs", "label:class", height=420)
     with st.container(key="two"):
         panels = ["{1,2}", "{3,4}"]
@@ -52,4 +49,4 @@ def main() -> None:
 if __name__ == "__main__":
     main()
 else:
-    app = st.App(__file__, routes=routes.routes())
+    app = st.App(__file__, routes=server.routes())

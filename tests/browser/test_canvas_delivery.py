@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from appca.ui.canvas.routes import SCRIPT
+from appca.ui.canvas import SCRIPT
 from tests.browser.conftest import ROOT
 
 pytestmark = pytest.mark.browser

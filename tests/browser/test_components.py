@@ -5,7 +5,7 @@ import base64
 import numpy as np
 import pytest
 
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.runs.numbering import ComponentNumbers, numbered
 from appca.runs.store import RunStore
 from tests.browser.test_app import APP, SECOND, idle

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from appca.analysis.groups.selections import SelectionStore
-from appca.data.sources.builtin import load
+from appca.analysis.selections import SelectionStore
+from appca.data.sources import load
 from tests.browser.test_app import SECOND, idle, open_page
 
 pytestmark = pytest.mark.browser

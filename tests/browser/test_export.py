@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from appca import load_model
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs.store import RunStore
 from tests.browser.test_app import APP, SECOND, drawn, idle

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from tests.browser.test_app import APP, DIGITS, SECOND, drawn, idle
 
 pytestmark = pytest.mark.browser

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 import appca
-from appca.analysis.explore.projection import principal_scores
-from appca.canvas.file import picture_page
-from appca.canvas.scene.scene import Map
-from appca.canvas.scene.shown import scene_shown
+from appca.analysis.subspaces import principal_scores
+from appca.canvas.html import picture_page
+from appca.canvas.scene import Map, scene_shown
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
-from appca.runs.configuration import RunConfig, defaults
-from appca.runs.preview import preview
+from appca.data.sources import load
+from appca.runs.fit import preview
+from appca.runs.run import RunConfig, defaults
 from benchmarks.scenes import planted
 from tests.browser.conftest import WAIT_MS
 from tests.conftest import real_data_folder

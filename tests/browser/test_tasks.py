@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import TimeoutError as Late
 
-from appca.analysis.groups.selections import SelectionStore
-from appca.data.sources.builtin import load
+from appca.analysis.selections import SelectionStore
+from appca.data.sources import load
 from tests.browser.test_app import APP, idle
 from tests.browser.test_every_page import faults_of, press_by_key, sound
 from tests.browser.test_explore import set_k, settled

@@ -386,7 +386,7 @@ test('every colour of a quantity is seen on a dark panel, and rows without a val
   const ends = ['#440154', '#482878', '#3e4989', '#31688e', '#26828e', '#1f9e89'];
   const viridis = [...ends, '#35b779', '#6ece58', '#b5de2b', '#fde725'].map(rgb);
   const table = Array.from({ length: 254 }, (_, i) => {
-    const at = (0.04 + (0.91 * i) / 253) * 9; // as appca.plots.palette.viridis
+    const at = (0.04 + (0.91 * i) / 253) * 9; // as appca.plots.style.viridis
     const [a, b] = [viridis[Math.floor(at)], viridis[Math.floor(at) + 1]];
     const mixed = a.map((value, j) => value + (b[j] - value) * (at % 1));
     return `#${mixed.map((x) => `0${Math.round(255 * x).toString(16)}`.slice(-2)).join('')}`;

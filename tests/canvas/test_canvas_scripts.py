@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from appca.canvas.scene.room import spread_order
+from appca.canvas.image_placement import spread_order
 
 HERE = Path(__file__).parent
 APPCA = Path(__file__).parents[2] / "appca"

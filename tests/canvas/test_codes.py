@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from appca.canvas.codes import codes_of, rows_of_codes, scene_of_codes
 from appca.cli import main
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.canvas.test_file import data_of
 from tests.sentences import faults_of
 

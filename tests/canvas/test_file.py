@@ -13,9 +13,9 @@ import appca
 from appca.canvas.from_model import rows_of, run_of, scene_of_rows
 from appca.cli import main
 from appca.commands import fit
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.runs.numbering import numbered_after
-from appca.words.errors import InputError
+from appca.words import InputError
 
 
 def content_of(page: str) -> dict:

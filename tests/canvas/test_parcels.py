@@ -2,9 +2,9 @@ import json
 
 import numpy as np
 
-from appca.canvas import parcels as module
-from appca.canvas.parcels import Parcels, publish
-from appca.canvas.scene.scene import scene_of
+from appca.canvas import blobs as module
+from appca.canvas.blobs import Parcels, publish
+from appca.canvas.scene import scene_of
 from appca.data.dataset import Dataset
 from tests.fitted_runs import fitted_run
 

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from appca.canvas import sprites
+from appca.canvas import sheets
 
 
 def dataset(images: np.ndarray) -> SimpleNamespace:
@@ -28,39 +28,39 @@ def numbered(n: int, shape: tuple[int, ...]) -> np.ndarray:
 def test_every_row_has_its_own_image(shape):
     images = numbered(97, shape)
     rows = np.array([96, 0, 41])
-    np.testing.assert_array_equal(sprites.tiles_of(dataset(images), rows), images[rows])
+    np.testing.assert_array_equal(sheets.tiles_of(dataset(images), rows), images[rows])
 
 
 def test_a_sample_is_of_different_rows_in_order_and_the_same_in_every_session():
-    found = sprites.sample(500, 40)
-    np.testing.assert_array_equal(found, sprites.sample(500, 40))
+    found = sheets.sample(500, 40)
+    np.testing.assert_array_equal(found, sheets.sample(500, 40))
     assert len(found) == 40
     assert (np.diff(found) > 0).all()
     assert found[0] < 100
     assert 400 < found[-1] < 500
-    np.testing.assert_array_equal(sprites.sample(7, 40), np.arange(7))
+    np.testing.assert_array_equal(sheets.sample(7, 40), np.arange(7))
 
 
 def test_large_images_are_reduced():
     large = dataset(np.zeros((20, 300, 200), np.uint8))
-    assert sprites.tiles_of(large, np.arange(2)).shape == (2, 128, 85)
+    assert sheets.tiles_of(large, np.arange(2)).shape == (2, 128, 85)
 
 
 def test_handwriting_is_ink_and_shaded_objects_are_photographs():
     from sklearn.datasets import load_digits
 
     digits = np.rint(load_digits().images[:200] * (255 / 16)).astype(np.uint8)
-    assert sprites.style_of(digits) == "ink"
+    assert sheets.style_of(digits) == "ink"
     y, x = np.mgrid[-1:1:32j, -1:1:32j]
     ball = np.where(x**2 + y**2 < 0.8, 170 * np.sqrt(np.clip(1 - x**2 - y**2, 0, 1)), 0)
-    assert sprites.style_of(np.repeat(np.uint8(ball)[None], 5, axis=0)) == "photo"
-    assert sprites.style_of(255 - digits) == "photo"
-    assert sprites.style_of(np.zeros((3, 4, 4, 3), np.uint8)) == "photo"
-    assert sprites.style_of(np.zeros((3, 4, 4), np.uint8)) == "photo"
+    assert sheets.style_of(np.repeat(np.uint8(ball)[None], 5, axis=0)) == "photo"
+    assert sheets.style_of(255 - digits) == "photo"
+    assert sheets.style_of(np.zeros((3, 4, 4, 3), np.uint8)) == "photo"
+    assert sheets.style_of(np.zeros((3, 4, 4), np.uint8)) == "photo"
 
 
 def test_rows_that_are_no_images_are_no_ink():
-    assert not sprites.is_ink(SimpleNamespace(n_rows=3, image_shape=None))
+    assert not sheets.is_ink(SimpleNamespace(n_rows=3, image_shape=None))
     strokes = np.zeros((30, 8, 8), np.uint8)
     strokes[:, 3] = 255
-    assert sprites.is_ink(dataset(strokes))
+    assert sheets.is_ink(dataset(strokes))

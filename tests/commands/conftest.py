@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 
 
 @pytest.fixture

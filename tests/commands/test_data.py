@@ -4,7 +4,7 @@ import pytest
 
 from appca.cli import main
 from appca.data.readers import read
-from appca.data.sources.builtin import SOURCES, load
+from appca.data.sources import SOURCES, load
 from tests.commands.conftest import arrays_of
 
 

@@ -7,10 +7,10 @@ import pytest
 import appca
 from appca.cli import main
 from appca.data.preprocessing import suggest
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from tests.commands.conftest import arrays_of
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.check.journal import JournalStore
-from appca.analysis.groups.selections import SelectionStore
+from appca.analysis.journal import JournalStore
+from appca.analysis.selections import SelectionStore
 from appca.cli import main
 from appca.commands.home import checked
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
 from tests.fixtures.home import DIGITS, NAME, copied
 

@@ -11,9 +11,9 @@ import appca
 from appca.commands import jupyter
 from appca.data.store import DatasetStore
 from appca.runs.home import home
-from appca.ui.frame.icon import icon
-from appca.ui.server import token
-from appca.words.errors import InputError
+from appca.ui import server
+from appca.ui.frame import icon
+from appca.words import InputError
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,7 +28,7 @@ def test_jupyter_starts_it_at_a_socket_with_a_token_of_its_own():
     assert told["request_headers_override"] == {jupyter.HEADER: secret}
     assert secret != again["environment"]["APPCA_TOKEN"]
     assert all(secret not in word for word in told["command"]), "everybody can read these"
-    assert jupyter.HEADER.lower() == token.HEADER
+    assert jupyter.HEADER.lower() == server.HEADER
     assert Path(told["launcher_entry"]["icon_path"]).read_text().strip() == icon()
 
 

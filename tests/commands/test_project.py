@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from appca.cli import main
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs.model_file import model_bytes, read_model
 from appca.runs.run import RunInfo

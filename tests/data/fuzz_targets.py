@@ -16,10 +16,10 @@ import numpy as np
 from appca.data.dataset import Dataset
 from appca.data.readers import read_many
 from appca.data.readers.source import ReadLimits
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run, project
 from appca.runs.model_file import model_bytes, read_model
-from appca.words.errors import InputError
+from appca.runs.run import RunConfig
+from appca.words import InputError
 from tests.data.mutations import TOKENS, mutated
 
 LIMITS = ReadLimits(n_bytes=32 << 20, members=1000, pixels=1_000_000)

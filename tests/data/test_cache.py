@@ -4,41 +4,41 @@ import zipfile
 
 import numpy as np
 
-from appca.storage import cache
+from appca.storage.files import prune, read_cached, write_cached
 
 
 def test_the_longest_unused_files_go_first(tmp_path):
     files = [tmp_path / f"near-{i}.npz" for i in range(4)]
     for age, file in enumerate(reversed(files)):
-        cache.write(file, values=np.zeros(1000))
+        write_cached(file, values=np.zeros(1000))
         os.utime(file, (1e9 - age, 1e9 - age))
     (tmp_path / "map.npz").write_bytes(b"x" * 10_000)
     size = files[0].stat().st_size
-    assert cache.prune(tmp_path, "near-*.npz", 4 * size) == []
-    assert cache.read(files[0])["values"].shape == (1000,), "reading counts as use"
-    assert cache.prune(tmp_path, "near-*.npz", 2 * size) == [files[1], files[2]]
+    assert prune(tmp_path, "near-*.npz", 4 * size) == []
+    assert read_cached(files[0])["values"].shape == (1000,), "reading counts as use"
+    assert prune(tmp_path, "near-*.npz", 2 * size) == [files[1], files[2]]
     assert files[0].exists()
     assert (tmp_path / "map.npz").exists()
-    assert cache.prune(tmp_path, "near-*.npz", 0, keep=files[0]) == [files[3]]
+    assert prune(tmp_path, "near-*.npz", 0, keep=files[0]) == [files[3]]
 
 
 def test_what_cannot_be_read_is_as_if_it_were_not_there(tmp_path):
     file = tmp_path / "a.npz"
-    assert cache.read(file) is None
+    assert read_cached(file) is None
     file.write_bytes(b"no archive")
-    assert cache.read(file) is None
+    assert read_cached(file) is None
 
 
 def test_a_file_that_fails_in_an_unusual_way_is_as_if_it_were_not_there(tmp_path):
     """A later version of zip, and a header that ends amid a bracket, are no ValueError."""
     file = tmp_path / "a.npz"
-    cache.write(file, values=np.zeros(3))
+    write_cached(file, values=np.zeros(3))
     sound = file.read_bytes()
     place = sound.rfind(b"PK\x01\x02")
     file.write_bytes(sound[: place + 6] + b"\xff\x00" + sound[place + 8 :])
-    assert cache.read(file) is None
+    assert read_cached(file) is None
     with zipfile.ZipFile(file, "w") as archive:
         stream = io.BytesIO()
         np.save(stream, np.zeros(3))
         archive.writestr("values.npy", stream.getvalue().replace(b"(3,)", b"(3,("))
-    assert cache.read(file) is None
+    assert read_cached(file) is None

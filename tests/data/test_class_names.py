@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from appca.data.class_names import names_in, renamed
+from appca.data.columns import names_in, renamed
 from appca.data.dataset import Dataset, categories
-from appca.plots.palette import label_colour
-from appca.words.errors import InputError
+from appca.plots.style import label_colour
+from appca.words import InputError
 
 
 def data() -> Dataset:

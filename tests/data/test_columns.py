@@ -4,8 +4,8 @@ import pytest
 from appca.data.columns import Wanted, matched, read_as, roles_for, wanted_by
 from appca.data.dataset import Dataset
 from appca.data.readers import read
-from appca.data.sources.builtin import load
-from appca.words.errors import InputError
+from appca.data.sources import load
+from appca.words import InputError
 
 NAMES = ("a", "b", "c")
 

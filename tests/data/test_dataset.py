@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from appca.data.dataset import Dataset, categories, natural
-from appca.words.errors import InputError
+from appca.words import InputError
 
 
 def small(**changes):
@@ -203,7 +203,7 @@ def test_the_first_label_is_the_class():
 
 
 def test_the_provenance_of_every_built_in_set_is_json_able():
-    from appca.data.sources.builtin import SOURCES, load
+    from appca.data.sources import SOURCES, load
 
     for source in SOURCES.values():
         if source.offline:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from appca.data.distinct import distinct
+from appca.data.dataset import distinct
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64, "U3"])

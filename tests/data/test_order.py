@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from appca.canvas.scene.sheets import sheets_of
-from appca.data.dataset import Dataset
-from appca.data.order import is_smooth, places_of
-from appca.plots.components.components import SPARK, lines_of_rows, picture_shape, row_lines
+from appca.canvas.sheets import sheets_of
+from appca.data.dataset import Dataset, is_smooth, places_of
+from appca.plots.components import SPARK, lines_of_rows, picture_shape, row_lines
 from tests.data.test_pixels import digits
 
 

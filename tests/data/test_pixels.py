@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from appca.data.pixels import PixelShape, check_length, likely_shapes, pixel_order
 from appca.data.readers import read
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.ui.arrivals.test_uploads import npz
 
 

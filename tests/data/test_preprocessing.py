@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from appca.data import principal
+from appca.data import preprocessing
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing, suggest
-from appca.data.sources.builtin import load
-from appca.words.errors import InputError
+from appca.data.sources import load
+from appca.words import InputError
 
 TABLE = {"divide": 2.0, "centre": True, "scale": "feature"}
 
@@ -80,7 +80,7 @@ def test_a_direction_is_what_one_step_along_a_component_does_to_the_data(options
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
 def test_a_row_is_reduced_the_same_in_whatever_company_by_steady_products(dtype, seed):
-    from appca.models.rows.steady_products import times
+    from appca.models.products import times
 
     X = np.random.default_rng(seed).integers(0, 256, (90, 37)).astype(dtype)
     fitted = Preprocessing(divide=255.0, pca=11).fit(X)
@@ -97,7 +97,7 @@ def test_a_row_is_reduced_the_same_in_whatever_company_by_steady_products(dtype,
 @pytest.mark.parametrize("exact", [True, False])
 def test_pca_agrees_with_scikit_learn_on_every_route(shape, exact, seed, monkeypatch):
     if not exact:
-        monkeypatch.setattr(principal, "_EXACT", 1)
+        monkeypatch.setattr(preprocessing, "_EXACT", 1)
     X = correlated(seed, *shape)
     Y = Preprocessing(pca=4).fit(X).transform(X)
     expected = PCA(4, svd_solver="full").fit_transform(X)
@@ -109,7 +109,7 @@ def test_pca_agrees_with_scikit_learn_on_every_route(shape, exact, seed, monkeyp
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.995])
 def test_a_share_of_variance_takes_the_fewest_axes_that_reach_it(share, exact, seed, monkeypatch):
     if not exact:
-        monkeypatch.setattr(principal, "_EXACT", 1)
+        monkeypatch.setattr(preprocessing, "_EXACT", 1)
     X = correlated(seed, 80, 30)
     width = Preprocessing(pca=share).fit(X).basis.shape[1]
     held = np.cumsum(PCA(svd_solver="full").fit(X).explained_variance_ratio_)
@@ -118,7 +118,7 @@ def test_a_share_of_variance_takes_the_fewest_axes_that_reach_it(share, exact, s
 
 
 def test_a_sketch_that_is_too_narrow_is_widened(seed, monkeypatch):
-    monkeypatch.setattr(principal, "_EXACT", 1)
+    monkeypatch.setattr(preprocessing, "_EXACT", 1)
     X = np.random.default_rng(seed).standard_normal((300, 200))  # flat: a share needs many axes
     width = Preprocessing(pca=0.9).fit(X).basis.shape[1]
     held = np.cumsum(PCA(svd_solver="full").fit(X).explained_variance_ratio_)

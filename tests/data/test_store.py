@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.storage import digests
-from appca.words.errors import InputError
+from appca.storage import files
+from appca.words import InputError
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_opening_hashes_nothing_and_loading_again_repairs(store, monkeypatch):
     alter(file)
     with monkeypatch.context() as patch:
         patch.setattr("hashlib.file_digest", lambda *_: pytest.fail("it is hashed"))
-        patch.setattr(digests, "check_file", lambda *_: pytest.fail("it is checked"))
+        patch.setattr(files, "check_file", lambda *_: pytest.fail("it is checked"))
         assert store.get(wine.digest).n_rows == 178
     store.put(wine)
     assert np.array_equal(store.get(wine.digest).X, wine.X)

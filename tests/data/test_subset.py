@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from appca.data.sources.builtin import load
-from appca.data.subset import choose_rows
-from appca.words.errors import InputError
+from appca.data.columns import choose_rows
+from appca.data.sources import load
+from appca.words import InputError
 
 
 def column(seed, n=200):

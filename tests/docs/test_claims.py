@@ -17,7 +17,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from appca import AdaptivePPCA
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -159,7 +159,7 @@ ANSWERS = {  # a stranger's question, by words of its row in the README: words o
     "AnnData": "appca.tl.appca(adata",
     "nginx": "proxy_pass http://127.0.0.1:8501",
     "table 1": "python -m appca paper table1",
-    "E step": "`appca.models.orthonormal.em:expect`",
+    "E step": "`appca.models.em:expect`",
     "add a model": "toctree} :maxdepth: 1 model",
     "hollow": "A hollow point is doubtful",
 }

@@ -88,11 +88,11 @@ def test_every_equation_leads_to_the_line_that_computes_it():
     equations = re.findall(r"\\tag\{([\w.]+)\}", text)
     linked = pages_made.linked(text)
     assert len(equations) == linked.count('<p class="code">') > 50
-    home, line = pages_made.place("appca.models.orthonormal.em", "expect")
-    assert home == "appca.models.orthonormal.em"
-    source = (ROOT / "appca/models/orthonormal/em.py").read_text("utf-8").splitlines()
+    home, line = pages_made.place("appca.models.em", "expect")
+    assert home == "appca.models.em"
+    source = (ROOT / "appca/models/em.py").read_text("utf-8").splitlines()
     assert source[line - 1].startswith("def expect")
-    assert f"source/appca.models.orthonormal.em.html#L-{line}" in linked
+    assert f"source/appca.models.em.html#L-{line}" in linked
 
 
 def test_the_command_line_page_has_every_command_with_its_options():

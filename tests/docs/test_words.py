@@ -45,8 +45,8 @@ FENCED = re.compile(r"^(```|~~~).*?^\1|^(?:    [^\n]*\n)+", re.M | re.S)
 CODE = re.compile(r"``.+?``|`[^`\n]+`|\$\$.+?\$\$|\$[^$\n]+\$|\(https?://[^)]+\)", re.S)
 SHOWN_BY_JS = re.compile(r"'([^'\n]* [^'\n]*)'|`([^`\n]* [^`\n]*)`")
 NOT_OURS = (  # names that others gave
-    ("appca/data/sources/bundled.py", "color"),
-    ("appca/ui/export/export.py", "neighbors"),
+    ("appca/data/sources.py", "color"),
+    ("appca/ui/export.py", "neighbors"),
 )
 WRITTEN = ("benchmarks.md", "measurements.md", "paper.md")  # by their commands, from results
 DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "sample_data/README.md")

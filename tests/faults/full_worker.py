@@ -6,7 +6,7 @@ A process whose files may not grow stands for the disk: it needs no rights, and 
 import sys
 from pathlib import Path
 
-from appca.jobs.progress import Context
+from appca.jobs.tasks import Context
 from appca.jobs.worker import serve
 from tests.faults.child import small_files
 

@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
-from appca.data.sources.builtin import load
+from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs import store as store_module
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from appca.studies.catalogue import STUDIES
 from appca.studies.store import StudyStore
 from appca.studies.study import Outcome
-from appca.ui.session import services
-from appca.words.errors import InputError
+from appca.ui import services
+from appca.words import InputError
 from tests import forged
 from tests.faults.writers import MAP, ROWS
 from tests.ui.conftest import address, go, healthy, html, sentences, start

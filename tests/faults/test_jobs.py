@@ -8,7 +8,7 @@ import pytest
 
 from appca.jobs.queue import Jobs
 from appca.runs.store import RunStore
-from appca.storage import atomic
+from appca.storage import files
 from tests.jobs.waiting import ended, until
 
 FULL = (sys.executable, "-m", "tests.faults.full_worker")
@@ -48,7 +48,7 @@ def test_the_next_server_removes_what_workers_left_that_died_with_the_last(tmp_p
     for folder in left:
         folder.mkdir(parents=True)
         (folder / "arrays.npz").write_bytes(b"half")
-    with atomic.draft_folder(tmp_path / "runs") as own:
+    with files.draft_folder(tmp_path / "runs") as own:
         Jobs(tmp_path, command=FAKE).close()
         assert own.exists(), "that of a living process is left alone"
     assert not any(folder.exists() for folder in left)

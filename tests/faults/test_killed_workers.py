@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import pytest
 
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.jobs.queue import ENDED, Jobs, JobStatus
-from appca.runs.configuration import RunConfig
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from tests.jobs.waiting import ended, is_alive, runs, until, workers
 

@@ -5,7 +5,7 @@ import pytest
 
 from appca.data.store import DatasetStore
 from appca.runs.store import RunStore
-from appca.ui.session import services
+from appca.ui import services
 from tests.ui.conftest import address, go, healthy, html, sentences, slider, start
 from tests.ui.parts.test_pages import DIGITS, good_table, select, table_of, upload
 

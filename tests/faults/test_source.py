@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.groups.selections import SelectionStore
+from appca.analysis.selections import SelectionStore
 from appca.data.readers import read_many
 from appca.data.readers.source import ReadLimits
-from appca.data.sources.receive import receive
+from appca.data.sources import receive
 from appca.data.store import DatasetStore
 
 ROOT = Path(__file__).parents[2]
@@ -23,9 +23,9 @@ SCRIPTS = sorted(path for path in (ROOT / "appca").rglob("*.js"))
 CALLS = {"eval", "exec", "compile", "__import__"}
 NETWORK = {"requests", "urllib3", "urllib.request", "http.client", "socket", "pooch", "aiohttp"}
 MAY_ASK = {
-    "appca/data/sources/download.py",  # published data sets, when a person asks for them
+    "appca/data/downloads.py",  # published data sets, when a person asks for them
     "appca/commands/app.py",  # whether its own server has started
-    "appca/ui/server/inside.py",  # a Unix socket that the server listens at
+    "appca/ui/streamlit_internals.py",  # a Unix socket that the server listens at
 }
 ASK_OWN_SERVER = {"host.js", "dropping.js"}  # for a scene; to hand it a file
 HTML = re.compile(r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc)\b")

@@ -19,8 +19,8 @@ import pytest
 
 from appca.data.readers import read_many
 from appca.data.readers.source import ReadLimits
-from appca.data.sources.receive import receive
-from appca.storage.atomic import ASIDE
+from appca.data.sources import receive
+from appca.storage.files import ASIDE
 from tests.faults.child import at_step, die, fate_of, refuse, small_files
 from tests.faults.writers import WRITERS, Writer, sources, tree
 

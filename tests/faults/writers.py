@@ -7,16 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
-from appca.analysis.groups.selections import SelectionStore
+from appca.analysis.selections import SelectionStore
+from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.cli import main
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.runs import labels
-from appca.runs.configuration import RunConfig
-from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
-from appca.runs.run import FitResult
-from appca.runs.store import RunStore
+from appca.runs.fit import MethodComparison, QualityConfig, QualityStore
+from appca.runs.run import FitResult, RunConfig
+from appca.runs.store import Labels, RunStore, labels, put
 from appca.studies.catalogue import STUDIES
 from appca.studies.store import StudyStore
 from appca.studies.study import Outcome
@@ -83,12 +81,12 @@ def _label(home: Path, version: int) -> None:
     store = RunStore(home)
     run = store.get(RUN.id) or store.save(RUN, result())
     K = len(run.fitted.components)
-    labels.put(run, labels.Labels((f"{version}", *[""] * (K - 1)), (1,) * K))
+    put(run, Labels((f"{version}", *[""] * (K - 1)), (1,) * K))
 
 
 def _labels(home: Path) -> int | None:
     run = RunStore(home).get(RUN.id)
-    name = labels.labels(run).names[0] if run else ""
+    name = labels(run).names[0] if run else ""
     return int(name) if name else None
 
 

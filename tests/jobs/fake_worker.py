@@ -12,10 +12,9 @@ from typing import IO
 
 import numpy as np
 
-from appca.jobs.progress import Context
+from appca.jobs.tasks import Context
 from appca.jobs.worker import serve
-from appca.runs.configuration import RunConfig
-from appca.runs.run import FitResult
+from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import RunStore
 from tests.fitted_runs import fitted_run, info_of
 

@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 
-from appca.analysis.check import choose as grids
-from appca.analysis.check import choose_stability as stabilities
-from appca.analysis.check.choose import GridConfig, steps, stored
-from appca.analysis.check.choose_stability import StabilityConfig
-from appca.analysis.check.journal import JournalStore
+from appca.analysis import choose as grids
+from appca.analysis import choose as stabilities
+from appca.analysis.choose import GridConfig, StabilityConfig, steps, stored
+from appca.analysis.journal import JournalStore
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.jobs.kinds import estimate_grid, grid, stability
-from appca.jobs.progress import Context
+from appca.jobs.tasks import Context, estimate_grid, grid, stability
 from tests.models.synthetic import planted
 
 FAST = {"init": "pca", "max_iter": 30, "random_state": 0}
@@ -92,7 +90,7 @@ def test_the_job_that_fits_again_stores_each_fit(home, dataset):
     config = StabilityConfig(dataset.digest, {}, "aPPCA", parameters, repeats=2)
     context = Listening(home)
     assert stability(spec_of(config), context) == {"stability": config.id}
-    found = stabilities.stored(JournalStore(home, stabilities.FOLDER), config)
+    found = stabilities.stored_stability(JournalStore(home, stabilities.STABILITY_FOLDER), config)
     assert found.cosines.shape == (2, 4)
     assert [stage for stage, _, _ in context.told[1:]] == [f"fit {n} of 3" for n in (1, 2, 3)]
 

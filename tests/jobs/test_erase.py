@@ -8,11 +8,11 @@ import pytest
 
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.jobs.erase import Deletion, erase, planned
-from appca.runs.configuration import MODELS
 from appca.runs.numbering import ComponentNumbers
+from appca.runs.run import MODELS
 from appca.runs.store import RunStore
 from appca.storage.identity import digest_of
+from appca.ui.open import Deletion, erase, planned
 from tests.fixtures.home import contents, copied
 
 

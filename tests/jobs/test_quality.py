@@ -10,19 +10,18 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 
-from appca.analysis.check.rivals import Split, TimeUp
+from appca.analysis.compare import Split, TimeUp
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.jobs import quality as module
-from appca.jobs.progress import Context
-from appca.jobs.quality import compare, measured, methods, split_of
+from appca.jobs import tasks as module
 from appca.jobs.queue import Jobs
-from appca.runs import quality
-from appca.runs.configuration import RunConfig
-from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
-from appca.words.errors import InputError
+from appca.jobs.tasks import Context, compare_methods, measured, methods, split_of
+from appca.runs import fit
+from appca.runs.fit import MethodComparison, QualityConfig, QualityStore
+from appca.runs.run import RunConfig
+from appca.words import InputError
 from tests.jobs.waiting import until
 
 NOTHING = MethodComparison([], {}, False)
@@ -58,7 +57,7 @@ def found(wine) -> tuple[Split, MethodComparison, list[MethodComparison]]:
     split, saved = split_of(wine, config), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "methods", lambda config: methods(config)[:-1])
-        return split, compare(split, config, NOTHING, silent, saved.append), saved
+        return split, compare_methods(split, config, NOTHING, silent, saved.append), saved
 
 
 def test_a_fifth_is_held_out_and_never_seen_not_even_by_the_preprocessing(wine):
@@ -115,11 +114,11 @@ def test_a_comparison_goes_on_where_it_was_ended(wine, without_umap):
 
     split = split_of(wine, config)
     with pytest.raises(KeyError):
-        compare(split, config, NOTHING, stop, saved.append)
+        compare_methods(split, config, NOTHING, stop, saved.append)
     assert [line["key"] for line in saved[-1].lines] == KEYS[:4]
     assert not saved[-1].complete
     stages: list[str] = []
-    done = compare(split, config, saved[-1], lambda stage, _f: stages.append(stage), silent)
+    done = compare_methods(split, config, saved[-1], lambda stage, _f: stages.append(stage), silent)
     assert [line["key"] for line in done.lines] == KEYS[:-1]
     assert stages[0].startswith("fitting Factor")
     assert done.lines[:4] == saved[-1].lines
@@ -186,7 +185,7 @@ def test_results_come_back_and_damaged_ones_do_not(tmp_path, wine, found, monkey
     def full(*_args: object, **_more: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(quality.Path, "replace", full)
+    monkeypatch.setattr(fit.Path, "replace", full)
     with pytest.raises(InputError, match=r"comparison could not be stored in .*: No space left"):
         store.save(config, found[1])
     assert [path.name for path in store.folder.iterdir()] == [file.name]
@@ -225,7 +224,7 @@ def test_a_comparison_says_how_long_it_will_still_take(tmp_path, wine, monkeypat
             report("fitting PCA", share)
             left.append(context.seconds_left is not None)
 
-    monkeypatch.setattr(module, "compare", compared)
+    monkeypatch.setattr(module, "compare_methods", compared)
     monkeypatch.setattr(module, "hold_threads", lambda: None)
     context = Context(tmp_path)
     module.quality({"config": config_of(wine).to_dict()}, context)

@@ -12,9 +12,9 @@ import pytest
 
 from appca.jobs import queue
 from appca.jobs.queue import Jobs
-from appca.runs.configuration import RunConfig
 from appca.runs.home import is_served
-from appca.words.errors import InputError
+from appca.runs.run import RunConfig
+from appca.words import InputError
 from tests.jobs.waiting import ended, is_alive, runs, until, workers
 
 FAKE = (sys.executable, "-m", "tests.jobs.fake_worker")

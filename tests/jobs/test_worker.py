@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.jobs import kinds
-from appca.jobs import progress as module
-from appca.jobs.progress import INTERVAL, Context, FitProgress, Paced, passes_left
+from appca.jobs import tasks
+from appca.jobs import tasks as module
 from appca.jobs.queue import Jobs
+from appca.jobs.tasks import INTERVAL, Context, FitProgress, Paced, passes_left
 from appca.jobs.worker import work
-from appca.models.algebra.loop import Progress
-from appca.processes.child import environment
-from appca.runs.configuration import RunConfig
+from appca.models.loop import Progress
+from appca.processes import environment
 from appca.runs.fit import DESCRIBING, fit_run
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
 from appca.studies.catalogue import STUDIES
 from appca.studies.store import StudyStore
@@ -288,7 +288,7 @@ def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(
     stages, report = [], context.report
     context.report = lambda stage, *at, **more: (stages.append(stage), report(stage, *at, **more))
     context.stops = lambda: True
-    done = kinds.fit(spec_of(config), context)
+    done = tasks.fit(spec_of(config), context)
     run = RunStore(context.home).get(done["run"])
     assert run.config == replace(config, stopped_at=1)
     assert run.info.stop_reason == "stopped by the callback"
@@ -300,11 +300,11 @@ def test_what_was_asked_to_stop_before_its_first_pass_is_kept_and_marked(
 
 
 def test_a_study_is_stored_whole_and_a_wrong_one_refused_in_a_sentence(context, monkeypatch):
-    monkeypatch.setattr(kinds, "PROCESSES", 1)
+    monkeypatch.setattr(tasks, "PROCESSES", 1)
     tiny = {"designs": ["balanced"], "components": [4], "seeds": 2, "n_rows": 60}
     tiny |= {"n_features": 10, "burn_in": 2, "n_draws": 2}
     options = STUDIES["table1"].options("quick", **tiny)
-    result = kinds.study({"study": "table1", "options": options, "key": "x"}, context)
+    result = tasks.study({"study": "table1", "options": options, "key": "x"}, context)
     assert result == {"study": STUDIES["table1"].id(options)}
     kept = StudyStore(context.home).get(result["study"])
     assert kept.options == options

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from appca.jobs.queue import ENDED, Jobs, JobStatus
-from appca.processes.child import Child
+from appca.processes import Child
 
 
 def until(question: Callable[[], object], what: str, seconds: float = 90.0) -> object:

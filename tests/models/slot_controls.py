@@ -7,18 +7,14 @@ from tests.geweke import broken
 
 def uncompiled(tmp_path, stem, old="", new=""):
     """Import the kernels as plain Python, `old` replaced by `new`; give their search for draws."""
-    source, compiled = "appca.models.algebra.compiled", "tests.uncompiled"
-    algebra = broken(
-        "appca.models.supports.slot_kernels", source, compiled, tmp_path, f"{stem}_algebra"
-    )
-    moves = broken(
-        "appca.models.supports.slot_search_kernels", source, compiled, tmp_path, f"{stem}_moves"
-    )
+    source, compiled = "appca.models.numeric_kernels", "tests.uncompiled"
+    algebra = broken("appca.models.slot_kernels", source, compiled, tmp_path, f"{stem}_algebra")
+    moves = broken("appca.models.slot_kernels", source, compiled, tmp_path, f"{stem}_moves")
     if old and old in (tmp_path / f"{stem}_algebra.py").read_text():
         algebra = broken(algebra.__name__, old, new, tmp_path, f"{stem}_algebra_broken")
     elif old:
         moves = broken(moves.__name__, old, new, tmp_path, f"{stem}_moves_broken")
-    imported, own = "from appca.models.supports.slot_kernels", f"from {algebra.__name__}"
+    imported, own = "from appca.models.slot_kernels", f"from {algebra.__name__}"
     moves = broken(moves.__name__, imported, own, tmp_path, f"{stem}_kernels")
 
     def search(at, betas, model):

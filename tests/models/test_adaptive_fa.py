@@ -10,9 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
-from appca.models import adaptive_fa
-from appca.models.factors import factor_fit
-from appca.models.supports import fixed_size_supports
+from appca.models import adaptive_fa, factor_em, fixed_size_supports
 from tests.models.contract import refused
 from tests.models.synthetic import drawn, matched_cosines, planted
 from tests.references import em_adaptive_fa
@@ -193,7 +191,7 @@ def test_fewer_rows_than_features_are_fitted_in_their_own_space(allocation, seed
     near = W.T + 0.1 * np.random.default_rng(seed).standard_normal(W.T.shape)
     model = AdaptiveFactorAnalysis(4, 2, init=near, allocation=allocation, random_state=seed)
     thin = clone(model).fit(Y)
-    monkeypatch.setattr(factor_fit, "THIN_LIMIT", 0)
+    monkeypatch.setattr(factor_em, "THIN_LIMIT", 0)
     full = clone(model).fit(Y)
     assert thin.log_likelihoods_[-1] == pytest.approx(full.log_likelihoods_[-1], rel=1e-3)
     C = [m.components_ / np.linalg.norm(m.components_, axis=1)[:, None] for m in (thin, full)]
@@ -527,7 +525,7 @@ def test_many_rows_are_settled_on_a_sample_and_end_where_all_of_them_lead(seed, 
     levels = [p.log_likelihood for p in stages[:: len(stages) - 1]]
     assert levels[1] == sampled.log_likelihoods_[-1]
     assert levels[0] < levels[1]
-    monkeypatch.setattr(factor_fit, "SAMPLE_ROWS", len(Y))
+    monkeypatch.setattr(factor_em, "SAMPLE_ROWS", len(Y))
     plain = AdaptiveFactorAnalysis(5, 2, init="ica", random_state=0).fit(Y + 3.0)
     assert sampled.log_likelihoods_[-1] == pytest.approx(plain.log_likelihoods_[-1], abs=8.0)
     ends = sampled.components_, plain.components_

@@ -6,8 +6,8 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from appca import AdaptivePPCA
-from appca.models.base.data_checks import refuse_constant
-from appca.models.rows.observations import Rows, about, centre_of
+from appca.models.data_checks import refuse_constant
+from appca.models.rows import Rows, about, centre_of
 from tests.models.synthetic import matched_cosines, planted
 
 SIZES = [(k, n_active) for k in range(1, 8) for n_active in range(1, k + 1)]
@@ -428,7 +428,7 @@ def test_queries_do_not_depend_on_how_rows_are_cut_into_blocks(data, monkeypatch
         model.score_samples,
     ]
     whole = [query(data.X) for query in queries]
-    monkeypatch.setattr("appca.models.rows.observations.MIN_BLOCK_ROWS", 7)
-    monkeypatch.setattr("appca.models.rows.observations.MAX_BLOCK_ROWS", 7)
+    monkeypatch.setattr("appca.models.rows.MIN_BLOCK_ROWS", 7)
+    monkeypatch.setattr("appca.models.rows.MAX_BLOCK_ROWS", 7)
     for query, expected in zip(queries, whole, strict=True):
         np.testing.assert_allclose(query(data.X), expected, rtol=1e-10, atol=1e-12)

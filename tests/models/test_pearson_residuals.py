@@ -11,7 +11,7 @@ from appca import AdaptivePPCA, PearsonResiduals
 from appca.data.preprocessing import Preprocessing
 from appca.models import pearson_residuals
 from appca.models.preprocessed import Preprocessed
-from appca.models.rows.shifted_sparse import ShiftedSparse
+from appca.models.sparse_rows import ShiftedSparse
 
 
 @pytest.fixture

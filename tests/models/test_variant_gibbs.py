@@ -8,14 +8,11 @@ from scipy.special import logsumexp
 from scipy.stats import chi2, norm
 
 from appca import AdaptivePPCA, load_model
-from appca.models.algebra import stiefel
-from appca.models.orthonormal import subspace_gibbs
-from appca.models.orthonormal.subspace_gibbs import SubspaceGibbsState, SubspacePrior
-from appca.models.rows.observations import Rows
-from appca.models.sampling import conditionals
-from appca.models.sampling.conditionals import InverseGamma
-from appca.models.variants import gibbs
-from appca.models.variants.gibbs import VariantGibbsState
+from appca.models import conditionals, gibbs, stiefel, variant_fit
+from appca.models.conditionals import InverseGamma
+from appca.models.gibbs import SubspaceGibbsState, SubspacePrior
+from appca.models.rows import Rows
+from appca.models.variant_fit import VariantGibbsState
 from tests.geweke import DRAWS, geweke_z, is_caught, named, worst
 from tests.references import em_variants
 from tests.references.gibbs_variants import State, parameters
@@ -52,7 +49,7 @@ class Case:
 
     def seen(self, state, Y):
         """Rows and state as the package has them."""
-        data = gibbs.data_of(Rows(Y, None, np.empty(0), Y.shape[1]), self.grid)
+        data = variant_fit.data_of(Rows(Y, None, np.empty(0), Y.shape[1]), self.grid)
         scaled = SubspaceGibbsState(
             state.W,
             state.X / np.sqrt(state.u)[:, None],
@@ -63,11 +60,13 @@ class Case:
             1.0,
         )
         sizes = state.rho if self.learn_sizes else L
-        return data, gibbs.look(data, VariantGibbsState(scaled, state.u, state.omega, sizes))
+        return data, variant_fit.look_at_variant(
+            data, VariantGibbsState(scaled, state.u, state.omega, sizes)
+        )
 
     def sweep(self, rng, state, Y):
         data, seen = self.seen(state, Y)
-        (W, X, Z, mu, sigma2, tau2, _), u, omega, sizes = gibbs.sweep(
+        (W, X, Z, mu, sigma2, tau2, _), u, omega, sizes = variant_fit.sweep(
             rng, data, seen, self.prior, stiefel.draw
         ).state
         rho = sizes if self.learn_sizes else state.rho
@@ -122,36 +121,42 @@ def test_the_sweep_passes_geweke(name, n_draws, seed):
 
 
 def with_scales_from_the_prior(monkeypatch):
-    right = gibbs.weigh
+    right = variant_fit.weigh
 
     def wrong(P, squares, model):
         row = right(P, squares, model)
         return row._replace(scales=np.tile(model.weights, (len(P), 1)))
 
-    monkeypatch.setattr(gibbs, "weigh", wrong)
+    monkeypatch.setattr(variant_fit, "weigh", wrong)
 
 
 def with_supports_at_one_scale(monkeypatch):
     """Logits of rows that were not divided by their scales."""
-    right = gibbs.gaussian.logits
-    monkeypatch.setattr(gibbs.gaussian, "logits", lambda P, *variances: right(0.7 * P, *variances))
+    right = variant_fit.gaussian.logits
+    monkeypatch.setattr(
+        variant_fit.gaussian, "logits", lambda P, *variances: right(0.7 * P, *variances)
+    )
 
 
 def with_supports_as_probable_as_their_size(monkeypatch):
     """The shares of sizes, not divided by the number of supports of a size."""
-    monkeypatch.setattr(gibbs.subset_sizes, "log_counts", lambda K: np.zeros(K + 1), raising=True)
+    monkeypatch.setattr(
+        variant_fit.subset_sizes, "log_counts", lambda K: np.zeros(K + 1), raising=True
+    )
 
 
 def with_sums_over_rows_that_are_not_scaled(monkeypatch):
-    right = gibbs.weighted_sums
-    monkeypatch.setattr(gibbs, "weighted_sums", lambda data, X, u: right(data, X, np.ones_like(u)))
+    right = variant_fit.weighted_sums
+    monkeypatch.setattr(
+        variant_fit, "weighted_sums", lambda data, X, u: right(data, X, np.ones_like(u))
+    )
 
 
 def with_scores_of_other_units(monkeypatch):
     """The factor variance from scores that were not divided by the scale of their row."""
-    right = subspace_gibbs.draw_latent
+    right = gibbs.draw_latent
     monkeypatch.setattr(
-        subspace_gibbs,
+        gibbs,
         "draw_latent",
         lambda rng, prior, X, Z, tau2: right(rng, prior, X * 1.2, Z, tau2),
     )
@@ -204,7 +209,7 @@ def test_scales_and_supports_are_drawn_as_often_as_enumeration_says(world):
         Y,
     )
     kept = SubspacePrior(PRIOR.noise, None, False, 0.0)
-    drawn = gibbs.sweep(rng, data, seen, kept, lambda _rng, _F, W: W).state
+    drawn = variant_fit.sweep(rng, data, seen, kept, lambda _rng, _F, W: W).state
     support = np.argmax((drawn.scaled.Z[:, None] == supports).all(axis=2), axis=1)
     scale = np.searchsorted(case.grid, drawn.u)
     pair = (support * len(case.grid) + scale).reshape(N, many)
@@ -220,17 +225,17 @@ def test_the_likelihood_of_a_draw_sums_over_all_that_a_row_may_be(world):
     _, case, state, Y = world
     _, seen = case.seen(state, Y)
     prior = case.prior
-    measured = gibbs.measure(prior, seen)
+    measured = variant_fit.measure(prior, seen)
     wanted = em_variants.e_step(Y, parameters(state))[0].sum()
     assert measured.log_likelihood == pytest.approx(wanted, abs=1e-9)
-    priors = subspace_gibbs.hyper_density(seen.state.scaled, prior)
+    priors = gibbs.hyper_density(seen.state.scaled, prior)
     assert measured.log_posterior == pytest.approx(wanted + priors, abs=1e-9)
 
 
 def test_the_complete_density_is_that_of_the_definition(world):
     rng, case, state, Y = world
     data, seen = case.seen(state, Y)
-    drawn = gibbs.sweep(rng, data, seen, case.prior, stiefel.draw)
+    drawn = variant_fit.sweep(rng, data, seen, case.prior, stiefel.draw)
     (W, X, Z, mu, sigma2, tau2, _), u, omega, sizes = drawn.state
     root = np.sqrt(u)[:, None]
     X = X * root
@@ -441,12 +446,12 @@ def test_subsets_of_any_size_are_drawn_as_often_as_enumeration_says(seed):
     weights = a @ every.T + np.log(rho / [1, 4, 6, 4, 1])[every.sum(axis=1)]
     p = np.exp(weights - logsumexp(weights, axis=1, keepdims=True))
     many = 20_000
-    drawn = gibbs.subset_sizes.draw(rng, np.repeat(a, many, axis=0), rho)
+    drawn = variant_fit.subset_sizes.draw(rng, np.repeat(a, many, axis=0), rho)
     number = (drawn @ [8, 4, 2, 1]).reshape(4, many)
     for row, wanted in zip(number, p, strict=True):
         counts = np.bincount(row, minlength=16)
         expected = np.maximum(many * wanted, 1.0)
         assert chi2.sf(np.sum((counts - many * wanted) ** 2 / expected), 15) > 1e-5
     for extreme in (1e4, -1e4):
-        sure = gibbs.subset_sizes.draw(rng, np.full((3, 4), extreme), np.full(5, 0.2))
+        sure = variant_fit.subset_sizes.draw(rng, np.full((3, 4), extreme), np.full(5, 0.2))
         assert (sure == (extreme > 0)).all()

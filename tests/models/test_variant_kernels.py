@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from appca.models.algebra import stiefel
-from appca.models.orthonormal.em import EMSettings, floor_of
-from appca.models.rows import observations
-from appca.models.rows.observations import about, centre_of
-from appca.models.variants.em import GRID, Variant, VariantState, expect, settings_for
+from appca.models import rows as observations
+from appca.models import stiefel
+from appca.models.em import EMSettings, floor_of
+from appca.models.rows import about, centre_of
+from appca.models.variant_em import GRID, Variant, VariantState, expect, settings_for
 from tests.models.synthetic import planted
 
 

@@ -11,7 +11,7 @@ from sklearn.decomposition import FactorAnalysis
 from sklearn.exceptions import ConvergenceWarning
 
 from appca import AdaptivePPCA, load_model
-from appca.models.orthonormal import screening
+from appca.models import climb
 from tests.models.synthetic import planted
 from tests.references import em_variants
 from tests.references.em_variants import Parameters
@@ -396,10 +396,10 @@ def test_samples_lead_to_the_fit_of_all_rows(settings, in_blocks, monkeypatch):
     rare = np.zeros(1200)
     rare[[3, 400, 700]] = 1.0, 1.5, -2.0  # two alone are left out
     X = np.column_stack([rows_of(8, n=1200), rare])
-    monkeypatch.setattr(screening, "FEW_SUMS", 0)  # a fit of few rows tries more starts
+    monkeypatch.setattr(climb, "FEW_SUMS", 0)  # a fit of few rows tries more starts
     whole = fitted(X, **settings).score(X)
-    monkeypatch.setattr(screening, "MIN_SAMPLE_ROWS", 100)
-    monkeypatch.setattr(screening, "SAMPLE_ROWS_PER_COMPONENT", 20)
+    monkeypatch.setattr(climb, "MIN_SAMPLE_ROWS", 100)
+    monkeypatch.setattr(climb, "SAMPLE_ROWS_PER_COMPONENT", 20)
     stages = set()
     model = AdaptivePPCA(
         K, random_state=0, callback=lambda at: stages.add(at.stage), tol=1e-5, **settings

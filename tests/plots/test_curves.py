@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from appca.plots.curves import likelihood, loss
+from appca.plots.data import likelihood, loss
 
 
 def test_the_curve_is_by_the_row():

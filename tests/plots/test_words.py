@@ -2,7 +2,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from appca.plots.words import described
+from appca.plots.style import described
 
 
 def test_a_line_is_told_by_its_axes_and_its_ends():

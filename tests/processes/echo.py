@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from appca.processes.served import serve
+from appca.processes import serve
 
 
 def work(request, tell):

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from appca.processes.child import Child, Ended, environment
-from appca.processes.pool import Pool
+from appca.processes import Child, Ended, Pool, environment
 from tests.processes.test_child import ECHO
 
 

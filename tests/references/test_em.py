@@ -5,12 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from appca.models.algebra import stiefel
-from appca.models.factors import factor_em
-from appca.models.incomplete import missing_em
-from appca.models.orthonormal import em
-from appca.models.rows.incomplete_rows import split_incomplete
-from appca.models.rows.observations import about, centre_of
+from appca.models import em, factor_em, gaps, stiefel
+from appca.models.rows import about, centre_of, split_incomplete
 from tests.models.synthetic import planted
 from tests.references import em_adaptive_fa, em_incomplete, em_orthonormal
 
@@ -130,9 +126,7 @@ def test_a_step_around_missing_entries_is_that_of_the_reference(latent, mean, se
     assert {block.same_pattern for block in rows.blocks} == {True, False}
     assert len(rows.complete)
     settings = settings_of(4, 2, latent, mean)
-    value, new = missing_em.step(
-        missing_em.IncompleteState(W, mu - 1.9, tau2, sigma2), rows, settings
-    )
+    value, new = gaps.step(gaps.IncompleteState(W, mu - 1.9, tau2, sigma2), rows, settings)
     wanted, at = em_incomplete.step(
         Y, W, mu, tau2, sigma2, 2, learn_mean=mean == "learned", latent=latent
     )

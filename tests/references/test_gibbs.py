@@ -9,13 +9,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from appca.models.algebra import gaussian, stiefel
-from appca.models.factors import factor_gibbs, sparse_gibbs, sparse_kernels
-from appca.models.orthonormal import ibp_kernels, subspace_gibbs
-from appca.models.polynomials import subsets
-from appca.models.sampling import conditionals as fast
-from appca.models.supports import support_kernels
-from appca.models.supports.row_supports import CollapsedModel
+from appca.models import conditionals as fast
+from appca.models import (
+    factor_gibbs,
+    gibbs,
+    gibbs_kernels,
+    numerics,
+    polynomials,
+    stiefel,
+    support_kernels,
+)
+from appca.models.supports import CollapsedModel
 from tests.geweke import agreement_z, broken, geweke_z, is_caught, named, worst
 from tests.models import test_variant_gibbs
 from tests.models.factors import test_factor_gibbs, test_sparse_gibbs
@@ -60,13 +64,13 @@ PAIRS = {
         test_factor_gibbs.PRIOR,
     ),
     "finite sparse FA": (
-        test_sparse_gibbs.model_of(sparse_gibbs, "sweep_finite", infinite=False),
+        test_sparse_gibbs.model_of(factor_gibbs, "sweep_finite", infinite=False),
         gibbs_sparse_fa.sweep_finite,
         test_sparse_gibbs.PRIOR,
     ),
     "infinite sparse FA": (
         test_sparse_gibbs.model_of(
-            sparse_gibbs, "sweep_infinite", infinite=True, prior=LESS_CROWDED
+            factor_gibbs, "sweep_infinite", infinite=True, prior=LESS_CROWDED
         ),
         gibbs_sparse_fa.sweep_infinite,
         LESS_CROWDED,
@@ -194,12 +198,12 @@ def test_alpha_is_that_of_the_reference(world):
 
 def test_supports_and_scores_of_orthonormal_columns_are_those_of_the_reference(world):
     _, Y, s = world
-    a = gaussian.logits((Y - s.mu) @ s.W, s.sigma2, s.tau2)
+    a = numerics.logits((Y - s.mu) @ s.W, s.sigma2, s.tau2)
     supports, log_p_S = em_orthonormal.log_joint(Y, s.W, s.mu, s.tau2, s.sigma2, L)
     log_p = np.logaddexp.reduce(log_p_S, axis=1)
-    found = a @ supports.T - subsets.log_elementary(a, L)[:, None]
+    found = a @ supports.T - polynomials.log_elementary(a, L)[:, None]
     np.testing.assert_allclose(np.exp(found), np.exp(log_p_S - log_p[:, None]), atol=1e-10)
-    shrink, v = gaussian.posterior(s.sigma2, s.tau2)
+    shrink, v = numerics.posterior(s.sigma2, s.tau2)
     m = (Y - s.mu) @ s.W * shrink
     assert_close((m, v), em_orthonormal.scores(Y, s.W, s.mu, s.tau2, s.sigma2))
 
@@ -207,8 +211,8 @@ def test_supports_and_scores_of_orthonormal_columns_are_those_of_the_reference(w
 def test_the_density_of_orthonormal_w_is_that_of_the_reference(world):
     _, Y, s = world
     F = gibbs_adaptive_ppca.concentration(Y, s.X, s.mu, s.sigma2)
-    cross = subspace_gibbs.SubspaceCrossProducts(Y.T @ s.X, s.X.sum(axis=0))
-    np.testing.assert_allclose(subspace_gibbs.concentration(cross, s.mu, s.sigma2), F, atol=1e-10)
+    cross = gibbs.SubspaceCrossProducts(Y.T @ s.X, s.X.sum(axis=0))
+    np.testing.assert_allclose(gibbs.concentration(cross, s.mu, s.sigma2), F, atol=1e-10)
     for k in range(K):
         N_k = matrix_von_mises_fisher.complement(np.delete(s.W, k, axis=1))
         found = stiefel._without(np.delete(s.W, k, axis=1), F[:, k])
@@ -237,7 +241,7 @@ def test_odds_of_shared_columns_are_those_of_the_reference(world):
         p = gibbs_nonparametric_ppca.probability((m + ALPHA / K) / (N - m), a[0])
         Z, U = s.Z.copy(), rng.random((N, K))
         U[0] = [below(*both) for both in zip(p, wanted, strict=True)]
-        ibp_kernels.scan_beta_bernoulli(Z, a, ALPHA / K, U)
+        gibbs_kernels.scan_beta_bernoulli(Z, a, ALPHA / K, U)
         np.testing.assert_array_equal(Z[0], np.array(wanted, bool))
 
 
@@ -264,7 +268,7 @@ def test_supports_of_own_columns_are_those_of_the_reference(world):
             for size in (size_below + EDGE, size_up_to - EDGE):
                 U[0, K] = size
                 Z = s.Z.copy()
-                ibp_kernels.scan_truncated(Z, a, np.log(ALPHA / N), U)
+                gibbs_kernels.scan_truncated(Z, a, np.log(ALPHA / N), U)
                 np.testing.assert_array_equal(Z[0], [first, *wanted])
 
 
@@ -288,13 +292,13 @@ def test_slots_and_scores_of_free_columns_are_those_of_the_reference(world):
 def test_odds_of_sparse_columns_are_those_of_the_reference(world):
     rng, Y, s = world
     W, prior = rng.standard_normal((D, K)), SimpleNamespace(tau2=1.7)
-    v = sparse_kernels.Variances(s.sigma2, prior.tau2)
-    A, T = sparse_kernels.precision(W.T @ W, v), np.empty((K, K + 1))
+    v = gibbs_kernels.Variances(s.sigma2, prior.tau2)
+    A, T = gibbs_kernels.precision(W.T @ W, v), np.empty((K, K + 1))
     for y, z in zip(Y, s.Z, strict=True):
         support_kernels.fill(T, A, (y - s.mu) @ W / s.sigma2, z)
         for k in range(K):
             m = s.Z[:, k].sum() - z[k]
-            odds = sparse_kernels.finite_log_odds(m, N, ALPHA / K)
+            odds = gibbs_kernels.finite_log_odds(m, N, ALPHA / K)
             found = support_kernels.probability(
                 odds + support_kernels.increment(T, k, z[k], prior.tau2)
             )

@@ -5,11 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from appca.models.algebra import stiefel
-from appca.models.orthonormal.em import EMSettings
-from appca.models.rows.observations import about, centre_of
-from appca.models.variants import em as variants
-from appca.models.variants.em import Variant, VariantState, settings_for
+from appca.models import stiefel
+from appca.models import variant_em as variants
+from appca.models.em import EMSettings
+from appca.models.rows import about, centre_of
+from appca.models.variant_em import Variant, VariantState, settings_for
 from tests.models.synthetic import planted
 from tests.references import em_variants
 from tests.references.em_variants import Parameters

@@ -10,7 +10,7 @@ from sklearn.decomposition import FactorAnalysis
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appca import PPCA
-from appca.rivals.clusterwise import KSubspaces, MixtureOfFactorAnalysers
+from appca.rivals import KSubspaces, MixtureOfFactorAnalysers
 
 
 @parametrize_with_checks(

@@ -5,11 +5,11 @@ import inspect
 import numpy as np
 import pytest
 
-from appca.models.incomplete import missing_supports
-from appca.models.polynomials.subsets import LARGEST_FOR_COLUMNS
-from appca.models.rows.dask_rows import is_dask
-from appca.models.settings.table import supports
-from appca.runs.configuration import MODELS, defaults, estimator_class
+from appca.models import gaps
+from appca.models.blocks import is_dask
+from appca.models.polynomials import LARGEST_FOR_COLUMNS
+from appca.models.settings import supports
+from appca.runs.run import MODELS, defaults, estimator_class
 from tests.fitted_runs import fitted_model
 
 EVERY = list(MODELS)
@@ -103,7 +103,7 @@ def test_log_likelihoods_are_exact_up_to_as_many_supports_as_declared(model, k, 
 @pytest.mark.parametrize("k", [100, 101])  # 4,950 pairs, and 5,050
 def test_supports_of_incomplete_rows_are_summed_up_to_as_many_as_declared(k):
     most = MODELS["aPPCA"].can.incomplete_supports
-    assert most == missing_supports.MOST_SETS
+    assert most == gaps.MOST_SETS
     X = rows(3, k)
     X[1, :5] = np.nan
     found = restored("aPPCA", k, 2).describe(X)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appca.runs.configuration import MODELS, RunConfig, defaults, estimator_class, suited
-from appca.words.errors import InputError
+from appca.runs.run import MODELS, RunConfig, defaults, estimator_class, suited
+from appca.words import InputError
 
 BASE = RunConfig("d" * 64, {"divide": 16.0}, "aPPCA", {"n_components": 5, "random_state": 3})
 

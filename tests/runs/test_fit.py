@@ -5,18 +5,12 @@ import pytest
 
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.runs import fit as fit_module
 from appca.runs import home
-from appca.runs.configuration import MODELS as SPECS
-from appca.runs.configuration import RunConfig, estimator_class
-from appca.runs.fit import (
-    DESCRIBING,
-    estimate_seconds,
-    fit_run,
-    prepared,
-    project,
-)
+from appca.runs.fit import DESCRIBING, estimate_seconds, fit_run, prepared, project
+from appca.runs.run import MODELS as SPECS
+from appca.runs.run import RunConfig, estimator_class
 from tests.fitted_runs import differing
 
 

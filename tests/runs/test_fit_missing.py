@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
-from appca.analysis.explore.point import alternatives, row_of
-from appca.data.sources.builtin import load
-from appca.runs.configuration import RunConfig
+from appca.analysis.rows import alternatives, row_of
+from appca.data.sources import load
 from appca.runs.fit import (
     _GAP_KERNELS,
     estimate_seconds,
     fit_run,
+    preview,
     project,
     waits_for_compiler,
 )
-from appca.runs.preview import preview
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.fitted_runs import differing
 
 ROOT = Path(__file__).resolve().parents[2]

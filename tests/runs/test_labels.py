@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from appca.data.sources.builtin import load
-from appca.runs import labels
-from appca.runs.configuration import RunConfig
+from appca.data.sources import load
+from appca.runs import store
 from appca.runs.fit import fit_run, project
 from appca.runs.numbering import ComponentNumbers, Numbering, numbered
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
-from appca.words.errors import InputError
+from appca.words import InputError
 
 
 @pytest.fixture
@@ -21,15 +21,15 @@ def run(tmp_path):
 
 
 def test_a_run_nobody_labelled_has_no_names_and_the_signs_of_the_fit(run):
-    found = labels.labels(run)
-    assert found == labels.Labels(("", "", ""), (1, 1, 1))
+    found = store.labels(run)
+    assert found == store.Labels(("", "", ""), (1, 1, 1))
     seen = numbered(run.fitted, Numbering((0, 1, 2), found.signs, found.names))
     assert seen.scores is run.fitted.scores
 
 
 def test_names_and_signs_come_back_from_the_disk(run):
-    labels.put(run, labels.Labels(("", "  strong \n  colour ", ""), (1, 1, -1)))
-    assert labels.labels(run) == labels.Labels(("", "strong colour", ""), (1, 1, -1))
+    store.put(run, store.Labels(("", "  strong \n  colour ", ""), (1, 1, -1)))
+    assert store.labels(run) == store.Labels(("", "strong colour", ""), (1, 1, -1))
     assert sorted(path.name for path in run.path.iterdir()) == [
         "arrays.npz",
         "config.json",
@@ -52,8 +52,8 @@ def test_turning_a_component_turns_its_scores_and_keeps_every_reconstruction(run
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"names": ["a"], "signs": [1]}', "null"])
 def test_a_damaged_or_foreign_file_counts_as_no_labels(run, text):
-    (run.path / labels.FILE).write_text(text, encoding="utf-8")
-    assert labels.labels(run) == labels.Labels(("", "", ""), (1, 1, 1))
+    (run.path / store.FILE).write_text(text, encoding="utf-8")
+    assert store.labels(run) == store.Labels(("", "", ""), (1, 1, 1))
 
 
 def test_a_name_for_a_run_that_is_gone_is_refused_in_a_sentence(run, tmp_path):

@@ -19,11 +19,11 @@ from appca import PPCA, AdaptivePPCA, load_model
 from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing, suggest
-from appca.data.sources.builtin import load
-from appca.runs.configuration import RunConfig, estimator_class
+from appca.data.sources import load
 from appca.runs.fit import fit_run, prepared, project
 from appca.runs.model_file import about_run, model_bytes, read_model
-from appca.words.errors import InputError
+from appca.runs.run import RunConfig, estimator_class
+from appca.words import InputError
 
 SHORT = {"n_chains": 1, "burn_in": 4, "n_draws": 4}
 MODELS = [

@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 
 from appca.data.preprocessing import suggest
-from appca.data.sources.builtin import load
-from appca.jobs.kinds import project
-from appca.jobs.progress import Context
-from appca.runs.configuration import RunConfig
-from appca.runs.fit import fit_run
-from appca.runs.new_data import is_quick, keep_rows, key_of, stored
+from appca.data.sources import load
+from appca.jobs.tasks import Context, project
+from appca.runs.fit import fit_run, is_quick, keep_rows, key_of, stored
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
-from appca.words.errors import InputError
+from appca.words import InputError
 
 WINE = load("wine")
 

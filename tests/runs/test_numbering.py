@@ -7,17 +7,14 @@ import numpy as np
 import pytest
 
 from appca.data.preprocessing import Fitted, suggest
-from appca.data.sources.builtin import load
-from appca.runs import labels, numbering
-from appca.runs.configuration import RunConfig
-from appca.runs.fit import fit_run
-from appca.runs.labels import Labels
+from appca.data.sources import load
+from appca.runs import numbering, store
+from appca.runs.fit import fit_run, preview
 from appca.runs.numbering import ComponentNumbers, Numbering, directions, numbered
-from appca.runs.preview import preview
-from appca.runs.run import FitResult
-from appca.runs.store import RunStore
+from appca.runs.run import FitResult, RunConfig
+from appca.runs.store import Labels, RunStore
 from appca.storage.files import write_json
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.fitted_runs import fitted_run, info_of
 
 E = np.eye(8)
@@ -261,14 +258,14 @@ def test_a_name_is_of_the_component_on_screen_and_keeps_the_run(home):
     assert ComponentNumbers(home).of_run(run, screen).order == (1, 2, 0)
     assert ComponentNumbers(home).rename(run, 2, "tilt").names == ("", "", "tilt")
     assert seen(home, run).names == ("", "", "tilt")
-    assert labels.labels(run).names == ("tilt", "", ""), "in the order of the estimator"
+    assert store.labels(run).names == ("tilt", "", ""), "in the order of the estimator"
     assert RunStore(home).get(run.id).kept
 
 
 def test_old_names_and_signs_stay(home):
     one, other = stored(home, E[:3]), stored(home, [E[2], E[1], E[5]], seed=1)
-    labels.put(one, Labels(("", "slant", ""), (1, 1, -1)))
-    labels.put(other, Labels(("width", "tilt", ""), (1, 1, -1)))
+    store.put(one, Labels(("", "slant", ""), (1, 1, -1)))
+    store.put(other, Labels(("width", "tilt", ""), (1, 1, -1)))
     numbers = ComponentNumbers(home)
     assert numbers.of_run(one) == ((0, 1, 2), (1, 1, -1), ("", "slant", ""))
     assert numbers.of_run(other) == ((0, 1, 2), (-1, 1, -1), ("width", "tilt", ""))
@@ -279,7 +276,7 @@ def test_old_names_and_signs_stay(home):
 
 def test_names_that_came_in_a_file_stay_with_their_run(home):
     foreign = stored(home, E[:2], imported="a" * 64)
-    labels.put(foreign, Labels(("buy now", ""), (1, 1)))
+    store.put(foreign, Labels(("buy now", ""), (1, 1)))
     own = stored(home, E[:2])
     numbers = ComponentNumbers(home)
     assert numbers.of_run(foreign) == ((0, 1), (1, 1), ("buy now", ""))

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
-from appca.runs.configuration import RunConfig, estimator_class
-from appca.runs.fit import fit_run, project
-from appca.runs.preview import on_ground, prepare, preview, width
+from appca.data.sources import load
+from appca.runs.fit import fit_run, on_ground, prepare, preview, project, width
+from appca.runs.run import RunConfig, estimator_class
 
 
 @pytest.fixture(scope="module")

@@ -13,23 +13,20 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
-from appca.analysis.check.choose import GridConfig
-from appca.analysis.check.choose_stability import StabilityConfig
-from appca.analysis.check.masked import MaskedConfig
-from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
-from appca.data.sources.builtin import load
+from appca.analysis.choose import GridConfig, StabilityConfig
+from appca.analysis.masked import MaskedConfig
+from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.models.settings import table
-from appca.runs import configuration as config_module
-from appca.runs.configuration import MODELS, RunConfig
-from appca.runs.fit import fit_run
+from appca.models import settings
+from appca.runs import run as config_module
+from appca.runs.fit import MethodComparison, QualityConfig, QualityStore, fit_run, preview
 from appca.runs.model_file import model_bytes
-from appca.runs.preview import preview
-from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
+from appca.runs.run import MODELS, RunConfig
 from appca.runs.session import Session, pack, unpack
 from appca.runs.store import RunStore
 from appca.storage.identity import Recorded
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.fitted_runs import differing
 from tests.forged import rewrite
 
@@ -73,7 +70,7 @@ def later(monkeypatch):
         )
         monkeypatch.setitem(config_module.MODELS, "aPPCA", spec)
         if named:
-            monkeypatch.setitem(table.BEFORE, "sharpness", 0.0)
+            monkeypatch.setitem(settings.BEFORE, "sharpness", 0.0)
 
     return step
 
@@ -191,9 +188,9 @@ def others(dataset) -> list[Recorded]:
 def test_what_is_made_with_a_models_settings_keeps_its_id_too(planes, later):
     before = [(config.id, config.to_dict()) for config in others(planes)]
     later()
-    for (name, settings), today in zip(before, others(planes), strict=True):
+    for (name, stored), today in zip(before, others(planes), strict=True):
         assert today.id == name
-        assert type(today).from_dict(settings) == today
+        assert type(today).from_dict(stored) == today
     changed = SETTINGS | {"sharpness": 0.5}
     assert MaskedConfig(planes.digest, {}, changed).id != MaskedConfig(planes.digest, {}, SETTINGS)
 

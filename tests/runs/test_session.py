@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.groups.rule import RowRule, rule_table
-from appca.analysis.groups.selections import SavedSelection, SelectionStore
+from appca.analysis.rule import RowRule, rule_table
+from appca.analysis.selections import SavedSelection, SelectionStore
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.numbering import ComponentNumbers, numbered
+from appca.runs.run import RunConfig
 from appca.runs.session import CONTENTS, Session, pack, unpack
 from appca.runs.store import Run, RunStore
-from appca.words.errors import InputError
+from appca.words import InputError
 
 PARAMETERS = (
     {"n_components": 4, "n_active": 2},

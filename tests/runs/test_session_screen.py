@@ -6,23 +6,28 @@ import numpy as np
 import pytest
 
 from appca import load_model
-from appca.analysis.components.components import in_data_space
-from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
-from appca.analysis.export.components import Patterns, component_npz
-from appca.analysis.export.projections import Columns, csv_bytes, parquet_bytes, projection_table
-from appca.analysis.groups.selections import SavedSelection, SelectionStore
-from appca.canvas.scene.scene import Map
-from appca.canvas.scene.shown import scene_shown
+from appca.analysis.components import in_data_space
+from appca.analysis.selections import SavedSelection, SelectionStore
+from appca.analysis.tables import (
+    Columns,
+    Patterns,
+    component_npz,
+    csv_bytes,
+    parquet_bytes,
+    projection_table,
+)
+from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.canvas.scene import Map, scene_shown
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.model_file import model_bytes, read_model
 from appca.runs.numbering import ComponentNumbers, directions, numbered
+from appca.runs.run import RunConfig
 from appca.runs.session import Session, pack, unpack
 from appca.runs.store import RunStore
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.runs.test_session import altered, set_to
 
 SIZES = ((6, 2), (4, 2), (7, 2), (5, 3), (6, 2), (3, 1), (7, 2))

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.jobs.erase import erase
-from appca.runs.configuration import RunConfig, defaults
 from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
+from appca.runs.run import RunConfig, defaults
 from appca.runs.store import RunStore
-from appca.storage import shared
+from appca.storage import files
+from appca.ui.open import erase
 
 
 def state(folder: Path) -> dict[str, bytes]:
@@ -27,7 +27,7 @@ def lab(tmp_path, monkeypatch):
     digest = DatasetStore(folder).put(dataset)
     config = RunConfig(digest, {}, "aPPCA", defaults("aPPCA") | {"n_components": 3, "n_active": 1})
     RunStore(folder).save(config, fit_run(dataset, config), "of the lab")
-    monkeypatch.setenv(shared.SHARED, f"{tmp_path / 'absent'}:{folder}")
+    monkeypatch.setenv(files.SHARED, f"{tmp_path / 'absent'}:{folder}")
     before = state(folder)
     yield folder, config, dataset
     assert state(folder) == before

@@ -10,13 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.runs import labels
 from appca.runs import store as store_module
-from appca.runs.configuration import RunConfig
-from appca.runs.run import FitResult
-from appca.runs.store import RunStore
-from appca.storage import atomic
-from appca.words.errors import InputError
+from appca.runs.run import FitResult, RunConfig
+from appca.runs.store import Labels, RunStore, labels, put
+from appca.storage.files import draft_folder
+from appca.words import InputError
 from tests.fitted_runs import differing, fitted_run, info_of
 from tests.forged import forge
 
@@ -97,12 +95,12 @@ def test_a_run_of_the_sliders_that_somebody_worked_on_stays(store, monkeypatch):
     monkeypatch.setattr(store_module, "LIVE_RUNS_KEPT", 3)
     named, turned, plain = (store.save(seeded(i), result_of(i), origin="live") for i in range(3))
     K = len(named.fitted.components)
-    labels.put(named, labels.Labels(("", "slant", *[""] * (K - 2)), (1,) * K))
-    labels.put(turned, labels.Labels(("",) * K, (-1, *[1] * (K - 1))))
+    put(named, Labels(("", "slant", *[""] * (K - 2)), (1,) * K))
+    put(turned, Labels(("",) * K, (-1, *[1] * (K - 1))))
     for seed in range(3, 7):
         store.save(seeded(seed), result_of(seed), origin="live")
-    assert labels.labels(store.get(named.id)).names[1] == "slant"
-    assert labels.labels(store.get(turned.id)).signs[0] == -1
+    assert labels(store.get(named.id)).names[1] == "slant"
+    assert labels(store.get(turned.id)).signs[0] == -1
     assert store.get(plain.id) is None
     assert len(store.list()) == 5
 
@@ -201,13 +199,13 @@ def test_bytes_that_rot_inside_the_file_are_noticed_when_they_are_read_and_are_r
 def test_names_that_were_given_outlive_damaged_arrays(store):
     run = store.save(CONFIG, result_of(), name="hours of work")
     K = len(run.fitted.components)
-    labels.put(run, labels.Labels(("left stroke", *[""] * (K - 1)), (1,) * K))
+    put(run, Labels(("left stroke", *[""] * (K - 1)), (1,) * K))
     (run.path / "arrays.npz").write_bytes(b"x" * (run.path / "arrays.npz").stat().st_size)
     store.drop_arrays(run.id)
     assert store.get(run.id) is None
     again = store.save(CONFIG, result_of())
     assert again.name == "hours of work"
-    assert labels.labels(again).names[0] == "left stroke"
+    assert labels(again).names[0] == "left stroke"
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(store, monkeypatch):
@@ -249,7 +247,7 @@ def test_old_drafts_are_swept_and_those_of_the_living_are_not(store):
         draft.mkdir()
         (draft / "arrays.npz").write_bytes(b"half")
         os.utime(draft, (long_ago, long_ago))
-    with atomic.draft_folder(store.folder) as alive:
+    with draft_folder(store.folder) as alive:
         store.sweep()
         assert files(store.folder) == {CONFIG.id, alive.name}
         assert len(store.list()) == 1

@@ -9,18 +9,30 @@ import numpy as np
 import pytest
 from appca.jobs.folder import JobFolder
 
-from appca.analysis.check.journal import JournalStore
-from appca.data.sources.builtin import load
+from appca.analysis.journal import JournalStore
+from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs import session
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.model_file import model_bytes, read_model
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
-from appca.storage import cache, formats
-from appca.storage.digests import Damaged, check_file, check_sealed, digests_of, line_of, lines_in
-from appca.storage.files import read_json, read_numbered, write_json, write_numbered
-from appca.storage.formats import OtherFormat, refuse_other_format, without_number
+from appca.storage import files
+from appca.storage.files import (
+    Damaged,
+    OtherFormat,
+    check_file,
+    check_sealed,
+    digests_of,
+    line_of,
+    lines_in,
+    read_json,
+    read_numbered,
+    refuse_other_format,
+    without_number,
+    write_json,
+    write_numbered,
+)
 from tests.faults.writers import RUN, WRITERS, tree
 
 NEWER = (
@@ -29,13 +41,13 @@ NEWER = (
 STORES = {
     **{kind: writer.write for kind, writer in WRITERS.items() if "command" not in kind},
     "journal": lambda home, x: JournalStore(home, "grids").begin("a" * 12, {"x": x}),
-    "cache": lambda home, x: cache.write(home / "a.npz", x=np.full(3, x)),
+    "cache": lambda home, x: files.write_cached(home / "a.npz", x=np.full(3, x)),
 }
 
 
 def later(monkeypatch) -> None:
     """Let the version that writes be a later one."""
-    monkeypatch.setattr(formats, "FORMAT", 4)
+    monkeypatch.setattr(files, "FORMAT", 4)
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.0, True, "1", None, [1]])
@@ -65,7 +77,7 @@ def test_no_store_replaces_what_another_version_wrote(kind, tmp_path, monkeypatc
         STORES[kind](tmp_path, 2)
     assert tree(tmp_path) == before
     assert DatasetStore(tmp_path).list() == []
-    assert cache.read(tmp_path / "a.npz") is None
+    assert files.read_cached(tmp_path / "a.npz") is None
     assert JournalStore(tmp_path, "grids").config("a" * 12) is None
 
 
@@ -91,7 +103,7 @@ def test_descriptions_carry_the_number_and_give_it_to_nobody(tmp_path):
     assert store.config("a" * 12) == {"x": 2}
     assert not {"format", "sha256"} & set(job.job())
     for file in (store.folder / ("a" * 12) / "config.json", job.path / "job.json"):
-        assert json.loads(file.read_text())["format"] == formats.FORMAT
+        assert json.loads(file.read_text())["format"] == files.FORMAT
 
 
 def test_files_that_people_save_are_refused_when_a_later_version_saved_them(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from appca.storage import atomic, lock
+from appca.storage import files, lock
 
 pytestmark = pytest.mark.skipif(lock.fcntl is None, reason="needs locks of a POSIX system")
 DAY = 86_400
@@ -110,10 +110,10 @@ def test_what_is_raised_inside_is_raised_outside_and_the_lock_is_free_again(tmp_
 def test_the_draft_of_a_living_process_stays_and_that_of_a_killed_one_goes(tmp_path):
     with another("draft", tmp_path) as (process, draft):
         age(Path(draft), 10 * DAY)
-        atomic.sweep(tmp_path)
+        files.sweep(tmp_path)
         assert (Path(draft) / "half").exists(), "however old it is"
         end(process)
-        atomic.sweep(tmp_path)
+        files.sweep(tmp_path)
         assert list(tmp_path.iterdir()) == []
 
 
@@ -124,11 +124,11 @@ def test_a_draft_that_is_swept_before_its_lock_is_taken_is_made_again(tmp_path, 
         if not swept:
             swept.extend(tmp_path.iterdir())
             monkeypatch.setattr(lock, "take", take)
-            atomic.sweep(tmp_path)
+            files.sweep(tmp_path)
         return take(file)
 
     monkeypatch.setattr(lock, "take", late)
-    atomic.write(tmp_path / "file", "whole")
+    files.write(tmp_path / "file", "whole")
     assert len(swept) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_text() == "whole"
@@ -140,7 +140,7 @@ def test_where_nothing_can_be_locked_only_old_drafts_go(tmp_path, monkeypatch):
     for draft in (young, old):
         draft.mkdir()
     age(old, 2 * DAY)
-    atomic.write(tmp_path / "file", "whole")
+    files.write(tmp_path / "file", "whole")
     assert {path.name for path in tmp_path.iterdir()} == {"file", young.name}
 
 

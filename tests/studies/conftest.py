@@ -2,8 +2,8 @@
 
 import pytest
 
-from appca.studies.experiments.table1 import STUDY
 from appca.studies.study import Outcome
+from appca.studies.table1 import STUDY
 
 TINY = {"n_rows": 120, "components": [4], "seeds": 1, "n_features": 12, "burn_in": 5, "n_draws": 5}
 

@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import check_grad
 from scipy.stats import bernoulli, norm
 
-from appca.data.sources.builtin import load
-from appca.studies.parts import autoencoder
-from appca.studies.parts.autoencoder import Networks
-from appca.words.errors import MissingExtraError
+from appca.data.sources import load
+from appca.studies import vae_digits
+from appca.studies.vae_digits import Networks
+from appca.words import MissingExtraError
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +23,12 @@ def test_training_lowers_the_bound_and_the_seed_decides_it(digits):
     rng = np.random.default_rng(0)
     noise = rng.standard_normal((900, 4))
     before, after, again, other = (
-        autoencoder.train(digits, 4, epochs, seed)
+        vae_digits.train(digits, 4, epochs, seed)
         for epochs, seed in ((1, 0), (25, 0), (25, 0), (25, 1))
     )
-    bounds = [autoencoder.negative_bound(np, nets, digits, noise) for nets in (before, after)]
+    bounds = [vae_digits.negative_bound(np, nets, digits, noise) for nets in (before, after)]
     assert bounds[1] < 0.9 * bounds[0]
-    assert autoencoder.encode(after, digits).shape == (900, 4)
+    assert vae_digits.encode(after, digits).shape == (900, 4)
     for name in Networks._fields:
         assert getattr(after, name).tobytes() == getattr(again, name).tobytes(), name
     assert not np.allclose(after.code, other.code)
@@ -38,13 +38,11 @@ def test_the_loss_is_the_evidence_lower_bound_and_jax_knows_its_slope(monkeypatc
     import jax
     from jax.flatten_util import ravel_pytree
 
-    monkeypatch.setattr(autoencoder, "HIDDEN", 7)
+    monkeypatch.setattr(vae_digits, "HIDDEN", 7)
     rng = np.random.default_rng(3)
     X, noise = rng.random((4, 5)), rng.standard_normal((4, 2))
-    nets = Networks(
-        *(v + 0.05 * rng.standard_normal(v.shape) for v in autoencoder.start(rng, X, 2))
-    )
-    value = autoencoder.negative_bound(np, nets, X, noise)
+    nets = Networks(*(v + 0.05 * rng.standard_normal(v.shape) for v in vae_digits.start(rng, X, 2)))
+    value = vae_digits.negative_bound(np, nets, X, noise)
     assert value == pytest.approx(_bound(nets, X, noise), rel=1e-9)
 
     flat, shaped = ravel_pytree(nets)
@@ -54,9 +52,9 @@ def test_the_loss_is_the_evidence_lower_bound_and_jax_knows_its_slope(monkeypatc
     def loss(theta: np.ndarray) -> float:
         pieces = zip(np.split(theta, sizes), nets, strict=True)
         moved = Networks(*(piece.reshape(part.shape) for piece, part in pieces))
-        return float(autoencoder.negative_bound(np, moved, X, noise))
+        return float(vae_digits.negative_bound(np, moved, X, noise))
 
-    gradient = jax.jit(jax.grad(lambda w: autoencoder.negative_bound(jax.numpy, w, X, noise)))
+    gradient = jax.jit(jax.grad(lambda w: vae_digits.negative_bound(jax.numpy, w, X, noise)))
 
     def slope(theta: np.ndarray) -> np.ndarray:
         parts = gradient(shaped(theta.astype(np.float32)))
@@ -89,7 +87,7 @@ def test_a_report_can_end_the_training(digits):
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        autoencoder.train(digits[:100], 2, 25, 0, report)
+        vae_digits.train(digits[:100], 2, 25, 0, report)
     assert told == sorted(told)
     assert max(told) < 0.6
 
@@ -98,4 +96,4 @@ def test_without_jax_one_sentence_says_what_to_install(digits, monkeypatch):
     monkeypatch.setitem(sys.modules, "optax", None)
     words = r"needs the package (jax|optax).*pip install .appca\[vae\]"
     with pytest.raises(MissingExtraError, match=words):
-        autoencoder.train(digits, 4, 1, 0)
+        vae_digits.train(digits, 4, 1, 0)

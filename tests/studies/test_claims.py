@@ -2,10 +2,10 @@
 
 import pytest
 
-from appca.analysis.groups.similar import Mixture
-from appca.data.sources.designs import DESIGNS
-from appca.studies.experiments import coil20, digits, lab, planes, table1
-from appca.studies.parts.fitting import crowding_claim
+from appca.analysis.rows import Mixture
+from appca.data.sources import DESIGNS
+from appca.studies import coil20, digits, lab, planes, table1
+from appca.studies.fitting import crowding_claim
 from appca.studies.study import CheckedClaim, checked, headings, span
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from appca.studies.processes import work
-from appca.words.errors import InputError
+from appca.words import InputError
 
 PIECES = "tests.studies.pieces"
 SPECS = [{"x": x} for x in range(5)]

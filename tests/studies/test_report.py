@@ -6,7 +6,7 @@ from appca.studies import report
 from appca.studies.catalogue import PLACES, STUDIES
 from appca.studies.store import StudyStore
 from appca.studies.study import CheckedClaim, Outcome
-from appca.words.errors import InputError
+from appca.words import InputError
 
 
 def silent(_stage: str, _share: float) -> None:

@@ -9,7 +9,7 @@ from appca.studies import store as module
 from appca.studies.catalogue import STUDIES, shipped
 from appca.studies.store import FOLDER, MOST_BYTES, ShippedResults, lean
 from appca.studies.study import CheckedClaim, Outcome
-from appca.words.errors import InputError
+from appca.words import InputError
 
 PIXELS = {784, 1024}  # of an image of MNIST, of COIL-20
 STUDY = STUDIES["z-priors"]

@@ -6,12 +6,12 @@ import shutil
 import numpy as np
 import pytest
 
-from appca.storage.atomic import aside
+from appca.storage.files import aside
 from appca.studies import store as store_module
 from appca.studies.catalogue import STUDIES, study_of
 from appca.studies.store import StudyStore
 from appca.studies.study import CheckedClaim, Outcome
-from appca.words.errors import InputError
+from appca.words import InputError
 
 STUDY = STUDIES["z-priors"]
 OPTIONS = STUDY.options("quick")

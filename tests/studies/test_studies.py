@@ -5,13 +5,13 @@ import csv
 import numpy as np
 import pytest
 
-from appca.data.sources.designs import DESIGNS
+from appca.data.sources import DESIGNS
 from appca.data.store import DatasetStore
 from appca.studies.catalogue import STUDIES
-from appca.studies.experiments.lab import dataset_of, drawn
-from appca.studies.experiments.table1 import active_for, distance, ordered
+from appca.studies.lab import dataset_of, drawn
 from appca.studies.report import aligned, write
-from appca.words.errors import InputError
+from appca.studies.table1 import active_for, distance, ordered
+from appca.words import InputError
 
 CHOICES = {
     "n_rows": 60,

@@ -16,11 +16,9 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.element_tree import NumberInput, Slider
 
 from appca.data.dataset import Dataset
-from appca.plots.components.components import png
-from appca.runs.configuration import RunConfig
-from appca.runs.run import FitResult
-from appca.ui.export import export
-from appca.ui.session import fitting
+from appca.plots.components import png
+from appca.runs.run import FitResult, RunConfig
+from appca.ui import export, fits
 
 APP = Path(__file__).parents[2] / "app.py"
 SECONDS = 60
@@ -40,7 +38,7 @@ def _wait(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None
 
 local_script_runner.require_widgets_deltas = _wait
 
-_fit = fitting.fit_run
+_fit = fits.fit_run
 _fits: dict[str, FitResult] = {}
 
 
@@ -51,8 +49,8 @@ def fit_once(dataset: Dataset, config: RunConfig, **given: object) -> FitResult:
     return _fits[config.id]
 
 
-fitting.fit_run = fit_once  # the first picture's fit, in every test
-fitting.waits_for_compiler = lambda *_given: False  # as in a server that is warmed up
+fits.fit_run = fit_once  # the first picture's fit, in every test
+fits.waits_for_compiler = lambda *_given: False  # as in a server that is warmed up
 DOT = png(np.zeros((1, 1), np.uint8))
 preview = export.preview
 export.preview = lambda _key, _figure: DOT  # each visit of Export takes two seconds else
@@ -61,7 +59,7 @@ export.preview = lambda _key, _figure: DOT  # each visit of Export takes two sec
 @pytest.fixture
 def start() -> Callable[..., AppTest]:
     """Return a function ``start(place=None, **address)``: the app in a new session; see `go`."""
-    fitting.recent.clear()  # what a hand moved over in an earlier test of this process
+    fits.recent.clear()  # what a hand moved over in an earlier test of this process
 
     def open_app(place: str | None = None, **address: str) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=SECONDS)
@@ -83,7 +81,7 @@ def go(app: AppTest, place: str) -> AppTest:
 
 
 def press(app: AppTest, part: str, act: str, value: object = "", text: object = "") -> AppTest:
-    """Press a button, or choose from a list, within HTML: see `appca.ui.parts.acts`."""
+    """Press a button, or choose from a list, within HTML: see `appca.ui.kit`."""
     ids = [one.proto.id for one in app.get("bidi_component")]
     (place,) = (one for one in ids if one.endswith(f"-{part}_acts"))
     message = {"act": act, "value": str(value), "text": str(text)}

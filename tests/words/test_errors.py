@@ -1,6 +1,6 @@
 import pytest
 
-from appca.words.errors import unknown
+from appca.words import unknown
 from tests.sentences import faults_of
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appca.words.numbers import fixed, nats, number, percent, signed
+from appca.words import fixed, nats, number, percent, signed
 
 
 @pytest.mark.parametrize(

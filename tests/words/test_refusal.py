@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from appca.words.errors import InputError
-from appca.words.refusal import reason, refused, storing
+from appca.words import InputError, reason, refused, storing
 
 
 def test_what_the_disk_refuses_is_one_sentence_with_what_where_why_and_the_remedy():

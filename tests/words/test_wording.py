@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from appca.data.dataset import Dataset
-from appca.words.errors import InputError
-from appca.words.wording import capital, counted, is_text, shortened
+from appca.words import InputError, capital, counted, is_text, shortened
 
 
 def test_texts_are_cut_to_one_line():

@@ -10,19 +10,20 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.pixels import PixelShape, pixel_order
-from appca.data.readers.archive import members
-from appca.data.readers.reader import ENDINGS, LONGEST_NAME, Reader
 from appca.data.readers.source import (
+    ENDINGS,
     LIMITS,
+    LONGEST_NAME,
     File,
     Files,
+    Reader,
     ReadLimits,
     checksum,
     file_stream,
+    members,
     total_bytes,
 )
-from appca.words.errors import InputError, naming_extra
-from appca.words.wording import shortened
+from appca.words import InputError, naming_extra, shortened
 
 _TABLES = (".csv", ".tsv", ".tab", ".txt", ".dat")
 _HOMES = {
@@ -46,13 +47,19 @@ _HOMES = {
     ".nii.gz": "nifti",
 }
 SUFFIXES = tuple(_HOMES)
-_MODULES = {
-    **{kind: f"{__name__}.tables.{kind}" for kind in ("csv", "parquet")},
-    **{kind: f"{__name__}.arrays.{kind}" for kind in ("npy", "npz", "mat", "idx", "hdf5")},
-    **{kind: f"{__name__}.sparse.{kind}" for kind in ("h5ad", "mtx")},
-    "zarr": f"{__name__}.sparse.zarr_store",
-    "images": f"{__name__}.images.images",
-    "nifti": "appca.data.brain.nifti",
+_READERS = {  # kind -> the module that has its reader, and the reader's name
+    "csv": ("appca.data.readers.tables", "READER"),
+    "parquet": ("appca.data.readers.parquet", "READER"),
+    "npy": ("appca.data.readers.arrays", "NPY_READER"),
+    "npz": ("appca.data.readers.arrays", "NPZ_READER"),
+    "idx": ("appca.data.readers.arrays", "IDX_READER"),
+    "mat": ("appca.data.readers.hdf5", "MAT_READER"),
+    "hdf5": ("appca.data.readers.hdf5", "HDF5_READER"),
+    "h5ad": ("appca.data.readers.annotated", "H5AD_READER"),
+    "zarr": ("appca.data.readers.annotated", "ZARR_READER"),
+    "mtx": ("appca.data.readers.mtx", "READER"),
+    "images": ("appca.data.readers.images", "READER"),
+    "nifti": ("appca.data.brain", "READER"),
 }
 _TITLES = {
     "csv": "tables",
@@ -109,7 +116,7 @@ def read(name: str, file: File, *, limits: ReadLimits = LIMITS, **options: objec
         Fields of `CsvOptions` or `ParquetOptions` in `appca.data.readers.tables`, of `NpyOptions`,
         `NpzOptions`, `MatOptions`, `Hdf5Options` or `IdxOptions` in `appca.data.readers.arrays`, of
         `H5adOptions` or `MtxOptions` in `appca.data.readers.sparse`, of
-        `appca.data.readers.images.images.ImageOptions` or `appca.data.brain.nifti.NiftiOptions`.
+        `appca.data.readers.images.ImageOptions` or `appca.data.brain.NiftiOptions`.
         With an ``image_shape``, ``by_column=True`` says that pixels run down the columns first.
 
     Returns
@@ -179,7 +186,7 @@ def _kind_together(files: Files, limits: ReadLimits) -> str:
         msg = "A folder of Zarr is opened as one file; zip it as NAME.zarr.zip, or name its path."
         raise InputError(msg)
     if any(name.lower().endswith((".mtx", ".mtx.gz", ".zip")) for name in names):
-        from appca.data.readers.sparse import mtx
+        from appca.data.readers import mtx
 
         zipped = len(names) == 1 and names[0].lower().endswith(".zip")
         if mtx.holds_market(*files[0], limits) if zipped else mtx.is_market(names):
@@ -194,7 +201,8 @@ def _kind_together(files: Files, limits: ReadLimits) -> str:
 
 def _reader(kind: str) -> Reader[Any]:
     """Import the module for a kind; only then, for some bring pandas, SciPy or nibabel."""
-    reader: Reader[Any] = import_module(_MODULES[kind]).READER
+    module, name = _READERS[kind]
+    reader: Reader[Any] = getattr(import_module(module), name)
     return reader
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from appca.data.brain.nifti import regions_of
+from appca.data.brain import regions_of
 from appca.data.readers.process import work_apart
 from appca.data.readers.source import LIMITS, File, Files, ReadLimits, file_bytes, total_bytes
-from appca.words.errors import InputError
-from appca.words.wording import shortened
+from appca.words import InputError, shortened
 
 TASK = "appca.data.readers.feature_sets:answer"
 Sets = dict[str, list[str]]  # names of features by the name of their set

@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from appca.data.dataset import NumberedNames
-from appca.data.distinct import distinct
-from appca.words.errors import InputError
-from appca.words.wording import counted, shortened
+from appca.data.dataset import NumberedNames, distinct
+from appca.words import InputError, counted, shortened
 
 FileReport = dict[str, Any]  # what was found in a file, and what was done about it
 MISSING_CHOICES = ("refuse", "model", "mean", "drop")

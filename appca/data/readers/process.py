@@ -19,12 +19,9 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.readers.source import LIMITS, Files, ReadLimits, chunks_of, file_stream, total_bytes
-from appca.processes.child import Child, Ended, environment
-from appca.processes.pool import PATIENCE, Pool
-from appca.storage import atomic
-from appca.words.errors import InputError
-from appca.words.refusal import refusing
-from appca.words.wording import counted, shortened
+from appca.processes import PATIENCE, Child, Ended, Pool, environment
+from appca.storage.files import forget
+from appca.words import InputError, counted, refusing, shortened
 
 COMMAND = (sys.executable, "-m", "appca.data.readers.worker")
 MEMORY, MEMORY_RATIO = 350 << 20, 20  # bytes for any upload, and more for each byte of it
@@ -68,7 +65,7 @@ def work_apart(
     if limits.scratch is not None:
         with refusing(f"{title} could not be copied for reading"):
             Path(limits.scratch).mkdir(parents=True, exist_ok=True)
-            atomic.forget(Path(limits.scratch), _PREFIX)
+            forget(Path(limits.scratch), _PREFIX)
     with _folder(title, limits) as place:
         paths = list(files) if in_place else _lay_down(files, place, title, limits)
         request = {

@@ -16,13 +16,12 @@ import numpy as np
 
 from appca.data.annotated import HIGHLY_VARIABLE
 from appca.data.dataset import Dataset
-from appca.data.readers import kind_of, worker
+from appca.data.readers import annotated, kind_of, worker
 from appca.data.readers.intake import row_ids
+from appca.data.readers.parquet import other_columns
 from appca.data.readers.process import opened, work_apart
 from appca.data.readers.source import LIMITS, Files, ReadLimits
-from appca.data.readers.sparse import zarr_store
-from appca.data.readers.tables.parquet import other_columns
-from appca.words.errors import InputError, naming_extra
+from appca.words import InputError, naming_extra
 
 MOST_ROWS = 2_000_000  # as many as the canvas draws
 TASK = "appca.data.readers.sampling:lay_down"
@@ -142,7 +141,7 @@ def _from_npy(path: Path, target: Path, most: int, _: str) -> Drawn:
 
 
 def _from_zarr(path: Path, target: Path, most: int, wanted: str) -> Drawn:
-    with zarr_store.opened(path.name, path, LIMITS._replace(n_bytes=sys.maxsize)) as source:
+    with annotated.opened_zarr(path.name, path, LIMITS._replace(n_bytes=sys.maxsize)) as source:
         if hasattr(source, "shape"):
             return _into_npy(source, target, most)
         return _from_annotated(source, target, most, wanted)

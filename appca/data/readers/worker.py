@@ -12,9 +12,8 @@ import numpy as np
 from appca.data.readers import read_many
 from appca.data.readers.process import too_much
 from appca.data.readers.source import Files, ReadLimits
-from appca.processes.served import Tell, serve
-from appca.words.errors import InputError
-from appca.words.wording import counted, shortened
+from appca.processes import Tell, serve
+from appca.words import InputError, counted, shortened
 
 _LIBRARIES = ("pandas", "pyarrow.parquet", "PIL.Image", "h5py")  # that are slow to import
 _LARGEST = 400 << 20  # bytes at most in use, beyond which the process is not used again

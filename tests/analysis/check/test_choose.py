@@ -10,21 +10,13 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA
-from appca.analysis.check import choose
-from appca.analysis.check.choose import (
-    GridConfig,
-    coarse_to_fine,
-    fill,
-    folds,
-    sample_of,
-    steps,
-    stored,
-)
-from appca.analysis.check.journal import JournalStore
+from appca.analysis import choose
+from appca.analysis.choose import GridConfig, coarse_to_fine, fill, folds, sample_of, steps, stored
+from appca.analysis.journal import JournalStore
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.models.settings.table import MODELS
-from appca.words.errors import InputError
+from appca.models.settings import MODELS
+from appca.words import InputError
 from tests.models.synthetic import planted
 
 FAST = {"init": "pca", "max_iter": 40, "random_state": 3}

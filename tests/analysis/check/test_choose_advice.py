@@ -6,10 +6,23 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from appca.analysis.check import choose_advice
-from appca.analysis.check.choose import GridConfig, HeldOutMeasure, Measures, fill, folds, stored
-from appca.analysis.check.choose_advice import GridTable, advise, closed, elbow, gain, near, table
-from appca.analysis.check.journal import JournalStore
+from appca.analysis import choose
+from appca.analysis.choose import (
+    GridConfig,
+    GridTable,
+    HeldOutMeasure,
+    Measures,
+    advise,
+    closed,
+    elbow,
+    fill,
+    folds,
+    gain,
+    near,
+    stored,
+    table,
+)
+from appca.analysis.journal import JournalStore
 from appca.data.dataset import Dataset
 from tests.models.synthetic import planted
 
@@ -81,7 +94,7 @@ def test_gain_and_share_of_the_gap_are_what_they_say():
     found = made_up(cell[None, None], (3,), (1,), baseline)
     assert gain(found)[0, 0] == pytest.approx([3.0, 2.5, 9.0])
     assert closed(found)[0, 0] == pytest.approx([3 / 4, 2.5 / 5, 9 / 6])
-    average = choose_advice.closed_on_average(found)[0, 0]
+    average = choose.closed_on_average(found)[0, 0]
     assert average == pytest.approx((cell.mean() - 2.0) / (7.0 - 2.0))
 
 
@@ -89,7 +102,7 @@ def test_there_is_no_share_where_there_is_no_gap():
     baseline = {2: np.full(3, 4.0), 3: np.full(3, 3.5)}
     found = made_up(np.full((2, 1, 3), 4.2), (2, 3), (2,), baseline)
     assert np.isnan(closed(found)).all()  # K = L, and PPCA with 3 worse than with 2
-    assert np.isnan(choose_advice.closed_on_average(found)).all()
+    assert np.isnan(choose.closed_on_average(found)).all()
 
 
 def test_cells_are_compared_fold_by_fold():
@@ -98,7 +111,7 @@ def test_cells_are_compared_fold_by_fold():
     wobbling = np.array([0.9, -0.4, 0.2])
     values = np.stack([easy, easy - worse, easy - wobbling])
     assert near(values).tolist() == [True, False, True]
-    behind = choose_advice.over_folds(easy - values[2])
+    behind = choose.over_folds(easy - values[2])
     assert behind.mean == pytest.approx(wobbling.mean())
     assert behind.standard_error == pytest.approx(np.std(wobbling, ddof=1) / math.sqrt(3))
 

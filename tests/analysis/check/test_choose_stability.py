@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
-from appca.analysis.check import choose_stability
-from appca.analysis.check.choose_stability import StabilityConfig, run, stored, variant
-from appca.analysis.check.journal import JournalStore
+from appca.analysis import choose
+from appca.analysis.choose import StabilityConfig, run, stored_stability, variant
+from appca.analysis.journal import JournalStore
 from appca.data.dataset import Dataset
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.models.synthetic import planted
 
 
@@ -29,7 +29,7 @@ def config_of(dataset: Dataset, k=3, active=1, **changes) -> StabilityConfig:
 
 def outcome(dataset, config, store):
     run(dataset, config, store, lambda _: None)
-    return stored(store, config)
+    return stored_stability(store, config)
 
 
 def test_planted_components_come_back_from_other_starts_and_rows(store, seed):
@@ -100,7 +100,7 @@ def test_an_interrupted_series_goes_on_and_ends_the_same(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         run(dataset, config, broken, stops_at_the_third)
-    part = stored(broken, config)
+    part = stored_stability(broken, config)
     assert part.log_likelihoods.tolist() == whole.log_likelihoods[:1].tolist()
     again = outcome(dataset, config, broken)
     for one, two in zip(whole, again, strict=True):
@@ -111,12 +111,12 @@ def test_an_interrupted_series_goes_on_and_ends_the_same(tmp_path):
 def test_nothing_is_said_before_there_are_two_fits(store):
     dataset = dataset_of(planted(60, 5, 3, 1, seed=2, noise=0.3).X)
     config = config_of(dataset)
-    assert stored(store, config) is None
+    assert stored_stability(store, config) is None
     store.begin(config.id, config.to_dict())
     store.append(config.id, [0, -1.0, 1.0, 1.0, 1.0])
-    assert stored(store, config) is None
+    assert stored_stability(store, config) is None
     store.append(config.id, [1, -2.0, 0.5, 0.75, 1.0])
-    found = stored(store, config)
+    found = stored_stability(store, config)
     assert (found.reference, found.log_likelihoods.tolist()) == (-1.0, [-2.0])
     assert found.cosines.tolist() == [[0.5, 0.75, 1.0]]
 
@@ -132,7 +132,7 @@ def test_settings_come_back_and_name_the_result():
     [
         ({"model": "PPCA"}, "Stability needs a model"),
         ({"way": "moons"}, "a way out of starts, halves"),
-        ({"repeats": 1}, f"between 2 and {choose_stability.MOST_REPEATS}"),
+        ({"repeats": 1}, f"between 2 and {choose.MOST_REPEATS}"),
     ],
 )
 def test_settings_without_meaning_are_refused_in_a_sentence(change, words):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from appca.analysis.check.compare import ComponentPair, matched, moves
+from appca.analysis.compare import ComponentPair, matched, moves
 
 
 def uses(rng: np.random.Generator, n: int, k: int, active: int) -> np.ndarray:

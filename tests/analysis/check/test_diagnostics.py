@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA, FiniteSparseFA
-from appca.analysis.check.diagnostics import (
+from appca.analysis.components import identification, summarise
+from appca.analysis.diagnostics import (
     Diagnosis,
     diagnose,
     failures,
@@ -13,13 +14,12 @@ from appca.analysis.check.diagnostics import (
     of_climb,
     of_draws,
     of_rows,
+    required,
     starts_apart,
     worst,
 )
-from appca.analysis.check.raftery_lewis import required
-from appca.analysis.components.alignment import identification, summarise
-from appca.models.sampling.query_draws import match
-from appca.runs.configuration import RunConfig
+from appca.models.draws import match
+from appca.runs.run import RunConfig
 
 
 def posterior(rng, n_chains=4, n_draws=500, shift=0.0, memory=0.0):

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from appca.analysis.check.journal import JournalStore
-from appca.words.errors import InputError
+from appca.analysis.journal import JournalStore
+from appca.words import InputError
 
 NAME = "0123456789ab"
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from appca import PPCA, AdaptivePPCA
-from appca.analysis.check.journal import JournalStore
-from appca.analysis.check.masked import (
+from appca.analysis.journal import JournalStore
+from appca.analysis.masked import (
     FOLDER,
     MaskedConfig,
     _ridge,
@@ -17,7 +17,7 @@ from appca.analysis.check.masked import (
     stored,
 )
 from appca.data.dataset import Dataset
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.models.synthetic import planted
 
 PARAMETERS = {"n_components": 4, "n_active": 2, "random_state": 0}

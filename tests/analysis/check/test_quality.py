@@ -5,8 +5,8 @@ import pytest
 from sklearn.manifold import trustworthiness
 from sklearn.neighbors import KNeighborsClassifier
 
-from appca.analysis.check import quality as module
-from appca.analysis.check.quality import crowding, knn_accuracy, quality
+from appca.analysis import map_quality as module
+from appca.analysis.map_quality import crowding, knn_accuracy, quality
 
 
 def two_spaces(seed: int, n: int = 160, d: int = 7, q: int = 2) -> tuple[np.ndarray, np.ndarray]:

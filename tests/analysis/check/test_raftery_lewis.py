@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from appca.analysis.check import raftery_lewis as rl
-from appca.analysis.check.raftery_lewis import Goal, raftery_lewis, required
+from appca.analysis import diagnostics as rl
+from appca.analysis.diagnostics import Goal, raftery_lewis, required
 
 
 @pytest.mark.parametrize(

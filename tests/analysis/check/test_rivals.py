@@ -6,8 +6,8 @@ from scipy.stats import multivariate_normal
 from sklearn.decomposition import PCA, FactorAnalysis
 
 from appca import PPCA, AdaptivePPCA
-from appca.analysis.check import rivals
-from appca.analysis.check.rivals import Cap, Split, TimeUp
+from appca.analysis import compare
+from appca.analysis.compare import Cap, Split, TimeUp
 from appca.data.dataset import Dataset
 
 
@@ -44,23 +44,23 @@ def test_the_density_without_a_large_matrix_is_the_normal_density(seed):
     W, mean, noise = rng.standard_normal((2, 5)), rng.standard_normal(5), rng.uniform(0.1, 2, 5)
     Y = rng.standard_normal((20, 5))
     expected = multivariate_normal(mean, W.T @ W + np.diag(noise)).logpdf(Y)
-    np.testing.assert_allclose(rivals.log_density(Y, mean, W, noise), expected, rtol=1e-10)
+    np.testing.assert_allclose(compare.log_density(Y, mean, W, noise), expected, rtol=1e-10)
 
 
 def test_densities_are_those_the_methods_themselves_give(split):
-    pca = rivals.pca(2, split, Cap(60), nothing)
+    pca = compare.pca(2, split, Cap(60), nothing)
     known = PCA(2).fit(split.train)
     np.testing.assert_allclose(pca.log_likelihood, known.score_samples(split.test), rtol=1e-9)
     np.testing.assert_allclose(
         pca.reconstruction, known.inverse_transform(known.transform(split.test)), atol=1e-9
     )
-    own = rivals.ours(PPCA, {"n_components": 2}, split, Cap(60), nothing)
+    own = compare.ours(PPCA, {"n_components": 2}, split, Cap(60), nothing)
     # scikit-learn divides by N - 1, the maximum of the likelihood by N.
     assert own.log_likelihood.mean() == pytest.approx(pca.log_likelihood.mean(), abs=0.05)
 
 
 def test_factor_analysis_in_parts_ends_where_one_fit_ends(split):
-    found = rivals.factor_analysis(2, split, Cap(60), nothing)
+    found = compare.factor_analysis(2, split, Cap(60), nothing)
     known = FactorAnalysis(2, random_state=0).fit(split.train)
     assert found.note == ""
     np.testing.assert_allclose(found.log_likelihood, known.score_samples(split.test), atol=0.02)
@@ -71,18 +71,18 @@ def test_factor_analysis_in_parts_ends_where_one_fit_ends(split):
 def test_factor_analysis_of_a_feature_that_never_varies_has_no_density():
     split = split_of(0)
     split.train[:, 2] = 1.0
-    found = rivals.factor_analysis(2, split, Cap(60), nothing)
+    found = compare.factor_analysis(2, split, Cap(60), nothing)
     assert found.log_likelihood is None
     assert "hardly vary" in found.note
 
 
 def test_pca_with_all_components_has_no_density(split):
-    assert rivals.pca(6, split, Cap(60), nothing).log_likelihood is None
+    assert compare.pca(6, split, Cap(60), nothing).log_likelihood is None
 
 
 def test_the_piecewise_model_gives_scores_of_own_components_only(split):
     parameters = {"n_components": 3, "n_active": 1, "random_state": 0}
-    found = rivals.ours(AdaptivePPCA, parameters, split, Cap(60), nothing)
+    found = compare.ours(AdaptivePPCA, parameters, split, Cap(60), nothing)
     model = AdaptivePPCA(**parameters).fit(split.train)
     np.testing.assert_array_equal(found.scores, model.transform(split.train))
     np.testing.assert_allclose(found.log_likelihood, model.score_samples(split.test))
@@ -92,7 +92,7 @@ def test_the_piecewise_model_gives_scores_of_own_components_only(split):
 
 
 def test_codes_of_the_dictionary_have_as_many_nonzeros_as_allowed(split):
-    found = rivals.dictionary(4, 2, split, Cap(60), nothing)
+    found = compare.dictionary(4, 2, split, Cap(60), nothing)
     assert found.scores.shape == (150, 4)
     assert (found.scores != 0).sum(axis=1).max() <= 2
     alone = np.square(split.test - split.train.mean(axis=0)).mean()
@@ -100,7 +100,7 @@ def test_codes_of_the_dictionary_have_as_many_nonzeros_as_allowed(split):
 
 
 def test_sparse_pca_explains_the_rows(split):
-    found = rivals.sparse_pca(2, split, Cap(60), nothing)
+    found = compare.sparse_pca(2, split, Cap(60), nothing)
     alone = np.square(split.test - split.train.mean(axis=0)).mean()
     assert found.scores.shape == (150, 2)
     assert np.square(found.reconstruction - split.test).mean() < alone
@@ -108,19 +108,19 @@ def test_sparse_pca_explains_the_rows(split):
 
 def test_what_can_stop_early_keeps_what_it_has_and_says_so(split):
     parameters = {"n_components": 3, "n_active": 1, "random_state": 0}
-    stopped = rivals.ours(AdaptivePPCA, parameters, split, Cap(0.5, Clock()), nothing)
+    stopped = compare.ours(AdaptivePPCA, parameters, split, Cap(0.5, Clock()), nothing)
     assert stopped.note == "stopped after 0.5 s, not converged"
     assert np.isfinite(stopped.log_likelihood).all()
-    few = rivals.factor_analysis(2, split, Cap(0.5, Clock()), nothing)
+    few = compare.factor_analysis(2, split, Cap(0.5, Clock()), nothing)
     assert "stopped after 20 iterations" in few.note or few.note == ""
-    atoms = rivals.dictionary(4, 2, split, Cap(0.5, Clock()), nothing)
+    atoms = compare.dictionary(4, 2, split, Cap(0.5, Clock()), nothing)
     assert atoms.note == "stopped after 0.5 s, not converged"
     assert np.isfinite(atoms.reconstruction).all()
 
 
 def test_what_cannot_stop_early_has_nothing_to_show(split):
     with pytest.raises(TimeUp):
-        rivals.sparse_pca(2, split, Cap(0.5, Clock()), nothing)
+        compare.sparse_pca(2, split, Cap(0.5, Clock()), nothing)
 
 
 def test_a_method_can_be_ended_from_outside(split):
@@ -128,11 +128,11 @@ def test_a_method_can_be_ended_from_outside(split):
         raise KeyError
 
     for method in (
-        lambda: rivals.ours(AdaptivePPCA, {"n_components": 3}, split, Cap(60), stop),
-        lambda: rivals.pca(2, split, Cap(60), stop),
-        lambda: rivals.factor_analysis(2, split, Cap(60), stop),
-        lambda: rivals.sparse_pca(2, split, Cap(60), stop),
-        lambda: rivals.dictionary(4, 2, split, Cap(60), stop),
+        lambda: compare.ours(AdaptivePPCA, {"n_components": 3}, split, Cap(60), stop),
+        lambda: compare.pca(2, split, Cap(60), stop),
+        lambda: compare.factor_analysis(2, split, Cap(60), stop),
+        lambda: compare.sparse_pca(2, split, Cap(60), stop),
+        lambda: compare.dictionary(4, 2, split, Cap(60), stop),
     ):
         with pytest.raises(KeyError):
             method()

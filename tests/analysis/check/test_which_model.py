@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
-from appca.analysis.check import which_model
-from appca.analysis.check.journal import JournalStore
-from appca.analysis.check.rivals import Cap
-from appca.analysis.check.which_model import (
+from appca.analysis import compare
+from appca.analysis.compare import (
     PAPER,
     VARIANTS,
+    Cap,
     HeldOutFit,
     ModelsConfig,
     advise,
     fill,
     methods,
-    ranked,
+    ranked_models,
     split_of,
-    stored,
+    stored_models,
 )
+from appca.analysis.journal import JournalStore
 from appca.data.dataset import Dataset
-from appca.words.errors import InputError
+from appca.words import InputError
 
 
 def dataset(X: np.ndarray) -> Dataset:
@@ -51,7 +51,7 @@ def lines(**nats: tuple[float, int]) -> dict[str, HeldOutFit]:
 
 @pytest.fixture
 def store(tmp_path) -> JournalStore:
-    return JournalStore(tmp_path, which_model.FOLDER)
+    return JournalStore(tmp_path, compare.MODELS_FOLDER)
 
 
 @pytest.mark.thorough
@@ -59,9 +59,9 @@ def test_a_noise_of_each_feature_is_found_where_it_was_planted(seed, store):
     data = dataset(planted(seed))
     config = settings(data)
     fill(data, config, store, lambda _key, _share: None)
-    fits = stored(store, config)
+    fits = stored_models(store, config)
     assert list(fits) == list(methods(config))
-    best = advise(ranked(fits))
+    best = advise(ranked_models(fits))
     assert "noise" in best.key
     # The same difference by another route: both estimators by hand, on the same rows.
     split = split_of(data, config)
@@ -70,7 +70,7 @@ def test_a_noise_of_each_feature_is_found_where_it_was_planted(seed, store):
         for noise in ("feature", "shared")
     ]
     gaps = by_hand[0] - by_hand[1]
-    line = next(line for line in ranked(fits) if line.key == "noise")
+    line = next(line for line in ranked_models(fits) if line.key == "noise")
     assert line.nats == pytest.approx(gaps.mean(), rel=1e-6)
     assert line.error == pytest.approx(gaps.std(ddof=1) / np.sqrt(len(gaps)), rel=1e-6)
     assert (
@@ -94,13 +94,13 @@ def test_what_was_measured_is_not_measured_again(seed, store):
 
     with pytest.raises(Enough):
         fill(data, config, store, third)
-    first = stored(store, config)
+    first = stored_models(store, config)
     assert list(first) == list(methods(config))[:2]
     again: list[str] = []
     fill(data, config, store, lambda key, _share: again.append(key))
     assert not set(first) & set(again)
     np.testing.assert_array_equal(
-        stored(store, config)[PAPER].log_likelihood, first[PAPER].log_likelihood
+        stored_models(store, config)[PAPER].log_likelihood, first[PAPER].log_likelihood
     )
 
 
@@ -121,37 +121,37 @@ def test_a_method_that_fails_says_why_and_the_others_go_on(seed, store, monkeypa
 
     some = methods(settings(dataset(planted(seed))))
     kept = {PAPER: some[PAPER], "fa": broken, "ppca": some["ppca"]}
-    monkeypatch.setattr(which_model, "methods", lambda _config: kept)
+    monkeypatch.setattr(compare, "methods", lambda _config: kept)
     data = dataset(planted(seed, 60))
     fill(data, settings(data), store, lambda _key, _share: None)
-    fits = stored(store, settings(data))
+    fits = stored_models(store, settings(data))
     assert fits["fa"].log_likelihood is None
     assert fits["fa"].note == "broken on purpose"
-    assert [line.key for line in ranked(fits)].count("fa") == 0
-    assert len(ranked(fits)) == 2
+    assert [line.key for line in ranked_models(fits)].count("fa") == 0
+    assert len(ranked_models(fits)) == 2
 
 
 def test_a_fit_that_is_out_of_time_says_so(seed, store):
     data = dataset(planted(seed, 60))
     fill(data, settings(data), store, lambda _key, _share: None, lambda: Cap(1e-9))
-    assert "not converged" in stored(store, settings(data))[PAPER].note
+    assert "not converged" in stored_models(store, settings(data))[PAPER].note
 
 
 def test_the_best_is_proposed_only_where_it_leads_by_two_standard_errors():
-    clear = advise(ranked(lines(paper=(0, 10), noise=(1.0, 12), noise_and_scale=(2.0, 14))))
+    clear = advise(ranked_models(lines(paper=(0, 10), noise=(1.0, 12), noise_and_scale=(2.0, 14))))
     assert (clear.key, clear.is_best) == ("noise+scale", True)
     fits = lines(paper=(0, 10), noise=(1.0, 12))
     close = fits["noise"].log_likelihood + np.tile([0.5, 0.5, -0.5, -0.4], 25)
-    level = advise(ranked(fits | {"noise+scale": HeldOutFit(close, 14, 0, "")}))
+    level = advise(ranked_models(fits | {"noise+scale": HeldOutFit(close, 14, 0, "")}))
     assert (level.key, level.is_best) == ("noise", False)
 
 
 def test_a_rival_is_never_proposed_and_its_lead_has_a_sign():
     fits = lines(paper=(0, 10), noise=(1.0, 12), mixture=(5.0, 40), fa=(3.0, 30))
-    advice = advise(ranked(fits))
+    advice = advise(ranked_models(fits))
     assert (advice.key, advice.best_rival.key) == ("noise", "mixture")
     assert advice.lead == pytest.approx(-4.0)
-    assert advise(ranked(lines(fa=(3.0, 30)))) is None
+    assert advise(ranked_models(lines(fa=(3.0, 30)))) is None
 
 
 @pytest.mark.parametrize(

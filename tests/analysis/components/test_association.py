@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import kstest, mannwhitneyu, spearmanr
 
 from appca import AdaptivePPCA, association
-from appca.analysis.components.association import associated, proposed_names
-from appca.words.errors import InputError
+from appca.analysis.association import associated, proposed_names
+from appca.words import InputError
 
 N, K = 240, 4
 LETTERS = np.array(list("abcdefgh"))

@@ -4,13 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from appca.analysis.components.components import (
-    common,
-    extremes,
-    name_of,
-    own_name,
-    rarely_used,
-)
+from appca.analysis.components import common, extremes, name_of, own_name, rarely_used
 from tests.fitted_runs import fitted_run
 
 ACTIVE = np.array([[1, 1, 0], [1, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 0]], dtype=bool)

@@ -8,7 +8,7 @@ from scipy.stats import kstest, ttest_ind
 
 from appca import AdaptivePPCA, enrichment
 from appca.data.readers.feature_sets import read_sets, read_sets_apart
-from appca.words.errors import InputError
+from appca.words import InputError
 
 D = 120
 NAMES = [f"gene {d}" for d in range(D)]

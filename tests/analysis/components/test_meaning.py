@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from appca.analysis.components.meaning import goes_with
+from appca.analysis.association import goes_with
 from appca.data.dataset import Dataset
 
 N = 300

@@ -5,14 +5,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from appca.analysis.components.sharing import (
+from appca.analysis.components import (
     closest_pairs,
     least_shared,
     popularity,
     popularity_by_class,
     sharing,
 )
-from appca.data.sources.designs import draw_indicators
+from appca.data.sources import draw_indicators
 
 
 def some_rows(seed: int, n_rows: int = 90, n_components: int = 8, n_classes: int = 4):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from appca.analysis.components.steering import fullest_pair, steering
+from appca.analysis.components import fullest_pair, steering
 from appca.data.preprocessing import Preprocessing
 from tests.fitted_runs import fitted_run
 

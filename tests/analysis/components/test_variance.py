@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA, variance_by
-from appca.words.errors import InputError
+from appca.words import InputError
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 7)) @ RNG.normal(size=(7, 7)) + 3

@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import kstest, mannwhitneyu
 
 from appca import AdaptivePPCA, drift
-from appca.analysis.data.drift import drifted
-from appca.words.errors import InputError
+from appca.analysis.new_rows import drifted
+from appca.words import InputError
 
 SCALES = np.linspace(3, 1, 12)
 

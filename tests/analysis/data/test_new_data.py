@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from appca.analysis.data.new_data import new_rows_table, verdict
-from appca.analysis.explore.outliers import distances
+from appca.analysis.new_rows import new_rows_table, verdict
+from appca.analysis.rows import distances
 from appca.data.columns import matched, wanted_by
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
-from appca.data.sources.builtin import load
-from appca.runs.configuration import MODELS, RunConfig, defaults
+from appca.data.sources import load
 from appca.runs.fit import fit_run, project
+from appca.runs.run import MODELS, RunConfig, defaults
 
 FEW = {"burn_in": 2, "n_draws": 3, "max_components": 5}
 DIGITS = load("digits")

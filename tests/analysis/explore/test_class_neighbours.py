@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from appca.analysis.explore.class_neighbours import ClassNeighbour, nearest_classes
+from appca.analysis.map_quality import ClassNeighbour, nearest_classes
 from tests.fitted_runs import fitted_run
 
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appca.analysis.explore import neighbours as neighbours_module
-from appca.analysis.explore.neighbours import nearest
+from appca.analysis import umap as neighbours_module
+from appca.analysis.umap import nearest_rows
 
 
 def brute(X: np.ndarray, k: int) -> np.ndarray:
@@ -15,7 +15,7 @@ def brute(X: np.ndarray, k: int) -> np.ndarray:
 
 
 def check(X: np.ndarray, k: int) -> None:
-    found, expected = nearest(X, k), brute(X, k)
+    found, expected = nearest_rows(X, k), brute(X, k)
     n = len(X)
     scale = np.abs(X - X.mean(axis=0)).max() + 1e-12
     np.testing.assert_allclose(found.distances, expected, atol=1e-5 * scale * X.shape[1] ** 0.5)
@@ -41,9 +41,9 @@ def test_neighbours_are_the_nearest_rows_of_all(seed, shape):
 
 def test_blocks_do_not_show(seed, monkeypatch):
     X = np.random.default_rng(seed).standard_normal((500, 30)).astype(np.float32)
-    whole = nearest(X, 10)
+    whole = nearest_rows(X, 10)
     monkeypatch.setattr(neighbours_module, "_QUERIES", 7)
-    pieces = nearest(X, 10)
+    pieces = nearest_rows(X, 10)
     np.testing.assert_array_equal(pieces.indices, whole.indices)
     np.testing.assert_allclose(pieces.distances, whole.distances, atol=1e-6)
 
@@ -69,5 +69,5 @@ def test_progress_is_told_between_blocks_and_an_exception_ends_the_search(monkey
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        nearest(np.random.default_rng(0).standard_normal((400, 5)), 3, report)
+        nearest_rows(np.random.default_rng(0).standard_normal((400, 5)), 3, report)
     assert told == [("finding neighbours", share) for share in (0.0, 0.25, 0.5)]

@@ -5,8 +5,9 @@ import pytest
 from scipy.stats import chi2, kstest
 
 from appca import AdaptivePPCA
-from appca.analysis.data.new_data import verdict
-from appca.analysis.explore.outliers import (
+from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
+from appca.analysis.new_rows import verdict
+from appca.analysis.rows import (
     LEVELS,
     Distances,
     distances,
@@ -14,7 +15,6 @@ from appca.analysis.explore.outliers import (
     limits_of_the_model,
     ratios,
 )
-from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.data.preprocessing import Preprocessing
 from tests.fitted_runs import fitted_run
 

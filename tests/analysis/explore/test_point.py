@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from appca.analysis.explore import point
+from appca.analysis import rows
 from appca.data.preprocessing import Preprocessing
-from appca.data.sources.builtin import load
-from appca.runs.configuration import RunConfig
+from appca.data.sources import load
 from appca.runs.fit import fit_run
+from appca.runs.run import RunConfig
 from tests.fitted_runs import fitted_model, fitted_run
 
 SHORT = {"burn_in": 5, "n_draws": 5, "n_chains": 1}
@@ -28,7 +28,7 @@ def test_average_terms_and_residual_add_up_to_the_row_in_its_own_units(reduce):
     options = {"divide": 2.0, "scale": "feature", **reduce}
     dataset, fitted = wine_run("aPPCA", options)
     before = fitted.preprocessing
-    found = point.parts(fitted, dataset.X[11], 11)
+    found = rows.parts(fitted, dataset.X[11], 11)
     assert found.components == tuple(np.flatnonzero(fitted.active[11]))
     total = found.average + found.terms.sum(axis=0) + found.residual
     np.testing.assert_allclose(total, dataset.X[11], rtol=1e-10)
@@ -55,7 +55,7 @@ def test_probabilities_of_sets_are_those_of_dense_normal_densities(seed):
         for S in itertools.combinations(range(K), L)
     }
     total = np.logaddexp.reduce(list(log_p.values()))
-    found = point.alternatives(fitted, y, most=3)
+    found = rows.alternatives(fitted, y, most=3)
     assert found.n_sets == 6
     assert found.sets == sorted(log_p, key=log_p.get, reverse=True)[:3]
     wanted = [np.exp(log_p[S] - total) for S in found.sets]
@@ -81,7 +81,7 @@ def test_the_best_set_and_its_probability_are_those_of_the_run(model, parameters
     dataset, fitted = wine_run(model, **parameters)
     Y = fitted.preprocessing.transform(dataset.X)
     for row in range(0, dataset.n_rows, 20):
-        found = point.alternatives(fitted, Y[row], most=5000)
+        found = rows.alternatives(fitted, Y[row], most=5000)
         assert found.sets[0] == tuple(np.flatnonzero(fitted.active[row]))
         np.testing.assert_allclose(found.probability[0], fitted.membership[row], rtol=1e-4)
         included = np.zeros(len(fitted.components))
@@ -95,26 +95,26 @@ def test_the_best_set_and_its_probability_are_those_of_the_run(model, parameters
 def test_probabilities_of_sizes_are_sums_over_sets(more):
     dataset, fitted = wine_run("aPPCA", n_active="learned", **more)
     y = fitted.preprocessing.transform(dataset.X)[3].astype(np.float64)
-    sets = point.alternatives(fitted, y, most=5000)
+    sets = rows.alternatives(fitted, y, most=5000)
     by_size = np.bincount([len(S) for S in sets.sets], sets.probability, minlength=5)
-    np.testing.assert_allclose(point.size_probabilities(fitted, y), by_size, atol=1e-10)
-    assert point.size_probabilities(wine_run("aPPCA")[1], y) is None
+    np.testing.assert_allclose(rows.size_probabilities(fitted, y), by_size, atol=1e-10)
+    assert rows.size_probabilities(wine_run("aPPCA")[1], y) is None
 
 
 def test_more_sets_than_can_be_counted_give_none():
     fitted = fitted_model(np.eye(20), n_active=10)
-    assert point.alternatives(fitted, np.zeros(20)) is None
+    assert rows.alternatives(fitted, np.zeros(20)) is None
 
 
 def test_nearest_rows_are_those_of_all_distances(seed, monkeypatch):
-    monkeypatch.setattr(point, "_BLOCK_VALUES", 100)
+    monkeypatch.setattr(rows, "_BLOCK_VALUES", 100)
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 9, (80, 6)).astype(np.uint8)
     X[50] = X[3]
     fitted = Preprocessing(divide=3.0, scale="feature").fit(X)
     Y = fitted.transform(X).astype(float)
     distance = np.linalg.norm(Y - Y[3], axis=1)
-    found = point.near_in_data(X, fitted, 3, 7)
+    found = rows.near_in_data(X, fitted, 3, 7)
     assert found.rows[0] == 50
     assert 3 not in found.rows
     wanted = np.sort(np.delete(distance, 3))[:7]
@@ -123,7 +123,7 @@ def test_nearest_rows_are_those_of_all_distances(seed, monkeypatch):
 
 def test_nearest_in_the_subspace_are_nearest_in_reconstruction():
     _, fitted = wine_run("aFA", n_components=4)
-    found = point.near_in_subspace(fitted, 5, 6)
+    found = rows.near_in_subspace(fitted, 5, 6)
     same = np.flatnonzero((fitted.active == fitted.active[5]).all(axis=1))
     assert set(found.rows) <= set(same) - {5}
     rebuilt = fitted.scores.astype(float) @ fitted.components
@@ -135,5 +135,5 @@ def test_nearest_in_the_subspace_are_nearest_in_reconstruction():
 def test_a_row_alone_in_its_subspace_has_no_neighbour_there():
     active = np.array([[True, False], [False, True], [False, True]])
     fitted = fitted_run(active, scores=np.array([[2.0, 0], [0, 1], [0, 4]]))
-    assert len(point.near_in_subspace(fitted, 0, 3).rows) == 0
-    assert point.near_in_subspace(fitted, 1, 3).rows.tolist() == [2]
+    assert len(rows.near_in_subspace(fitted, 0, 3).rows) == 0
+    assert rows.near_in_subspace(fitted, 1, 3).rows.tolist() == [2]

@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from appca.analysis.explore.projection import (
-    explained_share,
-    principal_scores,
-    rgb,
-    variance_shares,
-)
+from appca.analysis.subspaces import explained_share, principal_scores, rgb, variance_shares
 from tests.fitted_runs import fitted_run
 
 

@@ -5,15 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from appca.analysis.explore import subspaces
-from appca.analysis.explore.subspaces import (
-    fullest,
-    opens_in_pair_view,
-    pair_counts,
-    pairs,
-    ranked,
-    title,
-)
+from appca.analysis import subspaces
+from appca.analysis.subspaces import fullest, opens_in_pair_view, pair_counts, pairs, ranked, title
 
 
 def some_active(seed: int, n_rows: int = 400, n_components: int = 7, n_active: int = 3):

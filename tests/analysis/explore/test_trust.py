@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 from sklearn.manifold import trustworthiness
 
-from appca.analysis.check import quality
-from appca.analysis.explore import trust as module
-from appca.analysis.explore.neighbours import nearest
-from appca.analysis.explore.trust import panel_trust, trust, with_trust
-from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
-from appca.canvas.scene.colours import TRUST_COLOURS, trust_colour
-from appca.canvas.scene.scene import _colouring
+from appca.analysis import map_quality
+from appca.analysis import map_quality as module
+from appca.analysis.map_quality import panel_trust, trust, with_trust
+from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore, nearest_rows
+from appca.canvas.panels import TRUST_COLOURS, trust_colour
+from appca.canvas.scene import _colouring
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.plots import palette
-from appca.words.errors import InputError
+from appca.plots import style
+from appca.words import InputError
 from tests.analysis.check.test_quality import by_sorting, orders, two_spaces
 
 
@@ -32,7 +31,7 @@ def test_thousands_of_rows_have_the_ranks_of_scikit_learn_too():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 20)).astype(np.float32)
     E = (X[:, :2] + 0.1 * rng.normal(size=(4000, 2))).astype(np.float64)
-    assert len(X) ** 2 * X.shape[1] > quality.DIRECT, "products, not differences"
+    assert len(X) ** 2 * X.shape[1] > map_quality.DIRECT, "products, not differences"
     rows = trust(X, E, n_neighbors=14)
     expected = trustworthiness(X.astype(np.float64), E, n_neighbors=14)
     assert rows.trustworthiness == pytest.approx(expected, abs=1e-10)
@@ -65,7 +64,7 @@ def test_the_estimate_by_a_graph_is_near_all_ranks(seed, monkeypatch):
     monkeypatch.setattr(module, "EXACT", 2999)
     with pytest.raises(InputError, match="needs the graph of a map"):
         trust(X, E)
-    graph = nearest(X, 15).indices
+    graph = nearest_rows(X, 15).indices
     rows = trust(X, E, graph)
     assert not rows.exact
     np.testing.assert_allclose(rows.kept, whole.kept, atol=1e-12)
@@ -134,7 +133,7 @@ def test_false_and_missing_neighbours_are_two_ways_of_one_colouring():
     assert [colour.names[code] for code in colour.values] == [
         *("neighbours kept", "many missing", "some false", "many false, some missing")
     ]
-    drawn = palette.levels(colour)
+    drawn = style.levels(colour)
     assert len(set(drawn.table)) == 10
     assert set(drawn.shapes) == {"circle"}
     assert drawn.table[drawn.codes[3]] == TRUST_COLOURS[7]

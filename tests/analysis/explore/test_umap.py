@@ -5,22 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from appca.analysis.explore import umap as embedding_module
-from appca.analysis.explore.umap import (
-    Embedding,
-    EmbeddingConfig,
-    EmbeddingStore,
-    embed,
-    start_from,
-)
+from appca.analysis import umap as embedding_module
+from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore, embed, start_from
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.jobs.queue import ENDED, Jobs, JobStatus
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.jobs.waiting import until
 
 CONFIG = EmbeddingConfig("d" * 64, {"divide": 16.0})

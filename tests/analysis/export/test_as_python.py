@@ -9,17 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.export.as_python import Recipe, _loading, script
+from appca.analysis.as_python import Recipe, _loading, script
 from appca.data.dataset import Dataset
 from appca.data.readers import read, read_many
 from appca.data.readers.sampling import read_sample
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.runs.configuration import MODELS, RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import threads
 from appca.runs.numbering import Numbering, numbered
-from appca.runs.run import FitResult
+from appca.runs.run import MODELS, FitResult, RunConfig
 from tests.data.readers.arrays.test_idx import idx
 from tests.data.readers.images.test_images import encoded, noise
 from tests.fitted_runs import differing, fitted_run, info_of

@@ -4,9 +4,15 @@ import io
 
 import numpy as np
 
-from appca.analysis.export.components import Patterns, component_npz, component_table, feature_names
-from appca.analysis.export.projections import Columns, csv_bytes
 from appca.analysis.fitted import FittedRun
+from appca.analysis.tables import (
+    Columns,
+    Patterns,
+    component_npz,
+    component_table,
+    csv_bytes,
+    feature_names,
+)
 from appca.data.dataset import Dataset
 from tests.exact import table_of
 from tests.fitted_runs import fitted_run

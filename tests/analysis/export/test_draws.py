@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from appca.analysis.export.draws import netcdf_bytes
-from appca.models.sampling.chains import load_arviz
+from appca.analysis.tables import netcdf_bytes
+from appca.models.chains import load_arviz
 
 
 def drawn(seed, n_kept=30):

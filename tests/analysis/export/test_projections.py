@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from appca.analysis.export.projections import (
+from appca.analysis.fitted import FittedRun
+from appca.analysis.tables import (
     Columns,
     csv_bytes,
     headings,
@@ -17,7 +18,6 @@ from appca.analysis.export.projections import (
     parquet_bytes,
     projection_table,
 )
-from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from tests.exact import table_of
 from tests.fitted_runs import fitted_run

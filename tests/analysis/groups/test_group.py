@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from appca.analysis import groups as group_difference
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups import group as group_difference
-from appca.analysis.groups.group import (
+from appca.analysis.groups import (
     GroupComparison,
     compare,
     mean_images,
     numbers,
+    probability,
+    sentence,
     share_test,
 )
-from appca.analysis.groups.group_words import probability, sentence
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
-from appca.words.errors import InputError
+from appca.data.sources import load
+from appca.words import InputError
 from tests.fitted_runs import fitted_run
 
 

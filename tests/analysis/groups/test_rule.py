@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from appca import AdaptivePPCA, rule
-from appca.analysis.groups.rule import Clause, RowRule, RuleQuality, described, rule_table
-from appca.words.errors import InputError
+from appca.analysis.rule import Clause, RowRule, RuleQuality, described, rule_table
+from appca.words import InputError
 
 N = 900
 

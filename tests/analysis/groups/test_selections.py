@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from appca.analysis.fitted import FittedRun
-from appca.analysis.groups.row_query import (
+from appca.analysis.groups import (
     RowValues,
     column_of,
     feature_name,
@@ -14,10 +14,10 @@ from appca.analysis.groups.row_query import (
     matching,
     names_of,
 )
-from appca.analysis.groups.selections import NAME_LENGTH, SelectionStore, combined, token_of
+from appca.analysis.selections import NAME_LENGTH, SelectionStore, combined, token_of
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
-from appca.words.errors import InputError
+from appca.data.sources import load
+from appca.words import InputError
 from tests.fitted_runs import fitted_run
 
 DIGEST = "ab" * 32

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import gamma
 
-from appca.analysis.paper import brain
-from appca.data.brain.cleaning import cleaned
-from appca.data.brain.events import Event
+from appca.analysis import brain
+from appca.data.brain import cleaned
+from appca.data.brain_events import Event
 
 EVENTS = tuple(Event(10.0 + 30.0 * i, 16.0) for i in range(7))
 T, STEP = 120, 2.0

@@ -1,6 +1,6 @@
 """What the browser makes of a scene, in plain Python."""
 
-from appca.canvas.scene.room import spread_order
+from appca.canvas.image_placement import spread_order
 
 
 def supports(scene):

@@ -1,6 +1,6 @@
 import numpy as np
 
-from appca.canvas.scene.axes import BEYOND, MARGIN, jitter, tails
+from appca.canvas.panels import BEYOND, MARGIN, jitter, tails
 
 
 def test_a_range_is_robust_and_holds_zero_and_a_margin():

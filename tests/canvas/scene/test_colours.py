@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from appca.analysis.fitted import FittedRun
-from appca.canvas.scene import colours
+from appca.canvas import panels
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
-from appca.plots.palette import MISSING, levels
+from appca.data.sources import load
+from appca.plots.style import MISSING, levels
 from tests.fitted_runs import fitted_run
 
 
@@ -33,24 +33,24 @@ def digits() -> Dataset:
 
 def test_colours_are_offered_by_label_and_by_measure(digits):
     fitted = run_of(digits.n_rows, 4, 2)
-    assert list(colours.colour_choices(digits)) == [
+    assert list(panels.colour_choices(digits)) == [
         "label:digit",
         "residual",
         "membership",
         "likelihood",
     ]
-    by_class = colours.colour_of(digits, fitted, "label:digit")
+    by_class = panels.colour_of(digits, fitted, "label:digit")
     assert by_class.kind == "category"
     named = [by_class.names[code] for code in by_class.values]
     assert named == digits.labels["digit"].astype(str).tolist()
-    residual = colours.colour_of(digits, fitted, "residual")
+    residual = panels.colour_of(digits, fitted, "residual")
     np.testing.assert_array_equal(residual.values, fitted.error.astype(float))
 
 
 def test_a_feature_colours_each_row_by_its_own_number(digits, seed):
     fitted = run_of(digits.n_rows, 4, 2)
     column = int(np.random.default_rng(seed).integers(64))
-    colour = colours.colour_of(digits, fitted, f"feature:{column}")
+    colour = panels.colour_of(digits, fitted, f"feature:{column}")
     assert (colour.kind, colour.name) == (
         "number",
         f"pixel row {column // 8 + 1}, column {column % 8 + 1}",
@@ -64,7 +64,7 @@ def test_a_feature_of_few_whole_numbers_is_a_scale_and_its_missing_cells_are_unk
     missing = np.zeros(X.shape, dtype=bool)
     missing[1, 0] = True
     dataset = Dataset("few", X, list("abcd"), feature_names=("<b>", "c"), missing=missing)
-    colour = colours.colour_of(dataset, run_of(4, 2, 1), "feature:0")
+    colour = panels.colour_of(dataset, run_of(4, 2, 1), "feature:0")
     assert (colour.kind, colour.name) == ("number", "<b>")
     np.testing.assert_array_equal(colour.values, [0, np.nan, 2, 1])
     drawn = levels(colour)

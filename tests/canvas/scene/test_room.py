@@ -6,8 +6,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from appca.canvas.scene import room
-from appca.canvas.scene.room import (
+from appca.canvas import image_placement
+from appca.canvas.image_placement import (
     SPACING,
     STEPS,
     TRIED,
@@ -21,8 +21,8 @@ from appca.canvas.scene.room import (
 def either(request, monkeypatch):
     """Let all be compiled, or nothing."""
     compiled = request.param == "compiled"
-    monkeypatch.setattr(room, "LEAST_COMPILED", 0 if compiled else 10**9)
-    monkeypatch.setattr(room, "room_compiled", lambda: compiled)
+    monkeypatch.setattr(image_placement, "LEAST_COMPILED", 0 if compiled else 10**9)
+    monkeypatch.setattr(image_placement, "room_compiled", lambda: compiled)
 
 
 def plain_order(x, y, most):
@@ -99,6 +99,6 @@ def test_the_first_rows_lie_evenly_over_the_file(n):
 
 
 def test_a_module_that_another_thread_is_importing_counts_as_not_compiled(monkeypatch):
-    name = "appca.canvas.scene.room_kernels"
+    name = "appca.canvas.scene_kernels"
     monkeypatch.setitem(sys.modules, name, ModuleType(name))
     assert not room_compiled()

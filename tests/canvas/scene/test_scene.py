@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from appca.canvas.scene import groups, layouts
-from appca.canvas.scene.room import spread_order
-from appca.canvas.scene.scene import Map, scene_of
-from appca.canvas.scene.sheets import sheets_of
+from appca.canvas import layouts, panels
+from appca.canvas.image_placement import spread_order
+from appca.canvas.scene import Map, scene_of
+from appca.canvas.sheets import sheets_of
 from appca.data.dataset import Dataset
-from appca.plots.components.components import COURSE, course_image
-from appca.plots.palette import Colour
+from appca.plots.components import COURSE, course_image
+from appca.plots.style import Colour
 from tests.canvas.scene.reading import panels_of_row, rows_by_panel, supports
 from tests.fitted_runs import fitted_run
 
@@ -113,7 +113,7 @@ def test_panels_of_a_column_share_x_and_those_of_a_row_y():
 
 
 def test_many_small_subspaces_are_gathered(monkeypatch):
-    monkeypatch.setattr(groups, "MOST_PANELS", 5)
+    monkeypatch.setattr(panels, "MOST_PANELS", 5)
     fitted = run_of([3])
     layout = scene_of(fitted, table()).meta["layouts"]["subspaces"]
     assert len(layout["panels"]) == 5
@@ -128,7 +128,7 @@ def test_many_small_subspaces_are_gathered(monkeypatch):
 
 
 def test_more_points_than_can_be_drawn_are_a_sample_of_the_rows(monkeypatch):
-    monkeypatch.setattr(groups, "MOST_POINTS", 400)
+    monkeypatch.setattr(panels, "MOST_POINTS", 400)
     fitted = run_of([3])
     scene = scene_of(fitted, table())
     pairs = scene.meta["layouts"]["pairs"]

@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 
-from appca.canvas.scene.seriation import cells
+from appca.canvas.layouts import seriated_cells
 
 
 def shared_of_neighbours(components, places):
@@ -20,9 +20,9 @@ def shared_of_neighbours(components, places):
 def test_neighbours_share_components_and_places_are_the_same_each_time():
     components = list(itertools.combinations(range(8), 3))
     counts = np.arange(len(components), 0, -1)
-    places = cells(components, counts)
+    places = seriated_cells(components, counts)
     assert len(set(places)) == len(components)
-    assert places == cells(components, counts)
+    assert places == seriated_cells(components, counts)
     n_columns = max(column for column, _ in places) + 1
     in_turn = [divmod(p, n_columns)[::-1] for p in range(len(components))]
     assert shared_of_neighbours(components, places) > 1.5
@@ -30,5 +30,5 @@ def test_neighbours_share_components_and_places_are_the_same_each_time():
 
 
 def test_a_grid_may_hold_one_panel_or_a_row_without_components():
-    assert cells([()], np.array([3])) == [(0, 0)]
-    assert len(set(cells([(), (0,), (0, 1)], np.array([1, 5, 2])))) == 3
+    assert seriated_cells([()], np.array([3])) == [(0, 0)]
+    assert len(set(seriated_cells([(), (0,), (0, 1)], np.array([1, 5, 2])))) == 3

@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from appca.canvas.scene import texts
-from appca.canvas.scene.texts import RowText, hover_buffers, texts_of
+from appca.canvas import scene
+from appca.canvas.scene import RowText, hover_buffers, texts_of
 
 LINES = [
     RowText("digit", np.array([1, 0, -1]), ("a", "b")),
@@ -31,12 +31,12 @@ def test_texts_that_are_sent_say_the_same_as_those_that_are_asked_for():
 
 
 def test_very_many_classes_are_texts_and_ids_that_count_are_left_out(monkeypatch):
-    monkeypatch.setattr(texts, "MOST_NAMES", 1)
+    monkeypatch.setattr(scene, "MOST_NAMES", 1)
     header, buffers = hover_buffers(np.array(["0", "1", "2"]), LINES)
     assert header["ids"] is None
     assert json.loads(bytes(buffers["hover.0"])) == ["b", "a", ""]
 
 
 def test_very_many_rows_are_not_sent(monkeypatch):
-    monkeypatch.setattr(texts, "MOST_ROWS", 2)
+    monkeypatch.setattr(scene, "MOST_ROWS", 2)
     assert hover_buffers(np.array(["p", "q", "r"]), LINES) == (None, {})

@@ -8,11 +8,11 @@ import nibabel
 import numpy as np
 import pytest
 
-from appca.data.brain import recording as brain
-from appca.data.brain.cleaning import mask_of
-from appca.data.brain.events import Event, check_events, read_events
+from appca.data import brain
+from appca.data.brain import mask_of
+from appca.data.brain_events import Event, check_events, read_events
 from appca.data.readers import read, read_many
-from appca.words.errors import InputError
+from appca.words import InputError
 
 SHAPE, VOLUMES = (5, 6, 4), 20
 AFFINE = np.diag([-3.0, 3.0, 4.0, 1.0])

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from appca.data.brain.events import Event, blocks
-from appca.data.brain.places import GAP, has_places, side_by_side
+from appca.data.brain import GAP, has_places, side_by_side
+from appca.data.brain_events import Event, blocks
 from appca.data.dataset import Dataset
-from appca.words.errors import InputError
+from appca.words import InputError
 
 GRID = (5, 7, 6)
 OBLIQUE = np.array([[0, 0.2, -3, 40], [2, 0, 0.1, -9], [0, -2.5, 0.3, 7], [0, 0, 0, 1.0]])

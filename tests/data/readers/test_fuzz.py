@@ -15,7 +15,7 @@ import pytest
 from appca.data.dataset import DTYPES, Dataset
 from appca.data.readers import BY_LIBRARIES, read
 from appca.data.readers.process import read_apart
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.data.fuzz_targets import LIMITS, TARGETS, mutant
 from tests.sentences import faults_of
 

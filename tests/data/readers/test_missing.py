@@ -9,7 +9,7 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.data.readers import read
 from appca.data.store import DatasetStore
-from appca.words.errors import InputError
+from appca.words import InputError
 
 
 def gappy(seed=0, n=40, d=5):

@@ -13,7 +13,7 @@ from appca.data.dataset import Dataset
 from appca.data.readers import read
 from appca.data.readers.source import ONE_IS_ENOUGH
 from appca.data.store import DatasetStore
-from appca.words.errors import InputError
+from appca.words import InputError
 
 ROW = np.array([[1, 7, 0, 255, 3, 2]], dtype=np.uint8)
 FRAME = pd.DataFrame(ROW.astype(np.float64), columns=list("abcdef"))

@@ -10,7 +10,7 @@ import pytest
 from appca.data.readers import process, read
 from appca.data.readers.process import read_apart, warm
 from appca.data.readers.source import ReadLimits
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.memory import needs_proc
 from tests.sentences import faults_of
 

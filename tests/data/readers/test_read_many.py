@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from appca.data.readers import SUFFIXES, kind_of, read, read_many
-from appca.data.readers.reader import ENDINGS
-from appca.data.readers.source import ReadLimits, checksum, plain_file
-from appca.words.errors import InputError
+from appca.data.readers.source import ENDINGS, ReadLimits, checksum, plain_file
+from appca.words import InputError
 from tests.data.readers.images.test_images import encoded, noise, packed
 
 

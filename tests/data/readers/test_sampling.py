@@ -16,7 +16,7 @@ from appca.data.readers.sampling import read_sample
 from appca.data.readers.source import LIMITS
 from appca.data.store import DatasetStore
 from appca.runs.home import home
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.commands.test_app import places  # noqa: F401 (a fixture)
 from tests.data.readers.sparse.test_sparse import h5ad
 from tests.data.readers.sparse.test_zarr_store import same, store

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from sklearn import datasets as reference
 
-from appca.data.sources.builtin import SOURCES, load
-from appca.data.sources.folder import data_folder
-from appca.words.errors import InputError
+from appca.data.folders import folder_of_files
+from appca.data.sources import SOURCES, load
+from appca.words import InputError
 
 
 @pytest.mark.parametrize("source", [s for s in SOURCES.values() if s.offline], ids=lambda s: s.key)
@@ -38,7 +38,7 @@ def test_bundled_sets_equal_what_scikit_learn_reads(key, loader, label):
 
 def test_the_first_picture_waits_for_no_heavy_import():
     code = (
-        "import sys; from appca.data.sources.builtin import load; "
+        "import sys; from appca.data.sources import load; "
         "from appca.data.preprocessing import suggest; suggest(load('digits')); "
         "print(*{'pandas', 'sklearn', 'scipy', 'PIL', 'pooch', 'requests'} & set(sys.modules))"
     )
@@ -74,13 +74,13 @@ def test_options_without_meaning_are_refused_before_anything_is_fetched(key, opt
 
 def test_files_are_looked_for_where_they_were_said_to_be(monkeypatch, tmp_path, appca_home):
     monkeypatch.delenv("APPCA_DATA", raising=False)
-    assert data_folder() == appca_home / "data"
+    assert folder_of_files() == appca_home / "data"
     monkeypatch.setenv("APPCA_DATA", str(tmp_path))
-    assert data_folder() == tmp_path
-    assert data_folder("elsewhere").name == "elsewhere"
+    assert folder_of_files() == tmp_path
+    assert folder_of_files("elsewhere").name == "elsewhere"
     monkeypatch.delenv("APPCA_DATA")
     monkeypatch.delenv("APPCA_HOME")
-    assert data_folder().parts[-2:] == ("appca", "data")
+    assert folder_of_files().parts[-2:] == ("appca", "data")
 
 
 def test_sources_offer_options_a_form_can_be_made_from():

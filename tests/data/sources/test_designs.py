@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from appca.data.sources.designs import DESIGNS, draw_indicators, draw_synthetic
+from appca.data.sources import DESIGNS, draw_indicators, draw_synthetic
 
 
 def indicators(design, seed=0, n_rows=4000):

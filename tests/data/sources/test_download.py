@@ -6,10 +6,10 @@ import struct
 import numpy as np
 import pytest
 
-from appca.data.sources import coil20, mnist
-from appca.data.sources.builtin import load
-from appca.data.sources.download import fetch
-from appca.words.errors import InputError
+from appca.data import downloads
+from appca.data.downloads import fetch
+from appca.data.sources import load
+from appca.words import InputError
 from tests.data.loopback import serving
 
 CONTENT = bytes(np.random.default_rng(0).integers(256, size=300_000, dtype=np.uint8))
@@ -123,12 +123,12 @@ def little_mnist(monkeypatch):
         for kind, array in zip(("images-idx3", "labels-idx1"), arrays[part], strict=True):
             name, data = f"{stem}-{kind}-ubyte.gz", gzip.compress(idx(array))
             content[name] = data
-            files.append(mnist.Published(name, len(data), hashlib.sha256(data).hexdigest()))
+            files.append(downloads.Published(name, len(data), hashlib.sha256(data).hexdigest()))
         published[part] = tuple(files)
-    monkeypatch.setattr(mnist, "FILES", published)
-    monkeypatch.setattr(mnist, "COUNTS", {"train": 30, "test": 10})
+    monkeypatch.setattr(downloads, "FILES", published)
+    monkeypatch.setattr(downloads, "COUNTS", {"train": 30, "test": 10})
     with serving(content) as files:
-        monkeypatch.setattr(mnist, "MIRRORS", (files.url,))
+        monkeypatch.setattr(downloads, "MIRRORS", (files.url,))
         yield files, arrays
 
 
@@ -163,7 +163,7 @@ def test_only_what_is_missing_of_mnist_is_fetched(little_mnist, tmp_path):
 
 
 def test_without_a_network_mnist_says_which_files_to_put_where(nowhere, tmp_path, monkeypatch):
-    monkeypatch.setattr(mnist, "MIRRORS", (nowhere,))
+    monkeypatch.setattr(downloads, "MIRRORS", (nowhere,))
     with pytest.raises(InputError) as caught:
         load("mnist", data_folder=tmp_path)
     text = str(caught.value)
@@ -175,14 +175,14 @@ def test_without_a_network_mnist_says_which_files_to_put_where(nowhere, tmp_path
 
 
 def test_without_a_network_coil_20_says_which_file_to_put_where(nowhere, tmp_path, monkeypatch):
-    monkeypatch.setattr(coil20, "URLS", (nowhere,))
+    monkeypatch.setattr(downloads, "URLS", (nowhere,))
     with pytest.raises(InputError, match=r"coil-20-proc\.zip into .*coil20, or drop it onto"):
         load("coil20", data_folder=tmp_path)
 
 
 def test_a_download_that_is_not_coil_20_is_refused_and_not_kept(tmp_path, monkeypatch):
     with serving({"coil-20-proc.zip": b"<html>moved</html>"}) as server:
-        monkeypatch.setattr(coil20, "URLS", (server.url + "coil-20-proc.zip",))
+        monkeypatch.setattr(downloads, "URLS", (server.url + "coil-20-proc.zip",))
         with pytest.raises(InputError, match=r"coil-20-proc\.zip is damaged"):
             load("coil20", data_folder=tmp_path)
     assert list((tmp_path / "coil20").iterdir()) == []
@@ -191,8 +191,8 @@ def test_a_download_that_is_not_coil_20_is_refused_and_not_kept(tmp_path, monkey
 @pytest.mark.real_data
 @pytest.mark.parametrize("size", [32, 128])
 def test_coil_20_is_fetched_and_known_by_its_pixels(size, data_folder, tmp_path, monkeypatch):
-    content = (data_folder / "coil20" / coil20.ZIP).read_bytes()
+    content = (data_folder / "coil20" / downloads.ZIP).read_bytes()
     with serving({"zip": content}) as server:
-        monkeypatch.setattr(coil20, "URLS", (server.url + "zip",))
+        monkeypatch.setattr(downloads, "URLS", (server.url + "zip",))
         fetched = load("coil20", size=size, data_folder=tmp_path)
     assert fetched.digest == load("coil20", size=size).digest

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from appca.data import downloads
 from appca.data.readers import read
-from appca.data.sources import coil20
-from appca.data.sources.builtin import load
-from appca.data.sources.receive import receive
+from appca.data.sources import load, receive
 from appca.data.store import DatasetStore
-from appca.words.errors import InputError
+from appca.words import InputError
 
 pytestmark = pytest.mark.real_data
 
@@ -89,7 +88,7 @@ def test_a_changed_digit_file_is_refused_by_its_checksum(data_folder, tmp_path):
 
 
 def png(folder, name):
-    with zipfile.ZipFile(folder / "coil20" / coil20.ZIP) as archive:
+    with zipfile.ZipFile(folder / "coil20" / downloads.ZIP) as archive:
         data = archive.read(f"coil-20-proc/{name}.png")
     return np.asarray(Image.open(io.BytesIO(data)))
 
@@ -112,13 +111,13 @@ def test_every_view_is_the_image_its_id_names(size, data_folder, tmp_path, seed)
         np.testing.assert_array_equal(back.X[row].reshape(size, size), image)
 
 
-_decoded = cache(coil20.read_zip)
+_decoded = cache(downloads.read_zip)
 
 
 @pytest.fixture
 def decoded_once(monkeypatch):
     """Decode Columbia's zip once for all tests that choose among its views."""
-    monkeypatch.setattr(coil20, "read_zip", _decoded)
+    monkeypatch.setattr(downloads, "read_zip", _decoded)
 
 
 @pytest.mark.usefixtures("decoded_once")
@@ -177,17 +176,17 @@ def test_too_many_views_of_an_object_are_refused():
 
 def test_the_mat_file_gives_the_same_data_set_as_the_zip(data_folder, tmp_path):
     (tmp_path / "coil20").mkdir()
-    (tmp_path / "coil20" / coil20.MAT).write_bytes(
-        (data_folder / "coil20" / coil20.MAT).read_bytes()
+    (tmp_path / "coil20" / downloads.MAT).write_bytes(
+        (data_folder / "coil20" / downloads.MAT).read_bytes()
     )
     assert load("coil20", data_folder=tmp_path).digest == load("coil20").digest
 
 
 def test_a_zip_with_one_changed_image_is_refused(data_folder, tmp_path):
-    target = tmp_path / "coil20" / coil20.ZIP
+    target = tmp_path / "coil20" / downloads.ZIP
     target.parent.mkdir()
     with (
-        zipfile.ZipFile(data_folder / "coil20" / coil20.ZIP) as source,
+        zipfile.ZipFile(data_folder / "coil20" / downloads.ZIP) as source,
         zipfile.ZipFile(target, "w") as copy,
     ):
         for item in source.infolist():
@@ -198,7 +197,7 @@ def test_a_zip_with_one_changed_image_is_refused(data_folder, tmp_path):
 
 
 def test_columbias_zip_as_an_upload_has_the_classes_of_its_names(data_folder):
-    dataset = read(coil20.ZIP, data_folder / "coil20" / coil20.ZIP)
+    dataset = read(downloads.ZIP, data_folder / "coil20" / downloads.ZIP)
     built_in = load("coil20", size=128)
     np.testing.assert_array_equal(dataset.X, built_in.X)
     np.testing.assert_array_equal(dataset.ids, built_in.ids)
@@ -210,15 +209,15 @@ def test_dropped_files_are_kept_where_the_loaders_look(data_folder, tmp_path):
     for path in (data_folder / "mnist").glob("*.gz"):
         with path.open("rb") as file:
             assert receive(path.name, file, tmp_path) == "mnist"
-    with (data_folder / "coil20" / coil20.MAT).open("rb") as file:
-        assert receive(coil20.MAT, file, tmp_path) == "coil20"
+    with (data_folder / "coil20" / downloads.MAT).open("rb") as file:
+        assert receive(downloads.MAT, file, tmp_path) == "coil20"
     assert load("mnist", n=100, data_folder=tmp_path).digest == load("mnist", n=100).digest
     assert load("coil20", data_folder=tmp_path).digest == load("coil20").digest
     assert not list(tmp_path.rglob(".*"))
 
 
 def test_a_dropped_file_that_only_bears_the_name_is_not_kept(tmp_path):
-    for name in ("train-labels-idx1-ubyte.gz", coil20.ZIP, coil20.MAT):
+    for name in ("train-labels-idx1-ubyte.gz", downloads.ZIP, downloads.MAT):
         with pytest.raises(InputError, match=f"“{name}” is not the published file"):
             receive(name, io.BytesIO(b"something else"), tmp_path)
     assert receive("other.csv", io.BytesIO(b"a,b"), tmp_path) is None

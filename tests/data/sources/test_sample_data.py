@@ -4,10 +4,10 @@ import itertools
 import numpy as np
 import pytest
 
+from appca.data.folders import samples_folder
 from appca.data.readers import read
-from appca.data.sources.builtin import load
-from appca.data.sources.folder import samples_folder
-from appca.words.errors import InputError
+from appca.data.sources import load
+from appca.words import InputError
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_the_sample_files_are_small():
 
 
 def test_a_missing_sample_file_is_named_with_its_remedy(monkeypatch, tmp_path):
-    monkeypatch.setattr("appca.data.sources.samples.samples_folder", lambda: tmp_path)
+    monkeypatch.setattr("appca.data.sources.samples_folder", lambda: tmp_path)
     for key, name in (("planes", "planes.csv"), ("turntable", "turntable.npz"), ("brain", "brain")):
         with pytest.raises(InputError, match=f"{name}.* is missing .*run python sample_data/make"):
             load(key)

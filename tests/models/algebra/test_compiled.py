@@ -8,7 +8,7 @@ import pytest
 SOURCE = """
 from typing import NamedTuple
 
-from appca.models.algebra.compiled import kernel
+from appca.models.numeric_kernels import kernel
 
 
 class {name}(NamedTuple):

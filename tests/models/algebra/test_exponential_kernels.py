@@ -4,7 +4,7 @@ import numpy as np
 
 
 def test_exponentials_are_exact_to_a_few_roundings():
-    from appca.models.algebra.exponential_kernels import LANES, LEAST, exponentials
+    from appca.models.numeric_kernels import LANES, LEAST, exponentials
 
     given = np.linspace(1.2 * LEAST, 0.0, 40 * LANES)
     found, power = given.copy(), np.empty(LANES)
@@ -18,7 +18,7 @@ def test_exponentials_are_exact_to_a_few_roundings():
 
 
 def test_logarithms_are_exact_to_a_few_roundings(seed):
-    from appca.models.algebra.exponential_kernels import LANES, logarithms
+    from appca.models.numeric_kernels import LANES, logarithms
 
     rng = np.random.default_rng(seed)
     wide = np.exp(rng.uniform(-700.0, 700.0, 40 * LANES))

@@ -4,7 +4,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from appca.models.algebra.loop import STOPPED, Progress, iterate, nesterov, plain, watcher
+from appca.models.loop import STOPPED, Progress, iterate, nesterov, plain, watcher
 
 
 def halving(state):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from appca.models.algebra import stiefel
+from appca.models import stiefel
 
 SHAPES = [(1, 1), (2, 1), (3, 3), (8, 3), (300, 5)]
 

@@ -9,8 +9,8 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from appca import AdaptivePPCA
-from appca.models.algebra import threads
-from appca.models.algebra.threads import hold_blas, in_order, single_threaded_blas
+from appca.models import threads
+from appca.models.threads import hold_blas, in_order, single_threaded_blas
 from tests.models.synthetic import planted
 
 
@@ -131,7 +131,7 @@ def test_threads_asked_for_in_the_middle_come_after_the_last_holder():
 FORKED = """
 import os, signal, sys
 from appca.models.algebra import threads
-from appca.models.algebra.threads import in_order, single_threaded_blas
+from appca.models.threads import in_order, single_threaded_blas
 
 threads.cores = lambda: 2
 assert list(in_order(abs, [-1, -2, -3])) == [1, 2, 3]  # the parent has threads now

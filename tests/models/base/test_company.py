@@ -5,7 +5,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from appca import AdaptiveFactorAnalysis, FiniteSparseFA, InfiniteSparseFA, NonparametricPPCA
-from appca.models.algebra import threads
+from appca.models import threads
 
 D, N = 37, 30  # an odd number of features, and rows for several of each kind of remainder
 

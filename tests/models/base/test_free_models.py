@@ -6,8 +6,8 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appca import FiniteSparseFA, InfiniteSparseFA, NonparametricPPCA
-from appca.models.supports import free_supports, independent_supports
-from appca.models.supports.free_supports import MOST_COLUMNS, Question
+from appca.models import free_supports, independent_supports
+from appca.models.free_supports import MOST_COLUMNS, Question
 from tests.models import gibbs_oracles as oracle
 from tests.references import low_rank
 

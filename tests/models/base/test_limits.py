@@ -46,9 +46,9 @@ def test_all_components_active_with_one_variance_spans_the_principal_subspace(X)
 
 @pytest.mark.parametrize("latent_variance", ["shared", "component"])
 def test_em_leaves_the_closed_form_where_it_is(X, latent_variance):
-    from appca.models.algebra import stiefel
-    from appca.models.orthonormal.em import EMSettings, SubspaceState, step
-    from appca.models.rows.observations import about, centre_of
+    from appca.models import stiefel
+    from appca.models.em import EMSettings, SubspaceState, step
+    from appca.models.rows import about, centre_of
 
     model = fitted(X, 4, 4, latent_variance=latent_variance)
     rows = about(X, centre_of(X))
@@ -136,12 +136,12 @@ def test_a_fixed_latent_variance_does_depend_on_the_unit(X):
 
 @pytest.mark.parametrize("mean", ["learned", "sample", "zero"])
 def test_more_features_than_rows_give_the_fit_in_full_coordinates(mean, seed, monkeypatch):
-    from appca.models.orthonormal import em_fit
+    from appca.models import climb
 
     X = planted(40, 60, 4, 2, seed=seed, scales=3.0).X
     start = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:4]
     thin = fitted(X, 4, 2, init=start, mean=mean)
-    monkeypatch.setattr(em_fit, "THIN_LIMIT", 0)
+    monkeypatch.setattr(climb, "THIN_LIMIT", 0)
     full = fitted(X, 4, 2, init=start, mean=mean)
     np.testing.assert_allclose(thin.log_likelihoods_, full.log_likelihoods_, rtol=1e-9)
     np.testing.assert_allclose(thin.components_, full.components_, atol=1e-7)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA, NonparametricPPCA
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 
 X = load("wine").X.astype(np.float64)
 X = (X - X.mean(axis=0)) / X.std(axis=0)

@@ -14,9 +14,9 @@ from appca import (
     InfiniteSparseFA,
     NonparametricPPCA,
 )
-from appca.models.base import draw_averages
-from appca.models.sampling import query_draws
-from appca.models.sampling.query_draws import choose, number_band
+from appca.models import draw_averages
+from appca.models import draws as query_draws
+from appca.models.draws import choose, number_band
 from tests.models.synthetic import matched_cosines, planted
 from tests.references import low_rank
 

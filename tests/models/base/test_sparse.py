@@ -6,7 +6,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
-from appca.models.rows import observations
+from appca.models import rows
 
 QUERIES = [
     "transform",
@@ -74,7 +74,7 @@ def test_wide_rows_and_samples_agree_as_well(seed, monkeypatch, K):
     rng = np.random.default_rng(seed)
     wide = np.where(rng.random((90, 200)) < 0.1, rng.gamma(2.0, 1.0, (90, 200)), 0.0)
     long = np.where(rng.random((6000, 40)) < 0.1, rng.gamma(2.0, 1.0, (6000, 40)), 0.0)
-    monkeypatch.setattr(observations, "MAX_BLOCK_ROWS", 700)
+    monkeypatch.setattr(rows, "MAX_BLOCK_ROWS", 700)
     for X in (wide, long):
         model = AdaptivePPCA(K, 2, random_state=0, max_iter=20, init="annealed")
         S = scipy.sparse.csr_array(X)

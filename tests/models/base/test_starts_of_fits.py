@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from appca import AdaptiveFactorAnalysis, AdaptivePPCA
-from appca.models.orthonormal import screening
+from appca.models import climb
 
 
 @pytest.mark.default_cases(1)
@@ -25,7 +25,7 @@ def test_more_random_rotations_climb_only_where_they_are_cheap(monkeypatch):
     seen = []
     AdaptivePPCA(8, 2, random_state=0, callback=seen.append).fit(X)
     assert "screening 34 of 34: random rotation" in {progress.stage for progress in seen}
-    monkeypatch.setattr(screening, "FEW_SUMS", 200 * 8 * 2 - 1)
+    monkeypatch.setattr(climb, "FEW_SUMS", 200 * 8 * 2 - 1)
     seen.clear()
     AdaptivePPCA(8, 2, random_state=0, callback=seen.append).fit(X)
     assert "screening 9 of 9: random rotation" in {progress.stage for progress in seen}

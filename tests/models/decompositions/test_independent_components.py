@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.linalg import sqrtm
 
-from appca.models.decompositions import independent_components
-from appca.models.rows.observations import about, centre_of
+from appca.models import independent_components
+from appca.models.rows import about, centre_of
 from tests.models.synthetic import drawn, matched_cosines
 
 

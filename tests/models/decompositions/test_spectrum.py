@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from appca.models.decompositions import spectrum
-from appca.models.decompositions.spectrum import lift, lower, principal, sketched, thin
-from appca.models.rows.observations import Rows, about, centre_of, project
-from appca.models.rows.shifted_sparse import sparse_rows
+from appca.models import spectrum
+from appca.models.rows import Rows, about, centre_of, project
+from appca.models.sparse_rows import sparse_rows
+from appca.models.spectrum import lift, lower, principal, sketched, thin
 
 SHAPES = {"long": (200, 12), "square": (30, 30), "wide": (25, 80)}
 

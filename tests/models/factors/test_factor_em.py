@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from appca.models.factors import factor_em
-from appca.models.factors.factor_em import FactorSettings, FactorState
-from appca.models.rows.observations import about, centre_of
+from appca.models import factor_em
+from appca.models.factor_em import FactorSettings, FactorState
+from appca.models.rows import about, centre_of
 from tests.models.synthetic import drawn
 from tests.references import em_adaptive_fa
 

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from appca.models.algebra.gaussian import background
-from appca.models.factors import factor_chains, factor_gibbs
-from appca.models.factors.factor_gibbs import FactorGibbsState, FactorPrior
-from appca.models.rows.observations import about
-from appca.models.rows.precise_products import data_of
-from appca.models.sampling.conditionals import InverseGamma
-from appca.models.sampling.row_sums import look
-from appca.models.supports.row_supports import CollapsedModel
+from appca.models import factor_gibbs
+from appca.models.conditionals import InverseGamma
+from appca.models.factor_gibbs import FactorGibbsState, FactorPrior
+from appca.models.numerics import background
+from appca.models.products import data_of
+from appca.models.row_sums import look
+from appca.models.rows import about
+from appca.models.supports import CollapsedModel
 from tests.geweke import DRAWS, broken, geweke_z, is_caught, worst
 from tests.models.slot_controls import CONTROLS, uncompiled
 from tests.references import em_adaptive_fa
 
 N, D, K, L = 4, 3, 4, 2
 PRIOR = FactorPrior(InverseGamma(6.0, 3.0), InverseGamma(6.0, 5.0), 0.5)
-MODULE = "appca.models.factors.factor_gibbs"
+MODULE = "appca.models.factor_gibbs"
 
 
 def draw_prior(rng):
@@ -195,7 +195,7 @@ def test_measures_are_the_dense_densities(seed):
     state = draw_prior(rng)
     Y = draw_data(rng, state)
     data, seen = looked_at(Y, state)
-    found = factor_chains.measure(data, PRIOR, seen)
+    found = factor_gibbs.measure(data, PRIOR, seen)
     exact = em_adaptive_fa.log_likelihoods(Y, state.W, state.mu, state.sigma2, L).sum()
     assert found.log_likelihood == pytest.approx(exact)
     prior = stats.norm.logpdf(state.W, 0, np.sqrt(state.sigma2_W)).sum()
@@ -203,7 +203,7 @@ def test_measures_are_the_dense_densities(seed):
     prior += stats.invgamma.logpdf(state.sigma2_W, 6.0, scale=5.0)
     assert found.log_posterior - found.log_likelihood == pytest.approx(prior)
     squares = np.square(Y - state.mu).sum(axis=1)
-    given = background(squares, state.sigma2, D) + factor_chains.support_log_densities(seen)
+    given = background(squares, state.sigma2, D) + factor_gibbs.support_log_densities(seen)
     dense = em_adaptive_fa.log_joint(Y, state.W, state.mu, state.sigma2, L)
     own = dense[em_adaptive_fa.certain(state.members, K) == 1] + np.log(6)
     np.testing.assert_allclose(given, own, rtol=1e-9)
@@ -214,9 +214,9 @@ def test_a_record_holds_the_complete_data_density(seed):
     state = draw_prior(rng)
     Y = draw_data(rng, state)
     data, seen = looked_at(Y, state)
-    kept = factor_chains.record(data, seen)
+    kept = factor_gibbs.record(data, seen)
     joint = stats.norm.logpdf(Y, state.mu + state.X @ state.W.T, np.sqrt(state.sigma2)).sum()
     joint += stats.norm.logpdf(np.take_along_axis(state.X, state.members, axis=1)).sum()
     assert kept["log_joint"] == pytest.approx(joint - N * np.log(6))
     assert kept["components"].shape == (K, D)
-    np.testing.assert_array_equal(factor_chains.average(seen)["Z_mean"].sum(axis=1), L)
+    np.testing.assert_array_equal(factor_gibbs.average(seen)["Z_mean"].sum(axis=1), L)

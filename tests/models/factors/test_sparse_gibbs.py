@@ -3,16 +3,16 @@
 import importlib
 from types import SimpleNamespace
 
+import appca.models.factors
 import numpy as np
 import pytest
 
-import appca.models.factors
-from appca.models.factors import sparse_gibbs
-from appca.models.factors.sparse_gibbs import SparsePrior, SparseState
-from appca.models.rows.observations import about
-from appca.models.rows.precise_products import data_of
-from appca.models.sampling.conditionals import Gamma, InverseGamma
-from appca.models.sampling.row_sums import look
+from appca.models import factor_gibbs
+from appca.models.conditionals import Gamma, InverseGamma
+from appca.models.factor_gibbs import SparsePrior, SparseState
+from appca.models.products import data_of
+from appca.models.row_sums import look
+from appca.models.rows import about
 from tests.geweke import DRAWS, broken, broken_kernels, geweke_z, is_caught, named, worst
 from tests.models.gibbs_oracles import draw_buffet
 
@@ -101,7 +101,7 @@ def with_contrasts(state, Y):
 @DRAWS
 def test_the_finite_sweep_passes_geweke(n_draws, seed):
     z = geweke_z(
-        model_of(sparse_gibbs, "sweep_finite", infinite=False), np.random.default_rng(seed), n_draws
+        model_of(factor_gibbs, "sweep_finite", infinite=False), np.random.default_rng(seed), n_draws
     )
     assert worst(z)[0] < 5, worst(z)
 
@@ -109,7 +109,7 @@ def test_the_finite_sweep_passes_geweke(n_draws, seed):
 @DRAWS
 def test_the_infinite_sweep_passes_geweke(n_draws, seed):
     z = geweke_z(
-        model_of(sparse_gibbs, "sweep_infinite", infinite=True),
+        model_of(factor_gibbs, "sweep_infinite", infinite=True),
         np.random.default_rng(seed),
         n_draws,
     )
@@ -201,8 +201,8 @@ def with_broken(monkeypatch, folder, name, old, new):
     if name == KERNELS:
         monkeypatch.setattr(appca.models.factors, last, copy)
     elif name == STEPS:
-        monkeypatch.setattr(sparse_gibbs, last, copy)
-    return copy if name == SWEEP else sparse_gibbs
+        monkeypatch.setattr(factor_gibbs, last, copy)
+    return copy if name == SWEEP else factor_gibbs
 
 
 @pytest.mark.default_cases(3)

@@ -14,11 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
-from appca.models.algebra.stiefel import polar
-from appca.models.incomplete import missing_em, missing_supports
-from appca.models.orthonormal import em
-from appca.models.rows.incomplete_rows import IncompleteBlock, IncompleteData, split_incomplete
-from appca.models.rows.observations import about
+from appca.models import em, gaps
+from appca.models import gaps as missing_supports
+from appca.models.rows import IncompleteBlock, IncompleteData, about, split_incomplete
+from appca.models.stiefel import polar
 from tests.references import em_incomplete, low_rank
 
 
@@ -125,7 +124,7 @@ def settings_of(K, L, **changes):
 def some_state(X, K, seed=0):
     rng = np.random.default_rng(seed)
     W = np.linalg.qr(rng.normal(size=(X.shape[1], K)))[0]
-    return missing_em.IncompleteState(W, np.zeros(X.shape[1]), np.full(K, 2.0), 0.5)
+    return gaps.IncompleteState(W, np.zeros(X.shape[1]), np.full(K, 2.0), 0.5)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +143,7 @@ def test_without_gaps_iterations_are_those_of_complete_data(as_block, latent):
     mine = some_state(X, 5)
     plain = em.SubspaceState(mine.W, np.zeros(5), mine.latent, mine.noise)
     for _ in range(4):
-        value, mine = missing_em.step(mine, incomplete, settings)
+        value, mine = gaps.step(mine, incomplete, settings)
         wanted, plain = em.step(plain, rows, settings)
         assert value == pytest.approx(wanted, rel=1e-10)
         np.testing.assert_allclose(mine.W, plain.W, atol=1e-8)
@@ -161,7 +160,7 @@ def test_rows_with_the_same_gaps_may_be_looked_at_together():
     together = split_incomplete(X, np.full(8, 3.0))
     assert [block.same_pattern for block in together.blocks] == [True, True]
     apart = together._replace(blocks=[c._replace(same_pattern=False) for c in together.blocks])
-    found = [missing_em.expect(state, rows, settings)[0] for rows in (together, apart)]
+    found = [gaps.expect(state, rows, settings)[0] for rows in (together, apart)]
     for a, b in zip(*found, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-9)
 
@@ -368,8 +367,8 @@ def test_sums_over_supports_are_those_of_a_loop_over_them(L, same):
     A, c, upper = B @ np.swapaxes(B, 1, 2), 4.0 * rng.normal(size=(n, K)), np.triu_indices(K)
     A = A[:1] if same else A
     seen = missing_supports.IncompleteProjections(A[:, upper[0], upper[1]], c)
-    found = missing_supports.posterior(seen, L)
-    scores = missing_supports.scores(seen, found.members)
+    found = missing_supports.support_posterior(seen, L)
+    scores = missing_supports.support_scores(seen, found.members)
     sets = [list(S) for S in itertools.combinations(range(K), L)]
     for row in range(n):
         f, moments = [], []

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
-from appca.models.incomplete import missing_supports, support_exchanges
+from appca.models import gaps
 from tests.models.synthetic import planted
 
 
@@ -49,7 +49,7 @@ def by_hand(Lam, c, supports):
 @pytest.mark.parametrize("shared", [False, True])
 def test_sums_over_exchanges_equal_dense_solves_of_each(K, L, shared, seed):
     Lam, pairs, c = problem(seed, 12, K, shared)
-    posterior = support_exchanges.summed(pairs, c, L, None)
+    posterior = gaps.summed(pairs, c, L, None)
     for n in range(12):
         S = tuple(sorted(posterior.members[n]))
         supports = list(neighbours(S, K))
@@ -69,18 +69,18 @@ def test_from_given_supports_the_sum_never_falls(seed):
     _, pairs, c = problem(seed, 200, 10)
     rng = np.random.default_rng(seed)
     start = np.argsort(rng.random((200, 10)), axis=1)[:, :4]
-    Lam = support_exchanges.unfolded(pairs, 10)
-    before = support_exchanges.exchanges(Lam, c, start).log_sum
-    after = support_exchanges.summed(pairs, c, 4, start)
+    Lam = gaps.unfolded(pairs, 10)
+    before = gaps.exchanges(Lam, c, start).log_sum
+    after = gaps.summed(pairs, c, 4, start)
     assert (after.log_sum >= before - 1e-12).all()
     assert (after.log_sum > before + 1e-3).any()
 
 
 def test_parts_of_many_components_are_as_all_rows_at_once(seed, monkeypatch):
     _, pairs, c = problem(seed, 30, 8)
-    whole = support_exchanges.summed(pairs, c, 3, None)
-    monkeypatch.setattr(support_exchanges, "MOST_NUMBERS", 500)
-    for part, of_all in zip(support_exchanges.summed(pairs, c, 3, None), whole, strict=True):
+    whole = gaps.summed(pairs, c, 3, None)
+    monkeypatch.setattr(gaps, "MOST_NUMBERS", 500)
+    for part, of_all in zip(gaps.summed(pairs, c, 3, None), whole, strict=True):
         np.testing.assert_allclose(part, of_all, rtol=1e-12)
 
 
@@ -90,7 +90,7 @@ def test_the_likelihood_of_few_summed_supports_is_near_the_exact_one_and_below(s
     X[np.random.default_rng(seed).random(X.shape) < 0.1] = np.nan
     model = AdaptivePPCA(8, 3, random_state=0).fit(X)
     exact = model.score_samples(X)
-    monkeypatch.setattr(missing_supports, "MOST_SETS", 1)
+    monkeypatch.setattr(gaps, "MOST_SETS", 1)
     told = model.describe(X)
     assert "exchanges" in told.method
     assert "lower bound" in told.method

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
-from appca.models.algebra import stiefel
-from appca.models.orthonormal import em, screening
-from appca.models.orthonormal.em import EMSettings, SubspaceState, expect, floor_of
-from appca.models.rows.observations import about, centre_of
+from appca.models import climb, em, stiefel
+from appca.models.em import EMSettings, SubspaceState, expect, floor_of
+from appca.models.rows import about, centre_of
 from tests.models.synthetic import planted
 
 
@@ -74,8 +73,8 @@ def test_the_compiler_is_called_by_size_alone(size, worth):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_long_fits_end_as_high_as_the_plain_path(dtype, seed, monkeypatch):
     """The plain path: no sample, no coordinates, no momentum, no compiler."""
-    monkeypatch.setattr(screening, "SAMPLE_ROWS_PER_COMPONENT", 100)
-    monkeypatch.setattr(screening, "MIN_SAMPLE_ROWS", 100)
+    monkeypatch.setattr(climb, "SAMPLE_ROWS_PER_COMPONENT", 100)
+    monkeypatch.setattr(climb, "MIN_SAMPLE_ROWS", 100)
     monkeypatch.setattr(em, "LEAST_COMPILED", 1)
     data = planted(4000, 30, 5, 2, seed=seed, noise=0.5, offset=1.0)
     X = data.X.astype(dtype)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from appca.models.algebra import stiefel
-from appca.models.algebra.loop import iterate
-from appca.models.orthonormal.em import (
+from appca.models import stiefel
+from appca.models.em import (
     EMMap,
     EMSettings,
     SubspaceState,
@@ -15,8 +14,9 @@ from appca.models.orthonormal.em import (
     maximise,
     step,
 )
-from appca.models.orthonormal.starts import annealed, ascent, first_state
-from appca.models.rows.observations import about, centre_of
+from appca.models.loop import iterate
+from appca.models.rows import about, centre_of
+from appca.models.starts import annealed, ascent, first_state
 from tests.models.synthetic import planted
 from tests.references import em_orthonormal
 
@@ -164,7 +164,7 @@ def test_passes_remember_their_last_sums(seed, monkeypatch):
     assert (value, following.noise) == pytest.approx(
         (step(state, rows, passes.settings)[0], step(state, rows, passes.settings)[1].noise)
     )
-    monkeypatch.setattr("appca.models.orthonormal.em.expect", None)
+    monkeypatch.setattr("appca.models.em.expect", None)
     assert passes.sums(state).log_likelihood == value
     with pytest.raises(TypeError):
         passes.sums(following)

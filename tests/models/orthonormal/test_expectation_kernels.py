@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
-from appca.models.algebra import stiefel
-from appca.models.orthonormal import em
-from appca.models.orthonormal.em import EMSettings, SubspaceState, expect, floor_of
-from appca.models.rows.observations import about, centre_of
+from appca.models import em, stiefel
+from appca.models.em import EMSettings, SubspaceState, expect, floor_of
+from appca.models.rows import about, centre_of
 
 
 @pytest.mark.parametrize(("n", "d", "k"), [(1, 3, 4), (7, 33, 8), (64, 256, 4), (129, 300, 12)])
 def test_products_equal_those_of_numpy(n, d, k, seed):
-    from appca.models.algebra.product_kernels import add_outer, project
+    from appca.models.product_kernels import add_outer, project
 
     rng = np.random.default_rng(seed)
     X, W = rng.standard_normal((n, d)), rng.standard_normal((k, d))
@@ -76,13 +75,12 @@ def test_the_order_of_rows_in_memory_does_not_matter(seed):
 
 def test_what_is_compiled_ahead_is_what_fits_call(monkeypatch):
     """After it no fit compiles: numba has a signature for each way already."""
-    from appca.models.algebra.product_kernels import add_outer, project
-    from appca.models.orthonormal import expectation_kernels
-    from appca.models.polynomials import poisson_binomial_kernels
+    from appca.models import em_kernels, polynomial_kernels
+    from appca.models.product_kernels import add_outer, project
 
     em.compile_ahead()
-    own = expectation_kernels.weigh, expectation_kernels.share
-    points = poisson_binomial_kernels.tilted, poisson_binomial_kernels.inclusion
+    own = em_kernels.weigh_components, em_kernels.share
+    points = polynomial_kernels.tilted, polynomial_kernels.inclusion
     kernels = project, add_outer, *own, *points
     known = [len(kernel.signatures) for kernel in kernels]
     monkeypatch.setattr(em, "LEAST_COMPILED", 0)

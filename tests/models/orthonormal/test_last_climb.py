@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
-from appca.models.algebra import stiefel
-from appca.models.algebra.loop import CONVERGED
-from appca.models.decompositions.spectrum import Coordinates, principal, sketched
-from appca.models.orthonormal import last_climb, screening
-from appca.models.orthonormal.em import EMMap, EMSettings, expect, floor_of
-from appca.models.orthonormal.screening import EMControl
-from appca.models.orthonormal.starts import first_state
-from appca.models.rows.observations import Rows, about, centre_of, project
+from appca.models import climb, stiefel
+from appca.models.climb import EMControl
+from appca.models.em import EMMap, EMSettings, expect, floor_of
+from appca.models.loop import CONVERGED
+from appca.models.rows import Rows, about, centre_of, project
+from appca.models.spectrum import Coordinates, principal, sketched
+from appca.models.starts import first_state
 from tests.models.synthetic import planted, principal_cosines
 
 
@@ -31,7 +30,7 @@ def problem(seed):
 def climbed(problem, max_iter=500, tol=1e-6, seen=None):
     rows, settings, held, state = problem
     control = EMControl(settings, seen, max_iter, tol, True, rows.n)
-    return last_climb.climb_all(state, held, rows, control, lambda _state: None)
+    return climb.climb_all(state, held, rows, control, lambda _state: None)
 
 
 def test_it_ends_where_no_step_over_all_features_gains(problem):
@@ -61,7 +60,7 @@ def test_what_an_m_step_promises_is_what_it_keeps_at_least(problem):
     rows, settings, _, state = problem
     em_map = EMMap(rows, settings)
     before, after = em_map(state)
-    promised = last_climb._promised(em_map.sums(state).A, state.W, state.noise)
+    promised = climb._promised(em_map.sums(state).A, state.W, state.noise)
     assert 0.0 < promised <= em_map(state._replace(W=after.W))[0] - before
 
 
@@ -70,7 +69,7 @@ def test_coordinates_of_all_features_are_all_there_is_to_climb(problem, monkeypa
     basis = np.linalg.qr(np.hstack([held.basis, np.eye(30)]))[0]
     whole = Coordinates(Rows(project(rows, basis), None, rows.squares, 30), basis)
     wanted = climbed(problem)
-    monkeypatch.setattr(last_climb, "_products", None)  # hence no pass over the features
+    monkeypatch.setattr(climb, "_products", None)  # hence no pass over the features
     found = climbed((rows, settings, whole, state))
     assert found.run.log_likelihood == pytest.approx(wanted.run.log_likelihood, abs=1e-4 * rows.n)
 
@@ -78,8 +77,8 @@ def test_coordinates_of_all_features_are_all_there_is_to_climb(problem, monkeypa
 def test_scales_from_coordinates_are_those_from_all_features(monkeypatch, seed):
     X = planted(700, 40, 4, 2, seed=seed, offset=3.0).X
     for name in ("MIN_SAMPLE_ROWS", "MIN_COORDINATES"):
-        monkeypatch.setattr(screening, name, 10)
-    monkeypatch.setattr(screening, "SAMPLE_ROWS_PER_COMPONENT", 25)
+        monkeypatch.setattr(climb, name, 10)
+    monkeypatch.setattr(climb, "SAMPLE_ROWS_PER_COMPONENT", 25)
     found = AdaptivePPCA(4, 2, random_state=0).fit(X)
     scores = np.where(found.allocate(X), found.transform(X), np.nan)
     np.testing.assert_allclose(found.scale_, np.sqrt(np.nanmean(scores**2, axis=0)), rtol=1e-6)

@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
 
-from appca.models.algebra import stiefel
-from appca.models.algebra.loop import STOPPED, EMResult
-from appca.models.orthonormal import screening, starts
-from appca.models.orthonormal.em import EMMap, EMSettings, expect, floor_of
-from appca.models.orthonormal.screening import EMControl
-from appca.models.rows import observations as blocks_of_rows
-from appca.models.rows.observations import about, centre_of
+from appca.models import climb, starts, stiefel
+from appca.models import rows as blocks_of_rows
+from appca.models.climb import EMControl
+from appca.models.em import EMMap, EMSettings, expect, floor_of
+from appca.models.loop import STOPPED, EMResult
+from appca.models.rows import about, centre_of
 from tests.models.synthetic import planted, principal_cosines
 
 
@@ -22,7 +21,7 @@ def rows_of(X):
 def searched(rng, rows, chosen, seen, candidates, *, max_iter=500, tol=1e-4):
     call = seen if callable(seen) else seen.append
     control = EMControl(chosen, call, max_iter, tol, True, rows.n)
-    return screening.screen(rng, EMMap(rows, chosen), candidates, control)
+    return climb.screen(rng, EMMap(rows, chosen), candidates, control)
 
 
 @pytest.fixture
@@ -32,23 +31,23 @@ def rng(seed):
 
 @pytest.fixture
 def small_sample(monkeypatch):
-    monkeypatch.setattr(screening, "MIN_SAMPLE_ROWS", 50)
-    monkeypatch.setattr(screening, "SAMPLE_ROWS_PER_COMPONENT", 1)
+    monkeypatch.setattr(climb, "MIN_SAMPLE_ROWS", 50)
+    monkeypatch.setattr(climb, "SAMPLE_ROWS_PER_COMPONENT", 1)
 
 
 def test_small_data_are_screened_on_all_rows_in_all_coordinates(rng, seed):
     rows = rows_of(planted(200, 10, 4, 2, seed=seed, offset=3.0).X)
-    drawn = screening.draw_screening_sample(rng, rows, settings(rows, 4, 2))
+    drawn = climb.draw_screening_sample(rng, rows, settings(rows, 4, 2))
     assert drawn.rows.X.shape == (200, 10)
     back = drawn.rows.X @ drawn.basis.T
     np.testing.assert_allclose(back, rows.X - rows.origin, atol=1e-10)
 
 
 def test_a_sample_of_wide_rows_is_bounded_by_its_bytes(rng, seed, monkeypatch):
-    monkeypatch.setattr(screening, "MIN_SAMPLE_ROWS", 20)
-    monkeypatch.setattr(screening, "MAX_SAMPLE_BYTES", 100 * 12 * 8)
+    monkeypatch.setattr(climb, "MIN_SAMPLE_ROWS", 20)
+    monkeypatch.setattr(climb, "MAX_SAMPLE_BYTES", 100 * 12 * 8)
     rows = rows_of(planted(800, 12, 4, 2, seed=seed).X)
-    drawn = screening.draw_screening_sample(rng, rows, settings(rows, 4, 2))
+    drawn = climb.draw_screening_sample(rng, rows, settings(rows, 4, 2))
     assert len(drawn.rows.X) == 100
 
 
@@ -57,10 +56,10 @@ def test_a_sample_of_wide_rows_is_bounded_by_its_bytes(rng, seed, monkeypatch):
 def test_long_data_are_screened_on_a_sample_about_the_right_origin(learn_mean, rng, seed):
     rows = rows_of(planted(400, 10, 4, 2, seed=seed, offset=3.0).X)
     chosen = settings(rows, 4, 2, learn_mean=learn_mean)
-    drawn = screening.draw_screening_sample(rng, rows, chosen)
+    drawn = climb.draw_screening_sample(rng, rows, chosen)
     assert drawn.rows.X.shape == (50, 8)
     assert drawn.basis.shape == (10, 10)
-    more = screening._some(rng, rows._replace(X=rows.X - rows.origin, origin=None), 100, chosen)
+    more = climb._some(rng, rows._replace(X=rows.X - rows.origin, origin=None), 100, chosen)
     np.testing.assert_allclose(more.squares, (more.X**2).sum(axis=1))
     for part in (drawn.rows, more):
         assert np.allclose(part.X.mean(axis=0), 0.0, atol=1e-12) == learn_mean
@@ -69,10 +68,10 @@ def test_long_data_are_screened_on_a_sample_about_the_right_origin(learn_mean, r
 def test_wide_data_are_screened_in_leading_coordinates_that_keep_all_squared_norms(
     rng, seed, monkeypatch
 ):
-    monkeypatch.setattr(screening, "MIN_COORDINATES", 1)
-    monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)
+    monkeypatch.setattr(climb, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(climb, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
-    drawn = screening.draw_screening_sample(rng, rows, settings(rows, 4, 2))
+    drawn = climb.draw_screening_sample(rng, rows, settings(rows, 4, 2))
     assert drawn.rows.X.shape == (200, 8)
     np.testing.assert_array_equal(drawn.rows.squares, rows.squares)
     leading = np.linalg.svd(rows.X - rows.origin, full_matrices=False)[2][:8]
@@ -80,11 +79,11 @@ def test_wide_data_are_screened_in_leading_coordinates_that_keep_all_squared_nor
 
 
 def test_a_state_has_the_same_likelihood_in_leading_coordinates_and_outside(rng, seed, monkeypatch):
-    monkeypatch.setattr(screening, "MIN_COORDINATES", 1)
-    monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)
+    monkeypatch.setattr(climb, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(climb, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(200, 30, 4, 2, seed=seed, noise=1.0).X)
     chosen = settings(rows, 4, 2)
-    drawn = screening.draw_screening_sample(rng, rows, chosen)
+    drawn = climb.draw_screening_sample(rng, rows, chosen)
     inside = starts.first_state(drawn.rows, np.eye(8, 4), chosen)
     outside = inside._replace(W=drawn.basis @ inside.W)
     assert expect(inside, drawn.rows, chosen).log_likelihood == pytest.approx(
@@ -99,10 +98,10 @@ def test_a_state_has_the_same_likelihood_in_leading_coordinates_and_outside(rng,
     ids=["the sample", "K squared", "what memory allows", "all"],
 )
 def test_independent_components_see_scores_of_k_squared_rows(k, most, wanted, rng, monkeypatch):
-    monkeypatch.setattr(screening, "MAX_SCORES_BYTES", most)
+    monkeypatch.setattr(climb, "MAX_SCORES_BYTES", most)
     monkeypatch.setattr(blocks_of_rows, "MIN_BLOCK_ROWS", 16)
     monkeypatch.setattr(blocks_of_rows, "MAX_BLOCK_ROWS", 32)
-    draw, samples, seen = screening.draw_screening_sample, [], []
+    draw, samples, seen = climb.draw_screening_sample, [], []
 
     def kept(*given):
         samples.append(draw(*given))
@@ -112,7 +111,7 @@ def test_independent_components_see_scores_of_k_squared_rows(k, most, wanted, rn
         seen.append(P)
         return starts.independent(rng, P)
 
-    monkeypatch.setattr(screening, "draw_screening_sample", kept)
+    monkeypatch.setattr(climb, "draw_screening_sample", kept)
     rows = rows_of(planted(150, 30, k, 3, seed=1, offset=3.0).X)
     searched(rng, rows, settings(rows, k, 3), [], [starts.ICA._replace(rotation=rotation)])
     (P,), (drawn,) = seen, samples
@@ -128,8 +127,8 @@ def test_independent_components_see_scores_of_k_squared_rows(k, most, wanted, rn
 
 @pytest.mark.usefixtures("small_sample")
 def test_the_best_start_of_the_sample_is_refined_on_all_rows(rng, seed, monkeypatch):
-    monkeypatch.setattr(screening, "MIN_COORDINATES", 1)
-    monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)
+    monkeypatch.setattr(climb, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(climb, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(150, 30, 4, 2, seed=seed).X)
     chosen = settings(rows, 4, 2)
     seen = []
@@ -149,7 +148,7 @@ def test_many_rows_are_climbed_on_more_and_more_of_them(rng, seed, monkeypatch):
     rows = rows_of(planted(400, 30, 4, 2, seed=seed).X)
     stages = []
     for most in (2**28, 200 * 30 * 8):
-        monkeypatch.setattr(screening, "MAX_COORDINATE_BYTES", most)
+        monkeypatch.setattr(climb, "MAX_COORDINATE_BYTES", most)
         seen = []
         found = searched(rng, rows, settings(rows, 4, 2), seen, starts.candidates("auto", 1, 4))
         stages.append([s for s in dict.fromkeys(p.stage for p in seen) if "refinement" in s])
@@ -160,7 +159,7 @@ def test_many_rows_are_climbed_on_more_and_more_of_them(rng, seed, monkeypatch):
 
 def test_finalists_are_the_best_that_differ():
     runs = [EMResult(None, value, [], "") for value in (-5.0, -1.0, -1.5, -9.0, -3.0, -1.9)]
-    best = screening._best(runs, 3, 1.0 / screening.DIFFERENT)
+    best = climb._best(runs, 3, 1.0 / climb.DIFFERENT)
     assert [run.log_likelihood for run in best] == [-1.0, -3.0, -5.0]
 
 
@@ -188,15 +187,15 @@ def test_the_first_start_goes_on_beside_the_best_of_the_sample(seed):
 
 @pytest.mark.parametrize("dear", [False, True])
 def test_spare_starts_are_left_out_where_climbs_are_dear(dear, rng, seed, monkeypatch):
-    monkeypatch.setattr(screening, "MOST_SUMS", 0 if dear else 10**9)
-    monkeypatch.setattr(screening, "FEW_SUMS", 0 if dear else 10**9)
+    monkeypatch.setattr(climb, "MOST_SUMS", 0 if dear else 10**9)
+    monkeypatch.setattr(climb, "FEW_SUMS", 0 if dear else 10**9)
     rows = rows_of(planted(300, 10, 4, 2, seed=seed).X)
     seen = []
     searched(rng, rows, settings(rows, 4, 2), seen, starts.candidates("auto", 2, 4))
     tried = [stage for stage in dict.fromkeys(p.stage for p in seen) if "random" in stage]
     assert len(tried) == (1 if dear else 1 + starts.SPARE_STARTS + starts.EXTRA_STARTS)
     longest = max(p.max_iter for p in seen if "screening" in p.stage)
-    assert longest == (starts.ANNEALED_ITERATIONS if dear else screening.REFINEMENT_ITERATIONS)
+    assert longest == (starts.ANNEALED_ITERATIONS if dear else climb.REFINEMENT_ITERATIONS)
 
 
 def test_no_stage_is_longer_than_the_iterations_allowed(rng, seed):
@@ -211,8 +210,8 @@ def test_no_stage_is_longer_than_the_iterations_allowed(rng, seed):
 @pytest.mark.usefixtures("small_sample")
 @pytest.mark.parametrize("where", ["quartimax", "annealed PCA", "on 150", "on 300"])
 def test_a_callback_may_stop_the_screening_anywhere(where, rng, seed, monkeypatch):
-    monkeypatch.setattr(screening, "MIN_COORDINATES", 1)
-    monkeypatch.setattr(screening, "COORDINATES_PER_COMPONENT", 2)
+    monkeypatch.setattr(climb, "MIN_COORDINATES", 1)
+    monkeypatch.setattr(climb, "COORDINATES_PER_COMPONENT", 2)
     rows = rows_of(planted(300, 30, 4, 2, seed=seed).X)
 
     def callback(progress):

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from appca.models.algebra import stiefel
-from appca.models.orthonormal import starts
-from appca.models.orthonormal.em import EMSettings, floor_of
-from appca.models.rows.observations import about, centre_of, project
+from appca.models import starts, stiefel
+from appca.models.em import EMSettings, floor_of
+from appca.models.rows import about, centre_of, project
 from tests.models.synthetic import matched_cosines, planted
 
 

@@ -8,13 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from appca.models.algebra import gaussian, stiefel
-from appca.models.orthonormal import adaptive_ppca_gibbs, nonparametric_gibbs, subspace_gibbs
-from appca.models.orthonormal.subspace_gibbs import SubspaceGibbsState, SubspacePrior
-from appca.models.rows import precise_products
-from appca.models.rows.observations import Rows
-from appca.models.sampling import conditionals
-from appca.models.sampling.conditionals import Gamma, InverseGamma
+from appca.models import conditionals, gibbs, numerics, products, stiefel
+from appca.models.conditionals import Gamma, InverseGamma
+from appca.models.gibbs import SubspaceGibbsState, SubspacePrior
+from appca.models.rows import Rows
 from tests.geweke import DRAWS, broken, broken_kernels, geweke_z, is_caught, named, worst
 from tests.models import gibbs_oracles as oracle
 from tests.references import low_rank
@@ -39,7 +36,7 @@ def draw_buffet(rng, alpha, shape):
 
 def data_of(Y):
     """Rows as they are, about zero."""
-    return precise_products.data_of(Rows(Y, None, np.square(Y).sum(axis=1), Y.shape[1]))
+    return products.data_of(Rows(Y, None, np.square(Y).sum(axis=1), Y.shape[1]))
 
 
 class Case(SimpleNamespace):
@@ -67,8 +64,8 @@ class Case(SimpleNamespace):
 
     def sweep(self, rng, state, Y):
         P = (Y - state.mu) @ state.W
-        cross = subspace_gibbs.SubspaceCrossProducts(Y.T @ state.X, state.X.sum(axis=0))
-        seen = subspace_gibbs.CachedSubspaceState(state, P, cross)
+        cross = gibbs.SubspaceCrossProducts(Y.T @ state.X, state.X.sum(axis=0))
+        seen = gibbs.CachedSubspaceState(state, P, cross)
         return self.step(rng, data_of(Y), seen, self.prior).state
 
     def statistics(self, state, Y):
@@ -109,12 +106,12 @@ CROWDED = PRIOR._replace(alpha=Gamma(12.0, 4.0))
 
 
 def fixed_size(indicators, rng, data, seen, prior):
-    draw_Z = adaptive_ppca_gibbs.INDICATORS[indicators]
-    return subspace_gibbs.sweep(rng, data, seen, prior, draw_Z, stiefel.draw)
+    draw_Z = gibbs.INDICATORS[indicators]
+    return gibbs.sweep(rng, data, seen, prior, draw_Z, stiefel.draw)
 
 
 def free(name, rng, data, seen, prior):
-    return nonparametric_gibbs.advance(rng, data, seen, prior, nonparametric_gibbs.PRIORS[name])
+    return gibbs.advance(rng, data, seen, prior, gibbs.PRIORS[name])
 
 
 CASES = {
@@ -142,8 +139,8 @@ def test_the_sweep_passes_geweke(name, n_draws, seed):
 
 
 def with_half_the_concentration(monkeypatch, _folder):
-    right = subspace_gibbs.concentration
-    monkeypatch.setattr(subspace_gibbs, "concentration", lambda *given: right(*given) / 2)
+    right = gibbs.concentration
+    monkeypatch.setattr(gibbs, "concentration", lambda *given: right(*given) / 2)
 
 
 def with_tau2_over_every_entry(monkeypatch, _folder):
@@ -177,8 +174,8 @@ def with_a_fixed_completion(monkeypatch, _folder):
         drawn[:, np.setdiff1d(np.arange(W.shape[1]), used)] = basis[:, len(used) : W.shape[1]]
         return drawn
 
-    sweep = partial(subspace_gibbs.sweep, update_directions=wrong)
-    monkeypatch.setattr(nonparametric_gibbs, "sweep", sweep)
+    sweep = partial(gibbs.sweep, update_directions=wrong)
+    monkeypatch.setattr(gibbs, "sweep", sweep)
 
 
 def with_source(module, old, new):
@@ -192,7 +189,7 @@ def with_source(module, old, new):
         for name in ("sweep", "draw_swaps", "INDICATORS"):
             if hasattr(copy, name):
                 monkeypatch.setattr(real, name, getattr(copy, name))
-        for user in (nonparametric_gibbs,):
+        for user in (gibbs,):
             if module == "subspace_gibbs":
                 monkeypatch.setattr(user, "sweep", copy.sweep)
 
@@ -288,8 +285,8 @@ def world(seed):
 def test_directions_have_the_ratios_of_the_joint(world):
     rng, Y, state = world
     W, X, Z, mu, sigma2, *_ = state
-    cross = subspace_gibbs.SubspaceCrossProducts(Y.T @ X, X.sum(axis=0))
-    F = subspace_gibbs.concentration(cross, mu, sigma2)
+    cross = gibbs.SubspaceCrossProducts(Y.T @ X, X.sum(axis=0))
+    F = gibbs.concentration(cross, mu, sigma2)
     other = stiefel.random(rng, *W.shape)
     left = (F * W).sum() - (F * other).sum()
     joint = [oracle.log_data(Y, V, X, Z, mu, sigma2) for V in (W, other)]
@@ -298,7 +295,7 @@ def test_directions_have_the_ratios_of_the_joint(world):
 
 def test_indicators_have_the_ratios_of_the_dense_joint(world):
     _, Y, (W, _, Z, mu, sigma2, tau2, _) = world
-    a = gaussian.logits((Y - mu) @ W, sigma2, tau2)
+    a = numerics.logits((Y - mu) @ W, sigma2, tau2)
     for n, k in np.ndindex(Z.shape):
         on, off = Z[n].copy(), Z[n].copy()
         on[k], off[k] = True, False
@@ -308,7 +305,7 @@ def test_indicators_have_the_ratios_of_the_dense_joint(world):
 
 def test_scores_have_the_ratios_of_the_joint(world):
     rng, Y, (W, X, Z, mu, sigma2, tau2, _) = world
-    shrink, variance = gaussian.posterior(sigma2, tau2)
+    shrink, variance = numerics.posterior(sigma2, tau2)
     m = (Y - mu) @ W * shrink
     other = rng.normal(size=X.shape) * Z
 
@@ -323,8 +320,8 @@ def test_scores_have_the_ratios_of_the_joint(world):
 
 def test_residual_squares_are_those_of_the_residual(world):
     _, Y, (W, X, _, mu, *_) = world
-    cross = subspace_gibbs.SubspaceCrossProducts(Y.T @ X, X.sum(axis=0))
-    got = subspace_gibbs.residual_squares(data_of(Y), cross, W, X, mu)
+    cross = gibbs.SubspaceCrossProducts(Y.T @ X, X.sum(axis=0))
+    got = gibbs.residual_squares(data_of(Y), cross, W, X, mu)
     assert got == pytest.approx(np.square(Y - mu - X @ W.T).sum(), abs=1e-10)
 
 
@@ -333,7 +330,7 @@ def test_complete_density_is_that_of_the_definition(world):
     W, X, Z, mu, sigma2, tau2, _ = state
     wanted = oracle.log_data(Y, W, X, Z, mu, sigma2) + oracle.log_scores(X, Z, tau2)
     data = data_of(Y)
-    density = subspace_gibbs.complete_density(data, subspace_gibbs.look(data, state))
+    density = gibbs.complete_density(data, gibbs.look_at_subspace(data, state))
     assert density == pytest.approx(wanted, abs=1e-9)
 
 
@@ -341,8 +338,8 @@ def test_the_exact_likelihood_sums_over_all_subsets(world):
     _, Y, state = world
     W, _, _, mu, sigma2, tau2, _ = state
     data = data_of(Y)
-    measured = adaptive_ppca_gibbs.measure(
-        data, PRIOR._replace(each=True), subspace_gibbs.look(data, state)
+    measured = gibbs.measure_subspace(
+        data, PRIOR._replace(each=True), gibbs.look_at_subspace(data, state)
     )
     total = 0.0
     for y in Y:

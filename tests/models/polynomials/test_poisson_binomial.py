@@ -5,16 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from appca.models.algebra.stiefel import polar
-from appca.models.orthonormal import em
-from appca.models.polynomials import poisson_binomial, subsets
-from appca.models.rows.observations import Block, about, centre_of
+from appca.models import em, polynomials
+from appca.models.rows import Block, about, centre_of
+from appca.models.stiefel import polar
 from tests import oracles
 
 
 def summed(a, n_active):
     """Sum of log e_L, inclusion (N, K), and its sum."""
-    log_e, r = poisson_binomial.by_points(a, n_active)
+    log_e, r = polynomials.by_points(a, n_active)
     return log_e.sum(), r, r.sum(axis=0)
 
 
@@ -45,7 +44,7 @@ def test_points_equal_tables(seed, n_columns, n_active, scale):
     a = np.random.default_rng(seed).standard_normal((70, n_columns)) * scale
     a[40:] = np.round(a[40:])  # with ties
     value, r, _ = summed(a, n_active)
-    expected_value, expected_r = subsets.inclusion(a, n_active)
+    expected_value, expected_r = polynomials.inclusion(a, n_active)
     size = 1e-12 * max(1.0, np.abs(a).max())
     np.testing.assert_allclose(r, expected_r, rtol=0, atol=size)
     assert value == pytest.approx(expected_value.sum(), rel=1e-13, abs=len(a) * size)
@@ -74,13 +73,13 @@ def test_a_row_comes_out_the_same_in_any_company(seed):
 def test_what_is_no_number_is_not_hidden(seed):
     a = np.random.default_rng(seed).standard_normal((3, 30))
     a[1, 4] = np.nan
-    log_e, _ = poisson_binomial.by_points(a, 7)
+    log_e, _ = polynomials.by_points(a, 7)
     assert math.isnan(log_e.sum())
     assert np.isfinite(log_e[[0, 2]]).all()
 
 
 def test_few_points_are_enough_for_any_variance():
-    size, turn, phase = poisson_binomial.points(np.geomspace(1e-6, 1e4, 3200), 10**5, 5 * 10**4)
+    size, turn, phase = polynomials.points(np.geomspace(1e-6, 1e4, 3200), 10**5, 5 * 10**4)
     assert 10 < len(turn) <= 40
     np.testing.assert_allclose(np.cos(phase), np.cos(5 * 10**4 * turn), atol=1e-9)
     assert (size % 2 == 1).all()

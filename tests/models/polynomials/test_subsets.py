@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from appca.models.polynomials import subsets
+from appca.models import polynomials
 from tests import oracles
 
 # Probabilities below this are left out on purpose (subsets.LEAST_LOG_WEIGHT).
@@ -17,9 +17,9 @@ NOTHING = 1e-45
 def route(request, monkeypatch):
     """Each way of summing the halves, whatever K is."""
     if request.param != "columns":
-        monkeypatch.setattr(subsets, "LARGEST_FOR_COLUMNS", 0)
+        monkeypatch.setattr(polynomials, "LARGEST_FOR_COLUMNS", 0)
     if request.param == "rescaled rows":
-        monkeypatch.setattr(subsets, "LARGEST_LOG_COUNT", -1.0)
+        monkeypatch.setattr(polynomials, "LARGEST_LOG_COUNT", -1.0)
     return request.param
 
 
@@ -44,11 +44,11 @@ def log_error(logits):
 def test_sums_and_inclusion_equal_enumeration(route, seed, n_columns, scale):
     a = np.random.default_rng(seed).standard_normal((6, n_columns)) * scale
     for n_active in range(n_columns + 1):
-        log_e, r = subsets.inclusion(a, n_active)
+        log_e, r = polynomials.inclusion(a, n_active)
         expected_log_e, expected_r = oracles.inclusion(a, n_active)
         np.testing.assert_allclose(r, expected_r, rtol=1e-12, atol=NOTHING)
         np.testing.assert_allclose(log_e, expected_log_e, rtol=0, atol=log_error(a))
-        log_e = subsets.log_elementary(a, n_active)
+        log_e = polynomials.log_elementary(a, n_active)
         np.testing.assert_allclose(log_e, expected_log_e, rtol=0, atol=log_error(a))
 
 
@@ -56,22 +56,22 @@ def test_sums_and_inclusion_equal_enumeration(route, seed, n_columns, scale):
 def test_columns_that_are_hardly_ever_swapped_keep_their_digits(route, seed, step):
     a = -step * np.arange(12.0) + np.random.default_rng(seed).uniform(0, 0.1, (2, 12))
     for n_active in (1, 5, 6, 11):
-        _, r = subsets.inclusion(a, n_active)
+        _, r = polynomials.inclusion(a, n_active)
         np.testing.assert_allclose(r, oracles.inclusion(a, n_active)[1], rtol=1e-12, atol=NOTHING)
 
 
 @pytest.mark.parametrize(("n_columns", "n_active"), [(40, 3), (100, 50), (60, 58), (1000, 480)])
 def test_large_problems_equal_integer_arithmetic(seed, n_columns, n_active):
     a, columns, expected_log_e, expected_r = oracles.large_problem(seed, n_columns, n_active)
-    log_e, r = subsets.inclusion(a, n_active)
+    log_e, r = polynomials.inclusion(a, n_active)
     np.testing.assert_allclose(r[0, columns], expected_r, rtol=1e-11, atol=NOTHING)
     assert log_e[0] == pytest.approx(expected_log_e, rel=1e-13)
-    assert subsets.log_elementary(a, n_active)[0] == pytest.approx(expected_log_e, rel=1e-13)
+    assert polynomials.log_elementary(a, n_active)[0] == pytest.approx(expected_log_e, rel=1e-13)
 
 
 @pytest.mark.parametrize(("n_columns", "n_active"), [(10, 3), (100, 50), (2000, 1000)])
 def test_flat_logits_count_subsets(n_columns, n_active):
-    log_e, r = subsets.inclusion(np.full((2, n_columns), -1234.5), n_active)
+    log_e, r = polynomials.inclusion(np.full((2, n_columns), -1234.5), n_active)
     count = math.log(math.comb(n_columns, n_active))
     np.testing.assert_allclose(log_e, count - 1234.5 * n_active, rtol=1e-14)
     np.testing.assert_allclose(r, n_active / n_columns, rtol=1e-11)
@@ -80,7 +80,7 @@ def test_flat_logits_count_subsets(n_columns, n_active):
 @given(wide_problems())
 def test_inclusions_are_probabilities_that_sum_to_the_subset_size(problem):
     a, n_active = problem
-    _, r = subsets.inclusion(a, n_active)
+    _, r = polynomials.inclusion(a, n_active)
     assert r.min() >= 0.0
     assert r.max() <= 1.0
     np.testing.assert_allclose(r.sum(axis=1), n_active, rtol=1e-13)
@@ -90,8 +90,8 @@ def test_inclusions_are_probabilities_that_sum_to_the_subset_size(problem):
 def test_order_of_columns_and_rows_does_not_matter(problem, random):
     a, n_active = problem
     columns = random.sample(range(a.shape[1]), a.shape[1])
-    log_e, r = subsets.inclusion(a, n_active)
-    shuffled_log_e, shuffled_r = subsets.inclusion(a[::-1][:, columns], n_active)
+    log_e, r = polynomials.inclusion(a, n_active)
+    shuffled_log_e, shuffled_r = polynomials.inclusion(a[::-1][:, columns], n_active)
     np.testing.assert_allclose(shuffled_r, r[::-1][:, columns], rtol=1e-12, atol=NOTHING)
     np.testing.assert_allclose(shuffled_log_e, log_e[::-1], rtol=0, atol=log_error(a))
 
@@ -99,8 +99,8 @@ def test_order_of_columns_and_rows_does_not_matter(problem, random):
 @given(wide_problems(), st.floats(-100, 100))
 def test_a_shift_of_all_logits_only_shifts_the_sum(problem, shift):
     a, n_active = problem
-    log_e, r = subsets.inclusion(a, n_active)
-    shifted_log_e, shifted_r = subsets.inclusion(a + shift, n_active)
+    log_e, r = polynomials.inclusion(a, n_active)
+    shifted_log_e, shifted_r = polynomials.inclusion(a + shift, n_active)
     # a + shift is rounded at the size of a, which moves r by as much
     np.testing.assert_allclose(shifted_r, r, rtol=1e-10, atol=NOTHING)
     np.testing.assert_allclose(shifted_log_e, log_e + n_active * shift, atol=20 * log_error(a))
@@ -109,22 +109,22 @@ def test_a_shift_of_all_logits_only_shifts_the_sum(problem, shift):
 @given(wide_problems())
 def test_choosing_members_is_choosing_who_stays_out(problem):
     a, n_active = problem
-    log_e, r = subsets.inclusion(a, n_active)
-    log_e_out, r_out = subsets.inclusion(-a, a.shape[1] - n_active)
+    log_e, r = polynomials.inclusion(a, n_active)
+    log_e_out, r_out = polynomials.inclusion(-a, a.shape[1] - n_active)
     np.testing.assert_allclose(r_out, 1.0 - r, rtol=0, atol=1e-13)
     np.testing.assert_allclose(log_e_out + a.sum(axis=1), log_e, atol=10 * log_error(a))
 
 
 def test_blocks_and_threads_do_not_change_a_digit(seed, monkeypatch):
     rng = np.random.default_rng(seed)
-    monkeypatch.setattr(subsets, "ROWS_PER_BLOCK", 7)
+    monkeypatch.setattr(polynomials, "ROWS_PER_BLOCK", 7)
     for n_columns in (9, 25):
         a = rng.standard_normal((100, n_columns)) * 30
-        monkeypatch.setattr(subsets, "COLUMN_TABLE_FLOATS", 2**18)
-        log_e, r = subsets.inclusion(a, 4)
-        monkeypatch.setattr(subsets, "COLUMN_TABLE_FLOATS", 2**9)
-        again = subsets.inclusion(a, 4)
-        alone = [subsets.inclusion(row[None], 4) for row in a]
+        monkeypatch.setattr(polynomials, "COLUMN_TABLE_FLOATS", 2**18)
+        log_e, r = polynomials.inclusion(a, 4)
+        monkeypatch.setattr(polynomials, "COLUMN_TABLE_FLOATS", 2**9)
+        again = polynomials.inclusion(a, 4)
+        alone = [polynomials.inclusion(row[None], 4) for row in a]
         np.testing.assert_array_equal(again[1], r)
         np.testing.assert_allclose(np.concatenate([one[1] for one in alone]), r, rtol=1e-14)
         np.testing.assert_allclose(np.concatenate([one[0] for one in alone]), log_e, rtol=1e-14)
@@ -133,8 +133,8 @@ def test_blocks_and_threads_do_not_change_a_digit(seed, monkeypatch):
 def test_single_precision_logits_are_worked_on_in_double_precision(route, seed):
     a = (np.random.default_rng(seed).standard_normal((50, 6)) * 50).astype(np.float32)
     a.flags.writeable = False
-    log_e, r = subsets.inclusion(a, 2)
-    expected_log_e, expected_r = subsets.inclusion(a.astype(np.float64), 2)
+    log_e, r = polynomials.inclusion(a, 2)
+    expected_log_e, expected_r = polynomials.inclusion(a.astype(np.float64), 2)
     assert r.dtype == log_e.dtype == np.float64
     np.testing.assert_array_equal(r, expected_r)
     np.testing.assert_array_equal(log_e, expected_log_e)
@@ -143,33 +143,33 @@ def test_single_precision_logits_are_worked_on_in_double_precision(route, seed):
 @pytest.mark.parametrize("n_columns", [1, 3, 25])
 def test_all_or_none_leaves_one_subset(n_columns):
     a = np.arange(2.0 * n_columns).reshape(2, n_columns)
-    log_e, r = subsets.inclusion(a, n_columns)
+    log_e, r = polynomials.inclusion(a, n_columns)
     np.testing.assert_array_equal(log_e, a.sum(axis=1))
     assert (r == 1.0).all()
-    assert subsets.top(a, n_columns).all()
-    assert subsets.draw(np.random.default_rng(0), a, n_columns).all()
-    log_e, r = subsets.inclusion(a, 0)
+    assert polynomials.top(a, n_columns).all()
+    assert polynomials.draw(np.random.default_rng(0), a, n_columns).all()
+    log_e, r = polynomials.inclusion(a, 0)
     assert (log_e == 0.0).all()
     assert (r == 0.0).all()
-    assert not subsets.top(a, 0).any()
-    assert not subsets.draw(np.random.default_rng(0), a, 0).any()
+    assert not polynomials.top(a, 0).any()
+    assert not polynomials.draw(np.random.default_rng(0), a, 0).any()
 
 
 @pytest.mark.parametrize("n_columns", [4, 25])
 def test_no_rows_give_no_rows(n_columns):
     nothing = np.empty((0, n_columns))
-    log_e, r = subsets.inclusion(nothing, 2)
+    log_e, r = polynomials.inclusion(nothing, 2)
     assert log_e.shape == (0,)
     assert r.shape == (0, n_columns)
-    assert subsets.log_elementary(nothing, 2).shape == (0,)
-    assert subsets.top(nothing, 2).shape == (0, n_columns)
-    assert subsets.draw(np.random.default_rng(0), nothing, 2).shape == (0, n_columns)
+    assert polynomials.log_elementary(nothing, 2).shape == (0,)
+    assert polynomials.top(nothing, 2).shape == (0, n_columns)
+    assert polynomials.draw(np.random.default_rng(0), nothing, 2).shape == (0, n_columns)
 
 
 @given(wide_problems())
 def test_top_is_the_heaviest_subset_and_ties_go_to_lower_columns(problem):
     a, n_active = problem
-    active = subsets.top(a, n_active)
+    active = polynomials.top(a, n_active)
     by_rank = np.argsort(-a, axis=1, kind="stable")[:, :n_active]
     expected = np.zeros(a.shape, dtype=bool)
     np.put_along_axis(expected, by_rank, True, axis=1)
@@ -191,7 +191,7 @@ def subset_z(active, logits, n_active):
 def successive(rng, logits, n_active):
     """Draw members one after the other without replacement: near, but another distribution."""
     noisy = logits + rng.gumbel(size=logits.shape)
-    return subsets.top(noisy, n_active)
+    return polynomials.top(noisy, n_active)
 
 
 @pytest.mark.parametrize("n_active", [1, 2, 4])
@@ -199,7 +199,7 @@ def test_draws_have_the_frequencies_of_every_subset(route, seed, n_active):
     rng = np.random.default_rng(seed)
     logits = np.array([0.0, 2.5, -1.0, 0.7, 0.7])
     a = np.tile(logits, (20_000, 1))
-    active = subsets.draw(rng, a, n_active)
+    active = polynomials.draw(rng, a, n_active)
     assert (active.sum(axis=1) == n_active).all()
     assert subset_z(active, logits, n_active) < 5
     if n_active == 2:
@@ -209,8 +209,8 @@ def test_draws_have_the_frequencies_of_every_subset(route, seed, n_active):
 def test_draws_on_large_problems_have_the_inclusion_frequencies(seed):
     rng = np.random.default_rng(seed)
     logits = 3 * rng.standard_normal(60)
-    active = subsets.draw(rng, np.tile(logits, (5_000, 1)), 25)
-    r = subsets.inclusion(logits[None], 25)[1][0]
+    active = polynomials.draw(rng, np.tile(logits, (5_000, 1)), 25)
+    r = polynomials.inclusion(logits[None], 25)[1][0]
     assert (active.sum(axis=1) == 25).all()
     error = np.sqrt(r * (1 - r) / len(active))
     unusual = np.abs(active.mean(axis=0) - r) > 5 * error + 5 / len(active)
@@ -220,8 +220,8 @@ def test_draws_on_large_problems_have_the_inclusion_frequencies(seed):
 @given(wide_problems(), st.integers(0, 2**32))
 def test_a_draw_always_has_the_right_size_and_never_an_impossible_member(problem, seed):
     a, n_active = problem
-    active = subsets.draw(np.random.default_rng(seed), a, n_active)
-    _, r = subsets.inclusion(a, n_active)
+    active = polynomials.draw(np.random.default_rng(seed), a, n_active)
+    _, r = polynomials.inclusion(a, n_active)
     assert (active.sum(axis=1) == n_active).all()
     assert (r[active] > 1e-12).all()
     assert (r[~active] < 1 - 1e-12).all()
@@ -244,15 +244,15 @@ def test_the_ends_of_the_unit_interval_still_give_subsets_of_the_right_size(rout
         * np.geomspace(0.1, 3000, 200)[:, None]
     )
     for n_active in (1, 5, 10):
-        active = subsets.draw(Stuck(number), a, n_active)
+        active = polynomials.draw(Stuck(number), a, n_active)
         assert (active.sum(axis=1) == n_active).all()
 
 
 def test_both_routes_draw_the_same_subsets_from_the_same_numbers(seed, monkeypatch):
     a = np.random.default_rng(seed).standard_normal((500, 9)) * 3
-    in_columns = subsets.draw(np.random.default_rng(seed), a, 4)
-    monkeypatch.setattr(subsets, "LARGEST_FOR_COLUMNS", 0)
-    np.testing.assert_array_equal(subsets.draw(np.random.default_rng(seed), a, 4), in_columns)
+    in_columns = polynomials.draw(np.random.default_rng(seed), a, 4)
+    monkeypatch.setattr(polynomials, "LARGEST_FOR_COLUMNS", 0)
+    np.testing.assert_array_equal(polynomials.draw(np.random.default_rng(seed), a, 4), in_columns)
 
 
 # Exponential tilting -----------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def test_both_routes_draw_the_same_subsets_from_the_same_numbers(seed, monkeypat
 def test_the_tilt_makes_the_mean_size_right(seed):
     a = np.random.default_rng(seed).standard_normal((40, 30)) * np.geomspace(0.1, 3000, 40)[:, None]
     for n_active in (1, 12, 29):
-        x = a + subsets.tilt(a, n_active)[:, None]
+        x = a + polynomials.tilt(a, n_active)[:, None]
         size = (1.0 / (1.0 + np.exp(np.clip(-x, -700, 700)))).sum(axis=1)
         np.testing.assert_allclose(size, n_active, rtol=1e-9)
 
@@ -269,7 +269,9 @@ def test_the_tilt_makes_the_mean_size_right(seed):
 # Words -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("call", [subsets.inclusion, subsets.log_elementary, subsets.top])
+@pytest.mark.parametrize(
+    "call", [polynomials.inclusion, polynomials.log_elementary, polynomials.top]
+)
 def test_a_subset_larger_than_the_row_is_refused_in_words(call):
     sentence = "n_active must be between 0 and 3, the number of columns; got 4."
     with pytest.raises(ValueError, match=f"^{sentence}$"):
@@ -278,4 +280,4 @@ def test_a_subset_larger_than_the_row_is_refused_in_words(call):
 
 def test_logits_of_one_row_alone_are_refused_in_words():
     with pytest.raises(ValueError, match=r"must be a matrix, rows by components; got 1 dimension"):
-        subsets.draw(np.random.default_rng(0), np.zeros(3), 1)
+        polynomials.draw(np.random.default_rng(0), np.zeros(3), 1)

@@ -13,10 +13,8 @@ import numpy as np
 import pytest
 
 from appca import PPCA, AdaptivePPCA
-from appca.models.decompositions import spectrum
-from appca.models.orthonormal import screening
-from appca.models.rows import dask_rows, observations
-from appca.models.rows.observations import about, centre_of, project
+from appca.models import blocks, climb, rows, spectrum
+from appca.models.rows import about, centre_of, project
 from tests.models.synthetic import planted
 
 WORKER_BYTES = 700_000_000
@@ -105,11 +103,11 @@ def test_chunks_of_unknown_and_no_size_are_counted_on_the_way(data, da):
 
 @pytest.mark.parametrize("nearness", [0.0, 1e9], ids=["far origin", "near origin"])
 def test_sums_over_chunks_are_those_over_rows(nearness, data, da, seed, monkeypatch):
-    monkeypatch.setattr(observations, "NEAR", nearness)
-    monkeypatch.setattr(observations, "MIN_BLOCK_ROWS", 100)
-    monkeypatch.setattr(observations, "MAX_BLOCK_ROWS", 100)
-    monkeypatch.setattr(dask_rows, "CHUNKS_AT_ONCE", 3)
-    ours = dask_rows.dask_rows(da.from_array(data.X, chunks=(190, 12)))
+    monkeypatch.setattr(rows, "NEAR", nearness)
+    monkeypatch.setattr(rows, "MIN_BLOCK_ROWS", 100)
+    monkeypatch.setattr(rows, "MAX_BLOCK_ROWS", 100)
+    monkeypatch.setattr(blocks, "CHUNKS_AT_ONCE", 3)
+    ours = blocks.dask_rows(da.from_array(data.X, chunks=(190, 12)))
     theirs = about(data.X, centre_of(data.X))
     assert (ours.n, ours.d, ours.n_features, ours.dtype) == (3000, 12, 12, np.float64)
     assert ours.total == pytest.approx(theirs.total, rel=1e-12)
@@ -125,18 +123,18 @@ def test_sums_over_chunks_are_those_over_rows(nearness, data, da, seed, monkeypa
 
 
 def test_many_rows_send_sums_and_coordinates_of_some(data, da, monkeypatch):
-    monkeypatch.setattr(screening, "SAMPLE_ROWS_PER_COMPONENT", 50)
-    monkeypatch.setattr(screening, "MIN_SAMPLE_ROWS", 50)
-    monkeypatch.setattr(screening, "MAX_COORDINATE_BYTES", 700 * 12 * 8)
+    monkeypatch.setattr(climb, "SAMPLE_ROWS_PER_COMPONENT", 50)
+    monkeypatch.setattr(climb, "MIN_SAMPLE_ROWS", 50)
+    monkeypatch.setattr(climb, "MAX_COORDINATE_BYTES", 700 * 12 * 8)
     sent = []
 
-    def computed(parts, plainly=dask_rows.computed):
+    def computed(parts, plainly=blocks.computed):
         answers = plainly(parts)
         key = parts[0].key
         sent.append(((key if isinstance(key, str) else key[0]).split("-")[0], answers))
         return answers
 
-    monkeypatch.setattr(dask_rows, "computed", computed)
+    monkeypatch.setattr(blocks, "computed", computed)
     seen = []
     given = {"random_state": 0, "latent_variance": "shared", "tol": 1e-12}
     ours = AdaptivePPCA(4, 2, **given, callback=seen.append).fit(

@@ -1,15 +1,8 @@
 import numpy as np
 import pytest
 
-from appca.models.rows import observations as rows_module
-from appca.models.rows.observations import (
-    Rows,
-    about,
-    centre_of,
-    distinct,
-    project,
-    transposed_product,
-)
+from appca.models import rows as rows_module
+from appca.models.rows import Rows, about, centre_of, distinct, project, transposed_product
 
 
 @pytest.fixture

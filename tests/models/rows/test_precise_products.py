@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from appca.models.rows import precise_products
-from appca.models.rows.observations import about
-from appca.models.rows.precise_products import products, projections, totals
+import appca.models.products as products_module
+from appca.models.products import products, projections, totals
+from appca.models.rows import about
 
 
 @pytest.fixture(params=[(700, 40), (300, 2100)], ids=["long", "wide"])
@@ -19,7 +19,7 @@ def world(request, seed):
 
 
 def test_products_are_those_of_the_centred_rows_in_float64(world, monkeypatch):
-    monkeypatch.setattr(precise_products, "TILE_BYTES", 10_000)  # many tiles, the last ones partial
+    monkeypatch.setattr(products_module, "TILE_BYTES", 10_000)  # many tiles, the last ones partial
     X, origin, W, S = world
     rows = about(X, origin)
     assert rows.careful

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from appca.models.rows import shifted_sparse
-from appca.models.rows.observations import about, centre_of, project, tiles, transposed_product
-from appca.models.rows.shifted_sparse import ShiftedSparse, dense, sparse_rows
+import appca.models.sparse_rows as sparse_rows_module
+from appca.models.rows import about, centre_of, project, tiles, transposed_product
+from appca.models.sparse_rows import ShiftedSparse, dense, sparse_rows
 
 FORMATS = ["csr_array", "csc_array", "coo_array", "csr_matrix", "csc_matrix"]
 
@@ -44,7 +44,7 @@ def untidy(X):
 
 @pytest.mark.parametrize("fill", [0.0, 1.0], ids=["from dense blocks", "sparse products"])
 def test_products_sums_and_lengths_are_those_of_the_array(pair, rng, monkeypatch, fill):
-    monkeypatch.setattr(shifted_sparse, "DENSE_PRODUCTS", fill)
+    monkeypatch.setattr(sparse_rows_module, "DENSE_PRODUCTS", fill)
     sparse, X = pair
     W, S, w = rng.standard_normal((30, 4)), rng.standard_normal((4, 700)), rng.random(700)
     for got, wanted in [

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from appca.models.algebra import threads
-from appca.models.rows import steady_products
-from appca.models.rows.observations import Rows
-from appca.models.rows.steady_products import mean_squares, projected, times
+from appca.models import products, threads
+from appca.models.products import mean_squares, projected, times
+from appca.models.rows import Rows
 
 
 def from_left(numbers):
@@ -58,5 +57,5 @@ def test_neither_tiles_nor_threads_nor_the_order_in_memory_move_a_bit(cores, see
     read_only.flags.writeable = False
     np.testing.assert_array_equal(times(read_only, W), whole)
     np.testing.assert_array_equal(times(X[4:5], W), whole[4:5])
-    monkeypatch.setattr(steady_products, "TILE_BYTES", 1000)
+    monkeypatch.setattr(products, "TILE_BYTES", 1000)
     np.testing.assert_array_equal(times(X, W), whole)

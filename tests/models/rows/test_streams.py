@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
-from appca.models.orthonormal import screening
-from appca.models.rows import observations, streams
-from appca.models.rows.observations import about, centre_of, project, transposed_product
-from appca.models.rows.streams import Mapped, stream
+from appca.models import blocks as streams
+from appca.models import climb, rows
+from appca.models.blocks import Mapped, stream
+from appca.models.rows import about, centre_of, project, transposed_product
 from tests.models.synthetic import planted
 
 
@@ -32,9 +32,9 @@ def pieces(data):
 
 @pytest.mark.parametrize("nearness", [0.0, 1e9], ids=["far origin", "near origin"])
 def test_sums_over_a_stream_are_those_over_rows(nearness, data, pieces, seed, monkeypatch):
-    monkeypatch.setattr(observations, "NEAR", nearness)
-    monkeypatch.setattr(observations, "MIN_BLOCK_ROWS", 256)
-    monkeypatch.setattr(observations, "MAX_BLOCK_ROWS", 300)
+    monkeypatch.setattr(rows, "NEAR", nearness)
+    monkeypatch.setattr(rows, "MIN_BLOCK_ROWS", 256)
+    monkeypatch.setattr(rows, "MAX_BLOCK_ROWS", 300)
     ours, theirs = stream(pieces), about(data.X, centre_of(data.X))
     assert (ours.n, ours.d, ours.n_features, ours.dtype) == (3000, 12, 12, np.float64)
     np.testing.assert_allclose(ours.origin, theirs.origin, rtol=1e-14)
@@ -67,8 +67,8 @@ def test_a_fit_on_blocks_is_the_fit_on_all_rows(inference, mean, data, pieces):
 
 
 def test_samples_of_blocks_are_those_of_rows(data, pieces, monkeypatch):
-    monkeypatch.setattr(screening, "SAMPLE_ROWS_PER_COMPONENT", 50)
-    monkeypatch.setattr(screening, "MIN_SAMPLE_ROWS", 50)
+    monkeypatch.setattr(climb, "SAMPLE_ROWS_PER_COMPONENT", 50)
+    monkeypatch.setattr(climb, "MIN_SAMPLE_ROWS", 50)
     seen = []
     whole = AdaptivePPCA(4, 2, random_state=0, callback=seen.append).fit(data.X)
     assert any(p.stage == "refinement on 3,000 rows" for p in seen)

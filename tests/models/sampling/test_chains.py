@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA, FiniteSparseFA, InfiniteSparseFA, NonparametricPPCA
-from appca.models.sampling.chains import levels
+from appca.models.chains import levels
 
 UNITS = [2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10]  # exact, so that chains make the same draws
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from appca.models.sampling import conditionals
-from appca.models.sampling.conditionals import Gamma, InverseGamma
+from appca.models import conditionals
+from appca.models.conditionals import Gamma, InverseGamma
 from tests.models import gibbs_oracles as oracle
 
 N, D, K = 6, 4, 3

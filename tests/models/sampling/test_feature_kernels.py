@@ -4,16 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from appca.models.factors import sparse_kernels
-from appca.models.orthonormal import ibp_kernels
-from appca.models.sampling import feature_priors
-from appca.models.supports import support_kernels
+from appca.models import conditionals, gibbs_kernels, support_kernels
 from tests.geweke import broken_kernels
 from tests.models import gibbs_oracles as oracle
 from tests.references import low_rank
 
 SIGMA2, TAU2 = 0.6, 1.3
-VARIANCES = sparse_kernels.Variances(SIGMA2, TAU2)
+VARIANCES = gibbs_kernels.Variances(SIGMA2, TAU2)
 LEAST_P = 1e-5
 
 
@@ -25,7 +22,7 @@ def small_world(seed, n_rows=3, n_components=2, n_features=4):
 
 def tableau(W, y, z):
     T = np.empty((W.shape[1], W.shape[1] + 1))
-    A = sparse_kernels.precision(W.T @ W, VARIANCES)
+    A = gibbs_kernels.precision(W.T @ W, VARIANCES)
     support_kernels.fill(T, A, y @ W / SIGMA2, z)
     return T
 
@@ -60,7 +57,7 @@ def test_a_column_taken_in_and_out_leaves_the_tableau_as_it_was(seed):
 def test_gains_of_a_set_add_up_to_its_dense_density(seed):
     rng, W, Y = small_world(seed, n_rows=8, n_components=4)
     Z = rng.random((8, 4)) < 0.5
-    gains = sparse_kernels.support_increments(Z, W.T @ W, Y @ W, VARIANCES)
+    gains = gibbs_kernels.support_increments(Z, W.T @ W, Y @ W, VARIANCES)
     nobody = np.zeros(4, dtype=bool)
     wanted = [log_row(y, W, z) - log_row(y, W, nobody) for y, z in zip(Y, Z, strict=True)]
     assert gains == pytest.approx(np.array(wanted), abs=1e-10)
@@ -74,7 +71,7 @@ def test_gain_of_new_columns_is_the_ratio_of_dense_densities(seed, kappa):
     wanted = log_row(Y[0], with_new, np.ones(2 + kappa, dtype=bool)) - log_row(Y[0], W, z)
     T = tableau(W, Y[0], z)
     Wt = np.ascontiguousarray(W.T)
-    assert sparse_kernels.singletons_increment(T, z, Wt, V, Y[0], VARIANCES) == pytest.approx(
+    assert gibbs_kernels.singletons_increment(T, z, Wt, V, Y[0], VARIANCES) == pytest.approx(
         wanted, abs=1e-10
     )
 
@@ -102,7 +99,7 @@ def test_the_worked_example_of_the_sweep_operator_is_right():
 
 
 def test_singletons_are_weighed_against_the_proposal_by_dense_densities(seed):
-    assert replacement_error(sparse_kernels, seed) < 1e-10
+    assert replacement_error(gibbs_kernels, seed) < 1e-10
 
 
 SINGLETONS_LEFT_IN = (
@@ -126,7 +123,7 @@ SINGLETONS_LEFT_IN = (
     ids=["residual with the singletons in", "the old ones for nothing"],
 )
 def test_the_dense_densities_see_a_replacement_weighed_wrongly(change, seed, tmp_path):
-    kernels = broken_kernels(sparse_kernels.__name__, *change, tmp_path, "broken_replacement")
+    kernels = broken_kernels(gibbs_kernels.__name__, *change, tmp_path, "broken_replacement")
     assert replacement_error(kernels, seed) > 0.01
 
 
@@ -158,7 +155,7 @@ def finite_p_value(seed, kernels, n_draws=30_000):
     order = np.tile(np.arange(2), (3, 1))
 
     def step(rng, Z):
-        numbers = sparse_kernels.Numbers(rng.random((3, 3)), rng.normal(size=(3, 2)), order)
+        numbers = gibbs_kernels.Numbers(rng.random((3, 3)), rng.normal(size=(3, 2)), order)
         kernels.scan_finite(Z, X, G, P, VARIANCES, 1.2 / 2, numbers)
         return Z
 
@@ -170,11 +167,11 @@ def existing_p_value(seed, kernels, n_draws=20_000):
     # two columns that nearly agree, at little noise: they compete, so that the order matters
     W, Y = np.array([[1.0, 0.8, -0.9], [0.2, 0.6, 0.4]]), np.array([[1.2, 0.9]])
     others, states = np.array([1, 2, 1]), list(oracle.every_binary_matrix(1, 3))
-    variances = sparse_kernels.Variances(SIGMA2 / 6, TAU2)
+    variances = gibbs_kernels.Variances(SIGMA2 / 6, TAU2)
     prior = np.log(others) - np.log(3 - others)
     rows = [low_rank.log_density(Y[0], W[:, Z[0]], 0.0, SIGMA2 / 6, TAU2) for Z in states]
     log_weights = np.array(rows) + [(prior * Z).sum() for Z in states]
-    A, beta = sparse_kernels.precision(W.T @ W, variances), Y[0] @ W / variances.sigma2
+    A, beta = gibbs_kernels.precision(W.T @ W, variances), Y[0] @ W / variances.sigma2
     T = np.empty((3, 4))
 
     def step(rng, Z):
@@ -204,17 +201,17 @@ def infinite_p_value(seed, kernels, n_draws=30_000):
         total = classes.setdefault(ordered.tobytes(), [ordered, -np.inf])
         total[1] = np.logaddexp(total[1], log_p)
     states, log_weights = zip(*classes.values(), strict=True)
-    variances, X = sparse_kernels.Variances(0.3, TAU2), np.empty((N, K))
+    variances, X = gibbs_kernels.Variances(0.3, TAU2), np.empty((N, K))
 
     def step(rng, Z):
         Wt = rng.normal(size=(K, D)) * Z.any(axis=0)[:, None]
         signal = (np.sqrt(TAU2) * rng.normal(size=(N, K)) * Z) @ Wt
         Y = signal + np.sqrt(0.3) * rng.normal(size=(N, D))
         kappa = rng.poisson(alpha / N, N)
-        proposal = sparse_kernels.Proposal(kappa, rng.normal(size=(kappa.sum(), D)))
+        proposal = gibbs_kernels.Proposal(kappa, rng.normal(size=(kappa.sum(), D)))
         order = rng.permuted(np.tile(np.arange(K), (N, 1)), axis=1)
-        numbers = sparse_kernels.Numbers(rng.random((N, K + 1)), rng.normal(size=(N, K)), order)
-        centred = sparse_kernels.Centred(Y, np.zeros(D), Y @ Wt.T)
+        numbers = gibbs_kernels.Numbers(rng.random((N, K + 1)), rng.normal(size=(N, K)), order)
+        centred = gibbs_kernels.Centred(Y, np.zeros(D), Y @ Wt.T)
         kernels.scan_infinite(Z, X, Wt, centred, variances, proposal, numbers)
         return by_history(Z)
 
@@ -254,31 +251,31 @@ def swap_p_value(seed, draw_order, n_draws=30_000):
     log_weights = [(logits * Z).sum() for Z in states]
 
     def step(rng, Z):
-        ibp_kernels.scan_swaps(Z, logits, draw_order(rng), rng.random((1, 3)))
+        gibbs_kernels.scan_swaps(Z, logits, draw_order(rng), rng.random((1, 3)))
         return Z
 
     return oracle.stationary_p_value(rng, states, np.array(log_weights), step, n_draws)
 
 
 def test_the_finite_scan_keeps_the_posterior_of_z(seed):
-    assert finite_p_value(seed, sparse_kernels) > LEAST_P
+    assert finite_p_value(seed, gibbs_kernels) > LEAST_P
 
 
 def test_the_scan_of_shared_columns_keeps_the_posterior_of_z(seed):
-    assert existing_p_value(seed, sparse_kernels) > LEAST_P
+    assert existing_p_value(seed, gibbs_kernels) > LEAST_P
 
 
 @pytest.mark.thorough  # tests/models/factors/test_sparse_gibbs has the whole sweep
 def test_the_infinite_scan_keeps_the_prior_of_z(seed):
-    assert infinite_p_value(seed, sparse_kernels) > LEAST_P
+    assert infinite_p_value(seed, gibbs_kernels) > LEAST_P
 
 
 def test_the_truncated_scan_keeps_the_posterior_of_z(seed):
-    assert buffet_p_value(seed, ibp_kernels) > LEAST_P
+    assert buffet_p_value(seed, gibbs_kernels) > LEAST_P
 
 
 def test_the_beta_bernoulli_scan_keeps_the_posterior_of_z(seed):
-    assert beta_bernoulli_p_value(seed, ibp_kernels) > LEAST_P
+    assert beta_bernoulli_p_value(seed, gibbs_kernels) > LEAST_P
 
 
 def test_swaps_in_a_random_order_keep_the_posterior_of_z(seed):
@@ -291,62 +288,62 @@ def test_swaps_in_the_order_of_the_paper_do_not(seed):
 
 BROKEN_SCANS = {
     "odds with N - 1 - m": (
-        sparse_kernels,
+        gibbs_kernels,
         finite_p_value,
         "np.log(n_rows - m)",
         "np.log(n_rows - 1 - m)",
     ),
     "column order that depends on the state": (
-        sparse_kernels,
+        gibbs_kernels,
         existing_p_value,
         "    for k in order:\n",
         "    for k in np.argsort(-1.0 * z):\n",
     ),
-    "residual with the singletons in": (sparse_kernels, infinite_p_value, *SINGLETONS_LEFT_IN),
+    "residual with the singletons in": (gibbs_kernels, infinite_p_value, *SINGLETONS_LEFT_IN),
     "kept singletons deleted": (
-        sparse_kernels,
+        gibbs_kernels,
         infinite_p_value,
         "                Z[n] |= singletons",
         "                singletons &= False",
     ),
     "kappa clipped": (
-        sparse_kernels,
+        gibbs_kernels,
         infinite_p_value,
         "        return -np.inf, singletons",
         "        V = V[: len(z) - (others > 0).sum()]",
     ),
     "singletons scanned as others are": (
-        sparse_kernels,
+        gibbs_kernels,
         infinite_p_value,
         "        if m > 0:\n",
         "        if m >= 0:\n",
     ),
     "at most one new column a row": (
-        ibp_kernels,
+        gibbs_kernels,
         buffet_p_value,
         "t = draw_size(table[u], u, log_rate, U[n, K])",
         "t = min(draw_size(table[u], u, log_rate, U[n, K]), 1)",
     ),
     "truncated odds with N - 1 - m": (
-        ibp_kernels,
+        gibbs_kernels,
         buffet_p_value,
         "probability(np.log(m) - np.log(N - m) + logits[n, k])",
         "probability(np.log(m) - np.log(N - 1 - m) + logits[n, k])",
     ),
     "beta-bernoulli odds with N - 1 - m": (
-        ibp_kernels,
+        gibbs_kernels,
         beta_bernoulli_p_value,
         "probability(np.log(m + pseudo) - np.log(N - m) + logits[n, k])",
         "probability(np.log(m + pseudo) - np.log(N - 1 - m) + logits[n, k])",
     ),
     "no singleton ever proposed": (
-        ibp_kernels,
+        gibbs_kernels,
         buffet_p_value,
         "t = draw_size(table[u], u, log_rate, U[n, K])",
         "t = 0",
     ),
     "unused columns not weighed by their places": (
-        ibp_kernels,
+        gibbs_kernels,
         buffet_p_value,
         "t * log_rate + lgamma(u - t + 1.0) + last[t]",
         "t * log_rate + last[t]",
@@ -368,9 +365,9 @@ def test_log_priors_of_z_agree_with_their_definitions(seed):
     rng = np.random.default_rng(seed)
     Z = rng.random((5, 4)) < 0.4
     Z[:, 2] = False
-    labelled = feature_priors.log_buffet(Z, 1.7, labelled=True)
+    labelled = conditionals.log_buffet(Z, 1.7, labelled=True)
     assert labelled == pytest.approx(oracle.log_truncated_buffet(Z, 1.7), abs=1e-10)
-    finite = feature_priors.log_beta_bernoulli(Z, 1.7)
+    finite = conditionals.log_beta_bernoulli(Z, 1.7)
     assert finite == pytest.approx(oracle.log_finite(Z, 1.7), abs=1e-10)
     total = [oracle.log_truncated_buffet(Z, 1.7) for Z in oracle.every_binary_matrix(2, 3)]
     assert np.exp(total).sum() == pytest.approx(1.0, abs=1e-12)
@@ -380,7 +377,7 @@ def test_the_number_of_columns_is_poisson_with_mean_alpha_times_the_harmonic_num
     alpha, (N, K) = 0.8, (3, 4)
     number = np.zeros(K + 1)
     for Z in oracle.every_binary_matrix(N, K):
-        number[Z.any(axis=0).sum()] += np.exp(feature_priors.log_buffet(Z, alpha, labelled=True))
+        number[Z.any(axis=0).sum()] += np.exp(conditionals.log_buffet(Z, alpha, labelled=True))
     poisson = stats.poisson.pmf(np.arange(K + 1), alpha * (1 + 1 / 2 + 1 / 3))
     np.testing.assert_allclose(number, poisson / poisson.sum(), rtol=1e-10)
 
@@ -391,7 +388,7 @@ def test_new_rows_expect_what_the_prior_of_one_more_row_says(finite, seed):
     Z = rng.random((6, 4)) < 0.4
     Z[0] = True  # the buffet expects nothing of a column that is not there
     log_prior = oracle.log_finite if finite else oracle.log_truncated_buffet
-    expected = feature_priors.expected_beta_bernoulli if finite else feature_priors.expected_buffet
+    expected = conditionals.expected_beta_bernoulli if finite else conditionals.expected_buffet
     for k in range(4):
         with_row, without_row = np.zeros((2, 7, 4), dtype=bool)
         with_row[:6], without_row[:6] = Z, Z

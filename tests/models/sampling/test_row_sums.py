@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from appca.models.rows.observations import about, centre_of
-from appca.models.rows.precise_products import data_of
-from appca.models.sampling import conditionals, row_sums
+from appca.models import conditionals, row_sums
+from appca.models.products import data_of
+from appca.models.rows import about, centre_of
 
 N, D, K = 700, 9, 3
 

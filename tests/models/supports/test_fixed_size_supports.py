@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from appca.models.supports import enumeration, fixed_size_supports, row_blocks
-from appca.models.supports.row_supports import CollapsedModel
+from appca.models import enumeration, fixed_size_supports
+from appca.models.supports import CollapsedModel
 from tests.models.synthetic import drawn
 from tests.references import em_adaptive_fa
 
@@ -20,12 +20,12 @@ def base(Y, mu, sigma2):
 
 def weighed(t, c):
     """f(S) of every row and set, (n, C)."""
-    from appca.models.supports import set_sum_kernels as kernels
+    from appca.models import set_kernels as kernels
 
     sets = kernels.SupportArrays(t.sets.T.copy(), np.moveaxis(t.root, 0, 2).copy(), t.half_log_det)
     f = np.empty((len(c), len(t.sets)))
     for own, one in zip(np.swapaxes(c[:, t.sets], 1, 2).copy(), f, strict=True):
-        kernels.weigh(sets, own, np.empty_like(own), one)
+        kernels.weigh_sets_of_row(sets, own, np.empty_like(own), one)
     return f
 
 
@@ -46,7 +46,7 @@ def test_enumeration_is_exact(K, L, D, seed):
     np.testing.assert_allclose(found.inclusion, inclusion, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(found.H, H, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(found.second, second, rtol=1e-7, atol=1e-8)
-    members, value = enumeration.best(t, c)
+    members, value = enumeration.best_enumerated(t, c)
     np.testing.assert_array_equal(members, sets[f.argmax(axis=1)])
     np.testing.assert_allclose(value, f.max(axis=1), rtol=1e-8, atol=1e-8)
 
@@ -55,9 +55,9 @@ def test_blocks_of_rows_change_nothing(seed, monkeypatch):
     Y, W, _, mu = drawn(seed, 50, 6, 6, 3)
     c, model = seen(Y, W, mu, 0.09)
     t = enumeration.table(model, 3)
-    whole = enumeration.best(t, c) + enumeration.posterior(t, c)
-    monkeypatch.setattr(enumeration, "LEAST_ROWS", 7)
-    parts = enumeration.best(t, c) + enumeration.posterior(t, c)
+    whole = enumeration.best_enumerated(t, c) + enumeration.posterior(t, c)
+    monkeypatch.setattr(enumeration, "LEAST_ROWS_A_THREAD", 7)
+    parts = enumeration.best_enumerated(t, c) + enumeration.posterior(t, c)
     for one, other in zip(whole[:-1], parts[:-1], strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_allclose(whole[-1], parts[-1], rtol=1e-10, atol=1e-12)  # a sum over rows
@@ -99,9 +99,9 @@ def test_estimated_sums_come_with_an_honest_error(regime, seed, sampled):
     c, model = seen(Y, W, mu, noise**2)
     t = enumeration.table(model, 6)
     exact = enumeration.posterior(t, c)
-    found = fixed_size_supports.summed(c, model, 6, row_blocks.row_seeds(Y), 16)
+    found = fixed_size_supports.summed(c, model, 6, fixed_size_supports.row_seeds(Y), 16)
     assert found.method.startswith("annealed importance sampling, 16 paths a row (its errors may")
-    certain = fixed_size_supports.summed(c[:2], model, 6, row_blocks.row_seeds(Y[:2]), 64)
+    certain = fixed_size_supports.summed(c[:2], model, 6, fixed_size_supports.row_seeds(Y[:2]), 64)
     assert certain.method == "annealed importance sampling, 64 paths a row"
     off = found.log_sum - exact.log_sum
     assert np.sqrt(np.mean(off**2)) < near
@@ -130,7 +130,7 @@ def test_the_short_way_is_taken_where_pilots_agree_and_is_honest(
         return annealed(rows, pilot, route, *others)
 
     monkeypatch.setattr(fixed_size_supports, "_annealed", hear)
-    found = fixed_size_supports.summed(c, model, 6, row_blocks.row_seeds(Y), 16)
+    found = fixed_size_supports.summed(c, model, 6, fixed_size_supports.row_seeds(Y), 16)
     (first, short), (second, long) = taken
     assert (first, second, short + long) == (True, False, 60)
     assert long >= 10 if regime == "split" else long <= 5
@@ -146,7 +146,7 @@ def test_rows_with_many_modes_state_errors_as_large_as_they_are(sampled, monkeyp
     exact = enumeration.posterior(enumeration.table(model, 7), c).log_sum
 
     def ratio():
-        found = fixed_size_supports.summed(c, model, 7, row_blocks.row_seeds(Y), 16)
+        found = fixed_size_supports.summed(c, model, 7, fixed_size_supports.row_seeds(Y), 16)
         return np.sqrt(np.mean(np.square((found.log_sum - exact) / found.error)))
 
     assert ratio() < 1.75
@@ -164,7 +164,7 @@ def test_more_paths_bring_estimates_nearer(seed, sampled):
     Y, W, _, mu = drawn(seed, 60, 20, 10, 5, noise=1.0, size=0.5)
     c, model = seen(Y, W, mu, 1.0)
     exact = enumeration.posterior(enumeration.table(model, 5), c).log_sum
-    seeds = row_blocks.row_seeds(Y)
+    seeds = fixed_size_supports.row_seeds(Y)
     off = [
         np.mean((fixed_size_supports.summed(c, model, 5, seeds, n).log_sum - exact) ** 2)
         for n in (4, 64)
@@ -175,8 +175,8 @@ def test_more_paths_bring_estimates_nearer(seed, sampled):
 def test_the_search_finds_nearly_every_best_set(seed, sampled):
     Y, W, _, mu = drawn(seed, 200, 20, 12, 6, noise=0.3)
     c, model = seen(Y, W, mu, 0.09)
-    members, value = fixed_size_supports.best(c, model, 6, row_blocks.row_seeds(Y))
-    best, most = enumeration.best(enumeration.table(model, 6), c)
+    members, value = fixed_size_supports.best(c, model, 6, fixed_size_supports.row_seeds(Y))
+    best, most = enumeration.best_enumerated(enumeration.table(model, 6), c)
     assert np.all(value <= most + 1e-8 * np.abs(most))
     assert np.mean(np.all(members == best, axis=1)) > 0.97
 
@@ -185,8 +185,8 @@ def test_estimates_are_functions_of_the_row(seed, sampled):
     Y, W, _, mu = drawn(seed, 70, 20, 10, 5, noise=0.3)
     c, model = seen(Y, W, mu, 0.09)
     some = np.array([69, 0, 31])
-    whole = fixed_size_supports.summed(c, model, 5, row_blocks.row_seeds(Y), 4)
-    few = fixed_size_supports.summed(c[some], model, 5, row_blocks.row_seeds(Y[some]), 4)
+    whole = fixed_size_supports.summed(c, model, 5, fixed_size_supports.row_seeds(Y), 4)
+    few = fixed_size_supports.summed(c[some], model, 5, fixed_size_supports.row_seeds(Y[some]), 4)
     np.testing.assert_array_equal(few.log_sum, whole.log_sum[some])
     np.testing.assert_array_equal(few.inclusion, whole.inclusion[some])
 
@@ -195,7 +195,7 @@ def test_sums_above_twelve_factors_are_exact(seed):
     """Where 16 paths are off by 12 times the error they state: little noise, few features."""
     Y, W, _, mu = drawn(seed, 4, 10, 16, 7, noise=0.1)
     c, model = seen(Y, W, mu, 0.01)
-    found = fixed_size_supports.summed(c, model, 7, row_blocks.row_seeds(Y), 16)
+    found = fixed_size_supports.summed(c, model, 7, fixed_size_supports.row_seeds(Y), 16)
     assert found.method == "exact, by enumeration of 11440 sets"
     f = em_adaptive_fa.log_joint(Y, W, mu, 0.01, 7) + np.log(11440)
     log_sum = np.logaddexp.reduce(f, axis=1) - base(Y, mu, 0.01)

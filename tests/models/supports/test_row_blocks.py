@@ -9,20 +9,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from appca.models.factors import factor_gibbs
-from appca.models.supports import row_blocks, slot_kernels
-from appca.models.supports.row_supports import (
-    AnnealedPaths,
-    AnnealingSchedule,
-    CollapsedModel,
-    RowSupports,
-)
+from appca.models import factor_gibbs, fixed_size_supports, slot_kernels
+from appca.models.supports import AnnealedPaths, AnnealingSchedule, CollapsedModel, RowSupports
 from tests.geweke import broken
 from tests.models.slot_controls import CONTROLS, uncompiled
 from tests.models.synthetic import drawn
 from tests.references import em_adaptive_fa, gibbs_adaptive_fa, low_rank
 
-MODELS = Path(row_blocks.__file__).parents[1]
+MODELS = Path(fixed_size_supports.__file__).parents[1]
 BEST = np.array([math.inf])
 DRAW = np.array([1.0])
 
@@ -32,7 +26,7 @@ def seen(Y, W, mu, sigma2, members=None, n_active=1, seed=0):
     if members is None:
         members = np.full((len(Y), n_active), -1)
     c = (Y - mu) @ W / sigma2
-    seeds = row_blocks.seeds(np.random.default_rng(seed), len(Y))
+    seeds = fixed_size_supports.draw_seeds(np.random.default_rng(seed), len(Y))
     return RowSupports(c, np.asarray(members), seeds), CollapsedModel(W.T @ W / sigma2, 1.0)
 
 
@@ -105,7 +99,7 @@ def test_moments_and_values_are_those_of_dense_algebra(K, L, D, seed):
     Y, W, _, mu = drawn(seed, 12, D, K, L)
     start = random_members(np.random.default_rng(seed), 12, K, L)
     at, model = seen(Y, W, mu, 0.09, start)
-    members, found = row_blocks.search(at, np.empty(0), model)
+    members, found = fixed_size_supports.search(at, np.empty(0), model)
     np.testing.assert_array_equal(members, start)
     p = em_adaptive_fa.certain(members, K)
     _, H, second = em_adaptive_fa.moments(Y, W, mu, 0.09, L, p)
@@ -119,9 +113,11 @@ def test_moments_and_values_are_those_of_dense_algebra(K, L, D, seed):
 def test_many_sweeps_of_changes_leave_no_error_behind(seed):
     Y, W, _, mu = drawn(seed, 20, 15, 12, 5, noise=0.1)
     at, model = seen(Y, W, mu, 0.01, n_active=5, seed=seed)
-    members, found = row_blocks.search(at, np.ones(60), model)
-    again = row_blocks.search(at._replace(members=members), np.empty(0), model)[1]
-    assert np.mean(members != row_blocks.search(at, np.empty(0), model)[0]) > 0.01  # it did change
+    members, found = fixed_size_supports.search(at, np.ones(60), model)
+    again = fixed_size_supports.search(at._replace(members=members), np.empty(0), model)[1]
+    assert (
+        np.mean(members != fixed_size_supports.search(at, np.empty(0), model)[0]) > 0.01
+    )  # it did change
     np.testing.assert_allclose(found.H, again.H, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(found.value, again.value, rtol=1e-8)
 
@@ -160,9 +156,9 @@ def test_the_density_ratio_sees_a_gain_without_the_determinant(seed):
 def test_sweeps_to_the_best_never_lower_a_row(seed):
     Y, W, _, mu = drawn(seed, 200, 8, 10, 4, noise=0.5)
     at, model = seen(Y, W, mu, 0.25, n_active=4, seed=seed)
-    members, found = row_blocks.search(at, np.empty(0), model)
+    members, found = fixed_size_supports.search(at, np.empty(0), model)
     for _ in range(4):
-        members, after = row_blocks.search(at._replace(members=members), BEST, model)
+        members, after = fixed_size_supports.search(at._replace(members=members), BEST, model)
         assert np.all(after.value >= found.value - 1e-9 * np.abs(found.value))
         found = after
 
@@ -170,9 +166,11 @@ def test_sweeps_to_the_best_never_lower_a_row(seed):
 def test_a_search_that_keeps_goes_back_from_where_it_is_worse(seed):
     Y, W, _, mu = drawn(seed, 100, 8, 10, 4, noise=0.5)
     at, model = seen(Y, W, mu, 0.25, n_active=4, seed=seed)
-    members, found = row_blocks.search(at, np.full(20, math.inf), model)
-    tried = row_blocks.search(at._replace(members=members), DRAW, model)[1]
-    kept_members, kept = row_blocks.search(at._replace(members=members), DRAW, model, keep=True)
+    members, found = fixed_size_supports.search(at, np.full(20, math.inf), model)
+    tried = fixed_size_supports.search(at._replace(members=members), DRAW, model)[1]
+    kept_members, kept = fixed_size_supports.search(
+        at._replace(members=members), DRAW, model, keep=True
+    )
     assert np.any(tried.value < found.value - 1.0)
     assert np.all(kept.value >= found.value - 1e-9 * np.abs(found.value))
     back = np.isclose(kept.value, found.value, rtol=1e-12)
@@ -184,10 +182,12 @@ def test_a_search_that_keeps_goes_back_from_where_it_is_worse(seed):
 def test_rows_get_the_same_answer_in_any_company_and_block(seed):
     Y, W, _, mu = drawn(seed, 150, 8, 10, 4, noise=0.5)
     at, model = seen(Y, W, mu, 0.25, n_active=4, seed=seed)
-    members = row_blocks.search(at, np.ones(3), model)[0]
+    members = fixed_size_supports.search(at, np.ones(3), model)[0]
     some = np.array([149, 3, 70])
     few = RowSupports(at.c[some], at.members[some], at.seeds[some])
-    np.testing.assert_array_equal(row_blocks.search(few, np.ones(3), model)[0], members[some])
+    np.testing.assert_array_equal(
+        fixed_size_supports.search(few, np.ones(3), model)[0], members[some]
+    )
     np.testing.assert_array_equal(at.members, -1)  # what is passed in stays as it was
 
 
@@ -195,12 +195,12 @@ def test_a_rows_own_seed_depends_on_the_row_alone(seed):
     rng = np.random.default_rng(seed)
     for dtype in (np.float64, np.float32):
         X = rng.standard_normal((50, 7)).astype(dtype)
-        seeds = row_blocks.row_seeds(X)
+        seeds = fixed_size_supports.row_seeds(X)
         assert len(np.unique(seeds)) == 50
-        np.testing.assert_array_equal(row_blocks.row_seeds(X[::-3]), seeds[::-3])
+        np.testing.assert_array_equal(fixed_size_supports.row_seeds(X[::-3]), seeds[::-3])
         nudged = X.copy()
         nudged[0, 3] = np.nextafter(nudged[0, 3], dtype(9.0))
-        assert row_blocks.row_seeds(nudged)[0] != seeds[0]
+        assert fixed_size_supports.row_seeds(nudged)[0] != seeds[0]
 
 
 def chi_square(counts, expected):
@@ -236,7 +236,7 @@ def after_a_sweep(search, n, seed, *, flat=False):
 
 @pytest.mark.parametrize("flat", [False, True])
 def test_a_sweep_of_draws_leaves_the_exact_posterior_alone(seed, flat):
-    p = after_a_sweep(lambda *at: row_blocks.search(*at)[0], 100_000, seed, flat=flat)
+    p = after_a_sweep(lambda *at: fixed_size_supports.search(*at)[0], 100_000, seed, flat=flat)
     assert p > 1e-4
 
 
@@ -245,7 +245,7 @@ def test_the_compiled_kernels_do_what_their_source_says(seed, tmp_path):
     at, model = seen(Y, W, mu, 0.09, n_active=3, seed=seed)
     slow = uncompiled(tmp_path, "source")(at, np.array([1.0, 0.5, math.inf]), model)
     np.testing.assert_array_equal(
-        slow, row_blocks.search(at, np.array([1.0, 0.5, math.inf]), model)[0]
+        slow, fixed_size_supports.search(at, np.array([1.0, 0.5, math.inf]), model)[0]
     )
 
 
@@ -264,7 +264,7 @@ def test_importance_paths_sum_over_all_sets_without_bias(seed):
     rng = np.random.default_rng(seed)
     for r in (np.full((40, 6), 0.5), rng.uniform(0.1, 0.9, (40, 6))):
         route = AnnealingSchedule(np.array([0.2, 0.6, 1.0]), 1)
-        paths = row_blocks.importance(at, r, 400, route, model)
+        paths = fixed_size_supports.importance(at, r, 400, route, model)
         ratio = by_family(paths, exact)
         error = ratio.std(axis=1, ddof=1) / np.sqrt(400)
         z = (ratio.mean(axis=1) - 1.0) / error
@@ -323,9 +323,9 @@ def bias(ratio):
 
 
 def test_resampled_paths_sum_over_all_sets_without_bias(seed):
-    from appca.models.supports import slot_path_kernels
+    from appca.models import slot_kernels
 
-    ratio, resampled = few_paths(slot_path_kernels, seed)
+    ratio, resampled = few_paths(slot_kernels, seed)
     assert resampled > 0.5
     assert bias(ratio) < 5
 
@@ -341,10 +341,10 @@ def test_resampled_paths_sum_over_all_sets_without_bias(seed):
     ],
 )
 def test_resampled_paths_that_are_broken_are_biased(old, new, seed, kept):
-    from appca.models.supports import slot_path_kernels
+    from appca.models import slot_kernels
 
     stem = f"paths_broken_{len(old)}"
-    wrong = broken(slot_path_kernels.__name__, old, new, kept, stem)
+    wrong = broken(slot_kernels.__name__, old, new, kept, stem)
     assert bias(few_paths(wrong, seed)[0]) > 5
 
 
@@ -366,15 +366,15 @@ def inclusion_after(kernels, seed):
 
 @pytest.mark.thorough
 def test_a_sweep_estimates_inclusion_without_bias_and_better_than_its_support(seed, kept):
-    from appca.models.supports import slot_path_kernels
+    from appca.models import slot_kernels
 
-    found, exact = inclusion_after(slot_path_kernels, seed)
+    found, exact = inclusion_after(slot_kernels, seed)
     error = found.std(axis=0) / np.sqrt(len(found))
     assert np.abs((found.mean(axis=0) - exact) / error).max() < 5
     assert np.all(found.var(axis=0) < 0.5 * exact * (1.0 - exact))
     np.testing.assert_allclose(found.sum(axis=1), 3.0)
     wrong = broken(
-        slot_path_kernels.__name__, "draw_slot(slot, 1.0,", "draw_slot(slot, 0.9,", kept, "odds"
+        slot_kernels.__name__, "draw_slot(slot, 1.0,", "draw_slot(slot, 0.9,", kept, "odds"
     )
     found, _ = inclusion_after(wrong, seed)
     assert np.abs((found.mean(axis=0) - exact) / error).max() > 7
@@ -385,7 +385,9 @@ def test_the_start_of_a_path_is_an_exact_draw(seed):
     Y, W, _, mu = drawn(seed, 1, 6, 5, 2, noise=2.0, size=0.3)
     at, model = seen(np.repeat(Y, 20, axis=0), W, mu, 4.0, n_active=2, seed=seed)
     r = np.tile(np.random.default_rng(seed).uniform(0.1, 0.9, 5), (20, 1))
-    paths = row_blocks.importance(at, r, 1000, AnnealingSchedule(np.array([1.0]), 0), model)
+    paths = fixed_size_supports.importance(
+        at, r, 1000, AnnealingSchedule(np.array([1.0]), 0), model
+    )
     exact = em_adaptive_fa.log_likelihoods(Y, W, mu, 4.0, 2)[0] + np.log(10)
     exact -= stats.multivariate_normal.logpdf(Y[0], mu, 4.0 * np.eye(6))
     ratio = np.exp(paths.log_weights - exact)

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from appca.plots.components.association import association_map
+from appca.plots.components import association_map
 
 
 def test_squares_and_rings_are_where_their_tests_are():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from appca.plots.components.component_figure import component_figure, component_sheet
+from appca.plots.components import component_figure, component_sheet
 
 RED, BLUE = [200, 60, 40], [47, 111, 179]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from appca.plots.components.components import (
+from appca.plots.components import (
     NEGATIVE,
     POSITIVE,
     ZERO,

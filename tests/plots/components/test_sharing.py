@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from appca.plots.components.sharing import circles, popularity_bars, popularity_map
-from appca.plots.groups.group import GAP, STRIP, image_row
+from appca.plots.components import circles, popularity_bars, popularity_map
+from appca.plots.groups import GAP, STRIP, image_row
 
 SHARED = np.array([[4.0, 1.0], [1.0, 2.0]])
 

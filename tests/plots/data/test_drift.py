@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from appca.plots.data.drift import drift_chart
+from appca.plots.data import drift_chart
 
 
 def test_bars_and_rings_are_where_their_tests_are():

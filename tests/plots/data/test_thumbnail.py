@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from appca.plots.data.thumbnail import HEIGHT, WIDTH, in_the_dark, thumbnail
-from appca.plots.palette import CATEGORICAL
+from appca.plots.data import HEIGHT, WIDTH, in_the_dark, thumbnail
+from appca.plots.style import CATEGORICAL
 from tests.fitted_runs import fitted_run
 
 

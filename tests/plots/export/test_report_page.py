@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import plotly.graph_objects as go
 
-from appca.plots.export import report_page
+from appca.plots import files
 
 EVIL = '<img src="https://example.org/x" onerror=alert(1)>'
 
@@ -41,7 +41,7 @@ class References(HTMLParser):
 
 
 def test_a_page_of_a_figure_is_complete_and_titled():
-    html = report_page.figure_page(go.Figure(go.Scatter(y=[1, 2])), "A <b>")
+    html = files.figure_page(go.Figure(go.Scatter(y=[1, 2])), "A <b>")
     found = References(html)
     assert found.loaded == []
     assert "<title>A &lt;b&gt;</title>" in html
@@ -53,14 +53,14 @@ def test_a_report_loads_nothing_and_shows_texts_literally():
     picture = np.zeros((4, 4), np.uint8)
     body = "".join(
         [
-            report_page.section(EVIL, report_page.paragraph(EVIL), report_page.code(EVIL)),
-            report_page.table([EVIL], [[EVIL], [0.123456], [None], [picture]]),
-            report_page.facts({EVIL: EVIL}),
-            report_page.fold(EVIL, report_page.image(picture, EVIL)),
-            report_page.fragment(go.Figure(go.Scatter(y=[1, 2]))),
+            files.section(EVIL, files.paragraph(EVIL), files.code(EVIL)),
+            files.table([EVIL], [[EVIL], [0.123456], [None], [picture]]),
+            files.facts({EVIL: EVIL}),
+            files.fold(EVIL, files.image(picture, EVIL)),
+            files.fragment(go.Figure(go.Scatter(y=[1, 2]))),
         ]
     )
-    html = report_page.framed(EVIL, body, "/* plotly.js v */")
+    html = files.framed(EVIL, body, "/* plotly.js v */")
     found = References(html)
     assert {source[:22] for source in found.loaded} == {"data:image/png;base64,"}
     assert len(found.loaded) == 2

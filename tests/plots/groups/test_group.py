@@ -1,5 +1,5 @@
-from appca.analysis.groups.group import GroupDifference
-from appca.plots.groups.group import LESS, MORE, bars, sides
+from appca.analysis.groups import GroupDifference
+from appca.plots.groups import LESS, MORE, bars, sides
 
 NUMBER = GroupDifference("feature", "a <b>bold</b> name", 2.5, -1.0, 0.8, 1.9, 1e-9, 1e-8)
 SHARE = GroupDifference("use", "use of component 2", 0.1, 0.6, -0.5, None, 1e-5, 1e-4)

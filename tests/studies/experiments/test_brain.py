@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from appca.data.brain import recording
-from appca.data.brain.places import upright
-from appca.data.sources import samples
-from appca.plots.components.slices import painted
+from appca.data import brain, sources
+from appca.data.brain import upright
+from appca.plots.components import painted
 from appca.plots.studies import TITLE_T
-from appca.studies.experiments.brain import STUDY, claims, figures, separate, titles_of
-from appca.words.errors import InputError
+from appca.studies.brain import STUDY, claims, figures, separate, titles_of
+from appca.words import InputError
 
 
 def silent(_stage: str, _share: float) -> None:
@@ -22,9 +21,9 @@ def outcome():
 
 
 @pytest.fixture(scope="module")
-def small() -> recording.Recording:
+def small() -> brain.Recording:
     """Every tenth voxel of the made-up brain."""
-    whole = recording.load("made-up")
+    whole = brain.load("made-up")
     places = np.argwhere(whole.mask)[::10]
     mask = np.zeros_like(whole.mask)
     mask[tuple(places.T)] = True
@@ -45,7 +44,7 @@ def test_the_component_follows_the_stimulus_and_not_one_six_seconds_later(outcom
 
 
 def test_the_map_is_where_the_stimulus_was_put(outcome):
-    region = samples.brain().labels["region"]
+    region = sources.brain().labels["region"]
     values = outcome.arrays["map_appca"]
     driven = np.isin(region, ["visual cortex", "face area", "place area"])
     strongest = np.argsort(-values)[:60]

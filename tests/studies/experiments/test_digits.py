@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from appca.studies.experiments import digits as digits_module
-from appca.studies.experiments import vae_digits
-from appca.studies.parts.fitting import PanelFit
+from appca.studies import digits as digits_module
+from appca.studies import vae_digits
+from appca.studies.fitting import PanelFit
 
 
 def silent(_stage: str, _share: float) -> None:

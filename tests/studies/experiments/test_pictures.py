@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from appca.analysis.groups.similar import SimilarRows
-from appca.studies.experiments import coil20, planes
-from appca.studies.parts.fitting import PanelFit, codes_of
-from appca.words.errors import InputError
+from appca.analysis.rows import SimilarRows
+from appca.studies import coil20, planes
+from appca.studies.fitting import PanelFit, codes_of
+from appca.words import InputError
 
 
 def silent(_stage: str, _share: float) -> None:
@@ -73,7 +73,7 @@ def test_nearest_other_class_of_a_plain_picture_is_by_distance():
 
 
 def test_without_the_images_a_sentence_names_the_file(tmp_path, monkeypatch):
-    from appca.data.sources import coil20 as source
+    from appca.data import downloads as source
 
     monkeypatch.setenv("APPCA_DATA", str(tmp_path))
     monkeypatch.setattr(source, "URLS", ("http://127.0.0.1:9/coil-20-proc.zip",))

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from appca.studies.experiments import speed
-from appca.studies.experiments.speed import STUDY, WAYS, chase, draw, estimator, rungs, times
-from appca.words.errors import InputError
+from appca.studies import speed
+from appca.studies.speed import STUDY, WAYS, chase, draw, estimator, rungs, times
+from appca.words import InputError
 
 SMALL = {"n_rows": 80, "n_features": 10, "n_components": 4, "n_active": 2, "seeds": 1}
 

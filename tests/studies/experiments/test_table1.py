@@ -3,18 +3,10 @@
 import numpy as np
 import pytest
 
-from appca.data.sources.designs import DESIGNS
-from appca.studies.experiments import table1
-from appca.studies.experiments.table1 import (
-    MEASURES,
-    METHODS,
-    REFERENCES,
-    STUDY,
-    Task,
-    claims,
-    summary,
-)
-from appca.words.errors import InputError
+from appca.data.sources import DESIGNS
+from appca.studies import table1
+from appca.studies.table1 import MEASURES, METHODS, REFERENCES, STUDY, Task, claims, summary
+from appca.words import InputError
 
 
 def cells(outcome, design: str) -> dict[str, dict]:

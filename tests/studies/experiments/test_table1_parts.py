@@ -7,9 +7,9 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from appca.data.sources.designs import draw_synthetic
-from appca.models.sampling.query_draws import match
-from appca.studies.experiments.table1 import (
+from appca.data.sources import draw_synthetic
+from appca.models.draws import match
+from appca.studies.table1 import (
     COLUMNS,
     PRINTED,
     errors,

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 
 from appca import AdaptivePPCA
 from appca.data.dataset import Dataset
-from appca.studies.experiments.whitening import (
+from appca.studies.whitening import (
     STUDY,
     Scores,
     claims,
@@ -21,7 +21,7 @@ from appca.studies.experiments.whitening import (
     summary,
     whitened_within,
 )
-from appca.words.errors import InputError
+from appca.words import InputError
 
 SMALL = {"components": [3, 6], "n_rows": 500, "folds": 4, "folds_done": 2, "epochs": 15}
 
@@ -290,7 +290,7 @@ def test_a_file_with_classes_can_be_used(tmp_path):
 
 def test_without_mnist_the_sentence_names_the_file(tmp_path, monkeypatch):
     monkeypatch.setenv("APPCA_DATA", str(tmp_path))
-    monkeypatch.setattr("appca.data.sources.mnist.MIRRORS", ("http://127.0.0.1:9/",))
+    monkeypatch.setattr("appca.data.downloads.MIRRORS", ("http://127.0.0.1:9/",))
     labelled.cache_clear()
     with pytest.raises(InputError, match="train-images-idx3-ubyte"):
         STUDY.run(STUDY.options("default"), silent, 1)

@@ -267,7 +267,7 @@ def recording() -> bytes:
 
 
 def test_a_recording_opens_with_components_and_takes_events_that_are_dropped_later(start):
-    from appca.ui.session import services
+    from appca.ui import services
 
     app = healthy(give(start("data/open"), ("own.nii", recording())))
     assert app.title[0].value == "Explore"

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appca.storage.schema import fitted
-from appca.ui.canvas import canvas
-from appca.ui.canvas.canvas import ActMessage, PointMessage, SelectionMessage
+from appca.ui import canvas
+from appca.ui.canvas import ActMessage, PointMessage, SelectionMessage
 
 
 def read(bits, n_rows: int) -> np.ndarray:

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 
-from appca.canvas.scene.shown import scene_shown
+from appca.canvas.scene import scene_shown
 from appca.data.dataset import Dataset
 from appca.runs.numbering import Numbering, numbered
 from tests.fitted_runs import fitted_run

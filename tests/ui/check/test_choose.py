@@ -7,21 +7,19 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
-from appca.analysis.check import choose as grids
-from appca.analysis.check import choose_stability as stabilities
-from appca.analysis.check.choose import GridConfig, fill, steps
-from appca.analysis.check.choose_stability import StabilityConfig
-from appca.analysis.check.journal import JournalStore
+from appca.analysis import choose as grids
+from appca.analysis import choose as stabilities
+from appca.analysis.choose import GridConfig, StabilityConfig, fill, steps
+from appca.analysis.journal import JournalStore
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig, defaults
 from appca.runs.fit import fit_run
 from appca.runs.home import home
+from appca.runs.run import RunConfig, defaults
 from appca.runs.store import RunStore
-from appca.ui.check import choose_stability
-from appca.ui.parts.component_list import loadings
-from appca.ui.session import services
+from appca.ui import choose, services
+from appca.ui.kit import loadings
 from tests.fitted_runs import fitted_run
 from tests.models.synthetic import planted
 from tests.ui.conftest import address, healthy, html
@@ -167,7 +165,7 @@ def test_whether_components_come_back_is_offered_and_told(start, stored, table, 
     (status,) = jobs.jobs.values()
     config = StabilityConfig.from_dict({k: v for k, v in status.spec.items() if k != "key"})
     assert (status.kind, config.cell, config.repeats) == ("stability", (4, 2), 8)
-    store = JournalStore(home(), stabilities.FOLDER)
+    store = JournalStore(home(), stabilities.STABILITY_FOLDER)
     store.begin(config.id, config.to_dict())
     for fit in range(9):
         store.append(config.id, [fit, 1.0 + 0.5 * (fit == 3), 1.0, 0.99, 0.9, 0.2])
@@ -180,9 +178,7 @@ def test_whether_components_come_back_is_offered_and_told(start, stored, table, 
 def test_panels_are_told_by_their_least_similar_component_in_halves():
     active = np.array([[1, 1, 0], [1, 1, 0], [0, 1, 1]], dtype=bool)
     cosines = np.array([[0.99, 0.97, 0.5], [0.97, 0.99, 0.3]])
-    said = choose_stability.panels(
-        fitted_run(active), stabilities.Stability(0.0, np.zeros(2), cosines)
-    )
+    said = choose.panels(fitted_run(active), stabilities.Stability(0.0, np.zeros(2), cosines))
     assert "{1,2} identified (0.97), {2,3} not identified (0.40)." in said
 
 

@@ -9,16 +9,14 @@ from sklearn.decomposition import PCA
 
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.jobs.quality import split_of
-from appca.runs.configuration import RunConfig
-from appca.runs.fit import fit_run
+from appca.jobs.tasks import split_of
+from appca.runs.fit import MethodComparison, QualityConfig, QualityStore, fit_run
 from appca.runs.home import home
-from appca.runs.quality import MethodComparison, QualityConfig, QualityStore
+from appca.runs.run import RunConfig
 from appca.runs.store import Run, RunStore
-from appca.ui.check import loss, quality
-from appca.ui.session import selection, services
+from appca.ui import compare, services, state
 from tests.ui.conftest import address, healthy, html
 from tests.ui.session.test_background import ScriptedJobs
 
@@ -139,7 +137,7 @@ def test_rows_that_differ_are_selected_everywhere_and_the_pair_comes_back(start,
     second = stored(wine, n_components=5, n_active=2)
     app = healthy(start(PAGE, run=first.id, **{"with": second.id}))
     app.button(key="moved_select").click().run()
-    mask = app.session_state[selection.KEYS.selections][wine.digest]
+    mask = app.session_state[state.KEYS.selections][wine.digest]
     assert 0 < mask.mean() < 1
     assert f"Select the {mask.sum()} rows that differ" in [one.label for one in app.button]
     again = healthy(start(PAGE, **address(app)))
@@ -161,7 +159,7 @@ def test_a_long_variation_runs_as_a_job_and_is_compared_when_it_is_ready(
     start, wine, jobs, monkeypatch
 ):
     first = stored(wine, n_components=3, n_active=2)
-    monkeypatch.setattr("appca.ui.session.fitting.LIVE_SECONDS", -1.0)
+    monkeypatch.setattr("appca.ui.fits.LIVE_SECONDS", -1.0)
     app = healthy(start(PAGE, run=first.id))
     next(b for b in app.button if b.label == "Another start").click().run()
     (job,) = jobs.active()
@@ -204,7 +202,7 @@ def test_map_quality_is_measured_on_demand_and_told(start, wine, jobs):
 
 
 def test_the_table_has_errors_beside_sampled_measures_and_no_empty_columns():
-    table = quality.table_of(comparison()).set_index("Method")
+    table = compare.table_of(comparison()).set_index("Method")
     assert list(table["Numbers per row"]) == ["2 of 4", "2", "2", "4", "4"]
     assert table["Neighbours kept"]["<umap>"] == 0.95
     assert table["± neighbours kept"]["<umap>"] == 0.004
@@ -212,15 +210,15 @@ def test_the_table_has_errors_beside_sampled_measures_and_no_empty_columns():
     assert "120 s" in table["Note"]["<sparse>"]
     assert np.isnan(table["Neighbours kept"]["<sparse>"])
     assert "Absolute error" not in table, "a measure that no method has is no column"
-    assert set(quality.looks(comparison())) >= set(table) - {"Numbers per row", "Note"}
+    assert set(compare.looks(comparison())) >= set(table) - {"Numbers per row", "Note"}
 
 
 def test_a_likelihood_is_never_said_of_another_method():
     line = {"mse": 1.0, "size": 2, "used": 2}
     lines = {"own": line | {"log_likelihood": None}, "ppca_k": line | {"log_likelihood": 3.0}}
-    assert loss.said(lines, "ppca_k")[1] == ""
+    assert compare.said(lines, "ppca_k")[1] == ""
     lines["own"] |= {"log_likelihood": 0.0}
-    assert loss.said(lines, "ppca_k")[1] == "Held-out log-likelihood: 3.0 nats a row, not 0.0."
+    assert compare.said(lines, "ppca_k")[1] == "Held-out log-likelihood: 3.0 nats a row, not 0.0."
 
 
 def test_it_says_in_which_columns_or_classes_most_is_lost(wine):
@@ -228,15 +226,15 @@ def test_it_says_in_which_columns_or_classes_most_is_lost(wine):
     lost = np.zeros((3, wine.n_features))
     lost[:, flavanoids] = 2.0
     errors = {"own": lost, "ppca_k": np.zeros_like(lost)}
-    made = loss.Measured({}, np.arange(3), errors, {})
-    assert loss.most_of(replace(wine, labels={}), made, "ppca_k") == ", most on flavanoids"
+    made = compare.Measured({}, np.arange(3), errors, {})
+    assert compare.most_of(replace(wine, labels={}), made, "ppca_k") == ", most on flavanoids"
     names, codes = wine.class_column
     first = names[codes[0]]
-    assert loss.most_of(wine, made, "ppca_k") == f", most on {first}"
+    assert compare.most_of(wine, made, "ppca_k") == f", most on {first}"
 
 
 def test_a_fit_that_the_clock_ended_has_no_numbers(start, wine, monkeypatch):
-    monkeypatch.setattr(loss, "SECONDS", 1e-9)
+    monkeypatch.setattr(compare, "SECONDS", 1e-9)
     run = stored(wine, n_components=5, n_active=2)
     app = healthy(start(PAGE, run=run.id))
     assert "How much does this fit lose against PCA?" in html(app)

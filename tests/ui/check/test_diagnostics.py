@@ -8,18 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from appca.analysis.check.diagnostics import diagnose, failures, numbers_in_use, of_chains, worst
+from appca.analysis.diagnostics import diagnose, failures, numbers_in_use, of_chains, worst
 from appca.data.dataset import Dataset
-from appca.data.sources.designs import draw_synthetic
+from appca.data.sources import draw_synthetic
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
-from appca.runs.run import FitResult
+from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import RunStore
-from appca.ui.check import diagnostics_chains, diagnostics_components
-from appca.ui.session import names
-from appca.words.numbers import percent
+from appca.ui import diagnostics, state
+from appca.words import percent
 from tests.ui.conftest import healthy, html
 
 PAGE = "check/diagnostics"
@@ -74,7 +72,7 @@ def test_a_converged_fit_is_answered_with_chips_a_curve_and_numbers(start, monke
     def refuse(_posterior):  # a fit by EM never waits for chains to be compared
         raise AssertionError
 
-    monkeypatch.setattr(diagnostics_chains, "diagnose", refuse)
+    monkeypatch.setattr(diagnostics, "diagnose", refuse)
     app = healthy(start(PAGE))
     assert level(app) == "doubtful"
     for said in ("Converged in", "Noise above its floor", "Choices unsure", "No repeated rows"):
@@ -129,7 +127,7 @@ def test_without_arviz_the_page_says_what_to_install(show, sampled, monkeypatch)
 def test_cells_that_fall_short_are_marked_without_colour_too(sampled):
     found = diagnose(sampled[1].fitted.posterior)
     found[0] = found[0]._replace(r_hat=np.nan, raftery_lewis=None)
-    marked = diagnostics_chains.styled(found, 2, 20.0).to_html()
+    marked = diagnostics.styled(found, 2, 20.0).to_html()
     wanted = [failures(one, 2, 20.0) for one in found]
     # 60 draws of two chains are at most some 120 effective ones, and 200 are wanted
     assert all({"ess_bulk", "ess_tail"} <= one for one in wanted)
@@ -157,7 +155,7 @@ def test_chains_are_compared_once_a_run(show, sampled, monkeypatch):
         calls.append(1)
         return diagnose(posterior)
 
-    monkeypatch.setattr(diagnostics_chains, "diagnose", counted)
+    monkeypatch.setattr(diagnostics, "diagnose", counted)
     config, result = sampled
     other = replace(config, parameters=config.parameters | {"random_state": 2})
     app = show(other, result)
@@ -170,7 +168,7 @@ def test_a_model_that_learns_the_number_of_components_shows_it(show, table):
     app = show(config, result)
     assert level(app) in ("good", "doubtful", "bad")
     posterior = result.fitted.posterior
-    assert any(diagnostics_chains.number_words(posterior, 5) == text.value for text in app.caption)
+    assert any(diagnostics.number_words(posterior, 5) == text.value for text in app.caption)
     often = int(np.bincount(numbers_in_use(posterior).ravel()).argmax())
     assert "components used by 5% of rows or more" in html(app)
     assert often <= result.fitted.posterior["n_components"].max()
@@ -184,27 +182,27 @@ def test_the_number_of_components_in_words():
         "occupancy": occupancy,
         "Z_mean": np.zeros((1, 300, 7)),
     }
-    assert diagnostics_chains.number_words(posterior, 9) == (
+    assert diagnostics.number_words(posterior, 9) == (
         "Components used by at least 5% of rows: most often 3. Also counting those that fewer rows "
         "use: most often 6, between 5 and 7 in 95% of the draws."
     )
     always = posterior | {"n_components": np.full((1, 100), 4)}
-    said = diagnostics_chains.number_words(always, 5)
+    said = diagnostics.number_words(always, 5)
     assert said.endswith("use: most often 4.")
-    assert diagnostics_chains.number_words(always, 4) == (
+    assert diagnostics.number_words(always, 4) == (
         f"{said} That is the most allowed: allow more, and look again."
     )
 
 
 def test_names_of_features_are_shown_literally_and_pictures_named(sampled, table):
     fitted = sampled[1].fitted
-    shown = diagnostics_components.cards(fitted, table)
+    shown = diagnostics.cards(fitted, table)
     assert "&lt;b&gt;a&lt;/b&gt;" in shown
     assert "<b>a</b>" not in shown
     images = replace(table, image_shape=(1, 5), feature_names=None)
     recording = replace(table, provenance={"repetition": 2.5})
     for dataset in (images, recording):
-        pictures = diagnostics_components.cards(fitted, dataset)
+        pictures = diagnostics.cards(fitted, dataset)
         assert pictures.count("<img") == 6
         assert "ca-loading" not in pictures
     assert 'alt="sd of component 3"' in pictures
@@ -213,7 +211,7 @@ def test_names_of_features_are_shown_literally_and_pictures_named(sampled, table
 def test_components_bear_the_names_that_somebody_gave_them(show, sampled):
     config, result = sampled
     app = show(config, result)
-    names.rename(RunStore(home()).get(config.id), 1, "<i>slant</i>")
+    state.rename(RunStore(home()).get(config.id), 1, "<i>slant</i>")
     shown = html(healthy(app.run()))
     assert "2 · &lt;i&gt;slant&lt;/i&gt;" in shown
     assert "<i>slant" not in shown
@@ -225,7 +223,7 @@ def test_a_chain_with_something_else_in_a_place_is_named(sampled, table):
     fitted = sampled[1].fitted
     draws = np.tile(fitted.components, (2, 8, 1, 1))
     draws[1, :, 0] = np.linalg.svd(fitted.components)[2][-1]  # a direction none of them has
-    shown = diagnostics_components.cards(replace(fitted, posterior={"components": draws}), table)
+    shown = diagnostics.cards(replace(fitted, posterior={"components": draws}), table)
     assert shown.count("chain 2 has another in its place") == 1
     assert shown.count("✕ not identified") == 1
     assert shown.count("✓ identified") == 2

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from appca.analysis.check.journal import JournalStore
-from appca.analysis.check.masked import FOLDER, MaskedConfig, run
+from appca.analysis.journal import JournalStore
+from appca.analysis.masked import FOLDER, MaskedConfig, run
 from appca.data.store import DatasetStore
-from appca.jobs.kinds import estimate_masked
+from appca.jobs.tasks import estimate_masked
 from appca.runs.home import home
-from appca.ui.check.masked import level, verdict
+from appca.ui.masked import level, verdict
 from tests.ui.conftest import go, healthy, html
 from tests.ui.explore.test_missing import gappy, jobs, text_of  # noqa: F401 - fixtures
 

@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from appca.analysis.check.journal import JournalStore
-from appca.analysis.check.which_model import FOLDER, ModelsConfig, methods
-from appca.ui.check.which_model import config_of
+from appca.analysis.compare import MODELS_FOLDER, ModelsConfig, methods
+from appca.analysis.journal import JournalStore
+from appca.ui.choose import config_of
 from tests.ui.conftest import go, healthy, html
 
 PLACE = "check/models"
@@ -16,7 +16,7 @@ PLACE = "check/models"
 def measured(app, home, **nats: float) -> ModelsConfig:
     """Store a comparison in which methods differ from the paper's model by so many nats a row."""
     config = config_of(app.session_state["config"])
-    store = JournalStore(home, FOLDER)
+    store = JournalStore(home, MODELS_FOLDER)
     store.begin(config.id, config.to_dict())
     spread = np.tile([-1.0, 1.0], 50)
     for number, key in enumerate(methods(config)):
@@ -74,7 +74,7 @@ def test_use_this_fits_the_model_that_the_answer_names(start, appca_home):
     ],
 )
 def test_the_axis_has_round_numbers(low, high, wanted):
-    from appca.ui.check.which_model import _ticks
+    from appca.ui.choose import _ticks
 
     assert re.findall(r">([^<]+)</i>", _ticks(low, high)) == wanted
 
@@ -100,11 +100,11 @@ def test_without_a_clear_lead_the_paper_s_model_is_kept(start, appca_home):
 
 @pytest.mark.parametrize("key", ["nowhere", "fa"])
 def test_only_variants_can_be_used(start, appca_home, key):
-    from appca.ui.check import which_model
+    from appca.ui import choose
 
     app = start()
     measured(app, appca_home, noise=2.0)
     healthy(go(app, PLACE))
     assert f'data-value="{key}"' not in html(app)
     assert 'data-value="noise"' in html(app)
-    assert key not in which_model.VARIANTS
+    assert key not in choose.VARIANTS

@@ -8,18 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from appca.analysis.components.sharing import popularity_by_class, sharing
+from appca.analysis.components import popularity_by_class, sharing
 from appca.data.readers import feature_sets as feature_sets_file
-from appca.data.sources.builtin import load
-from appca.runs.configuration import RunConfig
+from appca.data.sources import load
 from appca.runs.home import home
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
-from appca.ui.components import gallery, meaning
-from appca.ui.components import sets as feature_sets
-from appca.ui.components import sharing as sharing_tab
-from appca.ui.parts.class_choice import Classes
-from appca.ui.session import names, selection, services
-from appca.ui.session.fitting import Shown
+from appca.ui import components, services, state
+from appca.ui import components as feature_sets
+from appca.ui import components as sharing_tab
+from appca.ui.fits import Shown
+from appca.ui.kit import Classes
 from tests.fitted_runs import fitted_run, info_of
 from tests.ui.conftest import address, go, healthy, html, sentences
 from tests.ui.parts.test_pages import select
@@ -36,7 +35,7 @@ def test_components_are_cards_with_their_names_and_what_they_go_with(start):
     assert html(app).count('data-act="select"') == 8
     assert "higher for" in html(app)
     run = RunStore(home()).get(address(app)["run"])
-    names.rename(run, 1, "my <b>loop</b>")
+    state.rename(run, 1, "my <b>loop</b>")
     page = html(healthy(app.run()))
     assert "my &lt;b&gt;loop&lt;/b&gt;" in page
     assert "<b>loop</b>" not in page
@@ -69,13 +68,13 @@ def test_what_the_browser_sends_is_checked(monkeypatch):
     active = np.random.default_rng(0).random((178, 3)) < 0.5
     shown = Shown(RunConfig(wine.digest, {}, "aPPCA", {}), fitted_run(active), info_of(), None)
     chosen = []
-    monkeypatch.setattr(selection, "put", lambda _, rows: chosen.append(rows))
-    gallery._select(wine, shown, "1 low")
+    monkeypatch.setattr(state, "put", lambda _, rows: chosen.append(rows))
+    components._select(wine, shown, "1 low")
     lowest = np.flatnonzero(active[:, 1])[np.argsort(shown.fitted.scores[active[:, 1], 1])]
-    assert set(chosen[0]) == set(lowest[: gallery.AT_END])
+    assert set(chosen[0]) == set(lowest[: components.AT_END])
     for wrong in ("9 low", "-1 high", "x"):
         try:
-            gallery._select(wine, shown, wrong)
+            components._select(wine, shown, wrong)
         except ValueError:
             continue
         raise AssertionError(wrong)
@@ -91,7 +90,9 @@ def said(active: np.ndarray, codes: np.ndarray, **parameters) -> str:
     shares = popularity_by_class(active, codes, 2)
     named = [f"component {k + 1}" for k in range(active.shape[1])]
     found = sharing(active, codes, 2)
-    return sharing_tab.sentence(some_run(active, **parameters), found, shares, named, classes)
+    return sharing_tab.sharing_sentence(
+        some_run(active, **parameters), found, shares, named, classes
+    )
 
 
 def test_sharing_is_told_with_its_components_or_why_not():
@@ -131,7 +132,7 @@ def test_technical_columns_are_marked_and_drawn_before_features():
         [("ash", ""), ("row sum", "follows the row sum"), ("cultivar", ""), ("ash", "")],
         columns=["column", "technical"],
     )
-    ordered = meaning._ordered(tests, dataset)["column"].tolist()
+    ordered = components._ordered(tests, dataset)["column"].tolist()
     assert ordered == ["cultivar", "row sum (technical)", "ash", "ash"]
 
 

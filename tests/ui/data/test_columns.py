@@ -3,8 +3,8 @@
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.ui.arrivals.opening import Reading
-from appca.ui.data.columns import columns_of, contents
+from appca.ui.arrivals import Reading
+from appca.ui.this_data import columns_of, contents
 
 
 def test_gaps_are_counted_where_the_file_is_no_longer_at_hand():

@@ -11,18 +11,15 @@ from PIL import Image
 from appca.data.columns import matched, wanted_by
 from appca.data.dataset import Dataset
 from appca.data.readers import read
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.jobs.kinds import project
-from appca.jobs.progress import Context
+from appca.jobs.tasks import Context, project
+from appca.runs.fit import key_of
 from appca.runs.home import home
-from appca.runs.new_data import key_of
 from appca.runs.store import RunStore
-from appca.ui.data import new_data, new_data_pictures
-from appca.ui.parts import downloads
-from appca.ui.session import services
-from appca.ui.session.state import KEYS
-from appca.words.errors import InputError
+from appca.ui import downloads, new_rows, services
+from appca.ui.state import KEYS
+from appca.words import InputError
 from tests.fitted_runs import described_rows, fitted_run
 from tests.ui.conftest import address, healthy, sentences
 from tests.ui.session.test_background import ScriptedJobs
@@ -58,7 +55,7 @@ def wine_page(start):
 def test_the_run_s_own_rows_shuffled_get_the_run_s_own_numbers(wine_page, monkeypatch):
     saved = []
     monkeypatch.setattr(
-        "appca.ui.data.new_data.table_buttons",
+        "appca.ui.new_rows.table_buttons",
         lambda made, shown, _stem, **_how: saved.append((made(), shown)),
     )
     frame = wine_frame().sample(frac=1, axis=1, random_state=1).assign(extra=1.5)
@@ -140,7 +137,7 @@ def jobs(monkeypatch) -> ScriptedJobs:
     """Let describing new rows always be work for a worker, and say what becomes of it."""
     scripted = ScriptedJobs()
     monkeypatch.setattr(services, "jobs", lambda: scripted)
-    monkeypatch.setattr(new_data, "is_quick", lambda *_: False)
+    monkeypatch.setattr(new_rows, "is_quick", lambda *_: False)
     return scripted
 
 
@@ -162,7 +159,7 @@ def test_long_work_is_a_job_that_can_be_cancelled_and_started_again(wine_page, j
     assert jobs.cancelled == [first]
     assert not app.dataframe
     with monkeypatch.context() as full:
-        full.setattr(new_data, "keep_rows", refuse)
+        full.setattr(new_rows, "keep_rows", refuse)
         app.button(key="new_data_start").click().run()
     assert [problem.message for problem in app.exception] == []
     assert sentences(app) == ["The disk is full."]
@@ -218,7 +215,7 @@ def test_the_saved_file_holds_every_new_row_with_its_distances(
     def keep(made, shown, stem, **_how):
         saved[stem] = downloads.file_of(suffix, made, shown)
 
-    monkeypatch.setattr(new_data, "table_buttons", keep)
+    monkeypatch.setattr(new_rows, "table_buttons", keep)
     healthy(upload(wine_page, csv_of(wine_frame().head(30))))
     file = tmp_path / f"rows.{suffix}"
     file.write_bytes(saved["new-rows"])
@@ -238,7 +235,7 @@ def test_the_picture_holds_both_kinds_of_rows():
     new = Dataset("new", np.ones((3, 4)), np.array(["0", "1", "x"]), {"kind": ["a", "b", "c"]})
     active = np.array([[1, 1, 0]] * 6, dtype=bool)
     mixed = np.array([[1, 1, 0], [0, 1, 1], [0, 1, 1]], dtype=bool)
-    both = new_data_pictures.together(
+    both = new_rows.together(
         old, fitted_run(active), new, described_rows(mixed), np.array([0, 1, 2])
     )
     assert both.n_old == 6

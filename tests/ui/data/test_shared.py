@@ -1,12 +1,12 @@
 """Data and fits of a shared home on the page Data: named after it, and only to be opened."""
 
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig, defaults
 from appca.runs.fit import fit_run
 from appca.runs.home import home
+from appca.runs.run import RunConfig, defaults
 from appca.runs.store import RunStore
-from appca.storage import shared
+from appca.storage import files
 from tests.ui.conftest import address, go, healthy
 
 
@@ -18,7 +18,7 @@ def test_what_a_shared_home_holds_is_listed_with_its_origin_and_opens(start, tmp
     RunStore(folder).save(config, fit_run(wine, config), "of the lab")
     app = go(start("data/open"), "data/recent")
     assert not any("lab-data" in one.value for one in app.subheader)
-    monkeypatch.setenv(shared.SHARED, str(folder))
+    monkeypatch.setenv(files.SHARED, str(folder))
     app = healthy(go(app, "data/recent"))
     assert "Shared by lab-data" in [one.value for one in app.subheader]
     assert f"open-{config.id}" in [one.key for one in app.button]

@@ -2,9 +2,8 @@
 
 import pytest
 
-from appca.ui.data import sources
-from appca.ui.session import services
-from appca.words.errors import InputError
+from appca.ui import open, services
+from appca.words import InputError
 from tests.ui.conftest import go, healthy, sentences
 from tests.ui.session.test_background import ScriptedJobs
 
@@ -23,7 +22,7 @@ def test_each_dropped_file_is_answered_for(start, monkeypatch):
             raise InputError(msg)
         return None if name == "other.gz" else "mnist"
 
-    monkeypatch.setattr(sources, "receive", receive)
+    monkeypatch.setattr(open, "receive", receive)
     app = start("data/open")
     names = ("damaged-1.gz", "labels.gz", "damaged-2.gz", "other.gz")
     files = [(name, b"x", "application/gzip") for name in names]

@@ -3,26 +3,26 @@
 import numpy as np
 import pytest
 
-from appca.canvas.scene import shown
+from appca.canvas import scene
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.plots.palette import Colour
+from appca.plots.style import Colour
 from appca.runs.home import home
-from appca.ui.parts import controls
+from appca.ui import controls
 from tests.ui.conftest import go, healthy
 
 
 @pytest.fixture
 def colours(monkeypatch) -> list[Colour]:
     """Return a list that grows by what points are coloured by, page after page."""
-    seen, real = [], shown.colour_of
+    seen, real = [], scene.colour_of
 
     def kept(dataset, fitted, choice):
         seen.append(real(dataset, fitted, choice))
         return seen[-1]
 
-    monkeypatch.setattr(shown, "colour_of", kept)
+    monkeypatch.setattr(scene, "colour_of", kept)
     return seen
 
 

@@ -4,19 +4,17 @@ import json
 
 import numpy as np
 
-from appca.analysis.groups.rule import RowRule
-from appca.analysis.groups.selections import SelectionStore, token_of
+from appca.analysis.rule import RowRule
+from appca.analysis.selections import SelectionStore, token_of
 from appca.data.dataset import Dataset, categories
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
-from appca.ui.canvas import canvas
-from appca.ui.explore import page
-from appca.ui.session import services
+from appca.ui import canvas, explore, services
 from tests.ui.conftest import address, go, healthy, html, number, slider
 from tests.ui.parts.test_pages import select
 
@@ -173,7 +171,7 @@ def test_a_class_that_is_renamed_in_the_picture_keeps_its_name_with_the_data(sta
     dataset = services.dataset(app.session_state["config"].dataset)
 
     def rename(*said: str) -> list[str]:
-        page._act(dataset, "class", json.dumps(said))
+        explore._act(dataset, "class", json.dumps(said))
         names, codes = categories(services.dataset(dataset.digest).labels["digit"])
         return [names[code] for code in codes[[3, 8, 30]]]
 
@@ -181,6 +179,6 @@ def test_a_class_that_is_renamed_in_the_picture_keeps_its_name_with_the_data(sta
     assert rename("digit", "8", "drei eggs") == ["drei eggs", "drei eggs", "0"]
     assert rename("digit", "drei eggs", "") == ["3", "8", "0"]
     assert rename("digit", "no class", "x") == rename("none", "3", "x") == ["3", "8", "0"]
-    page._act(dataset, "class", '["digit", 3]')
-    page._act(dataset, "class", "no JSON")
+    explore._act(dataset, "class", '["digit", 3]')
+    explore._act(dataset, "class", "no JSON")
     assert rename("digit", "0", "null") == ["3", "8", "null"]

@@ -9,8 +9,8 @@ import pytest
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
 from appca.runs.home import home
-from appca.ui.check.masked import filled_csv
-from appca.ui.session import services
+from appca.ui import services
+from appca.ui.masked import filled_csv
 from tests.models.synthetic import planted
 from tests.ui.conftest import go, healthy, html, sentences
 from tests.ui.parts.test_pages import PAGES

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from appca.runs.configuration import MODELS
 from appca.runs.fit import fit_run
 from appca.runs.home import home
+from appca.runs.run import MODELS
 from appca.runs.store import RunStore
-from appca.ui.session import services
+from appca.ui import services
 from tests.ui.conftest import address, go, healthy, html, number
 from tests.ui.parts.test_pages import PAGES, table_of, upload
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from appca.cli import main
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.runs.home import home
 from appca.runs.store import RunStore
 from tests.commands.test_annotated import ADDED, cells, tree  # noqa: F401 (a fixture)

@@ -9,23 +9,19 @@ import pandas as pd
 import pytest
 
 from appca import load_model
-from appca.analysis.groups.selections import SelectionStore
-from appca.canvas.scene.colours import colour_choices
+from appca.analysis.selections import SelectionStore
+from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, numbered
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
-from appca.ui.canvas import canvas
-from appca.ui.export import export
-from appca.ui.export.run_figures import Material, figures
-from appca.ui.export.session_report import report
-from appca.ui.parts import downloads
-from appca.ui.session import names
-from appca.ui.session.fitting import Shown
+from appca.ui import canvas, downloads, export, state
+from appca.ui.export import Material, figures, report
+from appca.ui.fits import Shown
 from tests.canvas.test_file import data_of
 from tests.ui.arrivals.test_uploads import give
 from tests.ui.conftest import address, go, healthy, preview, slider
@@ -42,7 +38,7 @@ def made(monkeypatch) -> dict:
         del primary
         found[key] = (label, file_name, make)
 
-    monkeypatch.setattr("appca.ui.parts.downloads.save_button", take)
+    monkeypatch.setattr("appca.ui.downloads.save_button", take)
     for module in ("export.export", "arrivals.session_file"):
         monkeypatch.setattr(f"appca.ui.{module}.save_button", take)
     return found
@@ -81,7 +77,7 @@ def test_each_button_saves_what_it_says(start, made, tmp_path):
 def test_names_and_certainty_are_columns_when_asked_for(start, made):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
-    names.rename(run, 1, "width & <b>")
+    state.rename(run, 1, "width & <b>")
     go(app, "export")
     assert "component_2" in file(made, "projection-csv").decode().splitlines()[0]
     app.toggle(key="export_named").set_value(True).run()
@@ -102,7 +98,7 @@ def test_a_session_saved_here_opens_on_its_run_in_another_home(start, made, tmp_
     run = RunStore(home()).get(address(app)["run"])
     few = np.arange(run.info.n_rows) < 7
     SelectionStore(home()).save(run.config.dataset, "few", few)
-    names.rename(run, 0, "my own name")
+    state.rename(run, 0, "my own name")
     healthy(app.run())
     content = io.BytesIO(file(made, "session"))
 
@@ -187,7 +183,7 @@ def test_what_is_no_session_is_refused_in_a_box(start):
 def test_the_picture_is_one_file_that_loads_nothing_and_runs_no_name(start, made):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
-    names.rename(run, 0, EVIL)
+    state.rename(run, 0, EVIL)
     go(app, "export")
     assert healthy(app)
     text = file(made, "picture").decode()
@@ -284,10 +280,10 @@ def test_figures_and_picture_show_the_sign_on_screen(start, made):
     app.segmented_control(key="export_figure").set_value("components").run()
     keys = ("components-png", "picture", "figure-components")
     before = [file(made, key) for key in keys]
-    names.flip(run, 0)
+    state.flip(run, 0)
     healthy(app.run())
     assert [file(made, key) == old for key, old in zip(keys, before, strict=True)] == [False] * 3
-    names.flip(run, 0)
+    state.flip(run, 0)
     healthy(app.run())
     assert file(made, "components-png") == before[0]
 

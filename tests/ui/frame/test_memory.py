@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from appca.ui.frame import memory
+from appca.ui import frame
 from tests.ui.conftest import healthy
 
 
@@ -25,9 +25,9 @@ class Recorder:
 
 def test_every_session_tidies_up_once(start, monkeypatch):
     system = Recorder()
-    monkeypatch.setattr(memory, "_c_library", lambda: system)
+    monkeypatch.setattr(frame, "_c_library", lambda: system)
     app = healthy(start())
-    once = [(-3, memory.LARGE_BYTES), (-1, memory.KEPT_BYTES), ("trim", 0)]
+    once = [(-3, frame.LARGE_BYTES), (-1, frame.KEPT_BYTES), ("trim", 0)]
     assert system.told == once
     healthy(app.run())
     assert system.told == once
@@ -40,14 +40,14 @@ def test_a_system_without_such_limits_is_left_alone(monkeypatch, error):
     def none():
         raise error
 
-    monkeypatch.setattr(memory, "_c_library", none)
-    monkeypatch.setattr(memory.st, "session_state", {})
-    memory.tidy()
+    monkeypatch.setattr(frame, "_c_library", none)
+    monkeypatch.setattr(frame.st, "session_state", {})
+    frame.tidy()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc alone has them")
 def test_glibc_takes_the_limits(monkeypatch):
-    system = memory._c_library()
+    system = frame._c_library()
     if not hasattr(system, "gnu_get_libc_version"):
         pytest.skip("another C library")
     taken = []
@@ -57,7 +57,7 @@ def test_glibc_takes_the_limits(monkeypatch):
             taken.append(system.mallopt(option, value))
             return taken[-1]
 
-    monkeypatch.setattr(memory, "_c_library", Asked)
-    monkeypatch.setattr(memory.st, "session_state", {})
-    memory.tidy()
+    monkeypatch.setattr(frame, "_c_library", Asked)
+    monkeypatch.setattr(frame.st, "session_state", {})
+    frame.tidy()
     assert taken == [1, 1]

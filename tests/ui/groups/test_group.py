@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from appca.analysis.groups.selections import SelectionStore
+from appca.analysis.selections import SelectionStore
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.runs.home import home
-from appca.ui.session import services
+from appca.ui import services
 from tests.ui.conftest import address, go, healthy, html, sentences
 
 

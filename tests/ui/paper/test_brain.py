@@ -3,8 +3,8 @@
 import pytest
 
 from appca.runs.home import home
+from appca.studies.brain import STUDY, titles_of
 from appca.studies.catalogue import shipped
-from appca.studies.experiments.brain import STUDY, titles_of
 from appca.studies.store import StudyStore
 from tests.ui.conftest import healthy, html
 from tests.ui.paper.test_paper import charts

@@ -5,7 +5,7 @@ import pytest
 from appca.runs.home import home
 from appca.studies.catalogue import STUDIES, shipped
 from appca.studies.store import StudyStore
-from appca.ui.session import services
+from appca.ui import services
 from tests.ui.conftest import address, healthy, html
 from tests.ui.session.test_background import ScriptedJobs
 
@@ -59,7 +59,7 @@ def test_all_results_that_ship_stand_there_at_once_and_are_computed_anew(start, 
 
 def test_a_result_that_does_not_ship_says_how_long_it_takes(start, jobs, monkeypatch):
     without = {name: one for name, one in shipped().items() if name != "umap"}
-    monkeypatch.setattr("appca.ui.paper.results.shipped", lambda: without)
+    monkeypatch.setattr("appca.ui.paper.shipped", lambda: without)
     app = healthy(start(PAGE))
     assert "Not computed yet · about 30 s" in [caption.value for caption in app.caption]
     app.button(key="paper_run_umap").click().run()

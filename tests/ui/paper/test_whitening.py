@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from appca.data.dataset import Dataset
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.jobs.progress import Context
+from appca.jobs.tasks import Context
 from appca.jobs.worker import KINDS
 from appca.runs.home import home
-from appca.ui.session import services
+from appca.ui import services
 from tests.ui.conftest import address, healthy, html
 from tests.ui.paper.test_paper import button, charts
 from tests.ui.session.test_background import ScriptedJobs
@@ -32,7 +32,7 @@ def computed(options: dict, tmp_path) -> str:
 def test_the_open_data_are_classified_in_the_background_and_come_back(
     start, jobs, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("appca.jobs.kinds.PROCESSES", 1)  # two would import everything once more
+    monkeypatch.setattr("appca.jobs.tasks.PROCESSES", 1)  # two would import everything once more
     digest = DatasetStore(home()).put(load("wine"))
     app = healthy(start("paper/whitening", data=digest))
     before = charts(app)

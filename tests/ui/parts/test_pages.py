@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from appca.analysis.export.projections import projection_table
-from appca.analysis.groups.selections import token_of
-from appca.data.sources.builtin import load
+from appca.analysis.selections import token_of
+from appca.analysis.tables import projection_table
+from appca.data.sources import load
 from appca.runs.home import home
 from appca.runs.store import RunStore
-from appca.ui.frame import status
-from appca.ui.parts import downloads
-from appca.ui.session import fitting, selection
-from appca.ui.session.state import KEYS
+from appca.ui import downloads, fits, frame, state
+from appca.ui.state import KEYS
 from tests.ui.conftest import address, go, healthy, html, number, sentences, slider
 
 PAGES = {  # place: title
@@ -242,7 +240,7 @@ def select(app, rows: np.ndarray, n_rows: int | None = None):
     n_rows = n_rows or (DIGITS if "Handwritten" in html(app) else 40)
     mask = np.zeros(n_rows, dtype=bool)
     mask[rows] = True
-    selection._server_wide()[token_of(mask)] = np.packbits(mask).tobytes()
+    state._server_wide()[token_of(mask)] = np.packbits(mask).tobytes()
     app.session_state[KEYS.selections] = {address(app)["data"]: mask}
     return app.run()
 
@@ -264,7 +262,7 @@ def test_a_selection_is_the_same_on_every_page_and_after_a_reload(start):
 def test_what_is_saved_holds_the_selected_rows_only(start):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
-    shown = fitting.Shown(run.config, run.fitted, run.info, run)
+    shown = fits.Shown(run.config, run.fitted, run.info, run)
     made = partial(projection_table, load("digits"), shown.fitted, np.array([7, 2]))
     text = downloads.file_of("csv", made, shown).decode()
     assert [line.split(",")[0] for line in text.split()] == ["id", "digit-7", "digit-2"]
@@ -324,7 +322,7 @@ def too_large(*_given: object, **_more: object) -> np.ndarray:
 @pytest.mark.parametrize("page", ["explore", "components/gallery", "export"])
 def test_a_page_without_the_memory_to_draw_says_so_in_a_sentence(start, monkeypatch, page):
     with monkeypatch.context() as patch:
-        patch.setattr(fitting, "fit_run", too_large)
+        patch.setattr(fits, "fit_run", too_large)
         app = start(page)
     assert not app.exception
     assert sentences(app) == ["There is not enough memory; use fewer rows or fewer features."]
@@ -333,7 +331,7 @@ def test_a_page_without_the_memory_to_draw_says_so_in_a_sentence(start, monkeypa
 
 
 def test_a_status_line_without_the_memory_to_draw_leaves_the_page(start, monkeypatch):
-    monkeypatch.setattr(status, "_sizes", too_large)
+    monkeypatch.setattr(frame, "_sizes", too_large)
     app = start()
     assert not app.exception
     assert html(app).count('class="ca-bar-share"') == 4

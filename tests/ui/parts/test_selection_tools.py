@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from appca.analysis.groups.selections import SelectionStore
-from appca.data.sources.builtin import load
+from appca.analysis.selections import SelectionStore
+from appca.data.sources import load
 from appca.runs.home import home
 from tests.ui.conftest import address, go, healthy, sentences
 from tests.ui.parts.test_pages import select
@@ -100,7 +100,7 @@ def test_a_name_that_is_taken_is_said_to_be_replaced_and_a_refused_one_stays(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("appca.analysis.groups.selections.np.savez", full)
+    monkeypatch.setattr("appca.analysis.selections.np.savez", full)
     app.text_input(key="named-new").input("another")
     app.button(key="named-keep").click().run()
     assert "No space left" in sentences(app)[0]

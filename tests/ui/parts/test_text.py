@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 
-from appca.analysis.components.components import in_data_space, in_units_of_the_fit
+from appca.analysis.components import in_data_space, in_units_of_the_fit
 from appca.analysis.fitted import FittedRun
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.plots.palette import colour_by
-from appca.ui.explore import selected
-from appca.ui.frame import frame
-from appca.ui.parts import component_list, text
-from appca.words.numbers import about, duration, size
+from appca.plots.style import colour_by
+from appca.ui import explore, frame, kit
+from appca.words import about, duration, size
 from tests.fitted_runs import fitted_run, info_of
 
 NASTY = '<img src=x onerror="alert(1)">&"'
@@ -26,7 +24,7 @@ def test_durations_are_rough(seconds, said):
 
 
 def test_a_log_likelihood_has_a_true_minus_and_a_comma():
-    assert text.nats_per_row(info_of(log_likelihood=-2469.14, n_rows=2)) == "−1,234.57 nats per row"
+    assert kit.nats_per_row(info_of(log_likelihood=-2469.14, n_rows=2)) == "−1,234.57 nats per row"
 
 
 def test_estimates_say_about_except_below_a_second():
@@ -39,19 +37,19 @@ def test_sizes_have_units(n, said):
 
 
 def test_attributes_and_words_cannot_break_out_of_their_element():
-    element = text.tag("span", text.words(NASTY), "css", title=NASTY)
+    element = kit.tag("span", kit.words(NASTY), "css", title=NASTY)
     assert element.count("<") == 2
     assert element.count('"') == 4
 
 
 def test_markdown_loses_its_meaning_but_not_its_words():
-    protected = text.markdown("*a* [b](c) :red[d] $e$")
+    protected = kit.markdown("*a* [b](c) :red[d] $e$")
     assert protected.replace("\\", "") == "*a* [b](c) :red[d] $e$"
     assert all(protected[i - 1] == "\\" for i, c in enumerate(protected) if c in "*[]():$")
 
 
 def test_like_buttons_are_told_apart_by_words_that_are_not_seen():
-    assert text.apart("Open", "run a*b") == "Open *run a\\*b*"
+    assert kit.apart("Open", "run a*b") == "Open *run a\\*b*"
     style = " ".join(frame.STYLE.read_text("utf-8").split())
     assert "button em { position: absolute" in style
 
@@ -79,16 +77,16 @@ def run_of(dataset: Dataset, component: list[float], active: np.ndarray | None =
 def test_features_of_a_component_are_shown_literally_and_ranked_in_the_units_of_the_fit():
     dataset = table(("in thousands", NASTY, "third"))
     fitted = run_of(dataset, [0.1, 0.9, 0.2])
-    html = component_list.loadings(in_units_of_the_fit(fitted)[0], dataset.feature_names)
+    html = kit.loadings(in_units_of_the_fit(fitted)[0], dataset.feature_names)
     assert "<img" not in html
-    assert html.index(text.words(NASTY)) < html.index("third") < html.index("in thousands")
+    assert html.index(kit.words(NASTY)) < html.index("third") < html.index("in thousands")
     assert np.abs(in_data_space(fitted)[0]).argmax() == 0
 
 
 def test_bars_of_a_selection_show_labels_literally_and_count_right():
     dataset = table(("a", "b"))
     mask = np.isin(np.arange(30), [0, 2, 4, 5])
-    html = selected.class_bars(colour_by("class", dataset.labels["class"]), mask)
+    html = explore.class_bars(colour_by("class", dataset.labels["class"]), mask)
     assert "<img" not in html
     assert ">3 · 20%<" in html
     assert ">1 · 7%<" in html

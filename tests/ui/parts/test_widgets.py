@@ -5,13 +5,13 @@ import logging
 from streamlit.elements.lib import policies
 from streamlit.testing.v1 import AppTest
 
-from appca.ui.parts import widgets
+from appca.ui import kit
 
 
 def choice() -> None:
     import streamlit as st
 
-    from appca.ui.parts.widgets import one_of
+    from appca.ui.kit import one_of
 
     if st.button("Show the second"):
         st.session_state["which"] = 2
@@ -35,10 +35,8 @@ def test_a_choice_that_the_page_makes_is_no_second_default(monkeypatch, caplog):
 def test_pages_follow_one_another_without_gap_or_overlap(monkeypatch):
     shown = []
     for page in (1, 2, 3):
-        monkeypatch.setattr(
-            widgets.st, "pagination", lambda pages, page=page, **_: min(page, pages)
-        )
-        first = widgets.first_of_page(25, 12, "key")
+        monkeypatch.setattr(kit.st, "pagination", lambda pages, page=page, **_: min(page, pages))
+        first = kit.first_of_page(25, 12, "key")
         shown += range(25)[first : first + 12]
     assert shown == list(range(25))
-    assert widgets.first_of_page(12, 12, "key") == 0
+    assert kit.first_of_page(12, 12, "key") == 0

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from appca.jobs.worker import KINDS
-from appca.runs.configuration import RunConfig
-from appca.ui.frame import status
-from appca.ui.parts.text import markdown
-from appca.ui.session.fitting import Shown
+from appca.runs.run import RunConfig
+from appca.ui.fits import Shown
+from appca.ui.kit import JOB_TITLES, markdown
 from tests.fitted_runs import fitted_run, info_of
 from tests.ui.conftest import go, healthy
 from tests.ui.parts.test_pages import good_table, table_of, upload
@@ -55,8 +54,8 @@ def test_no_page_says_run_job_refine_preview_or_seed():
 
 
 def test_every_kind_of_job_has_a_name_in_the_status_line():
-    assert set(KINDS) <= set(status.KINDS)
-    assert all(name[:1].isupper() for name in status.KINDS.values())
+    assert set(KINDS) <= set(JOB_TITLES)
+    assert all(name[:1].isupper() for name in JOB_TITLES.values())
 
 
 @pytest.mark.parametrize(("label", "shown"), [("*p*", "*p*"), ("pH", "pH"), ("kind", "Kind")])

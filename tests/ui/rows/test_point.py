@@ -9,15 +9,15 @@ import pytest
 
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
-from appca.ui.rows import point_choice
-from appca.ui.rows.point import equation
+from appca.ui import rows
+from appca.ui.rows import equation
 from tests.fitted_runs import fitted_run
 from tests.ui.conftest import address, go, healthy, html
 from tests.ui.parts.test_pages import good_table, select, table_of, upload
@@ -92,7 +92,7 @@ def test_a_row_says_how_many_components_it_uses_and_how_sure_that_is(start, size
 def test_a_row_is_found_by_its_id_its_number_or_a_part_of_its_id(ids, text, found):
     names = np.array([ids.format(row + 1) for row in range(1300)])
     dataset = Dataset("t", np.arange(2600.0).reshape(1300, 2), names)
-    row = point_choice.find(dataset, text)
+    row = rows.find(dataset, text)
     assert (None if row is None else names[row]) == found
 
 
@@ -188,27 +188,27 @@ def test_a_component_with_a_name_is_in_the_sum_by_its_name_alone():
 
 def test_the_ring_is_around_the_row_of_the_details_until_it_is_let_go(monkeypatch):
     page = SimpleNamespace(session_state={}, query_params={})
-    monkeypatch.setattr(point_choice, "st", page)
+    monkeypatch.setattr(rows, "st", page)
     selected = np.zeros(40, bool)
-    monkeypatch.setattr(point_choice.selection, "get", lambda _: selected)
+    monkeypatch.setattr(rows.selection, "get", lambda _: selected)
     table = Dataset("t", np.eye(40, 5, dtype=np.float32), np.array([f"r{i}" for i in range(40)]))
-    assert point_choice.held(table) is None
-    point_choice.hold(table, 7)
-    assert point_choice.held(table) == point_choice.chosen(table) == 7
+    assert rows.held(table) is None
+    rows.hold(table, 7)
+    assert rows.held(table) == rows.chosen(table) == 7
     assert page.query_params == {"tab": "point", "row": "r7"}
     selected[3] = True  # alone, so the details show it
-    assert point_choice.held(table) == point_choice.chosen(table) == 3
-    point_choice.hold(table, None)
-    assert point_choice.held(table) is None
-    assert point_choice.chosen(table) == 3
+    assert rows.held(table) == rows.chosen(table) == 3
+    rows.hold(table, None)
+    assert rows.held(table) is None
+    assert rows.chosen(table) == 3
 
 
 def test_stepping_without_a_selection_goes_row_by_row():
     nothing = np.arange(0)
-    assert point_choice.neighbour(4, nothing, 6, 1) == 5
-    assert point_choice.neighbour(5, nothing, 6, 1) is None
-    assert point_choice.neighbour(0, nothing, 6, -1) is None
+    assert rows.neighbour(4, nothing, 6, 1) == 5
+    assert rows.neighbour(5, nothing, 6, 1) is None
+    assert rows.neighbour(0, nothing, 6, -1) is None
     through = np.array([2, 9])
-    assert point_choice.neighbour(4, through, 20, 1) == 9
-    assert point_choice.neighbour(4, through, 20, -1) == 2
-    assert point_choice.neighbour(9, through, 20, 1) is None
+    assert rows.neighbour(4, through, 20, 1) == 9
+    assert rows.neighbour(4, through, 20, -1) == 2
+    assert rows.neighbour(9, through, 20, 1) is None

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from appca.data.sources.builtin import load
-from appca.ui.rows import row_table
+from appca.data.sources import load
+from appca.ui.rows import table_of
 from tests.fitted_runs import fitted_run
 
 
@@ -16,7 +16,7 @@ def test_each_number_stands_under_its_own_heading():
     ratios = np.stack([np.arange(178) + 0.25, 1000.0 - np.arange(178)], axis=1)
     said = SimpleNamespace(fits=np.arange(178) != 7, ratios=ratios)
     rows = np.array([7, 3])
-    table = row_table.table_of(wine, fitted, said, rows, {})
+    table = table_of(wine, fitted, said, rows, {})
     assert table["id"].tolist() == wine.ids[rows].tolist()
     assert table["fits"].tolist() == ["no", "yes"]
     assert table["T² / limit"].tolist() == [7.25, 3.25]

@@ -17,7 +17,7 @@ from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.testing.v1 import AppTest
 
-from appca.ui.server import inside
+from appca.ui import streamlit_internals
 
 ROOT = Path(__file__).parents[3]
 
@@ -80,7 +80,7 @@ def page_whose_callback_is_interrupted() -> None:
 
 def test_streamlit_still_ends_callbacks():
     """Where it does not, delete `inside.uninterrupted` and `callbacks._uninterrupted`."""
-    assert callable(getattr(ScriptRequests, inside.LOOK))
+    assert callable(getattr(ScriptRequests, streamlit_internals.LOOK))
     app = AppTest.from_function(page_whose_callback_is_interrupted).run()
     app.number_input(key="size").set_value(5.0).run()
     assert "taken" not in app.session_state
@@ -93,17 +93,17 @@ def test_what_is_looked_up_is_there(monkeypatch):
     }
     assert callable(runtime.Runtime.is_active_session)
     assert MemoryUploadedFileManager("/").file_storage == {}
-    assert inside.session() == ""
-    assert not inside.went()
-    assert not inside.is_connected("nobody")
+    assert streamlit_internals.session() == ""
+    assert not streamlit_internals.went()
+    assert not streamlit_internals.is_connected("nobody")
 
 
 @pytest.mark.parametrize(
     "widget", ["Selectbox", "PlotlyChart", "DataFrame", "StreamlitSyntaxHighlighter"]
 )
 def test_the_code_of_widgets_lies_where_it_is_looked_for(widget):
-    (name,) = inside.scripts(widget)
-    assert (inside.SCRIPTS / name).is_file()
+    (name,) = streamlit_internals.scripts(widget)
+    assert (streamlit_internals.SCRIPTS / name).is_file()
 
 
 def test_no_other_file_reaches_into_streamlit():
@@ -136,7 +136,7 @@ def test_streamlit_still_refuses_unix_sockets():
 
 def test_the_app_answers_at_a_socket_that_is_its_owner_s(tmp_path):
     path = tmp_path / "socket"
-    command = [sys.executable, "-m", "appca.ui.server.at_socket", str(path)]
+    command = [sys.executable, "-m", "appca.ui.at_socket", str(path)]
     variables = os.environ | {"PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, cwd=tmp_path)
     try:

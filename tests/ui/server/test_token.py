@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from appca.storage import doors
-from appca.ui.server.token import Guard
+from appca.storage import access_control
+from appca.ui.server import Guard
 
 KEY = "a-secret"
-COOKIE = f"appca-8501={doors.cookie(KEY)}"
+COOKIE = f"appca-8501={access_control.cookie(KEY)}"
 
 
 async def inside(scope: dict, _receive: object, send: Any) -> None:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from appca.ui.server import warm_up
+from appca.ui import warm_up
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_nothing_is_loaded_before_a_page_is_asked_for(warming, monkeypatch):
     monkeypatch.setattr(warm_up, "_load_first", loading.set)
     monkeypatch.setattr(warm_up, "PATIENCE", 0.0)
     monkeypatch.setattr(warm_up, "_steps", lambda: iter(()))
-    monkeypatch.setattr("appca.processes.child.start_compiler", lambda _: Over())
+    monkeypatch.setattr("appca.processes.start_compiler", lambda _: Over())
     warming.start()
     assert not loading.wait(0.2)
     warm_up.page_was_asked.set()

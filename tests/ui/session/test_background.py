@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
-from appca.data.sources.builtin import load
+from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.jobs.queue import ENDED, JobStatus
-from appca.runs.configuration import RunConfig
 from appca.runs.fit import fit_run
 from appca.runs.home import home
+from appca.runs.run import RunConfig
 from appca.runs.store import RunStore
-from appca.ui.session import fitting, services
+from appca.ui import fits, services
 from tests.ui.conftest import address, go, healthy, html, sentences, slider
 
 
@@ -75,7 +75,7 @@ def jobs(monkeypatch) -> ScriptedJobs:
 @pytest.fixture
 def long_fits(monkeypatch, jobs) -> ScriptedJobs:
     """Every fit counts as too long for the page, as on large data."""
-    monkeypatch.setattr(fitting, "LIVE_SECONDS", -1.0)
+    monkeypatch.setattr(fits, "LIVE_SECONDS", -1.0)
     return jobs
 
 

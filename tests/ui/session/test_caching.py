@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import streamlit as st
 
 from appca.data.preprocessing import Preprocessing
-from appca.data.sources.builtin import load
-from appca.ui.rows.point import near_rows
-from appca.ui.session.caching import by_key, kept
+from appca.data.sources import load
+from appca.ui.rows import near_rows
+from appca.ui.services import by_key, kept
 
 
 def test_each_function_makes_a_key_once_whatever_its_arguments():

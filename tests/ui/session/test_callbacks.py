@@ -12,16 +12,14 @@ import streamlit as st
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
 from streamlit.testing.v1 import AppTest
 
-from appca.analysis.groups.selections import SelectionStore
-from appca.data.sources.builtin import load
+from appca.analysis.selections import SelectionStore
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig, defaults
 from appca.runs.home import home
-from appca.ui.check import compare_choice
-from appca.ui.server import inside
-from appca.ui.session import callbacks, state
-from appca.ui.session.callbacks import guarded
-from appca.words.errors import InputError
+from appca.runs.run import RunConfig, defaults
+from appca.ui import compare, state, streamlit_internals
+from appca.ui.state import guarded
+from appca.words import InputError
 from tests.ui.conftest import address, html, number, sentences, slider
 
 FULL = OSError(28, "No space left on device", "x.npz")
@@ -73,7 +71,7 @@ def test_a_named_selection_that_the_disk_keeps_is_said_not_to_be_deleted(start, 
     digits = load("digits")
     SelectionStore(home()).save(digits.digest, "zeros", digits.labels["digit"] == "0")
     app = start("groups/named")
-    monkeypatch.setattr("appca.analysis.groups.selections.unmark", fails(FULL))
+    monkeypatch.setattr("appca.analysis.selections.unmark", fails(FULL))
     app.button(key="named_really-zeros").click().run()
     assert [problem.message for problem in app.exception] == []
     assert "No space left" in sentences(app)[0]
@@ -84,7 +82,7 @@ def test_a_variation_of_a_run_whose_data_are_gone_is_refused(monkeypatch):
     monkeypatch.setattr(state, "notify", lambda *said: told.append(said))
     monkeypatch.setattr(st, "session_state", {})
     config = RunConfig(load("wine").digest, {}, "PPCA", defaults("PPCA"))
-    compare_choice._vary(config)
+    compare._vary(config)
     assert [kind for kind, _ in told] == ["error"]
 
 
@@ -101,7 +99,7 @@ def page_whose_callback_is_interrupted() -> None:
     import streamlit as st
     from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
-    from appca.ui.session.callbacks import guarded
+    from appca.ui.state import guarded
 
     def take() -> None:
         get_script_run_ctx().script_requests.request_rerun(RerunData())  # as a quick hand's next
@@ -121,7 +119,7 @@ def test_what_is_typed_is_taken_over_though_the_page_is_asked_for_again_meanwhil
 def test_a_later_run_waits_for_the_callback_of_an_earlier_one(monkeypatch):
     requests, done = ScriptRequests(), []
     context = SimpleNamespace(script_requests=requests)
-    monkeypatch.setattr(inside, "get_script_run_ctx", lambda: context)
+    monkeypatch.setattr(streamlit_internals, "get_script_run_ctx", lambda: context)
     monkeypatch.setattr(st, "session_state", {})
     begun, asked = threading.Event(), threading.Event()
 
@@ -141,7 +139,7 @@ def test_a_later_run_waits_for_the_callback_of_an_earlier_one(monkeypatch):
     earlier.start()
     assert begun.wait(10)
     requests.request_stop()
-    later = threading.Thread(target=lambda: [callbacks.wait(), done.append("page")])
+    later = threading.Thread(target=lambda: [state.wait(), done.append("page")])
     later.start()
     later.join(0.2)
     assert done == []

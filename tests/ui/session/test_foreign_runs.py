@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.runs.configuration import RunConfig, defaults
 from appca.runs.fit import fit_run
 from appca.runs.home import home
-from appca.runs.run import FitResult
+from appca.runs.run import FitResult, RunConfig, defaults
 from appca.runs.store import RunStore
-from appca.ui.session import services
+from appca.ui import services
 from tests.ui.conftest import address, healthy, number, slider
 from tests.ui.session.test_background import ScriptedJobs
 

@@ -6,34 +6,32 @@ import streamlit as st
 
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.data.sources.builtin import load
+from appca.data.sources import load
 from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
-from appca.ui.frame import frame
-from appca.ui.server import inside
-from appca.ui.session import history, names, selection, services, state
-from appca.words.errors import InputError
+from appca.ui import frame, services, state, streamlit_internals
+from appca.words import InputError
 from tests.ui.conftest import address, go, healthy, sentences, slider
 
 
 def choose_rows() -> None:
-    selection.put(state.current_dataset(), np.arange(1797) < 25)
+    state.put(state.current_dataset(), np.arange(1797) < 25)
 
 
 def give_name() -> None:
-    names.rename(services.runs().get(state.config().id), 0, "round")
+    state.rename(services.runs().get(state.config().id), 0, "round")
 
 
 ACTS = {
-    "undo": history.undo,
-    "redo": history.redo,
+    "undo": state.undo,
+    "redo": state.redo,
     "k": lambda: state.set_parameters(n_components=5),
     "more": lambda: state.set_parameters(n_components=7),
     "l": lambda: state.set_parameters(n_active=3),
     "rows": choose_rows,
     "name": give_name,
-    "flip": lambda: names.flip(services.runs().get(state.config().id), 1),
+    "flip": lambda: state.flip(services.runs().get(state.config().id), 1),
     "model": lambda: state.set_model("PPCA"),
     "scale": lambda: state.set_preprocessing(Preprocessing(divide=2.0)),
     "wine": lambda: state.open_dataset(services.datasets().put(load("wine"))),
@@ -86,7 +84,7 @@ def test_every_step_is_taken_back_in_order_and_taken_up_again(app):
 
 
 def test_so_many_steps_are_kept_and_no_more(app, monkeypatch):
-    monkeypatch.setattr(history, "MOST_STEPS", 3)
+    monkeypatch.setattr(state, "MOST_STEPS", 3)
     press(app, "k", "l")
     second = seen(app)
     press(app, "rows", "more")
@@ -100,7 +98,7 @@ def back_to(monkeypatch):
     def go_there(app, step: str):
         app.query_params["step"] = step
         with monkeypatch.context() as browsers:
-            browsers.setattr(inside, "went", lambda: True)
+            browsers.setattr(streamlit_internals, "went", lambda: True)
             return healthy(app.run())
 
     return go_there
@@ -117,7 +115,7 @@ def test_the_browser_goes_back_and_forward_and_widgets_do_not_win(app, back_to, 
     assert (slider(app, "k").value, slider(app, "l").value) == (4, 2)
     assert seen(back_to(app, "2")) == last
     assert slider(app, "k").value == 6
-    monkeypatch.setattr(inside, "went", lambda: True)
+    monkeypatch.setattr(streamlit_internals, "went", lambda: True)
     app.query_params["step"] = "0"
     slider(app, "k").set_value(7).run()  # on the way when the browser went back
     assert (address(healthy(app))["k"], address(app)["l"]) == ("7", "3")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from appca.jobs.queue import Jobs
-from appca.ui.session import fitting, services
+from appca.ui import fits, services
 from tests.ui.conftest import address, healthy, slider
 
 IDLE = (sys.executable, "-c", "import sys; sys.stdin.read()")  # a worker that never ends a job
@@ -18,7 +18,7 @@ def jobs(tmp_path: Path, monkeypatch) -> Iterator[Jobs]:
     """Jobs as on large data: every fit is one, and none comes to its end."""
     jobs = Jobs(tmp_path, command=IDLE)
     monkeypatch.setattr(services, "jobs", lambda: jobs)
-    monkeypatch.setattr(fitting, "LIVE_SECONDS", -1.0)
+    monkeypatch.setattr(fits, "LIVE_SECONDS", -1.0)
     yield jobs
     jobs.close()
 

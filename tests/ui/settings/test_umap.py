@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from appca.analysis.explore.umap import Embedding, EmbeddingConfig, EmbeddingStore
-from appca.canvas.scene.colours import trust_colour
+from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.canvas.panels import trust_colour
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.runs.store import RunStore
-from appca.ui.canvas import scenes
+from appca.ui import canvas
 from tests.ui.conftest import address, go, healthy
 
 PAGE = "explore"
@@ -53,7 +53,7 @@ def test_rows_are_coloured_by_the_trust_of_their_panels(start, monkeypatch):
     app = healthy(start(PAGE))
     colour = next(box for box in app.radio if box.key.startswith("colour-")).key
     drawn = []
-    monkeypatch.setattr(scenes, "trust_colour", lambda *of: drawn.append(of) or trust_colour(*of))
+    monkeypatch.setattr(canvas, "trust_colour", lambda *of: drawn.append(of) or trust_colour(*of))
     healthy(app.radio(key=colour).set_value("panels").run())
     [(levels, title)] = drawn
     assert (title, levels.shape) == ("Trust of the panels", (1797, 3))

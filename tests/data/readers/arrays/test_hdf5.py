@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from appca.data.readers import kind_of, read
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.data.fuzz_targets import hdf5
 
 

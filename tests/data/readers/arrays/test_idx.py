@@ -7,7 +7,7 @@ import pytest
 
 from appca.data.readers import kind_of, read, read_many
 from appca.data.readers.source import ReadLimits
-from appca.words.errors import InputError
+from appca.words import InputError
 
 
 def idx(values, code=0x08):
@@ -119,7 +119,7 @@ def test_a_header_that_promises_more_than_the_limit_makes_nothing_of_that_size()
 
 @pytest.mark.real_data
 def test_mnist_under_another_name_is_what_the_own_reader_makes_of_it(data_folder):
-    from appca.data.sources.builtin import load
+    from appca.data.sources import load
 
     files = [
         data_folder / "mnist" / f"train-{end}-ubyte.gz" for end in ("images-idx3", "labels-idx1")

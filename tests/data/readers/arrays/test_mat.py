@@ -7,7 +7,7 @@ from scipy.io import savemat
 from appca.data.readers import read
 from appca.data.readers.process import read_apart
 from appca.data.readers.source import ReadLimits
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.data.fuzz_targets import hdf5
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from appca.data.readers import read
 from appca.data.readers.source import ReadLimits
-from appca.words.errors import InputError
+from appca.words import InputError
 
 # Of version 0.1.0: stored data sets and copied scripts name it.
 DIGEST_OF_0_1 = "3523fa556cf98999db5801eae96861c875721f819d7bf5b8083919248d10f960"

@@ -7,8 +7,8 @@ import pytest
 from appca.cli import main
 from appca.data.readers import read
 from appca.data.readers.source import ReadLimits
-from appca.data.sources.builtin import load as built_in
-from appca.words.errors import InputError
+from appca.data.sources import load as built_in
+from appca.words import InputError
 
 
 def saved(**arrays):

@@ -8,7 +8,7 @@ from PIL import Image
 
 from appca.data.readers import read
 from appca.data.readers.source import ReadLimits
-from appca.words.errors import InputError
+from appca.words import InputError
 
 
 def encoded(pixels, kind="PNG", **options):

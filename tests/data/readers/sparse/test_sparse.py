@@ -11,10 +11,9 @@ from scipy import sparse
 from scipy.io import mmwrite
 
 from appca.data.readers import by_libraries, kind_of, read, read_many
-from appca.data.readers.facts import facts, in_one_line
 from appca.data.readers.process import read_apart
-from appca.data.readers.source import ReadLimits
-from appca.words.errors import InputError
+from appca.data.readers.source import ReadLimits, facts, in_one_line
+from appca.words import InputError
 from tests.sentences import faults_of
 
 

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from appca.cli import main
 from appca.data.readers import read, read_many
 from appca.data.readers.process import read_apart
-from appca.words.errors import InputError, MissingExtraError
+from appca.words import InputError, MissingExtraError
 from tests.data.readers.sparse.test_sparse import counts, h5ad
 
 REASON = "the extra dask brings it"

@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import arrays
 
 from appca.data.readers import read
 from appca.data.readers.source import ReadLimits
-from appca.data.readers.tables.dialect import check_rectangle, guess
-from appca.words.errors import InputError
+from appca.data.readers.tables import check_rectangle, guess
+from appca.words import InputError
 
 
 def table(text, name="table.csv", **options):
@@ -422,7 +422,7 @@ def test_the_two_ways_of_counting_cells_agree_and_name_the_same_line():
 
 
 def test_cells_are_counted_across_the_borders_of_pieces(monkeypatch):
-    monkeypatch.setattr("appca.data.readers.tables.dialect._PIECE", 64)
+    monkeypatch.setattr("appca.data.readers.tables._PIECE", 64)
     text = "\n".join(["a,b", *(f"{i},{i}" for i in range(100)), "7,7,7", "1,2"]).encode()
     with pytest.raises(InputError, match="Line 102 "):
         check_rectangle("t", text, guess("t", text, ",", True))

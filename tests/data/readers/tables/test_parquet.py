@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from appca.data.readers import read, read_many
 from appca.data.readers.source import ReadLimits
-from appca.words.errors import InputError
+from appca.words import InputError
 from tests.bad_files import huge_png
 from tests.sentences import faults_of
 

@@ -1,1 +1,0 @@
-"""For the page Check: choosing K and L, comparisons, diagnostics, held-out cells."""

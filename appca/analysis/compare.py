@@ -1,0 +1,560 @@
+"""Which model describes unseen rows best: the variants of adaptive PPCA and its rivals, held out.
+
+All methods are fitted to the same rows and features and scored on the same held-out rows, so that
+differences are taken row by row and have a standard error. Features with less than 5% of the mean
+variance are left out for all of them: where a feature hardly varies, a noise variance of its own
+makes a density arbitrarily large, which says nothing about the model.
+"""
+
+import inspect
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.analysis.choose import sample_of
+from appca.analysis.fitted import OfModel
+from appca.analysis.journal import JournalStore
+from appca.analysis.subspaces import supports
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Preprocessing
+from appca.words import InputError
+
+LEAST = 0.5  # |cos|: more than 60 degrees apart is another component, not the same one changed
+
+
+class ComponentPair(NamedTuple):
+    """A component of one fit and its counterpart, counted from 0."""
+
+    first: int
+    second: int
+    cosine: float  # absolute
+
+
+class Moves(NamedTuple):
+    """How two fits distribute the rows."""
+
+    moved: np.ndarray  # (N,) bool
+    overlap: float  # of a row's components: shared ones by all that either fit gives it, averaged
+    rand: float  # adjusted Rand index of the two partitions into subspaces; 1 is the same
+
+
+def matched(first: np.ndarray, second: np.ndarray, least: float = LEAST) -> list[ComponentPair]:
+    """Pair the components (K, D) and (K', D) of two fits, unless their |cos| is below `least`.
+
+    The pairs are in the order of the first fit. Unused components may be zero and have no
+    counterpart. Raises ValueError when the features differ.
+    """
+    from appca.models.draws import match
+
+    if first.shape[1] != second.shape[1]:
+        msg = (
+            "Components can be matched only in the same space; got "
+            f"{first.shape[1]} and {second.shape[1]} features: bring both back to the data first."
+        )
+        raise ValueError(msg)
+    matches = zip(*match(first, second), strict=True)
+    every = (ComponentPair(int(i), int(j), float(cosine)) for i, j, _, cosine in matches)
+    return [pair for pair in every if pair.cosine >= max(least, 1e-9)]
+
+
+def moves(first: np.ndarray, second: np.ndarray, pairs: list[ComponentPair]) -> Moves:
+    """Compare which components two fits give to the same rows, (N, K) and (N, K') bool.
+
+    `pairs` are the components that are the same. Raises ValueError when the numbers of rows differ.
+    """
+    if len(first) != len(second):
+        msg = (
+            f"Rows can be compared only between fits of the same data; got {len(first)} and "
+            f"{len(second)} rows."
+        )
+        raise ValueError(msg)
+    from sklearn.metrics import adjusted_rand_score
+
+    mine, theirs = [pair.first for pair in pairs], [pair.second for pair in pairs]
+    both = (first[:, mine] & second[:, theirs]).sum(axis=1)
+    either = first.sum(axis=1) + second.sum(axis=1) - both
+    overlap = np.where(either > 0, both / np.maximum(either, 1), 1.0)
+    rand = adjusted_rand_score(supports(first).codes, supports(second).codes)
+    return Moves(both < either, float(overlap.mean()), float(rand))
+
+
+Report = Callable[[float], object]  # share done; raising from it ends the work
+Clock = Callable[[], float]
+_FA_PASSES = 20  # between two looks at the clock
+_LEAST_NOISE = 1e-6  # of a feature, relative to the average: below, a density says nothing
+
+
+class Split(NamedTuple):
+    """The rows all methods see."""
+
+    train: np.ndarray  # (n, D) preprocessed
+    test: np.ndarray  # (m, D) preprocessed with what was learned of the others
+    dataset: Dataset  # the n rows as they were
+    preprocessing: dict[str, Any]
+
+
+class RivalProjection(NamedTuple):
+    """What a method made of the rows."""
+
+    scores: np.ndarray  # (n, q) of the rows it was fitted to
+    seconds: float  # of fitting, and of projecting these rows
+    log_likelihood: np.ndarray | None = None  # (m,) nats, of the rows held out
+    reconstruction: np.ndarray | None = None  # (m, D) of the rows held out
+    note: str = ""  # what a reader must know about the numbers
+    n_parameters: int | None = None  # free ones, where they are counted
+
+
+class TimeUp(Exception):
+    """A method has used up its time and has nothing to show."""
+
+
+class Cap:
+    """The time a method may take; counts from its making."""
+
+    def __init__(self, seconds: float, clock: Clock = time.perf_counter) -> None:
+        self.seconds, self.clock = seconds, clock
+        self.began = clock()
+
+    def passed(self) -> float:
+        """Return the seconds since the beginning."""
+        return self.clock() - self.began
+
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return self.passed() > self.seconds
+
+    def check(self, *_progress: object) -> None:
+        """Raise `TimeUp` when the time is up."""
+        if self.over():
+            raise TimeUp
+
+
+def ours(
+    kind: type, parameters: dict[str, Any], split: Split, cap: Cap, report: Report
+) -> RivalProjection:
+    """Fit one of this package's estimators; out of time it keeps what it has."""
+    stopped = False
+
+    def callback(_progress: object) -> None:
+        nonlocal stopped
+        report(min(cap.passed() / cap.seconds, 1.0))
+        if cap.over():
+            stopped = True
+            raise StopIteration
+
+    keywords = dict(parameters)
+    if "callback" in inspect.signature(kind).parameters:
+        keywords["callback"] = callback
+    model: Any = kind(**keywords).fit(split.train)
+    described = model.describe(split.train)
+    seconds = cap.passed()
+    others = model.describe(split.test)
+    notes = [f"stopped after {cap.seconds:g} s, not converged"] if stopped else []
+    if others.standard_error.any():
+        notes.append("log-likelihood estimated by sampling")
+    return RivalProjection(
+        described.scores,
+        seconds,
+        others.log_likelihood,
+        model.inverse_transform(others.scores),
+        "; ".join(notes),
+        getattr(model, "n_parameters_", None),
+    )
+
+
+def pca(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
+    """Fit scikit-learn's PCA; its density is that of probabilistic PCA."""
+    from sklearn.decomposition import PCA
+
+    report(0.0)
+    model = PCA(q, random_state=0).fit(split.train)
+    scores = model.transform(split.train)
+    seconds = cap.passed()
+    back = model.inverse_transform(model.transform(split.test))
+    noise = float(model.noise_variance_)
+    if not noise > 0:
+        return RivalProjection(scores, seconds, None, back, "no noise is left, so no density")
+    loadings = (
+        model.components_ * np.sqrt(np.maximum(model.explained_variance_ - noise, 0))[:, None]
+    )
+    density = log_density(split.test, model.mean_, loadings, np.full(len(model.mean_), noise))
+    return RivalProjection(scores, seconds, density, back)
+
+
+def factor_analysis(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
+    """Fit scikit-learn's FactorAnalysis; out of time it keeps what it has.
+
+    Its state is the noise variances alone, so it can be fitted in parts and looked at between.
+    """
+    from sklearn.decomposition import FactorAnalysis
+
+    passes, converged = 0, False
+    noise: Any = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a part of the passes did not settle is known
+        while not converged and (passes == 0 or not cap.over()) and passes < 1000:
+            report(min(cap.passed() / cap.seconds, 1.0))
+            model = FactorAnalysis(
+                q, max_iter=_FA_PASSES, noise_variance_init=noise, random_state=0
+            ).fit(split.train)
+            noise, passes = model.noise_variance_, passes + model.n_iter_
+            converged = model.n_iter_ < _FA_PASSES
+    scores = model.transform(split.train)
+    seconds = cap.passed()
+    back = model.transform(split.test) @ model.components_ + model.mean_
+    note = "" if converged else f"stopped after {passes} iterations, not converged"
+    if noise.min() < _LEAST_NOISE * noise.mean():
+        reason = "some features hardly vary, so its density has no bound"
+        return RivalProjection(scores, seconds, None, back, "; ".join(filter(None, [note, reason])))
+    density = log_density(split.test, model.mean_, model.components_, noise)
+    free = noise.size * (q + 2) - q * (q - 1) // 2
+    return RivalProjection(scores, seconds, density, back, note, n_parameters=free)
+
+
+def mixture(
+    pieces: int, n_components: int, split: Split, cap: Cap, report: Report, **kind: Any
+) -> RivalProjection:
+    """Fit a mixture of probabilistic PCA, or by `kind` another `MixtureOfFactorAnalysers`."""
+    from appca.rivals import MixtureOfFactorAnalysers
+
+    report(0.0)
+    model = MixtureOfFactorAnalysers(pieces, n_components, random_state=0, **kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(split.train)
+    scores = model.transform(split.train)
+    note = f"{model.n_parameters_:,} parameters"
+    return RivalProjection(
+        scores,
+        cap.passed(),
+        model.score_samples(split.test),
+        model.reconstruct(split.test),
+        note,
+        model.n_parameters_,
+    )
+
+
+def subspaces(
+    pieces: int, n_components: int, split: Split, cap: Cap, report: Report
+) -> RivalProjection:
+    """Fit k-subspaces: every row belongs to the nearest of some affine subspaces."""
+    from appca.rivals import KSubspaces
+
+    report(0.0)
+    model = KSubspaces(pieces, n_components, random_state=0).fit(split.train)
+    scores, seconds = model.transform(split.train), cap.passed()
+    return RivalProjection(scores, seconds, None, model.reconstruct(split.test))
+
+
+def sparse_pca(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
+    """Fit scikit-learn's MiniBatchSparsePCA."""
+    from sklearn.decomposition import MiniBatchSparsePCA
+
+    def callback(_of_the_method: dict[str, Any]) -> None:
+        report(min(cap.passed() / cap.seconds, 1.0))
+        cap.check()
+
+    model = MiniBatchSparsePCA(q, random_state=0, callback=callback).fit(split.train)
+    scores = model.transform(split.train)
+    seconds = cap.passed()
+    return RivalProjection(
+        scores, seconds, None, model.inverse_transform(model.transform(split.test))
+    )
+
+
+def dictionary(q: int, n_active: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
+    """Fit scikit-learn's MiniBatchDictionaryLearning to centred rows; codes by OMP.
+
+    Out of time it keeps the dictionary it has.
+    """
+    from sklearn.decomposition import MiniBatchDictionaryLearning
+
+    mean = split.train.mean(axis=0, dtype=np.float64).astype(split.train.dtype)
+    centred = split.train - mean
+    learned: dict[str, np.ndarray] = {}
+
+    def callback(of_the_method: dict[str, Any]) -> None:
+        report(min(cap.passed() / cap.seconds, 1.0))
+        if cap.over() and "dictionary" in of_the_method:
+            learned["atoms"] = of_the_method["dictionary"].copy()
+        cap.check()
+
+    model = MiniBatchDictionaryLearning(
+        q,
+        transform_algorithm="omp",
+        transform_n_nonzero_coefs=n_active,
+        random_state=0,
+        callback=callback,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # atoms that lean on one another
+        try:
+            model.fit(centred)
+        except TimeUp:
+            if not learned:
+                raise
+            model.components_ = learned["atoms"]
+        scores = model.transform(centred)
+        seconds = cap.passed()
+        back = model.transform(split.test - mean) @ model.components_ + mean
+    note = f"stopped after {cap.seconds:g} s, not converged" if learned else ""
+    return RivalProjection(scores, seconds, None, back, note)
+
+
+def umap(split: Split, cap: Cap, report: Report) -> RivalProjection:
+    """Lay the rows out by UMAP, neighbours included; importing and compiling is not counted."""
+    from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
+
+    def lay_out(dataset: Dataset, told: Callable[[str, float], None]) -> np.ndarray:
+        n_neighbors = min(15, dataset.n_rows - 1)
+        with tempfile.TemporaryDirectory() as folder:
+            config = EmbeddingConfig(dataset.digest, split.preprocessing, n_neighbors)
+            store = EmbeddingStore(Path(folder))
+            return embed(dataset, config, store, report=told).coordinates
+
+    def warming(_stage: str, _share: float) -> None:
+        report(0.0)
+
+    few = split.dataset.take(np.arange(min(60, split.dataset.n_rows)))
+    lay_out(few, warming)
+    cap.began = cap.clock()
+
+    def told(_stage: str, share: float) -> None:
+        report(share)
+        cap.check()
+
+    coordinates = lay_out(split.dataset, told)
+    return RivalProjection(coordinates, cap.passed())
+
+
+def log_density(
+    Y: np.ndarray, mean: np.ndarray, loadings: np.ndarray, noise: np.ndarray
+) -> np.ndarray:
+    """Log density (m,), nats, of rows Y (m, D) under y ~ N(mean, W'W + diag(noise)).
+
+    `loadings` are W (q, D), `mean` and the variances `noise` (D,). No D x D matrix is made.
+    """
+    W = loadings.astype(np.float64) / np.sqrt(noise)  # in units of the noise: W'W + I
+    Z = (Y.astype(np.float64) - mean) / np.sqrt(noise)
+    inner = np.linalg.cholesky(np.eye(len(W)) + W @ W.T)
+    explained = np.linalg.solve(inner, W @ Z.T)
+    squares = np.einsum("md,md->m", Z, Z) - np.einsum("qm,qm->m", explained, explained)
+    size = 2 * np.log(np.diagonal(inner)).sum() + np.log(noise).sum()
+    return np.asarray(-0.5 * (squares + size + len(noise) * np.log(2 * np.pi)))
+
+
+MODELS_FOLDER = "models"
+MOST_ROWS = 3000
+LEAST_ROWS = 20
+HELD_OUT = 0.3
+LEAST_VARIANCE = 0.05  # of a feature, as a share of the mean variance
+SECONDS = 120.0  # of a method; a fit that can stop early keeps what it has
+CLEAR = 2.0  # standard errors of the paired difference
+PAPER = "paper"  # the key of the variant without extensions
+SWITCHES: dict[str, dict[str, str]] = {  # each extension of the paper's model, and its setting
+    "noise": {"noise": "feature"},
+    "scale": {"row_scale": "learned"},
+    "number": {"n_active": "learned"},
+}
+VARIANTS = tuple(
+    "+".join(name for name, on in zip(SWITCHES, chosen, strict=True) if on) or PAPER
+    for chosen in product((True, False), repeat=len(SWITCHES))
+)
+
+Method = Callable[[Split, Cap, Report], RivalProjection]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelsConfig(OfModel):
+    """Everything that decides the numbers of a comparison of models.
+
+    `parameters` are keywords of `AdaptivePPCA`; each variant sets sizes and extensions. Of more
+    rows than `max_rows` a random sample is used. `random_state` draws it and the rows held out.
+    """
+
+    dataset: str
+    preprocessing: dict[str, Any]
+    parameters: dict[str, Any]
+    n_components: int
+    n_active: int
+    max_rows: int = MOST_ROWS
+    random_state: int = 0
+    model: str = "aPPCA"
+
+    def __post_init__(self) -> None:
+        """Leave out the settings that the variants have themselves."""
+        super().__post_init__()
+        varied = {"n_components", "inference", *(name for on in SWITCHES.values() for name in on)}
+        for name in varied & set(self.parameters):
+            del self.parameters[name]
+
+
+class HeldOutFit(NamedTuple):
+    """What one method says of the rows held out."""
+
+    log_likelihood: np.ndarray | None  # (m,) nats; None where the method has no density
+    n_parameters: int
+    seconds: float
+    note: str  # why it is not to be relied on; empty where it is
+
+
+class Ranked(NamedTuple):
+    """A method beside the paper's model."""
+
+    key: str
+    nats: float  # mean held-out log-likelihood less that of the paper's model, a row
+    error: float  # standard error of the mean paired difference
+    fit: HeldOutFit
+
+
+class ModelAdvice(NamedTuple):
+    """The variant to take, and what it is compared with."""
+
+    key: str
+    is_best: bool  # clears every other variant by two standard errors
+    best_rival: Ranked | None
+    lead: float  # over the best rival, nats a row
+    lead_error: float
+
+
+def variant_settings(key: str, n_active: int) -> dict[str, Any]:
+    """Return the settings of `AdaptivePPCA` that make a variant."""
+    settings: dict[str, Any] = {"noise": "shared", "row_scale": "none", "n_active": n_active}
+    for name in key.split("+"):
+        settings |= SWITCHES.get(name, {})
+    return settings
+
+
+def methods(config: ModelsConfig) -> dict[str, Method]:
+    """Return the methods, key to function, the paper's model first and rivals last."""
+    from appca.models.adaptive_ppca import AdaptivePPCA
+    from appca.models.ppca import PPCA
+
+    K, L = config.n_components, config.n_active
+    variants: dict[str, Method] = {
+        key: partial(
+            ours,
+            AdaptivePPCA,
+            {**config.parameters, "n_components": K, **variant_settings(key, L)},
+        )
+        for key in reversed(VARIANTS)
+    }
+    return variants | {
+        "ppca": partial(ours, PPCA, {"n_components": K, "random_state": 0}),
+        "fa": partial(factor_analysis, K),
+        "mixture": partial(mixture, K, L),
+        "mixture_diagonal": partial(mixture, K, L, noise="diagonal"),
+        "common": partial(mixture, K, K, loadings="common"),
+        "common_diagonal": partial(mixture, K, K, loadings="common", noise="diagonal"),
+    }
+
+
+def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
+    """Draw the rows, hold out three in ten, and drop features that hardly vary.
+
+    Raises InputError when there are too few rows, or too few features vary.
+    """
+    rows = sample_of(dataset.n_rows, config.max_rows, config.random_state)
+    if len(rows) < LEAST_ROWS:
+        msg = f"Comparing models needs at least {LEAST_ROWS} rows; these data have {len(rows)}."
+        raise InputError(msg)
+    order = np.random.default_rng([config.random_state, 2]).permutation(rows)
+    n_test = round(HELD_OUT * len(rows))
+    train, test = dataset.take(np.sort(order[n_test:])), dataset.X[np.sort(order[:n_test])]
+    fitted = Preprocessing.from_dict(config.preprocessing).fit(train.X)
+    X = fitted.transform(train.X)
+    variances = X.var(axis=0, dtype=np.float64)
+    vary = variances >= LEAST_VARIANCE * variances.mean()
+    most = min(len(X) - 1, int(vary.sum()) - 1)
+    if config.n_components > most:
+        msg = (
+            f"Comparing models with K = {config.n_components} needs more rows or features that "
+            f"vary: at most K = {most} here. Choose a smaller K."
+        )
+        raise InputError(msg)
+    return Split(X[:, vary], fitted.transform(test)[:, vary], train, config.preprocessing)
+
+
+def fill(
+    dataset: Dataset,
+    config: ModelsConfig,
+    store: JournalStore,
+    report: Callable[[str, float], object],
+    clock: Callable[[], Cap] = lambda: Cap(SECONDS),
+) -> None:
+    """Measure every method that the store lacks, and store each result at once.
+
+    `report` is told the method and the share done; an exception from it ends the work.
+    """
+    store.begin(config.id, config.to_dict())
+    done, todo = stored_models(store, config), methods(config)
+    split = split_of(dataset, config)
+    for place, (key, fit) in enumerate(todo.items()):
+        if key in done:
+            continue
+
+        def passed(share: float, key: str = key, place: int = place) -> None:
+            report(key, (place + share) / len(todo))
+
+        try:
+            made = fit(split, clock(), passed)
+        except (TimeUp, ValueError, np.linalg.LinAlgError) as error:
+            made = RivalProjection(np.empty((0, 0)), 0.0, note=str(error) or "out of time")
+        density = made.log_likelihood
+        values = None if density is None or not np.isfinite(density).all() else density.tolist()
+        store.append(
+            config.id, [key, values, made.n_parameters or 0, round(made.seconds, 3), made.note]
+        )
+
+
+def stored_models(store: JournalStore, config: ModelsConfig) -> dict[str, HeldOutFit]:
+    """Return what has been measured so far, key to result."""
+    return {
+        key: HeldOutFit(None if values is None else np.array(values), *rest)
+        for key, values, *rest in store.records(config.id)
+    }
+
+
+def ranked_models(fits: dict[str, HeldOutFit]) -> list[Ranked]:
+    """Return the methods with a density, best first, relative to the paper's model."""
+    densities = {key: fit for key, fit in fits.items() if fit.log_likelihood is not None}
+    if PAPER not in densities:
+        return []
+    lines = [Ranked(key, *difference(fit, densities[PAPER]), fit) for key, fit in densities.items()]
+    return sorted(lines, key=lambda line: -line.nats)
+
+
+def difference(first: HeldOutFit, second: HeldOutFit) -> tuple[float, float]:
+    """Return the mean of the rows' differences in log-likelihood, and its standard error."""
+    gaps = np.asarray(first.log_likelihood) - np.asarray(second.log_likelihood)
+    return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
+
+
+def advise(lines: list[Ranked]) -> ModelAdvice | None:
+    """Return the variant to take: the best, or of those as good as it the one of fewest parameters.
+
+    As good is a variant that the best does not clear by two standard errors of the paired
+    difference. None before a variant has been measured.
+    """
+    variants = [line for line in lines if line.key in VARIANTS]
+    if not variants:
+        return None
+    best = variants[0]
+
+    def is_as_good(line: Ranked) -> bool:
+        lead, error = difference(best.fit, line.fit)
+        return lead <= CLEAR * error
+
+    level = [line for line in variants if is_as_good(line)]
+    chosen = min(level, key=lambda line: line.fit.n_parameters)
+    others = [line for line in lines if line.key not in VARIANTS]
+    lead = difference(chosen.fit, others[0].fit) if others else (np.nan, np.nan)
+    return ModelAdvice(chosen.key, len(level) == 1, others[0] if others else None, *lead)

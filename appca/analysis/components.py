@@ -1,0 +1,343 @@
+"""How many components rows of one class share with rows of another, and how popular each one is.
+
+With z_n the 0/1 row of the components that row n uses, rows n and m share z_n'z_m of them. The sum
+over all pairs of rows of classes a and b is s_a's_b, where s_a adds up the rows of class a; within
+a class the N_a pairs of a row with itself, which add up to the entries of s_a, are taken away. So
+the means over all distinct pairs are exact and cost one product of (classes, K) matrices.
+"""
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
+from appca.analysis.subspaces import pair_counts
+
+Floats = NDArray[np.float64]
+
+# Mean |cos| to the reference. A quarter turn away it is 0; at 0.95 draws lie within some 18 degrees
+# of the reference, at 0.8 within some 37.
+IDENTIFIED, ROUGHLY = 0.95, 0.8
+USUAL = 0.5  # a component that fewer draws than this share have is an exception
+MOST_DRAWS = 2000  # of all chains together; more do not sharpen a mean and a deviation to look at
+
+
+class AlignedDraws(NamedTuple):
+    """Components of a reference over aligned draws; a draw that lacks one does not count for it."""
+
+    mean: Floats  # (K, D)
+    sd: Floats  # (K, D)
+    cosine: Floats  # (K,) mean absolute cosine to the reference, 0 if no draw has the component
+    by_chain: Floats  # (chain, K) the same for each chain
+    present: Floats  # (K,) share of the draws that have the component
+
+
+def summarise(
+    components: ArrayLike,
+    reference: ArrayLike,
+    view: Callable[[Floats], ArrayLike] = np.asarray,
+) -> AlignedDraws:
+    """Average draws (chain, draw, K, D) component by component after aligning them.
+
+    Of very many draws an even selection is used. The reference (K', D), with K' at most K, gives
+    order and signs. `view` maps aligned components linearly to what is averaged, such as units of
+    the data. Raises ValueError when the axes do not fit.
+    """
+    from appca.models.draws import match
+
+    draws, to = np.asarray(components), np.asarray(reference, dtype=np.float64)
+    if draws.ndim != 4 or to.ndim != 2 or draws.shape[3:] != to.shape[1:]:
+        msg = (
+            "components must have the axes (chain, draw, K, D) and the reference (K, D); "
+            f"got {draws.shape} and {to.shape}."
+        )
+        raise ValueError(msg)
+    draws = draws[:, :: -(-draws.shape[0] * draws.shape[1] // MOST_DRAWS)]
+    origin = np.asarray(view(to), dtype=np.float64)  # sums about it lose no digits
+    total, squares = np.zeros(origin.shape), np.zeros(origin.shape)
+    cosine = np.empty((*draws.shape[:2], len(to)))
+    has = np.empty(cosine.shape, dtype=bool)
+    for place in np.ndindex(*draws.shape[:2]):
+        _, order, sign, cosine[place] = match(to, draws[place])
+        moved = draws[place][order] * sign[:, None]
+        has[place] = moved.any(axis=1)
+        seen = np.where(has[place][:, None], np.asarray(view(moved)) - origin, 0.0)
+        total += seen
+        squares += np.square(seen)
+    count = np.maximum(has.sum(axis=(0, 1)), 1)
+    off = total / count[:, None]
+    variance = np.maximum(squares / count[:, None] - np.square(off), 0.0)
+    return AlignedDraws(
+        origin + off,
+        np.sqrt(variance),
+        cosine.sum(axis=(0, 1)) / count,
+        cosine.sum(axis=1) / np.maximum(has.sum(axis=1), 1),
+        has.mean(axis=(0, 1)),
+    )
+
+
+def identification(cosine: float, present: float = 1.0) -> str:
+    """Say in words how well a component is determined by the data."""
+    if present < USUAL:
+        return "in few draws"
+    if cosine >= IDENTIFIED:
+        return "identified"
+    return "roughly identified" if cosine >= ROUGHLY else "not identified"
+
+
+DOUBTFUL = 0.5  # probability of a support below which its row is doubtful
+RARELY = 1e-3  # share of rows; a component that fewer use says little
+
+
+class Extremes(NamedTuple):
+    """The rows at the two ends of a component, the most extreme first."""
+
+    low: np.ndarray  # (m,) row numbers
+    high: np.ndarray  # (m',) row numbers
+
+
+def own_name(model: FittedModel, k: int) -> str:
+    """Return the name somebody gave component k, counted from 0; empty without one."""
+    return model.names[k] if model.names else ""
+
+
+def name_of(model: FittedModel, k: int) -> str:
+    """Return what component k, counted from 0, is called: "component 3" or "3 · slant".
+
+    The number stays, because subspaces and sign cells are named by numbers.
+    """
+    name = own_name(model, k)
+    return f"{k + 1} · {name}" if name else f"component {k + 1}"
+
+
+def in_data_space(model: FittedModel) -> np.ndarray:
+    """Return the components (K, D) in the units of the data, whatever came before the fit."""
+    return model.preprocessing.directions(model.components.T).T
+
+
+def in_units_of_the_fit(model: FittedModel) -> np.ndarray:
+    """Return the components (K, D) as weights of the features after they were scaled.
+
+    Features of a table have different units: in those, the feature with the largest numbers would
+    stand first in every component.
+    """
+    before = model.preprocessing
+    unscaled = before._replace(divide=1.0, scale=np.ones_like(before.scale))
+    return unscaled.directions(model.components.T).T
+
+
+def patterns(model: FittedModel, image_shape: tuple[int, ...] | None) -> np.ndarray:
+    """Return the components (K, D) as they are shown: images in data space, weights of a table."""
+    return in_units_of_the_fit(model) if image_shape is None else in_data_space(model)
+
+
+def score_spread(model: FittedModel) -> np.ndarray | None:
+    """Return the posterior standard deviation (K,) of a score, given the row's components.
+
+    With orthonormal components and the same noise in all features it is the same for every row, and
+    scores are independent; None for other models.
+    """
+    W = np.asarray(model.components, dtype=np.float64)
+    noise = np.unique(model.noise_variance)
+    scaled = model.row_scale_values is not None
+    if scaled or len(noise) != 1 or not np.allclose(W @ W.T, np.eye(len(W)), atol=1e-4):
+        return None
+    tau2 = np.maximum(model.latent_variance, np.finfo(float).tiny)
+    return np.asarray(np.sqrt(tau2 * noise / (tau2 + noise)))
+
+
+def extremes(rows: DescribedRows, k: int, n: int) -> Extremes:
+    """Return the rows with the lowest and the highest scores among those that use component k.
+
+    k counts from 0. There are n rows at each end; of fewer than 2n users, each is at one end only.
+    """
+    users = np.flatnonzero(rows.active[:, k])
+    order = users[np.argsort(rows.scores[users, k], kind="stable")]
+    at_low = min(n, len(order) // 2)
+    at_high = min(n, len(order) - at_low)
+    return Extremes(order[:at_low], order[::-1][:at_high])
+
+
+def rarely_used(fitted: DescribedRows) -> list[int]:
+    """Return the numbers of the components that under 0.1% of rows use."""
+    return (np.flatnonzero(fitted.active.mean(axis=0) < RARELY) + 1).tolist()
+
+
+def common(names: list[str], codes: np.ndarray, most: int = 3) -> list[tuple[str, float]]:
+    """Return the `most` frequent classes among rows of class `codes` (m,), with their shares."""
+    counts = np.bincount(codes, minlength=len(names))
+    largest = np.argsort(-counts, kind="stable")[:most]
+    return [(names[c], float(counts[c] / len(codes))) for c in largest if counts[c]]
+
+
+class Steering(NamedTuple):
+    """A linear map from scores to some columns of the data."""
+
+    average: np.ndarray  # (m,) in units of the data
+    patterns: np.ndarray  # (K, m)
+    reach: np.ndarray  # (K,) the largest score, of either sign, that a row has
+    columns: np.ndarray  # (m,) which columns of the data they are
+
+
+def steering(fitted: FittedRun, most_columns: int | None = None) -> Steering:
+    """Return what rows are rebuilt from.
+
+    Of more than `most_columns`, those are kept that the components move most, for their spread.
+    """
+    before = fitted.preprocessing
+    average = before.inverse_transform(fitted.mean[None].astype(np.float64))[0]
+    patterns = before.directions(fitted.components.T.astype(np.float64)).T
+    reach = np.abs(fitted.scores).max(axis=0, initial=0.0).astype(np.float64)
+    columns = np.arange(patterns.shape[1])
+    if most_columns is not None and len(columns) > most_columns:
+        unit = np.abs(before.scale * before.divide)  # a step of each column that counts as one
+        unit = np.where(unit > 0, unit, 1.0)
+        moved = np.abs(patterns * fitted.scale[:, None] / unit).max(axis=0)
+        columns = np.sort(np.argsort(-moved, kind="stable")[:most_columns])
+    return Steering(average[columns], patterns[:, columns], reach, columns)
+
+
+def fullest_pair(active: np.ndarray) -> tuple[int, int]:
+    """Return the two components that most rows use together; the most used ones without any."""
+    if counts := pair_counts(active):
+        return counts[0][0]
+    order = np.argsort(-active.sum(axis=0), kind="stable")
+    return int(order[0]), int(order[min(1, len(order) - 1)])
+
+
+LIT = 32  # grey levels; darker pixels are ground
+_LEAST = 1e-12
+
+
+class Effect(NamedTuple):
+    """A measure in a group of rows against all other rows."""
+
+    rows: int
+    mean: float
+    sd: float
+    size: float  # Cohen's d: difference of the means in pooled standard deviations
+    error: float  # standard error of d
+
+
+def ink(images: np.ndarray) -> np.ndarray:
+    """Ink mass (N,): how many fully lit pixels the light of uint8 images (N, h, w) would fill."""
+    return np.asarray(images.sum(axis=(1, 2), dtype=np.float64) / 255.0)
+
+
+def slant(images: np.ndarray) -> np.ndarray:
+    """Slant (N,) of uint8 images (N, h, w) in degrees, positive to the right.
+
+    The arctan of the regression of x on height: with second moments of the light, tan(slant) =
+    cov(x, -y) / var(y), the shear that would make the light upright.
+    """
+    n, h, w = images.shape
+    light = images.reshape(n, -1).astype(np.float64)
+    total = np.maximum(light.sum(axis=1), _LEAST)
+    up, right = -np.repeat(np.arange(h, dtype=float), w), np.tile(np.arange(w, dtype=float), h)
+    mean_up, mean_right = light @ up / total, light @ right / total
+    across = light @ (up * right) / total - mean_up * mean_right
+    tall = light @ (up * up) / total - mean_up**2
+    return np.asarray(np.degrees(np.arctan2(across, np.maximum(tall, _LEAST))))
+
+
+def width(images: np.ndarray) -> np.ndarray:
+    """Width (N,) of what is lit in uint8 images (N, h, w), as a share of the image's.
+
+    From the first lit column to the last.
+    """
+    lit: np.ndarray = np.any(images >= LIT, axis=1)
+    first, last = lit.argmax(axis=1), lit.shape[1] - lit[:, ::-1].argmax(axis=1)
+    return np.asarray(np.where(lit.any(axis=1), last - first, 0) / lit.shape[1])
+
+
+def effect(values: np.ndarray, inside: np.ndarray) -> Effect:
+    """Compare values (N,) of the rows `inside`, (N,) bool, with those of all others.
+
+    At least two rows must be inside and two outside; else size and error are NaN.
+    """
+    members, rest = values[inside], values[~inside]
+    n, m = len(members), len(rest)
+    mean, sd = (float(members.mean()), float(members.std(ddof=1))) if n > 1 else (np.nan, np.nan)
+    if n < 2 or m < 2:
+        return Effect(n, mean, sd, np.nan, np.nan)
+    pooled = np.sqrt(((n - 1) * members.var(ddof=1) + (m - 1) * rest.var(ddof=1)) / (n + m - 2))
+    size = float((members.mean() - rest.mean()) / max(pooled, _LEAST))
+    return Effect(n, mean, sd, size, float(np.sqrt((n + m) / (n * m) + size**2 / (2 * (n + m)))))
+
+
+def within_classes(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Values (N,) less the mean of their class: what a difference in classes cannot explain."""
+    counts = np.maximum(np.bincount(codes), 1)
+    means = np.bincount(codes, weights=values) / counts
+    return np.asarray(values - means[codes])
+
+
+class Sharing(NamedTuple):
+    """Mean number of shared components between classes."""
+
+    shared: np.ndarray  # (C, C) mean over distinct pairs of rows; NaN where there is no pair
+    counts: np.ndarray  # (C,) rows of each class
+    overall: float  # mean over all distinct pairs of rows that have a class
+
+    @property
+    def grid(self) -> np.ndarray:
+        """The means over the largest of them, shape (C, C), as in the paper's figure."""
+        largest = np.nanmax(self.shared, initial=0.0)
+        return self.shared / largest if largest > 0 else self.shared
+
+
+class ClassPair(NamedTuple):
+    """Two different classes and what their rows share."""
+
+    first: int
+    second: int
+    shared: float  # mean number of components
+
+
+def sharing(active: np.ndarray, codes: np.ndarray, n_classes: int) -> Sharing:
+    """Mean number of components that distinct rows of two classes share, for all pairs of classes.
+
+    `active` is (N, K); `codes` (N,) are classes, negative for rows without one, which are left out.
+    If labels were permuted among the rows, every entry would have the expectation `overall`.
+    """
+    sums = class_sums(active, codes, n_classes)
+    counts = np.bincount(codes[codes >= 0], minlength=n_classes).astype(np.float64)
+    totals = sums @ sums.T - np.diag(sums.sum(axis=1))
+    number = np.outer(counts, counts) - np.diag(counts)
+    shared = np.divide(totals, number, out=np.full_like(totals, np.nan), where=number > 0)
+    overall = totals.sum() / number.sum() if number.sum() else np.nan
+    return Sharing(shared, counts.astype(np.int64), float(overall))
+
+
+def class_sums(active: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """How many rows of each class use each component, shape (C, K), float64."""
+    return np.stack([active[codes == c].sum(axis=0) for c in range(n_classes)]).astype(np.float64)
+
+
+def popularity(active: np.ndarray) -> np.ndarray:
+    """Share of the rows that use each component, shape (K,)."""
+    return np.asarray(active.mean(axis=0, dtype=np.float64))
+
+
+def popularity_by_class(active: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Share of each class's rows that use each component, shape (C, K); NaN without rows."""
+    counts = np.bincount(codes[codes >= 0], minlength=n_classes)[:, None]
+    sums = class_sums(active, codes, n_classes)
+    return np.asarray(np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0))
+
+
+def closest_pairs(shared_counts: Sharing) -> list[ClassPair]:
+    """All pairs of different classes, those that share most first; ties by class number."""
+    every = [
+        ClassPair(a, b, float(shared_counts.shared[a, b]))
+        for a, b in combinations(range(len(shared_counts.counts)), 2)
+    ]
+    return sorted((pair for pair in every if not np.isnan(pair.shared)), key=lambda p: -p.shared)
+
+
+def least_shared(n_components: int, n_active: int) -> int:
+    """Components that any two rows with L of K share whatever the data: max(0, 2 L - K)."""
+    return max(0, 2 * n_active - n_components)

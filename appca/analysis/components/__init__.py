@@ -1,1 +1,0 @@
-"""For the page Components: what each component does, and which classes share it."""

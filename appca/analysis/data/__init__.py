@@ -1,1 +1,0 @@
-"""For the page Data: new rows under a fitted model."""

@@ -1,1 +1,0 @@
-"""For the page Explore: subspaces, single rows, maps, neighbours, new rows."""

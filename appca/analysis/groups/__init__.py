@@ -1,1 +1,0 @@
-"""For the page Groups: similar rows, what sets a group apart, selections."""

@@ -1,1 +1,0 @@
-"""For the page Paper: responses of the brain to events."""

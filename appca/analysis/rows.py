@@ -1,0 +1,419 @@
+"""Rows that look alike: k-means of the projections inside each subspace.
+
+Rows of a subspace are compared by the distance of their projections, |W_s (x_n - x_m)| with W_s the
+subspace's components; for orthonormal components that is the distance of the scores. What the rows
+have outside the subspace does not count: sharing a place in it is being alike in that respect.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from appca.analysis.fitted import FittedModel, FittedRun
+from appca.analysis.subspaces import Subspace
+from appca.data.preprocessing import Fitted
+from appca.models.settings import ENUMERATED
+
+if TYPE_CHECKING:
+    from appca.data.dataset import Dataset
+
+_BLOCK_VALUES = 1 << 21
+
+
+class RowParts(NamedTuple):
+    """A row as a sum, in data units: original = average + terms + residual."""
+
+    original: np.ndarray  # (D,)
+    average: np.ndarray  # (D,) what a row without any component would be
+    components: tuple[int, ...]  # used ones, counted from 0
+    scores: np.ndarray  # (L,)
+    terms: np.ndarray  # (L, D) score times component, or what that step changes in the picture
+    reconstruction: np.ndarray  # (D,) average + sum of the terms
+    residual: np.ndarray  # (D,) what the run leaves unexplained
+
+
+class Alternatives(NamedTuple):
+    """The most probable sets of components of a row."""
+
+    sets: list[tuple[int, ...]]  # counted from 0, the most probable first
+    probability: np.ndarray  # (m,) posterior probabilities
+    n_sets: int  # how many there are altogether
+
+
+class NearRows(NamedTuple):
+    """Nearest rows, the nearest first, without the row itself."""
+
+    rows: np.ndarray  # (m,)
+    distances: np.ndarray  # (m,) in the units after preprocessing
+
+
+def parts(fitted: FittedRun, x: np.ndarray, row: int) -> RowParts:
+    """Take row x (D,), in data units, apart; `row` is its number."""
+    used = np.flatnonzero(fitted.active[row])
+    scores = fitted.scores[row, used].astype(np.float64)
+    steps = scores[:, None] * fitted.components[used].astype(np.float64)
+    path = np.vstack([fitted.mean[None].astype(np.float64), steps]).cumsum(axis=0)
+    pictures = fitted.preprocessing.inverse_transform(path)
+    average, terms, reconstruction = pictures[0], np.diff(pictures, axis=0), pictures[-1]
+    original = x.astype(np.float64)
+    residual = original - reconstruction
+    return RowParts(
+        original, average, tuple(used.tolist()), scores, terms, reconstruction, residual
+    )
+
+
+def row_of(dataset: "Dataset", fitted: FittedRun, row: int) -> np.ndarray:
+    """Return a row (D,) in data units, with what the run puts into its missing cells."""
+    if dataset.missing is None or fitted.imputed is None:
+        return np.asarray(dataset.X[row])
+    before, gaps = int(dataset.missing[:row].sum()), dataset.missing[row]
+    x: np.ndarray = dataset.X[row].astype(np.float64)
+    x[gaps] = fitted.imputed[before : before + int(gaps.sum())]
+    return x
+
+
+def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternatives | None:
+    """Return the most probable sets of a row, exactly; None where there are too many sets to count.
+
+    With x integrated out, c = W'(y - mu)/sigma2 and Lam_S = inv(T) + W_S'W_S/sigma2,
+
+        log p(S | y) = log p(S) - 1/2 log|T Lam_S| + 1/2 c_S' inv(Lam_S) c_S + constant
+
+    y (D',) is the row after preprocessing, NaN where a cell is missing, which then does not count.
+    """
+    W = model.components.astype(np.float64)
+    K = len(W)
+    sizes = list(range(K + 1)) if model.n_active is None else [model.n_active]
+    count = sum(math.comb(K, size) for size in sizes)
+    if count > ENUMERATED:
+        return None
+    tau2 = np.maximum(model.latent_variance, np.finfo(float).tiny)
+    noise = np.broadcast_to(model.noise_variance, len(y))
+    left = y - model.mean.astype(np.float64)
+    seen = ~np.isnan(left) & (noise > 0.0)
+    scale = 1.0 / np.sqrt(noise[seen])
+    W, left = W[:, seen] * scale, left[seen] * scale
+    members: list[tuple[int, ...]] = []
+    value: list[np.ndarray] = []
+    for size in sizes:
+        same_size, evidence = _over_scales(model, W, left, tau2, size)
+        members += [tuple(S) for S in same_size.tolist()]
+        value.append(evidence + _prior(model, same_size))
+    joined = np.concatenate(value)
+    weight = np.exp(joined - joined.max())
+    probability = weight / weight.sum()
+    best = np.argsort(-probability, kind="stable")[:most]
+    return Alternatives([members[i] for i in best], probability[best], count)
+
+
+def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray | None:
+    """Return the probabilities (K + 1,) that a row (D',) uses 0 to K components, if learned."""
+    from appca.models.subspace_posterior import VariantPosterior
+
+    if model.size_probabilities is None:
+        return None
+    posterior = VariantPosterior(
+        model.components,
+        model.mean,
+        model.noise_variance,
+        model.latent_variance,
+        len(model.components),
+        model.row_scale_values,
+        model.row_scale_probabilities,
+        model.size_probabilities,
+    )
+    return np.asarray(posterior.size_probabilities(y[None])[0])
+
+
+def near_in_data(X: np.ndarray, fitted: Fitted, row: int, n: int) -> NearRows:
+    """Return the n rows of X (N, D) nearest to a row after preprocessing, among all of them.
+
+    X is walked over in blocks.
+    """
+    y = fitted.transform(X[row : row + 1])
+    squares = np.empty(len(X))
+    step = max(1, _BLOCK_VALUES // X.shape[1])
+    for start in range(0, len(X), step):
+        block = fitted.transform(X[start : start + step])
+        block -= y
+        squares[start : start + step] = np.einsum("nd,nd->n", block, block, dtype=np.float64)
+    return _nearest(np.arange(len(X)), squares, row, n)
+
+
+def near_in_subspace(fitted: FittedRun, row: int, n: int) -> NearRows:
+    """Return the n nearest rows among those that use the same components as a row.
+
+    Near means that the reconstructions are: |W s_i - W s_j|, after preprocessing.
+    """
+    active = fitted.active
+    rows = np.flatnonzero((active == active[row]).all(axis=1))
+    used = np.flatnonzero(active[row])
+    W = fitted.components[used].astype(np.float64)
+    off = fitted.scores[np.ix_(rows, used)].astype(np.float64) - fitted.scores[row, used]
+    return _nearest(rows, np.einsum("nk,kl,nl->n", off, W @ W.T, off), row, n)
+
+
+def _nearest(rows: np.ndarray, squares: np.ndarray, row: int, n: int) -> NearRows:
+    others = rows != row
+    rows, squares = rows[others], squares[others]
+    n = min(n, len(rows))
+    first = np.argpartition(squares, n - 1)[:n] if n else np.arange(0)
+    order = first[np.lexsort((rows[first], squares[first]))]
+    return NearRows(rows[order], np.sqrt(np.maximum(squares[order], 0.0)))
+
+
+def _over_scales(
+    model: FittedModel, W: np.ndarray, left: np.ndarray, tau2: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return sets (C, size), and their log evidence up to a constant, over all scales of rows."""
+    from appca.models import enumeration
+    from appca.models.supports import CollapsedModel
+
+    def of(u: float) -> tuple[np.ndarray, np.ndarray]:
+        table = enumeration.table(CollapsedModel(W @ W.T / u, 1.0 / (u * tau2)), size)
+        return table.sets, enumeration.densities(table, (W @ left / u)[None])[0]
+
+    if model.row_scale_values is None or model.row_scale_probabilities is None:
+        return of(1.0)
+    grid = model.row_scale_values
+    joint = [
+        of(u)[1] - 0.5 * (len(left) * np.log(u) + left @ left / u) + np.log(p)
+        for u, p in zip(grid, model.row_scale_probabilities, strict=True)
+    ]
+    return of(1.0)[0], np.asarray(np.logaddexp.reduce(joint, axis=0))
+
+
+def _prior(model: FittedModel, sets: np.ndarray) -> np.ndarray:
+    """Log prior of sets up to a constant: uniform, or independent components."""
+    if model.size_probabilities is not None:
+        K, size = len(model.components), sets.shape[1]
+        share = model.size_probabilities[size] / math.comb(K, size)
+        return np.full(len(sets), np.log(share))
+    if model.weights is None:
+        return np.zeros(len(sets))
+    weights = np.clip(model.weights.astype(np.float64), 1e-300, 1 - 1e-16)
+    return np.asarray(np.log(weights / (1 - weights))[sets].sum(axis=1))
+
+
+LEVELS = (0.95, 0.99, 0.999)
+
+_SINGULAR = 1e-6  # of a component's square, below which the others of the set make up for it
+_ORTHONORMAL = 1e-4  # float32 components are orthonormal to some 1e-6
+
+
+class Distances(NamedTuple):
+    """Both statistics of every row."""
+
+    t2: np.ndarray  # (N,) Hotelling's T2
+    q: np.ndarray  # (N,) squared distance from the subspace over the noise variance
+    inside: np.ndarray  # (N,) degrees of freedom of T2
+    outside: np.ndarray  # (N,) of Q
+
+
+class DistanceLimits(NamedTuple):
+    """What either statistic exceeds in one row of many; a number a row."""
+
+    t2: np.ndarray  # (N,)
+    q: np.ndarray  # (N,)
+
+
+def distances(fitted: FittedRun) -> Distances:
+    """Return T2 and Q of every row of a run.
+
+    Where each feature has its own noise, T2 is in noise units and Q is 0, with no degree of
+    freedom: a run does not keep what each feature of a row lacks. With row scales a row that is
+    only brighter or darker than others is not unusual.
+    """
+    active, m = fitted.active, fitted.scores.astype(np.float64)
+    by_feature = np.ndim(fitted.noise_variance) > 0
+    noise = 1.0 if by_feature else fitted.noise_variance
+    tau2 = np.maximum(fitted.latent_variance, np.finfo(float).tiny)
+    W = fitted.components.astype(np.float64)
+    gram, u = np.eye(len(W)) if by_feature else np.asarray(W @ W.T), m * (noise / tau2)
+    orthonormal = np.abs(gram - np.eye(len(gram))).max() < _ORTHONORMAL
+    v, inside = (u, active.sum(axis=1)) if orthonormal else _solved(gram, active, u)
+    n_features = 0 if by_feature else fitted.components.shape[1]
+    t2 = np.einsum("nk,nk->n", m + v, m / tau2)
+    squares = fitted.error.astype(np.float64) * n_features - np.einsum("nk,nk->n", v, u)
+    q = np.maximum(squares, 0.0) / noise
+    scale = 1.0 if fitted.row_scales is None else fitted.row_scales.astype(np.float64)
+    return Distances(t2 / scale, q / scale, inside, np.maximum(n_features - inside, 0))
+
+
+def limits_of_the_model(distances: Distances, level: float) -> DistanceLimits:
+    """Return what a share `level` of rows drawn from the model stays below: chi-square quantiles.
+
+    Without a degree of freedom left there is nothing to exceed: the limit is then infinite.
+    """
+    return DistanceLimits(_quantile(distances.inside, level), _quantile(distances.outside, level))
+
+
+def limits_of_the_data(distances: Distances, level: float, data: Distances) -> DistanceLimits:
+    """Return limits of the rows of `distances` that a share `level` of the rows of `data` is below.
+
+    Rows with more components have larger T2 for that reason alone, so ranks are those of the ratio
+    to the model's limit.
+    """
+    shares = np.quantile(ratios(data, limits_of_the_model(data, level)), level, axis=0)
+    t2, q = np.maximum(shares, np.finfo(float).tiny)
+    model = limits_of_the_model(distances, level)
+    return DistanceLimits(model.t2 * t2, model.q * q)
+
+
+def ratios(distances: Distances, limits: DistanceLimits) -> np.ndarray:
+    """Return T2 and Q over their limits, (N, 2); above 1 a row is flagged."""
+    return np.column_stack([distances.t2 / limits.t2, distances.q / limits.q])
+
+
+def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Solve G_SS v_S = u_S for every row; return v (N, K) and the ranks of G_SS (N,)."""
+    v, rank = np.zeros_like(u), np.zeros(len(u), dtype=np.intp)
+    sizes = active.sum(axis=1)
+    for size in np.unique(sizes[sizes > 0]).tolist():
+        rows = np.flatnonzero(sizes == size)
+        members = np.nonzero(active[rows])[1].reshape(len(rows), size)
+        sets, which = np.unique(members, axis=0, return_inverse=True)
+        which = which.ravel()
+        step = max(1, _BLOCK_VALUES // size**2)
+        for start in range(0, len(sets), step):
+            part = sets[start : start + step]
+            blocks = gram[part[:, :, None], part[:, None, :]]
+            inverse = np.linalg.pinv(blocks, rcond=_SINGULAR, hermitian=True)
+            tolerance = _SINGULAR * np.trace(blocks, axis1=1, axis2=2)
+            here = (which >= start) & (which < start + len(part))
+            place, of_support = which[here] - start, rows[here]
+            columns = part[place]
+            right = np.take_along_axis(u[of_support], columns, axis=1)
+            v[of_support[:, None], columns] = np.einsum("nij,nj->ni", inverse[place], right)
+            rank[of_support] = np.linalg.matrix_rank(blocks, tolerance, hermitian=True)[place]
+    return v, rank
+
+
+def _quantile(freedom: np.ndarray, level: float) -> np.ndarray:
+    from scipy.special import gammaincinv
+
+    values, which = np.unique(freedom, return_inverse=True)
+    limits = np.array([2 * gammaincinv(v / 2, level) if v else np.inf for v in values])
+    return limits[which.ravel()]
+
+
+LEAST_ROWS = 4  # a subspace of fewer has nothing to be grouped
+MOST_SUBSPACES = 40  # the fullest; a model with many components has thousands of thin ones
+MOST_GROUPS = 30  # in one subspace
+STARTS = 2  # of k-means, the best of which is kept
+JOINED_SHARE, JOINED_ROWS = 0.1, 2  # a class belongs to a group with at least so much of it
+
+
+class SimilarRows(NamedTuple):
+    """Rows near each other in a subspace."""
+
+    components: tuple[int, ...]  # of the subspace, counted from 0
+    rows: np.ndarray  # (m,) row numbers, nearest the centre first
+    spread: float  # root mean squared distance from the centre, over the subspace's own
+
+
+class Mixture(NamedTuple):
+    """The classes in a group."""
+
+    counts: np.ndarray  # (C,) rows of each class
+    effective: float  # exp of the entropy of the classes: 1 for one class, 2 for two halves
+    joined: tuple[int, ...]  # classes with a tenth of the group and two rows, largest first
+
+
+def similar(
+    scores: np.ndarray,
+    components: np.ndarray,
+    subspaces: Sequence[Subspace],
+    size: int = 20,
+    seed: int = 0,
+) -> list[SimilarRows]:
+    """Group the rows of every subspace by k-means of their projections, tight groups first in each.
+
+    Scores are (N, K), components (K, D). A group has about `size` rows; there are never more groups
+    than different projections. Subspaces of fewer than `LEAST_ROWS` rows, and one without
+    components, are passed over. The same seed gives the same groups.
+    """
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    groups: list[SimilarRows] = []
+    # Several threads add up in any order: other last bits each time. BLAS keeps what a fit set.
+    with threadpool_limits(1, user_api="openmp"):
+        for subspace in subspaces:
+            if subspace.components and len(subspace.rows) >= LEAST_ROWS:
+                points = projected(scores, components, subspace)
+                means = KMeans(_count(points, size), n_init=STARTS, random_state=seed)
+                groups += _groups(subspace, points, means.fit(points).labels_)
+    return groups
+
+
+def projected(scores: np.ndarray, components: np.ndarray, subspace: Subspace) -> np.ndarray:
+    """Coordinates (m, L) of a subspace's rows whose distances are those of the projections.
+
+    With W_s'W_s = V diag(v) V', |W_s x| = |diag(v)^(1/2) V'x|: factors that are not orthogonal,
+    as those of adaptive FA do, are not taken for orthogonal ones.
+    """
+    chosen = list(subspace.components)
+    member_scores = scores[np.ix_(subspace.rows, np.asarray(chosen))].astype(np.float64)
+    W = components[chosen].astype(np.float64)
+    values, vectors = np.linalg.eigh(W @ W.T)  # unlike Cholesky, also of parallel factors
+    return np.asarray(member_scores @ (vectors * np.sqrt(np.maximum(values, 0.0))))
+
+
+def mixture(group: SimilarRows, codes: np.ndarray, n_classes: int) -> Mixture:
+    """Count the classes in a group; rows of a negative code have none."""
+    member_codes = codes[group.rows]
+    counts = np.bincount(member_codes[member_codes >= 0], minlength=n_classes)
+    shares = counts[counts > 0] / max(counts.sum(), 1)
+    entropy = float(-(shares * np.log(shares)).sum())
+    least = max(JOINED_ROWS, JOINED_SHARE * len(group.rows))
+    order = np.argsort(-counts, kind="stable")
+    return Mixture(
+        counts, float(np.exp(entropy)), tuple(int(c) for c in order if counts[c] >= least)
+    )
+
+
+def by_mixture(groups: Sequence[SimilarRows], mixtures: Sequence[Mixture]) -> list[int]:
+    """Order of the groups by how many classes they join, the tighter first among equals."""
+    return sorted(
+        range(len(groups)),
+        key=lambda i: (
+            -len(mixtures[i].joined),
+            -round(mixtures[i].effective, 9),
+            groups[i].spread,
+        ),
+    )
+
+
+def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int]]:
+    """Pairs of classes and the number of groups that join them, the most often joined first."""
+    counted = Counter(pair for item in mixtures for pair in combinations(sorted(item.joined), 2))
+    return sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
+
+
+def _count(points: np.ndarray, size: int) -> int:
+    """Return how many groups: about one for `size` points, never more than there are different."""
+    scale = np.abs(points).max()
+    # equal rows may differ in the last bits of a matrix product
+    different = len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
+    return min(max(1, round(len(points) / size)), MOST_GROUPS, different)
+
+
+def _groups(subspace: Subspace, points: np.ndarray, labels: np.ndarray) -> list[SimilarRows]:
+    whole = _radius(points - points.mean(axis=0))
+    groups = []
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        offsets = points[members] - points[members].mean(axis=0)  # k-means stops a little off it
+        order = np.argsort(np.square(offsets).sum(axis=1), kind="stable")
+        spread = _radius(offsets) / whole if whole > 0 else 0.0
+        groups.append(SimilarRows(subspace.components, subspace.rows[members[order]], spread))
+    return sorted(groups, key=lambda group: (group.spread, int(group.rows.min())))
+
+
+def _radius(offsets: np.ndarray) -> float:
+    return float(np.sqrt(np.square(offsets).sum(axis=1).mean()))

@@ -1,0 +1,252 @@
+"""Draws as a file: ArviZ's InferenceData in NetCDF, which Python, R and Julia read."""
+
+import io
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.analysis.components import own_name
+from appca.analysis.fitted import DescribedRows, FittedRun
+from appca.analysis.subspaces import supports
+from appca.storage.packed import write
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from appca.data.dataset import Dataset
+
+# A spreadsheet runs a cell that starts so as a formula (OWASP, "CSV injection"); the separator it
+# reads by, and the blanks it drops, are the user's.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_ENDS = r",;|\t\r\n"
+_BLANKS = r"(?:[^\S\t\r\n]|[\"\ufeff])*"  # no ends: from each, the run of them was read again
+_FORMULA = re.compile(rf"(?:^|(?<=[{_ENDS}]))(?={_BLANKS}([=+\-@＝＋－＠][^{_ENDS}]*))")
+
+
+class Columns(NamedTuple):
+    """What a table of projections has beside, or instead of, the usual columns."""
+
+    named: bool = False  # components under the names a person gave them
+    inclusion: bool = False  # how sure it is that a row uses each component
+
+
+USUAL = Columns()
+_OTHERS = ("id", "subspace", "membership", "reconstruction_error", "log_likelihood")
+
+
+def projection_table(
+    dataset: "Dataset",
+    described: DescribedRows,
+    rows: np.ndarray | None = None,
+    columns: Columns = USUAL,
+) -> "pd.DataFrame":
+    """One line for each row, or each of `rows`: who it is, where it lies, and how well it fits.
+
+    Columns are `id`, the labels, `subspace`, `component_1` and so on, or their names (scores, zero
+    where the component is not used), if wanted `inclusion_1` and so on (probability that the row
+    uses the component), `membership` (probability of the row's set of components),
+    `reconstruction_error` (mean square a feature) and `log_likelihood` (nats).
+    """
+    import pandas as pd
+
+    rows = np.arange(len(described.scores)) if rows is None else np.asarray(rows)
+    table: dict[str, np.ndarray | list[str]] = {"id": dataset.ids[rows].astype(object)}
+    results = _results(described, rows, columns)
+    for name, values in dataset.labels.items():
+        column = values[rows]
+        text = column.dtype.kind in "US"
+        table[free_name(name, {*table, *results})] = column.astype(object) if text else column
+    return pd.DataFrame(table | results)
+
+
+def headings(described: DescribedRows, columns: Columns = USUAL) -> list[str]:
+    """Return the heading of each component's column; two of one name get their numbers, too."""
+    k = described.scores.shape[1]
+    usual = [f"component_{i + 1}" for i in range(k)]
+    if not columns.named or not isinstance(described, FittedRun):
+        return usual
+    name = [own_name(described, i) for i in range(k)]
+    taken = {*_OTHERS, *usual, *(f"inclusion_{i + 1}" for i in range(k))}
+    plain = [bool(name[i]) and name.count(name[i]) == 1 and name[i] not in taken for i in range(k)]
+    numbered = [f"{name[i]} ({usual[i]})" if name[i] else usual[i] for i in range(k)]
+    return [name[i] if plain[i] else numbered[i] for i in range(k)]
+
+
+def csv_bytes(table: "pd.DataFrame") -> bytes:
+    """Table as UTF-8 CSV in which no text can act as a spreadsheet formula.
+
+    A text cell or heading that starts like a formula gets an apostrophe in front; numbers are
+    written in full, so that reading them back gives the same bits.
+    """
+    safe = table.rename(columns=neutral)
+    for name in safe.columns[[not _numeric(safe[column]) for column in safe.columns]]:
+        safe[name] = [neutral(value) for value in safe[name]]
+    # RFC 4180's line ends; a cell that holds either of their characters is then quoted.
+    return safe.to_csv(index=False, lineterminator="\r\n").encode()
+
+
+def parquet_bytes(table: "pd.DataFrame") -> bytes:
+    """Table as a Parquet file, types kept."""
+    buffer = io.BytesIO()
+    table.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def npz_bytes(
+    table: "pd.DataFrame", components: np.ndarray | None = None, scores: Sequence[str] | None = None
+) -> bytes:
+    """Table as NPZ: one array a column, and the scores together as `scores`.
+
+    Text is stored as Unicode arrays, never as objects, so no reader needs pickle. `components` (K,
+    D) are stored beside them. `scores` are the headings of the components' columns, by default
+    those that begin with ``component_``.
+    """
+    arrays = {
+        name: table[name].to_numpy() if _numeric(table[name]) else table[name].to_numpy(dtype="U")
+        for name in table.columns
+    }
+    if scores is None:
+        scores = [name for name in table.columns if name.startswith("component_")]
+    together = {"scores": table[list(scores)].to_numpy()}
+    if components is not None:
+        together["components"] = components
+    # no column hides what stands for all components together
+    beside = {f"{name}_" if name in together else name: values for name, values in arrays.items()}
+    return npz_of({**together, **beside})
+
+
+def npz_of(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Write what `numpy.savez_compressed` would, but for any name of an array."""
+    buffer, members = io.BytesIO(), dict[str, np.ndarray]()
+    for name, values in arrays.items():
+        safe = "".join(c if c.isalnum() or c in "_-" else "_" for c in name) or "column"
+        while f"{safe}.npy" in members:
+            safe += "_"
+        members[f"{safe}.npy"] = values
+    write(buffer, {}, members)
+    return buffer.getvalue()
+
+
+def neutral(text: object) -> str:
+    """Text that a spreadsheet will show rather than run; a plain number such as -1 is harmless."""
+    plain = str(text)
+    safe = _FORMULA.sub(lambda at: "" if _is_number(at[1]) else "'", plain)
+    risky = plain.startswith(FORMULA_STARTS) and safe[0] != "'" and not _is_number(plain)
+    return f"'{safe}" if risky else safe
+
+
+def _results(described: DescribedRows, rows: np.ndarray, columns: Columns) -> dict[str, np.ndarray]:
+    scores = described.scores[rows]
+    sure = described.inclusion[rows] if columns.inclusion else np.empty((len(rows), 0))
+    codes, names = supports(described.active[rows]) if len(rows) else (rows, [])
+    return {
+        "subspace": np.array(names, dtype=object)[codes],
+        **dict(zip(headings(described, columns), scores.T, strict=True)),
+        **{f"inclusion_{k + 1}": column for k, column in enumerate(sure.T)},
+        "membership": described.membership[rows],
+        "reconstruction_error": described.error[rows],
+        "log_likelihood": described.log_likelihood_rows[rows],
+    }
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """Return the name of a label column, changed only if the table already has one of that name."""
+    while name in taken:
+        name = f"label_{name}"
+    return name
+
+
+def _numeric(column: "pd.Series") -> bool:
+    return column.dtype.kind in "biuf"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+FEATURE, MEAN = "feature", "average"
+
+
+class Patterns(NamedTuple):
+    """Components and average in units of the data."""
+
+    components: np.ndarray  # (K, D)
+    mean: np.ndarray  # (D,)
+
+
+def component_table(
+    dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: "Columns"
+) -> "pd.DataFrame":
+    """One line a feature: its name, its average and its weight in each component.
+
+    Features without names are numbered; those of images are ``row,column``, with a colour from 0
+    where there are colours, all counted from 0. Components have the names of `fitted`.
+    """
+    import pandas as pd
+
+    table: dict[str, object] = {FEATURE: feature_names(dataset), MEAN: patterns.mean}
+    for name, weights in zip(headings(fitted, columns), patterns.components, strict=True):
+        table[f"{name} (component)" if name in (FEATURE, MEAN) else name] = weights
+    return pd.DataFrame(table)
+
+
+def component_npz(
+    dataset: "Dataset", fitted: FittedRun, patterns: Patterns, columns: "Columns"
+) -> bytes:
+    """Return an NPZ of `components` (K, D) and `mean` (D,) in units of the data, with names.
+
+    Beside them `features` (D,) and `names` (K,) as texts, `explained_variance` (K,) in units of the
+    fit, and `components_of_fit` (K, D') and `mean_of_fit` (D',), as the estimator has them.
+    """
+    return npz_of(
+        {
+            "components": patterns.components,
+            "mean": patterns.mean,
+            "features": np.array(feature_names(dataset), dtype="U"),
+            "names": np.array(headings(fitted, columns), dtype="U"),
+            "explained_variance": fitted.explained_variance,
+            "components_of_fit": fitted.components,
+            "mean_of_fit": fitted.mean,
+        }
+    )
+
+
+def feature_names(dataset: "Dataset") -> list[str]:
+    """Return the names of all features, or their places in the image."""
+    if dataset.image_shape is None or dataset.feature_names is not None:
+        return list(dataset.column_names)
+    return [",".join(map(str, place)) for place in np.ndindex(*dataset.image_shape)]
+
+
+def netcdf_bytes(posterior: Mapping[str, NDArray[Any]]) -> bytes:
+    """Write draws (chain, draw, ...) as NetCDF.
+
+    What was thinned more than the rest, components of large data, has draws of its own, named
+    ``thinned_draw``, in the group of constants, where the running means are too.
+    """
+    from appca.models.chains import RUNNING, to_arviz
+
+    n_draws = np.shape(posterior["log_posterior"])[1]
+    short = {
+        name: values
+        for name, values in posterior.items()
+        if name not in RUNNING and values.shape[1] != n_draws
+    }
+    data: Any = to_arviz({name: values for name, values in posterior.items() if name not in short})
+    dimensions = {"components": ("component", "feature"), "mean": ("feature",)}
+    for name, values in short.items():
+        axes = dimensions.get(name, tuple(f"{name}_{i}" for i in range(values.ndim - 2)))
+        data.constant_data[name] = (("chain", "thinned_draw", *axes), values)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "draws.nc"
+        data.to_netcdf(str(file))
+        return file.read_bytes()

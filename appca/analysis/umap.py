@@ -1,0 +1,337 @@
+"""Maps in a session file: settings, coordinates, and the fits that some of them start from."""
+
+import json
+import re
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Fitted, Preprocessing
+from appca.storage import files
+from appca.storage.files import or_none, read_numbered
+from appca.storage.identity import Recorded, digest_of, is_id, plain
+from appca.storage.packed import Packed
+from appca.storage.schema import Facts
+from appca.words import InputError, naming_extra, storing
+
+StageReport = Callable[[str, float], None]  # stage, fraction done; raising from it ends the work
+_QUERIES = 512  # between two reports
+FLAT = 3  # columns, as those of a map, up to which a tree is faster than all distances
+
+
+class Neighbours(NamedTuple):
+    """Exact nearest rows of every row, itself first."""
+
+    indices: np.ndarray  # (N, k) int32
+    distances: np.ndarray  # (N, k) float32, Euclidean
+
+
+def nearest_rows(
+    X: np.ndarray, k: int, report: StageReport = lambda _stage, _share: None
+) -> Neighbours:
+    """Return the k nearest rows of every row of X (N, D) in Euclidean distance, in float32.
+
+    k is at most N and includes the row itself, which comes first even before equal rows.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    X = X - X.mean(axis=0, dtype=np.float64).astype(np.float32)  # small norms round less
+    X = np.ascontiguousarray(X, dtype=np.float32)
+    algorithm = "kd_tree" if X.shape[1] <= FLAT else "brute"
+    search = NearestNeighbors(n_neighbors=k, algorithm=algorithm).fit(X)
+    distances, indices = np.empty((len(X), k), np.float32), np.empty((len(X), k), np.int32)
+    for first in range(0, len(X), _QUERIES):
+        report("finding neighbours", first / len(X))
+        queries = slice(first, first + _QUERIES)
+        distances[queries], indices[queries] = search.kneighbors(X[queries])
+    _put_self_first(indices, distances)
+    return Neighbours(indices, distances)
+
+
+def _put_self_first(indices: np.ndarray, distances: np.ndarray) -> None:
+    """UMAP takes the first neighbour for the row itself; among equal rows another may lead."""
+    rows = np.arange(len(indices))
+    place = (indices == rows[:, None]).argmax(axis=1)
+    is_listed = indices[rows, place] == rows
+    place[~is_listed] = indices.shape[1] - 1  # more equal rows than k: give up the last of them
+    indices[rows, place] = indices[:, 0]
+    indices[:, 0], distances[:, 0] = rows, 0.0
+
+
+STARTS = ("pca", "appca")
+_JITTER = 1e-4  # share of the start's spread added as noise: equal rows must be able to part
+_NEIGHBOURS_END = 0.3  # of the progress bar
+MOST_BYTES = 500_000_000  # of all neighbours kept; 15 of 70,000 rows take 8 MB
+NEIGHBOUR_FILES = "neighbours-*.npz"
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingConfig(Recorded):
+    """Everything that decides the coordinates of an embedding; InputError without meaning.
+
+    Numbers are those of umap-learn.
+    """
+
+    dataset: str  # digest of the data set
+    preprocessing: dict[str, Any]  # as in a run; what is left out has its default
+    n_neighbors: int = 15
+    min_dist: float = 0.1
+    spread: float = 1.0
+    n_components: int = 2
+    start: str = "pca"  # first coordinates: principal components of the data, or of a run's scores
+    run: str | None = None  # whose scores are the start; None with "pca"
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what umap-learn would refuse later, and own the dict."""
+        options = plain("preprocessing", self.preprocessing)
+        object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
+        for name in ("n_neighbors", "n_components", "random_state"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                msg = f"{name} must be a whole number; got {value!r}."
+                raise InputError(msg)
+            object.__setattr__(self, name, int(value))
+        if not 0 <= self.min_dist <= self.spread:
+            msg = f"min_dist must lie between 0 and spread={self.spread}; got {self.min_dist}."
+            raise InputError(msg)
+        if self.n_neighbors < 2 or self.n_components not in {2, 3}:
+            msg = (
+                "n_neighbors must be at least 2 and n_components 2 or 3; "
+                f"got {self.n_neighbors} and {self.n_components}."
+            )
+            raise InputError(msg)
+        if self.start not in STARTS or (self.start == "appca") != (self.run is not None):
+            msg = (
+                "start must be “pca”, or “appca” with the id of a fit; "
+                f"got “{self.start}” with fit {self.run}."
+            )
+            raise InputError(msg)
+
+
+class Embedding(NamedTuple):
+    """Coordinates of all rows, and facts about the computation."""
+
+    coordinates: np.ndarray  # (N, 2 or 3) float32
+    info: dict[str, Any]  # seconds, n_rows
+    trust: np.ndarray | None = None  # (N, 3) float32: false, missing, kept, see `explore.trust`
+    near: np.ndarray | None = None  # (N, m) int32: nearest rows in the data, the nearest first
+
+
+class EmbeddingStore:
+    """Embeddings and neighbours below ``<home>/embeddings/``, one NPZ each, without pickle."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = Path(home) / "embeddings"
+
+    def save(self, config: EmbeddingConfig, embedding: Embedding) -> str:
+        """Store an embedding and return its id."""
+        facts = {"config": config.to_dict(), "info": embedding.info, "created": time.time()}
+        text = np.array(json.dumps(facts))
+        rows = {"trust": embedding.trust, "near": embedding.near}
+        arrays = {name: values for name, values in rows.items() if values is not None}
+        arrays |= {"coordinates": embedding.coordinates, "facts": text}
+        self._publish(config.id, config.dataset, **arrays)
+        return config.id
+
+    def get(self, embedding_id: str) -> Embedding | None:
+        """Return an embedding, or None when it is not there or cannot be read; see `or_none`."""
+        return or_none(partial(self._read, embedding_id)) if is_id(embedding_id) else None
+
+    def _read(self, embedding_id: str) -> Embedding | None:
+        kept = read_numbered(self._file(embedding_id), f"Map {embedding_id}")
+        coordinates, facts = kept["coordinates"], json.loads(str(kept["facts"]))
+        config, info = facts["config"], facts["info"]
+        float(info["seconds"])
+        sound = digest_of(config) == embedding_id and coordinates.dtype.kind == "f"
+        if not sound or coordinates.shape != (info["n_rows"], config["n_components"]):
+            return None
+        coordinates.flags.writeable = False
+        trust, near, n = kept.get("trust"), kept.get("near"), len(coordinates)
+        sound = trust is None or (trust.dtype == np.float32 and trust.shape == (n, 3))
+        sound &= near is None or (
+            near.dtype == np.int32
+            and near.shape[:-1] == (n,)
+            and bool(((near >= 0) & (near < n)).all())
+        )
+        return Embedding(coordinates, info, trust, near) if sound else None
+
+    def neighbours(
+        self,
+        dataset: Dataset,
+        preprocessing: dict[str, Any],
+        k: int,
+        report: StageReport,
+        X: np.ndarray,
+    ) -> Neighbours:
+        """Nearest rows from the disk, else computed and kept; the longest unused make room.
+
+        The digest of the data set, the preprocessing and `k`, in which the row itself counts, name
+        the file. X (N, D') are the preprocessed rows.
+        """
+        name = "neighbours-" + digest_of({"data": dataset.digest, "pre": preprocessing, "k": k})
+        kept = files.read_cached(self._file(name))
+        if kept is not None and set(Neighbours._fields) == set(kept):
+            return Neighbours(**kept)
+        neighbours = nearest_rows(X, k, lambda stage, share: report(stage, _NEIGHBOURS_END * share))
+        self._publish(name, dataset.digest, **neighbours._asdict())
+        files.prune(self.folder, NEIGHBOUR_FILES, MOST_BYTES, keep=self._file(name))
+        return neighbours
+
+    def _publish(self, name: str, of: str, **arrays: np.ndarray) -> None:
+        with storing("The embedding", self.folder):
+            files.write_cached(self._file(name), of, **arrays)
+
+    def _file(self, name: str) -> Path:
+        return self.folder / f"{name}.npz"
+
+
+def embed(
+    dataset: Dataset,
+    config: EmbeddingConfig,
+    store: EmbeddingStore,
+    scores: np.ndarray | None = None,
+    report: StageReport = lambda _stage, _fraction: None,
+    fitted: Fitted | None = None,
+) -> Embedding:
+    """Lay out all rows by UMAP. Call it in a worker process only.
+
+    The store keeps the neighbours. The start "appca" needs the `scores` (N, K) of its run. `report`
+    is told (stage, fraction), and an exception from it ends the work. `fitted` is the preprocessing
+    if it has been learned before. Raises InputError when there are too few rows or scores.
+    """
+    if config.n_neighbors >= dataset.n_rows:
+        msg = (
+            f"n_neighbors must be smaller than the number of rows, {dataset.n_rows}; "
+            f"got {config.n_neighbors}, so ask for fewer."
+        )
+        raise InputError(msg)
+    if config.start == "appca" and (scores is None or len(scores) != dataset.n_rows):
+        msg = (
+            f"The start “appca” needs the scores of fit {config.run} for the same rows; "
+            "fit it again or start from “pca”."
+        )
+        raise InputError(msg)
+    began = time.perf_counter()
+    report("preprocessing", 0.0)
+    fitted = fitted or Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
+    X = fitted.transform(dataset.X)
+    near = store.neighbours(dataset, config.preprocessing, config.n_neighbors, report, X)
+    report("preparing the layout", _NEIGHBOURS_END)  # compiles for 10 s when it is the first
+    start = "pca" if scores is None else start_from(scores, config)
+    coordinates = _layout(X, near, start, config, report)
+    seconds = round(time.perf_counter() - began, 2)
+    return Embedding(coordinates, {"seconds": seconds, "n_rows": dataset.n_rows})
+
+
+def start_from(scores: np.ndarray, config: EmbeddingConfig) -> np.ndarray:
+    """First coordinates from a run's scores: their principal components, with a little noise.
+
+    With fewer components than coordinates, the others are noise alone.
+    """
+    centred = scores.astype(np.float64) - scores.mean(axis=0, dtype=np.float64)
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    axes = axes[:, ::-1][:, : config.n_components]
+    top = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    start = np.zeros((len(scores), config.n_components))
+    start[:, : axes.shape[1]] = centred @ (axes * np.where(top < 0, -1.0, 1.0))
+    spread = np.ptp(start) or 1.0
+    rng = np.random.default_rng(config.random_state)
+    return (start + _JITTER * spread * rng.standard_normal(start.shape)).astype(np.float32)
+
+
+def _layout(
+    X: np.ndarray,
+    near: Neighbours,
+    start: "str | np.ndarray",
+    config: EmbeddingConfig,
+    report: StageReport,
+) -> np.ndarray:
+    with warnings.catch_warnings():
+        # What it would warn of is meant: one thread with a seed, no search index, no new rows.
+        warnings.simplefilter("ignore")
+        with naming_extra():
+            from umap import UMAP
+
+        model = UMAP(
+            n_neighbors=config.n_neighbors,
+            n_components=config.n_components,
+            min_dist=config.min_dist,
+            spread=config.spread,
+            random_state=config.random_state,
+            n_jobs=1,
+            init=start,
+            precomputed_knn=(near.indices, near.distances),
+            tqdm_kwds={
+                "file": _Epochs(report),
+                "bar_format": "{n}/{total} ",
+                "mininterval": 0.2,
+                "disable": False,
+            },
+        )
+        return np.ascontiguousarray(model.fit_transform(X), dtype=np.float32)
+
+
+class _Epochs:
+    """Reads the epochs from the progress bar umap-learn writes: it has no other hook."""
+
+    def __init__(self, report: StageReport) -> None:
+        self.report = report
+
+    def write(self, text: str) -> None:
+        """Take a piece of the bar; an exception from here ends the layout."""
+        match = re.search(r"(\d+)/(\d+)", text)
+        if match:
+            share = int(match[1]) / max(int(match[2]), 1)
+            self.report("laying out", _NEIGHBOURS_END + (1 - _NEIGHBOURS_END) * share)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
+KeptMap = tuple[EmbeddingConfig, Embedding]
+
+
+class AboutMap(Struct):
+    """What a session file says of a map."""
+
+    config: Facts
+    info: Facts
+
+
+def of_runs(maps: Sequence[KeptMap], ids: Mapping[str, str]) -> list[KeptMap]:
+    """Return maps that start from fits of other ids, such as those in another home."""
+    return [(replace(of, run=ids.get(of.run or "", of.run)), embedding) for of, embedding in maps]
+
+
+def about(maps: Sequence[KeptMap]) -> list[dict[str, Any]]:
+    """Return what a session file says of maps."""
+    return [{"config": config.to_dict(), "info": embedding.info} for config, embedding in maps]
+
+
+def read(packed: Packed, number: int, said: AboutMap, dataset: Dataset) -> KeptMap:
+    """Read a map of a data set; ValueError for one of other rows."""
+    config, places = EmbeddingConfig.from_dict(said.config), packed.array(f"maps/{number}.npy")
+    fits = places.dtype == np.float32 and places.shape == (dataset.n_rows, config.n_components)
+    fits = fits and bool(np.isfinite(places).all()) and config.dataset == dataset.digest
+    seconds = said.info.get("seconds")
+    if not fits or not isinstance(seconds, int | float):
+        msg = "a map of other rows"
+        raise ValueError(msg)
+    return config, Embedding(places, {"seconds": seconds, "n_rows": dataset.n_rows})
+
+
+def keep(maps: Sequence[KeptMap], home: Path) -> None:
+    """Store maps, unless they are there."""
+    store = EmbeddingStore(home)
+    for config, embedding in maps:
+        if store.get(config.id) is None:
+            store.save(config, embedding)

@@ -1,0 +1,121 @@
+"""What browsers may fetch: parts of scenes under names that nobody can guess.
+
+A name is a keyed hash of the content, so that a browser keeps what it has whatever the run, session
+or page, and all who look at the same run share one copy. What has not been asked for the longest
+goes first; the next run of the page offers it again.
+"""
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.canvas.scene import Scene
+
+SHARD = 2_000_000  # bytes; browsers do not keep single files that are much larger
+MOST_BYTES = 512 << 20
+MOST_PROMISES = 20_000
+RAW, PNG, JSON = "application/octet-stream", "image/png", "application/json"
+
+
+class Served(NamedTuple):
+    """Bytes and what they are."""
+
+    content: bytes | memoryview
+    kind: str
+
+
+class Parcels:
+    """Parcels at hand in this server, for all sessions."""
+
+    def __init__(self, secret: bytes, most_bytes: int = MOST_BYTES) -> None:
+        self._secret, self._most = secret, most_bytes
+        self._kept: OrderedDict[str, Served] = OrderedDict()
+        self._promises: OrderedDict[str, tuple[Callable[[], bytes], str]] = OrderedDict()
+        self._bytes = 0
+        self._lock, self._making = threading.Lock(), threading.Lock()
+
+    def offer(self, content: bytes | memoryview, kind: str = RAW) -> str:
+        """Keep bytes and return their name."""
+        name = self.name(content)
+        self._keep(name, Served(content, kind))
+        return name
+
+    def promise(self, what: str, make: Callable[[], bytes], kind: str) -> str:
+        """Return the name of bytes that are made when they are first asked for.
+
+        `what` says what they are made of, so that the same text always means the same bytes.
+        """
+        name = self.name(what.encode())
+        with self._lock:
+            self._promises[name] = (make, kind)
+            self._promises.move_to_end(name)
+            while len(self._promises) > MOST_PROMISES:
+                self._promises.popitem(last=False)
+        return name
+
+    def get(self, name: str) -> Served | None:
+        """Return a parcel, made now if it was only promised; None where there is none."""
+        parcel = self._at_hand(name)
+        if parcel is not None or name not in self._promises:
+            return parcel
+        with self._making:  # one at a time, so that two who ask do not draw it twice
+            parcel = self._at_hand(name)
+            promised = self._promises.get(name)
+            if parcel is None and promised is not None:
+                make, kind = promised
+                parcel = Served(make(), kind)
+                self._keep(name, parcel)
+        return parcel
+
+    def _at_hand(self, name: str) -> Served | None:
+        with self._lock:
+            if name in self._kept:
+                self._kept.move_to_end(name)
+            return self._kept.get(name)
+
+    def _keep(self, name: str, parcel: Served) -> None:
+        with self._lock:
+            if name not in self._kept:
+                self._bytes += len(parcel.content)
+                self._kept[name] = parcel
+            self._kept.move_to_end(name)
+            while self._bytes > self._most and len(self._kept) > 1:
+                _, gone = self._kept.popitem(last=False)
+                self._bytes -= len(gone.content)
+
+    def name(self, content: bytes | memoryview, of: bytes = b"") -> str:
+        """Return the name of bytes of a kind: nobody without the home's secret can make it."""
+        return hashlib.blake2b(content, key=self._secret, digest_size=16, person=of).hexdigest()
+
+
+def publish(scene: Scene, of_rows: str, parcels: Parcels) -> dict[str, Any]:
+    """Offer all parts of a scene; return their names, which are all that goes to the page itself.
+
+    `of_rows` is the digest of the data set, for the sheets, which are drawn when they are wanted.
+    Names are by "meta" (JSON), "buffers" (name to shards in order), "sheets" and "components"
+    (None without).
+    """
+    drawn = []
+    if (sheets := scene.sheets) is not None:
+        for number in range(sheets.n_sheets):
+            what = f"{of_rows} {sheets.header} {number}"
+            drawn.append(parcels.promise(what, partial(sheets.png, number), PNG))
+    about = json.dumps(scene.meta, separators=(",", ":"), allow_nan=False).encode()
+    pictures = scene.component_sheet
+    return {
+        "meta": parcels.offer(about, JSON),
+        "buffers": {name: _shards(buffer, parcels) for name, buffer in scene.buffers.items()},
+        "sheets": drawn,
+        "components": None if pictures is None else parcels.offer(pictures, PNG),
+    }
+
+
+def _shards(array: np.ndarray, parcels: Parcels) -> list[str]:
+    raw = array.data.cast("B") if array.size else memoryview(b"")
+    return [parcels.offer(raw[at : at + SHARD]) for at in range(0, len(raw), SHARD)]

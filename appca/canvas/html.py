@@ -1,0 +1,227 @@
+"""The picture as one HTML file: the same canvas with everything in it, for a browser alone.
+
+A file holds one fit, or several between which its sliders of K and L move.
+"""
+
+import base64
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from appca.analysis.fitted import FittedRun
+from appca.canvas.from_model import GivenRows, map_of, rows_of, run_of, scene_of_rows
+from appca.canvas.scene import Map, Scene
+from appca.runs.numbering import numbered_after
+from appca.storage import files
+from appca.words import OTHER, InputError, storing
+
+JS = Path(__file__).parent / "js"
+PACKAGE = Path(__file__).parents[1]
+EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
+FROM = re.compile(r"^import \{([^}]*)\} from '(\.[^']*)';\n", re.MULTILINE)
+EXPORTED = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.MULTILINE)
+
+
+@cache
+def closed_bundle(entry: Path) -> str:
+    """Join a module and all it imports, from any folder; the entry keeps its default export.
+
+    Raises ValueError when modules import each other in a circle.
+    """
+    texts: dict[Path, str] = {}
+    _close(entry.resolve(), (), texts)
+    return "\n".join(texts.values())
+
+
+def _close(file: Path, path: tuple[Path, ...], texts: dict[Path, str]) -> str:
+    """Add a module after those it imports; return the name of what it exports."""
+    if file in path:
+        names = " -> ".join(module.stem for module in (*path, file))
+        message = f"The modules {names} import each other; break the circle."
+        raise ValueError(message)
+    name = "_".join(re.sub(r"\W", "_", part) for part in file.relative_to(PACKAGE).parts)
+    if file in texts:
+        return name
+    text = file.read_text(encoding="utf-8")
+
+    def imported(statement: re.Match[str]) -> str:
+        other = _close((file.parent / statement[2]).resolve(), (*path, file), texts)
+        names = re.sub(r"\s+as\s+", ": ", statement[1].strip())
+        return f"const {{ {names} }} = {other};\n"
+
+    body, exports = FROM.sub(imported, text), ", ".join(EXPORTED.findall(text))
+    if path:
+        body = EXPORT.sub("", body)
+        body = f"const {name} = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();"
+    texts[file] = f"// ---- {file.name}\n{body}"
+    return name
+
+
+MOST_WITH_NUMBERS = 20_000  # rows whose hover card also has numbers, which hardly pack
+
+
+def save_html(  # noqa: PLR0913 - what a page holds, by keyword
+    path: Path | str,
+    model: Any,
+    X: Any,
+    labels: Any = None,
+    images: Any = None,
+    *,
+    maps: Mapping[str, Any] | None = None,
+    title: str = "appca",
+    note: str = "",
+    n_components: Iterable[int] | None = None,
+    n_active: Iterable[int] | None = None,
+) -> None:
+    """Save the picture of the rows that a fitted model describes as one HTML file.
+
+    With `n_components` or `n_active` the file holds several fits and has a slider for K, and for L.
+
+    Parameters
+    ----------
+    path : Path or str
+        The file. An existing file is replaced.
+    model, X, labels, images, maps
+        As for `appca.explore`. With several fits, `model` is an estimator whose copies are
+        fitted to `X`; it need not be fitted.
+    title : str
+        Shown above the picture.
+    note : str
+        Shown below the picture, such as source and licence of the data.
+    n_components, n_active : iterable of int, optional
+        Each K and L to fit, such as ``range(2, 13)`` and ``(1, 2, 3)``. Pairs with L > K are
+        left out. Where only one of the two is set, the other is that of `model`.
+
+    Raises
+    ------
+    InputError
+        When the parts do not fit together, no pair has L <= K, or the file cannot be written.
+    """
+    rows = rows_of(X, labels, images)
+    views = {name: map_of(name, xy, rows.dataset) for name, xy in (maps or {}).items()}
+    if n_components is None and n_active is None:
+        models = [model]
+    else:
+        models = _fits(model, X, n_components, n_active)
+    write_page(Path(path), rows, [run_of(fit, rows.dataset) for fit in models], views, title, note)
+
+
+def _fits(
+    model: Any, X: Any, n_components: Iterable[int] | None, n_active: Iterable[int] | None
+) -> list[Any]:
+    """Fit a copy of the estimator for each K and L, K by K for each L."""
+    from sklearn.base import clone  # takes long to import
+
+    parameters = model.get_params()
+    ks = [parameters["n_components"]] if n_components is None else list(n_components)
+    if "n_active" not in parameters:
+        if n_active is not None:
+            msg = f"{type(model).__name__} has no n_active; leave it out."
+            raise InputError(msg)
+        return [clone(model).set_params(n_components=k).fit(X) for k in ks]
+    ls = [parameters["n_active"]] if n_active is None else list(n_active)
+    sizes = [(k, active) for active in ls for k in ks if isinstance(active, str) or active <= k]
+    if not sizes:
+        msg = f"A row uses at most K components; got K in {ks} and L in {ls}, with no L <= K."
+        raise InputError(msg)
+    return [clone(model).set_params(n_components=k, n_active=active).fit(X) for k, active in sizes]
+
+
+def write_page(
+    path: Path,
+    rows: GivenRows,
+    runs: Sequence[FittedRun],
+    maps: Mapping[str, Map],
+    title: str,
+    note: str = "",
+) -> None:
+    """Write the page of rows and of one or several fits, each numbered after the one before."""
+    scenes: list[Scene] = []
+    numbered = None
+    for run in runs:
+        numbered = numbered_after(run, numbered)
+        scenes.append(scene_of_rows(rows, numbered, maps))
+    content = picture_page(scenes, title, next(iter(scenes[0].meta["colourings"]), ""), note)
+    with storing(f"“{path.name}”", path.parent, OTHER):
+        files.write(path, content)
+
+
+def picture_page(scenes: Sequence[Scene], title: str, colouring: str, note: str = "") -> bytes:
+    """Return a page that needs no network: hover, images, lasso, search, tour and colours.
+
+    `scenes` are of the same rows, one for each fit; the one in the middle is shown first.
+    `colouring` is the key of the one shown first.
+    """
+    packed: dict[str, int] = {}  # text of a buffer to its place: fits share what does not change
+
+    def place(array: np.ndarray) -> int:
+        return packed.setdefault(_packed(array), len(packed))
+
+    fits = []
+    for scene in scenes:
+        meta, dropped = _meta(scene)
+        kept = {name: array for name, array in scene.buffers.items() if name not in dropped}
+        fits.append(
+            {
+                "size": [len(meta["components"]), meta["n_active"]],
+                "meta": place(np.frombuffer(_json(meta).encode(), np.uint8)),
+                "buffers": {name: place(array) for name, array in kept.items()},
+                "components": scene.component_sheet and _text(scene.component_sheet),
+            }
+        )
+    sheets = scenes[0].sheets
+    drawn = [_webp(sheets.png(i)) for i in range(sheets.n_sheets)] if sheets is not None else []
+    data = {"packed": list(packed), "fits": fits, "sheets": drawn, "colouring": colouring}
+    script = closed_bundle(JS / "page.js")
+    style = "".join((JS / name).read_text("utf-8") for name in ("canvas.css", "page.css"))
+    inert = _json(data).replace("<", "\\u003c")  # cannot end the element it stands in
+    footer = f"<footer>{escape(note)}</footer>" if note else ""
+    page = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{style}</style></head><body>"
+        f'<header><h1>{escape(title)}</h1></header><main id="canvas"></main>{footer}'
+        f'<script type="application/json" id="data">{inert}</script>'
+        f'<script type="module">{script}</script></body></html>\n'
+    )
+    return page.encode()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+
+
+def _meta(scene: Scene) -> tuple[dict[str, Any], set[str]]:
+    """Return the header, and the buffers that are left out of a large picture."""
+    meta = scene.meta
+    hover = meta.get("hover")
+    if not hover or meta["rows"] <= MOST_WITH_NUMBERS:
+        return meta, set()
+    kept = [line for line in hover["lines"] if line["kind"] != "number"]
+    dropped = {line["buffer"] for line in hover["lines"]} - {line["buffer"] for line in kept}
+    return meta | {"hover": hover | {"lines": kept}}, dropped
+
+
+def _packed(array: np.ndarray) -> str:
+    """Return a buffer as text: bytes of one rank together, so that they pack, then deflated."""
+    ranks = array.view(np.uint8).reshape(-1, array.itemsize).T
+    return _text(bytes([array.itemsize]) + zlib.compress(ranks.tobytes(), 9))
+
+
+def _webp(png: bytes) -> str:
+    buffer = io.BytesIO()
+    Image.open(io.BytesIO(png)).convert("RGB").save(buffer, "WEBP", lossless=True, method=4)
+    return _text(buffer.getvalue())
+
+
+def _text(content: bytes) -> str:
+    return base64.b64encode(content).decode()

@@ -1,0 +1,141 @@
+"""Who has room: rows of a panel in the order in which their images fit, level by level.
+
+At level k an image keeps every other one at a distance of ``SPACING / 2^(k/4)`` of the panel, in
+the larger of the two coordinates. Rows are tried in the order in which they are given, those of
+earlier levels stay: images that a person sees stay where they are when more come.
+
+Many points are compiled, few are not, with the same result: to compile takes seconds, once a
+machine, and nobody should wait for them before the first picture.
+"""
+
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from math import gcd
+
+import numpy as np
+
+SPACING = 0.5  # of the panel, at level 0
+STEPS = 44  # quarter octaves: the last level lets 3,000 images stand side by side
+DISTANCES = SPACING / 2 ** (np.arange(STEPS) / 4)
+FITS = (1 / DISTANCES).astype(np.int64) + 1  # images side by side
+# Times as many rows as could have room are tried at a level, by priority: there is little to be
+# found among the others, who are tried at finer levels.
+TRIED = 32
+LEAST_COMPILED = 10_000  # points, which take 0.12 s without the compiler
+GOLDEN = 0.618033988749895
+
+
+def spread_order(n: int) -> np.ndarray:
+    """Return all of n rows (n,) uint32 in steps of the golden section, as the browser does.
+
+    The first m of them lie evenly over the file for every m, whatever it is sorted by.
+    """
+    step = int(n * GOLDEN)
+    while gcd(step, n) > 1:
+        step += 1
+    return np.asarray(np.arange(n) * step % max(n, 1), np.uint32)
+
+
+def room_orders(
+    x: np.ndarray, y: np.ndarray, start: np.ndarray, most: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Order the points x, y (P,) of all panels, each from its `start` (n_panels + 1,).
+
+    Points are in the order in which they are tried, 0 to 1 inside of the panel; those outside never
+    get an image. A panel has at most `most` images. Returns places within the panel
+    (P,), first those with room, then all others as they came, and how many have room at each level
+    (n_panels, STEPS), -1 behind the last level.
+    """
+    order = np.empty(len(x), np.int64)
+    levels = np.full((len(start) - 1, STEPS), -1, np.int64)
+    compiled = len(x) >= LEAST_COMPILED or room_compiled()
+    room_order: Callable[..., int] = _compiled_order if compiled else _room_order
+    for p, panel in enumerate(pairwise(start.tolist())):
+        points = slice(*panel)
+        a, b, panel_order = x[points], y[points], order[points]
+        waits = (a >= 0) & (a <= 1) & (b >= 0) & (b <= 1)
+        others = np.ones(len(a), bool)
+        placed = room_order(a, b, waits, min(most, len(a)), panel_order, levels[p])
+        others[panel_order[:placed]] = False
+        panel_order[placed:] = np.flatnonzero(others)
+    return order, levels
+
+
+def _compiled_order(
+    x: np.ndarray,
+    y: np.ndarray,
+    inside: np.ndarray,
+    most: int,
+    order: np.ndarray,
+    levels: np.ndarray,
+) -> int:
+    """Begin the order of one panel as `_room_order` does."""
+    from appca.canvas.scene_kernels import fill_levels
+
+    size = 1 << (max(64, 4 * most) - 1).bit_length()
+    table = np.full(len(x), -1), np.empty(size, np.int64), np.empty((size, 2)), np.empty(size, int)
+    return fill_levels((x, y, inside), (DISTANCES, FITS, TRIED), most, order, levels, table)
+
+
+def _room_order(
+    x: np.ndarray,
+    y: np.ndarray,
+    inside: np.ndarray,
+    most: int,
+    order: np.ndarray,
+    levels: np.ndarray,
+) -> int:
+    """Begin the order of one panel with those that have room; return how many they are."""
+    x, y = (np.where(inside, a, 0.0).astype(float) for a in (x, y))  # outside: never looked at
+    waits, placed = np.flatnonzero(inside).tolist(), list[int]()
+    for level, (d, fit) in enumerate(zip(DISTANCES.tolist(), FITS.tolist(), strict=True)):
+        if not waits:
+            break
+        now = _level(x / d + 1, y / d + 1, fit, placed, waits)
+        if len(now) > most:
+            break
+        levels[level] = len(now)
+        taken = set(now[len(placed) :])
+        waits = [j for j in waits if j not in taken]
+        placed = now
+    order[: len(placed)] = placed
+    return len(placed)
+
+
+def _level(
+    x: np.ndarray, y: np.ndarray, fit: int, placed: list[int], waits: list[int]
+) -> list[int]:
+    """Give room to those who still wait, coordinates in cells, each of which holds one at most."""
+    side = fit + 3  # of the grid with a border: a step to the side stays in its row
+    cells = (y.astype(np.int64) * side + x.astype(np.int64)).tolist()
+    around = [row * side + column for row in (-1, 0, 1) for column in (-1, 0, 1)]
+    u, v = x.tolist(), y.tolist()
+    now, held = list(placed), {cells[j]: j for j in placed}
+    for j in waits:
+        if j >= TRIED * fit * fit:
+            break
+        cell, a, b = cells[j], u[j], v[j]
+        if cell in held:
+            continue
+        for step in around:
+            other = held.get(cell + step)
+            if other is not None and abs(u[other] - a) < 1 and abs(v[other] - b) < 1:
+                break
+        else:
+            held[cell] = j
+            now.append(j)
+    return now
+
+
+def room_compiled() -> bool:
+    """Whether this process has the compiled code at hand."""
+    kernels = sys.modules.get("appca.canvas.scene_kernels")
+    fill_levels = getattr(kernels, "fill_levels", None)  # another thread may be importing it
+    return fill_levels is not None and bool(fill_levels.signatures)
+
+
+def compile_ahead() -> None:
+    """Compile what many points need, once a machine."""
+    many = np.zeros(LEAST_COMPILED, np.float32)
+    room_orders(many, many, np.array([0, len(many)]), 1)

@@ -1,0 +1,193 @@
+"""Layouts of the same rows: subspaces, pairs of components, strips, maps."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.canvas import panels
+from appca.canvas.image_placement import SPACING, room_orders
+from appca.canvas.panels import JITTER, Axes, Components, Groups, Usage
+
+RATIO = 1.5  # of width to height
+MOVES = 500  # exchanges a panel
+SEED = 3
+
+
+def seriated_cells(components: list[Components], counts: np.ndarray) -> list[tuple[int, int]]:
+    """Return the (column, row) of each panel, the same for the same panels."""
+    from appca.canvas.scene_kernels import seriate
+
+    n = len(components)
+    columns = max(1, math.ceil(math.sqrt(n * RATIO)))
+    rows = -(-n // columns)
+    uses = np.zeros((n, 1 + max((k for support in components for k in support), default=0)))
+    for p, support in enumerate(components):
+        uses[p, list(support)] = 1
+    weight = np.sqrt(np.sqrt(counts / max(1, counts.max(initial=1))))
+    shared = uses @ uses.T * (0.3 + 0.7 * np.sqrt(np.outer(weight, weight)))
+    at = np.arange(columns * rows)
+    far = np.abs(at // columns - (rows - 1) / 2) / rows
+    far += np.abs(at % columns - (columns - 1) / 2) / columns
+    holder = np.full(len(at), -1)
+    holder[np.argsort(far, kind="stable")[:n]] = np.argsort(-weight, kind="stable")
+    stream = np.array([SEED], np.uint64)
+    seriate(holder, shared, weight, far, columns, MOVES * n, stream)
+    places = np.argsort(holder, kind="stable")[-n:].tolist()  # behind those that hold none
+    return [(place % columns, place // columns) for place in places]
+
+
+PANELS_AT_FIRST = 60  # as many subspaces are looked at one by one; else pairs come first
+WIDE = 255  # components, beyond which pairs make a grid of the fullest instead of a triangle
+MOST_IMAGES = 12_000  # of a panel that find their place ahead
+LISTED = 100_000  # rows of a layout that are listed at least; else as many as there are rows
+
+
+class Layout(NamedTuple):
+    """One way to lay out the rows: for the header, and the listed rows of its panels."""
+
+    header: dict[str, Any]
+    order: np.ndarray  # (listed,) uint32, panel by panel
+
+
+def layouts_of(usage: Usage, ranges: np.ndarray) -> dict[str, Layout]:
+    """Return the layouts of a run beside maps; `ranges` (K, 2) are those of its components."""
+    if usage.most_used < 2:
+        return {"subspaces": _grid(usage, "strips")}
+    if usage.most_used == 2:
+        return {"subspaces": _pairs(panels.pairs(usage), usage, ranges, "Subspaces")}
+    if usage.n_components > WIDE:
+        fullest = _pairs(panels.fullest_pairs(usage), usage, ranges, "Pairs", "grid")
+        return {"subspaces": _grid(usage, "grid"), "pairs": fullest}
+    with ThreadPoolExecutor(1) as beside:  # at 60,000 rows and K = 20 0.3 s each
+        pairs = beside.submit(lambda: _pairs(panels.pairs(usage), usage, ranges, "Pairs"))
+        return {"subspaces": _grid(usage, "grid"), "pairs": pairs.result()}
+
+
+def first_of(layouts: dict[str, Layout], varies: bool) -> str:
+    """Return the layout that opens first: pairs where rows differ in how many components they use.
+
+    There a panel of its own for each set of components would show two of its axes only.
+    """
+    subspaces = layouts["subspaces"].header
+    in_use = len(subspaces["panels"]) + subspaces.get("other", {}).get("subspaces", 0)
+    wanted = varies or in_use > PANELS_AT_FIRST
+    return "pairs" if wanted and "pairs" in layouts else "subspaces"
+
+
+def map_layout(usage: Usage, title: str, coordinates: np.ndarray) -> tuple[Layout, np.ndarray]:
+    """Return a layout of one panel for coordinates (N, q), and the positions (N, 2) uint16."""
+    values = np.zeros((len(coordinates), 2), np.float32)
+    values[:, : coordinates.shape[1]] = coordinates[:, :2]
+    low, high = values.min(axis=0), values.max(axis=0)
+    middle, half = (low + high) / 2, float((high - low).max()) / 2 * (1 + panels.MARGIN) or 1.0
+    limits = np.stack([middle - half, middle + half], axis=1)
+    positions = (values - limits[:, 0]) / (2 * half)
+    whole = panels.whole(usage)
+    x, y = positions[whole.rows].T
+    shown = np.zeros((1, 2), np.int64)
+    on_axes = Axes(shown, np.array([[[0.0, 1.0]] * 2]), x, y)
+    layout = _layout("map", title, whole, on_axes, usage, [(0, 0)])
+    panel = layout.header["panels"][0]
+    panel |= {"axes": [0, 1], "range": _ranges(limits)}
+    header = layout.header | {"limits": _ranges(limits)}
+    steps = np.clip(np.rint(positions * 65_535), 0, 65_535).astype(np.uint16)
+    return Layout(header, layout.order), steps
+
+
+def _pairs(
+    pairs: Groups, usage: Usage, ranges: np.ndarray, title: str, kind: str = "triangle"
+) -> Layout:
+    """Lay out pairs of components: as a grid where a triangle of all would show no panel."""
+    on_axes = panels.placed(pairs, usage, panels.by_pair(pairs), ranges)
+    cells = [(pair[-1], pair[0]) if pair else (0, usage.n_components) for pair in pairs.components]
+    if kind == "grid":
+        cells = seriated_cells(pairs.components, pairs.counts)
+    return _layout(kind, title, pairs, on_axes, usage, cells)
+
+
+def _grid(usage: Usage, kind: str) -> Layout:
+    subspaces = panels.subspaces(usage)
+    on_axes = panels.placed(subspaces, usage, panels.by_variance(subspaces, usage))
+    strips = [(0, p) for p in range(len(subspaces.components))]
+    cells = strips if kind == "strips" else seriated_cells(subspaces.components, subspaces.counts)
+    layout = _layout(kind, "Subspaces", subspaces, on_axes, usage, cells)
+    sizes = 0.8 + 0.2 * (subspaces.counts / subspaces.counts.max(initial=1)) ** 0.4
+    for panel, size in zip(layout.header["panels"], sizes, strict=True):
+        panel["size"] = round(float(size), 3)
+    drawn = int(subspaces.start[-1])
+    if subspaces.gathered:
+        gathered = len(subspaces.rows) - drawn
+        layout.header["other"] = {
+            "subspaces": subspaces.gathered,
+            "start": drawn,
+            "count": gathered,
+        }
+    return layout
+
+
+def _layout(
+    kind: str,
+    title: str,
+    panels: Groups,
+    on_axes: Axes,
+    usage: Usage,
+    cells: list[tuple[int, int]],
+) -> Layout:
+    rows, levels = panels.rows, np.full((len(panels.counts), 1), -1)
+    if usage.pictured:
+        rows, levels = _by_room(panels, on_axes, max(LISTED, len(usage.priority)))
+    listed = panels.counts
+    if kind not in ("grid", "strips"):
+        listed, panel = np.maximum(levels.max(axis=1), 0), panels.panel_of_point
+        within = np.arange(len(panel)) - panels.start[panel]
+        rows = rows[: len(panel)][within < listed[panel]]
+    start = np.cumsum(listed) - listed
+    header: dict[str, Any] = {"kind": kind, "title": title, "spacing": SPACING}
+    header["panels"] = [
+        {
+            "components": list(components),
+            "axes": [int(k) for k in on_axes.shown[p] if k != JITTER],
+            "start": int(start[p]),
+            "listed": int(listed[p]),
+            "count": int(panels.counts[p]),
+            "cell": list(cells[p]),
+            "levels": [level for level in levels[p].tolist() if level >= 0],
+            "range": _ranges(on_axes.ranges[p]),
+        }
+        for p, components in enumerate(panels.components)
+    ]
+    if panels.n_rows < len(usage.priority):
+        for entry, total in zip(header["panels"], panels.totals, strict=True):
+            entry["total"] = int(total)
+        points, of = int(panels.counts.sum()), int(panels.totals.sum())
+        header["drawn"] = {"rows": panels.n_rows, "points": points, "of": of}
+    return Layout(header, rows.astype(np.uint32))
+
+
+def _by_room(panels: Groups, on_axes: Axes, together: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows, those of each panel in the order in which their images have room; levels."""
+    panel = panels.panel_of_point
+    low, high = on_axes.ranges[:, :, 0], on_axes.ranges[:, :, 1]
+    width = (high - low)[panel]
+    x = ((on_axes.x - low[panel, 0]) / width[:, 0]).astype(np.float32)
+    y = ((on_axes.y - low[panel, 1]) / width[:, 1]).astype(np.float32)
+    inside, levels = room_orders(x, y, panels.start, _most_images(panels.counts, together))
+    rows = panels.rows.copy()
+    rows[: len(panel)] = panels.rows[: len(panel)][inside + panels.start[panel]]
+    return rows, levels
+
+
+def _most_images(counts: np.ndarray, together: int) -> int:
+    """Share a number of images out over panels; what small ones do not need goes to the others."""
+    low, high = 0, MOST_IMAGES
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = int(np.minimum(counts, middle).sum()) <= together
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return max(low, 1)
+
+
+def _ranges(pair: np.ndarray) -> list[list[float]]:
+    return [[float(f"{end:.6g}") for end in ends] for ends in pair]

@@ -1,1 +1,0 @@
-"""What a notebook shows of a fitted model: the canvas as a widget, and figures."""

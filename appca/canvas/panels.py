@@ -1,0 +1,396 @@
+"""Which two components a panel shows, where its points stand, and how far its axes reach."""
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.analysis.fitted import FittedRun
+from appca.analysis.groups import MEASURES, column_of
+from appca.canvas.image_placement import spread_order
+from appca.data.dataset import Dataset
+from appca.plots.style import Colour, label_colour
+from appca.words import capital
+
+TRUST, PANELS = "trust", "panels"  # of the map, and of the panels
+SOME, MANY = 0.05, 0.2  # of the most that ranks of neighbours could be off by
+_FALSE, _MISSING = ("", "some false", "many false"), ("", "some missing", "many missing")
+TRUST_NAMES = tuple(
+    ", ".join(filter(None, (false, missing))) or "neighbours kept"
+    for false in _FALSE
+    for missing in _MISSING
+)
+TRUST_COLOURS = (  # two ways: false neighbours towards pink, missing ones towards teal
+    *("#b9b9b9", "#8fcfcf", "#3fb3b3"),
+    *("#d79ccb", "#989fce", "#4a8fb0"),
+    *("#b8529f", "#80559c", "#323f8c"),
+)
+
+
+def colour_choices(dataset: Dataset) -> dict[str, str]:
+    """Return what points can be coloured by beside features: key to the name on screen.
+
+    The class comes first. Features, of which there may be very many, are not listed: their keys
+    are those of `row_query.column_of`.
+    """
+    labels = {f"label:{name}": name for name in dataset.labels}
+    return labels | {key: capital(key) for key in MEASURES}
+
+
+def colour_of(dataset: Dataset, fitted: FittedRun, choice: str) -> Colour:
+    """Return the colouring of all rows for one of `colour_choices`, or for "feature:" and a number.
+
+    A feature is always a number to the eye, for it is one to the model, and NaN where missing.
+    """
+    kind, _, name = choice.partition(":")
+    if kind == "label":
+        return label_colour(dataset, name)
+    column = column_of(dataset, fitted, choice)
+    title = capital(choice) if choice in MEASURES else column.name
+    return Colour("number", title, np.asarray(column.values, dtype=np.float64))
+
+
+def trust_colour(trust: np.ndarray, of: str = "Trust of the map") -> Colour:
+    """Colour rows by false and missing neighbours (N, 2 or more), see `trust`; NaN is no class."""
+    false, missing = (np.searchsorted((SOME, MANY), trust[:, part], "right") for part in (0, 1))
+    codes = np.where(np.isnan(trust[:, 0]), -1, 3 * false + missing)
+    return Colour("category", of, codes, TRUST_NAMES, TRUST_COLOURS)
+
+
+FULL = 32_767
+_ROOM_ABOVE = 4.0  # times the 99.9th percentile: beyond it a score is an outlier and is cut
+
+
+class Usage(NamedTuple):
+    """A run as the canvas takes it."""
+
+    slots: np.ndarray  # (N, L) uint8 or uint16: components of a row, ascending; filled up
+    scores: np.ndarray  # (N, L) int16 in units of `unit`; 0 where filled up
+    unit: float
+    values: np.ndarray  # (N, L) float32, the scores as the model has them; 0 where filled up
+    n_components: int
+    priority: np.ndarray  # (N,) uint32: the rows in the order in which room is given to them
+    pictured: bool  # whether rows are images, which need room
+
+    @property
+    def most_used(self) -> int:
+        """Components of the row that uses most."""
+        return int(self.slots.shape[1])
+
+    @property
+    def taken(self) -> np.ndarray:
+        """Slots (N, L) that hold a component."""
+        return np.asarray(self.slots != np.iinfo(self.slots.dtype).max)
+
+    @property
+    def used(self) -> np.ndarray:
+        """How many components each row (N,) uses."""
+        return np.asarray(self.taken.sum(axis=1))
+
+    @property
+    def varies(self) -> bool:
+        """Whether some rows use more components than others."""
+        return bool(np.ptp(self.used))
+
+
+def usage_of(fitted: FittedRun, *, pictured: bool) -> Usage:
+    """List the components of each row; `pictured` says whether the rows are images."""
+    rows, components = np.nonzero(fitted.active)
+    scores, (N, K) = fitted.scores[rows, components], fitted.active.shape
+    listed, values = row_by_row(rows, components, scores, N)
+    slots = listed.astype(np.uint8 if K < 256 else np.uint16)  # which makes -1 the largest
+    return usage_of_slots(slots, values, K, pictured=pictured)
+
+
+def row_by_row(
+    rows: np.ndarray, components: np.ndarray, scores: np.ndarray, n_rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """List entries (n,), ordered by row, in slots (N, L), -1 where filled up, and their values."""
+    counts = np.bincount(rows, minlength=n_rows)
+    places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    slots = np.full((n_rows, counts.max(initial=0)), -1)
+    values = np.zeros(slots.shape, np.float32)
+    slots[rows, places], values[rows, places] = components, scores
+    return slots, values
+
+
+def usage_of_slots(
+    slots: np.ndarray, values: np.ndarray, n_components: int, *, pictured: bool
+) -> Usage:
+    """Return the usage of components that are listed row by row, as in `Usage`."""
+    taken = slots != np.iinfo(slots.dtype).max
+    unit = _unit(values[taken])
+    scores = np.clip(np.rint(values / unit), -FULL, FULL).astype(np.int16)
+    priority = spread_order(len(slots))
+    return Usage(slots, scores, unit, values, n_components, priority, pictured)
+
+
+def _unit(values: np.ndarray) -> float:
+    """Choose the step of an int16 so that one far outlier does not coarsen all other scores."""
+    sizes = np.abs(values)
+    most = float(sizes.max(initial=0.0))
+    if not most > 0:
+        return 1.0
+    usual = _ROOM_ABOVE * float(
+        np.quantile(sizes[:: len(sizes) // 100_000 + 1], 0.999, method="lower")
+    )
+    return (min(most, usual) or most) / FULL
+
+
+MOST_POINTS = 2_000_000
+MOST_PANELS = 240  # subspaces as panels of their own; the rest is gathered
+MOST_PAIRS = 1_225  # all of 50 components
+
+Components = tuple[int, ...]
+
+
+class Groups(NamedTuple):
+    """Panels of a layout and their rows."""
+
+    components: list[Components]  # of each panel
+    rows: np.ndarray  # (points,) panel by panel, inside a panel by priority
+    start: np.ndarray  # (n_panels + 1,) where each begins; what lies behind the last is gathered
+    totals: np.ndarray  # (n_panels,) rows of each, also those that are not drawn
+    gathered: int = 0  # panels behind the last one
+    n_rows: int = 0  # of the priority, that were looked at
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Rows of each panel that are drawn."""
+        return np.diff(self.start)
+
+    @property
+    def panel_of_point(self) -> np.ndarray:
+        """Panel of each point in a panel of its own."""
+        return np.repeat(np.arange(len(self.components)), self.counts)
+
+
+def subspaces(usage: Usage) -> Groups:
+    """Return a group for each set of components in use, the fullest first."""
+    member = _keys(usage)
+    counts = np.bincount(member)
+    first = np.empty(len(counts), np.int64)
+    first[member[::-1]] = np.arange(len(member))[::-1]
+    taken = usage.taken[first]
+    sets = [tuple(usage.slots[row, taken[g]].tolist()) for g, row in enumerate(first.tolist())]
+    order = sorted(range(len(sets)), key=lambda g: (-counts[g], sets[g]))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    by_priority = rank[member[usage.priority]]
+    rows = usage.priority[stable_order(by_priority, len(order))]
+    kept = order[:MOST_PANELS]
+    start = np.concatenate([[0], np.cumsum(counts[kept])])
+    gathered = len(order) - len(kept)
+    return Groups([sets[g] for g in kept], rows, start, counts[kept], gathered, len(rows))
+
+
+def pairs(usage: Usage) -> Groups:
+    """Return a group for each pair of components that rows use together.
+
+    Rows that use a single component, or none, have groups of their own, so that no row is left out.
+    Beyond `MOST_POINTS` only the first rows of the priority are looked at: a fair sample.
+    """
+    n, K, used = len(usage.slots), usage.n_components, usage.used
+    each = np.where(used < 2, 1, used * (used - 1) // 2)
+    points = int(each.sum())
+    looked_at = usage.priority
+    if points > MOST_POINTS:
+        running = np.cumsum(each[usage.priority])
+        looked_at = looked_at[: max(1, int(np.searchsorted(running, MOST_POINTS)))]
+    codes, rows = _pair_codes(usage, looked_at)
+    counts = np.bincount(codes, minlength=K * K + 1)
+    totals = counts
+    if len(looked_at) < n:
+        parts = _pair_parts(usage, usage.priority)
+        totals = sum((np.bincount(part, minlength=K * K + 1) for part, _ in parts), 0 * counts)
+    kept = np.flatnonzero(counts)
+    if len(kept) > MOST_PAIRS:
+        kept = np.sort(kept[np.argsort(-counts[kept], kind="stable")[:MOST_PAIRS]])
+        inside = np.isin(codes, kept)
+        codes, rows = codes[inside], rows[inside]
+    start = np.concatenate([[0], np.cumsum(counts[kept])])
+    names = [_pair_of(int(code), K) for code in kept]
+    rows = rows[stable_order(codes, K * K + 1)]
+    return Groups(names, rows, start, totals[kept], 0, len(looked_at))
+
+
+def fullest_pairs(usage: Usage) -> Groups:
+    """Return the fullest pairs of very many components, found on a sample of the rows.
+
+    Rows and totals of the panels are those of all rows, up to `MOST_POINTS`.
+    """
+    K, each = usage.n_components, max(1, usage.most_used * (usage.most_used - 1) // 2)
+    sample = usage.priority[: max(1, MOST_POINTS // each)]
+    codes, counts = np.unique(_pair_codes(usage, sample)[0].astype(np.int64), return_counts=True)
+    together = (codes // K < K) & (codes // K != codes % K)
+    codes, counts = codes[together], counts[together]
+    kept = codes[np.argsort(-counts, kind="stable")[:MOST_PANELS]].tolist()
+    names = [_pair_of(code, K) for code in kept]
+    users = _users(usage, {k for pair in names for k in pair})
+    rank = np.empty(len(usage.priority), np.int64)
+    rank[usage.priority] = np.arange(len(rank))
+    rows = ((np.intersect1d(users[a], users[b], assume_unique=True), (a, b)) for a, b in names)
+    by_size = sorted(rows, key=lambda panel: (-len(panel[0]), panel[1]))
+    ranks, names = [np.sort(rank[panel]) for panel, _ in by_size], [pair for _, pair in by_size]
+    totals, most = np.array([len(panel) for panel in ranks], np.int64), len(rank)
+    if totals.sum() > MOST_POINTS:
+        most = int(np.partition(np.concatenate(ranks), MOST_POINTS)[MOST_POINTS])
+    ranks = [ranking[ranking < most] for ranking in ranks]
+    start = np.concatenate([[0], np.cumsum([len(ranking) for ranking in ranks])]).astype(np.int64)
+    drawn = usage.priority[np.concatenate([np.empty(0, np.int64), *ranks])]
+    return Groups(names, drawn, start, totals, 0, most)
+
+
+def _users(usage: Usage, components: set[int]) -> dict[int, np.ndarray]:
+    """Return the rows that use each of some components, ascending."""
+    rows = np.nonzero(usage.taken)[0]
+    used = usage.slots[usage.taken]
+    order = np.argsort(used, kind="stable")
+    ends = np.concatenate([[0], np.cumsum(np.bincount(used, minlength=usage.n_components))])
+    return {k: rows[order[ends[k] : ends[k + 1]]] for k in components}
+
+
+def whole(usage: Usage) -> Groups:
+    """Return one group of all rows, or of as many as may be drawn."""
+    rows = usage.priority[:MOST_POINTS]
+    n = len(usage.priority)
+    return Groups([()], rows, np.array([0, len(rows)]), np.array([n]), 0, len(rows))
+
+
+def _pair_codes(usage: Usage, looked_at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the code and the row of each point, by priority; see `_pair_parts`."""
+    codes, place = map(np.concatenate, zip(*_pair_parts(usage, looked_at), strict=True))
+    by_priority = np.argsort(place, kind="stable")
+    return codes[by_priority], looked_at[place[by_priority]]
+
+
+def _pair_parts(usage: Usage, looked_at: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield codes a * K + b of points (a a: one component, K K: none), and places of their rows."""
+    K, L = usage.n_components, usage.most_used
+    slots, used = usage.slots[looked_at].astype(np.int64), usage.used[looked_at]
+    none = np.flatnonzero(used == 0)
+    yield np.full(len(none), K * K), none
+    parts = [(np.flatnonzero(used == 1), 0, 0)] if L else []
+    parts += [(np.flatnonzero(used > b), a, b) for b in range(L) for a in range(b)]
+    for where, a, b in parts:
+        yield slots[where, a] * K + slots[where, b], where
+
+
+def _pair_of(code: int, K: int) -> Components:
+    if code == K * K:
+        return ()
+    a, b = divmod(code, K)
+    return (a,) if a == b else (a, b)
+
+
+def _keys(usage: Usage) -> np.ndarray:
+    """Give rows (N,) that use the same set of components the same number, from 0."""
+    keys, n_keys, base = np.zeros(len(usage.slots), np.int64), 1, usage.n_components + 1
+    for slot in usage.slots.T:
+        if n_keys * base > 2**62:
+            keys = np.unique(keys, return_inverse=True)[1]
+            n_keys = int(keys.max()) + 1
+        keys, n_keys = keys * base + np.minimum(slot, base - 1), n_keys * base
+    small = keys.astype(np.min_scalar_type(n_keys))  # numpy sorts small types faster
+    return np.unique(small, return_inverse=True)[1]
+
+
+def stable_order(codes: np.ndarray, n_codes: int) -> np.ndarray:
+    """Sort so that equal ones keep their order; numpy does it in one pass a byte of small types."""
+    small = np.min_scalar_type(max(n_codes, 1))
+    return np.argsort(codes.astype(small), kind="stable")
+
+
+JITTER = -1  # instead of a component: rows are spread along an axis that shows nothing
+SPREAD, REACH = 0.8, 1.0  # of rows along such an axis, and of the axis
+TAIL, BEYOND, MARGIN = 0.005, 1.6, 0.06  # a range is that of the central 99%, this much wider
+FEW = 20  # rows, all of which are shown: none of them is far from the others by chance
+_X, _Y = 0x85EBCA77, 0x9E3779B1  # odd numbers without pattern
+
+
+class Axes(NamedTuple):
+    """Panels with their points on two axes."""
+
+    shown: np.ndarray  # (n_panels, 2) components on x and y, or JITTER
+    ranges: np.ndarray  # (n_panels, 2, 2) from and to, of x and of y
+    x: np.ndarray  # (points,) float32
+    y: np.ndarray  # (points,)
+
+
+def by_pair(groups: Groups) -> np.ndarray:
+    """Return the axes of panels of at most two components: the one with the larger number is x."""
+    shown = np.full((len(groups.components), 2), JITTER)
+    for p, pair in enumerate(groups.components):
+        shown[p, : len(pair)] = pair[::-1]
+    return shown
+
+
+def by_variance(groups: Groups, usage: Usage) -> np.ndarray:
+    """Return the axes of panels of any size: what varies most in a panel is x, then y."""
+    n, panel = len(groups.components), groups.panel_of_point
+    rows = groups.rows[: len(panel)]
+    power = np.zeros((n, max(2, usage.most_used)))
+    for slot in range(usage.most_used):
+        values = usage.scores[rows, slot].astype(np.float64)
+        power[:, slot] = np.bincount(panel, values * values, minlength=n)
+    shown = np.full((n, 2), JITTER)
+    for p, support in enumerate(groups.components):
+        best = np.argsort(-power[p, : len(support)], kind="stable")[:2]
+        shown[p, : len(best)] = [support[slot] for slot in best]
+    return shown
+
+
+def placed(
+    groups: Groups, usage: Usage, shown: np.ndarray, component_ranges: np.ndarray | None = None
+) -> Axes:
+    """Put the points of all panels on their axes; ranges are the panel's own unless given."""
+    panel = groups.panel_of_point
+    rows = groups.rows[: len(panel)]
+    along = [_along(usage, rows, shown[panel, axis], axis) for axis in (0, 1)]
+    if component_ranges is None:
+        ranges = np.stack([tails(values, groups.start) for values in along], axis=1)
+    else:
+        ranges = component_ranges[shown]
+    ranges[shown == JITTER] = (-REACH, REACH)
+    return Axes(shown, ranges, along[0], along[1])
+
+
+def of_components(usage: Usage) -> np.ndarray:
+    """Return the range (K, 2) of each component over the rows that use it."""
+    components = usage.slots[usage.taken]
+    counts = np.bincount(components, minlength=usage.n_components)
+    start = np.concatenate([[0], np.cumsum(counts)])
+    return tails(usage.values[usage.taken][np.argsort(components, kind="stable")], start)
+
+
+def tails(values: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Return robust ranges (n, 2) of the parts of values; zero and a margin are inside."""
+    ends = np.zeros((4, len(start) - 1), values.dtype)
+    for p, (first, last) in enumerate(pairwise(start.tolist())):
+        if last > first:
+            at = 0 if last - first < FEW else math.ceil(TAIL * (last - first - 1))
+            places = [0, at, last - first - 1 - at, last - first - 1]
+            ends[:, p] = np.partition(values[first:last], places)[places]
+    least, low, high, most = ends
+    low = np.minimum(np.maximum(least, BEYOND * low), 0.0)
+    high = np.maximum(np.minimum(most, BEYOND * high), 0.0)
+    width = np.where(high > low, high - low, 2.0)
+    return np.asarray(np.stack([low - MARGIN * width, high + MARGIN * width], axis=1))
+
+
+def jitter(rows: np.ndarray, axis: int) -> np.ndarray:
+    """Spread rows along an axis without a component, as the browser does."""
+    mixed = rows.astype(np.uint32) * np.uint32((_X, _Y)[axis])
+    return np.asarray((mixed / 2.0**31 - 1) * SPREAD, np.float32)
+
+
+def _along(usage: Usage, rows: np.ndarray, component: np.ndarray, axis: int) -> np.ndarray:
+    values = np.zeros(len(rows), np.float32)
+    for slot in range(usage.most_used):
+        here = usage.slots[rows, slot] == component
+        values[here] = usage.values[rows[here], slot]
+    shows = component != JITTER
+    values[~shows] = jitter(rows[~shows], axis)
+    return values

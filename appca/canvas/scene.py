@@ -1,0 +1,361 @@
+"""A run as pages and notebooks show it: with colourings and hover cards."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.analysis.components import in_units_of_the_fit, own_name, patterns, score_spread
+from appca.analysis.fitted import FittedRun
+from appca.analysis.groups import MEASURES, measure
+from appca.canvas.layouts import first_of, layouts_of, map_layout
+from appca.canvas.panels import Usage, colour_choices, colour_of, of_components, usage_of
+from appca.canvas.sheets import (
+    FAST,
+    SHEET_SIDE,
+    Sheets,
+    cell_of,
+    on_sheet,
+    resized,
+    sheets_of,
+    tile_of,
+)
+from appca.data.brain import has_places
+from appca.data.dataset import Dataset
+from appca.plots import style
+from appca.plots.components import COURSE, picture_of, picture_shape, png, ranked_loadings
+from appca.plots.style import Colour
+from appca.words import capital
+
+
+class ComponentSheet(NamedTuple):
+    """The pictures of all components on one sheet."""
+
+    header: dict[str, Any]
+    png: bytes
+
+
+def component_pictures(fitted: FittedRun, dataset: Dataset) -> ComponentSheet | None:
+    """Draw the components, first as on white, then as in the dark.
+
+    Those of ordered features are lines. None of a table.
+    """
+    if picture_shape(dataset) is None or not len(fitted.components):
+        return None
+    light, dark = (picture_list(fitted, dataset, dark=on) for on in (False, True))
+    return sheet_of(np.stack(light + dark), light[0].shape)
+
+
+def picture_list(fitted: FittedRun, dataset: Dataset, *, dark: bool) -> list[np.ndarray]:
+    """Return the components (K) as images or lines; those of a recording have their maps below.
+
+    Empty for a table.
+    """
+    directions = patterns(fitted, picture_shape(dataset))
+    drawn = [picture_of(direction, dataset, dark=dark) for direction in directions]
+    pictures = [picture for picture in drawn if picture is not None]
+    if not has_places(dataset):
+        return pictures
+    from appca.plots.components import slices_of
+
+    maps = slices_of(dataset, fitted.scores, COURSE, dark=dark)
+    return [np.concatenate(pair) for pair in zip(pictures, maps, strict=True)]
+
+
+def sheet_of(drawn: np.ndarray, shape: tuple[int, ...]) -> ComponentSheet | None:
+    """Lay pictures (2K, h, w, 3) out, all as on white and then in the dark.
+
+    None where there are more than a sheet has room for.
+    """
+    tile = tile_of(shape)
+    cell = cell_of(max(tile))
+    if len(drawn) > (SHEET_SIDE // cell) ** 2:
+        return None
+    both = resized(drawn, tile)
+    seams = [((cell - side) // 2, -(-(cell - side) // 2)) for side in tile]
+    cells = np.pad(both, [(0, 0), *seams, (0, 0)], mode="edge")  # no dark rim when enlarged
+    columns = SHEET_SIDE // cell
+    header = {
+        "tile": [*tile, 3],
+        "cell": cell,
+        "columns": min(columns, len(both)),
+        "per_sheet": len(both),
+        "count": 1,
+    }
+    return ComponentSheet(header, png(on_sheet(cells, cell, columns), compress_level=FAST))
+
+
+def strongest_columns(fitted: FittedRun, dataset: Dataset) -> list[list[tuple[str, float]]]:
+    """Return of each component the columns of a table that weigh most, from -1 to 1.
+
+    None of images and ordered features.
+    """
+    if dataset.image_shape is not None or dataset.is_ordered:
+        return [[] for _ in fitted.components]
+    return heaviest(in_units_of_the_fit(fitted), dataset.feature_names)
+
+
+def heaviest(
+    components: np.ndarray, names: tuple[str, ...] | None
+) -> list[list[tuple[str, float]]]:
+    """Return the features that weigh most in each component (K, D), from -1 to 1."""
+    return [
+        [
+            (loading.name, round(math.copysign(loading.share, loading.value), 3))
+            for loading in ranked_loadings(weights, names)
+        ]
+        for weights in components
+    ]
+
+
+MOST_ROWS = 100_000  # that are sent with their texts
+MOST_NAMES = 1_000  # classes whose names are sent once; more are texts
+
+
+class RowText(NamedTuple):
+    """One line of the hover card."""
+
+    title: str
+    values: np.ndarray  # (N,) numbers, texts, or codes into names
+    names: tuple[str, ...] = ()
+
+
+def hover_buffers(
+    ids: np.ndarray, lines: Sequence[RowText]
+) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
+    """Return what says how to read the texts of all rows, and their buffers.
+
+    Nothing where they have to be asked for. Ids that only count the rows are left out.
+    """
+    if len(ids) > MOST_ROWS:
+        return None, {}
+    buffers, header = {}, []
+    for number, line in enumerate(lines):
+        name = f"hover.{number}"
+        kind, buffers[name] = _buffer(line)
+        entry: dict[str, Any] = {"title": line.title, "kind": kind, "buffer": name}
+        header.append(entry | ({"names": list(line.names)} if kind == "category" else {}))
+    counting = np.array_equal(ids, np.arange(len(ids)).astype(str))
+    if not counting:
+        buffers["hover.ids"] = _text_buffer(ids)
+    return {"ids": None if counting else "hover.ids", "lines": header}, buffers
+
+
+def texts_of(ids: np.ndarray, lines: Sequence[RowText], rows: np.ndarray) -> dict[str, Any]:
+    """Return what the hover card says of some rows, line by line, as JSON has it."""
+    return {
+        "ids": ids[rows].tolist(),
+        "lines": [{"title": line.title, "values": _plain(line, rows)} for line in lines],
+    }
+
+
+def _plain(line: RowText, rows: np.ndarray) -> list[Any]:
+    values = line.values[rows].tolist()
+    if line.names:
+        return [line.names[code] if code >= 0 else None for code in values]
+    return [
+        None if isinstance(value, float) and not np.isfinite(value) else value for value in values
+    ]
+
+
+def _buffer(line: RowText) -> tuple[str, np.ndarray]:
+    if line.names and len(line.names) <= MOST_NAMES:
+        count = len(line.names)
+        dtype = np.uint8 if count < 256 else np.uint16
+        return "category", np.where(line.values < 0, count, line.values).astype(dtype)
+    if line.names:
+        return "text", _text_buffer(np.array([*line.names, ""])[line.values])
+    if line.values.dtype.kind in "OU":
+        return "text", _text_buffer(line.values)
+    return "number", line.values.astype(np.float32)
+
+
+def _text_buffer(texts: np.ndarray) -> np.ndarray:
+    return np.frombuffer(json.dumps(texts.tolist(), ensure_ascii=False).encode(), np.uint8)
+
+
+FORMAT = 1
+DOUBT_BELOW = 128  # of 255: a row whose support is less probable than 1/2 is drawn hollow
+
+
+class Map(NamedTuple):
+    """Coordinates of all rows in a plane."""
+
+    title: str
+    coordinates: np.ndarray  # (N, 2) or more, which are left out, or (N, 1)
+    near: np.ndarray | None = None  # (N, m) rows nearest to each row in the data
+
+
+OfARow = tuple[Mapping[str, style.Colour], Mapping[str, Map], Sequence[RowText]]
+Marks = dict[str, np.ndarray]
+OfRun = tuple[list[dict[str, Any]], int | None, ComponentSheet | None, Marks]
+
+
+class Scene(NamedTuple):
+    """What the canvas is mounted with."""
+
+    meta: dict[str, Any]
+    buffers: dict[str, np.ndarray]  # contiguous and little-endian, as browsers read them
+    sheets: Sheets | None
+    component_sheet: bytes | None  # PNG
+    lines: Sequence[RowText] = ()  # of the hover card
+
+
+def scene_of(
+    fitted: FittedRun,
+    dataset: Dataset,
+    colourings: Mapping[str, style.Colour] | None = None,
+    maps: Mapping[str, Map] | None = None,
+    outside: np.ndarray | None = None,
+    lines: Sequence[RowText] = (),
+) -> Scene:
+    """Lay a run and the rows of its data set out for the canvas.
+
+    The first of the `colourings` is shown first. `maps` are by name of the layout: "pca", "umap".
+    Rows `outside` (N,) are marked: new ones among those of the fit. `lines` are of the hover card.
+    """
+    usage = usage_of(fitted, pictured=dataset.image_shape is not None or dataset.is_ordered)
+    columns = strongest_columns(fitted, dataset)
+    spread = score_spread(fitted)
+    entries = [
+        {"number": k + 1, "name": own_name(fitted, k), "columns": strongest}
+        | ({} if spread is None else {"spread": float(spread[k])})
+        for k, strongest in enumerate(columns)
+    ]
+    doubt = np.clip(np.rint(fitted.membership * 255), 0, 255).astype(np.uint8)
+    sheet = component_pictures(fitted, dataset)
+    marks = {"doubt": doubt}
+    if outside is not None and outside.any():
+        marks["outside"] = outside.astype(np.uint8)
+    of_a_row = (colourings or {}, maps or {}, lines)
+    return scene_of_usage(usage, dataset, of_a_row, (entries, fitted.n_active, sheet, marks))
+
+
+def scene_of_usage(
+    usage: Usage,
+    dataset: Dataset,
+    of_a_row: OfARow,
+    of_run: OfRun,
+) -> Scene:
+    """Lay out what rows use; the data set has their ids and images.
+
+    `of_a_row` has colourings, maps and lines as `scene_of` takes them. `of_run` has entries of the
+    components for the header, how many a row uses, or None where rows differ, pictures of the
+    components, and marks (N,) uint8 of the rows: "doubt", the certainty of their supports, and
+    "outside".
+    """
+    with ThreadPoolExecutor(1) as beside:  # each half takes a second where there are a million rows
+        rows = beside.submit(_of_rows, dataset, usage, of_a_row)
+        made = _of_run(usage, of_run)
+    of_rows = rows.result()
+    layouts = made.meta["layouts"] | of_rows.meta["layouts"]
+    buffers = {
+        name: np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        for name, array in (made.buffers | of_rows.buffers).items()
+    }
+    kinds = {name: [array.dtype.str[1:], array.size] for name, array in buffers.items()}
+    meta = of_rows.meta | made.meta | {"layouts": layouts, "buffers": kinds}
+    return Scene(meta, buffers, of_rows.sheets, made.component_sheet, of_a_row[2])
+
+
+def _of_run(usage: Usage, of_run: OfRun) -> Scene:
+    """Return what is known of the components, and the panels in which the rows stand."""
+    entries, n_active, drawn, marks = of_run
+    layouts = layouts_of(usage, of_components(usage))
+    buffers = {f"order.{name}": layout.order for name, layout in layouts.items()}
+    buffers |= {"components": usage.slots, "scores": usage.scores} | marks
+    meta = {
+        "components": entries,
+        "n_active": n_active,
+        "first": first_of(layouts, usage.varies),
+        "layouts": {name: layout.header for name, layout in layouts.items()},
+        "component_pictures": None if drawn is None else drawn.header,
+    }
+    return Scene(meta, buffers, None, None if drawn is None else drawn.png)
+
+
+def _of_rows(dataset: Dataset, usage: Usage, of_a_row: OfARow) -> Scene:
+    """Return what is known of the rows by themselves: maps, colours, texts and images."""
+    colourings, maps, lines = of_a_row
+    headers: dict[str, Any] = {}
+    buffers: dict[str, np.ndarray] = {}
+    for name, drawn_map in maps.items():
+        layout, buffers[f"map.{name}"] = map_layout(usage, drawn_map.title, drawn_map.coordinates)
+        headers[name], buffers[f"order.{name}"] = layout.header, layout.order
+        if drawn_map.near is not None:
+            buffers["near"] = drawn_map.near.astype(np.uint32).ravel()
+    colours = {}
+    for name, colour in colourings.items():
+        colours[name], buffers[f"codes.{name}"] = _colouring(colour)
+    hover, texts = hover_buffers(dataset.ids, lines)
+    sheets = sheets_of(dataset, usage.priority)
+    noun = "row" if dataset.image_shape is None else "image"
+    meta = {
+        "format": FORMAT,
+        "rows": dataset.n_rows,
+        "score_unit": usage.unit,
+        "most_used": usage.most_used,
+        "doubt_below": DOUBT_BELOW,
+        "layouts": headers,
+        "colourings": colours,
+        "hover": hover,
+        "sheets": None if sheets is None else sheets.header,
+        "words": {"row": noun, "rows": f"{noun}s"},
+    }
+    return Scene(meta, buffers | texts, sheets, None)
+
+
+def _colouring(colour: style.Colour) -> tuple[dict[str, Any], np.ndarray]:
+    """Return a colouring for the header and its codes (N,); the last code is for missing values."""
+    levels = style.levels(colour)
+    header: dict[str, Any] = {
+        "kind": "category" if colour.kind == "category" else "quantity",
+        "title": colour.name,
+        "names": list(colour.names),
+        "table": list(levels.table),
+        "limits": levels.limits,
+    }
+    if len(set(levels.shapes)) > 1:
+        header["shapes"] = list(levels.shapes)
+    if colour.colours:
+        header["steps"] = True
+    return header, levels.codes
+
+
+def scene_shown(
+    dataset: Dataset,
+    fitted: FittedRun,
+    maps: Mapping[str, Map] | None = None,
+    *,
+    outside: np.ndarray | None = None,
+    feature: str | None = None,
+    colourings: Mapping[str, Colour] | None = None,
+) -> Scene:
+    """Lay out a run as pages show it, with components as `numbering.numbered` returns them.
+
+    `maps` are "pca" and "umap"; rows `outside` (N,) are marked (see `scene_of`); `feature` is the
+    key of a feature that rows can be coloured by, too (see `colours.colour_of`).
+    """
+    keys = [*colour_choices(dataset), *([feature] if feature else [])]
+    choices = {key: colour_of(dataset, fitted, key) for key in keys} | dict(colourings or {})
+    lines = label_lines(dataset)
+    lines += [RowText(capital(kind), measure(fitted, kind)) for kind in MEASURES]
+    return scene_of(fitted, dataset, choices, maps, outside, lines)
+
+
+def label_lines(dataset: Dataset) -> list[RowText]:
+    """Return the lines of the hover card that need no fit."""
+    labels = []
+    for name in dataset.labels:
+        names, codes = dataset.classes(name)
+        labels.append(RowText(name, codes, tuple(names)))
+    return labels
+
+
+def projected(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
+    """Project rows on all components, (n, K), also on those they do not use."""
+    centred = fitted.preprocessing.transform(dataset.X[rows]) - fitted.mean
+    return np.asarray(centred @ fitted.components.T)

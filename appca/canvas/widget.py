@@ -1,0 +1,272 @@
+"""The canvas as a widget of JupyterLab, marimo and whatever else shows an anywidget."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import anywidget
+import numpy as np
+import traitlets
+
+from appca.analysis.fitted import FittedModel, FittedRun
+from appca.canvas.codes import Codes, codes_of, rows_of_codes, scene_of_codes, shape_of
+from appca.canvas.from_model import GivenRows, map_of, rows_of, run_of, scene_of_rows
+from appca.canvas.html import JS, closed_bundle
+from appca.canvas.scene import projected
+from appca.canvas.sheets import Sheets
+from appca.data.annotated import labels_of, values_of
+from appca.runs.numbering import numbered_after
+from appca.words import InputError, counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from anndata import AnnData
+
+_MAPS = {"umap": "UMAP", "tsne": "t-SNE", "draw_graph_fa": "ForceAtlas2", "diffmap": "Diffusion"}
+
+
+class AnnotatedPicture(NamedTuple):
+    """What `appca.explore` needs of an AnnData."""
+
+    model: Any  # a fitted estimator
+    X: "pd.DataFrame"
+    labels: dict[str, np.ndarray]
+    maps: dict[str, np.ndarray]
+
+
+def is_annotated(value: object) -> bool:
+    """Whether this is an AnnData, without importing anndata."""
+    return hasattr(value, "obsm") and hasattr(value, "obs_names")
+
+
+def picture_of(adata: "AnnData", key: str) -> AnnotatedPicture:
+    """Restore the fit under a key, with the values it was fitted to.
+
+    Raises InputError when there is no fit, or variables that it needs are gone.
+    """
+    import pandas as pd
+
+    fit = adata.uns.get(key)
+    if not isinstance(fit, dict) or "model" not in fit:
+        msg = (
+            f"There is no fit in uns[{key!r}]; run appca.tl.appca(adata, key_added={key!r}) first."
+        )
+        raise InputError(msg)
+    params = {
+        name: getattr(value, "item", lambda v=value: v)() for name, value in fit["params"].items()
+    }
+    names, use_rep = np.asarray(fit["features"], dtype=str), params.get("use_rep")
+    features = None
+    if use_rep is None:
+        features = adata.var_names.get_indexer(names)
+        if (features < 0).any():
+            missing = counted(int((features < 0).sum()), "variable")
+            msg = f"{missing} of the fit in uns[{key!r}] are not in this AnnData; fit it again."
+            raise InputError(msg)
+    X = values_of(adata, params.get("layer"), use_rep, features)
+    maps = {
+        _MAPS[name.removeprefix("X_")]: np.asarray(places)[:, :2]
+        for name, places in adata.obsm.items()
+        if name.removeprefix("X_") in _MAPS and np.isfinite(np.asarray(places)[:, :2]).all()
+    }
+    table = pd.DataFrame(X, columns=names, copy=False)
+    return AnnotatedPicture(_restored(params, fit["model"]), table, labels_of(adata.obs), maps)
+
+
+def _restored(params: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    from appca.runs.model_file import behind
+    from appca.runs.run import estimator_class
+
+    kind = estimator_class(str(params.get("model", "aPPCA")))
+    settings = kind().get_params(deep=False)
+    estimator = kind(**{name: params[name] for name in params.keys() & settings.keys()})
+    model = FittedModel.from_saved({name: np.asarray(value) for name, value in arrays.items()})
+    estimator.restore(model.estimator_arrays())
+    estimator.log_likelihoods_ = model.log_likelihoods
+    return behind({}, estimator, model)
+
+
+MOST_SHEET_BYTES = 32 << 20  # of images that go to the browser, in the order of the canvas
+HEIGHT = 600  # pixels
+
+
+def _bits(selection: np.ndarray, widget: "Explorer") -> bytes:
+    """Write rows as the browser reads them, a bit a row."""
+    mask = np.zeros(widget.rows.dataset.n_rows, bool)
+    mask[selection] = True
+    return np.packbits(mask, bitorder="little").tobytes()
+
+
+def _row_numbers(bits: Any, widget: "Explorer") -> np.ndarray:
+    flags = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
+    return np.flatnonzero(flags[: widget.rows.dataset.n_rows])
+
+
+class Explorer(anywidget.AnyWidget):
+    """The rows that a model describes in one zoomable picture; made by `explore`.
+
+    Attributes
+    ----------
+    model : fitted estimator of appca, or codes
+        Give another one, and the points travel to their new places; components that are alike keep
+        their numbers and signs.
+    selection : ndarray of int
+        Rows that are selected, ascending. Draw a lasso in the picture, or give row numbers or a
+        mask (N,) here. `widget.observe(f, "selection")` calls f at every change.
+    """
+
+    _esm = closed_bundle(JS / "widget.js")
+    _css = (JS / "canvas.css").read_text(encoding="utf-8")
+
+    model = traitlets.Any()
+    selection = traitlets.Any().tag(sync=True, to_json=_bits, from_json=_row_numbers)
+    _scene = traitlets.Dict().tag(sync=True)  # header, buffers, pictures of the components
+    _sheets: traitlets.List[bytes] = traitlets.List().tag(sync=True)  # PNG
+    _height = traitlets.Int(HEIGHT).tag(sync=True)
+
+    def __init__(
+        self,
+        model: Any,
+        rows: GivenRows,
+        maps: Mapping[str, Any],
+        height: int,
+        shape: tuple[int, ...] | None = None,
+    ) -> None:
+        self.rows = rows
+        self.run: FittedRun | None = None  # what the model says of the rows
+        self._maps = {title: map_of(title, xy, rows.dataset) for title, xy in maps.items()}
+        self._shape = shape  # of components that are images, where the rows are codes
+        nothing = np.empty(0, np.int64)
+        super().__init__(model=model, selection=nothing, _height=height)
+        self.on_msg(self._answer)
+
+    @traitlets.validate("model")
+    def _described(self, proposal: Any) -> Any:
+        """Describe the rows before the model is taken over: one that cannot leaves all as it is."""
+        run = None
+        if isinstance(proposal["value"], Codes):
+            scene = scene_of_codes(proposal["value"], self.rows, self._maps, self._shape)
+        else:
+            run = numbered_after(run_of(proposal["value"], self.rows.dataset), self.run)
+            scene = scene_of_rows(self.rows, run, self._maps)
+        if self.run is None and scene.sheets is not None:
+            self._sheets = _drawn(scene.sheets)
+        self.run = run
+        self._scene = {
+            "meta": scene.meta,
+            "buffers": {name: buffer.tobytes() for name, buffer in scene.buffers.items()},
+            "components": scene.component_sheet,
+        }
+        return proposal["value"]
+
+    @traitlets.validate("selection")
+    def _checked(self, proposal: Any) -> np.ndarray:
+        selection, n_rows = np.asarray(proposal["value"]), self.rows.dataset.n_rows
+        if selection.dtype == bool and selection.shape == (n_rows,):
+            return np.flatnonzero(selection)
+        if not selection.size:
+            return np.empty(0, np.int64)
+        if (
+            selection.ndim != 1
+            or selection.dtype.kind not in "iu"
+            or not 0 <= selection.min() <= selection.max() < n_rows
+        ):
+            msg = (
+                f"A selection is row numbers from 0 to {n_rows - 1:,}, or True or False for each "
+                f"of the {n_rows:,} rows; got {selection.dtype} of shape {selection.shape}."
+            )
+            raise InputError(msg)
+        return np.unique(selection)
+
+    def _answer(self, _: Any, content: Any, buffers: list[Any]) -> None:
+        """Send the scores of rows on all components, for ghosts."""
+        asked = np.frombuffer(buffers[0], "<u4")
+        rows = asked[asked < self.rows.dataset.n_rows]
+        run = self.run
+        scores = self.model.dense(rows) if run is None else projected(self.rows.dataset, run, rows)
+        scores = scores.astype("<f4")
+        self.send({"answer": content.get("question")}, [scores.tobytes()])
+
+
+def explore(  # noqa: PLR0913 (the parts of a picture, each of which may be absent)
+    model: Any = None,
+    X: Any = None,
+    labels: Any = None,
+    images: Any = None,
+    *,
+    codes: Any = None,
+    components: Any = None,
+    maps: Mapping[str, Any] | None = None,
+    height: int = HEIGHT,
+    key: str = "appca",
+) -> Explorer:
+    """Show the rows that a fitted model, or any sparse code, describes, in a notebook.
+
+    Parameters
+    ----------
+    model : fitted estimator of appca, result of `appca.load_model`, or AnnData
+        An AnnData with a fit of `appca.tl.appca` needs no further argument: columns of ``obs`` are
+        colours, and ``obs["appca_selected"]`` is always the selection.
+    X : array-like, shape (N, D), optional
+        Not needed for an AnnData or codes.
+    labels : array-like of shape (N,), mapping or data frame, optional
+        Values to colour points by; the first is shown.
+    images : tuple or ndarray, optional
+        The shape (h, w) or (h, w, 3) of rows that are images, or an image for each row,
+        (N, h, w) or (N, h, w, 3).
+    codes : tuple (indices, values) of arrays (N, L), or matrix (N, K), optional
+        Instead of a model: which components each row uses, counted from 0, and how much, such as
+        the strongest features of a sparse autoencoder; or a matrix, sparse or not, such as the
+        result of NMF. A row uses at most 128 components.
+    components : array-like, shape (K, D), optional
+        For codes: the values that each component adds to a row. If they have the shape of
+        images, a component is drawn as one; otherwise it is shown by its strongest rows.
+    maps : mapping of str to array-like of shape (N, 2), optional
+        Further views by title, such as {"UMAP": xy}.
+    height : int
+        Pixels.
+    key : str
+        Of the fit in an AnnData.
+
+    Returns
+    -------
+    Explorer
+        The last line of a cell shows it. Read and set `selection`; set `model` to compare.
+
+    Raises
+    ------
+    InputError
+        When the parts do not fit together.
+    """
+    if (model is None) == (codes is None):
+        msg = "explore shows a fitted model or codes; give one of them, and not both."
+        raise InputError(msg)
+    if codes is not None:
+        listed = codes_of(codes, components)
+        rows = rows_of_codes(listed, X, labels, images)
+        return Explorer(listed, rows, maps or {}, height, shape_of(images))
+    if X is None and not is_annotated(model):
+        msg = "X is missing: give the rows (N, D) that the model describes."
+        raise InputError(msg)
+    if not is_annotated(model):
+        return Explorer(model, rows_of(X, labels, images), maps or {}, height)
+    adata, picture = model, picture_of(model, key)
+    rows = rows_of(picture.X, picture.labels if labels is None else labels, images)
+    rows = rows._replace(dataset=replace(rows.dataset, ids=np.asarray(adata.obs_names, str)))
+    widget = Explorer(picture.model, rows, picture.maps | dict(maps or {}), height)
+
+    def mark(change: Any) -> None:
+        adata.obs[f"{key}_selected"] = np.isin(np.arange(adata.n_obs), change["new"])
+
+    widget.observe(mark, "selection")
+    return widget
+
+
+def _drawn(sheets: Sheets) -> list[bytes]:
+    """Draw as many sheets as may go to the browser; the first ones have what a far view shows."""
+    drawn: list[bytes] = []
+    for number in range(sheets.n_sheets):
+        drawn.append(sheets.png(number))
+        if sum(map(len, drawn)) > MOST_SHEET_BYTES:
+            break
+    return drawn

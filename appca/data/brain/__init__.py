@@ -1,1 +1,0 @@
-"""Recordings of the brain: NIfTI files, masks, times and events."""

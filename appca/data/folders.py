@@ -1,0 +1,30 @@
+"""Where files of public data sets are: the folder that was chosen, else the user's own."""
+
+import os
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+
+
+def folder_of_files(chosen: Path | str | None = None) -> Path:
+    """Return `given`, else ``APPCA_DATA``, else ``data`` in ``APPCA_HOME`` or the user's folder."""
+    if chosen is not None:
+        return Path(chosen)
+    if os.environ.get("APPCA_DATA"):
+        return Path(os.environ["APPCA_DATA"])
+    if os.environ.get("APPCA_HOME"):
+        return Path(os.environ["APPCA_HOME"]) / "data"
+    from platformdirs import user_data_path
+
+    return user_data_path("appca", appauthor=False) / "data"
+
+
+def samples_folder() -> Path:
+    """Return the project's own ``sample_data``."""
+    return project_folder() / "sample_data"
+
+
+def project_folder() -> Path:
+    """Return the folder of ``app.py`` and ``pages``: the checkout, or a part of the wheel."""
+    installed = _PACKAGE / "_app"
+    return installed if installed.is_dir() else _PACKAGE.parent

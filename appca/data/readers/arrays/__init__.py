@@ -1,1 +1,0 @@
-"""Files of arrays (NPY, NPZ, MAT, IDX): which array holds the rows."""

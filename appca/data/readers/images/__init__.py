@@ -1,1 +1,0 @@
-"""Images as rows, their classes read off their names."""

@@ -1,0 +1,389 @@
+"""Published files a person drops onto the page instead of letting them be fetched."""
+
+import gzip
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.data import downloads
+from appca.data.brain_events import read_events
+from appca.data.dataset import Dataset
+from appca.data.downloads import Progress
+from appca.data.folders import folder_of_files, samples_folder
+from appca.data.readers.source import File, chunks_of, file_stream
+from appca.storage import files
+from appca.words import InputError, storing
+
+
+class Option(NamedTuple):
+    """One choice a person has when opening a source."""
+
+    name: str
+    default: object
+    help: str
+    choices: tuple[object, ...] | None = None
+    least: int | None = None
+    most: int | None = None
+
+
+class Source(NamedTuple):
+    """A built-in data set, as a list of them shows it."""
+
+    key: str
+    title: str
+    description: str
+    offline: bool  # opens on a machine without network and without files of its owner
+    rows: int
+    features: int
+    options: tuple[Option, ...] = ()
+    tile: str = ""  # in place of a picture
+
+
+LICENCES = dict.fromkeys(("digits", "wine", "breast_cancer"), "Licence: CC BY 4.0") | dict.fromkeys(
+    ("turntable", "planes", "brain"), "Drawn by appca, under its licence"
+)
+
+SOURCES: dict[str, Source] = {
+    source.key: source
+    for source in (
+        Source("digits", "Digits, 8 × 8", "Small handwritten digits", True, 1797, 64),
+        Source(
+            "mnist",
+            "MNIST",
+            "Handwritten digits of 28 × 28 pixels",
+            False,
+            70_000,
+            784,
+            (
+                Option("n", 10_000, "Number of digits", least=2, most=70_000),
+                Option("per_class", None, "Number of each class", least=1, most=6313),
+                Option("classes", None, "Classes", tuple("0123456789")),
+            ),
+            "28 × 28",
+        ),
+        Source(
+            "coil20",
+            "COIL-20",
+            "20 objects, 72 views each",
+            False,
+            1440,
+            1024,
+            (
+                Option("size", 32, "Pixels along a side", (32, 128)),
+                Option("n", None, "Number of views", least=2, most=1440),
+                Option("per_class", None, "Number of each object", least=1, most=72),
+                Option("classes", None, "Objects", tuple(map(str, range(1, 21)))),
+            ),
+            "20 × 72",
+        ),
+        Source("turntable", "Turntable", "13 solids, 72 views each", True, 936, 1024),
+        Source("planes", "Three planes", "Points near three planes in space", True, 900, 3),
+        Source(
+            "brain", "Small brain", "A made-up brain recording with its events", True, 2720, 120
+        ),
+        Source("wine", "Wine", "Wines of three growers", True, 178, 13),
+        Source("breast_cancer", "Breast cancer", "Measurements of cell nuclei", True, 569, 30),
+    )
+}
+
+
+def load(
+    key: str,
+    *,
+    progress: Progress | None = None,
+    data_folder: Path | str | None = None,
+    **options: object,
+) -> Dataset:
+    """Open a built-in data set by its key in `SOURCES`, with the options that it lists.
+
+    `progress` is told (bytes done, bytes in all) while files are fetched. MNIST and COIL-20 are
+    read from, or fetched to, `data_folder`; see `appca.data.folders.data_folder`.
+    """
+    if key not in SOURCES:
+        msg = f"There is no built-in data set {key!r}; choose one of {', '.join(SOURCES)}."
+        raise InputError(msg)
+    names = {option.name for option in SOURCES[key].options}
+    unknown = sorted(set(options) - names)
+    if unknown:
+        has = f"the options {', '.join(sorted(names))}" if names else "no options"
+        msg = f"The data set {key!r} has {has}; got {', '.join(unknown)}."
+        raise InputError(msg)
+    if key in {"mnist", "coil20"}:
+        from appca.data import downloads
+
+        read: Callable[..., Dataset] = (
+            downloads.load_mnist if key == "mnist" else downloads.load_coil20
+        )
+        return read(folder_of_files(data_folder), progress=progress, **options)
+
+    small = {
+        "digits": digits,
+        "wine": wine,
+        "breast_cancer": breast_cancer,
+        "turntable": turntable,
+        "planes": planes,
+        "brain": brain,
+    }
+    return small[key]()
+
+
+def are_here(key: str, data_folder: Path | str | None = None) -> bool:
+    """Whether the files of MNIST or COIL-20 lie in the data folder, so that nothing is fetched."""
+    from appca.data import downloads
+
+    folder = folder_of_files(data_folder)
+    if key == "coil20":
+        return any((folder / "coil20" / name).is_file() for name in (downloads.ZIP, downloads.MAT))
+    return all(
+        (folder / "mnist" / file.name).is_file()
+        for pair in downloads.FILES.values()
+        for file in pair
+    )
+
+
+_WINE = (
+    "alcohol", "malic acid", "ash", "alcalinity of ash", "magnesium", "total phenols",
+    "flavanoids", "nonflavanoid phenols", "proanthocyanins", "color intensity", "hue",
+    "od280/od315 of diluted wines", "proline",
+)  # fmt: skip
+_NUCLEUS = (
+    "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity",
+    "concave points", "symmetry", "fractal dimension",
+)  # fmt: skip
+_STATISTICS = ("mean {}", "{} error", "worst {}")
+
+
+def digits() -> Dataset:
+    """Return 1,797 handwritten digits of 8 x 8 pixels in 17 grey values."""
+    table = _numbers(gzip.decompress(_file("digits.csv.gz"))).reshape(-1, 65)
+    return Dataset(
+        name="Handwritten digits, 8 × 8",
+        X=table[:, :-1].astype(np.uint8),
+        ids=_row_ids("digit", len(table)),
+        labels={"digit": table[:, -1].astype(np.uint8).astype(str)},
+        image_shape=(8, 8),
+        provenance={
+            "source": "digits",
+            "files": ["digits.csv.gz of scikit-learn"],
+            "image_range": [0, 16],
+            "citation": "E. Alpaydin, C. Kaynak (1998), Optical Recognition of Handwritten Digits,"
+            " UCI Machine Learning Repository (test part)",
+        },
+    )
+
+
+def wine() -> Dataset:
+    """Return 178 wines of three growers with 13 chemical measurements."""
+    citation = "S. Aeberhard, M. Forina (1992), Wine, UCI Machine Learning Repository"
+    return _table("wine_data.csv", "wine", "Wine", "wine", "cultivar", _WINE, citation)
+
+
+def breast_cancer() -> Dataset:
+    """Return 569 breast tumours with 30 measurements of cell nuclei."""
+    names = tuple(form.format(part) for form in _STATISTICS for part in _NUCLEUS)
+    citation = (
+        "W. Wolberg, O. Mangasarian, N. Street, W. Street (1993), Breast Cancer Wisconsin "
+        "(Diagnostic), UCI Machine Learning Repository"
+    )
+    title = "Breast cancer (Wisconsin)"
+    return _table(
+        "breast_cancer.csv", "breast_cancer", title, "tumour", "diagnosis", names, citation
+    )
+
+
+def _table(
+    file: str, key: str, title: str, row: str, label: str, names: tuple[str, ...], citation: str
+) -> Dataset:
+    """Read a file whose first line is: rows, columns, names of the classes."""
+    head, body = _file(file).split(b"\n", 1)
+    n_rows, n_columns, *classes = head.decode().strip().split(",")
+    table = _numbers(body).reshape(int(n_rows), int(n_columns) + 1)
+    return Dataset(
+        name=title,
+        X=table[:, :-1],
+        ids=_row_ids(row, len(table)),
+        labels={label: np.array(classes)[table[:, -1].astype(int)]},
+        feature_names=names,
+        provenance={"source": key, "files": [f"{file} of scikit-learn"], "citation": citation},
+    )
+
+
+def _numbers(text: bytes) -> np.ndarray:
+    return np.array(text.replace(b"\n", b",").strip(b",\r ").split(b","), dtype=np.float64)
+
+
+def _file(name: str) -> bytes:
+    spec = find_spec("sklearn")  # finds the folder without running the package
+    for folder in (spec and spec.submodule_search_locations) or ():
+        path = Path(folder) / "datasets" / "data" / name
+        if path.is_file():
+            return path.read_bytes()
+    msg = f"{name} is missing from the installed scikit-learn; install scikit-learn again."
+    raise InputError(msg)
+
+
+def _row_ids(word: str, n: int) -> np.ndarray:
+    return np.array([f"{word}-{row}" for row in range(n)])
+
+
+DESIGNS = ("sparse", "dense", "subspace", "balanced", "single")
+SPARSE_MASS = 3.0
+DENSE_SHAPE = (8.0, 2.0)
+
+
+class Synthetic(NamedTuple):
+    """A draw of the model together with the truth behind it."""
+
+    Y: np.ndarray  # (N, D) data
+    W: np.ndarray  # (D, K) true columns
+    X: np.ndarray  # (N, K) true scores, also of the factors that are off
+    Z: np.ndarray  # (N, K) bool, which factors a row uses
+    noise_sd: float
+
+
+def draw_indicators(
+    rng: np.random.Generator, design: str, n_rows: int, n_components: int, n_active: int
+) -> np.ndarray:
+    """Draw the indicator matrix Z, (N, K) bool, of one of `DESIGNS`.
+
+    L only matters for ``subspace`` (size of a block), ``balanced`` and ``single``. Raises
+    InputError if the design is unknown or L is not between 1 and K.
+    """
+    if not 1 <= n_active <= n_components:
+        msg = f"n_active must be between 1 and n_components={n_components}; got {n_active}."
+        raise InputError(msg)
+    shape = (n_rows, n_components)
+    if design == "sparse":
+        odds = rng.beta(SPARSE_MASS / n_components, 1.0, n_components)
+        return rng.random(shape) < odds
+    if design == "dense":
+        return rng.random(shape) < rng.beta(*DENSE_SHAPE, n_components)
+    if design == "subspace":
+        block = np.arange(n_components) // n_active
+        return np.equal(block, rng.integers(block[-1] + 1, size=n_rows)[:, None])
+    if design == "balanced":
+        return rng.random(shape).argsort(axis=1).argsort(axis=1) < n_active
+    if design == "single":
+        return np.broadcast_to(rng.permutation(n_components) < n_active, shape).copy()
+    msg = f"design must be one of {', '.join(DESIGNS)}; got {design!r}."
+    raise InputError(msg)
+
+
+def draw_synthetic(
+    rng: np.random.Generator,
+    design: str,
+    *,
+    n_rows: int = 1000,
+    n_features: int = 50,
+    n_components: int = 10,
+    n_active: int = 5,
+    noise_sd: float = 0.1,
+) -> Synthetic:
+    """Draw Y = (X * Z) W' + noise of one design, W and X standard normal (paper, section 5.1).
+
+    Returns Y (N, D), W (D, K), X and Z (N, K), and the noise standard deviation.
+    """
+    Z = draw_indicators(rng, design, n_rows, n_components, n_active)
+    W = rng.standard_normal((n_features, n_components))
+    X = rng.standard_normal(Z.shape)
+    noise = noise_sd * rng.standard_normal((n_rows, n_features))
+    return Synthetic((X * Z) @ W.T + noise, W, X, Z, noise_sd)
+
+
+def planes() -> Dataset:
+    """Return points near three planes in space, each spanned by two of three directions."""
+    lines = _path("planes.csv").read_text(encoding="utf-8").splitlines()
+    ids, x, y, z, plane = zip(*(line.split(",") for line in lines[1:]), strict=True)
+    return Dataset(
+        name="Three planes in space",
+        X=np.array([x, y, z], dtype=np.float64).T,
+        ids=np.array(ids),
+        labels={"plane": np.array(plane)},
+        feature_names=("x", "y", "z"),
+        provenance={"source": "planes", "files": ["planes.csv"], "comparable": True},
+    )
+
+
+def turntable() -> Dataset:
+    """Return shaded solids on a turntable, 72 views each, of 32 x 32 pixels."""
+    with np.load(_path("turntable.npz"), allow_pickle=False) as file:
+        images, solid, angle = file["images"], file["solid"], file["angle"]
+    return Dataset(
+        name=f"Turntable, {len(set(solid.tolist()))} solids",
+        X=images.reshape(len(images), -1),
+        ids=np.array([f"{name}__{degrees}" for name, degrees in zip(solid, angle, strict=True)]),
+        labels={"solid": solid, "angle": angle},
+        image_shape=images.shape[1:],
+        provenance={"source": "turntable", "files": ["turntable.npz"], "image_range": [0, 255]},
+    )
+
+
+def brain() -> Dataset:
+    """Return a made-up brain recording: rows are voxels, columns volumes, values in percent."""
+    table = _path("brain_events.tsv")
+    with np.load(_path("brain.npz"), allow_pickle=False) as file:
+        mask, series, region = file["mask"], file["series"], file["region"]
+        affine, seconds = file["affine"], float(file["repetition"])
+    return Dataset(
+        name="Small brain, made up",
+        X=series.astype(np.float32) / np.float32(100),
+        ids=np.array(["voxel-{}-{}-{}".format(*place) for place in np.argwhere(mask)]),
+        labels={"region": region},
+        feature_names=tuple(f"{seconds * volume:g} s" for volume in range(series.shape[1])),
+        provenance={
+            "source": "brain",
+            "files": ["brain.npz", "brain_events.tsv"],
+            "comparable": True,
+            "grid": list(mask.shape),
+            "affine": affine.tolist(),
+            "repetition": seconds,
+            "events": [event._asdict() for event in read_events(table.name, table)],
+        },
+    )
+
+
+def _path(name: str) -> Path:
+    path = samples_folder() / name
+    if not path.is_file():
+        msg = f"{name} is missing in {path.parent}; run python sample_data/make.py to recreate it."
+        raise InputError(msg)
+    return path
+
+
+_MNIST = {item.name: item for pair in downloads.FILES.values() for item in pair}
+
+
+def receive(name: str, file: File, data_folder: Path | None = None) -> str | None:
+    """Keep a file of MNIST or COIL-20 where `appca.data.sources.load` looks for it.
+
+    Returns the key of the data set it belongs to; None, with nothing done, when the name is none of
+    those published. Raises InputError when the name is, and the content is not.
+    """
+    if name in _MNIST:
+        target = folder_of_files(data_folder) / "mnist" / name
+        _keep(name, file, target, lambda path: downloads.check_mnist(path, _MNIST[name]))
+        return "mnist"
+    if name in (downloads.ZIP, downloads.MAT):
+        target = folder_of_files(data_folder) / "coil20" / name
+        _keep(name, file, target, downloads.check_coil20)
+        return "coil20"
+    return None
+
+
+def _keep(name: str, file: File, target: Path, check: Callable[[Path], object]) -> None:
+    """Write beside the target, check what was written, then put it in its place in one step."""
+    remedy = "free some space, or name another folder in APPCA_DATA"
+    with storing(f"“{name}”", target.parent, remedy):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with file_stream(name, file) as stream, files.growing(target, check) as kept:
+                kept.writelines(chunks_of(stream))
+        except InputError as error:
+            msg = (
+                f"“{name}” is not the published file of that name, so it was not kept; get it "
+                "again."
+            )
+            raise InputError(msg) from error

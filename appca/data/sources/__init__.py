@@ -1,1 +1,0 @@
-"""Data sets that can be opened by name: bundled, published, made by the project, or drawn."""

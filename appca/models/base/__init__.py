@@ -1,1 +1,0 @@
-"""What the estimators share: rules for parameters, checks of X, queries of a fitted model."""

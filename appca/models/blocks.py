@@ -1,0 +1,497 @@
+"""Queries of a fitted model about the rows of a Dask array, answered chunk by chunk."""
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial, reduce
+from itertools import pairwise
+from typing import IO, Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from appca.models.numerics import Array
+from appca.models.posterior import Description
+from appca.models.rows import Block, added, block_count, is_far
+from appca.models.sparse_rows import (
+    ShiftedSparse,
+    dense,
+    is_sparse,
+    sparse_rows,
+    stacked,
+    stored_width,
+)
+from appca.models.threads import in_order, single_threaded_blas
+from appca.storage.packed import give_back
+
+R = TypeVar("R")
+Blocks = Iterable[Any] | Callable[[], Iterable[Any]]
+
+NO_ROWS = "blocks must hold rows; got none: check what yields them."
+LARGE_MAP_BYTES = 2**26
+MAPPED_BYTES = 2**25  # of a mapped file looked at before its pages are given back
+
+
+class Stream(NamedTuple):
+    """N observations that `read` yields in blocks, the same ones each time."""
+
+    read: Callable[[], Iterator[Array]]
+    n: int
+    d: int
+    dtype: np.dtype[Any]
+    origin: Array | None
+    total: float  # sum over rows of |y_n - origin|^2
+    careful: bool = False  # whether to subtract the origin before products, not after
+
+    @property
+    def mass(self) -> float:
+        """Number N of rows: each counts once."""
+        return float(self.n)
+
+    @property
+    def n_features(self) -> int:
+        """Number D of features: streams are not in other coordinates."""
+        return self.d
+
+    def over(self, work: Callable[[Block], R]) -> Iterator[R]:
+        """Yield work(block) for blocks of rows, in order, each block as read cut for all cores."""
+        first = 0
+        for values in self.read():
+            begin = first
+
+            def look(ends: tuple[int, int], values: Array = values, begin: int = begin) -> R:
+                block = Block(slice(begin + ends[0], begin + ends[1]), values[slice(*ends)], None)
+                return work(seen_from(block, self.origin, careful=self.careful))
+
+            yield from in_order(look, cut(values, self.dtype.itemsize))
+            first += len(values)
+        if first != self.n:
+            msg = (
+                f"blocks must be the same in every pass; got {self.n} rows first and {first} now: "
+                "pass a list, or a function that returns a new iterator each time."
+            )
+            raise ValueError(msg)
+
+    def summed(self, work: Callable[[Block], R], start: R) -> R:
+        """Return `start` plus work(block) of all blocks, in order."""
+        return reduce(added, self.over(work), start)
+
+    def take(self, which: NDArray[np.intp]) -> Array:
+        """Rows by their numbers, which rise; one pass."""
+        out, first = np.empty((len(which), self.d), self.dtype), 0
+        for values in self.read():
+            low, high = np.searchsorted(which, [first, first + len(values)])
+            out[low:high] = dense(values[which[low:high] - first])
+            first += len(values)
+        return out
+
+
+def cut(values: Array, itemsize: int) -> list[tuple[int, int]]:
+    """Where blocks of some rows begin and end, of a size that suits the kernels.
+
+    `itemsize` is that of the numbers they will be worked on as.
+    """
+    count = block_count(len(values), stored_width(values), itemsize)
+    return list(pairwise(len(values) * i // count for i in range(count + 1))) if count else []
+
+
+def seen_from(block: Block, origin: Array | None, *, careful: bool) -> Block:
+    """Take rows as they are about an origin, which is subtracted at once where care is needed."""
+    block = block._replace(origin=origin)
+    return block._replace(X=block.centred(), origin=None) if careful else block
+
+
+def square_sum(block: Block) -> float:
+    """Sum over rows that are about their origin already of |y|^2."""
+    if isinstance(block.X, ShiftedSparse):
+        return float(block.X.squares().sum())
+    return float(np.einsum("nd,nd->", block.X, block.X, dtype=np.float64))
+
+
+class Mapped:
+    """Blocks of a memory-mapped array, whose pages are given back once they were used."""
+
+    def __init__(self, X: np.memmap[Any, Any]) -> None:
+        self.X = X
+
+    def __iter__(self) -> Iterator[Array]:
+        """Yield views of some rows at a time."""
+        # As many as fit once they are float32 or float64, however they lie in the file.
+        itemsize = max(self.X.itemsize, 4 if self.X.dtype == np.float32 else 8)
+        size = max(1, MAPPED_BYTES // max(1, self.X.shape[1] * itemsize))
+        for start in range(0, len(self.X), size):
+            part = np.asarray(self.X[start : start + size])
+            yield part
+            give_back(part)
+
+
+def is_large_map(X: Any) -> bool:
+    """Whether X is a memory-mapped matrix of some size: smaller ones may as well be in memory."""
+    return isinstance(X, np.memmap) and X.ndim == 2 and X.nbytes > LARGE_MAP_BYTES
+
+
+def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Array]]:
+    """Make a reader of blocks, (n_i, D) arrays or sparse matrices, that refuses what is none.
+
+    `blocks` can be gone through again and again, or is a function that returns a new iterator each
+    time; with `once` any iterator will do. Raises ValueError for one that is then spent;
+    while reading, for blocks that are no matrices of numbers or of unlike widths.
+    """
+    if not once and not callable(blocks) and iter(blocks) is blocks:
+        msg = (
+            "blocks must be readable again for every pass; got an iterator that is spent after "
+            "one: pass it to fit, which keeps its rows in a temporary file, or pass a list, an "
+            "object with __iter__, or a function that returns a new iterator."
+        )
+        raise ValueError(msg)
+
+    def read() -> Iterator[Array]:
+        width, dtype = None, None
+        for i, block in enumerate(blocks() if callable(blocks) else blocks):
+            array: Any = sparse_rows(block) if is_sparse(block) else np.asarray(block)
+            if array.ndim != 2 or array.dtype.kind not in "fiub":
+                msg = (
+                    f"blocks must be matrices of numbers, rows by features; block {i} has "
+                    f"{array.ndim} dimension(s) and holds {array.dtype}: convert it first."
+                )
+                raise ValueError(msg)
+            width = array.shape[1] if width is None else width
+            dtype = dtype or (np.float32 if array.dtype == np.float32 else np.float64)
+            if array.shape[1] != width:
+                msg = (
+                    f"blocks must have the same number of columns; block {i} has "
+                    f"{array.shape[1]}, those before have {width}: check what yields them."
+                )
+                raise ValueError(msg)
+            if len(array):
+                yield array.astype(dtype, copy=False)
+
+    return read
+
+
+def spooled(blocks: Iterator[Any], file: IO[bytes]) -> Blocks:
+    """Write the rows of an iterator to an empty file, from which they can be read again.
+
+    Raises ValueError for blocks that are refused, see `checked`, or not finite.
+    """
+    n, d, dtype = 0, 0, np.dtype(np.float64)
+    for i, block in enumerate(checked(blocks, once=True)()):
+        _finite_sums(i, block)
+        file.write(np.ascontiguousarray(dense(block)).data)
+        n, d, dtype = n + len(block), block.shape[1], block.dtype
+    file.flush()
+    return Mapped(np.memmap(file, dtype, "r", shape=(n, d))) if n * d else []
+
+
+def stream(blocks: Blocks, *, zero_mean: bool = False) -> Stream:
+    """Take a look at all blocks, twice: for the mean, and for squared distances from it.
+
+    Raises ValueError for blocks that are refused, see `checked`, and where there is not a single
+    row.
+    """
+    read = checked(blocks)
+    n, total, dtype = 0, np.zeros(0), np.dtype(np.float64)
+    for i, block in enumerate(read()):
+        sums = _finite_sums(i, block)
+        total = total + sums if n else sums
+        n, dtype = n + len(block), block.dtype
+    if n == 0:
+        raise ValueError(NO_ROWS)
+    origin = None if zero_mean else (total / n).astype(dtype)
+    observations = Stream(read, n, len(total), dtype, origin, 0.0, careful=True)
+    square = observations.summed(square_sum, 0.0)
+    careful = origin is not None and is_far(origin, square / n)
+    return observations._replace(total=square, careful=careful)
+
+
+def _finite_sums(number: int, block: Any) -> Array:
+    """Return the sums (d,) of the columns of a block, whose cells must be finite."""
+    sparse = isinstance(block, ShiftedSparse)
+    sums: Array = block.sums() if sparse else block.sum(axis=0, dtype=np.float64)
+    if not np.isfinite(sums).all():
+        msg = (
+            f"X must be finite, but block {number} holds NaN or inf: "
+            "fill in or leave out those cells or rows."
+        )
+        raise ValueError(msg)
+    return sums
+
+
+FAN_IN = 8  # sums that are added up in one place
+CHUNKS_AT_ONCE = 64  # whose answers are held at a time where they are not summed
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X belongs to Dask, told without importing it."""
+    return type(X).__module__.split(".")[0] == "dask"
+
+
+@dataclass(frozen=True)
+class Pass(Generic[R]):
+    """What workers need to know to go through their chunks."""
+
+    work: Callable[[Block], R]
+    dtype: np.dtype[Any]
+    origin: Array | None
+    careful: bool
+    firsts: NDArray[np.intp]  # number of the first row of each chunk
+
+    def over(self, chunk: Any, number: int) -> Iterator[R]:
+        """Yield work(block) for all blocks of a chunk."""
+        values: Any = plain(chunk)
+        first = self.firsts[number]
+        for begin, end in cut(values, self.dtype.itemsize):
+            X = values[begin:end].astype(self.dtype, copy=False)
+            block = Block(slice(first + begin, first + end), X, None)
+            with single_threaded_blas():
+                answer = self.work(seen_from(block, self.origin, careful=self.careful))
+            yield answer
+
+
+class DaskRows(NamedTuple):
+    """N observations in the chunks of a Dask array."""
+
+    X: Any  # in chunks of whole rows
+    sizes: NDArray[np.intp]  # number of rows of each chunk, of which some may have none
+    d: int
+    dtype: np.dtype[Any]
+    origin: Array | None
+    total: float  # sum over rows of |y_n - origin|^2
+    careful: bool = False  # whether to subtract the origin before products, not after
+
+    @property
+    def n(self) -> int:
+        """Number N of rows."""
+        return int(self.sizes.sum())
+
+    @property
+    def mass(self) -> float:
+        """Number N of rows: each counts once."""
+        return float(self.n)
+
+    @property
+    def n_features(self) -> int:
+        """Number D of features: the rows are not in other coordinates."""
+        return self.d
+
+    def over(self, work: Callable[[Block], R]) -> Iterator[R]:
+        """Yield work(block) for blocks that hold all rows once, in order; the answers travel."""
+        parts = self._sent(_over, work)
+        for start in range(0, len(parts), CHUNKS_AT_ONCE):
+            for answers in computed(parts[start : start + CHUNKS_AT_ONCE]):
+                yield from answers
+
+    def summed(self, work: Callable[[Block], R], start: R) -> R:
+        """Return `start` plus work(block) of all blocks, added up where they are."""
+        from dask.delayed import delayed
+
+        parts = self._sent(_summed, work)
+        while len(parts) > 1:
+            groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
+            parts = [delayed(_added_up, pure=False)(group) for group in groups]
+        sums: R = computed(parts)[0]
+        return added(start, sums)
+
+    def take(self, which: NDArray[np.intp]) -> Array:
+        """Rows by their numbers, which rise; chunks without any of them are not computed."""
+        edges = np.searchsorted(which, [*self._firsts(), self.n])
+        wanted = np.diff(edges) > 0
+        shared = sent_once((which, edges, self._firsts()))
+        parts = np.array(by_chunks(_taken, self.X, shared))[wanted].tolist()
+        rows: Array = stacked(computed(parts)).astype(self.dtype, copy=False)
+        return rows
+
+    def _firsts(self) -> NDArray[np.intp]:
+        return np.cumsum(self.sizes) - self.sizes
+
+    def _sent(self, answer: Callable[..., Any], work: Callable[[Block], R]) -> list[Any]:
+        """Tasks answer(chunk, pass) for the chunks that have rows."""
+        what = Pass(work, self.dtype, self.origin, self.careful, self._firsts())
+        parts = by_chunks(answer, self.X, sent_once(what))
+        return [part for part, size in zip(parts, self.sizes, strict=True) if size]
+
+
+def dask_rows(X: Any, *, zero_mean: bool = False) -> DaskRows:
+    """Take a look at all chunks of a Dask array, twice: for the mean, and distances from it.
+
+    Chunks of columns are joined; those of rows may be of any, unlike, unknown sizes. Raises
+    ValueError for what is no matrix of numbers, without rows, or with NaN or infinities.
+    """
+    X = matrix(X)
+    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    seen = computed(by_chunks(_size_and_sum, X))
+    for i, (_, sums) in enumerate(seen):
+        if not np.isfinite(sums).all():
+            msg = (
+                f"X must be finite, but chunk {i} of its rows holds NaN or inf: "
+                "fill in or leave out those cells or rows."
+            )
+            raise ValueError(msg)
+    sizes = np.array([size for size, _ in seen], dtype=np.intp)
+    n = int(sizes.sum())
+    if n == 0:
+        msg = "X must hold rows; got a Dask array without any: check what makes it."
+        raise ValueError(msg)
+    total = reduce(np.add, [sums for _, sums in seen])
+    origin = None if zero_mean else (total / n).astype(dtype)
+    observations = DaskRows(X, sizes, X.shape[1], dtype, origin, 0.0, careful=True)
+    square = observations.summed(square_sum, 0.0)
+    careful = origin is not None and is_far(origin, square / n)
+    return observations._replace(total=square, careful=careful)
+
+
+def matrix(X: Any) -> Any:
+    """Return a Dask array (N, D) of numbers whose chunks hold whole rows, or say what it lacks."""
+    X = X.to_dask_array() if hasattr(X, "to_dask_array") else X
+    dimensions = getattr(X, "ndim", None)  # of a Delayed one more Delayed
+    if not (isinstance(dimensions, int) and dimensions == 2 and hasattr(X, "to_delayed")):
+        shown = dimensions if isinstance(dimensions, int) else "no"
+        msg = (
+            "X must be a Dask array of two dimensions, rows by features; "
+            f"got {type(X).__name__} with {shown}: convert or reshape it."
+        )
+        raise ValueError(msg)
+    if X.dtype.kind not in "fiub":
+        msg = f"X must be a Dask array of numbers; it holds {X.dtype}: convert it first."
+        raise ValueError(msg)
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+
+
+def computed(parts: list[Any]) -> list[Any]:
+    """Run tasks on whatever scheduler is set: threads, or the cluster of the present Client."""
+    from dask.base import compute
+
+    return list(compute(*parts))
+
+
+def sent_once(what: Any) -> Any:
+    """Return a task of its own that gives a worker what all its chunks need to know."""
+    from dask.delayed import delayed
+
+    return delayed(what, name=f"pass-{uuid.uuid4().hex}", traverse=False)
+
+
+def by_chunks(answer: Callable[..., Any], X: Any, shared: Any = None) -> list[Any]:
+    """Tasks answer(chunk, shared=...), fused with those that make the chunk where they can be."""
+    told = {} if shared is None else {"shared": shared}
+    name = f"{answer.__name__}-{uuid.uuid4().hex}"
+    meta = np.empty((0, 0), dtype=object)
+    answers = X.map_blocks(answer, name=name, dtype=object, meta=meta, **told)
+    chunks: list[Any] = answers.to_delayed(optimize_graph=True).ravel().tolist()
+    return chunks
+
+
+def _over(chunk: Any, *, shared: Pass[R], block_id: tuple[int, ...]) -> list[R]:
+    return list(shared.over(chunk, block_id[0]))
+
+
+def _summed(chunk: Any, *, shared: Pass[R], block_id: tuple[int, ...]) -> R:
+    return reduce(added, shared.over(chunk, block_id[0]))
+
+
+def _added_up(parts: list[R]) -> R:
+    return reduce(added, parts)
+
+
+def plain(chunk: Any) -> Any:
+    """Rows at an address that suits their type, or sparse ones.
+
+    What came over a wire may lie anywhere, and NumPy multiplies that without BLAS: other bits.
+    """
+    if is_sparse(chunk):
+        floating = chunk.dtype in (np.float32, np.float64)
+        return sparse_rows(chunk if floating else chunk.astype(np.float64))
+    return np.require(chunk, requirements="A")
+
+
+def _size_and_sum(chunk: Any) -> tuple[int, Array]:
+    rows = plain(chunk)
+    if isinstance(rows, ShiftedSparse):
+        return len(rows), rows.sums()
+    with np.errstate(over="ignore", invalid="ignore"):
+        return len(rows), rows.sum(axis=0, dtype=np.float64)
+
+
+def _taken(
+    chunk: Any,
+    *,
+    shared: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]],
+    block_id: tuple[int, ...],
+) -> Array:
+    (which, edges, firsts), i = shared, block_id[0]
+    rows: Array = plain(chunk)[which[edges[i] : edges[i + 1]] - firsts[i]]
+    return rows
+
+
+DESCRIBED_AT_ONCE = 8  # chunks
+ONE_A_ROW = ("score_samples", "allocation_probability", "row_scales")  # questions with one number
+
+
+def lazily(model: Any, question: str, X: Any, **how: str) -> Any:
+    """Ask about every chunk of a Dask array; nothing is computed yet."""
+    X, shared, K = _suited(model, X), _shared(model), len(model.components_)
+    floating = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    kinds = {"transform": floating, "allocate": np.dtype(bool)}
+    dtype = kinds.get(question, np.dtype(np.float64))
+    asked = partial(_answered, question=question, n_components=K, dtype=dtype, how=how)
+    if question in ONE_A_ROW:
+        meta = np.empty(0, dtype)
+        return X.map_blocks(asked, model=shared, dtype=dtype, drop_axis=1, meta=meta)
+    chunks, meta = (X.chunks[0], (K,)), np.empty((0, 0), dtype)
+    return X.map_blocks(asked, model=shared, dtype=dtype, chunks=chunks, meta=meta)
+
+
+def each_described(model: Any, X: Any) -> Iterator[Description]:
+    """Describe the chunks of a Dask array that have rows, some at a time."""
+    parts = by_chunks(_described, _suited(model, X), _shared(model))
+    for start in range(0, len(parts), DESCRIBED_AT_ONCE):
+        for description in computed(parts[start : start + DESCRIBED_AT_ONCE]):
+            if description is not None:
+                yield description
+
+
+def _suited(model: Any, X: Any) -> Any:
+    """Return X in chunks of whole rows, if it has the features of the fit."""
+    check_is_fitted(model)
+    X = matrix(X)
+    D = model.components_.shape[1]
+    if X.shape[1] != D:
+        msg = (
+            f"X must have the {D} features {type(model).__name__} was fitted to; "
+            f"got {X.shape[1]}: choose the same columns."
+        )
+        raise ValueError(msg)
+    return X
+
+
+def _shared(model: Any) -> Any:
+    """One task that gives the workers the model."""
+    # What was fitted, without a callback, which may be bound to this process.
+    parameters = model.get_params(deep=False)
+    kept = {name: parameters[name] for name in ("whiten", "inference") if name in parameters}
+    return sent_once(type(model)(**kept).restore(model.fitted_arrays()))
+
+
+def _described(chunk: Any, *, shared: Any) -> Description | None:
+    rows = plain(chunk)
+    with single_threaded_blas():
+        return shared.describe(rows) if len(rows) else None
+
+
+def _answered(
+    chunk: Any,
+    *,
+    model: Any,
+    question: str,
+    n_components: int,
+    dtype: np.dtype[Any],
+    how: dict[str, str],
+) -> Array:
+    """Ask a model about the rows of a chunk, of which there may be none."""
+    rows = plain(chunk)
+    if len(rows) == 0:
+        return np.empty(0 if question in ONE_A_ROW else (0, n_components), dtype)
+    with single_threaded_blas():
+        answer: Array = getattr(model, question)(rows, **how)
+    return answer

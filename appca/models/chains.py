@@ -1,0 +1,323 @@
+"""Numbers about Z that do not depend on how its columns are named: what a chain may be judged by.
+
+Components swap names and signs between draws and chains, so an average over a column's entries
+means nothing before the draws are aligned; these numbers need no alignment.
+"""
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
+
+from appca.models.loop import STOPPED, Callback, Progress, watcher
+from appca.words import naming_extra
+
+if TYPE_CHECKING:
+    from arviz import InferenceData
+
+S = TypeVar("S")
+Draws = dict[str, NDArray[Any]]
+Place = tuple[int, int]  # number of a chain, and `Measures.number` of some of its draws
+
+# Averages over the draws of a chain, (chain, N, K); everything else has the axes (chain, draw).
+RUNNING = ("Z_mean", "X_mean")
+
+
+class Schedule(NamedTuple):
+    """How many sweeps are made, and which are kept."""
+
+    n_chains: int
+    burn_in: int  # sweeps discarded
+    n_draws: int  # kept draws a chain
+    thin: int  # sweeps for one kept draw
+
+    @property
+    def n_sweeps(self) -> int:
+        """Sweeps of one chain in all."""
+        return self.burn_in + self.n_draws * self.thin
+
+    @property
+    def shortest(self) -> "Schedule":
+        """A single sweep of every chain, for what was stopped before it: the fit is complete."""
+        return Schedule(self.n_chains, burn_in=0, n_draws=1, thin=1)
+
+
+class Measures(NamedTuple):
+    """What is looked at after every sweep."""
+
+    log_likelihood: float  # nats, everything integrated out that can be
+    log_posterior: float  # nats, the same with the priors
+    # Of components, where that decides how many parameters there are: densities of draws that
+    # differ in it are not compared, see `DrawStore.best`.
+    number: int = 0
+
+
+LEAST_GAP = 3.0  # nats: a peak that is e^3 times as high hides the other
+BEYOND_ERROR = 0.999  # probability that Monte Carlo error of a mean makes no such gap
+LEAST_DRAWS = 4  # of a chain, to say how far off its mean is
+
+
+class ChainLevels(NamedTuple):
+    """Which chains averages count, by their mean log-posteriors, and why."""
+
+    mean: NDArray[np.float64]  # (chain,) nats
+    allowed: NDArray[np.float64]  # (chain,) nats below the highest chain that it may be
+    counts: NDArray[np.bool_]  # (chain,)
+
+    @property
+    def why(self) -> str:
+        """A sentence for people."""
+        n, lower = len(self.mean), np.flatnonzero(~self.counts)
+        gap = self.mean.max() - self.mean
+        if not len(lower):
+            return (
+                f"Averages use all {n} chains: their mean log-posteriors are at most "
+                f"{gap.max():.1f} nats apart, of which Monte Carlo error explains up to "
+                f"{self.allowed.max():.1f}."
+            )
+        names = ", ".join(map(str, lower + 1))
+        return (
+            f"Averages use {n - len(lower)} of {n} chains: "
+            f"{'chain' if len(lower) == 1 else 'chains'} {names} had mean log-posteriors at least "
+            f"{gap[lower].min():.0f} nats below the highest, and Monte Carlo error explains "
+            f"{self.allowed[lower].max():.1f} at most."
+        )
+
+
+def levels(log_posterior: NDArray[np.float64]) -> ChainLevels:
+    """Compare the levels of chains, log_posterior (chain, draw), with their Monte Carlo errors.
+
+    Chains that do not leave their peaks do not visit them as often as the posterior would, so a
+    chain on a lower peak counts for nothing in averages. Its mean log-posterior is further below
+    that of the highest chain than the errors of both means explain, by Student's t over batches of
+    about the root of the number of draws, and more than 3 nats. Of fewer than 4 draws the error is
+    not known, and 3 nats decide.
+    """
+    n_chains, n = log_posterior.shape
+    mean, variance, freedom = log_posterior.mean(axis=1), np.zeros(n_chains), 1
+    if n >= LEAST_DRAWS:
+        size = math.isqrt(n)
+        batches = n // size
+        parts = log_posterior[:, n - size * batches :].reshape(n_chains, batches, size)
+        variance, freedom = parts.mean(axis=2).var(axis=1, ddof=1) / batches, batches - 1
+    error = np.sqrt(variance + variance[mean.argmax()])
+    allowed = np.maximum(LEAST_GAP, stdtrit(freedom, BEYOND_ERROR) * error)
+    return ChainLevels(mean, allowed, mean >= mean.max() - allowed)
+
+
+class Sampler(NamedTuple, Generic[S]):
+    """A model as the loop sees it."""
+
+    sweep: Callable[[np.random.Generator, S], S]
+    measure: Callable[[S], Measures]
+    record: Callable[[S], Draws]  # what a kept draw keeps
+    average: Callable[[S], Draws]  # what is only kept as a running mean
+
+
+class Chains(NamedTuple, Generic[S]):
+    """What the chains have seen."""
+
+    posterior: Draws  # (chain, draw, ...); the running means are (chain, ...)
+    best: S  # see `DrawStore.best`
+    log_likelihoods: NDArray[np.float64]  # (chain, sweep), burn-in included
+    stop_reason: str
+
+
+class DrawStore(Generic[S]):
+    """Collects the kept draws of all chains where they stay: joining lists of them would copy."""
+
+    def __init__(self, sampler: Sampler[S], starts: Sequence[S], n_draws: int) -> None:
+        self.sampler = sampler
+        self.shape = len(starts), n_draws
+        self.draws: Draws = {}  # (chain, draw, ...)
+        self.totals: Draws = {}  # (chain, ...)
+        self.kept = 0  # draws of every chain
+        self.counts: Counter[Place] = Counter()
+        self.highest: dict[Place, tuple[float, S]] = {}  # the densest draw
+
+    def keep(self, states: Sequence[S], measures: Sequence[Measures]) -> None:
+        """Add a draw of every chain."""
+        for chain, (state, measured) in enumerate(zip(states, measures, strict=True)):
+            densities = zip(Measures._fields[:2], map(np.asarray, measured[:2]), strict=True)
+            for name, value in (self.sampler.record(state) | dict(densities)).items():
+                self._place(self.draws, name, value, self.shape)[chain, self.kept] = value
+            for name, value in self.sampler.average(state).items():
+                self._place(self.totals, name, value, self.shape[:1])[chain] += value
+            place = chain, measured.number
+            self.counts[place] += 1
+            if place not in self.highest or measured.log_posterior >= self.highest[place][0]:
+                self.highest[place] = measured.log_posterior, state
+        self.kept += 1
+
+    @property
+    def best(self) -> S:
+        """The draw of largest posterior density among those of the most frequent number.
+
+        Which of two densities in different dimensions is larger depends on the unit of the data. Of
+        two numbers as frequent the smaller one counts. Chains on a lower peak have no say.
+        """
+        good = levels(self.draws["log_posterior"][:, : self.kept]).counts
+        frequent: Counter[int] = Counter()
+        for (chain, number), count in self.counts.items():
+            frequent[number] += count * int(good[chain])
+        usual = min(frequent, key=lambda number: (-frequent[number], number))
+        tops = [
+            top for (chain, number), top in self.highest.items() if number == usual and good[chain]
+        ]
+        return max(tops, key=lambda top: top[0])[1]
+
+    @staticmethod
+    def _place(where: Draws, name: str, value: NDArray[Any], shape: tuple[int, ...]) -> Any:
+        """Array for all there will be of a name; memory that nobody writes to is never taken."""
+        if name not in where:
+            where[name] = np.zeros((*shape, *value.shape), value.dtype)
+        return where[name]
+
+    def posterior(self) -> Draws:
+        """Return the draws, and the means of what is only kept as one."""
+        means = {name: np.divide(sums, self.kept, sums) for name, sums in self.totals.items()}
+        return {name: draws[:, : self.kept] for name, draws in self.draws.items()} | means
+
+
+def generators(rng: np.random.Generator, n: int) -> list[np.random.Generator]:
+    """Make one generator a chain from any generator, also from one that cannot spawn."""
+    return [np.random.default_rng(seed) for seed in rng.integers(2**63, size=n)]
+
+
+def initial_states(
+    rngs: Sequence[np.random.Generator],
+    begin: Callable[[np.random.Generator, Callback | None], tuple[S, str]],
+    callback: Callback | None,
+    others: Callable[[np.random.Generator], S] | None = None,
+    *,
+    apart: bool = True,
+) -> tuple[list[S], bool]:
+    """Make the states that chains start from; and whether the callback has stopped that.
+
+    After a stop nothing more is made: a callback that counts must find its place again. Chains
+    without a start of their own share those there are. `begin` gives a state, and why the fit that
+    led to it ended; `others` where each chain but the first starts instead, if anywhere. With
+    `apart` every chain begins on its own; the callback then hears of stages such as "chain 2 of 4:
+    fit".
+    """
+    starts: list[S] = []
+    n, stopped = len(rngs) if apart and others is None else 1, False
+    for number, rng in enumerate(rngs[:n], start=1):
+        heard = callback
+        if callback is not None and n > 1:
+            heard = partial(_named, callback, f"chain {number} of {n}")
+        state, reason = begin(rng, heard)
+        starts.append(state)
+        stopped = reason == STOPPED
+        if stopped:
+            break
+    if others is not None and not stopped:
+        starts += [others(rng) for rng in rngs[1:]]
+    return [starts[i % len(starts)] for i in range(len(rngs))], stopped
+
+
+def _named(callback: Callback, chain: str, progress: Progress) -> None:
+    callback(progress._replace(stage=f"{chain}: {progress.stage}"))
+
+
+def sample(
+    rngs: Sequence[np.random.Generator],
+    starts: Sequence[S],
+    sampler: Sampler[S],
+    schedule: Schedule,
+    callback: Callback | None = None,
+    *,
+    origin: NDArray[Any] | None = None,
+    stopped: bool = False,
+) -> Chains[S]:
+    """Run the chains to the end of the schedule or until the callback raises StopIteration.
+
+    The callback sees the mean log-likelihood of the chains once a sweep. A run stopped during
+    burn-in keeps the last state of each chain as its only draw; one that was `stopped` before has
+    chains of a single sweep. Drawn means are about `origin` (D,), where there is one.
+    """
+    if stopped:
+        schedule, callback = schedule.shortest, None
+    states = list(starts)
+    store = DrawStore(sampler, starts, schedule.n_draws)
+    trace = np.empty((len(states), schedule.n_sweeps))
+    burn_in = watcher(callback, "burn-in", schedule.n_sweeps)
+    draws = watcher(callback, "draws", schedule.n_sweeps)
+    reason = f"made all {schedule.n_sweeps} sweeps of every chain"
+    measures: list[Measures] = []
+    for sweep in range(1, schedule.n_sweeps + 1):
+        states = [sampler.sweep(rng, state) for rng, state in zip(rngs, states, strict=True)]
+        measures = [sampler.measure(state) for state in states]
+        trace[:, sweep - 1] = [m.log_likelihood for m in measures]
+        after = sweep - schedule.burn_in
+        if after > 0 and after % schedule.thin == 0:
+            store.keep(states, measures)
+        watch = draws if after > 0 else burn_in
+        if watch(sweep, float(trace[:, sweep - 1].mean())):
+            trace, reason = trace[:, :sweep], STOPPED
+            break
+    if not store.kept:
+        store.keep(states, measures)
+    posterior = store.posterior()
+    if origin is not None:
+        posterior["mean"] += origin  # in place: draws of wide rows are large
+    return Chains(posterior, store.best, trace, STOPPED if stopped else reason)
+
+
+@naming_extra()
+def load_arviz() -> Any:
+    """Import ArviZ, whose 0.23 announces its successor in a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        import arviz
+    return arviz
+
+
+def to_arviz(posterior: Draws) -> "InferenceData":
+    """Hand the draws to ArviZ; the running means go to its group of constants."""
+    arviz = load_arviz()
+    densities = {"log_likelihood": "lp_collapsed", "log_posterior": "lp"}
+    draws = {k: v for k, v in posterior.items() if k not in RUNNING and k not in densities}
+    data: InferenceData = arviz.from_dict(
+        posterior=draws,
+        sample_stats={new: posterior[old] for old, new in densities.items()},
+        constant_data={name: posterior[name] for name in RUNNING},
+        dims={name: ["chain", "row", "component"] for name in RUNNING}
+        | {"components": ["component", "feature"], "mean": ["feature"]},
+    )
+    return data
+
+
+Indicators = NDArray[np.bool_]
+N_PAIRS = 20
+IN_USE = 0.05  # share of the rows that use a component which is more than a whim of a few
+
+
+def occupancy(Z: Indicators) -> NDArray[np.int64]:
+    """Count the rows of every column, largest first, (K,)."""
+    return np.asarray(np.sort(Z.sum(axis=0))[::-1])
+
+
+def in_use(occupancies: ArrayLike, n_rows: int, share: float = IN_USE) -> NDArray[np.intp]:
+    """Count the components (...) that at least a share of the rows, and any, use: (..., K)."""
+    counts = np.asarray(occupancies)
+    return np.asarray((counts >= max(share * n_rows, 1)).sum(axis=-1))
+
+
+def row_pairs(n_rows: int, n_pairs: int = N_PAIRS) -> NDArray[np.int64]:
+    """Name pairs of different rows (n_pairs, 2), the same ones every time."""
+    rng = np.random.default_rng(0)
+    first = rng.integers(n_rows, size=n_pairs)
+    second = (first + 1 + rng.integers(n_rows - 1, size=n_pairs)) % n_rows
+    return np.stack([first, second], axis=1)
+
+
+def co_allocation(Z: Indicators, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count the columns that both rows of a pair use, (n_pairs,)."""
+    return np.asarray((Z[pairs[:, 0]] & Z[pairs[:, 1]]).sum(axis=1))

@@ -1,0 +1,508 @@
+"""Fit aPPCA by EM from data to parameters: coordinates, start, iteration.
+
+Other ways of inference take the same rows and settings and stand beside this module.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models.em import (
+    EMMap,
+    EMSettings,
+    SubspaceState,
+    SubspaceStatistics,
+    expect,
+    sums_a_pass,
+)
+from appca.models.loop import (
+    CONVERGED,
+    STOPPED,
+    WINDOW,
+    Callback,
+    EMResult,
+    S,
+    Watch,
+    iterate,
+    plain,
+    watcher,
+)
+from appca.models.numerics import Array
+from appca.models.rows import (
+    Block,
+    Observations,
+    Rows,
+    about,
+    centre_of,
+    project,
+    transposed_product,
+)
+from appca.models.sparse_rows import stored_width
+from appca.models.spectrum import Coordinates, lift, lower, principal, sketched, thin
+from appca.models.starts import (
+    ANNEALED_ITERATIONS,
+    Candidate,
+    annealed,
+    ascent,
+    closed_form,
+    first_state,
+    random_rotation,
+)
+from appca.models.stiefel import polar
+
+# Of a candidate where climbs to the end are dear, and of any other climb.
+SCREENING_ITERATIONS, REFINEMENT_ITERATIONS = 20, 200
+# Rows times K times swaps, of the sample, up to which all candidates climb to their ends: up to
+# K = 16 on 5,000 rows at L = 5. At K = 30, L = 8 ten climbs took 22 s, five times the fit without.
+MOST_SUMS = 400_000
+# Up to which 25 random rotations more climb, if the sample is all rows and these in all coordinates
+# have at most so many numbers: half a second for 1,797 digits at K = 8, L = 3.
+FEW_SUMS, FEW_NUMBERS = 50_000, 2**18
+# Nats a row over ten iterations; below it EM fits the sample rather than the data.
+SCREENING_TOL = 1e-2
+# A climb on a sample ends where it would stay below another's end though it gained three times what
+# its last ten iterations gained. Measured on MNIST: 0.6 of the iterations, and in none of twelve
+# fits a lower start; on all rows of COIL-20 it would have lost the best in three of twelve.
+PATIENCE = 3.0
+
+# Measured on MNIST at K = 10, L = 3: of samples of 2,500 rows the best end is worse, by 0.06 nats a
+# row at 10,000 rows and 0.1 at 60,000; twice the coordinates find no better one.
+SAMPLE_ROWS_PER_COMPONENT, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 400, 2500, 10_000
+COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # half as many of a sample
+SAMPLE_COORDINATES_PER_COMPONENT = 2
+LARGER_SAMPLE, FINALISTS = 3, 3  # times the first one, before all rows
+LAST_WINDOW = 3  # iterations over all rows: a sample has brought the climb past its plateaus
+DIFFERENT = 1e-2  # nats a row between ends that are not the same
+MAX_COORDINATE_BYTES = 2**28  # of coordinates of all rows, whatever the size of the data
+
+# What a sample tells is rough, and all rows follow.
+ROUGH_TOL = 3e-2
+ROUGH_ITERATIONS = 50  # at K = 500 two hundred fit 10,000 rows instead of the data
+MAX_SCORES_BYTES = 2**29  # of principal scores of many rows, for starts that need them
+MAX_SAMPLE_BYTES = 2**28  # of a sample in all features
+
+
+Runs = list[EMResult[SubspaceState]]
+
+
+class ScreenedStart(NamedTuple):
+    """Where the fit proper starts."""
+
+    run: EMResult[SubspaceState]  # in the coordinates of the data
+    window: int  # iterations over all rows that must yet improve by less than tol
+    held: Coordinates | None = None  # of all rows, in the span of which it is, where they are held
+
+
+class EMControl(NamedTuple):
+    """What all stages of a fit share."""
+
+    settings: EMSettings
+    callback: Callback | None
+    max_iter: int  # bound on every stage
+    tol: float  # nats per row over ten iterations, where all rows are looked at
+    accelerate: bool  # whether the fit proper is accelerated; screening always is
+    mass: float  # of all rows; log-likelihoods of fewer are reported as if of so many
+
+    def run(
+        self,
+        stage: str,
+        path: Iterator[tuple[float, S]],
+        rows: Observations,
+        iterations: int,
+        tol: float,
+        *,
+        window: int = WINDOW,
+    ) -> EMResult[S]:
+        """Follow a path for at most so many iterations; `tol` in nats per row over ten of them."""
+        limit, n = min(iterations, self.max_iter), rows.mass
+        watch = watcher(self.callback, stage, limit, self.mass / n)
+        return iterate(path, tol=tol * n, max_iter=limit, window=window, watch=watch)
+
+
+def screen(
+    rng: np.random.Generator, em_map: EMMap, candidates: list[Candidate], control: EMControl
+) -> ScreenedStart:
+    """Screen the candidates, go on with the best, and return its end in coordinates of all rows.
+
+    If its reason to stop is the callback's, then so should be the fit's.
+    """
+    rows, settings = em_map.rows, control.settings
+    drawn = draw_screening_sample(rng, rows, settings)
+    sample = drawn.rows
+    sums = sums_a_pass(sample.n, settings.n_components, settings.n_active)
+    whole, all_rows, dear = sample.n == rows.n, None, sums > MOST_SUMS
+    cheap = whole and sums <= FEW_SUMS and sample.X.size <= FEW_NUMBERS
+    chosen = [c for c in candidates if not (dear and c.spare) and (cheap or not c.extra)]
+    tol = SCREENING_TOL if whole else ROUGH_TOL
+    iterations = REFINEMENT_ITERATIONS if whole else ROUGH_ITERATIONS
+    first = SCREENING_ITERATIONS if dear else iterations
+    runs = climb(rng, sample, chosen, control, first, tol, partial(_scores, rng, rows, drawn))
+    if dear:
+        runs = _go_on(_best(runs, 1, sample.mass), sample, control, tol, iterations)
+    if not whole and runs[-1].stop_reason != STOPPED:
+        fitting = MAX_COORDINATE_BYTES // (drawn.basis.shape[1] * rows.dtype.itemsize)
+        held = _coordinates(rng, rows, drawn.basis, max(fitting, sample.n))
+        all_rows = drawn._replace(rows=held) if held.n == rows.n else None
+        runs = _best(runs, FINALISTS, sample.mass)
+        size = LARGER_SAMPLE * sample.n
+        part = _some(rng, held, size, settings) if size < held.n else held
+        runs = _best(_go_on(runs, part, control, tol, iterations), 1, part.mass)
+        runs = _go_on(runs, held, control, WINDOW * control.tol, window=LAST_WINDOW)
+    best = max(runs, key=lambda run: run.log_likelihood)
+    W = polar(drawn.basis[:, : len(best.state.W)] @ best.state.W)
+    run = best._replace(state=best.state._replace(W=W), stop_reason=runs[-1].stop_reason)
+    return ScreenedStart(run, WINDOW if whole else 1, all_rows)
+
+
+def _go_on(
+    runs: Runs,
+    rows: Rows,
+    control: EMControl,
+    tol: float,
+    iterations: int = REFINEMENT_ITERATIONS,
+    *,
+    window: int = WINDOW,
+) -> Runs:
+    """Climb from where runs have ended with other rows, perhaps in more coordinates."""
+    em_map, further = EMMap(rows, control.settings), Runs()
+    for run in runs:
+        if run.stop_reason == STOPPED:
+            return runs
+        W = np.eye(rows.d, len(run.state.W)) @ run.state.W
+        path = while_promising(ascent(run.state._replace(W=W), em_map), further)
+        stage = f"refinement on {rows.n:,} rows"
+        further.append(control.run(stage, path, rows, iterations, tol, window=window))
+        if further[-1].stop_reason == STOPPED:
+            break
+    return further
+
+
+def _best(runs: Runs, most: int, mass: float) -> Runs:
+    """Take the best of those runs that have different ends."""
+    if runs[-1].stop_reason == STOPPED:
+        return runs
+    different: Runs = []
+    for run in sorted(runs, key=lambda run: -run.log_likelihood):
+        apart = (different[-1].log_likelihood - run.log_likelihood) if different else math.inf
+        if apart > DIFFERENT * mass:
+            different.append(run)
+    return different[:most]
+
+
+def draw_screening_sample(
+    rng: np.random.Generator, rows: Observations, settings: EMSettings
+) -> Coordinates:
+    """Draw the sample of rows and find its leading principal coordinates.
+
+    A learned mean has the form origin - W shift only about the mean of the rows at hand, so
+    samples are taken about their own.
+    """
+    n, d, K = rows.n, rows.d, settings.n_components
+    size = sample_size(rows, K)
+    each = COORDINATES_PER_COMPONENT // (1 if size == n else 2)
+    q = min(max(each * K, MIN_COORDINATES), size, d)
+    sample = some_rows(rng, rows, size, learn_mean=settings.learn_mean) if size < n else rows
+    in_thin_coordinates = rows.n_features != d  # principal ones already
+    basis = np.eye(d, q) if in_thin_coordinates else sketched(rng, sample, q)
+    few = q if size == n else min(SAMPLE_COORDINATES_PER_COMPONENT * K, q)
+    return Coordinates(_coordinates(rng, sample, basis[:, :few], size), basis)
+
+
+def sample_size(rows: Observations, n_components: int) -> int:
+    """Count the rows that starts are screened on."""
+    width = stored_width(rows.X) if isinstance(rows, Rows) else rows.d
+    fitting = max(MAX_SAMPLE_BYTES // (width * rows.dtype.itemsize), MIN_SAMPLE_ROWS)
+    size = max(SAMPLE_ROWS_PER_COMPONENT * n_components, MIN_SAMPLE_ROWS)
+    return min(size, MAX_SAMPLE_ROWS, fitting, rows.n)
+
+
+def some_rows(rng: np.random.Generator, rows: Observations, size: int, *, learn_mean: bool) -> Rows:
+    """Draw rows in all features, about their own mean where that is learned."""
+    which = np.sort(rng.choice(rows.n, size, replace=False))
+    weights = rows.weights[which] if isinstance(rows, Rows) and rows.weights is not None else None
+    X = rows.take(which)
+    origin = centre_of(X, weights) if learn_mean else rows.origin
+    return about(X, origin, weights)._replace(n_features=rows.n_features)
+
+
+def _coordinates(rng: np.random.Generator, rows: Observations, basis: Array, most: int) -> Rows:
+    """Coordinates of all rows, or of `most` drawn ones."""
+    squares = rows.squares if isinstance(rows, Rows) else np.full(rows.n, rows.total / rows.n)
+    weights = rows.weights if isinstance(rows, Rows) else None
+    if most >= rows.n:
+        X = np.asfortranarray(project(rows, basis))  # as the E step reads coordinates fastest
+        return Rows(X, None, squares, rows.n_features, weights=weights)
+    X = np.empty((most, basis.shape[1]), rows.dtype, order="F")
+    numbers = np.sort(rng.choice(rows.n, most, replace=False))
+    for part, values in rows.over(partial(_chosen, numbers=numbers, W=basis)):
+        X[part] = values
+    weights = None if weights is None else weights[numbers]
+    return Rows(X, None, squares[numbers], rows.n_features, weights=weights)
+
+
+def _chosen(block: Block, numbers: NDArray[np.intp], W: Array) -> tuple[slice, Array]:
+    """Project the rows of a block that are among `numbers`, and say which of those they are."""
+    low, high = np.searchsorted(numbers, [block.part.start, block.part.stop])
+    some = block._replace(X=block.X[numbers[low:high] - block.part.start])
+    return slice(int(low), int(high)), some.times(W)
+
+
+def _some(rng: np.random.Generator, rows: Rows, size: int, settings: EMSettings) -> Rows:
+    """Draw rows in coordinates; what of their mean lies outside stays about the origin of all."""
+    which = np.sort(rng.choice(rows.n, size, replace=False))
+    X, squares = rows.X[which], rows.squares[which]
+    weights = None if rows.weights is None else rows.weights[which]
+    if settings.learn_mean:
+        centred = X - centre_of(X, weights)
+        squares = squares + np.sum(np.square(centred) - np.square(X), axis=1, dtype=np.float64)
+        X = centred
+    return Rows(X, None, squares, rows.n_features, weights=weights)
+
+
+def _scores(rng: np.random.Generator, rows: Observations, drawn: Coordinates, K: int) -> Array:
+    """Principal scores (n, K) of K^2 rows, or all, or as many as memory is set apart for."""
+    size = min(K * K, rows.n, MAX_SCORES_BYTES // (K * rows.dtype.itemsize))
+    if size <= drawn.rows.n:
+        return drawn.rows.X[:, :K]
+    return _coordinates(rng, rows, drawn.basis[:, :K], size).X
+
+
+def climb(
+    rng: np.random.Generator,
+    rows: Rows,
+    candidates: list[Candidate],
+    control: EMControl,
+    iterations: int,
+    tol: float,
+    scores: Callable[[int], Array] | None = None,
+) -> Runs:
+    """Run EM from every candidate, for at most so many iterations.
+
+    `rows` are in principal coordinates: the first K are the scores that rotations are chosen by,
+    unless they are chosen by scores (n, K) of more rows, which `scores` gives for K. On a
+    sample, climbs that are far behind end early, see `PATIENCE`.
+    """
+    P = rows.X[:, : control.settings.n_components]
+    if rows.weights is not None:
+        P = P * rows.weights[:, None] ** 0.25  # by fourth powers of which rotations are chosen
+    runs: Runs = []
+    rotations: dict[Any, Array] = {}
+    for i, candidate in enumerate(candidates, start=1):
+        seen = scores(P.shape[1]) if candidate.needs_many_rows and scores is not None else P
+        if candidate.rotation is random_rotation or candidate.rotation not in rotations:
+            rotations[candidate.rotation] = candidate.rotation(rng, seen)
+        W = np.eye(rows.X.shape[1], P.shape[1]) @ rotations[candidate.rotation]
+        del seen  # they may be as large as the rows
+        stage = f"screening {i} of {len(candidates)}: {candidate.name}"
+        state = first_state(rows, W, control.settings)
+        run = EMResult(state, -math.inf, list[float](), "")
+        if candidate.annealed:
+            path = annealed(state, rows, control.settings)
+            run = control.run(stage, path, rows, ANNEALED_ITERATIONS, -math.inf)
+        if run.stop_reason != STOPPED:
+            path = ascent(run.state, EMMap(rows, control.settings))
+            if rows.mass < control.mass or candidate.extra:
+                path = while_promising(path, runs)
+            run = control.run(stage, path, rows, iterations, tol)
+        runs.append(run)
+        if run.stop_reason == STOPPED:
+            break
+    return runs
+
+
+def while_promising(
+    path: Iterator[tuple[float, S]], others: list[EMResult[S]]
+) -> Iterator[tuple[float, S]]:
+    """Follow a path while it may end above others, see `PATIENCE`."""
+    best, values = max((run.log_likelihood for run in others), default=-math.inf), list[float]()
+    for value, state in path:
+        yield value, state
+        values.append(value)
+        if len(values) > WINDOW and value + PATIENCE * (value - values[-1 - WINDOW]) < best:
+            return
+
+
+ROUNDING = 1e-5  # of the largest direction of A: float32 products hold no more
+
+
+class Climbed(NamedTuple):
+    """Where EM ended."""
+
+    run: EMResult[SubspaceState]  # in the features of the data
+    sums: SubspaceStatistics  # with A as in `em_fit.SubspaceFit`
+    held: Coordinates  # of all rows, in the span of which the components are
+
+
+def climb_all(
+    start: SubspaceState,
+    held: Coordinates,
+    rows: Observations,
+    control: EMControl,
+    halt: Callable[[SubspaceState], str | None],
+) -> Climbed:
+    """Run EM on all rows and features from a state in the span of coordinates of all rows.
+
+    It has converged when an iteration in the coordinates improves by less than `tol`, and either
+    the last directions brought no more than that or an M step over all features promises no more.
+    """
+    settings, least = control.settings, control.tol * rows.mass
+    watch, values = watcher(control.callback, "fit", control.max_iter), list[float]()
+    state, em_map = start._replace(W=polar(held.basis.T @ start.W)), EMMap(held.rows, settings)
+    while True:
+        if held.rows.d < rows.d:
+            A = _products(em_map, state, rows)
+            if values and _promised(A, held.basis @ state.W, state.noise) < least:
+                break
+            sums, held = em_map.sums(state), _grown(held, A, rows)
+            state = state._replace(W=np.eye(held.rows.d, len(state.W)) @ state.W)
+            em_map = EMMap(held.rows, settings)
+            em_map.know(state, sums._replace(A=held.basis.T @ A))
+        run = iterate(
+            ascent(state, em_map, accelerate=control.accelerate),
+            tol=WINDOW * least,
+            max_iter=control.max_iter - len(values),
+            window=1,
+            watch=partial(_later, watch, len(values)),
+            halt=halt,
+        )
+        state, values = run.state, values + run.log_likelihoods
+        going_on = run.stop_reason.startswith(CONVERGED) and len(run.log_likelihoods) > 1
+        if not going_on or len(values) == control.max_iter or held.rows.d == rows.d:
+            break
+    sums, W = em_map.within(state), polar(held.basis @ state.W)
+    return Climbed(run._replace(state=state._replace(W=W), log_likelihoods=values), sums, held)
+
+
+def _later(watch: Watch, before: int, iteration: int, value: float) -> bool:
+    return watch(before + iteration, value)
+
+
+def _products(em_map: EMMap, state: SubspaceState, rows: Observations) -> Array:
+    """Sum over rows of (y - origin) s', (d, K), for the s under a state in coordinates."""
+    S = np.empty((rows.n, state.W.shape[1]), rows.dtype)
+    em_map.know(state, expect(state, em_map.rows, em_map.settings, means=S))
+    return transposed_product(rows, S)
+
+
+def _grown(held: Coordinates, A: Array, rows: Observations) -> Coordinates:
+    """Add the directions of A (d, K) that are missing."""
+    missing, size = A, np.linalg.norm(A, 2)
+    for _ in range(2):  # once leaves rounding errors of the size of A
+        missing = missing - held.basis @ (held.basis.T @ missing)
+    Q, singular, _ = np.linalg.svd(missing, full_matrices=False)
+    Q = Q[:, singular > ROUNDING * size]
+    if not Q.shape[1]:
+        return held
+    X = np.vstack([held.rows.X.T, project(rows, Q).T]).T  # by columns, as E steps read fastest
+    return Coordinates(held.rows._replace(X=X), np.hstack([held.basis, Q]))
+
+
+def _promised(A: Array, W: Array, noise: float) -> float:
+    """Least that an M step of W over all features adds to the log-likelihood, nats.
+
+    tr(W'A) / sigma2 is what the expected complete log-likelihood holds of W; the polar factor of A
+    makes it the sum of the singular values.
+    """
+    most = np.linalg.svd(A, compute_uv=False).sum()
+    return float(most - np.sum(W * A)) / noise
+
+
+THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the passes it saves
+
+
+class SubspaceFit(NamedTuple):
+    """A fitted state in the features of the data, and how it was reached."""
+
+    state: SubspaceState
+    second: Array  # (K,) sums over rows of E[(x z)^2]
+    log_likelihoods: list[float]  # after each iteration, total, nats
+    stop_reason: str
+    held: Coordinates | None = None  # of all rows, in the span of which the components are
+    sums: SubspaceStatistics | None = None  # of the rows under the state, with W'A (K, K) for A
+    same_order: bool = False  # whether EM went on from a whole state, in its order and signs
+
+
+def fit_in_closed_form(
+    rng: np.random.Generator, rows: Observations, control: EMControl
+) -> SubspaceFit:
+    """Fit at L = K, where all rows use all components and the model is PPCA."""
+    settings = control.settings
+    state = closed_form(rows, principal(rng, rows, settings.n_components), settings.floor)
+    if settings.latent == "shared":
+        state = state._replace(latent=np.full_like(state.latent, state.latent.mean()))
+    sums = expect(state, rows, settings)
+    watcher(control.callback, "closed form", 1)(1, sums.log_likelihood)
+    reason = "closed form, because n_active equals n_components"
+    within = sums._replace(A=state.W.T @ sums.A)
+    return SubspaceFit(state, sums.second, [sums.log_likelihood], reason, None, within)
+
+
+def fit_by_em(
+    rng: np.random.Generator,
+    rows: Observations,
+    start: Array | SubspaceState | list[Candidate],
+    control: EMControl,
+) -> SubspaceFit:
+    """Run EM from directions (D, K), from a whole state, or from the best of candidate starts.
+
+    With fewer rows than features all of it happens in the rows' own space, see `thin`.
+    """
+    settings = control.settings
+    space = None
+    if rows.n < rows.d and rows.n <= THIN_LIMIT and isinstance(rows, Rows):  # cheap to find
+        thinned = thin(rows)
+        space = thinned if thinned.rows.d >= settings.n_components else None
+    work: Observations = rows if space is None else space.rows
+    em_map = EMMap(work, settings)
+    if isinstance(start, list):
+        # Starts are screened under the polar update whatever the fit's is: the maximum is the same.
+        em_map.settings = settings._replace(update=polar)
+        screened = screen(rng, em_map, start, control._replace(settings=em_map.settings))
+        em_map.settings = settings
+    else:
+        whole_start = start if isinstance(start, SubspaceState) else None
+        W = np.asarray(start) if whole_start is None else whole_start.W
+        W = polar(W if space is None else lower(W, space, rows))
+        first = first_state(work, W, settings) if whole_start is None else whole_start._replace(W=W)
+        screened = ScreenedStart(EMResult(first, np.nan, [], ""), WINDOW)
+    stopped = screened.run.stop_reason == STOPPED
+    if screened.held is not None and settings.update is polar and not stopped:
+        at_floor = partial(halt, floor=settings.floor)
+        run, sums, held = climb_all(screened.run.state, screened.held, work, control, at_floor)
+        return SubspaceFit(run.state, sums.second, run.log_likelihoods, run.stop_reason, held, sums)
+    run = _ascend(screened, em_map, control)
+    state, sums = run.state, em_map.within(run.state)
+    if space is not None:
+        state = state._replace(W=lift(state.W, space, rows))
+    whole = isinstance(start, SubspaceState)
+    return SubspaceFit(state, sums.second, run.log_likelihoods, run.stop_reason, None, sums, whole)
+
+
+def _ascend(screened: ScreenedStart, em_map: EMMap, control: EMControl) -> EMResult[SubspaceState]:
+    """Run EM on all rows; after a callback's stop a single step, so that the fit is complete."""
+    settings, start = control.settings, screened.run.state
+    if screened.run.stop_reason == STOPPED:
+        path = plain(em_map, start)
+        return iterate(path, tol=0.0, max_iter=1)._replace(stop_reason=STOPPED)
+    # After climbs on samples only the directions outside their coordinates are left, which
+    # converge within an iteration or two: one stands for ten.
+    each = WINDOW if screened.window == 1 else 1
+    return iterate(
+        ascent(start, em_map, accelerate=control.accelerate),
+        tol=each * control.tol * em_map.rows.mass,
+        max_iter=control.max_iter,
+        window=screened.window,
+        watch=watcher(control.callback, "fit", control.max_iter),
+        halt=partial(halt, floor=settings.floor),
+    )
+
+
+def halt(state: Any, floor: float) -> str | None:
+    """Say that EM must end because the noise variance of a state has reached its floor."""
+    if state.noise > floor:
+        return None
+    return "the noise variance reached its floor, 1e-8 of the mean feature variance"

@@ -1,0 +1,311 @@
+"""Log prior densities of the indicator matrix Z (N, K), and what a new row may expect.
+
+The buffet is the Indian buffet process conditioned on at most K used columns. For orthonormal
+columns the K positions are labelled; for free columns the pairs (z_k, w_k) form an
+unordered set, so that there is no factor for positions.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, pdtr
+
+Array = NDArray[np.float64]
+
+# Degrees of freedom of the scale proposal: tails heavier than any the density can have.
+SCALE_TAIL = 5.0
+
+
+class Gamma(NamedTuple):
+    """Density proportional to ``x ** (shape - 1) * exp(-rate * x)``."""
+
+    shape: float
+    rate: float
+
+
+class InverseGamma(NamedTuple):
+    """Density proportional to ``x ** (-shape - 1) * exp(-rate / x)``; entries may be arrays."""
+
+    shape: float | Array
+    rate: float | Array
+
+    def in_units_of(self, variance: float) -> "InverseGamma":
+        """Give the density of x where this one is that of x / variance."""
+        return InverseGamma(self.shape, self.rate * variance)
+
+
+class Normal(NamedTuple):
+    """Independent normal entries with one variance."""
+
+    mean: Array
+    variance: float
+
+
+class RowNormal(NamedTuple):
+    """Independent normal rows that share one precision matrix."""
+
+    mean: Array  # (R, Q)
+    precision: Array  # (Q, Q)
+
+
+class LogBeta(NamedTuple):
+    """Beta variables that are only ever needed as logarithms."""
+
+    a: Array  # (K,)
+    b: Array  # (K,)
+
+
+class Dirichlet(NamedTuple):
+    """Shares (J,) that sum to 1, with density proportional to ``prod(x ** (a - 1))``."""
+
+    a: Array  # (J,)
+
+
+class LogScale(NamedTuple):
+    """Density proportional to exp(p u - (a e^u + b e^-u) / 2) of u = log c^2, for every column."""
+
+    p: Array  # (K,)
+    a: Array  # (K,)
+    b: Array  # (K,)
+
+
+def noise_variance(prior: InverseGamma, n_entries: int, squares: float) -> InverseGamma:
+    """Give p(sigma2 | Y, W, X, Z): the residual has `n_entries` entries, sum of squares `squares`.
+
+    Appendix B: shape ``gamma + N D / 2``, rate ``vartheta + SSE / 2``.
+    """
+    return InverseGamma(prior.shape + n_entries / 2, prior.rate + squares / 2)
+
+
+def latent_variance(
+    prior: InverseGamma, X: Array, Z: NDArray[np.bool_], each: bool
+) -> InverseGamma:
+    """Give p(tau2 | X, Z), from active entries only; one tau2 for `each` component if asked.
+
+    Shape ``g + sum(Z) / 2`` (``g + m_k / 2``), rate ``t + sum(z x^2) / 2``.
+    """
+    axis = 0 if each else None
+    count = Z.sum(axis=axis)
+    squares = np.square(X).sum(axis=axis, where=Z)
+    return InverseGamma(prior.shape + count / 2, prior.rate + squares / 2)
+
+
+def loading_variance(prior: InverseGamma, W: Array) -> InverseGamma:
+    """Give p(sigma2_W | W): shape ``a + D K / 2``, rate ``b + sum(W^2) / 2``."""
+    return InverseGamma(prior.shape + W.size / 2, prior.rate + float(np.square(W).sum()) / 2)
+
+
+def mean(total: Array, n_rows: float, sigma2: float, prior_variance: float) -> Normal:
+    """Give p(mu | rest) from the sum (D,) of the N rows of Y - (X*Z) W'.
+
+    A row of scale u counts 1 / u times, in `total` and in `n_rows`. The prior is
+    N(0, prior_variance I); an infinite one is flat.
+    """
+    precision = n_rows / sigma2 + 1 / prior_variance
+    return Normal(total / sigma2 / precision, 1 / precision)
+
+
+def loadings(cross: Array, second: Array, sigma2: float, sigma2_W: float) -> RowNormal:
+    """Give p(W | rest) for W of any shape with N(0, sigma2_W) entries, from sums over the rows.
+
+    With S = X*Z they are cross = (Y - mu)'S, (D, K), and second = S'S, (K, K). The D rows of W
+    are independent with precision ``S'S / sigma2 + I / sigma2_W``.
+    """
+    precision = second / sigma2 + np.eye(len(second)) / sigma2_W
+    return RowNormal(np.asarray(np.linalg.solve(precision, cross.T / sigma2).T), precision)
+
+
+def scales(W: Array, X: Array, Z: NDArray[np.bool_], sigma2_W: float, tau2: float) -> LogScale:
+    """Give the density of u = log c^2 along the orbits w_k -> c w_k, x_k -> x_k / c.
+
+    p = (D - m_k) / 2 from the volume of the map, a = |w_k|^2 / sigma2_W, b = |x_k|^2 / tau2; the
+    likelihood is the same all along.
+    """
+    p = (len(W) - Z.sum(axis=0)) / 2
+    a, b = np.square(W).sum(axis=0) / sigma2_W, np.square(X).sum(axis=0) / tau2
+    return LogScale(p, np.asarray(a), np.asarray(b))
+
+
+def shares(counts: Array) -> Dirichlet:
+    """Give p(shares | counts) of the values of a categorical variable, whose prior is uniform."""
+    return Dirichlet(1.0 + counts)
+
+
+def log_weights(m: NDArray[np.int64], n_rows: int, alpha: float, n_components: int) -> LogBeta:
+    """Give p(pi_k | Z) of the finite model: Beta(m_k + alpha/K, N - m_k + 1)."""
+    return LogBeta(np.asarray(m + alpha / n_components), np.asarray(n_rows - m + 1.0))
+
+
+def alpha_finite(prior: Gamma, log_pi: Array) -> Gamma:
+    """Give p(alpha | pi) of the finite model, all K columns counted, used or not.
+
+    Beta(alpha/K, 1) has density ``(alpha/K) pi^(alpha/K - 1)``.
+    """
+    n_components = len(log_pi)
+    return Gamma(prior.shape + n_components, prior.rate - float(log_pi.sum()) / n_components)
+
+
+def alpha_infinite(prior: Gamma, n_used: int, n_rows: int) -> Gamma:
+    """Give p(alpha | Z) of the untruncated buffet (appendix B): Gamma(lambda + K+, mu + H_N)."""
+    return Gamma(prior.shape + n_used, prior.rate + harmonic(n_rows))
+
+
+def alpha_acceptance(old: float, new: float, n_rows: int, max_components: int) -> float:
+    """Give the Metropolis-Hastings ratio Q(old) / Q(new) of the truncated buffet.
+
+    Conditioning the buffet on at most `max_components` columns divides its density by
+    ``Q(alpha) = P(Poisson(alpha H_N) <= K_max)``; the proposal is `alpha_infinite`, which leaves
+    only this factor.
+    """
+    H = harmonic(n_rows)
+    return float(pdtr(max_components, old * H) / pdtr(max_components, new * H))
+
+
+def log_density(prior: InverseGamma, x: float | Array) -> float:
+    """Give the log density of an inverse gamma prior at x, summed if x is an array."""
+    shape, rate = prior.shape, prior.rate
+    terms = shape * np.log(rate) - gammaln(shape) - (shape + 1) * np.log(x) - rate / x
+    return float(np.sum(terms))
+
+
+def log_gamma_density(prior: Gamma, x: float) -> float:
+    """Give the log density of a gamma prior at x."""
+    terms = prior.shape * np.log(prior.rate) - gammaln(prior.shape) - prior.rate * x
+    return float(terms + (prior.shape - 1) * np.log(x))
+
+
+def harmonic(n: int) -> float:
+    """Give H_n = 1 + 1/2 + ... + 1/n, the expected number of columns per unit of alpha."""
+    return float((1 / np.arange(1, n + 1)).sum())
+
+
+def draw_gamma(rng: np.random.Generator, law: Gamma) -> float:
+    """Draw from a gamma distribution with a rate."""
+    return float(rng.gamma(law.shape) / law.rate)
+
+
+def draw_inverse_gamma(rng: np.random.Generator, law: InverseGamma) -> Array:
+    """Draw from (an array of) inverse gamma distributions."""
+    return np.asarray(law.rate / rng.gamma(law.shape))
+
+
+def draw_normal(rng: np.random.Generator, law: Normal) -> Array:
+    """Draw independent normal entries."""
+    return np.asarray(law.mean + np.sqrt(law.variance) * rng.standard_normal(law.mean.shape))
+
+
+def draw_rows(rng: np.random.Generator, law: RowNormal) -> Array:
+    """Draw independent rows with covariance inv(precision).
+
+    With precision = L L', a row of standard normals e gives e inv(L), whose covariance is
+    inv(L)' inv(L) = inv(L L').
+    """
+    L = np.linalg.cholesky(law.precision)
+    return np.asarray(law.mean + np.linalg.solve(L.T, rng.standard_normal(law.mean.shape).T).T)
+
+
+def draw_log_beta(rng: np.random.Generator, law: LogBeta) -> Array:
+    """Draw the logarithms of beta variables, also for first parameters near zero.
+
+    A gamma variable of a tiny shape a underflows; ``log G(a) = log G(a + 1) + log(U) / a`` not.
+    """
+    log_first = np.log(rng.gamma(law.a + 1)) + np.log1p(-rng.random(law.a.shape)) / law.a
+    return np.asarray(log_first - np.logaddexp(log_first, np.log(rng.gamma(law.b))))
+
+
+def draw_categories(rng: np.random.Generator, p: Array) -> NDArray[np.intp]:
+    """Draw a column (N,) of each row of probabilities (N, J)."""
+    reached = np.cumsum(p, axis=1) > rng.random((len(p), 1)) * p.sum(axis=1, keepdims=True)
+    return np.asarray(reached.argmax(axis=1))
+
+
+def draw_log_scales(rng: np.random.Generator, law: LogScale) -> Array:
+    """Move u from 0 by one Metropolis-Hastings step.
+
+    The proposal is a Student distribution at the mode, as wide as the curvature there says; it
+    does not depend on where along the orbit the chain stands, hence a plain ratio.
+    """
+    p, a, b = law
+    root = np.sqrt(p * p + a * b)
+    mode = np.where(p >= 0, np.log((p + root) / a), np.log(b / (root + np.abs(p))))
+    width = 1 / np.sqrt(root)
+    new = mode + width * rng.standard_t(SCALE_TAIL, mode.shape)
+
+    def log_ratio(u: Array) -> Array:
+        offered = -(SCALE_TAIL + 1) / 2 * np.log1p(np.square((u - mode) / width) / SCALE_TAIL)
+        with np.errstate(over="ignore"):  # a proposal that far out has no density at all
+            return np.asarray(p * u - (a * np.exp(u) + b * np.exp(-u)) / 2 - offered)
+
+    log_accept = log_ratio(new) - log_ratio(np.zeros_like(new))
+    accepted = np.log1p(-rng.random(new.shape)) < log_accept
+    return np.asarray(np.where(accepted, new, 0.0))
+
+
+def draw_alpha_truncated(
+    rng: np.random.Generator, prior: Gamma, alpha: float, Z: NDArray[np.bool_]
+) -> float:
+    """Move alpha of the buffet conditioned on at most Z.shape[1] columns."""
+    n_rows, max_components = Z.shape
+    new = draw_gamma(rng, alpha_infinite(prior, int(Z.any(axis=0).sum()), n_rows))
+    accept = rng.random() < alpha_acceptance(alpha, new, n_rows, max_components)
+    return new if accept else alpha
+
+
+def draw_alpha_finite(
+    rng: np.random.Generator, prior: Gamma, alpha: float, Z: NDArray[np.bool_]
+) -> float:
+    """Move alpha of the finite model: draw pi given Z, alpha given pi, forget pi."""
+    n_rows, n_components = Z.shape
+    law = log_weights(Z.sum(axis=0), n_rows, alpha, n_components)
+    return draw_gamma(rng, alpha_finite(prior, draw_log_beta(rng, law)))
+
+
+Indicators = NDArray[np.bool_]
+LEAST_WEIGHT = 1e-12  # of a column that no row uses, shown because something must be
+
+
+def log_buffet(Z: Indicators, alpha: float, labelled: bool) -> float:
+    """Give log P(Z | alpha) of the buffet cut at K = Z.shape[1] columns.
+
+    P(Z) = alpha^K+ e^(-alpha H_N) prod (m_k - 1)! (N - m_k)! / N! / Q(alpha), times
+    (K - K+)! / K! for `labelled` positions.
+    """
+    N, K = Z.shape
+    m = Z.sum(axis=0)
+    m = m[m > 0]
+    H = harmonic(N)
+    total = len(m) * np.log(alpha) - alpha * H - np.log(pdtr(K, alpha * H))
+    total += (gammaln(m) + gammaln(N - m + 1) - gammaln(N + 1)).sum()
+    if labelled:
+        total += gammaln(K - len(m) + 1) - gammaln(K + 1)
+    return float(total)
+
+
+def log_beta_bernoulli(Z: Indicators, alpha: float) -> float:
+    """Give log P(Z | alpha) with pi_k ~ Beta(alpha / K, 1) integrated out."""
+    N, K = Z.shape
+    m, a = Z.sum(axis=0), alpha / K
+    each = np.log(a) + gammaln(m + a) + gammaln(N - m + 1) - gammaln(N + 1 + a)
+    return float(each.sum())
+
+
+def of_used(weights: NDArray[np.float64], Z: Indicators) -> NDArray[np.float64]:
+    """Weights (K,) of the columns that a row uses, zero for others; the first stands for none."""
+    used = Z.any(axis=0)
+    kept = np.where(used, weights, 0.0)
+    if not used.any():
+        kept[0] = LEAST_WEIGHT
+    return kept
+
+
+def expected_buffet(Z: Indicators, alpha: float) -> NDArray[np.float64]:
+    """Give the probability m_k / (N + 1) that a new row uses column k."""
+    del alpha  # it only matters for columns of the row's own
+    return np.asarray(Z.sum(axis=0) / (len(Z) + 1))
+
+
+def expected_beta_bernoulli(Z: Indicators, alpha: float) -> NDArray[np.float64]:
+    """Give the probability (m_k + alpha/K) / (N + 1 + alpha/K) that a new row uses column k."""
+    a = alpha / Z.shape[1]
+    return np.asarray((Z.sum(axis=0) + a) / (len(Z) + 1 + a))

@@ -1,0 +1,200 @@
+"""Data that no model can be fitted to are refused in one sentence; what a fit lacks is said."""
+
+import warnings
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_array
+
+from appca.models.numerics import Array
+from appca.models.rows import Block, Observations, tiles
+from appca.models.sparse_rows import dense
+
+ROUNDING = 1e-13  # variances below this share of the largest are none
+RARELY = 1e-3  # share of rows; a component that fewer use says little
+
+
+def refuse_sizes(n_components: int, n_rows: int, n_features: int) -> None:
+    """Raise ValueError where the data cannot carry `n_components` orthogonal directions."""
+    most = min(n_rows - 1, n_features)
+    if n_components > most:
+        msg = (
+            f"n_components must be at most {most}, because X has {n_rows} rows and "
+            f"{n_features} feature(s); got {n_components}: ask for fewer components."
+        )
+        raise ValueError(msg)
+
+
+def given_directions(init: Any, n_components: int, n_features: int) -> Array:
+    """Return directions (D, K) that were given as `init` (K, D); ValueError for another shape."""
+    directions: Array = check_array(init, dtype=np.float64)
+    wanted = (n_components, n_features)
+    if directions.shape != wanted:
+        msg = (
+            f"init must have shape {wanted}, n_components by features; got {directions.shape}: "
+            "pass one row per component."
+        )
+        raise ValueError(msg)
+    return directions.T
+
+
+def refuse_starts(init: Any, n_init: int) -> None:
+    """Raise ValueError for several starts from one array."""
+    if not isinstance(init, str) and n_init > 1:
+        msg = (
+            f"n_init must be 1 when init is an array; got {n_init}: "
+            "name a start to add random ones."
+        )
+        raise ValueError(msg)
+
+
+def refuse_few_features(n_components: int, scales: Array) -> None:
+    """Raise ValueError where fewer features vary, those of scale above 0, than components."""
+    varying = int((scales > 0.0).sum())
+    if n_components > varying:
+        remedy = "ask for fewer components" if varying else "leave out rows far from all others"
+        msg = (
+            f"n_components must be at most {varying}, because {varying} of the {len(scales)} "
+            f"features of X vary in more than one row; got {n_components}: {remedy}."
+        )
+        raise ValueError(msg)
+
+
+def warn_of_constant(scales: Array) -> None:
+    """Warn of features that the likelihood leaves out: those of scale 0."""
+    n = int((scales == 0.0).sum())
+    if n:
+        msg = (
+            f"{n} of the {len(scales)} features of X are constant or vary in hardly more than one "
+            "row, and noise='feature' leaves them out of the likelihood: drop these columns to "
+            "avoid this warning."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=5)
+
+
+def row_weights(weights: Any, n_rows: int) -> Array:
+    """Weights (N,) of rows, ones without any; ValueError unless at least 0 and some above 0."""
+    if weights is None:
+        return np.ones(n_rows)
+    w: Array = np.full(n_rows, float(weights)) if isinstance(weights, Real) else weights
+    w = check_array(w, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if w.shape != (n_rows,) or (w < 0).any():
+        msg = (
+            f"sample_weight must be {n_rows} numbers of at least 0, one a row; got shape "
+            f"{w.shape}: pass one weight for each row."
+        )
+        raise ValueError(msg)
+    if not w.any():
+        msg = "Sample weights must contain at least one non-zero number: all are 0."
+        raise ValueError(msg)
+    return w
+
+
+def counted_rows(X: Array, sample_weight: Any) -> tuple[Array, Array | None]:
+    """Rows that count, and their weights (N,), or None where each counts once."""
+    if sample_weight is None:
+        return X, None
+    w = row_weights(sample_weight, len(X))
+    if (w == 0.0).any():
+        X, w = X[w > 0.0], w[w > 0.0]
+    return X, None if (w == 1.0).all() else w
+
+
+def refuse_weights(sample_weight: Any, what: str) -> None:
+    """Raise ValueError for weights with something that does not take them."""
+    if sample_weight is not None:
+        msg = f"sample_weight cannot be used with {what}: leave it out."
+        raise ValueError(msg)
+
+
+def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:
+    """Raise ValueError for infinities, and NaN unless `gaps` may be; the usual X costs a sum."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum()):  # in float32 it may overflow, and the rows decide
+            return
+    bad = int((np.isinf(X) if gaps else ~np.isfinite(X)).any(axis=1).sum())
+    if bad:
+        finite, what, remedy = "finite", "NaN or inf", "fill in or leave out those cells or rows"
+        if gaps:
+            finite, what = "finite or NaN for a missing entry", "inf"
+            remedy = "correct those cells or leave out those rows"
+        msg = f"X must be {finite}, but {bad} of its {len(X)} rows hold {what}: {remedy}."
+        raise ValueError(msg)
+
+
+def refuse_constant(rows: Observations) -> None:
+    """Raise ValueError where all rows are the same, or too large or small to be squared."""
+    total, n = rows.total, rows.n
+    far = 0.0 if rows.origin is None else float(np.sum(np.square(rows.origin, dtype=np.float64)))
+    rounding = n * (n * np.finfo(np.float64).eps) ** 2 * far  # of a mean that is a little off
+    if total <= rounding and not _vary(rows):
+        msg = (
+            f"X must vary, but all its {n} rows are equal: "
+            "there is no direction to find; check how the data were read."
+        )
+        raise ValueError(msg)
+    if not 0.0 < total < np.inf:
+        size = "small" if total == 0.0 else "large"
+        msg = (
+            f"X must have squares that {rows.dtype} can hold, but its entries are too {size}: "
+            "multiply it by a constant, or pass float64."
+        )
+        raise ValueError(msg)
+
+
+def _vary(rows: Observations) -> bool:
+    """Whether any row differs from the others, bit by bit; one pass."""
+    heads = list(rows.over(_common_row))
+    first = heads[0]
+    return first is None or any(head is None or (head != first).any() for head in heads)
+
+
+def _common_row(block: Block) -> Array | None:
+    """Return what all rows of a block are, if they are all the same."""
+    head: Array = dense(block.X[:1])[0].copy()
+    return None if any((head != B).any() for _, B in tiles(block.X, None)) else head
+
+
+def warn_of_end(reason: str, max_iter: int) -> None:
+    """Warn where EM ended before it converged, or on the floor of the noise variance."""
+    if reason.startswith("reached max_iter"):
+        msg = f"EM ended at max_iter={max_iter} before it converged: raise max_iter or tol."
+        warnings.warn(msg, ConvergenceWarning, stacklevel=5)
+    elif "reached its floor" in reason:
+        msg = (
+            "The noise variance reached its floor, 1e-8 of the mean feature variance: the "
+            "components reproduce X all but exactly, and likelihoods mean little; lower "
+            "n_components or n_active, or look for repeated rows."
+        )
+        warnings.warn(msg, ConvergenceWarning, stacklevel=5)
+
+
+def warn_of_unused(share: Array) -> None:
+    """Warn where components are used by fewer than `RARELY` of the rows; share is (K,)."""
+    rare = [str(k + 1) for k in np.flatnonzero(share < RARELY)]
+    if rare:
+        msg = (
+            f"Components that under 0.1% of rows use: {', '.join(rare)} of {len(share)}. "
+            "Lower n_components, or try another random_state."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=5)
+
+
+def warn_of_rank(total: Array, second: Array, mass: float, n_features: int, eps: float) -> None:
+    """Warn where rows vary in fewer directions than they are given components.
+
+    total (K,) and second (K, K) are sums over the rows of projections on orthonormal components and
+    of their products; `eps` is of the dtype of the rows.
+    """
+    K = len(second)
+    values = np.linalg.eigvalsh(second - np.outer(total, total) / mass)
+    least = max(ROUNDING, n_features * (10.0 * eps) ** 2)  # of sums, and of projections
+    rank = int((values > least * values[-1]).sum())
+    if 0 < rank < K:
+        msg = (
+            f"X varies in {rank} of the n_components={K} directions only, as repeated rows do; "
+            f"the others are arbitrary: ask for at most {rank} components."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=5)

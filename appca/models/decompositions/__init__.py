@@ -1,1 +1,0 @@
-"""Principal directions and independent components of rows."""

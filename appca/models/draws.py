@@ -1,0 +1,188 @@
+"""The draws that queries about rows average over: some of all, aligned to published components.
+
+Components have neither names nor signs, so every draw is matched to the published components by
+absolute cosine (Hungarian method) before anything is averaged.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appca.models.chains import Draws, levels
+
+Floats = NDArray[np.float64]
+
+MOST_BYTES = 2**25  # of all components that are kept for queries
+
+
+class ParameterDraw(NamedTuple):
+    """Parameters of one draw; the columns it uses only."""
+
+    components: Floats  # (K', D)
+    mean: Floats  # (D,)
+    noise: float
+    latent: Floats  # (K',)
+    weights: Floats | None  # (K',) probability that a new row uses a component, where it has one
+    places: NDArray[np.intp]  # (K',) of its components among the published ones; K or more: none
+    row_scale_probabilities: Floats | None  # (J,), where learned
+    size_probabilities: Floats | None  # (K + 1,), where learned
+
+
+class QueryDraws(NamedTuple):
+    """S draws, each with at most K' components, the first K of which match the published ones."""
+
+    chain: NDArray[np.intp]  # (S,)
+    draw: NDArray[np.intp]  # (S,) number of the draw in its chain
+    components: Floats  # (S, K', D), in the dtype of the data; zero where a draw has none
+    mean: Floats  # (S, D)
+    noise_variance: Floats  # (S,)
+    latent_variance: Floats  # (S, K')
+    weights: Floats | None  # (S, K'), zero where a draw has no component
+    row_scale_probabilities: Floats | None = None  # (S, J)
+    size_probabilities: Floats | None = None  # (S, K + 1)
+
+    def thinned(self, most: int) -> "QueryDraws":
+        """Choose at most so many, evenly."""
+        S = len(self.chain)
+        kept = np.linspace(0, S - 1, min(S, most)).round().astype(np.intp)
+        return QueryDraws(*(None if a is None else a[kept] for a in self))  # type: ignore[arg-type]
+
+    def each(self) -> Iterator[ParameterDraw]:
+        """Give the draws one by one."""
+        for s in range(len(self.chain)):
+            weights = None if self.weights is None else self.weights[s]
+            places = np.arange(self.components.shape[1])
+            if weights is not None:
+                places = np.flatnonzero(weights > 0.0)
+                weights = weights[places]
+            yield ParameterDraw(
+                self.components[s, places],
+                self.mean[s],
+                float(self.noise_variance[s]),
+                self.latent_variance[s, places],
+                weights,
+                places,
+                *(None if p is None else p[s] for p in self[-2:]),
+            )
+
+
+class Pairing(NamedTuple):
+    """Components of two sets paired one to one, the sum of their |cos| as large as can be."""
+
+    first: NDArray[np.intp]  # (min(K, K'),) ascending
+    second: NDArray[np.intp]
+    sign: Floats  # of the cosine
+    cosine: Floats  # absolute; 0 for a component of zeros
+
+
+def match(first: ArrayLike, second: ArrayLike) -> Pairing:
+    """Match components (K, D) with components (K', D), of any order, sign and length."""
+    from scipy.optimize import linear_sum_assignment
+
+    similarity = _unit(first) @ _unit(second).T
+    rows, columns = linear_sum_assignment(-np.abs(similarity))
+    cosine = similarity[rows, columns]
+    return Pairing(rows, columns, np.where(cosine < 0, -1.0, 1.0), np.minimum(np.abs(cosine), 1.0))
+
+
+def choose(posterior: Draws, published: Floats, most: int) -> QueryDraws:
+    """Choose evenly among the draws of the chains that count (`levels`), and align them.
+
+    They are aligned to the `published` components (K, D), and fewer than `most` where their
+    components would take more than 32 MB. `posterior` has the mean in units of the data.
+    """
+    W, K = posterior["components"], len(published)
+    good = np.flatnonzero(levels(posterior["log_posterior"]).counts)
+    total, each = len(good) * W.shape[1], W[0, 0].nbytes
+    n = max(1, min(most, total, MOST_BYTES // each))
+    chosen = np.linspace(0, total - 1, n).round().astype(np.intp)
+    chain, draw = good[chosen // W.shape[1]], chosen % W.shape[1]
+    weights = posterior["weights"][chain, draw] if "weights" in posterior else None
+    used = np.ones((n, W.shape[2]), bool) if weights is None else weights > 0.0
+    latent = posterior.get("latent_variance")
+    tau2 = np.ones((n, W.shape[2])) if latent is None else latent[chain, draw]
+    places = zip(chain, draw, used, strict=True)
+    orders = [_order(W[c, i], some, published) for c, i, some in places]
+    width = max(K, *(len(order) for order, _ in orders))
+    learned = [posterior.get(name) for name in QueryDraws._fields[-2:]]
+    components = np.zeros((n, width, W.shape[3]), W.dtype)
+    moved, share = np.ones((n, width)), np.zeros((n, width))
+    for s, (order, sign) in enumerate(orders):
+        there = np.flatnonzero(order >= 0)
+        components[s, there] = W[chain[s], draw[s], order[there]] * sign[there, None]
+        moved[s, there] = tau2[s, order[there]]
+        if weights is not None:
+            share[s, there] = weights[s, order[there]]
+    return QueryDraws(
+        chain,
+        draw,
+        components,
+        posterior["mean"][chain, draw],
+        np.asarray(posterior["noise_variance"][chain, draw]),
+        moved,
+        None if weights is None else share,
+        *(None if p is None else p[chain, draw] for p in learned),
+    )
+
+
+def component_bands(draws: QueryDraws, published: Floats, level: float) -> Floats:
+    """Quantiles (2, K, D) between which an entry of a component lies with probability `level`.
+
+    A draw that lacks a component does not count for it.
+    """
+    bands = np.empty((2, *published.shape))
+    for k in range(len(published)):
+        has = slice(None) if draws.weights is None else draws.weights[:, k] > 0.0
+        some = draws.components[has, k]
+        some = some if len(some) else published[[k]]
+        bands[:, k] = band(some.astype(np.float64), level)
+    return bands
+
+
+def band(draws: Floats, level: float) -> Floats:
+    """Give the ends (2, ...) of the middle `level` of draws (S, ...).
+
+    The k-th smallest of S draws has a share k / (S + 1) of the distribution below it on average
+    (Weibull), so that another draw lies between the ends with probability `level`; NumPy's usual
+    quantiles are too near to the middle. Fewer than (1 + level) / (1 - level) draws cannot reach
+    so far: their band goes from the smallest to the largest.
+    """
+    return np.asarray(np.quantile(draws, band_ends(level), axis=0, method="weibull"))
+
+
+def number_band(numbers: ArrayLike, level: float) -> tuple[int, int]:
+    """Smallest and largest number of components that the middle `level` of the draws have."""
+    low, high = np.quantile(
+        np.asarray(numbers, dtype=np.float64), band_ends(level), method="nearest"
+    )
+    return int(low), int(high)
+
+
+def band_ends(level: float) -> list[float]:
+    """Quantiles at the ends of the middle `level` of a distribution."""
+    if not 0.0 < level < 1.0:
+        msg = f"level must be a number between 0 and 1; got {level!r}."
+        raise ValueError(msg)
+    return [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+
+
+def _order(
+    components: Floats, used: NDArray[np.bool_], published: Floats
+) -> tuple[NDArray[np.intp], Floats]:
+    """Which column of a draw comes to each place, -1 where none does, and with which sign."""
+    in_use, K = np.flatnonzero(used), len(published)
+    order, sign = np.full(K, -1), np.ones(K)
+    if len(in_use):
+        places, matched, turned, _ = match(published, components[in_use])
+        order[places], sign[places] = in_use[matched], turned
+    rest = np.setdiff1d(in_use, order)
+    return np.concatenate([order, rest]), np.concatenate([sign, np.ones(len(rest))])
+
+
+def _unit(W: ArrayLike) -> Floats:
+    """Rows at length one; a row of zeros stays."""
+    W = np.asarray(W, dtype=np.float64)
+    norms = np.linalg.norm(W, axis=1, keepdims=True)
+    return np.asarray(W / np.where(norms > 0, norms, 1.0))

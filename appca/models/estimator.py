@@ -1,0 +1,678 @@
+"""Every query of a fitted model, once: who answers is decided here, and nowhere else.
+
+A Dask array is asked chunk by chunk (`dask_queries`). Of rows in memory those with missing entries
+are answered by `incomplete.posterior`, after sampling an average over draws answers
+(`draw_averages`), else the posterior given the fitted parameters, which each model makes of them.
+"""
+
+import copy
+import io
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_array, check_is_fitted, check_random_state, validate_data
+
+from appca.models.blocks import NO_ROWS, Blocks, checked, each_described, is_dask, lazily
+from appca.models.chains import ChainLevels, Chains, Draws, levels, to_arviz
+from appca.models.data_checks import refuse_not_finite, refuse_weights, row_weights
+from appca.models.draw_averages import MOST_DRAWS, AveragedPosterior
+from appca.models.draws import QueryDraws, choose, component_bands
+from appca.models.gaps import PosteriorWithGaps
+from appca.models.numerics import Array
+from appca.models.posterior import ALL, MAP, Description, Posterior, RowEstimate, refuse_support
+from appca.models.rows import is_incomplete
+from appca.models.settings import refuse_parameters
+from appca.models.sparse_rows import ShiftedSparse, is_sparse, sparse_rows
+from appca.storage import files, packed
+from appca.storage.files import numbered
+from appca.words import InputError
+
+if TYPE_CHECKING:
+    from arviz import InferenceData
+
+LARGEST_NUMBER = 2**63 - 1
+
+
+class Criteria:
+    """Panel numbers, second moments and information criteria of models with L of K active."""
+
+    components_: Array
+    latent_variance_: Array
+    noise_variance_: Any
+    explained_variance_: Array
+    n_active_: int
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return the panel number (N,) of each row: the rank of its support.
+
+        Panels are numbered in the order of `itertools.combinations(range(K), L)`, for any data.
+        """
+        check_is_fitted(self)
+        K, L = len(self.components_), self.n_active_
+        if hasattr(self, "size_probabilities_"):
+            msg = (
+                "predict numbers the panels of exactly L components, but n_active is 'learned' and "
+                "rows use any number: use allocate, which says the components themselves."
+            )
+            raise ValueError(msg)
+        active = self.allocate(X)  # type: ignore[attr-defined]
+        if math.comb(K, L) > LARGEST_NUMBER:
+            msg = (
+                f"predict numbers at most 2^63 panels, but {L} of {K} components make more: "
+                "use allocate, which says the components themselves."
+            )
+            raise ValueError(msg)
+        counts = np.array([[math.comb(n, k) for k in range(L + 1)] for n in range(K)], np.int64)
+        left = L - np.cumsum(active, axis=1) + active  # members still to come, with this one
+        # Leaving a component out skips all panels that have it and what was chosen before.
+        rest = np.arange(K - 1, -1, -1)
+        skipped = np.where(left > 0, counts[rest, np.maximum(left - 1, 0)], 0)
+        return np.asarray(np.where(active, 0, skipped).sum(axis=1), np.int64)
+
+    def get_covariance(self) -> Array:
+        """Return the covariance (D, D) of rows under the model: E[u] (E|z|/K W T W' + Psi).
+
+        |z| is L unless sizes are learned, u is 1 unless row scales are learned, and Psi is
+        sigma2 I unless each feature has a noise variance.
+        """
+        check_is_fitted(self)
+        W = self.components_.astype(np.float64)
+        C: Array = self._share() * (W.T * self.latent_variance_) @ W
+        C.flat[:: len(C) + 1] += self.noise_variance_
+        return C * self._mean_scale()
+
+    def _share(self) -> float:
+        """Return the expected share of the components that a row uses."""
+        K = len(self.components_)
+        sizes = getattr(self, "size_probabilities_", None)
+        return float((self.n_active_ if sizes is None else np.arange(K + 1) @ sizes) / K)
+
+    def _mean_scale(self) -> float:
+        """Return the expected scale of a row."""
+        p = getattr(self, "row_scale_probabilities_", None)
+        return 1.0 if p is None else float(p @ self.row_scale_values_)  # type: ignore[attr-defined]
+
+    @property
+    def explained_variance_ratio_(self) -> Array:
+        """Explained variance (K,) as a share of the total variance of a row under the model."""
+        check_is_fitted(self)
+        W = self.components_.astype(np.float64)
+        total = self._share() * np.sum(self.latent_variance_ * np.square(W).sum(axis=1))
+        noise = W.shape[1] * float(np.mean(self.noise_variance_))
+        ratio: Array = self.explained_variance_ / (self._mean_scale() * (total + noise))
+        return ratio
+
+    def _n_loadings(self) -> int:
+        """Count the dimensions of the loadings: orthonormal columns, each its own axis."""
+        K, D = len(self.components_), self._n_varying()
+        all_of_them = self.n_active_ == K and not hasattr(self, "size_probabilities_")
+        if all_of_them and getattr(self, "latent_variance", "") == "shared":
+            return K * (D - K)  # no more than the span is identified
+        return D * K - K * (K + 1) // 2
+
+    def _n_variances(self) -> int:
+        """Count the variances that are estimated, and the shares of scales and sizes."""
+        learned = {"shared": 1, "component": len(self.components_)}
+        latent = learned.get(str(getattr(self, "latent_variance", "shared")), 0)
+        noise = self._n_varying() if np.ndim(self.noise_variance_) else 1
+        scales = len(getattr(self, "row_scale_probabilities_", [1])) - 1
+        return latent + noise + scales + len(getattr(self, "size_probabilities_", [1])) - 1
+
+    def _n_varying(self) -> int:
+        """Count the features that the likelihood counts."""
+        psi = np.broadcast_to(self.noise_variance_, self.components_.shape[1])
+        return int((psi > 0.0).sum())
+
+    @property
+    def n_parameters_(self) -> int:
+        """Number of free parameters, for `bic` and `aic`."""
+        check_is_fitted(self)
+        mean = 0 if getattr(self, "mean", "learned") == "zero" else self.components_.shape[1]
+        return self._n_loadings() + mean + self._n_variances()
+
+    def bic(self, X: Any) -> float:
+        """Return the Bayesian information criterion on X; lower is better."""
+        total = self.score_samples(X)  # type: ignore[attr-defined]
+        return float(self.n_parameters_ * math.log(len(total)) - 2.0 * total.sum())
+
+    def aic(self, X: Any) -> float:
+        """Return the Akaike information criterion on X; lower is better."""
+        total = self.score_samples(X)  # type: ignore[attr-defined]
+        return float(2 * self.n_parameters_ - 2.0 * total.sum())
+
+
+POSTERIOR, DRAWS = "posterior_", "draws_"  # prefixes of draws: all, and those for queries
+_OF_MODEL = ("components", "latent_variance", "explained_variance", "scale", "weights")
+_DRAWN = (*_OF_MODEL, "Z_mean", "X_mean")
+# The axis of the components.
+_AXES = (
+    dict.fromkeys(_OF_MODEL, 0)
+    | dict.fromkeys(("scores", "active", "inclusion"), 1)
+    | {DRAWS + name: 1 for name in _DRAWN}
+    | {POSTERIOR + name: 2 for name in _DRAWN}
+)
+_TURNED = {
+    "components",
+    "scores",
+    *(p + n for p in (DRAWS, POSTERIOR) for n in ("components", "X_mean")),
+}
+
+
+def arranged(
+    arrays: Mapping[str, NDArray[Any]], order: Sequence[int], signs: Sequence[int]
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays with component ``order[j]`` in place j, turned where ``signs[j]`` is -1.
+
+    Draws may have more components than the fit; the further ones stay in their places.
+    """
+    K, turned = len(order), np.flatnonzero(np.asarray(signs) == -1)
+    result = dict(arrays)
+    for name, values in arrays.items():
+        axis = _AXES.get(name, values.ndim)
+        if values.ndim <= axis or values.shape[axis] < K:
+            continue
+        result[name] = moved = values.take([*order, *range(K, values.shape[axis])], axis)
+        if name in _TURNED and len(turned):
+            place = (slice(None),) * axis + (turned,)
+            moved[place] = 0 - moved[place]  # no -0.0 where a component is not used
+    return result
+
+
+ESTIMATOR = "estimator.json"  # the text that makes an NPZ file one of a saved estimator
+CURVE = "log_likelihoods"
+PREPROCESSING = "pre_"  # before the names of its arrays
+
+
+def write(path: Path | str, model: Any, behind: Any = None) -> None:
+    """Write a fitted estimator into a file, and the preprocessing of a `Preprocessed` it has."""
+    facts = {
+        "estimator": type(model).__name__,
+        "parameters": {k: _plain(v) for k, v in model.get_params(deep=False).items()},
+        "n_iter": int(model.n_iter_),
+        "stop_reason": model.stop_reason_,
+        "features": [str(name) for name in getattr(behind or model, "feature_names_in_", ())],
+    }
+    arrays = model.fitted_arrays() | {CURVE: model.log_likelihoods_}
+    if behind is not None:
+        facts["preprocessing"] = behind.preprocessing.to_dict()
+        learned = behind.preprocessing_.arrays()
+        arrays |= {PREPROCESSING + name: value for name, value in learned.items()}
+    buffer = io.BytesIO()
+    members = {f"{name}.npy": value for name, value in arrays.items()}
+    packed.write(buffer, {ESTIMATOR: numbered(facts)}, members)
+    files.write(Path(path), buffer.getvalue())
+
+
+def _plain(value: Any) -> Any:
+    """Turn a parameter into one of JSON, or None where it is a function or a generator."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, str | int | float | bool) else None
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """One Generator from whatever scikit-learn accepts as `random_state`.
+
+    None is NumPy's global one, so that `np.random.seed` holds here as it does in scikit-learn.
+    """
+    chosen = check_random_state(None) if random_state is None else random_state
+    return np.random.default_rng(chosen)
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator by what it was fitted to.
+
+    Attributes
+    ----------
+    _model : its name in `settings.table.MODELS`, which says what values the parameters may have.
+    _fitted : names of the fitted attributes that answers about rows depend on.
+    _extensions : further ones, which some fits have.
+    _takes_gaps : whether rows may have missing entries, be a Dask array, or be sparse.
+    _estimates : whether sums over supports may be estimates, by draws that a row itself decides.
+    """
+
+    _model: ClassVar[str]
+    _fitted: ClassVar[tuple[str, ...]] = (
+        "components_",
+        "mean_",
+        "noise_variance_",
+        "latent_variance_",
+        "explained_variance_",
+        "scale_",
+        "n_active_",
+    )
+    _extensions: ClassVar[tuple[str, ...]] = ()
+    _takes_gaps: ClassVar[bool] = False
+    _estimates: ClassVar[bool] = False
+
+    components_: Array
+    mean_: Array
+    noise_variance_: Any
+    latent_variance_: Array
+    explained_variance_: Array
+    scale_: Array
+    n_active_: int
+    log_likelihoods_: Array
+    n_iter_: int
+    stop_reason_: str
+    posterior_: Draws
+    query_draws_: QueryDraws
+
+    @property
+    def _takes_sparse(self) -> bool:
+        return self._takes_gaps and getattr(self, "inference", "em") != "gibbs"
+
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        """Check rows; sparse ones become a `ShiftedSparse`."""
+        if reset:
+            refuse_parameters(self._model, self.get_params(deep=False))
+        shifted = X if isinstance(X, ShiftedSparse) else None
+        checked = validate_data(
+            self,
+            X if shifted is None else shifted.values,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2 if reset else 1,
+            ensure_all_finite=False,
+            accept_sparse="csr" if self._takes_sparse else False,
+        )
+        if is_sparse(checked):
+            return shifted or sparse_rows(checked)
+        refuse_not_finite(checked, gaps=self._takes_gaps)
+        return checked
+
+    def _unnamed(self) -> Self:
+        """Return a copy to be asked about rows that were checked, and so have no more names."""
+        alone = copy.copy(self)
+        alone.__dict__.pop("feature_names_in_", None)
+        return alone
+
+    def _forget_fit(self) -> None:
+        """Drop what a fit before has and this one may not."""
+        for name in ("posterior_", "query_draws_", "_stepwise", "_sums", *self._extensions):
+            self.__dict__.pop(name, None)
+
+    def _ended(self, log_likelihoods: Any, stop_reason: str) -> Self:
+        """Record how a fit went; return the estimator."""
+        self.log_likelihoods_ = np.array(log_likelihoods)
+        self.n_iter_ = len(self.log_likelihoods_)
+        self.stop_reason_ = stop_reason
+        return self
+
+    def fitted_arrays(self) -> dict[str, Array]:
+        """Return all arrays that queries about new rows need, by name without the underscore."""
+        check_is_fitted(self)
+        names = *self._fitted, *(name for name in self._extensions if hasattr(self, name))
+        arrays = {name[:-1]: np.asarray(getattr(self, name)) for name in names}
+        if hasattr(self, "query_draws_"):
+            draws = self.query_draws_._asdict().items()
+            arrays |= {DRAWS + name: values for name, values in draws if values is not None}
+        return arrays
+
+    def restore(self, arrays: dict[str, Array]) -> Self:
+        """Restore a fitted estimator from its `fitted_arrays`.
+
+        Queries return the same results as before. `posterior_`, all draws, is not restored.
+
+        Raises
+        ------
+        ValueError
+            When an array is missing.
+        """
+        missing = [name[:-1] for name in self._fitted if name[:-1] not in arrays]
+        if missing:
+            msg = (
+                f"arrays must hold what {type(self).__name__} was fitted to, but "
+                f"{', '.join(missing)} is missing: fit the model again."
+            )
+            raise ValueError(msg)
+        self._forget_fit()
+        for name in (*self._fitted, *self._extensions):
+            if name[:-1] in arrays:
+                value = arrays[name[:-1]]
+                setattr(self, name, value.item() if value.ndim == 0 else value)
+        draws = {name: arrays.get(DRAWS + name) for name in QueryDraws._fields}
+        if draws["chain"] is not None:
+            self.query_draws_ = QueryDraws(**draws)  # type: ignore[arg-type]
+        self.n_features_in_ = self.components_.shape[1]
+        return self
+
+    def reorder(self, order: Sequence[int], signs: Sequence[int] | None = None) -> Self:
+        """Reorder the components, flip the signs of some, and return the estimator.
+
+        Queries use the new order. The likelihood and reconstruction of a row do not change.
+
+        Parameters
+        ----------
+        order : sequence of int, length K
+            Component ``order[j]``, counted from 0, becomes row j of `components_`.
+        signs : sequence of int, length K, optional
+            -1 flips the sign of the component that becomes row j, and of its scores.
+
+        Raises
+        ------
+        InputError
+            When `order` is no permutation of 0 to K - 1, or `signs` has anything but K times 1
+            or -1.
+        """
+        K = len(self.fitted_arrays()["components"])
+        places = [int(row) for row in order]
+        turned = [1] * K if signs is None else [int(sign) for sign in signs]
+        if sorted(places) != list(range(K)) or len(turned) != K or not set(turned) <= {1, -1}:
+            msg = (
+                f"order must have each number from 0 to {K - 1} once, and signs {K} times 1 or -1; "
+                f"got {places!r:.60} and {turned!r:.60}."
+            )
+            raise InputError(msg)
+        draws = getattr(self, "posterior_", None)
+        # `partial_fit` goes on as with a model from a file
+        self.restore(arranged(self.fitted_arrays(), places, turned))
+        if draws is not None:
+            every = {POSTERIOR + name: values for name, values in draws.items()}
+            moved = arranged(every, places, turned)
+            self.posterior_ = {name.removeprefix(POSTERIOR): a for name, a in moved.items()}
+        return self
+
+    def save(self, path: Path | str) -> None:
+        """Save the fitted estimator; `appca.load_model` restores it bit for bit.
+
+        The file is an NPZ without pickle. It does not contain a callback, a generator passed as
+        `random_state`, or `posterior_`.
+        """
+        write(path, self)
+
+
+_takes_gaps = available_if(lambda model: model._takes_gaps)
+_samples = available_if(lambda model: hasattr(model, "n_draws"))
+
+
+class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
+    """Queries of a fitted model y = W (x * z) + mu + e, in which z says what a row uses.
+
+    Subclasses fit, and give the posterior of rows given what they were fitted to (`_posterior`).
+    Those to be used are dataclasses, whose fields are their parameters and must include `whiten`
+    and `random_state`; equality and `repr` are scikit-learn's.
+
+    After sampling `query_draws_` holds the draws that queries average over: at most 100, evenly
+    chosen from the chains that count (`chain_levels_`), fewer where their components would take
+    more than 32 MB. Queries about rows with more than 256 supports take some of them, 8 from 3,200
+    supports on. They were brought into the order and signs of the published components.
+    """
+
+    whiten: bool
+    random_state: Any
+
+    def _posterior(self) -> Any:
+        """Return the posterior of rows given the fitted parameters: a `PosteriorOfDraw`."""
+        raise NotImplementedError
+
+    def _refuse_gaps(self) -> None:
+        """Raise ValueError where this model cannot answer about missing entries."""
+
+    def _asked(self, X: Any, support: str = "auto") -> tuple[Array, Posterior]:
+        """Check rows, and choose who answers about them."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        posterior: Any = self._posterior()
+        if self._takes_gaps and is_incomplete(X):
+            self._refuse_gaps()
+            return X, PosteriorWithGaps(posterior)
+        if support != MAP and hasattr(self, "query_draws_"):
+            return X, AveragedPosterior(posterior, self.query_draws_)
+        return X, posterior
+
+    def _is_lazy(self, X: Any) -> bool:
+        return self._takes_gaps and is_dask(X)
+
+    @property
+    def _scale(self) -> Array | None:
+        return self.scale_ if self.whiten else None
+
+    def transform(self, X: Any, support: str = "auto") -> Any:
+        """Posterior mean scores (N, K).
+
+        Parameters
+        ----------
+        X : (N, D) rows; NaN where missing, a sparse matrix, or a Dask array, for aPPCA and PPCA.
+        support : {"auto", "all", "map"}
+            "all": E[x * z | y], over all supports of a row and, after sampling, over draws
+            (`query_draws_`). "map": given each row's most probable support, zero elsewhere; after
+            sampling at the published draw. "auto" is "all" after sampling, else "map".
+
+        Notes
+        -----
+        With `whiten` every score is divided by its root mean square over the training rows that
+        use its component. Where supports are too many to sum over, "all" takes the MAP support of
+        each draw. "all" takes no missing entries.
+        """
+        refuse_support(support)
+        if self._is_lazy(X):
+            return lazily(self, "transform", X, support=support)
+        X, posterior = self._asked(X, support)
+        if support != ALL:
+            return posterior.scores(X, self._scale)
+        H = posterior.expected(X)
+        scores = H if self._scale is None else H / self._scale.astype(H.dtype)
+        return scores.astype(X.dtype, copy=False)
+
+    def inverse_transform(self, X: Any, support: str = "auto") -> Array:
+        """Return the data (N, D) for scores (N, K), dense or sparse: W scores + mean.
+
+        After sampling W and the mean are averages over draws, the counterpart of
+        `transform(X)`; with support="map" those of the published draw.
+        """
+        refuse_support(support)
+        check_is_fitted(self)
+        scores = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        K = len(self.components_)
+        if scores.shape[1] != K:
+            msg = f"X must have {K} columns, one per component; got {scores.shape[1]} columns."
+            raise ValueError(msg)
+        components, mean = self.components_, self.mean_
+        if support != MAP and hasattr(self, "query_draws_"):
+            components, mean = AveragedPosterior(self._posterior(), self.query_draws_).means()
+        if self.whiten:
+            times = self.scale_.astype(scores.dtype)
+            scores = scores.multiply(times).tocsr() if is_sparse(scores) else scores * times
+        data: Array = scores @ components.astype(scores.dtype) + mean.astype(scores.dtype)
+        return data
+
+    def allocate(self, X: Any, support: str = "auto") -> Any:
+        """Return the components that each row uses, (N, K) bool.
+
+        With support="map" that is each row's most probable support. With "all", and with "auto"
+        after sampling, it is the L components of largest inclusion probability, or, if rows may
+        use any number, those whose inclusion probability exceeds one half.
+        """
+        refuse_support(support)
+        if self._is_lazy(X):
+            return lazily(self, "allocate", X, support=support)
+        X, posterior = self._asked(X, support)
+        return posterior.supports(X, support)
+
+    def inclusion_probabilities(self, X: Any) -> Any:
+        """Return the probability p(z_nk = 1 | y_n) that a row uses a component, (N, K).
+
+        It is conditional on the observed entries. A row sums to L if L is fixed. After sampling, a
+        draw that lacks a component counts as a draw in which no row uses it.
+        """
+        if self._is_lazy(X):
+            return lazily(self, "inclusion_probabilities", X)
+        X, posterior = self._asked(X)
+        return posterior.inclusion(X)
+
+    def allocation_probability(self, X: Any) -> Any:
+        """Return the posterior probability (N,) of each row's support; below 0.5 it is doubtful."""
+        if self._is_lazy(X):
+            return lazily(self, "allocation_probability", X)
+        X, posterior = self._asked(X)
+        return posterior.membership(X)
+
+    def score_samples(self, X: Any) -> Any:
+        """Return the log-likelihood log p(y_n) of each row's observed entries, (N,) in nats.
+
+        It is exact unless there are too many supports to sum over; `describe` says so. After
+        sampling it is the log of the average of p(y_n) over draws, the posterior predictive.
+        """
+        if self._is_lazy(X):
+            return lazily(self, "score_samples", X)
+        X, posterior = self._asked(X)
+        return posterior.log_likelihood(X)
+
+    @available_if(lambda model: model._estimates)  # type: ignore[untyped-decorator]
+    def estimate_score_samples(self, X: Any) -> RowEstimate:
+        """Return the log-likelihood log p(y_n) of every row with its standard error and method.
+
+        If the number of components is learned, a new row can use the existing components, each
+        with its prior probability, and no new ones.
+        """
+        X, posterior = self._asked(X)
+        rows = posterior.summary(X)
+        return RowEstimate(rows.log_likelihood, rows.error, rows.method)
+
+    def describe(self, X: Any) -> Description:
+        """Return the results of all queries about rows in memory at once.
+
+        After sampling, log-likelihood and inclusion are averages over draws. Scores, support,
+        membership and error are those of the published draw, as in `transform(X, "map")`.
+
+        Raises
+        ------
+        ValueError
+            For a Dask array: `describe_chunks` describes one part by part.
+        """
+        if self._is_lazy(X):
+            msg = (
+                "describe must have its rows in memory; got a Dask array: "
+                "use describe_chunks, or compute it first."
+            )
+            raise ValueError(msg)
+        X, posterior = self._asked(X)
+        return posterior.description(X)
+
+    @_takes_gaps  # type: ignore[untyped-decorator]
+    def describe_chunks(self, X: Any) -> Iterator[Description]:
+        """Yield the results of `describe` for each chunk of rows of a Dask array."""
+        return each_described(self, X)
+
+    @_takes_gaps  # type: ignore[untyped-decorator]
+    def impute(self, X: Any) -> Array:
+        """Return a copy of X (N, D) with each missing entry (NaN) replaced by its posterior mean.
+
+        E[y_d | observed y_n] = mu_d + w_d' E[x_n * z_n | observed y_n], over all supports.
+        """
+        check_is_fitted(self)
+        return PosteriorWithGaps(self._posterior()).imputed(self._validated(X, reset=False))
+
+    def transform_blocks(self, blocks: Blocks) -> Iterator[Array]:
+        """Yield the scores (n_i, K) of each block of rows (n_i, D), as `transform`."""
+        yield from (self.transform(block) for block in checked(blocks, once=True)())
+
+    def score_blocks(self, blocks: Blocks) -> float:
+        """Return the mean log-likelihood in nats of all rows, which come in blocks."""
+        total, n = 0.0, 0
+        for block in checked(blocks, once=True)():
+            total += float(self.score_samples(block).sum())
+            n += len(block)
+        if n == 0:
+            raise ValueError(NO_ROWS)
+        return total / n
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean log-likelihood of the rows in nats, weighted by `sample_weight` (N,)."""
+        del y
+        each = self.score_samples(X)
+        if self._is_lazy(X):
+            refuse_weights(sample_weight, "a Dask array")
+            return float(each.mean().compute())
+        return float(np.average(each, weights=row_weights(sample_weight, len(each))))
+
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None, *, return_supports: bool = False
+    ) -> Any:
+        """Draw rows (n_samples, D) from the model, in the dtype it was fitted in.
+
+        The same seed gives the same rows. `random_state` defaults to that of the estimator. With
+        `return_supports` it also returns the components (n_samples, K) bool that each row uses.
+        """
+        check_is_fitted(self)
+        rng = generator(self.random_state if random_state is None else random_state)
+        rows, Z = self._posterior().sample(rng, n_samples)
+        return (rows, Z.astype(bool)) if return_supports else rows
+
+    @property
+    def chain_levels_(self) -> ChainLevels:
+        """Mean log-posterior of each chain, and whether averages use the chain; after sampling."""
+        check_is_fitted(self, "posterior_")
+        return levels(self.posterior_["log_posterior"])
+
+    def _keep_draws(self, chains: Chains[Any]) -> Self:
+        """Keep what was drawn, and the draws that queries average over; return the estimator.
+
+        Components were published before. Warns where chains stay on lower peaks.
+        """
+        self.posterior_ = chains.posterior
+        if not self.chain_levels_.counts.all():
+            warnings.warn(self.chain_levels_.why, stacklevel=4)
+        self.query_draws_ = choose(self.posterior_, self.components_, MOST_DRAWS)
+        return self._ended(chains.log_likelihoods.mean(axis=0), chains.stop_reason)
+
+    @_samples  # type: ignore[untyped-decorator]
+    def published(self) -> Self:
+        """Return a fitted copy that answers from the published draw alone, as after EM."""
+        check_is_fitted(self)
+        alone = copy.copy(self)
+        for name in ("posterior_", "query_draws_"):
+            alone.__dict__.pop(name, None)
+        return alone
+
+    @_samples  # type: ignore[untyped-decorator]
+    def to_arviz(self) -> "InferenceData":
+        """Return the draws as InferenceData of ArviZ; only after sampling."""
+        check_is_fitted(self, "posterior_")
+        return to_arviz(self.posterior_)
+
+    @_samples  # type: ignore[untyped-decorator]
+    def component_bands(self, level: float = 0.9) -> Array:
+        """Credible bands (2, K, D) of the entries of components: lower and upper ends.
+
+        The ends are quantiles over `query_draws_` after alignment, so each entry is between them
+        with posterior probability `level`. A draw that lacks a component is left out for it.
+        """
+        check_is_fitted(self, "query_draws_")
+        return component_bands(self.query_draws_, self.components_, level)
+
+    @_samples  # type: ignore[untyped-decorator]
+    def score_bands(self, X: Any, level: float = 0.9) -> Array:
+        """Credible bands (2, N, K) of the scores x * z of rows: lower and upper ends.
+
+        The ends are quantiles over supports and scores that are drawn for every row at each of
+        `query_draws_`; rows with many supports use some of them, at least 40. The band is zero
+        for a component that a row certainly does not use.
+        """
+        check_is_fitted(self, "query_draws_")
+        X, _ = self._asked(X)
+        posterior = AveragedPosterior(self._posterior(), self.query_draws_)
+        bands = posterior.bands_of(generator(0), X, level)  # the same rows have the same bands
+        return bands / self.scale_ if self.whiten else bands
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        em = getattr(self, "inference", "em") == "em"
+        tags.input_tags.allow_nan = self._takes_gaps and em
+        tags.input_tags.sparse = self._takes_sparse
+        return tags

@@ -1,0 +1,304 @@
+"""What a fit with free W says of rows: sums over the supports of a row, or estimates of them.
+
+Where the supports are few, all of them are summed over: up to 12,870 in adaptive factor analysis,
+up to 16 factors in sparse factor analysis, any number in nonparametric PPCA. Beyond, a row's
+support is the best of a few annealed searches, and sums are estimated by annealed importance
+sampling with `n_paths` paths a row: unbiased for p(y_n), hence on average a little low for its log.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from appca.models import (
+    fixed_size_supports,
+    given_supports,
+    independent_supports,
+    numerics,
+    polynomials,
+)
+from appca.models.draws import ParameterDraw
+from appca.models.factor_em import PRIOR, FactorState
+from appca.models.factor_gibbs import indicators
+from appca.models.free_supports import Question
+from appca.models.numerics import Array
+from appca.models.posterior import (
+    ALL,
+    Description,
+    PosteriorOfDraw,
+    RowSummary,
+    sampled_rows,
+    share_of,
+)
+from appca.models.products import mean_squares, projected, times
+from appca.models.rows import Observations, Rows
+from appca.models.subspace_posterior import publish
+from appca.models.supports import CollapsedModel, Members, Seeds, SupportEstimate
+
+DRAW_SEEDS = 2**32  # between the seeds of a row in two draws
+MORE_LIKELY = 0.5  # inclusion probability
+CHEAPER = 8.0  # is a support in the walk through all of them than elsewhere
+DRAWS_A_SHARE = 4  # by which the importance paths of a draw are fewer than those of one model
+
+
+@dataclass(frozen=True, eq=False)
+class SupportPosterior(PosteriorOfDraw):
+    """Answers from `seen`, rows as W sees them in float64.
+
+    Subclasses say what that is (it has `background`, log p(y | no z)), choose `best` supports,
+    and sum over all of them.
+    """
+
+    components: Array  # (K, D)
+    mean: Array  # (D,)
+    noise: float
+    latent: Array  # (K,)
+    n_paths: int  # importance paths a row
+    stream: int  # of random numbers for these: one a draw
+
+    def seen(self, X: Array) -> Any:
+        """Project checked rows, in float64."""
+        raise NotImplementedError
+
+    def best(self, seen: Any) -> tuple[Array, Array]:
+        """Choose a support for each row; log p(y, z) - log p(y | no z) up to `_log_supports`."""
+        raise NotImplementedError
+
+    def summed(self, seen: Any) -> SupportEstimate:
+        """Sum over supports, or estimate the sum."""
+        raise NotImplementedError
+
+    def means(self, seen: Any, supports: Array) -> Array:
+        """Posterior means (n, K) of x * z given the supports that `best` chose."""
+        raise NotImplementedError
+
+    def _expected(self, seen: Any) -> Array:
+        """E[x * z | y], (n, K): over all supports, or of the best where they are too many."""
+        raise NotImplementedError
+
+    def _log_support(self, seen: Any, Z: Array) -> Array:
+        """Log p(y, z) - log p(y | no z), (n,), of supports (n, K) up to `_log_supports`."""
+        raise NotImplementedError
+
+    def _indicators(self, supports: Array) -> Array:
+        """Write supports as (n, K) bool."""
+        return supports
+
+    def _log_supports(self) -> float:
+        """Log of the number of supports that a uniform prior shares out."""
+        return 0.0
+
+    def _drawn_supports(self, rng: np.random.Generator, n: int) -> Array:
+        """Draw supports (n, K) from the prior."""
+        raise NotImplementedError
+
+    def at(self, draw: ParameterDraw, stream: int) -> Self:
+        return replace(
+            self,
+            components=draw.components,
+            mean=draw.mean,
+            noise=draw.noise,
+            latent=draw.latent,
+            n_paths=max(2, self.n_paths // DRAWS_A_SHARE),
+            stream=stream,
+        )
+
+    def scores(self, X: Array, scale: Array | None) -> Array:
+        seen = self.seen(X)
+        H = self.means(seen, self.best(seen)[0])
+        return (H if scale is None else H / scale).astype(X.dtype, copy=False)
+
+    def expected(self, X: Array) -> Array:
+        return self._expected(self.seen(X))
+
+    def supports(self, X: Array, support: str) -> Array:
+        if support == ALL:
+            return self.likely(self.inclusion(X))
+        return self._indicators(self.best(self.seen(X))[0])
+
+    def inclusion(self, X: Array) -> Array:
+        return self.summed(self.seen(X)).inclusion
+
+    def membership(self, X: Array) -> Array:
+        seen = self.seen(X)
+        return share_of(self.best(seen)[1] - self.summed(seen).log_sum)
+
+    def summary(self, X: Array) -> RowSummary:
+        seen = self.seen(X)
+        sums = self.summed(seen)
+        value = seen.background + sums.log_sum - self._log_supports()
+        return RowSummary(value, sums.error, sums.inclusion, sums.method)
+
+    def probability_of(self, X: Array, Z: Array) -> Array:
+        seen = self.seen(X)
+        return share_of(self._log_support(seen, Z) - self.summed(seen).log_sum)
+
+    def description(self, X: Array) -> Description:
+        seen = self.seen(X)
+        (supports, value), sums = self.best(seen), self.summed(seen)
+        H = self.means(seen, supports)
+        rows = Rows(X, self.mean, np.empty(0), X.shape[1])
+        return Description(
+            H.astype(X.dtype, copy=False),
+            self._indicators(supports),
+            sums.inclusion,
+            share_of(value - sums.log_sum),
+            mean_squares(rows, H, self.components),
+            seen.background + sums.log_sum - self._log_supports(),
+            sums.error,
+            sums.method,
+        )
+
+    def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+        Z = self._drawn_supports(rng, n)
+        return sampled_rows(rng, Z, self.components, self.mean, self.latent, self.noise), Z
+
+
+class FactorQuery(NamedTuple):
+    """Rows as the W of adaptive factor analysis sees them."""
+
+    c: Array  # (N, K) W'(y - mu) / sigma2
+    background: Array  # (N,) log density of a row that no factor explains
+    model: CollapsedModel
+    seeds: Seeds  # (N,) each a function of its row
+
+
+@dataclass(frozen=True, eq=False)
+class FactorPosterior(SupportPosterior):
+    """Any W, and exactly L of K factors active."""
+
+    n_active: int
+
+    @property
+    def n_supports(self) -> float:
+        return float(math.comb(len(self.components), self.n_active))
+
+    def seen(self, X: Array) -> FactorQuery:
+        C, noise = self.components.astype(np.float64), self.noise
+        rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), C.T)
+        background = numerics.background(rows.squares, noise, X.shape[1])
+        model = CollapsedModel(times(C, C.T) / noise, PRIOR)
+        seeds = fixed_size_supports.row_seeds(X) + np.uint64(self.stream * DRAW_SEEDS)
+        return FactorQuery(rows.products / noise, background, model, seeds)
+
+    def best(self, seen: FactorQuery) -> tuple[Members, Array]:
+        return fixed_size_supports.best(seen.c, seen.model, self.n_active, seen.seeds)
+
+    def summed(self, seen: FactorQuery) -> SupportEstimate:
+        L = self.n_active
+        return fixed_size_supports.summed(seen.c, seen.model, L, seen.seeds, self.n_paths)
+
+    def means(self, seen: FactorQuery, supports: Members) -> Array:
+        return fixed_size_supports.means(seen.c, supports, seen.model)
+
+    def _expected(self, seen: FactorQuery) -> Array:
+        return fixed_size_supports.expected(seen.c, seen.model, self.n_active, seen.seeds)
+
+    def _log_support(self, seen: FactorQuery, Z: Array) -> Array:
+        return given_supports.log_densities(seen.c, Z, seen.model)
+
+    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+        seen = self.seen(X)
+        Z = fixed_size_supports.draw(rng, seen.c, seen.model, self.n_active, seen.seeds)
+        return given_supports.draw_scores_given(rng, seen.c, Z, seen.model)
+
+    def likely(self, inclusion: Array) -> Array:
+        return polynomials.top(inclusion, self.n_active)
+
+    def _indicators(self, supports: Members) -> Array:
+        return indicators(supports, len(self.components))
+
+    def _log_supports(self) -> float:
+        return numerics.log_binomial(len(self.components), self.n_active)
+
+    def _drawn_supports(self, rng: np.random.Generator, n: int) -> Array:
+        return polynomials.draw(rng, np.zeros((n, len(self.components))), self.n_active)
+
+
+class FreeQuery(NamedTuple):
+    """Rows as a W of which they use any number of columns sees them."""
+
+    question: Question
+    background: Array  # (n,) log density of a row that no column explains
+
+
+@dataclass(frozen=True, eq=False)
+class FreePosterior(SupportPosterior):
+    """Any W, and any number of components active."""
+
+    weights: Array  # (K,) probability that a row uses a component
+    sums: Any  # `free_supports`, or `independent_supports` where W'W = I
+
+    @property
+    def n_supports(self) -> float:
+        if self.sums is independent_supports:
+            return 1.0
+        return float(2.0 ** len(self.components) / CHEAPER)
+
+    def at(self, draw: ParameterDraw, stream: int) -> Self:
+        return replace(super().at(draw, stream), weights=np.asarray(draw.weights))
+
+    def seen(self, X: Array) -> FreeQuery:
+        C, noise = self.components.astype(np.float64), self.noise
+        rows = projected(Rows(X, self.mean, np.empty(0), X.shape[1]), C.T)
+        tau2 = float(self.latent[0])
+        question = Question(rows.products / noise, times(C, C.T) / noise, tau2, self.weights)
+        return FreeQuery(question, numerics.background(rows.squares, noise, X.shape[1]))
+
+    def best(self, seen: FreeQuery) -> Any:
+        return self.sums.best(seen.question)
+
+    def summed(self, seen: FreeQuery) -> Any:
+        return self.sums.summed(seen.question, self.n_paths, self.stream)
+
+    def means(self, seen: FreeQuery, supports: Array) -> Any:
+        return self.sums.scores(seen.question, supports)
+
+    def _expected(self, seen: FreeQuery) -> Any:
+        return self.sums.expected(seen.question)
+
+    def _log_support(self, seen: FreeQuery, Z: Array) -> Any:
+        return self.sums.log_shares(seen.question, Z)
+
+    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Any:
+        return self.sums.draw_scores(rng, self.seen(X).question, self.n_paths)
+
+    def likely(self, inclusion: Array) -> Array:
+        return np.asarray(inclusion > MORE_LIKELY)
+
+    def _drawn_supports(self, rng: np.random.Generator, n: int) -> Array:
+        return rng.random((n, len(self.components))) < self.weights
+
+
+def publish_factors(
+    model: Any,
+    rows: Rows,
+    state: FactorState,
+    second: Array,
+    members: Members | None,
+    *,
+    same_order: bool = False,
+) -> Array:
+    """Set the fitted attributes of adaptive factor analysis; return the order of components.
+
+    second (K,) are sums over rows of E[(x z)^2], `members` the training rows' sets, if any.
+    """
+    model.n_active_ = model.n_active
+    order = publish_state(model, rows, state, second / rows.mass, same_order=same_order)
+    posterior = model._posterior()
+    seen = posterior.seen(rows.X)
+    sets = posterior.best(seen)[0] if members is None else np.argsort(order)[members]
+    H = posterior.means(seen, sets)
+    model.scale_ = fixed_size_supports.root_mean_square(H, sets, rows.weights)
+    return order
+
+
+def publish_state(
+    model: Any, rows: Observations, state: FactorState, second: Array, *, same_order: bool = False
+) -> Array:
+    """Set what needs no rows, given the means (K,) of E[(x z)^2]; return the order."""
+    power = second * np.square(state.W).sum(axis=0)
+    ones = np.full(len(power), 1.0 / PRIOR)
+    return publish(model, rows, state, power, ones, same_order=same_order)

@@ -1,1 +1,0 @@
-"""Inference where W is free: EM and Gibbs sampling for adaptive and sparse factor analysis."""

@@ -1,0 +1,344 @@
+"""Supports and likelihoods of rows in adaptive factor analysis with W given.
+
+Exact by enumeration while there are at most `MOST_SETS` supports. Beyond, the MAP support comes
+from annealed searches, inclusion probabilities from Gibbs sweeps, and the sum over supports from
+annealed importance sampling; every estimate is a function of the row alone (see
+`row_blocks.row_seeds`).
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
+
+from appca.models import enumeration, given_supports
+from appca.models.supports import (
+    AnnealedPaths,
+    AnnealingSchedule,
+    CollapsedModel,
+    Floats,
+    Members,
+    RowSupports,
+    Seeds,
+    SupportEstimate,
+    SupportMoments,
+)
+from appca.models.threads import cores, single_threaded_blas
+
+T = TypeVar("T")
+
+# Blocks are small enough for the threads to be busy to the end and large enough not to notice the
+# 0.1 ms that a call of a compiled kernel takes.
+LEAST_ROWS, MOST_BLOCKS = 64, 64
+SEED_BYTES = 2**19  # of the bits of rows that are looked at together
+
+
+def draw_seeds(rng: np.random.Generator, n: int) -> Seeds:
+    """Draw a fresh seed a row."""
+    return rng.integers(0, 2**64, n, dtype=np.uint64)
+
+
+def row_seeds(X: NDArray[np.floating]) -> Seeds:
+    """Make each row's seed from its own numbers, X (n, D).
+
+    Equal rows get equal seeds, whatever the other rows and the order: estimates for new rows are
+    then functions of the row. (A random linear form of the bits, modulo 2^64.)
+    """
+    factors = np.random.default_rng(0).integers(0, 2**64, X.shape[1], dtype=np.uint64) | np.uint64(
+        1
+    )
+    form = np.empty(len(X), np.uint64)
+    size = max(1, SEED_BYTES // (8 * X.shape[1]))
+    for start in range(0, len(X), size):
+        part = np.ascontiguousarray(X[start : start + size])
+        bits = part.view(np.uint64 if X.dtype == np.float64 else np.uint32)
+        form[start : start + size] = bits.astype(np.uint64, copy=False) @ factors
+    return form
+
+
+def search(
+    rows: RowSupports,
+    betas: Floats,
+    model: CollapsedModel,
+    *,
+    keep: bool = False,
+    weights: Floats | None = None,
+) -> tuple[Members, SupportMoments]:
+    """Sweep the slots of every row once for each beta; return members (n, L) and their moments.
+
+    `rows` have members to start from, which stay as they are, or -1 for a greedy start. Infinite
+    betas put the most probable factor given the others into each slot, and end early once nothing
+    changes; 1 draws from the posterior, less draws from it tempered. `keep` returns a row to its
+    first support if f(S) ends lower. `weights` (n,) are how often each row counts in the second
+    moments.
+    """
+    from appca.models import slot_kernels as kernels
+    from appca.models.slot_kernels import row_state
+
+    n, K = rows.c.shape
+    mine = rows._replace(members=rows.members.copy())
+    out = SupportMoments(np.empty((n, K)), np.zeros((K, K)), np.empty(n))
+    betas = np.asarray(betas, dtype=np.float64)
+    counts = np.ones(n) if weights is None else weights
+
+    def share(part: slice) -> Floats:
+        second = np.zeros((K, K))
+        moments = SupportMoments(out.H[part], second, out.value[part])
+        room = row_state(K, mine.members.shape[1])
+        kernels.search((_take(mine, part), counts[part]), betas, keep, model, moments, room)
+        return second
+
+    for second in _share(share, n):
+        np.add(out.second, second, out=out.second)
+    return mine.members, out
+
+
+def importance(
+    rows: RowSupports, r: Floats, n_paths: int, schedule: AnnealingSchedule, model: CollapsedModel
+) -> AnnealedPaths:
+    """Annealed importance sampling of sum_S exp f(S), starting from q(S) given r (n, K).
+
+    q is that of independent Bernoulli(r_k) given that L of them are 1; every r lies strictly
+    between 0 and 1. The members of `rows` only tell L. The mean of the exponentials of the log
+    weights has that sum as mean for any r; inclusion is that over the last sweeps of a path, those
+    that follow at beta 1. Paths are resampled (`slot_path_kernels`), so that only those of
+    different families are independent.
+    """
+    from appca.models import slot_kernels as kernels
+    from appca.models.slot_kernels import row_state
+
+    (n, K), L = rows.c.shape, rows.members.shape[1]
+    families = np.empty((n, n_paths), np.int64)
+    out = AnnealedPaths(np.empty((n, n_paths)), np.empty((n, n_paths, K)), families)
+
+    def share(part: slice) -> None:
+        mine = AnnealedPaths(out.log_weights[part], out.inclusion[part], families[part])
+        w, of = row_state(K, L), kernels.walkers(n_paths, K, L)
+        room = w, of, np.zeros((K + 1, L + 1))
+        kernels.importance(_take(rows, part), r[part], schedule, model, mine, room)
+
+    deque(_share(share, n), maxlen=0)
+    return out
+
+
+def weighted_paths(log_weights: Floats, inclusion: Floats) -> Floats:
+    """Average inclusion (n, paths, K) over the paths of each row by their weights."""
+    return np.asarray(np.einsum("nr,nrk->nk", softmax(log_weights, axis=1), inclusion))
+
+
+def _take(rows: RowSupports, part: slice) -> RowSupports:
+    return RowSupports(rows.c[part], rows.members[part], rows.seeds[part])
+
+
+def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:
+    """Do the work on blocks of n rows in threads; give its results in order."""
+    size = max(LEAST_ROWS, -(-n // MOST_BLOCKS))
+    parts = [slice(start, start + size) for start in range(0, n, size)]
+    if len(parts) < 2:  # threads cost more than a few rows
+        yield from map(work, parts)
+        return
+    with ThreadPoolExecutor(min(len(parts), cores())) as pool:
+        yield from pool.map(work, parts)
+
+
+MOST_SETS = 12_870  # summed once, for a question about rows: any L at K = 16, under 1 ms a row
+SETS_IN_PASSING = 256  # summed in every E step or sweep
+HONEST_PATHS = 64  # from which stated errors hold on each of nine designs (docs/measurements.md)
+RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
+# From nearly flat to the posterior in eight sweeps, then to the best. Measured on rows with many
+# modes (K = 16, L = 8, D = 10): four of these miss the best set in 29% of rows, by 0.2 nats on
+# average, where sweeps from beta = 1 on miss it in 48%, by 1.1 nats.
+ANNEALED = np.array([*((np.arange(1, 9) / 8.0) ** 3), *[math.inf] * 20])
+GIBBS_SWEEPS = 10  # from the best support to a drawn one
+MANY = 1000  # slots times factors from which a search is dear, see `factor_em.WORST`
+CHUNK = 4096  # rows whose paths are held at a time
+
+
+class Route(NamedTuple):
+    """How the sum of a row is estimated."""
+
+    pilots: int  # pilot paths, from the uniform distribution
+    pilot: AnnealingSchedule
+    paths: AnnealingSchedule  # of the paths that count
+    defensive: float  # weight of the uniform distribution in their base
+
+
+# The base distribution of the paths is learned from a pilot run that starts from the uniform one.
+# A defensive mixture with that (Hesterberg 1995) excludes no support; with many factors more of it
+# would put a wrong one into each first support. Nats off by 16 paths, against enumeration at
+# K = 16, L = 8: 0.09 where a row has one likely set, 0.03 where it has a thousand, 0.4 to 0.6 where
+# it has dozens that no single change connects (D = 10).
+LONG = Route(
+    8,
+    AnnealingSchedule((np.arange(8) / 7.0) ** 4, 4),
+    AnnealingSchedule((np.arange(8) / 7.0) ** 2, 2),
+    0.1,
+)
+# Where pilot paths disagree, the posterior has modes that no single change connects. A base learned
+# from some of them keeps all paths out of the others, and the weights do not show what is missing:
+# at K = 18, L = 7, D = 10 and noise of standard deviation 0.1, where nine of ten rows are such, the
+# errors of 16 paths by LONG are 7 times the stated ones. Such rows start near the uniform base and
+# rise slowly: 2 times, and 1.0 with 64 paths (root mean square over rows, docs/measurements.md).
+SPLIT = Route(8, LONG.pilot, AnnealingSchedule((np.arange(48) / 47.0) ** 3, 2), 0.9)
+# With many slots and factors a sweep mostly leaves nothing of where it began, and two pilot paths
+# that agree tell so: on digits at K = 100, L = 50 no two of 60 rows differ by more than 0.61 in the
+# inclusion of any factor, and where 16 short paths are more than 1.5 nats off, two do by 0.98 or
+# more. 0.29 nats off on digits after 62 sweeps; rows whose pilots disagree go the long way.
+SHORT = Route(
+    2,
+    AnnealingSchedule(np.array([0.0, 1.0]), 6),
+    AnnealingSchedule(np.array([0.0, 0.5, 1.0]), 1),
+    0.01,
+)
+SAME = 0.7  # inclusion of a factor by two pilot paths that agree
+
+
+def means(c: Floats, members: Members, model: CollapsedModel) -> Floats:
+    """Posterior means of x * z given one set a row, (n, K): inv(Lam_S) c_S in S, zero elsewhere."""
+    n, L = members.shape
+    H = np.zeros(c.shape)
+    size = max(1, enumeration.BLOCK_FLOATS // L**2)
+    with single_threaded_blas():  # whose number would decide the last bits of large sets
+        for start in range(0, n, size):
+            S = members[start : start + size]
+            rows = np.arange(start, start + len(S))[:, None]
+            Lam = model.A[S[:, :, None], S[:, None, :]] + model.prior * np.eye(L)
+            H[rows, S] = np.linalg.solve(Lam, c[rows, S][:, :, None])[:, :, 0]
+    return H
+
+
+def expected(c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds) -> Floats:
+    """E[x * z | y], (n, K), over all sets; of the best set where they are more than `MOST_SETS`."""
+    if math.comb(c.shape[1], n_active) <= MOST_SETS:
+        return enumeration.posterior(enumeration.table(model, n_active), c).H
+    return means(c, best(c, model, n_active, seeds)[0], model)
+
+
+def draw(
+    rng: np.random.Generator, c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds
+) -> NDArray[np.bool_]:
+    """Draw a support of each row, (n, K) bool, from its posterior.
+
+    Where there are more than `MOST_SETS`, ten Gibbs sweeps from the best one found.
+    """
+    if math.comb(c.shape[1], n_active) <= MOST_SETS:
+        t = enumeration.table(model, n_active)
+        return given_supports.draw_supports(rng, c, t)
+    members = best(c, model, n_active, seeds)[0]
+    rows = RowSupports(c, members, draw_seeds(rng, len(c)))
+    members = search(rows, np.ones(GIBBS_SWEEPS), model)[0]
+    Z = np.zeros(c.shape, dtype=bool)
+    np.put_along_axis(Z, members, True, axis=1)
+    return Z
+
+
+def best(c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds) -> tuple[Members, Floats]:
+    """Most probable set of each row, (n, L), and its f(S)."""
+    if math.comb(c.shape[1], n_active) <= MOST_SETS:
+        return enumeration.best_enumerated(enumeration.table(model, n_active), c)
+    rows = RowSupports(c, np.full((len(c), n_active), -1), seeds)
+    members, searched = search(rows, ANNEALED[-1:], model)
+    few = c.shape[1] * n_active <= MANY
+    for i in range(RESTARTS if few else RESTARTS_OF_MANY):
+        rows = RowSupports(c, members, seeds + np.uint64(i + 1))
+        members, searched = search(rows, ANNEALED, model, keep=True)
+    return np.sort(members, axis=1), searched.value
+
+
+def root_mean_square(H: Floats, members: Members, weights: Floats | None = None) -> Floats:
+    """Root mean square (K,) of each factor's score over the rows that use it; 1 if none does."""
+    counts = np.ones(len(H)) if weights is None else weights
+    used = np.bincount(members.ravel(), np.repeat(counts, members.shape[1]), H.shape[1])
+    power = counts @ np.square(H) / np.where(used > 0.0, used, 1.0)
+    return np.sqrt(np.where(power > 0.0, power, 1.0))
+
+
+def summed(
+    c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds, n_paths: int
+) -> SupportEstimate:
+    """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row."""
+    n, K = c.shape
+    count = math.comb(K, n_active)
+    if count <= MOST_SETS:
+        exact = enumeration.posterior(enumeration.table(model, n_active), c)
+        method = f"exact, by enumeration of {count} sets"
+        return SupportEstimate(exact.log_sum, np.zeros(n), exact.inclusion, method)
+    method = f"annealed importance sampling, {n_paths} paths a row"
+    if n_paths < HONEST_PATHS:
+        method += f" (its errors may be too small; with {HONEST_PATHS} they hold)"
+    log_sum, error, inclusion = np.empty(n), np.empty(n), np.empty((n, K))
+    for start in range(0, n, CHUNK):
+        part = slice(start, start + CHUNK)
+        none = np.full((len(c[part]), n_active), -1)
+        rows = RowSupports(c[part], none, seeds[part])
+        log_sum[part], error[part], inclusion[part] = _sampled(rows, model, n_paths)
+    return SupportEstimate(log_sum, error, inclusion, method)
+
+
+def _sampled(
+    rows: RowSupports, model: CollapsedModel, n_paths: int
+) -> tuple[Floats, Floats, Floats]:
+    """Log sum, its standard error and inclusion probabilities by annealed importance sampling.
+
+    Rows whose pilot paths disagree go a longer way than the others.
+    """
+    (n, K), L = rows.c.shape, rows.members.shape[1]
+    longer = LONG._replace(pilots=max(n_paths // 2, 4))
+    many = K * L > MANY
+    route, other = (SHORT, longer._replace(defensive=SHORT.defensive)) if many else (longer, SPLIT)
+    pilot = _pilot(rows, route, model)
+    agree = np.ptp(pilot, axis=1).max(axis=1) < SAME
+    part, others = (RowSupports(*(array[some] for array in rows)) for some in (agree, ~agree))
+    again = _pilot(others, other, model) if many else pilot[~agree]
+    estimates = np.empty(n), np.empty(n), np.empty((n, K))
+    for some, mine, first, way in (
+        (agree, part, pilot[agree], route),
+        (~agree, others, again, other._replace(pilots=again.shape[1])),
+    ):
+        for array, new in zip(estimates, _annealed(mine, first, way, model, n_paths), strict=True):
+            array[some] = new
+    return estimates
+
+
+def _pilot(rows: RowSupports, route: Route, model: CollapsedModel) -> Floats:
+    """Inclusion (n, pilots, K) over pilot paths."""
+    uniform = np.full(rows.c.shape, rows.members.shape[1] / rows.c.shape[1])
+    return importance(rows, uniform, route.pilots, route.pilot, model).inclusion
+
+
+def _annealed(
+    rows: RowSupports, pilot: Floats, route: Route, model: CollapsedModel, n_paths: int
+) -> tuple[Floats, Floats, Floats]:
+    """Anneal paths from what pilot paths (n, pilots, K) included.
+
+    The error is that of a mean of weights, carried to its log (delta method), and 1/n_paths: what
+    happens to one path in n_paths goes unseen every third time. Inclusion is averaged over the
+    weighted paths and the pilot paths, in proportion to their sweeps.
+    """
+    (n, K), L = rows.c.shape, rows.members.shape[1]
+    learned, d = pilot.mean(axis=1), route.defensive
+    again = rows._replace(seeds=rows.seeds + np.uint64(1))
+    base = (1.0 - d) * _capped(learned) + d * L / K
+    paths = importance(again, base, n_paths, route.paths, model)
+    log_sum = logsumexp(paths.log_weights, axis=1) - np.log(n_paths)
+    weights = np.zeros((n, n_paths))  # of families, which alone are independent
+    each = np.exp(paths.log_weights - log_sum[:, None])
+    np.add.at(weights, (np.arange(n)[:, None], paths.families), each)
+    error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
+    sweeps = np.array([route.pilots * route.pilot.after, n_paths * route.paths.after])
+    weighted = weighted_paths(paths.log_weights, paths.inclusion)
+    inclusion = np.average([learned, weighted], axis=0, weights=sweeps)
+    return log_sum, error, _capped(inclusion)
+
+
+def _capped(p: Floats) -> Floats:
+    """Make estimates (n, K) at most 1, and give their excess to the others as these have room."""
+    below = np.minimum(p, 1.0)
+    room = 1.0 - below
+    excess: Floats = (p - below).sum(axis=1) / room.sum(axis=1)
+    return below + excess[:, None] * room

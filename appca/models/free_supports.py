@@ -1,0 +1,205 @@
+"""Which columns a row uses when any number may be: exact sums over 2^K sets, else estimates.
+
+log p(y, z) = log p(y | nothing) + sum_k log(1 - pi_k) + sum_k z_k log(pi_k / (1 - pi_k)) + f(z)
+
+with independent pi_k for a new row. Up to `MOST_COLUMNS` columns all sets are summed
+(`every_set_kernels`); beyond, the best set comes from annealed searches and the sum from annealed
+importance sampling.
+"""
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit, logsumexp
+
+from appca.models import fixed_size_supports, given_supports
+from appca.models.supports import CollapsedModel, Seeds, SupportEstimate
+from appca.models.threads import in_order
+
+if TYPE_CHECKING:
+    from appca.models.support_kernels import FreeSupportRows
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+MOST_COLUMNS = 16  # 65,536 sets, 0.5 ms a row
+ROWS_A_WALK = 64  # whose sums stay in the cache
+
+SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0])
+RESTARTS = 4
+PILOT_SCHEDULE = np.linspace(0.0, 1.0, 9) ** 3
+SCHEDULE = np.linspace(0.0, 1.0, 13) ** 2
+DEFENSIVE_WEIGHT = 0.1  # of the prior in the base of the paths, so that no set is excluded
+
+
+class Question(NamedTuple):
+    """Rows as a fitted W sees them."""
+
+    c: Floats  # (n, K) W'(y - mu) / sigma2
+    G: Floats  # (K, K) W'W / sigma2
+    tau2: float
+    weights: Floats  # (K,) pi, inside (0, 1)
+
+    @property
+    def odds(self) -> Floats:
+        """Prior log odds of each column."""
+        return np.asarray(np.log(self.weights) - np.log1p(-self.weights))
+
+    @property
+    def nothing(self) -> float:
+        """Log prior probability that no column is used."""
+        return float(np.log1p(-self.weights).sum())
+
+
+class Best(NamedTuple):
+    """A set for each row."""
+
+    Z: Mask  # (n, K)
+    value: Floats  # (n,) log p(y, z) - log p(y | nothing)
+
+
+class EverySet(NamedTuple):
+    """Sums over all sets of each row."""
+
+    log_sum: Floats  # (n,) log p(y) - log p(y | nothing)
+    inclusion: Floats  # (n, K)
+    H: Floats  # (n, K) E[x * z | y]
+    best: Best
+    drawn: Mask  # (n, K) a set from the posterior
+
+
+def every_set(q: Question, seeds: Seeds | None = None) -> EverySet:
+    """Sum over all 2^K sets; with seeds (n,), also draw one of them."""
+    n, K = q.c.shape
+    streams = np.zeros(n, np.uint64) if seeds is None else seeds
+    parts = [slice(start, start + ROWS_A_WALK) for start in range(0, n, ROWS_A_WALK)]
+    out = EverySet(
+        *(np.empty(n), np.empty((n, K)), np.empty((n, K))),
+        *(Best(np.empty((n, K), bool), np.empty(n)), np.empty((n, K), bool)),
+    )
+    deque(in_order(lambda part: _walk(q, streams, part, out), parts), maxlen=0)
+    return out
+
+
+def _walk(q: Question, streams: Seeds, part: slice, out: EverySet) -> None:
+    from appca.models import set_kernels as kernels
+
+    rows = _sets(q._replace(c=q.c[part]))
+    (m, K), bits = rows.c.shape, np.arange(len(rows.A))
+    t = kernels.Tree(np.zeros((K + 1, K, K)), np.zeros((K + 1, K, m)), np.zeros((K + 1, m)))
+    t.s[0], t.r[0] = rows.A, rows.c.T
+    levels = np.zeros((K + 1, m)), np.zeros((K + 1, K, m)), np.zeros((K, m))
+    drawn = np.zeros(m, np.int64), np.zeros(m), np.zeros(m), streams[part, None].copy()
+    sums = kernels.SetSums(np.zeros(m), np.zeros(m, np.int64), *levels, *drawn)
+    kernels.walk_every_set(rows, t, np.zeros(K, np.int64), sums)
+    total = sums.total[0]
+    out.log_sum[part] = sums.top + np.log(total) + q.nothing
+    out.inclusion[part], out.H[part] = (sums.inclusion / total).T, (sums.means[0] / total).T
+    out.best.Z[part], out.best.value[part] = sums.best[:, None] >> bits & 1, sums.top + q.nothing
+    out.drawn[part] = sums.drawn[:, None] >> bits & 1
+
+
+def best(q: Question) -> Best:
+    """Most probable set of each row; beyond `MOST_COLUMNS` the best of four annealed searches."""
+    n, K = q.c.shape
+    if K <= MOST_COLUMNS:
+        return every_set(q).best
+    from appca.models import support_kernels as kernels
+
+    Z, value = np.zeros((n, K), dtype=bool), np.zeros(n)
+    kernels.search(_sets(q), SEARCH, _uniforms((RESTARTS, len(SEARCH), K), (0,)), Z, value)
+    return Best(Z, value + q.nothing)
+
+
+def summed(q: Question, n_paths: int, stream: int = 0) -> SupportEstimate:
+    """Sum over all sets of a row: exactly, or by `n_paths` importance paths a row.
+
+    The errors of estimates with different streams of random numbers are independent.
+    """
+    n, K = q.c.shape
+    if K > MOST_COLUMNS:
+        return _sampled(q, n_paths, stream)
+    method = f"exact, by enumeration of {2**K} sets"
+    sums = every_set(q)
+    return SupportEstimate(sums.log_sum, np.zeros(n), sums.inclusion, method)
+
+
+def scores(q: Question, Z: Mask) -> Floats:
+    """Posterior means of x * z given one set a row, (n, K)."""
+    from appca.models import support_kernels as kernels
+
+    H = np.empty(q.c.shape)
+    kernels.scores(_sets(q), Z, H)
+    return H
+
+
+def expected(q: Question) -> Floats:
+    """E[x * z | y], (n, K), over all sets; of the best set beyond `MOST_COLUMNS`."""
+    return every_set(q).H if q.c.shape[1] <= MOST_COLUMNS else scores(q, best(q).Z)
+
+
+def log_shares(q: Question, Z: Mask) -> Floats:
+    """Log p(y, z) - log p(y | nothing) of one set a row, (n,)."""
+    f = given_supports.log_densities(q.c, Z, CollapsedModel(q.G, 1.0 / q.tau2))
+    return np.asarray(f + Z @ q.odds + q.nothing)
+
+
+def draw_scores(rng: np.random.Generator, q: Question, n_paths: int) -> Floats:
+    """Draw x * z (n, K) of each row from its posterior.
+
+    Beyond `MOST_COLUMNS` columns a set is drawn column by column from the inclusion probabilities.
+    """
+    if q.c.shape[1] > MOST_COLUMNS:
+        Z = rng.random(q.c.shape) < summed(q, n_paths).inclusion
+    else:
+        Z = every_set(q, fixed_size_supports.draw_seeds(rng, len(q.c))).drawn
+    return given_supports.draw_scores_given(rng, q.c, Z, CollapsedModel(q.G, 1.0 / q.tau2))
+
+
+def _sampled(q: Question, n_paths: int, stream: int) -> SupportEstimate:
+    """Sum by annealed importance sampling, the base learned from a pilot run.
+
+    Inclusion over the pilot paths is averaged half by their weights, which are poor, and half
+    evenly; a defensive mixture of that and the prior is the base of the paths that count. The error
+    is that of a mean of weights, carried to its log (delta method), and 1 / n_paths, as in
+    `fixed_size_supports`.
+    """
+    prior = np.broadcast_to(q.odds, q.c.shape)
+    log_weights, inclusion = _paths(q, prior, PILOT_SCHEDULE, max(n_paths // 2, 4), (stream, 0))
+    learned = 0.5 * fixed_size_supports.weighted_paths(
+        log_weights, inclusion
+    ) + 0.5 * inclusion.mean(axis=1)
+    base = logit((1.0 - DEFENSIVE_WEIGHT) * learned + DEFENSIVE_WEIGHT * q.weights)
+    log_weights, inclusion = _paths(q, base, SCHEDULE, n_paths, (stream, 1))
+    log_sum = logsumexp(log_weights, axis=1) - np.log(n_paths)
+    weights = np.exp(log_weights - log_sum[:, None])
+    error = np.hypot(weights.std(axis=1, ddof=1) / np.sqrt(n_paths), 1.0 / n_paths)
+    method = f"annealed importance sampling, {n_paths} paths a row"
+    estimated = fixed_size_supports.weighted_paths(log_weights, inclusion)
+    return SupportEstimate(log_sum + q.nothing, error, estimated, method)
+
+
+def _paths(
+    q: Question, base: Floats, betas: Floats, n_paths: int, key: tuple[int, int]
+) -> tuple[Floats, Floats]:
+    from appca.models import support_kernels as kernels
+
+    n, K = q.c.shape
+    log_weights, inclusion = np.empty((n, n_paths)), np.empty((n, n_paths, K))
+    U = _uniforms((n_paths, len(betas), K), key)
+    kernels.importance(_sets(q), np.ascontiguousarray(base), betas, U, log_weights, inclusion)
+    return log_weights, inclusion
+
+
+def _sets(q: Question) -> "FreeSupportRows":
+    from appca.models.support_kernels import FreeSupportRows
+
+    A = q.G + np.eye(len(q.G)) / q.tau2
+    return FreeSupportRows(A, np.ascontiguousarray(q.c), q.odds, q.tau2)
+
+
+def _uniforms(shape: tuple[int, ...], key: tuple[int, ...]) -> Floats:
+    """Give the same numbers to every row."""
+    return np.random.default_rng(key).random(shape)

@@ -1,0 +1,636 @@
+"""Fit aPPCA and PPCA to incomplete data: imputed rows give a start, then exact EM takes over."""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appca.models import em, numerics, set_tree
+from appca.models.climb import EMControl, fit_by_em, halt
+from appca.models.em import EMSettings, SubspaceState, floor_of
+from appca.models.loop import STOPPED, EMResult, iterate, nesterov, plain, watcher
+from appca.models.numerics import Array
+from appca.models.posterior import Description, Posterior
+from appca.models.rows import (
+    IncompleteBlock,
+    IncompleteData,
+    Rows,
+    about,
+    added,
+    centre_of,
+    imputed,
+    observed_mean,
+    refuse_empty_columns,
+    split_incomplete,
+)
+from appca.models.set_tree import IncompletePosterior, unfolded
+from appca.models.spectrum import principal
+from appca.models.starts import Candidate, closed_form
+from appca.models.stiefel import polar
+from appca.models.subspace_posterior import SubspacePosterior, posterior_of, publish_subspace
+from appca.models.threads import in_order
+
+Floats = NDArray[np.float64]
+Members = NDArray[np.int64]
+
+LEAST_GAIN = 1e-9  # nats; less is rounding
+MOST_NUMBERS = 2**20  # of the largest array
+
+
+class Exchanges(NamedTuple):
+    """The supports of n rows that differ from S by one member."""
+
+    order: Members  # (n, K) the members of S, then the others
+    P: Floats  # (n, L, L)
+    v: Floats  # (n, L)
+    D: Floats  # (n, L, K - L)
+    s: Floats  # (n, 1, K - L)
+    x: Floats  # (n, 1, K - L)
+    Q: Floats  # (n, L, K - L)
+    b: Floats  # (n, L, K - L)
+    f: Floats  # (n,) f(S)
+    gain: Floats  # (n, L, K - L) f(T) - f(S)
+
+    @property
+    def log_sum(self) -> Floats:
+        """Log of the sum of exp f over S and its exchanges, (n,)."""
+        gain = self.gain.reshape(len(self.f), -1)
+        return np.asarray(self.f + np.logaddexp(0.0, np.logaddexp.reduce(gain, axis=1)))
+
+
+def exchanges(Lam: Floats, c: Floats, members: Members) -> Exchanges:
+    """Weigh all exchanges of the supports `members` (n, L) of rows c (n, K), Lam (n, K, K)."""
+    (n, K), L = c.shape, members.shape[1]
+    outside = np.ones((n, K), dtype=bool)
+    np.put_along_axis(outside, members, values=False, axis=1)
+    order = np.hstack([members, np.nonzero(outside)[1].reshape(n, K - L)])
+    rows = np.arange(n)[:, None, None]
+    Lam = Lam[rows, order[:, :, None], order[:, None, :]]
+    c = np.take_along_axis(c, order, axis=1)
+    P: Floats = np.linalg.inv(Lam[:, :L, :L]).astype(np.float64, copy=False)
+    cross = Lam[:, :L, L:]
+    v, D = np.matvec(P, c[:, :L]), P @ cross
+    s = np.diagonal(Lam, axis1=1, axis2=2)[:, L:] - np.sum(cross * D, axis=1)
+    x = (c[:, L:] - np.vecmat(v, cross)) / s
+    s, x = s[:, None, :], x[:, None, :]
+    Q = np.diagonal(P, axis1=1, axis2=2)[:, :, None] + np.square(D) / s
+    b = (v[:, :, None] - D * x) / Q
+    f = 0.5 * (np.linalg.slogdet(P)[1] + np.vecdot(c[:, :L], v))
+    gain = 0.5 * (s * np.square(x) - np.log(s) - Q * np.square(b) - np.log(Q))
+    return Exchanges(order, P, v, D, s, x, Q, b, f, gain)
+
+
+def climbed(Lam: Floats, c: Floats, members: Members) -> Members:
+    """Make the best exchange of each row until none raises f."""
+    members, rows = members.copy(), np.arange(len(c))
+    while len(rows):
+        near = exchanges(Lam[rows], c[rows], members[rows])
+        gain = near.gain.reshape(len(rows), -1)
+        best = gain.argmax(axis=1)
+        better = gain[np.arange(len(rows)), best] > LEAST_GAIN
+        i, j = np.divmod(best[better], near.gain.shape[2])
+        rows = rows[better]
+        members[rows, i] = near.order[better, members.shape[1] + j]
+    return members
+
+
+def summed(pairs: Floats, c: Floats, n_active: int, members: Members | None) -> IncompletePosterior:
+    """Sum over the best support and its exchanges, of rows c (n, K), pairs of Lam (n or 1, P).
+
+    The best one is searched for from `members` (n, L), or from the components that explain most
+    alone. With `members`, the sum is never less than about these.
+    """
+    n, size = len(c), max(1, MOST_NUMBERS // c.shape[1] ** 2)
+    pairs = np.broadcast_to(pairs, (n, pairs.shape[1]))
+    parts = [slice(start, start + size) for start in range(0, n, size)]
+    sums = [
+        _summed(pairs[part], c[part], n_active, None if members is None else members[part])
+        for part in parts
+    ]
+    return IncompletePosterior(*map(np.concatenate, zip(*sums, strict=True)))
+
+
+def _summed(pairs: Floats, c: Floats, L: int, members: Members | None) -> IncompletePosterior:
+    Lam, start = unfolded(pairs, c.shape[1]), members
+    if start is None:
+        alone = np.diagonal(Lam, axis1=1, axis2=2)
+        start = np.argsort(np.log(alone) - np.square(c) / alone, axis=1, kind="stable")[:, :L]
+    best = climbed(Lam, c, start)
+    moved = np.flatnonzero((best != start).any(axis=1))
+    if members is not None and len(moved):
+        now, before = (exchanges(Lam[moved], c[moved], m[moved]).log_sum for m in (best, start))
+        best[moved[now < before]] = start[moved[now < before]]
+    near = exchanges(Lam, c, best)
+    total = near.log_sum
+    p = np.exp(near.f[:, None, None] + near.gain - total[:, None, None])
+    inclusion, H, second = _moments(near, p)
+    places = np.argsort(near.order, axis=1)
+    i, j = np.triu_indices(c.shape[1])
+    second = second[np.arange(len(c))[:, None], places[:, i], places[:, j]]
+    inclusion, H = (np.take_along_axis(a, places, axis=1) for a in (inclusion, H))
+    return IncompletePosterior(total, inclusion, H, second, best, np.exp(near.f - total))
+
+
+def _moments(near: Exchanges, p: Floats) -> tuple[Floats, Floats, Floats]:
+    """Inclusion (n, K), E[u z] and E[(u z)(u z)'] in `near.order`; p are probabilities of T."""
+    _, P, v, D, s, x, Q, b, _, _ = near
+    n, L, J = D.shape
+    y, left, into, out = x + D * b / s, p.sum(axis=2), np.arange(L, L + J), np.arange(L)
+    B, middle = np.zeros((n, L + J, L + J)), np.zeros((n, L + J, L + J))
+    B[:, :L, :L], B[:, :L, L:], B[:, into, into] = P, -D, 1.0
+    middle[:, out, out] = np.sum(p * (np.square(b) - 1.0 / Q), axis=2)
+    middle[:, into, into] = np.sum(p * (1.0 / s - np.square(D / s) / Q + np.square(y)), axis=1)
+    middle[:, :L, L:] = p * (D / (s * Q) - y * b)
+    middle[:, L:, :L] = np.swapaxes(middle[:, :L, L:], 1, 2)
+    away = np.hstack([-np.sum(p * b, axis=2), np.sum(p * y, axis=1)])
+    change, H = np.matvec(B, away), np.zeros((n, L + J))
+    H[:, :L] = v
+    H += change
+    second = B @ middle @ np.swapaxes(B, 1, 2)
+    second[:, :L, :L] += P
+    second += H[:, :, None] * H[:, None, :] - change[:, :, None] * change[:, None, :]
+    return np.hstack([1.0 - left, p.sum(axis=1)]), H, second
+
+
+MOST_SETS = 5000
+
+
+class IncompleteProjections(NamedTuple):
+    """All that supports depend on. Pairs are the entries k <= l of a symmetric K x K matrix."""
+
+    A: Floats  # (n, P) pairs; (1, P) where the same entries are missing in all rows
+    c: Floats  # (n, K)
+
+
+def is_exact(n_components: int, n_active: int) -> bool:
+    """Whether all supports are summed."""
+    return math.comb(n_components, n_active) <= MOST_SETS
+
+
+def support_posterior(
+    projections: IncompleteProjections, n_active: int, members: Members | None = None
+) -> IncompletePosterior:
+    """Sum over all supports of every row, or over those around its best, sought from `members`."""
+    A, c = projections
+    i, j = np.triu_indices(c.shape[1])
+    if is_exact(c.shape[1], n_active):
+        return set_tree.summed(A + (i == j), c, n_active)
+    return summed(A + (i == j), c, n_active, members)
+
+
+def support_scores(projections: IncompleteProjections, members: Members) -> Floats:
+    """Return E[u z] (n, K) given the members (n, L) of each row's support."""
+    A, c = projections
+    (n, K), L = c.shape, members.shape[1]
+    rows = np.minimum(np.arange(n), len(A) - 1)[:, None, None]
+    Lam = np.eye(L) + set_tree.unfolded(A, K)[rows, members[:, :, None], members[:, None, :]]
+    v = np.linalg.solve(Lam, np.take_along_axis(c, members, axis=1)[:, :, None])[:, :, 0]
+    means = np.zeros((n, K))
+    np.put_along_axis(means, members, v, axis=1)
+    return means
+
+
+def compile_ahead() -> None:
+    """Compile the sum over supports, once a machine, so that no fit waits for it."""
+    support_posterior(IncompleteProjections(np.zeros((1, 3)), np.zeros((1, 2))), 1)
+
+
+NOT_SUMMED = (
+    f", with more than {MOST_SETS:,} supports: incomplete rows count with their "
+    "best support and its exchanges of one component, not with all"
+)
+
+
+class IncompleteState(NamedTuple):
+    """Everything an EM step reads and writes."""
+
+    W: Array  # (D, K) orthonormal columns
+    offset: Array  # (D,) with mean mu = origin + offset
+    latent: Array  # (K,) latent variances tau2_k
+    noise: float  # sigma2
+    members: tuple[Array, ...] | None = None  # of each block (n, L), where supports are not summed
+
+
+class IncompleteStatistics(NamedTuple):
+    """Expected sufficient statistics given the observed entries; y about the present mean."""
+
+    log_likelihood: float  # total of the observed entries, nats
+    A: Array  # (D, K) sum of E[y h']
+    y: Array  # (D,) sum of E[y]
+    squares: float  # sum of E|y|^2
+    h: Array  # (K,) sum of E[h]
+    second: Array  # (K,) sum of E[h_k^2]
+    used: Array  # (K,) sum of inclusion probabilities
+
+
+class EStepParameters(NamedTuple):
+    """What an E step over blocks of rows needs of the state, made once."""
+
+    W: Array  # (D, K) float64
+    offset: Array  # (D,)
+    latent: Array  # (K,)
+    noise: float
+    pairs: Array  # (D, P) products w_dk w_dl, k <= l
+    n_active: int
+
+
+def e_step_parameters(state: IncompleteState, n_active: int) -> EStepParameters:
+    """Prepare an E step."""
+    W = state.W.astype(np.float64, copy=False)
+    i, j = np.triu_indices(W.shape[1])
+    return EStepParameters(W, state.offset, state.latent, state.noise, W[:, i] * W[:, j], n_active)
+
+
+def project(
+    block: IncompleteBlock, at: EStepParameters
+) -> tuple[IncompleteProjections, Array, Array]:
+    """Give what the posterior of some incomplete rows depends on, with W_O the rows of W in O_n.
+
+    W_O'W_O = I - sum_{d missing} w_d w_d'
+    W_O'(y - mu)_O = W'y - W'mu + sum_{d missing} mu_d w_d
+    |(y - mu)_O|^2 = |y|^2 - 2 y'mu + |mu|^2 - sum_{d missing} mu_d^2
+
+    with y zero where it is missing, as `IncompleteBlock` holds it. The projections are in units of
+    the scores' standard deviation (see `missing_supports`); squares and numbers |O_n| are (n,).
+    """
+    mean, snr = at.offset, np.sqrt(at.latent / at.noise)
+    i, j = np.triu_indices(at.W.shape[1])
+    missing = block.missing[:1] if block.same_pattern else block.missing
+    A = ((i == j) - missing @ at.pairs) * (snr[i] * snr[j])
+    c = (block.X @ at.W.astype(block.X.dtype, copy=False)).astype(np.float64)
+    c += block.missing @ (mean[:, None] * at.W) - mean @ at.W
+    squares = np.einsum("nd,nd->n", block.X, block.X, dtype=np.float64)
+    squares -= 2.0 * (block.X @ mean)
+    squares += mean @ mean - block.missing @ np.square(mean)
+    n_observed = block.X.shape[1] - np.diff(block.missing.indptr)
+    projections = IncompleteProjections(A, c * (snr / np.sqrt(at.noise)))
+    return projections, np.maximum(squares, 0.0), n_observed
+
+
+def log_densities(
+    posterior: IncompletePosterior, squares: Array, n_observed: Array, at: EStepParameters
+) -> Array:
+    """Log p(y_O) of every row of a block; a lower bound where few are summed.
+
+    log p(y_O) = -|O|/2 log(2 pi sigma2) - |(y - mu)_O|^2 / (2 sigma2) + log sum_S exp f(S)
+                 - log C(K, L)
+    """
+    background = -0.5 * n_observed * np.log(2.0 * np.pi * at.noise) - squares / (2.0 * at.noise)
+    density: Array = background + posterior.log_sum
+    return density - numerics.log_binomial(at.W.shape[1], at.n_active)
+
+
+def impute(X: Array, data: IncompleteData, at: EStepParameters) -> Array:
+    """Copy of X (N, D) with the posterior mean of every missing entry in its place.
+
+    E[y_d | y_O] = mu_d + w_d' E[h | y_O], over all supports where they are summed.
+    """
+    full, mean = X.copy(), data.origin + at.offset
+    for block in data.blocks:
+        H = support_posterior(project(block, at)[0], at.n_active).H * np.sqrt(at.latent)
+        expected = (H @ at.W.T + mean).astype(X.dtype)
+        observed = X[block.rows]
+        full[block.rows] = np.where(np.isnan(observed), expected, observed)
+    return full
+
+
+def expect(
+    state: IncompleteState, data: IncompleteData, settings: EMSettings
+) -> tuple[IncompleteStatistics, IncompleteState]:
+    """E step under `state`; and the state with the supports found on the way."""
+    at = e_step_parameters(state, settings.n_active)
+    summed = is_exact(settings.n_components, settings.n_active)
+    statistics = _expect_complete(state, data, settings)
+    members_before = state.members or (None,) * len(data.blocks)
+    members: list[Array] = []
+    work = list(zip(data.blocks, members_before, strict=True))
+    for part, members_of_part in in_order(partial(_expect_block, at=at), work):
+        statistics = added(statistics, part)
+        members.append(members_of_part)
+    return statistics, state if summed else state._replace(members=tuple(members))
+
+
+def _expect_complete(
+    state: IncompleteState, data: IncompleteData, settings: EMSettings
+) -> IncompleteStatistics:
+    """E step of the rows without missing entries, whose sums over supports are those of `em`."""
+    X, n = data.complete, len(data.complete)
+    K, D = settings.n_components, data.shape[1]
+    if not n:
+        none = np.zeros(K)
+        return IncompleteStatistics(0.0, np.zeros((D, K)), np.zeros(D), 0.0, none, none, none)
+    mean, total = state.offset, X.sum(axis=0, dtype=np.float64)
+    P = (X @ state.W.astype(X.dtype, copy=False)).astype(np.float64) - mean @ state.W
+    squares = float(np.square(X, dtype=np.float64).sum() - 2.0 * total @ mean + n * mean @ mean)
+    logits = numerics.logits(P, state.noise, state.latent)
+    log_e, r = em.responsibilities(logits, settings, beta=1.0)
+    shrink, v = numerics.posterior(state.noise, state.latent)
+    m = P * shrink
+    H = r * m
+    value = n * float(numerics.background(np.asarray(squares / n), state.noise, D))
+    value += float(log_e.sum()) - n * numerics.log_binomial(K, settings.n_active)
+    h, used = H.sum(axis=0), r.sum(axis=0)
+    A = (X.T @ H.astype(X.dtype, copy=False)).astype(np.float64) - np.outer(mean, h)
+    second = (H * m).sum(axis=0) + used * v
+    return IncompleteStatistics(value, A, total - n * mean, squares, h, second, used)
+
+
+def _expect_block(
+    work: tuple[IncompleteBlock, Array | None], at: EStepParameters
+) -> tuple[IncompleteStatistics, Array]:
+    """E step of some incomplete rows, by the equations of the module; and their supports.
+
+    Sums over the rows that miss an entry d are products with the sparse matrix of missing entries.
+    """
+    block, members = work
+    projections, squares, n_observed = project(block, at)
+    posterior = support_posterior(projections, at.n_active, members)
+    mean, tau = at.offset, np.sqrt(at.latent)
+    i, j = np.triu_indices(len(tau))
+    H, S = posterior.H * tau, posterior.second * (tau[i] * tau[j])  # h_n (n, K), S_n (n, pairs)
+    missing, X = block.missing.T.tocsr(), block.X
+    h = H.sum(axis=0)
+    h_missing = missing @ H  # (D, K) sum of h_n' over the rows that miss d
+    WS_missing = np.einsum("dk,dkl->dl", at.W, unfolded(missing @ S, len(tau)))  # of w_d' S_n
+    n_rows_observed = len(H) - np.bincount(block.missing.indices, minlength=len(at.W))
+    A_observed = (X.T @ H.astype(X.dtype, copy=False)).astype(np.float64)
+    A_observed -= mean[:, None] * (h - h_missing)
+    y_observed = X.sum(axis=0, dtype=np.float64) - n_rows_observed * mean
+    statistics = IncompleteStatistics(
+        log_likelihood=float(log_densities(posterior, squares, n_observed, at).sum()),
+        A=A_observed + WS_missing,
+        y=y_observed + (at.W * h_missing).sum(axis=1),
+        squares=float(squares.sum() + np.sum(at.W * WS_missing) + block.missing.nnz * at.noise),
+        h=h,
+        second=S[:, i == j].sum(axis=0),
+        used=posterior.inclusion.sum(axis=0),
+    )
+    return statistics, posterior.members
+
+
+def maximise(
+    statistics: IncompleteStatistics,
+    state: IncompleteState,
+    data: IncompleteData,
+    settings: EMSettings,
+) -> IncompleteState:
+    """M step: joint closed-form update of W, mean, tau2 and sigma2.
+
+    W = argmax tr(W'A), A = sum E[y h'] - N ybar hbar',    mu <- mu + ybar - W hbar,
+    N D sigma2 = sum E|y|^2 - N |ybar|^2 - 2 tr(W'A) - N |hbar|^2 + sum E|h|^2
+    """
+    n, D = data.shape
+    ybar, hbar = statistics.y / n, statistics.h / n
+    if not settings.learn_mean:
+        ybar, hbar = np.zeros_like(ybar), np.zeros_like(hbar)
+    A = statistics.A - n * np.outer(ybar, hbar)
+    W = settings.update(A, state.W)
+    residual = statistics.squares - n * ybar @ ybar - 2.0 * np.sum(W * A) - n * hbar @ hbar
+    noise = float(residual + statistics.second.sum()) / (n * D)
+    latent = em.update_latent(
+        em.SubspaceStatistics(0.0, statistics.A, statistics.h, statistics.second, statistics.used),
+        em.SubspaceState(state.W, state.offset, state.latent, state.noise),
+        n,
+        settings,
+    )
+    offset = state.offset + ybar - W @ hbar
+    return IncompleteState(W, offset, latent, max(noise, settings.floor), state.members)
+
+
+def step(
+    state: IncompleteState, data: IncompleteData, settings: EMSettings
+) -> tuple[float, IncompleteState]:
+    """Log-likelihood of `state` (total, nats) and the state one EM iteration later."""
+    statistics, state = expect(state, data, settings)
+    if not np.isfinite(statistics.log_likelihood):
+        return -np.inf, state
+    return statistics.log_likelihood, maximise(statistics, state, data, settings)
+
+
+def extend(
+    before: IncompleteState, now: IncompleteState, beta: float, settings: EMSettings
+) -> IncompleteState:
+    """Take a momentum step as `em` does; the offset follows as the shift does there."""
+    a, b = (em.SubspaceState(x.W, x.offset, x.latent, x.noise) for x in (before, now))
+    ahead = em.extend(a, b, beta, settings)
+    return IncompleteState(ahead.W, ahead.shift, ahead.latent, ahead.noise, now.members)
+
+
+def fit(
+    start: IncompleteState, data: IncompleteData, control: EMControl, stage: str = "fit"
+) -> EMResult[IncompleteState]:
+    """EM from `start`; the log-likelihood is that of all observed entries and never falls.
+
+    With too many supports to sum, it is a lower bound, of the observed entries together with the
+    supports around the best of each incomplete row. That never falls either, and the stop reason
+    says so.
+    """
+    settings = control.settings
+    advance = partial(step, data=data, settings=settings)
+    path = plain(advance, start)
+    if control.accelerate:
+        path = nesterov(advance, start, partial(extend, settings=settings))
+    result = iterate(
+        path,
+        tol=control.tol * data.shape[0],
+        max_iter=control.max_iter,
+        watch=watcher(control.callback, stage, control.max_iter),
+        halt=partial(halt, floor=settings.floor),
+    )
+    if is_exact(settings.n_components, settings.n_active):
+        return result
+    return result._replace(stop_reason=result.stop_reason + NOT_SUMMED)
+
+
+NEAR_BEST = (
+    "best support and its exchanges of one component where entries are missing: a lower bound"
+)
+
+
+class IncompleteFit(NamedTuple):
+    """A fit to incomplete data, and how it was reached."""
+
+    data: IncompleteData
+    state: IncompleteState
+    second: Array  # (K,) sums over rows of E[(x z)^2]
+    log_likelihoods: list[float]
+    stop_reason: str
+    same_order: bool = False  # whether it went on from a fit, in its order and signs
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorWithGaps(Posterior):
+    """Answers of a model with orthonormal components about rows with NaN.
+
+    A row without any observed entry gets the prior, and so adds nothing to a likelihood. Rows
+    without NaN are answered as if there were no others. Sums over supports are exact up to 5,000;
+    beyond, those of incomplete rows are over the best support and its exchanges of one component:
+    their log-likelihood is then a lower bound, which the method of `description` says.
+    """
+
+    whole: SubspacePosterior  # of rows without NaN
+
+    def expected(self, X: Array) -> NoReturn:
+        del X
+        msg = (
+            "support must be 'map' where X has missing entries (NaN); got 'all': leave it out, "
+            "or fill in those cells."
+        )
+        raise ValueError(msg)
+
+    @property
+    def parameters(self) -> EStepParameters:
+        """What the E step needs to know, for rows about the mean."""
+        W, latent = self.whole.components.T, np.asarray(self.whole.latent)
+        state = IncompleteState(W, np.zeros(len(W)), latent, self.whole.noise)
+        return e_step_parameters(state, self.whole.n_active)
+
+    def _split(self, X: Array) -> IncompleteData:
+        return split_incomplete(X, self.whole.mean.astype(X.dtype))
+
+    def imputed(self, X: Array) -> Array:
+        """Copy of X (N, D) with the posterior mean of each missing entry in its place."""
+        return impute(X, self._split(X), self.parameters)
+
+    def description(self, X: Array) -> Description:
+        data, at = self._split(X), self.parameters
+        n, K = len(X), len(self.whole.latent)
+        scores, inclusion = np.zeros((n, K), X.dtype), np.zeros((n, K))
+        active, parts = np.zeros((n, K), bool), np.zeros((3, n))
+        columns = scores, active, inclusion, *parts
+        if len(data.complete_rows):
+            B = data.complete
+            P = B @ self.whole.components.T.astype(B.dtype, copy=False)
+            for column, values in zip(columns, self.whole.described(B, P), strict=True):
+                column[data.complete_rows] = values
+        for block in data.blocks:
+            projections, squares, n_observed = project(block, at)
+            rows = support_posterior(projections, at.n_active)
+            H = support_scores(projections, rows.members) * np.sqrt(at.latent)
+            is_active = np.zeros_like(H, dtype=bool)
+            np.put_along_axis(is_active, rows.members, True, axis=1)
+            fit = H @ at.W.T  # at.offset is zero: the origin is the mean
+            residual = np.square(block.X - fit, dtype=np.float64).sum(axis=1)
+            residual -= (block.missing * np.square(fit)).sum(axis=1)
+            error = np.maximum(residual, 0.0) / np.maximum(n_observed, 1)
+            value = log_densities(rows, squares, n_observed, at)
+            answers = H, is_active, rows.inclusion, rows.probability, error, value
+            for column, values in zip(columns, answers, strict=True):
+                column[block.rows] = values
+        exact = is_exact(K, self.whole.n_active)
+        method = "exact" if exact else NEAR_BEST
+        return Description(*columns, np.zeros(n), method)  # type: ignore[call-arg]
+
+
+def publish_incomplete(model: Any, X: Array, fit: IncompleteFit, n_active: int) -> None:
+    """Set the fitted attributes of an estimator from a fit to X (N, D) with NaN."""
+    origin, state = fit.data.origin, fit.state
+    mean = (origin + state.offset).astype(X.dtype)
+    plain = em.SubspaceState(state.W, np.zeros(len(state.latent)), state.latent, state.noise)
+    full = np.where(np.isnan(X), mean, X)
+    about = Rows(full, origin + state.offset, np.empty(0), X.shape[1], careful=True)
+    publish_subspace(model, about, plain, n_active, fit.second, same_order=fit.same_order)
+    rows = PosteriorWithGaps(posterior_of(model)).description(X)
+    power = np.square(rows.scores, dtype=np.float64).sum(axis=0)
+    scale: Array = np.sqrt(power / np.maximum(rows.active.sum(axis=0), 1))
+    model.scale_ = np.where(scale > 0.0, scale, 1.0)
+    model._ended(fit.log_likelihoods, fit.stop_reason)
+
+
+# Of the fits that only lead to a start.
+FIRST_ITERATIONS, FIRST_TOL = 100, 1e-2
+IMPUTATION = "initial imputation by PPCA"
+
+
+def initial_imputation(X: Array, *, zero_mean: bool = False) -> Rows:
+    """Rows X (N, D) with NaN, imputed by the mean of each feature's observed entries, or by zero.
+
+    About the same values; what needs complete rows to judge sizes and scales may look at them.
+    """
+    refuse_empty_columns(X)
+    origin = np.zeros(X.shape[1], X.dtype) if zero_mean else observed_mean(X)
+    return about(imputed(X, origin), origin)
+
+
+def fit_incomplete(
+    rng: np.random.Generator,
+    X: Array,
+    rows: Rows,
+    start: Array | SubspaceState | list[Candidate],
+    control: EMControl,
+    mean: Array | None = None,
+) -> IncompleteFit:
+    """Fit to X (N, D) with NaN; `rows` are its `initial_imputation`.
+
+    PPCA with as many components is fitted to the observed entries and imputes the others; screening
+    and EM on the imputed rows lead to W, mean and variances; EM over the observed entries goes on
+    from there. At L = K, where no start is to be found, it does so from the principal directions,
+    and from a whole state `start`, to which `mean` belongs, at once.
+    """
+    origin = np.zeros(X.shape[1], X.dtype) if rows.origin is None else rows.origin
+    data, settings = split_incomplete(X, origin), control.settings
+    stopped = False
+    if isinstance(start, SubspaceState):
+        offset = np.zeros(X.shape[1])
+        if settings.learn_mean and mean is not None:
+            offset = mean.astype(np.float64) - origin
+        state = IncompleteState(start.W, offset, start.latent, start.noise)
+    elif settings.n_active == settings.n_components:
+        state = _principal_state(rng, rows, control)
+    else:
+        state = _principal_state(rng, rows, control)
+        K = settings.n_components  # PPCA is the case L = K with a factor variance each
+        first = control._replace(
+            settings=settings._replace(n_active=K, latent="component", update=polar),
+            max_iter=min(FIRST_ITERATIONS, control.max_iter),
+            tol=max(FIRST_TOL, control.tol),
+            accelerate=True,
+        )
+        ppca = fit(state, data, first, IMPUTATION)
+        stopped = ppca.stop_reason == STOPPED
+        short = control._replace(
+            max_iter=1 if stopped else min(FIRST_ITERATIONS, control.max_iter),
+            tol=max(FIRST_TOL, control.tol),
+            callback=None if stopped else control.callback,
+        )
+        state, again = _fit_imputed(rng, (X, data), ppca.state, start, short)
+        stopped = stopped or again
+    if stopped:  # a single step, so that the fit is complete
+        control = control._replace(max_iter=1, callback=None)
+    run = fit(state, data, control)
+    reason = STOPPED if stopped else run.stop_reason
+    second = expect(run.state, data, settings)[0].second
+    whole = isinstance(start, SubspaceState)
+    return IncompleteFit(data, run.state, second, run.log_likelihoods, reason, whole)
+
+
+def _principal_state(rng: np.random.Generator, rows: Rows, control: EMControl) -> IncompleteState:
+    """PPCA of the initial imputation, with factor variances as the settings want them."""
+    settings = control.settings
+    first = closed_form(rows, principal(rng, rows, settings.n_components), settings.floor)
+    latent = first.latent
+    if settings.n_active == settings.n_components and settings.latent != "component":
+        common = latent.mean() if isinstance(settings.latent, str) else settings.latent
+        latent = np.full_like(latent, common)
+    noise = max(first.noise, floor_of(rows))
+    return IncompleteState(first.W, np.zeros(rows.X.shape[1]), latent, noise)
+
+
+def _fit_imputed(
+    rng: np.random.Generator,
+    incomplete: tuple[Array, IncompleteData],
+    ppca: IncompleteState,
+    start: Array | list[Candidate],
+    control: EMControl,
+) -> tuple[IncompleteState, bool]:
+    """Fit to the rows as PPCA imputes them; and whether the callback has stopped that."""
+    X, data = incomplete
+    full = impute(X, data, e_step_parameters(ppca, control.settings.n_components))
+    origin = centre_of(full) if control.settings.learn_mean else data.origin
+    fit = fit_by_em(rng, about(full, origin), start, control)
+    W, shift, latent, noise = fit.state
+    offset = origin - data.origin - W @ shift
+    return IncompleteState(W, offset, latent, noise), fit.stop_reason == STOPPED

@@ -1,0 +1,358 @@
+"""Scans over the rows of Z for sparse factor analysis, all x of a row integrated out.
+
+Each scan redraws Z row by row, given W and the variances, and then X given Z from the same
+tableau, so that (Z, X) is one block.
+"""
+
+from math import lgamma
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.models.numeric_kernels import kernel, reassociated
+from appca.models.support_kernels import cholesky, draw_scores, fill, increment, pivot, probability
+
+
+@kernel
+def scan_beta_bernoulli(Z: Any, logits: Any, pseudo: float, U: Any) -> None:
+    """Redraw Z (N, K) in place: odds (m + alpha/K) / (N - m) for every column; pseudo = alpha/K."""
+    N, K = Z.shape
+    counts = Z.sum(axis=0)
+    for n in range(N):
+        for k in range(K):
+            m = counts[k] - Z[n, k]
+            Z[n, k] = U[n, k] < probability(np.log(m + pseudo) - np.log(N - m) + logits[n, k])
+            counts[k] = m + Z[n, k]
+
+
+@kernel
+def log_add(a: float, b: float) -> float:
+    """Give log(e^a + e^b), minus infinity allowed."""
+    high, low = max(a, b), min(a, b)
+    return high if low == -np.inf else float(high + np.log1p(np.exp(low - high)))
+
+
+@kernel
+def log_elementary_table(a: Any, u: int, table: Any) -> None:
+    """Fill table[i, t] = log e_t(exp a_1 .. exp a_i) for i, t <= u."""
+    table[: u + 1, : u + 1] = -np.inf
+    table[0, 0] = 0.0
+    for i in range(1, u + 1):
+        table[i, 0] = 0.0
+        for t in range(1, i + 1):
+            table[i, t] = log_add(table[i - 1, t], a[i - 1] + table[i - 1, t - 1])
+
+
+@kernel
+def draw_size(last: Any, u: int, log_rate: float, uniform: float) -> int:
+    """Draw |T| with P(t) proportional to (alpha/N)^t (u - t)! e_t(exp a)."""
+    logs = np.empty(u + 1)
+    for t in range(u + 1):
+        logs[t] = t * log_rate + lgamma(u - t + 1.0) + last[t]
+    weights = np.exp(logs - logs.max())
+    return pick(weights, uniform)
+
+
+@kernel
+def scan_truncated(Z: Any, logits: Any, log_rate: float, U: Any) -> None:
+    """Redraw Z (N, K) in place under the buffet conditioned on at most K columns.
+
+    log_rate = log(alpha / N); U uniform (N, K + 1). Columns that other rows use have prior odds
+    m / (N - m); the active ones among the rest, the row's own singletons included, are drawn
+    exactly as a set: first its size, then its members by walking the table backwards.
+    """
+    N, K = Z.shape
+    counts = Z.sum(axis=0)
+    table = np.empty((K + 1, K + 1))
+    free, a = np.empty(K, np.int64), np.empty(K)
+    for n in range(N):
+        u = 0
+        for k in range(K):
+            m = counts[k] - Z[n, k]
+            if m > 0:
+                Z[n, k] = U[n, k] < probability(np.log(m) - np.log(N - m) + logits[n, k])
+            else:
+                free[u], a[u] = k, logits[n, k]
+                u += 1
+                Z[n, k] = False
+            counts[k] = m + Z[n, k]
+        log_elementary_table(a, u, table)
+        t = draw_size(table[u], u, log_rate, U[n, K])
+        for i in range(u, 0, -1):
+            if t > 0:
+                log_chance = a[i - 1] + table[i - 1, t - 1] - table[i, t]
+                if np.log(U[n, free[i - 1]]) < log_chance:
+                    Z[n, free[i - 1]] = True
+                    counts[free[i - 1]] = 1
+                    t -= 1
+
+
+@kernel
+def scan_swaps(Z: Any, logits: Any, order: Any, U: Any) -> None:
+    """Redraw Z in place, one active column at a time; rows keep their number L of them.
+
+    order (N, L) says in which order the members are visited: it must not depend on the state.
+    """
+    N, K = Z.shape
+    L = order.shape[1]
+    members, weights = np.empty(L, np.int64), np.empty(K)
+    for n in range(N):
+        n_members = 0
+        for k in range(K):
+            if Z[n, k]:
+                members[n_members] = k
+                n_members += 1
+        for i in order[n]:
+            Z[n, members[i]] = False
+            highest = -np.inf
+            for k in range(K):
+                if not Z[n, k]:
+                    highest = max(highest, logits[n, k])
+            for k in range(K):
+                weights[k] = 0.0 if Z[n, k] else np.exp(logits[n, k] - highest)
+            members[i] = pick(weights, U[n, i])
+            Z[n, members[i]] = True
+
+
+@kernel
+def pick(weights: Any, uniform: float) -> int:
+    """Choose an index with probability proportional to its weight, never one of weight zero."""
+    left = uniform * weights.sum()
+    last = 0
+    for k in range(len(weights)):
+        if weights[k] > 0.0:
+            last = k
+            left -= weights[k]
+            if left < 0.0:
+                break
+    return last
+
+
+class Numbers(NamedTuple):
+    """The random numbers of one scan."""
+
+    uniforms: Any  # (N, K + 1)
+    normals: Any  # (N, K)
+    order: Any  # (N, K) a fresh random order of the columns for each row
+
+
+class Proposal(NamedTuple):
+    """Singletons proposed to the rows, drawn from their prior."""
+
+    kappa: Any  # (N,) how many for each row
+    columns: Any  # (sum of kappa, D)
+
+
+class Centred(NamedTuple):
+    """Rows about a mean, in whatever precision they are kept: a centred copy would be as large."""
+
+    Y: Any  # (N, D)
+    mean: Any  # (D,)
+    P: Any  # (N, K) (Y - mean) W, kept up to date
+
+
+class Variances(NamedTuple):
+    """Noise and score variance."""
+
+    sigma2: float
+    tau2: float
+
+
+@kernel
+def finite_log_odds(m: int, n_rows: int, pseudo: float) -> float:
+    """Give the prior log odds of z_nk = 1 given the other rows; m counts them, pseudo = alpha/K."""
+    return float(np.log(m + pseudo) - np.log(n_rows - m))
+
+
+@kernel
+def precision(G: Any, v: Variances) -> Any:
+    """Give A = I/tau2 + W'W/sigma2 from G = W'W."""
+    return G / v.sigma2 + np.eye(len(G)) / v.tau2
+
+
+@kernel
+def scan_finite(
+    Z: Any, X: Any, G: Any, P: Any, v: Variances, pseudo: float, random: Numbers
+) -> None:
+    """Redraw Z and X (N, K) in place under the finite Beta-Bernoulli prior, columns in order.
+
+    G = W'W, P = (Y - mu) W, pseudo = alpha/K.
+    """
+    N, K = Z.shape
+    A, B = precision(G, v), P / v.sigma2
+    counts = Z.sum(axis=0)
+    T, M = np.empty((K, K + 1)), np.empty((K, K))
+    for n in range(N):
+        fill(T, A, B[n], Z[n])
+        for k in range(K):
+            m = counts[k] - Z[n, k]
+            odds = finite_log_odds(m, N, pseudo) + increment(T, k, Z[n, k], v.tau2)
+            on = random.uniforms[n, k] < probability(odds)
+            if on != Z[n, k]:
+                pivot(T, k, Z[n, k])
+                Z[n, k] = on
+            counts[k] = m + on
+        draw_scores(T, Z[n], random.normals[n], X[n], M)
+
+
+@kernel
+def scan_existing(
+    T: Any, z: Any, others: Any, n_rows: int, order: Any, u: Any, tau2: float
+) -> None:
+    """Redraw the columns of one row that other rows use too: prior log odds m / (N - m).
+
+    The singletons of the row stay in the support and are never visited.
+    """
+    for k in order:
+        m = others[k]
+        if m > 0:
+            odds = finite_log_odds(m, n_rows, 0.0) + increment(T, k, z[k], tau2)
+            on = u[k] < probability(odds)
+            if on != z[k]:
+                pivot(T, k, z[k])
+                z[k] = on
+
+
+@kernel
+def schur(T: Any, z: Any, Wt: Any, V: Any, v: Variances) -> Any:
+    """Give the couplings c = V Wt' / sigma2 to the support and the Schur complement of V."""
+    kappa, K = len(V), len(T)
+    c, s = np.zeros((kappa, K)), np.empty((kappa, kappa))
+    for i in range(kappa):
+        for k in range(K):
+            if z[k]:
+                c[i, k] = V[i] @ Wt[k] / v.sigma2
+        for j in range(i + 1):
+            s[i, j] = V[i] @ V[j] / v.sigma2 + (1.0 / v.tau2 if i == j else 0.0)
+            for k in range(K):
+                for h in range(K):
+                    s[i, j] += c[i, k] * T[k, h] * c[j, h]
+    return c, s
+
+
+@kernel
+def singletons_increment(T: Any, z: Any, Wt: Any, V: Any, y: Any, v: Variances) -> float:
+    """Give log p(y | S with columns V) - log p(y | S), V (kappa, D), y centred.
+
+    -1/2 log|tau2 s| + 1/2 r' inv(s) r with s (kappa, kappa) the Schur complement of V given S.
+    """
+    kappa, K = len(V), len(T)
+    c, s = schur(T, z, Wt, V, v)
+    cholesky(s, kappa)
+    r = np.empty(kappa)
+    total = 0.0
+    for i in range(kappa):
+        r[i] = V[i] @ y / v.sigma2
+        for k in range(K):
+            r[i] -= c[i, k] * T[k, K]
+        for j in range(i):
+            r[i] -= s[i, j] * r[j]
+        r[i] /= s[i, i]
+        total += 0.5 * r[i] * r[i] - 0.5 * np.log(v.tau2) - np.log(s[i, i])
+    return total
+
+
+@kernel
+def remove_singletons(T: Any, z: Any, others: Any, tau2: float) -> float:
+    """Take the row's singletons out of z and of the tableau; give their log-density increment."""
+    total = 0.0
+    for k in range(len(z)):
+        if z[k] and others[k] == 0:
+            total += increment(T, k, True, tau2)
+            pivot(T, k, True)
+            z[k] = False
+    return total
+
+
+@reassociated
+def product(y: Any, mean: Any, w: Any) -> float:
+    """Give (y - mean)'w."""
+    total = 0.0
+    for d in range(len(w)):
+        total += (y[d] - mean[d]) * w[d]
+    return total
+
+
+@kernel
+def place(Wt: Any, G: Any, rows: Centred, k: int, w: Any) -> None:
+    """Put the column w (D,) at slot k of Wt (K, D), G = W'W and P = (Y - mean) W."""
+    Wt[k] = w
+    for n in range(len(rows.Y)):
+        rows.P[n, k] = product(rows.Y[n], rows.mean, w)
+    for j in range(len(Wt)):
+        G[j, k] = G[k, j] = Wt[j] @ w
+
+
+@kernel
+def place_new(Wt: Any, G: Any, rows: Centred, z: Any, others: Any, V: Any) -> None:
+    """Give the columns V to the first unused slots and switch them on in z."""
+    placed = 0
+    for k in range(len(z)):
+        if placed < len(V) and others[k] == 0:
+            place(Wt, G, rows, k, V[placed])
+            z[k] = True
+            placed += 1
+
+
+@kernel
+def replace_singletons(T: Any, z: Any, others: Any, V: Any, y: Any, v: Variances, Wt: Any) -> Any:
+    """Give the log acceptance ratio of the proposed singletons V, and the present ones (K,).
+
+    These leave z and the tableau, so that what comes next starts from the columns that other rows
+    use, too; a proposal for which there is no room has log ratio minus infinity.
+    """
+    singletons = (others == 0) & z
+    before = remove_singletons(T, z, others, v.tau2)
+    if (others > 0).sum() + len(V) > len(z):
+        return -np.inf, singletons
+    return singletons_increment(T, z, Wt, V, y, v) - before, singletons
+
+
+@kernel
+def scan_infinite(
+    Z: Any, X: Any, Wt: Any, rows: Centred, v: Variances, proposal: Proposal, random: Numbers
+) -> int:
+    """Redraw Z and X (N, K) under the buffet prior cut at K columns, and Wt (K, D).
+
+    The proposal replaces all singletons of a row; drawn from the prior, it leaves only the ratio
+    of likelihoods (Knowles and Ghahramani 2011). Gives the number of accepted replacements.
+    """
+    N, K = Z.shape
+    G, P = Wt @ Wt.T, rows.P
+    T, M = np.empty((K, K + 1)), np.empty((K, K))
+    counts = Z.sum(axis=0)
+    first = accepted = 0
+    for n in range(N):
+        others = counts - Z[n]
+        fill(T, precision(G, v), P[n] / v.sigma2, Z[n])
+        scan_existing(T, Z[n], others, N, random.order[n], random.uniforms[n], v.tau2)
+        V = proposal.columns[first : first + proposal.kappa[n]]
+        first += proposal.kappa[n]
+        if len(V) > 0 or ((others == 0) & Z[n]).any():
+            y = rows.Y[n] - rows.mean
+            log_ratio, singletons = replace_singletons(T, Z[n], others, V, y, v, Wt)
+            if np.log(random.uniforms[n, K]) < log_ratio:
+                place_new(Wt, G, rows, Z[n], others, V)
+                accepted += 1
+            else:
+                Z[n] |= singletons
+            fill(T, precision(G, v), P[n] / v.sigma2, Z[n])
+        counts = others + Z[n]
+        draw_scores(T, Z[n], random.normals[n], X[n], M)
+    return accepted
+
+
+@kernel
+def support_increments(Z: Any, G: Any, P: Any, v: Variances) -> Any:
+    """Give log p(y | S) - log p(y | no column) for every row: the increments along S."""
+    N, K = Z.shape
+    A, B = precision(G, v), P / v.sigma2
+    T, total = np.empty((K, K + 1)), np.zeros(N)
+    nobody = np.zeros(K, np.bool_)
+    for n in range(N):
+        fill(T, A, B[n], nobody)
+        for k in range(K):
+            if Z[n, k]:
+                total[n] += increment(T, k, False, v.tau2)
+                pivot(T, k, False)
+    return total

@@ -1,0 +1,129 @@
+"""Exponentials and logarithms of many numbers at once, compiled into vector instructions.
+
+A call of the mathematical library for each number would keep the loops around it scalar.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numba import njit
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def kernel(function: Function) -> Function:
+    """Compile a function of arrays and numbers."""
+    return _compiled(function)
+
+
+def wide_kernel(function: Function) -> Function:
+    """Compile as `kernel`, for loops that are to become vector instructions, without checks.
+
+    A division by zero gives what IEEE 754 says instead of an exception, and a product may be added
+    without being rounded first.
+    """
+    return _compiled(function, error_model="numpy", fastmath={"contract"})
+
+
+def bare_kernel(function: Function) -> Function:
+    """Compile as `wide_kernel`, for what makes no arrays and is called every few hundred ns.
+
+    Nobody counts who holds which array: that took up to half of a call that is handed many.
+    """
+    plain = {"_nrt": False, "no_rewrites": True}  # which are rules about whole arrays
+    return _compiled(function, error_model="numpy", fastmath={"contract"}, **plain)
+
+
+def reassociated(function: Function) -> Function:
+    """Compile so, with sums taken in any order, too, as a BLAS takes them."""
+    plain = {"_nrt": False, "no_rewrites": True}
+    return _compiled(function, error_model="numpy", fastmath={"reassoc", "contract"}, **plain)
+
+
+def _compiled(function: Function, **options: Any) -> Function:
+    try:
+        kernel = njit(cache=True, nogil=True, **options)(function)
+        _discard_unreadable(kernel)
+    except RuntimeError:  # no folder to keep compiled code in may be written to
+        kernel = njit(nogil=True, **options)(function)
+    return cast(Function, kernel)
+
+
+def _discard_unreadable(compiled: Any) -> None:
+    """Empty the cache of a function if it names a class that an earlier version of appca had.
+
+    numba unpickles the argument types in it before it looks whether the source has changed.
+    """
+    file = getattr(compiled._cache, "_cache_file", None)
+    if file is None:
+        return
+    try:
+        file._load_index()
+    except (AttributeError, ImportError):
+        file.flush()
+
+
+LANES = 64
+MANTISSA = np.int64(2**52 - 1)
+ONE = np.int64(1023 << 52)  # the bits of 1.0
+LOG_2, ROOT_2 = math.log(2.0), math.sqrt(2.0)
+
+# exp y is 2^n times Taylor's polynomial about 0 of y - n log 2.
+LEAST = -115.0  # weights below exp of it count as 0
+PER_STEP = 1.0 / math.log(2.0)
+STEP = round(math.log(2.0) * 2.0**10) / 2.0**10  # its products with any n are exact
+REST = (math.log(2.0) - STEP) + 2.3190468138462996e-17  # with what log 2 exceeds its double by
+ROUND = 1.5 * 2.0**52  # what is added to it becomes an integer
+C2, C3, C4, C5, C6, C7 = (1.0 / math.factorial(m) for m in range(2, 8))
+C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(m) for m in range(8, 14))
+
+
+@bare_kernel
+def exponentials(x: Any, power: Any, bits: Any) -> None:
+    """Overwrite LANES float64 numbers of at most 0 by exp of them, and those below LEAST by 0.
+
+    `power` (LANES,) is room for 2^n, `bits` the same memory as integers. The error is a rounding
+    or two. A call of the mathematical library for each number would keep the loop scalar.
+    """
+    for i in range(LANES):
+        power[i] = max(x[i], LEAST) * PER_STEP + ROUND
+    for i in range(LANES):
+        n = power[i] - ROUND
+        y = (max(x[i], LEAST) - n * STEP) - n * REST
+        v = ((((C13 * y + C12) * y + C11) * y + C10) * y + C9) * y + C8
+        v = ((((((v * y + C7) * y + C6) * y + C5) * y + C4) * y + C3) * y + C2) * y + 1.0
+        x[i] = v * y + 1.0 if x[i] > LEAST else 0.0
+    for i in range(LANES):
+        bits[i] = (bits[i] + 1023) << 52
+    for i in range(LANES):
+        x[i] *= power[i]
+
+
+@bare_kernel
+def logarithms(x: Any, bits: Any, power: Any) -> None:
+    """Overwrite LANES positive float64 numbers by their logarithms.
+
+    `bits` is the memory of x as integers and `power` (LANES,) scratch. With x = 2^n m, m between
+    the root of 1/2 and that of 2, and y = (m - 1) / (m + 1), log m = 2 (y + y^3/3 + y^5/5 + ...).
+    """
+    for i in range(LANES):
+        power[i] = (bits[i] >> 52) - 1023
+        bits[i] = (bits[i] & MANTISSA) | ONE
+    for i in range(LANES):
+        large = x[i] > ROOT_2
+        m = 0.5 * x[i] if large else x[i]
+        n = power[i] + 1.0 if large else power[i]
+        y = (m - 1.0) / (m + 1.0)
+        z = y * y
+        value = z * (1.0 / 21.0) + 1.0 / 19.0
+        value = value * z + 1.0 / 17.0
+        value = value * z + 1.0 / 15.0
+        value = value * z + 1.0 / 13.0
+        value = value * z + 1.0 / 11.0
+        value = value * z + 1.0 / 9.0
+        value = value * z + 1.0 / 7.0
+        value = value * z + 1.0 / 5.0
+        value = value * z + 1.0 / 3.0
+        x[i] = n * LOG_2 + 2.0 * (y + y * z * value)

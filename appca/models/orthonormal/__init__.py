@@ -1,1 +1,0 @@
-"""Inference where W'W = I: EM, its starts and acceleration, Gibbs sampling."""

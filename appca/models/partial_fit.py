@@ -1,0 +1,344 @@
+"""Fits to batches: incremental EM (Neal & Hinton 1998) on the sums of all rows so far.
+
+    T <- (1 - g) T + g T_batch(theta),  g = rows of the batch / rows so far;  theta <- M step on T
+
+T holds the expected sufficient statistics per row. A fit hands over its own, so that a batch counts
+for as many rows as it has. Sums that early rows gave under poor parameters are not forgotten but
+made again: a uniform sample of the rows is kept, all of them while they are few. Whenever the rows
+have grown by a tenth, EM goes on over the sample, and its sums replace T where they fit the sample
+better than chance would.
+"""
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from types import MethodType
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from appca.models.data_checks import counted_rows, refuse_not_finite, warn_of_unused
+from appca.models.estimator import Estimator
+from appca.models.loop import Callback
+from appca.models.numerics import Array
+from appca.models.posterior import MAP
+from appca.models.rows import Block, Observations, Rows, about, centre_of
+from appca.models.settings import OVERDISPERSED
+from appca.models.sparse_rows import ShiftedSparse, dense, is_sparse
+from appca.models.spectrum import Principal, principal
+from appca.models.threads import single_threaded_blas
+
+WARM_ROWS = 5000  # from which the first direction of a further component is taken
+# Rows kept, and bytes of them; a fit whose number of rows is unknown counts as so many.
+KEPT_ROWS, KEPT_ROWS_PER_COMPONENT, MOST_KEPT_BYTES = 2500, 400, 2**26
+GROWTH, MOST_ITERATIONS, LEAST_GAIN = 1.1, 50, 1e-3  # the gain in nats per row
+
+
+class Averages(NamedTuple):
+    """Averages per row; rows are about `Stepwise.origin`."""
+
+    mean: Array  # (D,) of y
+    power: Any = 0.0  # of |y|^2
+    A: Any = 0.0  # (D, K) of y s'
+    s: Any = 0.0  # (K,) of s
+    second: Any = 0.0  # (K,) of E[(x z)^2], or (K, K) of all products
+    used: Any = 0.0  # (K,) of inclusion probabilities
+
+    @property
+    def squares(self) -> Array:
+        """Averages (K,) of E[(x z)^2]."""
+        return np.asarray(self.second if self.second.ndim == 1 else np.diagonal(self.second))
+
+    def mixed(self, other: Self, share: float) -> "Averages":
+        """Average of both, the other one counting for `share`."""
+        pairs = zip(self, other, strict=True)
+        return Averages(*((1.0 - share) * a + share * b for a, b in pairs))
+
+
+class FitSums(NamedTuple):
+    """What a fit tells the batches after it, in the order and signs of its components."""
+
+    origin: Array  # (D,) mean of the rows, or zero
+    averages: Averages  # with H (K, K) for A = W H: at a fixed point of EM, H is symmetric
+    mass: float
+
+
+class Whole(NamedTuple):
+    """What the M step needs to know of rows that count as one."""
+
+    total: float
+    n_features: int
+    mass: float = 1.0
+
+
+class EMSteps(NamedTuple):
+    """The E and M step of a model, on whatever rows.
+
+    A state has its `shift`; the sums of `expect` are a tuple of the log-likelihood and what
+    `Averages` has from A on, exact whether or not the rows sum to their origin.
+    """
+
+    sums: Callable[..., Any]  # (log-likelihood, A, s, second, used) -> sums
+    expect: Callable[[Rows, Any], Any]  # (rows, state) -> sums
+    maximise: Callable[..., Any]  # (sums, state, rows or `Whole`) -> state
+
+
+class KeptRows(NamedTuple):
+    """A uniform sample of the rows of all batches: those of the least random keys."""
+
+    X: Array  # (n, D)
+    weights: Array
+    keys: Array
+    seen: int = 0
+
+    def joined(self, rows: Rows, most: int) -> "KeptRows":
+        """Add rows and keep at most `most`; the same stream gives the same sample."""
+        keys = np.random.default_rng(self.seen).random(rows.n)
+        new = np.sort(np.argsort(keys)[:most])  # of these rows at most; sparse ones become dense
+        part = dense(rows.X[new]), rows.weighted(np.ones(rows.n))[new], keys[new]
+        X, w, keys = (np.concatenate(pair) for pair in zip(self[:3], part, strict=True))
+        least = np.sort(np.argsort(keys)[:most])
+        return KeptRows(X[least], w[least], keys[least], self.seen + rows.n)
+
+
+class Stepwise(NamedTuple):
+    """Where EM on batches is."""
+
+    origin: Array  # (D,)
+    centred: bool  # whether the mean is other than zero
+    state: Any  # its shift is about `middle`
+    averages: Averages  # of all rows
+    fitted: Averages  # of the rows of the fit before, none of which are kept
+    kept: KeptRows
+    mass: float  # of all rows
+    fitted_mass: float
+    revised: float = 0.0  # mass when EM last went over the kept rows
+
+    @property
+    def middle(self) -> Array | None:
+        """Mean of the rows so far, or None for zero."""
+        if not self.centred:
+            return None
+        return (self.origin + self.averages.mean).astype(self.kept.X.dtype)
+
+    def next(self, rows: Rows, em: EMSteps, most: int) -> tuple[float, "Stepwise"]:
+        """Log-likelihood (total) of a batch before, and where learning from it leads."""
+        value, averages = self._expected(rows, em)
+        at = self._replace(mass=self.mass + rows.mass, kept=self.kept.joined(rows, most))
+        at = at._maximised(self.averages.mixed(averages, rows.mass / at.mass), em)
+        return value, at._revised(em) if at.mass >= GROWTH * at.revised else at
+
+    def _revised(self, em: EMSteps) -> "Stepwise":
+        """Go on with EM over the kept rows; keep the result where it is better than by chance."""
+        at, values, share = self, list[float](), 1.0 - self.fitted_mass / self.mass
+        for _ in range(MOST_ITERATIONS):
+            rows = about(self.kept.X, at.middle, self.kept.weights)
+            value, averages = at._expected(rows, em)
+            values.append(value)
+            at = at._maximised(self.fitted.mixed(averages, share), em)
+            if len(values) > 1 and value - values[-2] < LEAST_GAIN * rows.mass:
+                break
+        by_chance = 0 if self.kept.seen == len(self.kept.X) else self.state.W.size
+        better = values[-1] - values[0] >= by_chance
+        return (at if better else self)._replace(revised=self.mass)
+
+    def _expected(self, rows: Rows, em: EMSteps) -> tuple[float, Averages]:
+        """Log-likelihood (total) of rows about `middle` under the state, and their averages."""
+        sums = em.expect(rows, self.state)
+        return sums.log_likelihood, averaged(rows, sums, self.origin)
+
+    def _maximised(self, averages: Averages, em: EMSteps) -> "Stepwise":
+        b = averages.mean * self.centred
+        A = averages.A - np.outer(b, averages.s)
+        size = Whole(float(averages.power - b @ b), len(b))
+        sums = em.sums(0.0, A, averages.s, averages.second, averages.used)
+        state = em.maximise(sums, self.state, size)
+        return self._replace(state=state, averages=averages)
+
+
+def averaged(rows: Rows, sums: Any, origin: Array) -> Averages:
+    """Averages about `origin` of rows about any other."""
+    n, total = rows.mass, total_of(rows) / rows.mass
+    away = np.zeros(rows.d) if rows.origin is None else rows.origin - origin
+    power = rows.total / n + 2.0 * away @ total + away @ away
+    A, s, second, used = (part / n for part in sums[1:])
+    return Averages(total + away, np.asarray(power), A + np.outer(away, s), s, second, used)
+
+
+def total_of(rows: Rows) -> Array:
+    """Weighted sum (D,) of rows about their origin."""
+
+    def summed(block: Block) -> Array:
+        X: Any = block.centred()
+        if isinstance(X, ShiftedSparse):
+            return X.sums(block.weights)
+        return np.asarray(block.weighted(X).sum(axis=0))
+
+    return rows.summed(summed, np.zeros(rows.d))
+
+
+class _WithBatches:
+    """A method that is missing where a fit has no averages to go on from, and says so.
+
+    scikit-learn's `available_if` only says the name of the method, with the reason as its cause.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+
+    def __get__(self, model: Any, owner: type | None = None) -> Callable[..., Any]:
+        if model is None:
+            return self._method
+        if model.inference == "gibbs":
+            msg = "partial_fit uses EM, but inference is 'gibbs': change inference."
+            raise AttributeError(msg)
+        if any(getattr(model, "_variant", ())):
+            msg = (
+                "partial_fit needs noise='shared', row_scale='none' and a number as n_active; got "
+                f"{model.noise!r}, {model.row_scale!r} and {model.n_active!r}: set these, or pass "
+                "all rows to fit or fit_blocks."
+            )
+            raise AttributeError(msg)
+        return MethodType(self._method, model)
+
+
+@dataclass(eq=False, repr=False)
+class InBatches(Estimator):
+    """A model fitted by EM that can go on from its last fit, and learn batch by batch."""
+
+    _pairs: ClassVar[bool] = False  # whether sums hold E[(x z)(x z)'] instead of its diagonal
+
+    n_components: int = 4
+    n_active: Any = 2
+    _: KW_ONLY
+    inference: str = "em"
+    init: Any = "auto"
+    n_init: int = 1
+    mean: str = "learned"
+    max_iter: int = 500
+    tol: float = 1e-4
+    n_chains: int = 2
+    burn_in: int = 200
+    n_draws: int = 500
+    thin: int = 1
+    chain_starts: str = OVERDISPERSED
+    noise_shape: float = 1.0
+    noise_scale: float = 0.01
+    random_state: Any = None
+    callback: Callback | None = None
+    whiten: bool = False
+    verbose: bool | int = False
+    warm_start: bool = False
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to all rows."""
+        raise NotImplementedError
+
+    def _steps(self, rows: Rows) -> EMSteps:
+        """Return the EM steps on rows like these."""
+        raise NotImplementedError
+
+    def _state(self) -> Any:
+        """Return what was fitted as a state of EM, its shift zero: about the mean."""
+        raise NotImplementedError
+
+    def _publish_state(
+        self, rows: Observations, state: Any, second: Array, *, same_order: bool = False
+    ) -> Array:
+        """Set what needs no rows but their origin, given means (K,) of E[(x z)^2], as `publish`."""
+        raise NotImplementedError
+
+    def _keep_sums(self, rows: Any, state: Any, sums: Any, order: Array) -> None:
+        """Keep what `partial_fit` starts from: sums of a fit with H of `FitSums` for A."""
+        signs = np.sign(np.einsum("dk,kd->k", state.W[:, order], self.components_))
+        turn = np.eye(len(order))[:, order] * signs
+        _, H, s, second, used = sums
+        second = np.abs(turn.T) @ second if second.ndim == 1 else turn.T @ second @ turn
+        H, used = turn.T @ (H + H.T) @ turn / 2.0, used[order]
+        parts = (part / rows.mass for part in (rows.total, H, turn.T @ s, second, used))
+        origin = np.zeros(len(state.W)) if rows.origin is None else rows.origin
+        averages = Averages(np.zeros(len(state.W)), *parts)
+        self._sums = FitSums(origin.astype(np.float64), averages, rows.mass)
+        warn_of_unused(averages.used)
+
+    def _predicted_sums(self, mass: float) -> FitSums:
+        """Return the sums that the fitted model predicts for `mass` rows, at which it stays."""
+        W = self.components_.astype(np.float64)
+        second = self.explained_variance_ / np.square(W).sum(axis=1)
+        power = self.explained_variance_.sum() + W.shape[1] * self.noise_variance_
+        H, none, used = np.diag(second), np.zeros(len(W)), second / self.latent_variance_
+        averages = Averages(
+            np.zeros(W.shape[1]), power, H, none, H if self._pairs else second, used
+        )
+        return FitSums(self.mean_.astype(np.float64), averages, mass)
+
+    def _first_step(self) -> Stepwise:
+        """Start from the fit, all of its rows forgotten but for their sums."""
+        unknown = float(KEPT_ROWS_PER_COMPONENT * len(self.components_))  # of a restored model
+        fit: FitSums = self.__dict__.get("_sums") or self._predicted_sums(unknown)
+        origin, averages, mass = fit
+        averages = averages._replace(A=self.components_.T @ averages.A)
+        state = self._state_about(origin)
+        kept = KeptRows(np.empty((0, len(origin)), self.mean_.dtype), np.empty(0), np.empty(0))
+        at = Stepwise(origin, self.mean != "zero", state, averages, averages, kept, mass, mass)
+        return at._replace(revised=mass)
+
+    def _state_about(self, origin: Array | None) -> Any:
+        """Return what was fitted as a state with mean = origin - W shift."""
+        away = -self.mean_ if origin is None else origin - self.mean_
+        return self._state()._replace(shift=np.linalg.lstsq(self.components_.T, away)[0])
+
+    def _continued(
+        self, rng: np.random.Generator, rows: Observations
+    ) -> tuple[Array, Principal | None] | None:
+        """Give loadings (D, k) of the fit before, k at most K, and directions for those missing.
+
+        The directions are those it explains least. None without `warm_start` or a fit of such rows.
+        """
+        before: Array | None = getattr(self, "components_", None) if self.warm_start else None
+        if before is None or before.shape[1] != rows.d:
+            return None
+        W, missing = before[: self.n_components].T, self.n_components - len(before)
+        if missing <= 0:
+            return W, None
+        X = rows.take(np.sort(rng.permutation(rows.n)[:WARM_ROWS]))
+        plain: Any = self._unnamed()
+        left = dense(X) - plain.inverse_transform(plain.transform(X, MAP), MAP)
+        return W, principal(rng, about(left, centre_of(left)), missing)
+
+    @_WithBatches
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Update the fit with one more batch of rows (N, D), by incremental EM.
+
+        The first batch is fitted as by `fit`. After `fit`, the fit counts for as many rows as it
+        had; a model from a file counts for 400 per component. Components keep their order and
+        signs. The estimator keeps a uniform sample of all rows (not in files): 2,500, or 400 per
+        component if that is more, and at most 64 MB. `log_likelihoods_` has the total of each
+        batch before the update, and `scale_` is the root of E[(x z)^2] over the rows that use a
+        component.
+        """
+        del y
+        begun = hasattr(self, "components_")
+        if not begun:
+            self.fit(X, sample_weight=sample_weight)
+        X, weights = counted_rows(self._validated(X, reset=False), sample_weight)
+        if not is_sparse(X):
+            refuse_not_finite(X)
+        at: Stepwise = self.__dict__.get("_stepwise") or self._first_step()
+        K, D = self.components_.shape
+        most = max(KEPT_ROWS, KEPT_ROWS_PER_COMPONENT * K)
+        most = min(most, MOST_KEPT_BYTES // (D * X.itemsize))
+        rows = about(X, at.middle, weights)
+        if not begun:
+            self._stepwise = at._replace(fitted_mass=0.0, kept=at.kept.joined(rows, most))
+            return self
+        with single_threaded_blas():
+            value, at = at.next(rows, self._steps(rows), most)
+        squares = at.averages.squares
+        self._publish_state(rows._replace(origin=at.middle), at.state, squares, same_order=True)
+        power = squares / np.maximum(at.averages.used, 1e-12)
+        self.scale_ = np.where(power > 0.0, np.sqrt(power), 1.0)
+        self._stepwise = at
+        self.log_likelihoods_ = np.append(self.log_likelihoods_, value)
+        self.n_iter_ = len(self.log_likelihoods_)
+        self.stop_reason_ = "a step for each batch"
+        return self

@@ -1,0 +1,152 @@
+"""Queries about rows, and the form of their results, for all models."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from appca.models.draws import ParameterDraw
+from appca.models.numerics import Array
+
+MAP, ALL = "map", "all"
+
+
+class Description(NamedTuple):
+    """All results about some rows at once.
+
+    Attributes
+    ----------
+    scores, active, inclusion : ndarray, shape (N, K)
+        As `transform` and `allocate` with support="map", not whitened; `inclusion_probabilities`.
+    membership : ndarray, shape (N,)
+        Posterior probability of `active`; of a sampled fit at the published draw.
+    error : ndarray, shape (N,)
+        Mean squared residual per feature, |y - mean - W scores|^2 / D, of the reconstruction.
+    log_likelihood, standard_error : ndarray, shape (N,)
+        Nats, and the standard error of estimated sums over supports, 0 where they are exact.
+    method : str
+        How the sums over supports were computed.
+    row_scales : ndarray, shape (N,), or None
+        Scale of each row at the published draw, where scales are learned.
+    """
+
+    scores: Array
+    active: Array
+    inclusion: Array
+    membership: Array
+    error: Array
+    log_likelihood: Array
+    standard_error: Array
+    method: str
+    row_scales: Array | None = None
+
+
+class RowSummary(NamedTuple):
+    """What averages over the supports of a row."""
+
+    log_likelihood: Array  # (N,) nats
+    error: Array  # (N,) its standard error, nats; 0 where exact
+    inclusion: Array  # (N, K)
+    method: str
+
+
+class RowEstimate(NamedTuple):
+    """Log-likelihoods (N,) of rows in nats, their standard errors (0 if exact) and the method."""
+
+    log_likelihood: Array
+    error: Array
+    method: str
+
+
+class Posterior:
+    """The posterior of the supports and scores of rows X (n, D), which were checked.
+
+    What is not defined in a subclass follows from its `description`.
+    """
+
+    def description(self, X: Array) -> Description:
+        """Say everything in one go."""
+        raise NotImplementedError
+
+    def scores(self, X: Array, scale: Array | None) -> Array:
+        """Posterior means (n, K) of x * z, over `scale` (K,), as `transform` gives them."""
+        scores = self.description(X).scores
+        return scores if scale is None else scores / scale.astype(scores.dtype)
+
+    def expected(self, X: Array) -> Array:
+        """E[x * z | y], (n, K), over all supports."""
+        raise NotImplementedError
+
+    def supports(self, X: Array, support: str) -> Array:
+        """Supports (n, K) bool, as `allocate` gives them."""
+        del support
+        return self.description(X).active
+
+    def membership(self, X: Array) -> Array:
+        """Probabilities (n,) of `supports`."""
+        return self.description(X).membership
+
+    def summary(self, X: Array) -> RowSummary:
+        """Log-likelihood and inclusion."""
+        rows = self.description(X)
+        return RowSummary(rows.log_likelihood, rows.standard_error, rows.inclusion, rows.method)
+
+    def inclusion(self, X: Array) -> Array:
+        """Probabilities p(z_nk = 1 | y_n), (n, K)."""
+        return self.summary(X).inclusion
+
+    def log_likelihood(self, X: Array) -> Array:
+        """Log p(y_n), (n,) in nats."""
+        return self.summary(X).log_likelihood
+
+
+class PosteriorOfDraw(Posterior):
+    """The posterior given one draw of the parameters, over several of which can be averaged."""
+
+    components: Array  # (K, D)
+
+    @property
+    def n_supports(self) -> float:
+        """Terms of the sums over supports, which decide what a draw costs; 1 if it is no sum."""
+        return 1.0
+
+    def at(self, draw: ParameterDraw, stream: int) -> Self:
+        """Take the parameters of a draw, and a stream of random numbers of its own."""
+        raise NotImplementedError
+
+    def probability_of(self, X: Array, Z: Array) -> Array:
+        """Probabilities (n,) of supports Z (n, K)."""
+        raise NotImplementedError
+
+    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+        """Draw a support and scores x * z (n, K) of each row."""
+        raise NotImplementedError
+
+    def likely(self, inclusion: Array) -> Array:
+        """Components (n, K) bool of largest posterior inclusion."""
+        raise NotImplementedError
+
+    def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+        """Draw rows (n, D) and the components (n, K) that they use."""
+        raise NotImplementedError
+
+
+def refuse_support(support: str) -> None:
+    """Raise ValueError for what names no way to treat the supports of a row."""
+    if support not in ("auto", ALL, MAP):
+        msg = f"support must be 'auto', 'all' or 'map'; got {support!r}."
+        raise ValueError(msg)
+
+
+def share_of(log_share: Array) -> Array:
+    """Probabilities from their logs, which rounding may leave above 0."""
+    return np.asarray(np.exp(np.minimum(log_share, 0.0)))
+
+
+def sampled_rows(
+    rng: np.random.Generator, Z: Array, components: Array, mean: Array, latent: Array, noise: float
+) -> Array:
+    """Draw rows (N, D) that use the supports Z (N, K), in the dtype of the components."""
+    n, (K, D) = len(Z), components.shape
+    X = rng.standard_normal((n, K)) * np.sqrt(latent)
+    e = rng.standard_normal((n, D)) * np.sqrt(noise)
+    return np.asarray(((X * Z) @ components + mean + e).astype(components.dtype))

@@ -1,0 +1,180 @@
+"""What is added up of a row when it is described: the same bits whatever other rows are described.
+
+A BLAS takes its sums in an order that follows the shape of the call, the threads and a row's place
+among the others. Importance sampling follows every bit, so that such a rounding moved what was said
+of a row by its whole standard error. Here the bits depend on the row alone (`steady_kernels`).
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from functools import partial, reduce
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from appca.models.numerics import Array
+from appca.models.rows import Block, Rows, added
+
+# Measured at 10,000 x 784 and 1,296 x 16,384, ten columns: as fast as products with a copy of the
+# rows in float64, and tiles of 1 MB and more are slower by a third.
+TILE_BYTES = 2**19
+MOST_COLUMNS = 1024
+
+
+class ChainData(NamedTuple):
+    """The rows about their origin, which are the y_n here, and their sums."""
+
+    rows: Rows
+    total: Array  # (D,)
+    squares: float  # of all entries
+    mass: float  # number of rows, each counted by its weight
+
+    @property
+    def size(self) -> int:
+        """Number N D of entries."""
+        return self.rows.n * self.rows.d
+
+
+def data_of(rows: Rows) -> ChainData:
+    """Sum up the rows once; the origin should be near their mean, or the sums lose digits."""
+    return ChainData(rows, *totals(rows), float(rows.n))
+
+
+def projections(rows: Rows, W: Array) -> Array:
+    """(y_n - origin)' W, (N, K), for W (d, K)."""
+    P = np.zeros((rows.n, W.shape[1]))
+
+    def write(block: Block) -> None:
+        some = P[block.part]
+        for part, columns, B in _tiles(block):
+            some[part] += B @ W[columns]
+
+    deque(_precise(rows).over_uncentred(write), maxlen=0)
+    return P
+
+
+def products(rows: Rows, S: Array) -> Array:
+    """Sum over rows of (y_n - origin) s_n', (d, K), for S (N, K)."""
+
+    def multiplied(block: Block) -> Array:
+        A, scores = np.zeros((rows.d, S.shape[1])), S[block.part]
+        for part, columns, B in _tiles(block):
+            A[columns] += B.T @ scores[part]
+        return A
+
+    return reduce(added, _precise(rows).over_uncentred(multiplied))
+
+
+def row_squares(rows: Rows) -> Array:
+    """|y_n - origin|^2, (N,)."""
+
+    def squared(block: Block) -> Array:
+        squares = np.zeros(len(block.X))
+        for part, _, B in _tiles(block):
+            squares[part] += np.einsum("nd,nd->n", B, B)
+        return squares
+
+    return np.concatenate(list(_precise(rows).over_uncentred(squared)))
+
+
+def totals(rows: Rows) -> tuple[Array, float]:
+    """Sum up the rows about their origin (d,), and the squares of all entries."""
+
+    def summed(block: Block) -> tuple[Array, float]:
+        sums, squares = np.zeros(rows.d), 0.0
+        for _, columns, B in _tiles(block):
+            sums[columns] += B.sum(axis=0)
+            squares += float(np.vdot(B, B))
+        return sums, squares
+
+    return reduce(added, _precise(rows).over_uncentred(summed))
+
+
+def _precise(rows: Rows) -> Rows:
+    return rows if rows.origin is None else rows._replace(origin=rows.origin.astype(np.float64))
+
+
+def _tiles(block: Block) -> Iterator[tuple[slice, slice, Array]]:
+    """Yield rows, columns and centred float64 numbers of all tiles of a block.
+
+    Each tile takes the place of the one before: fresh memory costs more than the numbers in it.
+    """
+    n, d = block.X.shape
+    width = min(d, MOST_COLUMNS)
+    height = min(max(1, TILE_BYTES // (width * np.dtype(np.float64).itemsize)), n)
+    place = np.empty(height * width)
+    for top in range(0, n, height):
+        for left in range(0, d, width):
+            part, columns = slice(top, top + height), slice(left, left + width)
+            X = block.X[part, columns]
+            B = place[: X.size].reshape(X.shape)
+            B[...] = X
+            if block.origin is not None:
+                B -= block.origin[columns]
+            yield part, columns, B
+
+
+# What a kernel is compiled for, once: rows in one line, not read-only.
+KERNEL: tuple[Literal["C"], Literal["W"]] = ("C", "W")
+
+
+class Projections(NamedTuple):
+    """Rows about their origin, as a model sees them; float64."""
+
+    products: Array  # (N, K)
+    squares: Array  # (N,) |y - origin|^2
+
+
+def times(X: Array, W: Array) -> Array:
+    """X W (N, K) for X (N, d) and W (d, K), summed in float64, in the dtype of X."""
+    rows = Rows(X, None, np.empty(0), X.shape[1])
+    return projected(rows, W).products.astype(X.dtype, copy=False)
+
+
+def projected(rows: Rows, W: Array) -> Projections:
+    """(y_n - origin)' W for W (d, K), and the squares of y_n - origin."""
+    W = np.require(W, np.float64, KERNEL)
+    parts = list(rows.over_uncentred(partial(_projected, W=W)))
+    return Projections(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def mean_squares(rows: Rows, H: Array, C: Array) -> Array:
+    """Mean over features of the squares of y_n - origin - C' h_n, (N,), for H (N, K), C (K, d)."""
+    C = np.require(C, np.float64, KERNEL)
+    H = np.require(H, np.float64, KERNEL)
+    return np.concatenate(list(rows.over_uncentred(partial(_mean_squares, H=H, C=C))))
+
+
+def _row_tiles(block: Block) -> Iterator[tuple[slice, Array]]:
+    """Yield rows of a block, centred, in float64."""
+    n, d = block.X.shape
+    height = max(1, TILE_BYTES // (d * np.dtype(np.float64).itemsize))
+    for start in range(0, n, height):
+        part = slice(start, min(start + height, n))
+        B = block.X[part].astype(np.float64, order="C")
+        if block.origin is not None:
+            B -= block.origin
+        yield part, B
+
+
+def _projected(block: Block, W: Array) -> tuple[Array, Array]:
+    from appca.models import product_kernels as kernels
+
+    n = len(block.X)
+    P, squares = np.empty((n, W.shape[1])), np.empty(n)
+    for part, B in _row_tiles(block):
+        kernels.multiply(B, W, P[part])
+        kernels.squares(B, squares[part])
+    return P, squares
+
+
+def _mean_squares(block: Block, H: Array, C: Array) -> Array:
+    from appca.models import product_kernels as kernels
+
+    squares = np.empty(len(block.X))
+    H = H[block.part]
+    for part, B in _row_tiles(block):
+        kernels.subtract(H[part], C, B)
+        kernels.squares(B, squares[part])
+    squares /= block.X.shape[1]
+    return squares

@@ -1,0 +1,399 @@
+"""Incomplete data: the complete rows together, the others in blocks with a mask of what is missing.
+
+A missing entry is a NaN. Here rows stand about an origin with zeros where they are missing, so that
+products with them run over what was observed; what missing entries take out of W'W is a product
+with their sparse mask.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from appca.models.numerics import Array
+from appca.models.sparse_rows import ShiftedSparse, dense, is_sparse, stored_width
+from appca.models.threads import in_order
+
+R = TypeVar("R")
+
+# Blocks small enough to keep the (rows, K) temporaries of a pass small beside the data, and large
+# enough for the cost of a call not to matter. They do not depend on the number of cores, so
+# neither do the bits of a sum over them.
+BLOCK_BYTES = 2**24
+MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 8192
+CACHE_BYTES = 2**20  # of rows that a core works on before they leave its own cache
+MIN_SHARED_ROWS = 4096  # fewer are not worth a second thread
+MIN_SHARED_BYTES = 2**21  # of a block: a thread wakes in the time a smaller one takes
+
+# Where the origin is at most this many times as long as a typical row about it, its products may
+# be subtracted instead of itself, which saves a copy: at most one more decimal digit is lost than
+# the rounding of X has lost already.
+NEAR = 10.0
+
+
+class Observations(Protocol):
+    """What EM needs of the data: sums over blocks of rows, wherever the rows are.
+
+    `Rows` hold them in memory, `streams.Stream` reads them again in each pass, `dask_rows.DaskRows`
+    leaves them with the workers of a cluster; nothing but `work`, with its d x K numbers, and the
+    sums it returns needs to travel.
+    """
+
+    @property
+    def n(self) -> int:
+        """Number N of rows."""
+
+    @property
+    def mass(self) -> float:
+        """Sum of the weights of rows, N where all count once."""
+
+    @property
+    def d(self) -> int:
+        """Number of coordinates a row is stored in."""
+
+    @property
+    def n_features(self) -> int:
+        """Number D of features, at least d."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What products are computed in."""
+
+    @property
+    def origin(self) -> Array | None:
+        """(d,) subtracted on the fly; None where the rows are already about their origin."""
+
+    @property
+    def total(self) -> float:
+        """Weighted sum over rows of |y_n - origin|^2, over all D features."""
+
+    def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
+        """Yield work(block) for blocks that hold all rows once, in order."""
+
+    def summed(self, work: Callable[["Block"], R], start: R) -> R:
+        """Return `start` plus work(block) of all blocks, see `added`."""
+
+    def take(self, which: NDArray[np.intp]) -> Array:
+        """Rows (len(which), d) by their numbers, which rise."""
+
+
+class Rows(NamedTuple):
+    """N observations y_n as stored numbers about an origin, perhaps in orthonormal coordinates.
+
+    A sparse X is a `ShiftedSparse`, which takes the place of an array in all that is asked of it.
+    """
+
+    X: Array  # (N, d) the data itself, or its coordinates in d orthonormal directions
+    origin: Array | None  # (d,) subtracted on the fly; None where X is already about its origin
+    squares: Array  # (N,) float64, |y_n - origin|^2 over all D features
+    n_features: int  # D, at least d
+    careful: bool = False  # whether to subtract the origin before products, not after
+    weights: Array | None = None  # (N,) above 0: how often each row counts; None: once
+
+    @property
+    def n(self) -> int:
+        """Number N of rows."""
+        return len(self.X)
+
+    @property
+    def mass(self) -> float:
+        """Sum of the weights of rows."""
+        return float(self.n if self.weights is None else self.weights.sum())
+
+    @property
+    def d(self) -> int:
+        """Number of stored coordinates."""
+        return int(self.X.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the data."""
+        return self.X.dtype
+
+    @property
+    def total(self) -> float:
+        """Weighted sum over rows of |y_n - origin|^2."""
+        return float(self.squares.sum() if self.weights is None else self.weights @ self.squares)
+
+    def weighted(self, S: Array) -> Array:
+        """Numbers S (N, ...) of the rows times their weights."""
+        return _weighted(S, self.weights)
+
+    def over(self, work: Callable[["Block"], R]) -> Iterator[R]:
+        """Yield work(block) for blocks of rows, in order, computed on all cores.
+
+        Where the origin is far off, a block holds a centred copy of its rows.
+        """
+        n, d = len(self.X), stored_width(self.X)
+        count = block_count(n, d, self.X.itemsize)
+        edges = [n * i // count for i in range(count + 1)]
+
+        def block(ends: tuple[int, int]) -> R:
+            part = slice(*ends)
+            weights = None if self.weights is None else self.weights[part]
+            if self.careful and self.origin is not None:
+                return work(Block(part, self.X[part] - self.origin, None, weights))
+            return work(Block(part, self.X[part], self.origin, weights))
+
+        parts = list(pairwise(edges))
+        if n * d * self.X.itemsize < count * MIN_SHARED_BYTES:
+            return map(block, parts)
+        return in_order(block, parts)
+
+    def over_uncentred(self, work: Callable[["Block"], R]) -> Iterator[R]:
+        """Yield the same where the work itself subtracts the origin, from a few rows at a time."""
+        if self.n <= MIN_BLOCK_ROWS:  # one block; to share it out would cost more than the work
+            return iter([work(Block(slice(0, self.n), self.X, self.origin))])
+        return self._replace(careful=False).over(work)
+
+    def summed(self, work: Callable[["Block"], R], start: R) -> R:
+        """Return `start` plus work(block) of all blocks, in order."""
+        return reduce(added, self.over(work), start)
+
+    def take(self, which: NDArray[np.intp]) -> Array:
+        """Rows by their numbers."""
+        taken: Array = self.X[which]
+        return taken
+
+
+class Block(NamedTuple):
+    """Some rows; products with them are products with the rows about the origin."""
+
+    part: slice
+    X: Array  # (n, d)
+    origin: Array | None  # still to be subtracted
+    weights: Array | None = None  # (n,)
+
+    def weighted(self, S: Array) -> Array:
+        """Numbers S (n, ...) of these rows times their weights."""
+        return _weighted(S, self.weights)
+
+    def centred(self) -> Array:
+        """Rows about the origin (n, d)."""
+        return self.X if self.origin is None else self.X - self.origin
+
+    def times(self, W: Array) -> Array:
+        """(y - origin)' W, (n, K), in the dtype of the data."""
+        P: Array = self.X @ W.astype(self.X.dtype, copy=False)
+        return P if self.origin is None else P - (self.origin @ W).astype(P.dtype)
+
+    def transposed_times(self, S: Array) -> Array:
+        """Sum of (y - origin) s', (d, K), in float64."""
+        # Taken the other way round, as X'S, it is a third slower.
+        A: Array = (S.T.astype(self.X.dtype, copy=False) @ self.X).T.astype(np.float64)
+        return A if self.origin is None else A - np.outer(self.origin, S.sum(axis=0))
+
+
+def _weighted(S: Array, weights: Array | None) -> Array:
+    if weights is None:
+        return S
+    times: Array = S * weights.reshape(-1, *[1] * (S.ndim - 1))
+    return times
+
+
+def added(a: R, b: R) -> R:
+    """Add numbers, arrays, or tuples of them (named ones, too) element by element."""
+    if not isinstance(a, tuple) or not isinstance(b, tuple):
+        return cast(R, a + b)  # type: ignore[operator]
+    parts = [added(x, y) for x, y in zip(a, b, strict=True)]
+    return cast(R, type(a)(*parts) if hasattr(a, "_fields") else tuple(parts))
+
+
+def centre_of(X: Array, weights: Array | None = None) -> Array:
+    """Mean row (d,) in the dtype of X, so that X minus it stays exact.
+
+    Rows are summed about the first of them, some in the dtype of X and these sums in float64: a
+    conversion of each number would take twice as long, and columns that are constant stay so.
+    """
+    mean: Array
+    if isinstance(X, ShiftedSparse):
+        return (X.sums(weights) / (len(X) if weights is None else weights.sum())).astype(X.dtype)
+    if weights is not None:
+        mean = np.einsum("n,nd->d", weights / weights.sum(), X)
+        return mean.astype(X.dtype)
+    total = np.zeros(X.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large for it is refused
+        for _, B in tiles(X, X[0]):
+            total += B.sum(axis=0)
+        mean = X[0] + total / len(X)
+    return mean.astype(X.dtype)
+
+
+def tiles(X: Array, origin: Array | None) -> Iterator[tuple[slice, Array]]:
+    """Yield a few rows about an origin at a time, small enough to stay in a core's own cache.
+
+    Each tile takes the place of the one before: fresh memory costs more than the numbers in it.
+    Tiles of sparse rows are dense.
+    """
+    size = tile_rows(X)
+    place = np.empty((0 if origin is None else size, X.shape[1]), X.dtype)
+    for start in range(0, len(X), size):
+        part = slice(start, min(start + size, len(X)))
+        if origin is None:
+            yield part, dense(X[part])
+        else:
+            yield part, np.subtract(dense(X[part]), origin, out=place[: part.stop - start])
+
+
+def tile_rows(X: Array) -> int:
+    """Most rows of a tile."""
+    return int(max(1, min(CACHE_BYTES // (X.shape[1] * X.itemsize), len(X))))
+
+
+def distinct(X: Array, weights: Array | None) -> tuple[Array, Array | None]:
+    """Rows of X (N, d) that differ, in an order of their own, and how often each counts.
+
+    What is computed from them does not depend, to the bit, on the order of the rows, nor on
+    whether a row is repeated or weighs more.
+    """
+    plain = np.ascontiguousarray(X + X.dtype.type(0.0))  # there is one zero
+    lines = plain.view(np.dtype((np.void, plain.shape[1] * plain.itemsize))).ravel()
+    _, first, number = np.unique(lines, return_index=True, return_inverse=True)
+    counts = np.bincount(number, weights)
+    return plain[first], None if (counts == 1.0).all() else counts.astype(np.float64)
+
+
+def block_rows(d: int, itemsize: int) -> int:
+    """Most rows of a block of data d wide."""
+    return min(max(BLOCK_BYTES // (d * itemsize), MIN_BLOCK_ROWS), MAX_BLOCK_ROWS)
+
+
+def block_count(n: int, d: int, itemsize: int) -> int:
+    """Count the blocks of n rows: an even number where a second core is worth its while."""
+    count = -(-n // block_rows(d, itemsize))
+    return count + count % 2 if n >= 2 * MIN_SHARED_ROWS else count
+
+
+def is_far(origin: Array, mean_square: float) -> bool:
+    """Whether an origin must be subtracted before products, for the digits' sake."""
+    length = float(np.sum(np.square(origin, dtype=np.float64)))
+    return length > NEAR**2 * mean_square
+
+
+def about(X: Array, origin: Array | None, weights: Array | None = None) -> Rows:
+    """Take X (N, D) about an origin without copying it; costs one pass for the squared norms."""
+    rows = Rows(X, origin, np.empty(0), X.shape[1], weights=weights)
+    squares = np.concatenate(list(rows.over(_squares)))
+    careful = origin is not None and is_far(origin, float(squares.mean()))
+    return rows._replace(squares=squares, careful=careful)
+
+
+def _squares(block: Block) -> Array:
+    """|y - origin|^2 (n,), float64.
+
+    Each is a sum in the dtype of the data, by parts, so float32 keeps six digits of it.
+    """
+    if isinstance(block.X, ShiftedSparse):
+        squares: Array = block.centred().squares()
+        return squares
+    out = np.empty(len(block.X))
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large for it is refused
+        for part, B in tiles(block.X, block.origin):
+            out[part] = np.vecdot(B, B)
+    return out
+
+
+def project(rows: Observations, W: Array) -> Array:
+    """Projections (y_n - origin)' W, (N, K) in the dtype of the data."""
+    P = np.empty((rows.n, W.shape[1]), rows.dtype)
+    for part, values in rows.over(lambda block: (block.part, block.times(W))):
+        P[part] = values
+    return P
+
+
+def transposed_product(rows: Observations, S: Array) -> Array:
+    """Sum over rows of (y_n - origin) s_n', (d, K) float64, for S (N, K)."""
+    A = np.zeros((rows.d, S.shape[1]))
+    for part in rows.over(lambda block: block.transposed_times(S[block.part])):
+        A += part
+    return A
+
+
+BLOCK_ROWS = 512  # bounds the second moments that are held at a time, and shares rows out
+SAME_PATTERN = 64  # rows from which a common pattern of missing entries pays for a block of its own
+
+
+class IncompleteBlock(NamedTuple):
+    """Some incomplete rows."""
+
+    rows: Array  # (n,) which they are
+    X: Array  # (n, D) about the origin, zero where missing
+    missing: scipy.sparse.csr_array  # (n, D), one where an entry is missing
+    same_pattern: bool  # whether the same entries are missing in all rows
+
+
+class IncompleteData(NamedTuple):
+    """All rows."""
+
+    shape: tuple[int, int]
+    origin: Array  # (D,)
+    complete: Array  # (n, D) the complete rows, about the origin
+    complete_rows: Array  # (n,) which they are
+    blocks: list[IncompleteBlock]  # the others
+
+    @property
+    def n_missing(self) -> int:
+        """How many entries are missing."""
+        return sum(block.missing.nnz for block in self.blocks)
+
+
+def is_incomplete(X: Any) -> bool:
+    """Whether an entry is missing; free of temporaries where none is."""
+    if is_sparse(X):  # which are refused with NaN
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(not np.isfinite(X.sum()) and np.isnan(X).any())
+
+
+def refuse_empty_columns(X: Array) -> None:
+    """Raise ValueError where a feature is missing in every row."""
+    empty = int(np.isnan(X).all(axis=0).sum())
+    if empty:
+        msg = (
+            f"Every feature of X must be observed in some row, but {empty} of {X.shape[1]} are "
+            "missing in all of them: leave those features out."
+        )
+        raise ValueError(msg)
+
+
+def observed_mean(X: Array) -> Array:
+    """Mean (D,) of what was observed of each feature, in the dtype of X."""
+    mean = np.asarray(np.nanmean(X, axis=0, dtype=np.float64))
+    return mean.astype(X.dtype)
+
+
+def imputed(X: Array, values: Array) -> Array:
+    """Copy of X (N, D) with `values` (D,) or (N, D) where entries are missing."""
+    full: Array = np.where(np.isnan(X), values.astype(X.dtype, copy=False), X)
+    return full
+
+
+def split_incomplete(X: Array, origin: Array) -> IncompleteData:
+    """Sort rows X (N, D) by what is missing and take them about `origin` (D,)."""
+    missing = np.isnan(X)
+    incomplete = np.flatnonzero(missing.any(axis=1))
+    complete = np.flatnonzero(~missing.any(axis=1))
+    blocks: list[IncompleteBlock] = []
+    for rows, same_pattern in _by_pattern(missing, incomplete):
+        for start in range(0, len(rows), BLOCK_ROWS):
+            part = rows[start : start + BLOCK_ROWS]
+            about = np.where(missing[part], X.dtype.type(0.0), X[part] - origin)
+            mask = scipy.sparse.csr_array(missing[part].astype(np.float64))
+            blocks.append(IncompleteBlock(part, about, mask, same_pattern))
+    return IncompleteData(X.shape, origin, X[complete] - origin, complete, blocks)
+
+
+def _by_pattern(missing: Array, rows: Array) -> list[tuple[Array, bool]]:
+    """Rows whose pattern of missing entries many share, pattern by pattern, then all the rest."""
+    if not len(rows):
+        return []
+    packed = np.packbits(missing[rows], axis=1)
+    _, code, count = np.unique(packed, axis=0, return_inverse=True, return_counts=True)
+    code = code.ravel()
+    groups = [(rows[code == i], True) for i in np.flatnonzero(count >= SAME_PATTERN)]
+    rest = rows[count[code] < SAME_PATTERN]
+    return [*groups, (rest, False)] if len(rest) else groups

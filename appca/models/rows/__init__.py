@@ -1,1 +1,0 @@
-"""How data are gone through: in memory, in blocks or on Dask."""

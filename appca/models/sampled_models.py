@@ -1,0 +1,521 @@
+"""Nonparametric PPCA: orthonormal components, any number of them in a row, their number learned."""
+
+import math
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from appca.models import factor_gibbs, free_supports, independent_supports
+from appca.models.chains import IN_USE, Sampler, Schedule, generators, in_use, sample
+from appca.models.conditionals import LEAST_WEIGHT, Gamma, InverseGamma
+from appca.models.data_checks import refuse_constant
+from appca.models.draws import number_band
+from appca.models.estimator import Queries, generator
+from appca.models.factor_gibbs import CachedSparseState, Kind, SparsePrior
+from appca.models.factor_posterior import FreePosterior
+from appca.models.gibbs import (
+    PRIORS,
+    CachedSubspaceState,
+    SubspacePrior,
+    first_nonparametric_state,
+    look_at_subspace,
+    nonparametric_sampler,
+)
+from appca.models.loop import Callback, spoken
+from appca.models.numerics import Array
+from appca.models.products import data_of
+from appca.models.row_sums import look
+from appca.models.rows import Rows, about, centre_of
+from appca.models.settings import OVERDISPERSED
+from appca.models.stiefel import upright
+from appca.models.threads import single_threaded_blas
+
+
+class Draw(NamedTuple):
+    """One draw of the parameters, as the estimator publishes it."""
+
+    W: Array  # (D, K)
+    mean: Array  # (D,) about the origin of the training rows
+    noise: float
+    latent: Array  # (K,)
+    weights: Array  # (K,) probability that a new row uses a column
+    power: Array  # (K,) sums over rows of the squares of x z w
+    alpha: float
+
+
+@dataclass(eq=False, repr=False)
+class FreeModel(Queries):
+    """Sampled models whose rows use any number of components.
+
+    Subclasses say where chains start, how they move and what a draw is.
+    """
+
+    max_components: int
+    _: KW_ONLY
+    alpha: Any = "infer"
+    mean: str = "learned"
+    n_chains: int = 2
+    burn_in: int = 200
+    n_draws: int = 500
+    thin: int = 1
+    noise_shape: float = 1.0
+    noise_scale: float = 0.01
+    alpha_shape: float = 1.0
+    alpha_rate: float = 1.0
+    random_state: Any = None
+    callback: Callback | None = None
+    whiten: bool = False
+    verbose: bool | int = False
+
+    _estimates: ClassVar[bool] = True
+    _fitted: ClassVar[tuple[str, ...]] = (
+        *(name for name in Queries._fitted if name != "n_active_"),
+        "n_components_",
+        "weights_",
+        "alpha_",
+    )
+
+    _sums_over_supports: ClassVar[Any] = free_supports
+
+    def _problem(
+        self, rngs: list[np.random.Generator], rows: Rows
+    ) -> tuple[list[Any], Sampler[Any]]:
+        """First states of the chains and the sampler, for rows about their origin."""
+        raise NotImplementedError
+
+    def _drawn(self, state: Any) -> Draw:
+        """Say what a state means for new rows."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Sample the posterior given X (N, D); return the estimator at the published draw."""
+        del y
+        X = self._validated(X, reset=True)
+        with single_threaded_blas():
+            return self._fit(X)
+
+    def _fit(self, X: Array) -> Self:
+        rows = about(X, None if self.mean == "zero" else centre_of(X))
+        refuse_constant(rows)
+        origin = np.zeros(X.shape[1]) if rows.origin is None else rows.origin.astype(np.float64)
+        rngs = generators(generator(self.random_state), self.n_chains)
+        self._forget_fit()
+        first, sampler = self._problem(rngs, rows)
+        schedule = Schedule(self.n_chains, self.burn_in, self.n_draws, self.thin)
+        callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
+        chains = sample(rngs, first, sampler, schedule, callback, origin=origin)
+        self._publish_draw(X, self._drawn(chains.best), origin)
+        most = self.max_components
+        if (chains.posterior["n_components"] == most).all():
+            msg = (
+                f"max_components={most} is reached in every draw, so the number of components is "
+                "what the bound makes it: raise max_components."
+            )
+            warnings.warn(msg, stacklevel=3)
+        return self._keep_draws(chains)
+
+    def _mean_variance(self) -> float:
+        """Prior variance of the mean: flat when it is learned."""
+        return math.inf if self.mean == "learned" else 0.0
+
+    def _noise_prior(self, variance: float) -> InverseGamma:
+        return InverseGamma(self.noise_shape, self.noise_scale).in_units_of(variance)
+
+    def _alpha_prior(self) -> Gamma | None:
+        """Prior of the mass parameter; None keeps it where it starts."""
+        return Gamma(self.alpha_shape, self.alpha_rate) if self.alpha == "infer" else None
+
+    def _first_alpha(self) -> float:
+        return 1.0 if self.alpha == "infer" else float(self.alpha)
+
+    def _publish_draw(self, X: Array, draw: Draw, origin: Array) -> None:
+        """Set the fitted attributes: used columns by explained variance, largest entry positive."""
+        used = np.flatnonzero(draw.power > 0.0) if draw.power.any() else np.array([0])
+        order = used[np.argsort(-draw.power[used], kind="stable")]
+        W = upright(draw.W[:, order])
+        self.components_ = np.ascontiguousarray(W.T, dtype=X.dtype)
+        self.n_components_ = len(order)
+        self.mean_ = (origin + draw.mean).astype(X.dtype)
+        self.noise_variance_ = draw.noise
+        self.latent_variance_ = draw.latent[order]
+        self.weights_ = np.maximum(draw.weights[order], LEAST_WEIGHT)
+        self.explained_variance_ = draw.power[order] / len(X)
+        self.alpha_ = draw.alpha
+        posterior = self._posterior()
+        seen = posterior.seen(X)
+        Z = posterior.best(seen).Z
+        power = np.square(posterior.means(seen, Z)).sum(axis=0) / np.maximum(Z.sum(axis=0), 1)
+        self.scale_ = np.sqrt(np.where(power > 0.0, power, 1.0))
+
+    def _posterior(self) -> FreePosterior:
+        return FreePosterior(
+            components=self.components_,
+            mean=self.mean_,
+            noise=self.noise_variance_,
+            latent=self.latent_variance_,
+            n_paths=getattr(self, "n_paths", 0),
+            stream=0,
+            weights=self.weights_,
+            sums=self._sums_over_supports,
+        )
+
+    @property
+    def n_components_in_use_(self) -> int:
+        """Number of components that at least 5% of rows use, most frequent over draws.
+
+        Draws also have components that a few rows use and that change between draws;
+        `n_components_band` gives the posterior of both numbers.
+        """
+        return int(np.bincount(self._numbers(IN_USE).ravel()).argmax())
+
+    def n_components_band(self, level: float = 0.9, share: float = 0.0) -> tuple[int, int]:
+        """Return the credible band of the number of components, over all draws.
+
+        It counts the components that at least a `share` of the rows use; by default any row.
+        """
+        return number_band(self._numbers(share), level)
+
+    def _numbers(self, share: float) -> Array:
+        """Numbers of components (chain, draw) of the chains that count."""
+        counts, draws = self.chain_levels_.counts, self.posterior_
+        return in_use(draws["occupancy"], draws["Z_mean"].shape[1], share)[counts]
+
+
+@dataclass(eq=False, repr=False)
+class SparseFA(FreeModel):
+    """Sparse factor analysis with either prior of Z."""
+
+    _infinite: ClassVar[bool]
+
+    _: KW_ONLY
+    init: str = "ica"
+    n_paths: int = 16
+    chain_starts: str = OVERDISPERSED
+    loading_shape: float = 1.0
+    loading_scale: float = 0.01
+
+    @property
+    def _kind(self) -> Kind:
+        return Kind(self._infinite, self.max_components)
+
+    def _problem(
+        self, rngs: list[np.random.Generator], rows: Rows
+    ) -> tuple[list[CachedSparseState], Sampler[CachedSparseState]]:
+        data = data_of(rows)
+        variance = data.squares / data.size
+        prior = SparsePrior(
+            noise=self._noise_prior(variance),
+            loading=InverseGamma(self.loading_shape, self.loading_scale).in_units_of(variance),
+            alpha=self._alpha_prior(),
+            mean_variance=self._mean_variance(),
+            unit=math.sqrt(variance),
+        )
+        alpha = self._first_alpha()
+        others = "random" if self.chain_starts == OVERDISPERSED else self.init
+        inits = [self.init, *[others] * (len(rngs) - 1)]
+        first = [
+            factor_gibbs.first_sparse_state(rng, rows, self._kind, alpha, init)
+            for rng, init in zip(rngs, inits, strict=True)
+        ]
+        seen = [look(data, state) for state in first]
+        return seen, factor_gibbs.sparse_sampler(data, prior, self._kind)
+
+    def _drawn(self, seen: CachedSparseState) -> Draw:
+        state = seen.state
+        weights = factor_gibbs.expected(state, self._kind)
+        power = np.square(state.X).sum(axis=0) * np.square(state.W).sum(axis=0)
+        ones = np.ones(len(power))
+        return Draw(state.W, state.mu, state.sigma2, ones, weights, power, state.alpha)
+
+
+@dataclass(eq=False, repr=False)
+class FiniteSparseFA(SparseFA):
+    """Finite sparse factor analysis (fsFA), by Gibbs sampling.
+
+    y_n = W (x_n * z_n) + mu + e_n with w_dk ~ N(0, sigma2_W), x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I),
+    z_nk ~ Bernoulli(pi_k) and pi_k ~ Beta(alpha / K, 1), with K = `max_components`. All x of a row
+    are integrated out of every draw of z, and so is pi.
+
+    Parameters
+    ----------
+    max_components : int
+        Number K of factors of the model; those that no row uses are not published.
+    alpha : "infer" or float
+        Mass parameter; "infer" learns it.
+    init : {"ica", "pca", "random"}
+        Where chains start: independent components, principal components, or a random rotation of
+        those. Only "ica" leads to the true columns when there is little noise.
+    mean : {"learned", "sample", "zero"}
+        The mean drawn with the rest, fixed at the sample mean, or at zero.
+    n_paths : int
+        Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 16
+        factors; the error falls with its root.
+    n_chains, burn_in, n_draws, thin : int
+        Chains, sweeps discarded, draws kept per chain, sweeps per draw.
+    chain_starts : {"overdispersed", "init"}
+        Where chains after the first start: each from its own random rotation of the principal
+        components, so that chains that agree have found the same posterior from different places;
+        or as `init` says, like the first (each with its own run of "ica").
+    noise_shape, noise_scale : float
+        The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
+        features and density proportional to s^(-shape - 1) exp(-scale v / s).
+    loading_shape, loading_scale : float
+        The same for sigma2_W.
+    alpha_shape, alpha_rate : float
+        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
+        `alpha` is "infer".
+    random_state : int, Generator, RandomState or None
+        For starts, draws and `sample`.
+    verbose : bool or int
+        Print a line an iteration.
+    callback : callable or None
+        Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
+        keeps what it has; any other exception propagates and leaves the estimator unfitted.
+    whiten : bool
+        Divide scores by their root mean square when active.
+
+    Attributes
+    ----------
+    components_ : (K, D) columns of W used in the draw of largest posterior density, by explained
+        variance, largest entry positive; they have lengths, and angles between them.
+    n_components_ : int.
+    n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
+    weights_ : (K,) probability that a new row uses a factor.
+    mean_ : (D,).
+    noise_variance_ : float, sigma2.
+    latent_variance_ : (K,) ones: W carries the scale.
+    alpha_ : float.
+    explained_variance_ : (K,) mean over rows of |w_k|^2 (x z)^2.
+    scale_ : (K,) root mean square of the training scores when active.
+    posterior_ : dict of arrays (chain, draw, ...); running means of Z and X are (chain, N, K).
+    log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
+    n_iter_ : int, sweeps.
+    stop_reason_ : str.
+
+    References
+    ----------
+    A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369, section 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appca import FiniteSparseFA
+    >>> X = np.random.default_rng(0).standard_normal((60, 5))
+    >>> model = FiniteSparseFA(3, n_chains=1, burn_in=20, n_draws=20, random_state=0).fit(X)
+    >>> model.posterior_["components"].shape
+    (1, 20, 3, 5)
+    """
+
+    _infinite = False
+    _model = "fsFA"
+
+    max_components: int = 10
+
+
+@dataclass(eq=False, repr=False)
+class InfiniteSparseFA(SparseFA):
+    """Infinite sparse factor analysis (isFA), by Gibbs sampling (Knowles and Ghahramani 2011).
+
+    y_n = W (x_n * z_n) + mu + e_n with w_dk ~ N(0, sigma2_W), x_nk ~ N(0, 1), e_n ~ N(0, sigma2 I)
+    and Z from the Indian buffet process. All x of a row are integrated out of every draw of z and
+    of the births and deaths of the row's own factors.
+
+    Parameters
+    ----------
+    max_components : int
+        Largest number of factors: the process is conditioned, exactly, on having no more. The
+        bound does not matter if it is well above the number of factors that the fit learns.
+    alpha : "infer" or float
+        Mass parameter of the process: alpha H_N factors are expected. "infer" learns it.
+    init : {"ica", "pca", "random"}
+        Where chains start: independent components, principal components, or a random rotation of
+        those. Only "ica" leads to the true columns when there is little noise.
+    mean : {"learned", "sample", "zero"}
+        The mean drawn with the rest, fixed at the sample mean, or at zero.
+    n_paths : int
+        Importance paths a row for `score_samples` and `inclusion_probabilities` with more than 16
+        factors; the error falls with its root.
+    n_chains, burn_in, n_draws, thin : int
+        Chains, sweeps discarded, draws kept per chain, sweeps per draw.
+    chain_starts : {"overdispersed", "init"}
+        Where chains after the first start: each from its own random rotation of the principal
+        components, so that chains that agree have found the same posterior from different places;
+        or as `init` says, like the first (each with its own run of "ica").
+    noise_shape, noise_scale : float
+        The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
+        features and density proportional to s^(-shape - 1) exp(-scale v / s).
+    loading_shape, loading_scale : float
+        The same for sigma2_W.
+    alpha_shape, alpha_rate : float
+        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
+        `alpha` is "infer".
+    random_state : int, Generator, RandomState or None
+        For starts, draws and `sample`.
+    verbose : bool or int
+        Print a line an iteration.
+    callback : callable or None
+        Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
+        keeps what it has; any other exception propagates and leaves the estimator unfitted.
+    whiten : bool
+        Divide scores by their root mean square when active.
+
+    Attributes
+    ----------
+    components_ : (K, D) columns of W used in the published draw, by explained variance, largest
+        entry positive; they have lengths, and angles between them. The published draw is that of
+        largest posterior density among the draws with the most frequent number of factors:
+        densities of draws that differ in it depend on the unit of the data.
+    n_components_ : int, the most frequent number of factors.
+    n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
+    weights_ : (K,) probability that a new row uses a factor.
+    mean_ : (D,).
+    noise_variance_ : float, sigma2.
+    latent_variance_ : (K,) ones: W carries the scale.
+    alpha_ : float.
+    explained_variance_ : (K,) mean over rows of |w_k|^2 (x z)^2.
+    scale_ : (K,) root mean square of the training scores when active.
+    posterior_ : dict of arrays (chain, draw, ...); running means of Z and X are (chain, N, K).
+    log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
+    n_iter_ : int, sweeps.
+    stop_reason_ : str.
+
+    References
+    ----------
+    D. Knowles, Z. Ghahramani, Nonparametric Bayesian sparse factor models, Annals of Applied
+    Statistics 5 (2011). A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369,
+    section 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appca import InfiniteSparseFA
+    >>> X = np.random.default_rng(0).standard_normal((60, 5))
+    >>> model = InfiniteSparseFA(3, n_chains=1, burn_in=20, n_draws=20, random_state=0).fit(X)
+    >>> model.posterior_["components"].shape
+    (1, 20, 3, 5)
+    """
+
+    _infinite = True
+    _model = "isFA"
+
+    max_components: int = 20
+
+
+@dataclass(eq=False, repr=False)
+class NonparametricPPCA(FreeModel):
+    """Nonparametric probabilistic PCA, by Gibbs sampling.
+
+    y_n = W (x_n * z_n) + mu + e_n with orthonormal columns, x_nk ~ N(0, tau2), e_n ~ N(0, sigma2 I)
+    and Z from the Indian buffet process conditioned on at most `max_components` columns. X is
+    integrated out of every draw of Z, and the whole row is drawn at once.
+
+    Parameters
+    ----------
+    max_components : int
+        Most components; never more than D or N - 1 of them.
+    alpha : "infer" or float
+        Mass parameter of the prior of Z: alpha H_N columns are expected. "infer" learns it.
+    prior : {"ibp", "beta-bernoulli"}
+        The Indian buffet process, or pi_k ~ Beta(alpha / max_components, 1) for each column.
+    latent_variance : "shared" or float
+        tau2 of all components: learned, or fixed in the data's unit squared.
+    mean : {"learned", "sample", "zero"}
+        The mean drawn with the rest, fixed at the sample mean, or at zero.
+    n_chains, burn_in, n_draws, thin : int
+        Chains, sweeps discarded, draws kept per chain, sweeps per draw. Chains start far from one
+        another: the first from the principal directions, each other one from its own random
+        rotation of them.
+    noise_shape, noise_scale : float
+        The prior sigma2 ~ InvGamma(noise_shape, noise_scale v), with v the mean variance of the
+        features and density proportional to s^(-shape - 1) exp(-scale v / s).
+    latent_shape, latent_scale : float
+        The same for tau2, where it is not fixed by `latent_variance`.
+    alpha_shape, alpha_rate : float
+        The prior alpha ~ Gamma(alpha_shape, alpha_rate), with mean alpha_shape / alpha_rate, where
+        `alpha` is "infer".
+    random_state : int, Generator, RandomState or None
+        For starts, draws and `sample`.
+    verbose : bool or int
+        Print a line an iteration.
+    callback : callable or None
+        Called with a `Progress` once a sweep of all chains. Raising StopIteration ends the fit and
+        keeps what it has; any other exception propagates and leaves the estimator unfitted.
+    whiten : bool
+        Divide scores by their root mean square when active.
+
+    Attributes
+    ----------
+    components_ : (K, D) orthonormal rows used in the draw of largest posterior density, by
+        explained variance, largest entry positive.
+    n_components_ : int, K.
+    n_components_in_use_ : int, components that at least 5% of rows use, in most draws.
+    weights_ : (K,) probability that a new row uses a component.
+    mean_ : (D,).
+    noise_variance_ : float, sigma2.
+    latent_variance_ : (K,) tau2, all equal.
+    alpha_ : float.
+    explained_variance_ : (K,) mean over rows of (x z)^2.
+    scale_ : (K,) root mean square of the training scores when active.
+    posterior_ : dict of arrays (chain, draw, ...), components in the dtype of the data; running
+        means of Z and X are (chain, N, K_max).
+    log_likelihoods_ : (n_iter_,) log p(Y | Z) after each sweep, X integrated out, mean over chains.
+    n_iter_ : int, sweeps.
+    stop_reason_ : str.
+
+    References
+    ----------
+    A. Farooq, Y. P. Raykov, P. Raykov, M. A. Little, arXiv 2006.12369: section 4.1.1 names the
+    model; its algorithm 2 does not sample from it. The sampler used here is in
+    `appca.models.gibbs` and `appca.models.gibbs_kernels`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appca import NonparametricPPCA
+    >>> X = np.random.default_rng(0).standard_normal((60, 5)) * [5, 4, 1, 1, 1]
+    >>> model = NonparametricPPCA(4, n_chains=1, burn_in=20, n_draws=20, random_state=0).fit(X)
+    >>> model.posterior_["n_components"].shape
+    (1, 20)
+    """
+
+    _model: ClassVar[str] = "NPPCA"
+    _sums_over_supports: ClassVar[Any] = independent_supports
+
+    max_components: int = 10
+    _: KW_ONLY
+    prior: str = "ibp"
+    latent_variance: Any = "shared"
+    latent_shape: float = 1.0
+    latent_scale: float = 0.01
+
+    def _problem(
+        self, rngs: list[np.random.Generator], rows: Rows
+    ) -> tuple[list[CachedSubspaceState], Sampler[CachedSubspaceState]]:
+        K = min(self.max_components, rows.n - 1, rows.n_features)
+        data = data_of(rows)
+        variance = data.squares / data.size
+        latent = InverseGamma(self.latent_shape, self.latent_scale).in_units_of(variance)
+        prior = SubspacePrior(
+            noise=self._noise_prior(variance),
+            latent=latent if isinstance(self.latent_variance, str) else None,
+            each=False,
+            mean_variance=self._mean_variance(),
+            alpha=self._alpha_prior(),
+        )
+        tau2 = None if prior.latent else float(self.latent_variance)
+        alpha = self._first_alpha()
+        first = [
+            first_nonparametric_state(rng, rows, K, tau2, rotated=chain > 0)._replace(alpha=alpha)
+            for chain, rng in enumerate(rngs)
+        ]
+        return [look_at_subspace(data, state) for state in first], nonparametric_sampler(
+            data, prior, PRIORS[self.prior]
+        )
+
+    def _drawn(self, seen: CachedSubspaceState) -> Draw:
+        state = seen.state
+        weights = PRIORS[self.prior].expected(state.Z, state.alpha)
+        power = np.square(state.X).sum(axis=0)
+        return Draw(state.W, state.mu, state.sigma2, state.tau2, weights, power, state.alpha)

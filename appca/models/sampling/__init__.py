@@ -1,1 +1,0 @@
-"""What all samplers share: chains, full conditionals, priors of Z, and label-free summaries."""

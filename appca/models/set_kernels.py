@@ -1,0 +1,319 @@
+"""Sums over all supports of incomplete rows, compiled; the mathematics is in `support_sums`."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.models.numeric_kernels import bare_kernel, wide_kernel
+from appca.models.slot_kernels import uniform
+from appca.models.support_kernels import FreeSupportRows
+
+NEGLIGIBLE_SET = -60.0  # a million times exp of it is below the rounding of the largest weight
+
+
+class SetSums(NamedTuple):
+    """Sums over the sets of m rows, of weights in units of exp(top)."""
+
+    top: Any  # (m,) largest log weight
+    best: Any  # (m,) its set, bit k for column k
+    total: Any  # (K + 1, m), at [0] over all sets
+    means: Any  # (K + 1, K, m), at [0] of weights times posterior means of x * z
+    inclusion: Any  # (K, m) of the sets that have a column
+    drawn: Any  # (m,) a set drawn with probability proportional to its weight
+    passed: Any  # (m,) sum of the weights of all sets visited
+    edge: Any  # (m,) where `passed` exceeds it, `drawn` changes
+    streams: Any  # (m, 1) of random numbers
+
+
+class Tree(NamedTuple):
+    """State of the sets on the way from the empty set to the current one, by size."""
+
+    s: Any  # (K + 1, K, K) Schur complements, lower triangles
+    r: Any  # (K + 1, K, m) residual correlations
+    f: Any  # (K + 1, m) log weights
+
+
+@wide_kernel
+def weigh_set(f: Any, size: int, code: int, out: SetSums) -> None:
+    """Add a set with log weights f (m,); `size` is 0 for the empty set.
+
+    A set that was drawn when the weights had summed to C is still the one drawn when they sum to
+    C' with probability C / C': so the next one is where they exceed C / u, u uniform.
+    """
+    for i in range(len(f)):
+        gap = f[i] - out.top[i]
+        if gap > 0.0:
+            shrink = np.exp(-gap)
+            out.top[i], out.best[i], gap = f[i], code, 0.0
+            out.passed[i] *= shrink
+            out.edge[i] *= shrink
+            out.inclusion[:, i] *= shrink
+            for d in range(size):
+                out.total[d, i] *= shrink
+                out.means[d, :, i] *= shrink
+        weight = np.exp(gap) if gap > NEGLIGIBLE_SET else 0.0
+        out.total[size, i] = weight
+        out.passed[i] += weight
+        if out.passed[i] > out.edge[i]:
+            out.drawn[i] = code
+            out.edge[i] = out.passed[i] / (1.0 - uniform(out.streams[i]))
+
+
+@wide_kernel
+def eliminate(t: Tree, d: int, k: int, out: SetSums) -> None:
+    """Take column k in: fill level d + 1 of the tree from level d."""
+    s, r = t.s[d], t.r[d]
+    for j in range(k + 1, len(s)):
+        factor = s[j, k] / s[k, k]
+        for i in range(k + 1, j + 1):
+            t.s[d + 1, j, i] = s[j, i] - factor * s[i, k]
+        to, line, lead = t.r[d + 1, j], r[j], r[k]
+        for i in range(len(lead)):
+            to[i] = line[i] - factor * lead[i]
+        out.means[d + 1, j] = 0.0
+
+
+@wide_kernel
+def gather_sets(t: Tree, d: int, k: int, out: SetSums) -> None:
+    """Add the sums of the sets that go on from column k, on level d + 1, to those of level d."""
+    s, lead, below, above = t.s[d], t.r[d, k], out.total[d + 1], out.total[d]
+    mean, to = out.means[d + 1, k], out.means[d, k]
+    for i in range(len(lead)):
+        above[i] += below[i]
+        out.inclusion[k, i] += below[i]
+        mean[i] = lead[i] * below[i]
+    for j in range(k + 1, len(s)):
+        line, upper, factor = out.means[d + 1, j], out.means[d, j], s[j, k]
+        for i in range(len(lead)):
+            mean[i] -= factor * line[i]
+            upper[i] += line[i]
+    for i in range(len(lead)):
+        to[i] += mean[i] / s[k, k]
+
+
+@wide_kernel
+def walk_every_set(rows: FreeSupportRows, t: Tree, members: Any, out: SetSums) -> None:
+    """Sum over all sets, from a tree that is filled at level 0; members (K,) is scratch."""
+    K, d, k, code = len(members), 0, 0, 0
+    weigh_set(t.f[0], 0, 0, out)
+    while d > 0 or k < K:
+        if k < K:
+            s, line, f, to = t.s[d, k, k], t.r[d, k], t.f[d], t.f[d + 1]
+            gain = rows.odds[k] - 0.5 * np.log(rows.tau2 * s)
+            for i in range(len(f)):
+                to[i] = f[i] + gain + 0.5 * line[i] * line[i] / s
+            members[d], code = k, code + (1 << k)
+            weigh_set(to, d + 1, code, out)
+            eliminate(t, d, k, out)
+            d += 1
+        else:
+            d -= 1
+            k = members[d]
+            code -= 1 << k
+            gather_sets(t, d, k, out)
+        k += 1
+
+
+NEGLIGIBLE = -40.0  # exp of it is below the rounding of the largest weight, which is 1
+
+
+class SupportArrays(NamedTuple):
+    """What all rows share, see `enumeration.SupportTable`."""
+
+    members: Any  # (L, C), ascending
+    root: Any  # (L, L, C), root root' = inv(Lam), upper triangular
+    half_log_det: Any  # (C,)
+
+
+class PosteriorSums(NamedTuple):
+    """What is written, see `enumeration.EnumeratedPosterior`."""
+
+    log_sum: Any  # (n,)
+    inclusion: Any  # (n, K)
+    H: Any  # (n, K)
+    weight: Any  # (C,) weighted sum over rows of a set's probability
+    moment: Any  # (C, L, L) the same of it times m m', m being the mean of x_S
+
+
+@wide_kernel
+def gather_projections(members: Any, c: Any, projections: Any) -> None:
+    """Set own (L, C) = c_S."""
+    for a in range(len(projections)):
+        for s in range(projections.shape[1]):
+            projections[a, s] = c[members[a, s]]
+
+
+@wide_kernel
+def weigh_sets_of_row(sets: SupportArrays, projections: Any, white: Any, f: Any) -> None:
+    """Set white (L, C) = root' c_S and f (C,) = f(S) of one row with own (L, C) = c_S."""
+    L, C = projections.shape
+    for s in range(C):
+        f[s] = -sets.half_log_det[s]
+    for a in range(L):
+        line = white[a]
+        line[:] = 0.0
+        for b in range(a + 1):
+            root, x = sets.root[b, a], projections[b]
+            for s in range(C):
+                line[s] += root[s] * x[s]
+        for s in range(C):
+            f[s] += 0.5 * line[s] * line[s]
+
+
+@wide_kernel
+def normalise(f: Any) -> float:
+    """Turn log weights f (C,) into probabilities; give the log of the sum of the weights."""
+    high, total = f.max(), 0.0
+    for s in range(len(f)):
+        away = f[s] - high
+        f[s] = np.exp(away) if away > NEGLIGIBLE else 0.0
+        total += f[s]
+    for s in range(len(f)):
+        f[s] /= total
+    return float(high + np.log(total))
+
+
+@wide_kernel
+def add_sets(
+    sets: SupportArrays, f: Any, white: Any, m: Any, row: tuple[Any, Any, float], out: PosteriorSums
+) -> None:
+    """Add what the sets, of probabilities f (C,), say of one row; m (L,) is scratch.
+
+    Of the row come its inclusion and H, (K,) each, and how often it counts.
+
+    One call a row: a call hands over all arrays, which takes longer than what a set has to say.
+    """
+    L, C = white.shape
+    root, weight, moment = sets.root, out.weight, out.moment
+    inclusion, H, count = row
+    for s in range(C):
+        p = f[s]
+        if p > 0.0:
+            weight[s] += count * p
+            for a in range(L):
+                total = 0.0
+                for b in range(a, L):
+                    total += root[a, b, s] * white[b, s]
+                m[a] = total
+            for a in range(L):
+                k = sets.members[a, s]
+                inclusion[k] += p
+                H[k] += p * m[a]
+                for b in range(L):
+                    moment[s, a, b] += count * p * m[a] * m[b]
+
+
+@wide_kernel
+def best(sets: SupportArrays, c: Any, which: Any, value: Any) -> None:
+    """Find the number (n,) of the most probable set of each row c (n, K), and its f(S) (n,)."""
+    L, C = sets.members.shape
+    f, projections, white = np.empty(C), np.empty((L, C)), np.empty((L, C))
+    for i in range(len(c)):
+        gather_projections(sets.members, c[i], projections)
+        weigh_sets_of_row(sets, projections, white, f)
+        which[i] = f.argmax()
+        value[i] = f[which[i]]
+
+
+@wide_kernel
+def posterior(sets: SupportArrays, c: Any, counts: Any, out: PosteriorSums) -> None:
+    """Go through the rows c (n, K), each of which counts as often as counts (n,) says."""
+    L, C = sets.members.shape
+    f, projections, white, m = np.empty(C), np.empty((L, C)), np.empty((L, C)), np.empty(L)
+    for i in range(len(c)):
+        gather_projections(sets.members, c[i], projections)
+        weigh_sets_of_row(sets, projections, white, f)
+        out.log_sum[i] = normalise(f)
+        out.inclusion[i] = 0.0
+        out.H[i] = 0.0
+        add_sets(sets, f, white, m, (out.inclusion[i], out.H[i], counts[i]), out)
+
+
+ENTER, WEIGH, ADD, LEAVE = 0, 1, 2, 3  # what a step of the walk does
+
+
+@bare_kernel
+def walk(  # noqa: C901, PLR0912, PLR0915 - loops, one after the other
+    steps: Any, how: Any, M: Any, N: Any, out: Any, used: Any, room: Any
+) -> None:
+    """Walk through all sets: weigh them, or add up derivatives by their probabilities.
+
+    Parameters
+    ----------
+    steps : (n, 4) what to do, the depth, the member taken there, and the number of the first set
+        below.
+    how : J, and the sign of the quadratic form.
+    M : (J Q^2, w) upper triangles of a Q x Q matrix of each depth, Q = K + 1, for w rows.
+    N : the same, zero; derivatives by M, those of depth 0 are written.
+    out : (2, C, w) last corner and determinant of each set, written; or its probability.
+    used : (K, w) to which probabilities of members are added.
+    room : (J + Q + 2, w) the first line 1.
+    """
+    (J, sign), (K, w) = how, used.shape
+    Q, x, mass, y = K + 1, J, J + 1, J + 2
+    for n in range(len(steps)):
+        what, depth, k, leaf = steps[n, 0], steps[n, 1], steps[n, 2], steps[n, 3]
+        here, corner = depth * Q * Q, (depth + 1) * Q * Q - 1
+        if what == WEIGH:
+            for i in range(k + 1, K):
+                diagonal, edge = here + i * Q + i, here + i * Q + K
+                for v in range(w):
+                    s, t = M[diagonal, v], M[edge, v]
+                    out[0, leaf, v] = M[corner, v] - t * t / s
+                    out[1, leaf, v] = room[depth, v] * s
+                leaf += 1
+            continue
+        if what == ADD:
+            for i in range(k + 1, K):
+                diagonal, edge = here + i * Q + i, here + i * Q + K
+                for v in range(w):
+                    p, s = out[0, leaf, v], 1.0 / M[diagonal, v]
+                    u = M[edge, v] * s
+                    N[edge, v] = sign * p * u
+                    N[diagonal, v] = -0.5 * p * (sign * u * u + s)
+                    N[corner, v] -= 0.5 * sign * p
+                    used[i, v] += p
+                leaf += 1
+            continue
+        away = -Q * Q
+        line = here + away + k * Q
+        for v in range(w):
+            s = M[line + k, v]
+            room[x, v] = 1.0 / s
+            if what == ENTER:
+                room[depth, v] = room[depth - 1, v] * s
+            else:
+                p = 2.0 * sign * N[corner, v]
+                room[mass, v] = p
+                used[k, v] -= p
+        for i in range(k + 1, Q):
+            diagonal = line + i
+            for v in range(w):
+                room[y + i, v] = M[diagonal, v] * room[x, v] if what == ENTER else 0.0
+        for i in range(k + 1, Q):
+            apart = K - i if depth == J - 1 and i < K else 1  # sets need but two of a line
+            for j in range(i, Q, apart):
+                a, left, other = here + i * Q + j, y + i, y + j
+                b, diagonal, m = a + away, line + i, line + j
+                if what == ENTER:
+                    for v in range(w):
+                        M[a, v] = M[b, v] - room[left, v] * M[m, v]
+                    continue
+                for v in range(w):
+                    room[left, v] += N[a, v] * M[m, v]
+                for v in range(w):
+                    room[other, v] += N[a, v] * M[diagonal, v]
+                for v in range(w):
+                    N[b, v] += N[a, v]
+                    N[a, v] = 0.0
+        if what == ENTER:
+            continue
+        for i in range(k + 1, Q):
+            diagonal, left = line + i, y + i
+            for v in range(w):
+                u = room[left, v] * room[x, v]
+                N[diagonal, v] -= u
+                room[mass, v] += u * M[diagonal, v]
+        diagonal = line + k
+        for v in range(w):
+            N[diagonal, v] += 0.5 * room[x, v] * room[mass, v]

@@ -1,0 +1,382 @@
+"""What each model is, what its settings may be, and what they are where nobody says.
+
+Estimators, runs, pages and the command line read it here.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.words import InputError, shortened
+
+
+class Rule(NamedTuple):
+    """A condition on one value and the words for it, after "must be"."""
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+def whole(least: int, most: int | None = None) -> Rule:
+    """Whole numbers from `least` on, up to `most` if it is given."""
+    return Rule(
+        lambda x: (
+            isinstance(x, Integral)
+            and not isinstance(x, bool)
+            and least <= int(x)
+            and (most is None or int(x) <= most)
+        ),
+        f"a whole number of at least {least}" + ("" if most is None else f" and at most {most:,}"),
+    )
+
+
+def one_of(*names: str) -> Rule:
+    """One of these words."""
+    quoted = [repr(name) for name in names]
+    words = " or ".join([", ".join(quoted[:-1]), quoted[-1]]) if quoted[1:] else quoted[0]
+    return Rule(lambda x: isinstance(x, str) and x in names, words)
+
+
+def either(*rules: Rule) -> Rule:
+    """Allow what one of the rules allows."""
+    return Rule(
+        lambda x: any(rule.holds(x) for rule in rules), " or ".join(rule.words for rule in rules)
+    )
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, Real) and not isinstance(x, bool) and math.isfinite(x)
+
+
+def _is_seed(x: Any) -> bool:
+    generators = (np.random.Generator, np.random.RandomState)
+    return x is None or isinstance(x, generators) or whole(0).holds(x)
+
+
+POSITIVE = Rule(lambda x: _is_number(x) and x > 0, "a number above 0")
+NOT_NEGATIVE = Rule(lambda x: _is_number(x) and x >= 0, "a number of at least 0")
+SWITCH = Rule(lambda x: isinstance(x, (bool, np.bool_)), "True or False")
+VERBOSE = either(SWITCH, whole(0))
+SEED = Rule(_is_seed, "None, a whole number of at least 0, a Generator or a RandomState")
+CALLABLE = Rule(lambda x: x is None or callable(x), "None or a function of one argument")
+NONE = Rule(lambda x: x is None, "None")
+ARRAY = Rule(
+    lambda x: isinstance(x, (np.ndarray, list, tuple)) and np.ndim(x[0] if len(x) else 0) == 1,
+    "an array of n_components by features",
+)
+
+
+def refuse(rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
+    """Raise ValueError, one sentence, for the first value that breaks its rule."""
+    for name, rule in rules.items():
+        if not rule.holds(values[name]):
+            msg = f"{name} must be {rule.words}; got {values[name]!r:.60}."
+            raise ValueError(msg)
+
+
+ENUMERATED = 5000  # supports that are gone through one by one
+MOST_COMPONENTS = 100_000  # to be asked for; sums over supports are never longer
+_NOISE_PRIOR = {"noise_shape": 1.0, "noise_scale": 0.01}
+SAMPLING = {"n_chains": 2, "burn_in": 200, "n_draws": 500, "thin": 1, **_NOISE_PRIOR}
+_LATENT_PRIOR = {"latent_shape": 1.0, "latent_scale": 0.01}
+_LOADING_PRIOR = {"loading_shape": 1.0, "loading_scale": 0.01}
+_ALPHA_PRIOR = {"alpha_shape": 1.0, "alpha_rate": 1.0}
+_PRIORS = (*_NOISE_PRIOR, *_LATENT_PRIOR, *_LOADING_PRIOR, *_ALPHA_PRIOR)
+_STARTS = {"chain_starts": "overdispersed"}
+_STARTS_CHOICES = {"chain_starts": ("overdispersed", "init")}
+
+
+class Capabilities(NamedTuple):
+    """What a model can do, and up to where; a test compares it with what the kernels decide."""
+
+    uncompiled: int = 0  # most components with which whole rows need no compiler
+    beyond_features: bool = False  # K may exceed the number of features
+    incomplete: bool = False  # missing cells are integrated out, by EM
+    dask: bool = False  # EM goes through the chunks of a Dask array
+    # Most supports that log-likelihoods are summed over, estimates beyond; None: sums are exact
+    # for any number.
+    exact_supports: int | None = None
+    incomplete_supports: int = 0  # the same of rows with missing cells; beyond, a lower bound
+
+    @property
+    def compiled(self) -> bool:
+        """Whether fits and descriptions always need a compiler: then only workers do them."""
+        return self.uncompiled == 0
+
+    def is_exact(self, n_components: int, n_active: int | None) -> bool:
+        """Whether log-likelihoods of whole rows are exact; `n_active` None where rows differ."""
+        return (
+            self.exact_supports is None or supports(n_components, n_active) <= self.exact_supports
+        )
+
+
+def supports(n_components: int, n_active: int | None) -> int:
+    """Return how many supports a row can have; `n_active` None where rows differ in that."""
+    return 2**n_components if n_active is None else math.comb(n_components, n_active)
+
+
+class ModelSpec(NamedTuple):
+    """A model a run can name."""
+
+    title: str
+    about: str  # in a sentence, for people
+    estimator: str  # "module:class", imported when a fit begins
+    parameters: dict[str, Any]  # every keyword a run records, with its default
+    choices: dict[str, tuple[str, ...]]  # the values of keywords that name one
+    sampling: dict[str, Any]  # recorded beside `parameters` where inference is "gibbs"
+    can: Capabilities
+
+
+LEARNED, OVERDISPERSED = "learned", "overdispersed"
+_ORTHONORMAL = Capabilities(uncompiled=20, incomplete=True, dask=True, incomplete_supports=5000)
+_SPARSE_SUMS = Capabilities(beyond_features=True, exact_supports=2**16)
+MEANS = ("learned", "sample", "zero")
+_SPARSE = {
+    "alpha": "infer",
+    "init": "ica",
+    "mean": "learned",
+    "n_paths": 16,
+    **SAMPLING,
+    **_STARTS,
+    **_LOADING_PRIOR,
+    **_ALPHA_PRIOR,
+    "random_state": 0,
+}
+_SPARSE_CHOICES = {
+    "alpha": ("infer",),
+    "init": ("ica", "pca", "random"),
+    "mean": MEANS,
+    **_STARTS_CHOICES,
+}
+
+MODELS: dict[str, ModelSpec] = {
+    "aPPCA": ModelSpec(
+        "Adaptive PPCA",
+        "Every row uses the L of K orthogonal components that fit it best.",
+        "appca.models.adaptive_ppca:AdaptivePPCA",
+        {
+            "n_components": 4,
+            "n_active": 2,
+            "noise": "shared",
+            "row_scale": "none",
+            "inference": "em",
+            "init": "auto",
+            "latent_variance": "shared",
+            "w_update": "auto",
+            "n_init": 1,
+            "mean": "learned",
+            "max_iter": 500,
+            "tol": 1e-4,
+            "accelerate": True,
+            "random_state": 0,
+        },
+        choices={
+            "n_active": (LEARNED,),
+            "noise": ("shared", "feature"),
+            "row_scale": ("none", LEARNED),
+            "inference": ("em", "gibbs", "hard"),
+            "init": ("auto", "quartimax", "annealed", "ica", "pca", "random"),
+            "latent_variance": ("shared", "component"),
+            "w_update": ("auto", "polar", "pymanopt"),
+            "mean": MEANS,
+            "z_update": ("block", "swap"),
+            **_STARTS_CHOICES,
+        },
+        sampling={"z_update": "block", **SAMPLING, **_STARTS, **_LATENT_PRIOR},
+        can=_ORTHONORMAL,
+    ),
+    "aFA": ModelSpec(
+        "Adaptive factor analysis",
+        "Every row uses the L of K factors that fit it best; factors need not be orthogonal.",
+        "appca.models.adaptive_fa:AdaptiveFactorAnalysis",
+        {
+            "n_components": 4,
+            "n_active": 2,
+            "inference": "em",
+            "init": "auto",
+            "allocation": "auto",
+            "loading_variance": None,
+            "n_init": 1,
+            "mean": "learned",
+            "annealing": 3,
+            "max_iter": 500,
+            "tol": 1e-4,
+            "least_change": 3e-3,
+            "n_paths": 16,
+            "random_state": 0,
+        },
+        choices={
+            "inference": ("em", "gibbs"),
+            "init": ("auto", "ica", "pca", "dictionary", "random"),
+            "allocation": ("auto", "exact", "best"),
+            "mean": MEANS,
+            **_STARTS_CHOICES,
+        },
+        sampling={**SAMPLING, **_STARTS, **_LOADING_PRIOR},
+        can=Capabilities(beyond_features=True, exact_supports=12_870),
+    ),
+    "NPPCA": ModelSpec(
+        "Nonparametric PPCA",
+        "Rows use any number of orthogonal components; how many there are is learned.",
+        "appca.models.sampled_models:NonparametricPPCA",
+        {
+            "max_components": 10,
+            "alpha": "infer",
+            "prior": "ibp",
+            "latent_variance": "shared",
+            "mean": "learned",
+            **SAMPLING,
+            **_LATENT_PRIOR,
+            **_ALPHA_PRIOR,
+            "random_state": 0,
+        },
+        choices={
+            "alpha": ("infer",),
+            "prior": ("ibp", "beta-bernoulli"),
+            "latent_variance": ("shared",),
+            "mean": MEANS,
+        },
+        sampling={},
+        can=Capabilities(),
+    ),
+    "isFA": ModelSpec(
+        "Infinite sparse FA",
+        "Rows use any number of factors; how many there are is learned.",
+        "appca.models.sampled_models:InfiniteSparseFA",
+        {"max_components": 20, **_SPARSE},
+        choices=_SPARSE_CHOICES,
+        sampling={},
+        can=_SPARSE_SUMS,
+    ),
+    "fsFA": ModelSpec(
+        "Finite sparse FA",
+        "Rows use any number of K factors, each factor as often as the data say.",
+        "appca.models.sampled_models:FiniteSparseFA",
+        {"max_components": 10, **_SPARSE},
+        choices=_SPARSE_CHOICES,
+        sampling={},
+        can=_SPARSE_SUMS,
+    ),
+    "PPCA": ModelSpec(
+        "Probabilistic PCA",
+        "Every row uses all components.",
+        "appca.models.ppca:PPCA",
+        {"n_components": 4, "random_state": 0},
+        choices={},
+        sampling={},
+        can=_ORTHONORMAL,
+    ),
+}
+
+
+# What settings may be beside the names in `ModelSpec.choices`.
+_LEAST = {"n_components": 1, "max_components": 1, "n_active": 1, "n_init": 1, "max_iter": 1}
+_LEAST |= {"n_chains": 1, "burn_in": 0, "n_draws": 1, "thin": 1, "annealing": 0, "n_paths": 2}
+VALUES: dict[str, Rule] = {
+    **{name: whole(number) for name, number in _LEAST.items()},
+    **dict.fromkeys(("tol", "least_change"), NOT_NEGATIVE),
+    **dict.fromkeys(("alpha", "latent_variance", *_PRIORS), POSITIVE),
+    "loading_variance": either(NONE, POSITIVE),
+    "accelerate": SWITCH,
+    "init": ARRAY,
+    "random_state": SEED,
+}
+MORE_NAMES = {"w_update": ("sample",)}  # which no page offers
+# of a run, which is to be repeated, and nobody waits for a million components
+OF_RUNS = {
+    **dict.fromkeys(("n_components", "max_components", "n_active"), whole(1, MOST_COMPONENTS)),
+    "random_state": whole(0),
+}
+# parameters of estimators that no run records
+UNRECORDED = {"callback": CALLABLE, "verbose": VERBOSE, "whiten": SWITCH, "warm_start": SWITCH}
+
+
+def rules(model: str, *, of_runs: bool = True) -> dict[str, Rule]:
+    """Return what values each setting of a model may have, in a run or in its estimator."""
+    spec, values = MODELS[model], VALUES | (OF_RUNS if of_runs else {})
+    if "max_components" in spec.parameters:
+        del values["init"]  # where K is not known, a start cannot be given
+    result = {} if of_runs else dict(UNRECORDED)
+    for name in {**spec.parameters, **spec.sampling}:
+        names = (*spec.choices[name], *MORE_NAMES.get(name, ())) if name in spec.choices else ()
+        named = [one_of(*names)] if names else []
+        allowed = [*named, *([values[name]] if name in values else [])]
+        if allowed:
+            result[name] = either(*allowed)
+    return result
+
+
+def refuse_parameters(model: str, parameters: Mapping[str, Any]) -> None:
+    """Raise ValueError for the first parameter of an estimator that breaks its rule."""
+    allowed = rules(model, of_runs=False)
+    refuse({name: rule for name, rule in allowed.items() if name in parameters}, parameters)
+
+
+# Settings that came after runs had been stored, each with the value that does what was done
+# before: with it a setting is no part of the id of a run, which so stays what it was. These values
+# stay when a default changes. A setting that is not here is part of every id.
+BEFORE: dict[str, Any] = {
+    "noise_shape": 1.0,
+    "noise_scale": 0.01,
+    "latent_shape": 1.0,
+    "latent_scale": 0.01,
+    "loading_shape": 1.0,
+    "loading_scale": 0.01,
+    "alpha_shape": 1.0,
+    "alpha_rate": 1.0,
+    "chain_starts": "init",
+    "noise": "shared",
+    "row_scale": "none",
+}
+
+
+def later(model: object) -> dict[str, Any]:
+    """Return the settings of a model that came after runs of it had been stored, see `BEFORE`."""
+    if not isinstance(model, str) or model not in MODELS:
+        return {}
+    spec = MODELS[model]
+    return {name: BEFORE[name] for name in {**spec.parameters, **spec.sampling} if name in BEFORE}
+
+
+def defaults(model: str, inference: object = None) -> dict[str, Any]:
+    """Return the settings of a model and their defaults; with "gibbs" also those of sampling.
+
+    Raises InputError when there is no such model.
+    """
+    if not isinstance(model, str) or model not in MODELS:
+        msg = f"There is no model “{shortened(model)}”; choose one of {', '.join(MODELS)}."
+        raise InputError(msg)
+    spec = MODELS[model]
+    return spec.parameters | (spec.sampling if inference == "gibbs" else {})
+
+
+def suited(model: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the defaults of a model with those of the parameters that mean something to it.
+
+    L is brought down to K where it is more.
+    """
+    spec = MODELS[model]
+
+    def suits(name: str, value: object) -> bool:
+        names = spec.choices.get(name)
+        if name == "n_active" and names is None:
+            return value != LEARNED
+        return names is None or not isinstance(value, str) or value in names
+
+    fitting = {name: value for name, value in parameters.items() if suits(name, value)}
+    usual = defaults(model, fitting.get("inference", spec.parameters.get("inference")))
+    settings = usual | {name: value for name, value in fitting.items() if name in usual}
+    if settings.get("n_active", LEARNED) != LEARNED:
+        settings["n_active"] = min(settings["n_active"], settings["n_components"])
+    return settings
+
+
+def estimator_class(model: str) -> type:
+    """Import the scikit-learn estimator of a model."""
+    module, _, name = MODELS[model].estimator.partition(":")
+    estimator: type = getattr(import_module(module), name)
+    return estimator

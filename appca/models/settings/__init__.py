@@ -1,1 +1,0 @@
-"""The settings of each model: defaults, values, words for people; imports no scikit-learn."""

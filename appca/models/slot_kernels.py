@@ -1,0 +1,703 @@
+"""Annealed paths over the supports of a row: sequential Monte Carlo from coins to the posterior.
+
+The paths of a row walk side by side. Where their weights have become unequal, paths of little
+weight are replaced by copies of others (systematic resampling), which leaves the mean of the
+weights what it is on average and keeps its variance from growing with the product of all steps.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.models import numerics
+from appca.models.numeric_kernels import LANES, bare_kernel, exponentials, logarithms, reassociated
+from appca.models.supports import (
+    AnnealedPaths,
+    AnnealingSchedule,
+    CollapsedModel,
+    RowSupports,
+    SupportMoments,
+)
+
+LINE = 8  # numbers in a cache line
+
+
+class RowState(NamedTuple):
+    """Working arrays of the row in hand; one set for each thread, used for one row after another.
+
+    Allocated outside the loop over rows: allocating inside threads is what crashed numba 0.68.
+    """
+
+    members: Any  # (L,) int64, the factor in each slot
+    candidates: Any  # (K,) int64, the factors in no slot, in the first places
+    table: Any  # (L, K or a few more): coef and half of cov beside each other, see above
+    mean: Any  # (L,) posterior mean of the scores, equation (2)
+    schur: Any  # (K,) for each candidate
+    resid: Any  # (K,) for each candidate
+    scratch: "Scratch"
+    order: Any  # (L,) int64, slots in the order of a sweep
+    kept: Any  # (L,) int64, a support to come back to
+    base: Any  # (K,) log odds of the base distribution that tempered draws mix with
+    stream: Any  # (1,) uint64, state of the random numbers
+
+
+class Scratch(NamedTuple):
+    """What a move needs room for."""
+
+    column: Any  # (L,) A_iS of equation (6)
+    leaving: Any  # (K,) x of equation (9)
+    entering: Any  # (K,) y of equation (9)
+    out: Any  # (L,) u/m
+    into: Any  # (L,) v/s, or v
+    increment: Any  # (P,) log-density increments; after a draw their weights; P >= K
+    fit: Any  # (P,) resid^2 / schur, then the increments, which a draw leaves as they are
+    power: Any  # (P,), see `exponentials`
+    increment_bits: Any  # (P,) int64, the same memory as `increment`
+    power_bits: Any  # (P,) int64, the same memory as `power`
+
+
+def row_state(n_factors: int, n_active: int) -> RowState:
+    """Allocate the working arrays of one thread."""
+    K, L = n_factors, n_active
+    return RowState(
+        np.zeros(L, np.int64),
+        np.zeros(K, np.int64),
+        lines(L, K),
+        np.zeros(L),
+        np.zeros(K),
+        np.zeros(K),
+        _scratch(K, L),
+        np.zeros(L, np.int64),
+        np.zeros(L, np.int64),
+        np.zeros(K),
+        np.zeros(1, np.uint64),
+    )
+
+
+def lines(*shape: int) -> Any:
+    """Allocate zeros, at least as many as asked along the last axis, which begins a cache line.
+
+    An exchange in a table that straddles lines takes 1.5 microseconds instead of 1.1.
+    """
+    *rest, K = shape
+    return numerics.zeros((*rest, (K + LINE - 1) // LINE * LINE))
+
+
+def _scratch(K: int, L: int) -> Scratch:
+    P = (K + LANES - 1) // LANES * LANES
+    increment, power = np.zeros(P), np.zeros(P)
+    return Scratch(
+        np.zeros(L),
+        lines(K),
+        lines(K),
+        np.zeros(L),
+        np.zeros(L),
+        increment,
+        np.zeros(P),
+        power,
+        increment.view(np.int64),
+        power.view(np.int64),
+    )
+
+
+@bare_kernel
+def cross_products(slots: int, J: int, row_of_A: Any, w: RowState) -> None:
+    """Write r_j = A_kj - A_kS coef_j for J candidates into y, with `own` = A_k. (K,).
+
+    Four slots at a time: half of what the loop does would else be to read and write r. With
+    A_kS = `column`, of the first slots.
+    """
+    table, y, a = w.table, w.scratch.entering, w.scratch.column
+    for j in range(J):
+        y[j] = row_of_A[w.candidates[j]]
+    whole = slots - slots % 4
+    for b in range(0, whole, 4):
+        a0, a1, a2, a3 = a[b], a[b + 1], a[b + 2], a[b + 3]
+        for j in range(J):
+            total = a0 * table[b, j] + a1 * table[b + 1, j]
+            y[j] -= total + a2 * table[b + 2, j] + a3 * table[b + 3, j]
+    for b in range(whole, slots):
+        for j in range(J):
+            y[j] -= a[b] * table[b, j]
+
+
+@bare_kernel
+def insert(slot: int, i: int, A: Any, w: RowState) -> float:
+    """Put candidate i into the first empty slot, (5) and (6); give log schur_i.
+
+    The last candidate takes the place of the one that leaves.
+    """
+    table, y, K = w.table, w.scratch.entering, len(w.candidates)
+    J, k, s, t = K - slot, w.candidates[i], w.schur[i], w.resid[i]
+    row_of_A = A[k]
+    for b in range(slot):
+        w.scratch.column[b] = row_of_A[w.members[b]]
+    cross_products(slot, J, row_of_A, w)
+    last = J - 1
+    for b in range(slot):
+        y[K - 1 - b] = -table[b, i]
+    for b in range(slot):
+        f = table[b, i] / s
+        for j in range(K - b):
+            table[b, j] -= f * y[j]
+        table[b, i], table[b, last] = table[b, last], -f
+        w.mean[b] -= f * t
+    w.mean[slot] = t / s
+    for j in range(J):
+        table[slot, j] = y[j] / s
+        w.schur[j] -= y[j] * table[slot, j]
+        w.resid[j] -= t * table[slot, j]
+    w.members[slot], w.candidates[i] = k, w.candidates[last]
+    table[slot, i], table[slot, last] = table[slot, last], 1.0 / s
+    w.schur[i], w.resid[i] = w.schur[last], w.resid[last]
+    return float(np.log(s))
+
+
+@bare_kernel
+def take_out(slot: int, i: int, w: RowState) -> tuple[float, float, float]:
+    """Set x, u/m, v/s and y but r of equation (9) for an exchange with candidate i, and its column.
+
+    Gives m, s and t: as of the row without the slot.
+    """
+    table, L, K = w.table, len(w.members), len(w.candidates)
+    x, y, out, into = w.scratch.leaving, w.scratch.entering, w.scratch.out, w.scratch.into
+    last = K - 1 - slot
+    for j in range(last + 1):
+        x[j] = table[slot, j]
+    for b in range(slot):
+        x[K - 1 - b] = table[b, last]
+    m, a = x[last], x[i]
+    s, t = w.schur[i] + a * a / m, w.resid[i] + a * w.mean[slot] / m
+    per_m, per_s = 1.0 / m, 1.0 / s
+    for b in range(L):
+        out[b] = x[K - 1 - b] * per_m
+        v = table[b, i] - out[b] * a
+        into[b], y[K - 1 - b] = v * per_s, -v
+        table[b, i] = 0.0
+    out[slot], into[slot], y[last] = 1.0, -per_s, 1.0
+    table[slot, i] = x[i] = 1.0
+    w.schur[i] = w.resid[i] = 0.0
+    return m, s, t
+
+
+@bare_kernel
+def exchange(slot: int, i: int, A: Any, w: RowState) -> float:
+    """Give a slot to candidate i, equation (9); give the change of log|Lam|.
+
+    The factor that leaves takes the candidate's place.
+    """
+    L, K, k, d = len(w.members), len(w.candidates), w.candidates[i], 0.0
+    J, a, table = K - L, w.scratch.column, w.table
+    m, s, t = take_out(slot, i, w)
+    row_of_A = A[k]
+    for b in range(L):
+        a[b] = row_of_A[w.members[b]]
+    a[slot] = 0.0
+    for b in range(L):
+        d += a[b] * w.scratch.out[b]
+    w.candidates[i], w.members[slot] = w.members[slot], k
+    cross_products(L, J, row_of_A, w)
+    x, y, q, schur, resid = w.scratch.leaving, w.scratch.entering, w.mean[slot], w.schur, w.resid
+    per_m, per_s, of_m, of_s = 1.0 / m, 1.0 / s, q / m, t / s
+    for j in range(J):
+        y[j] += d * x[j]  # coef without the slot is coef - (u/m) x
+        schur[j] += per_m * x[j] * x[j] - per_s * y[j] * y[j]
+        resid[j] += of_m * x[j] - of_s * y[j]
+    for b in range(L):
+        f, g = w.scratch.out[b], w.scratch.into[b]
+        for j in range(K - b):
+            table[b, j] -= f * x[j] + g * y[j]
+        w.mean[b] -= f * q + g * t
+    return float(np.log(m * s))
+
+
+@bare_kernel
+def increment(resid: float, schur: float, prior: float) -> float:
+    """Give f(S + k) - f(S) = 1/2 resid^2 / schur - 1/2 log(schur / prior), equation (4)."""
+    return float(0.5 * (resid * resid / schur - np.log(schur / prior)))
+
+
+@bare_kernel
+def score_additions(J: int, prior: float, w: RowState) -> None:
+    """Write the log-density increment of each of J candidates, equation (4)."""
+    for i in range(J):
+        s = max(w.schur[i], prior)  # what it is at least, before rounding
+        w.scratch.increment[i] = increment(w.resid[i], s, prior)
+
+
+@bare_kernel
+def score_replacements(slot: int, J: int, prior: float, w: RowState) -> None:
+    """Write the increments of J candidates, and as number J of its factor, for a slot as if empty.
+
+    By (8): schur_k + coef_lk^2/m and resid_k + coef_lk q/m; 1/m and q/m for the factor in it.
+    """
+    row, K, increment, fit = w.table[slot], len(w.candidates), w.scratch.increment, w.scratch.fit
+    m, per_prior = row[K - 1 - slot], 1.0 / prior
+    schur, resid = 1.0 / m, w.mean[slot] / m
+    for i in range(J):
+        a = row[i]
+        s = max(w.schur[i] + a * a * schur, prior)
+        t = w.resid[i] + a * resid
+        increment[i], fit[i] = s * per_prior, t * t / s
+    increment[J], fit[J] = schur / prior, resid * resid / schur
+    for start in range(0, J + 1, LANES):
+        part = slice(start, start + LANES)
+        logarithms(increment[part], w.scratch.increment_bits[part], w.scratch.power[part])
+    for i in range(J + 1):
+        increment[i] = fit[i] = 0.5 * (fit[i] - increment[i])
+
+
+@bare_kernel
+def best_of(n: int, w: RowState) -> int:
+    """Give the largest of n increments; ties go to the last, the present factor if there is one."""
+    top, increment = n - 1, w.scratch.increment
+    for i in range(n - 1):
+        if increment[i] > increment[top]:
+            top = i
+    return top
+
+
+@bare_kernel
+def build(members: Any, model: CollapsedModel, c: Any, w: RowState) -> float:
+    """Fill the slots with given members, greedily if members[0] < 0; give log|Lam / prior|."""
+    K, log_det = len(c), 0.0
+    for k in range(K):  # the empty support
+        w.candidates[k] = k
+        w.schur[k] = model.prior + model.A[k, k]
+        w.resid[k] = c[k]
+    for slot in range(len(w.members)):
+        J = K - slot
+        if members[0] < 0:
+            score_additions(J, model.prior, w)
+            i = best_of(J, w)
+        else:
+            i = 0
+            while w.candidates[i] != members[slot]:
+                i += 1
+        log_det += insert(slot, i, model.A, w) - np.log(model.prior)
+    return log_det
+
+
+@bare_kernel
+def log_density(log_det: float, c: Any, w: RowState) -> float:
+    """Give f(S) = 1/2 c_S' mean - 1/2 log|Lam / prior|, equation (1)."""
+    total = -log_det
+    for slot in range(len(w.members)):
+        total += c[w.members[slot]] * w.mean[slot]
+    return 0.5 * total
+
+
+@bare_kernel
+def uniform(stream: Any) -> Any:
+    """Next number in [0, 1) of splitmix64 (Steele, Lea and Flood 2014), 53 bits."""
+    stream[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = stream[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return np.float64(z >> np.uint64(11)) / 9007199254740992.0  # 2^53
+
+
+@bare_kernel
+def slot_mode(slot: int, J: int, prior: float, w: RowState) -> int:
+    """Give the mode of a slot's full conditional: a candidate, or J if its factor is no worse.
+
+    As `score_replacements` and `best_of`, but schur >= prior bounds an increment by 1/2 t^2 / s,
+    which spares most of the logarithms, and the divisions. Equation (4) is written out, because
+    calls of `increment` took a tenth of the time.
+    """
+    row, K = w.table[slot], len(w.candidates)
+    m = row[K - 1 - slot]
+    schur, resid = 1.0 / m, w.mean[slot] / m
+    top, highest = J, 0.5 * (resid * resid / schur - np.log(schur / prior))
+    for i in range(J):
+        a = row[i]
+        s, t = max(w.schur[i] + a * a * schur, prior), w.resid[i] + a * resid
+        if 0.5 * t * t > highest * s:
+            gain = 0.5 * (t * t / s - np.log(s / prior))
+            if gain > highest:
+                top, highest = i, gain
+    return top
+
+
+@bare_kernel
+def largest(x: Any, n: int) -> float:
+    """Give the largest of n numbers; each of four comparisons need not wait for the others."""
+    a = b = c = d = x[0]
+    for i in range(0, n - n % 4, 4):
+        a, b, c, d = max(a, x[i]), max(b, x[i + 1]), max(c, x[i + 2]), max(d, x[i + 3])
+    for i in range(n - n % 4, n):
+        a = max(a, x[i])
+    return float(max(a, b, c, d))
+
+
+@reassociated
+def total_of(x: Any, n: int) -> float:
+    """Add up n numbers, in any order."""
+    total = 0.0
+    for i in range(n):
+        total += x[i]
+    return total
+
+
+@bare_kernel
+def draw_candidate(n: int, beta: float, w: RowState) -> int:
+    """Draw one of n candidates with log weights beta increment + (1 - beta) base, beta at most 1.
+
+    Afterwards `increment` holds the weights, over the largest.
+    """
+    increment, power, bits = w.scratch.increment, w.scratch.power, w.scratch.power_bits
+    if beta < 1.0:
+        for i in range(n):
+            increment[i] = beta * increment[i] + (1.0 - beta) * w.base[w.candidates[i]]
+    top = largest(increment, n)
+    for i in range(n):
+        increment[i] -= top
+    for start in range(0, n, LANES):
+        part = slice(start, start + LANES)
+        for i in range(n, start + LANES):
+            increment[i] = -np.inf
+        exponentials(increment[part], power[part], bits[part])
+    left = uniform(w.stream) * total_of(increment, n)
+    for i in range(n - 1):
+        left -= increment[i]
+        if left < 0.0:
+            return i
+    return n - 1
+
+
+@bare_kernel
+def draw_slot(slot: int, beta: float, prior: float, w: RowState) -> int:
+    """Draw from a slot's tempered full conditional: a candidate, or K - L for its own factor."""
+    J = len(w.candidates) - len(w.members)
+    score_replacements(slot, J, prior, w)
+    w.candidates[J] = w.members[slot]
+    return draw_candidate(J + 1, beta, w)
+
+
+@bare_kernel
+def shuffle(w: RowState) -> None:
+    """Put the slots into a fresh uniformly random order (Fisher and Yates)."""
+    n = len(w.order)
+    for i in range(n):
+        w.order[i] = i
+    for i in range(n - 1, 0, -1):
+        j = int(uniform(w.stream) * (i + 1))
+        w.order[i], w.order[j] = w.order[j], w.order[i]
+
+
+@bare_kernel
+def sweep(beta: float, model: CollapsedModel, w: RowState) -> float:
+    """Visit every slot once, in random order; give the change of log|Lam|.
+
+    Infinite beta puts the mode into every slot (iterated conditional modes), 1 is a Gibbs sweep.
+    The order must not depend on the members: with re-sorted members the draw is not invariant.
+    A slot that keeps its factor is left without a further call: a call hands over all of `w`, and
+    late in a search that was a quarter of the time.
+    """
+    change, J = 0.0, len(w.candidates) - len(w.members)
+    shuffle(w)
+    for slot in w.order:
+        modes = beta == np.inf
+        i = slot_mode(slot, J, model.prior, w) if modes else draw_slot(slot, beta, model.prior, w)
+        if i < J:
+            change += exchange(slot, i, model.A, w)
+    return change
+
+
+@bare_kernel
+def search(
+    counted: tuple[RowSupports, Any],
+    betas: Any,
+    keep: bool,
+    model: CollapsedModel,
+    out: SupportMoments,
+    w: RowState,
+) -> None:
+    """Sweep every row's slots once for each beta; see `row_blocks.search`.
+
+    `counted` are the rows and how often each counts (n,); `w` is room.
+
+    Stops early once a sweep of modes changes nothing. With `keep` a row that ends lower than it
+    began goes back.
+    """
+    rows, counts = counted
+    for i in range(len(counts)):
+        c = rows.c[i]
+        w.stream[0] = rows.seeds[i]
+        log_det = build(rows.members[i], model, c, w)
+        first_log_det, first = log_det, log_density(log_det, c, w)
+        for a in range(len(w.members)):
+            w.kept[a] = w.members[a]
+        for beta in betas:
+            change = sweep(beta, model, w)
+            log_det += change
+            if beta == np.inf and change == 0.0:
+                break
+        last = log_density(log_det, c, w)
+        if keep and last < first:
+            build(w.kept, model, c, w)
+            last = log_density(first_log_det, c, w)
+        out.value[i] = last
+        add_moments(i, counts[i], w, out)
+        for a in range(len(w.members)):
+            rows.members[i, a] = w.members[a]
+
+
+@bare_kernel
+def add_moments(i: int, count: float, w: RowState, out: SupportMoments) -> None:
+    """Write E[x z] = mean of row i and add count E[(x z)(x z)'] = count (cov + mean mean')."""
+    L, K = len(w.members), len(w.candidates)
+    for k in range(K):
+        out.H[i, k] = 0.0
+    for a in range(L):
+        k = w.members[a]
+        out.H[i, k] = w.mean[a]
+        for b in range(L):
+            cov = w.table[min(a, b), K - 1 - max(a, b)]
+            out.second[k, w.members[b]] += count * (cov + w.mean[a] * w.mean[b])
+
+
+LEAST_EVEN = 0.5  # share of the paths that the weights must be worth, or paths are resampled
+
+
+class Walkers(NamedTuple):
+    """The supports that the n paths of a row have reached."""
+
+    members: Any  # (n, L)
+    candidates: Any  # (n, K)
+    table: Any  # (n, L, K)
+    mean: Any  # (n, L)
+    schur: Any  # (n, K)
+    resid: Any  # (n, K)
+    lead: Any  # (n,), see `lead`
+    log_weight: Any  # (n,)
+    family: Any  # (n,) int64, the path that each descends from
+    weight: Any  # (n,) scratch of `anneal`
+    count: Any  # (n,) int64, scratch of `resample`
+
+
+def walkers(n: int, K: int, L: int) -> Walkers:
+    """Allocate them."""
+    return Walkers(
+        np.zeros((n, L), np.int64),
+        np.zeros((n, K), np.int64),
+        lines(n, L, K),
+        np.zeros((n, L)),
+        np.zeros((n, K)),
+        np.zeros((n, K)),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n, np.int64),
+        np.zeros(n),
+        np.zeros(n, np.int64),
+    )
+
+
+@bare_kernel
+def one_of(of: Walkers, p: int, w: RowState) -> RowState:
+    """Return walker p as a state that moves in place, with the scratch space of another."""
+    return RowState(
+        of.members[p],
+        of.candidates[p],
+        of.table[p],
+        of.mean[p],
+        of.schur[p],
+        of.resid[p],
+        w.scratch,
+        w.order,
+        w.kept,
+        w.base,
+        w.stream,
+    )
+
+
+@bare_kernel
+def poisson_binomial(r: Any, P: Any) -> None:
+    """Write P[k, l] = p(z_1 + ... + z_k = l) of independent z_k ~ Bernoulli(r_k)."""
+    for j in range(P.shape[1]):
+        P[0, j] = 0.0
+    P[0, 0] = 1.0
+    for k in range(len(r)):
+        for j in range(P.shape[1]):
+            P[k + 1, j] = (1.0 - r[k]) * P[k, j] + (r[k] * P[k, j - 1] if j > 0 else 0.0)
+
+
+@bare_kernel
+def draw_base(r: Any, P: Any, w: RowState) -> None:
+    """Draw `kept` from q(S): independent z_k ~ Bernoulli(r_k) given that L of them are 1.
+
+    From k = K down, p(z_k = 1 | z_1 + ... + z_k = l) = r_k P[k - 1, l - 1] / P[k, l].
+    """
+    left = len(w.kept)
+    for k in range(len(r) - 1, -1, -1):
+        if left > 0 and uniform(w.stream) * P[k + 1, left] < r[k] * P[k, left - 1]:
+            left -= 1
+            w.kept[left] = k
+
+
+@bare_kernel
+def lead(log_det: float, c: Any, w: RowState) -> float:
+    """Give f(S) - base'z, by whose multiples a path's weight grows."""
+    log_weight = log_density(log_det, c, w)
+    for k in w.members:
+        log_weight -= w.base[k]
+    return log_weight
+
+
+@bare_kernel
+def climb(
+    p: int, first: float, last: float, model: CollapsedModel, of: Walkers, w: RowState
+) -> None:
+    """Sweep a walker's slots once while beta rises from visit to visit, from `first` to `last`.
+
+    Its root rises evenly. Before each visit the weight grows by exp(rise lead); what a draw adds to
+    f tells the next lead.
+    """
+    J, L, lead, grown = len(w.candidates) - len(w.members), len(w.members), of.lead[p], 0.0
+    beta, gain = first, w.scratch.fit
+    step = (np.sqrt(last) - np.sqrt(first)) / L
+    shuffle(w)
+    for v in range(L):
+        slot, member = w.order[v], w.members[w.order[v]]
+        before, beta = beta, (np.sqrt(first) + (v + 1) * step) ** 2
+        grown += (beta - before) * lead
+        i = draw_slot(slot, beta, model.prior, w)
+        if i < J:
+            lead += gain[i] - gain[J] - w.base[w.candidates[i]] + w.base[member]
+            exchange(slot, i, model.A, w)
+    of.lead[p] = lead
+    of.log_weight[p] += grown
+
+
+@bare_kernel
+def weigh(log_weight: Any, weight: Any) -> float:
+    """Write normalised weights (n,); give the number of equal weights that are worth as much."""
+    high, total, squares = largest(log_weight, len(log_weight)), 0.0, 0.0
+    for p in range(len(weight)):
+        weight[p] = np.exp(log_weight[p] - high)
+        total += weight[p]
+    for p in range(len(weight)):
+        weight[p] /= total
+        squares += weight[p] * weight[p]
+    return float(1.0 / squares)
+
+
+@bare_kernel
+def copy_walker(of: Walkers, p: int, giver: int) -> None:
+    """Put walker p where another is; in loops, which are compiled in a tenth of the time."""
+    for a in range(of.members.shape[1]):
+        of.members[p, a], of.mean[p, a] = of.members[giver, a], of.mean[giver, a]
+        for k in range(of.table.shape[2]):
+            of.table[p, a, k] = of.table[giver, a, k]
+    for k in range(of.candidates.shape[1]):
+        of.candidates[p, k] = of.candidates[giver, k]
+        of.schur[p, k], of.resid[p, k] = of.schur[giver, k], of.resid[giver, k]
+    of.lead[p], of.family[p] = of.lead[giver], of.family[giver]
+
+
+@bare_kernel
+def resample(of: Walkers, u: float) -> None:
+    """Copy walkers over others, n weight_p of p on average; all get the mean weight."""
+    weight, count = of.weight, of.count
+    n, upto, p, total = len(weight), 0.0, 0, 0.0
+    high = largest(of.log_weight, n)
+    for j in range(n):
+        total += np.exp(of.log_weight[j] - high)
+        count[j] = 0
+    mean = np.log(total / n) + high
+    for j in range(n):
+        while p < n - 1 and upto + weight[p] < (u + j) / n:
+            upto += weight[p]
+            p += 1
+        count[p] += 1
+    giver = 0
+    for p in range(n):
+        of.log_weight[p] = mean
+        if count[p] == 0:
+            while count[giver] < 2:
+                giver += 1
+            count[giver] -= 1
+            copy_walker(of, p, giver)
+
+
+@bare_kernel
+def add_inclusion(model: CollapsedModel, w: RowState, r: Any) -> None:
+    """Make a Gibbs sweep that adds to r (K,) four estimates of each factor's inclusion.
+
+    They are the support before, that after, and twice the sum over visits of the conditional
+    probabilities of the slot, which is above p(z_k = 1) where k is left out and below where it is
+    in: their mean varies a third as much as the support alone. An estimate may exceed 1.
+    """
+    J, drawn = len(w.candidates) - len(w.members), w.scratch.increment
+    for k in w.members:
+        r[k] += 1.0
+    shuffle(w)
+    for slot in w.order:
+        i = draw_slot(slot, 1.0, model.prior, w)
+        share = 2.0 / total_of(drawn, J + 1)
+        for j in range(J + 1):
+            r[w.candidates[j]] += share * drawn[j]
+        if i < J:
+            exchange(slot, i, model.A, w)
+    for k in w.members:
+        r[k] += 1.0
+
+
+@bare_kernel
+def anneal(of: Walkers, betas: Any, model: CollapsedModel, w: RowState) -> None:
+    """Take all walkers along exp(beta f(S) + (1 - beta) base'z), a sweep from one beta to the next.
+
+    The exponentials of their log weights, times those they begin with, have the sum of exp f(S)
+    over that of exp(base'z) as mean.
+    """
+    n = len(of.log_weight)
+    for p in range(n):
+        of.log_weight[p] += betas[0] * of.lead[p]
+    for t in range(1, len(betas)):
+        for p in range(n):
+            climb(p, betas[t - 1], betas[t], model, of, one_of(of, p, w))
+        if t < len(betas) - 1 and weigh(of.log_weight, of.weight) < LEAST_EVEN * n:
+            resample(of, uniform(w.stream))
+
+
+@bare_kernel
+def importance(
+    rows: RowSupports,
+    r: Any,
+    schedule: AnnealingSchedule,
+    model: CollapsedModel,
+    out: AnnealedPaths,
+    room: tuple[RowState, Walkers, Any],
+) -> None:
+    """Estimate sum_S exp f(S) of every row; see `row_blocks.importance`.
+
+    `room` is that of `row_state` and `walkers`, and (K + 1, L + 1) for `poisson_binomial`.
+
+    From q(S) = exp(base'z) / sum of it over all supports, base = logit r, drawn exactly.
+    """
+    w, of, P = room
+    n, K, L = len(of.weight), len(w.candidates), len(w.members)
+    for i in range(len(r)):
+        c = rows.c[i]
+        w.stream[0] = rows.seeds[i]
+        poisson_binomial(r[i], P)
+        log_norm = np.log(P[K, L])  # of exp(base'z) over the supports
+        for k in range(K):
+            log_norm -= np.log1p(-r[i, k])
+            w.base[k] = np.log(r[i, k]) - np.log1p(-r[i, k])
+        for p in range(n):
+            draw_base(r[i], P, w)
+            path = one_of(of, p, w)
+            of.lead[p] = lead(build(w.kept, model, c, path), c, path)
+            of.log_weight[p], of.family[p] = log_norm, p
+        anneal(of, schedule.betas, model, w)
+        for p in range(n):
+            out.log_weights[i, p], out.families[i, p] = of.log_weight[p], of.family[p]
+            path, inclusion = one_of(of, p, w), out.inclusion[i, p]
+            for k in range(K):
+                inclusion[k] = 0.0
+            for _ in range(schedule.after):
+                add_inclusion(model, path, inclusion)
+            for k in range(K):
+                inclusion[k] /= 4.0 * max(schedule.after, 1)

@@ -1,0 +1,530 @@
+"""What a fit with a noise of each feature, a scale of each row, or learned sizes says of rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from appca.models import numerics, polynomials
+from appca.models.conditionals import draw_categories
+from appca.models.data_checks import warn_of_rank
+from appca.models.draws import ParameterDraw
+from appca.models.gibbs import draw_scores
+from appca.models.numerics import Array
+from appca.models.posterior import Description, PosteriorOfDraw, RowSummary, sampled_rows, share_of
+from appca.models.rows import Block, Observations, Rows, tiles
+from appca.models.sparse_rows import squared_lengths
+from appca.models.spectrum import Coordinates
+from appca.models.stiefel import polar, upright
+from appca.models.variant_em import (
+    RowModel,
+    Variant,
+    VariantSettings,
+    VariantState,
+    Weighed,
+    likeliest,
+    probabilities,
+    squared_distances,
+    support_density,
+    weigh,
+)
+from appca.models.variant_fit import VariantFit, draw_supports
+
+
+def publish(
+    model: Any,
+    rows: Observations,
+    state: Any,
+    power: Array,
+    latent: Array,
+    *,
+    same_order: bool = False,
+) -> Array:
+    """Set what needs no rows but their origin; return the order of components.
+
+    It is by explained variance `power` (K,), the mean over rows of |w_k|^2 E[(x z)^2], with the
+    largest entry of each positive, unless the state has the same order and signs as a fit before.
+    `latent` (K,) are variances of x.
+    """
+    order = np.arange(len(power)) if same_order else np.argsort(-power, kind="stable")
+    W = state.W if same_order else upright(state.W[:, order])
+    origin = 0.0 if rows.origin is None else rows.origin
+    model.components_ = np.ascontiguousarray(W.T, dtype=rows.dtype)
+    model.mean_ = (origin - state.W @ state.shift).astype(rows.dtype)
+    model.noise_variance_ = float(state.noise)
+    model.latent_variance_ = latent[order]
+    model.explained_variance_ = power[order]
+    return order
+
+
+UP_TO_LIKELIHOOD = 1 + Description._fields.index("log_likelihood")  # columns of `described`
+
+
+@dataclass(frozen=True, eq=False)
+class BlockwisePosterior(PosteriorOfDraw):
+    """Answers about blocks of centred rows B (n, D) with projections P (n, K), for W'W = I."""
+
+    components: Array  # (K, D)
+    mean: Array  # (D,)
+
+    @property
+    def directions(self) -> Array:
+        """Directions (D, K) that centred rows are projected on."""
+        return self.components.T
+
+    @property
+    def shrinkage(self) -> Array:
+        """Posterior mean (K,) of x over the projection."""
+        raise NotImplementedError
+
+    def chosen(self, B: Array, P: Array) -> Array:
+        """Supports (n, K) bool of largest probability."""
+        raise NotImplementedError
+
+    def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
+        """Log-likelihoods (n,) and inclusion (n, K), over all supports."""
+        raise NotImplementedError
+
+    def described(self, B: Array, P: Array) -> tuple[Array, ...]:
+        """Say what `Description` has up to the log-likelihood, and scales where rows have them."""
+        raise NotImplementedError
+
+    def _each_block(self, X: Array, answer: Callable[[Array, Array], Any]) -> list[Any]:
+        rows = Rows(X, self.mean.astype(X.dtype), np.empty(0), X.shape[1], careful=True)
+        W = self.directions
+        return list(rows.over(lambda block: answer(block.X, block.times(W))))
+
+    def _by_blocks(self, X: Array, answer: Callable[[Array, Array], Array]) -> Array:
+        return np.concatenate(self._each_block(X, answer))
+
+    def scores(self, X: Array, scale: Array | None) -> Array:
+        factor = self.shrinkage if scale is None else self.shrinkage / scale
+
+        def gated(B: Array, P: Array) -> Array:
+            scaled = P * factor.astype(P.dtype)
+            return np.asarray(np.where(self.chosen(B, P), scaled, P.dtype.type(0.0)))
+
+        return self._by_blocks(X, gated)
+
+    def expected(self, X: Array) -> Array:
+
+        def mean_scores(B: Array, P: Array) -> Array:
+            expected = self.summed(B, P)[1] * (P * self.shrinkage)
+            return np.asarray(expected).astype(P.dtype, copy=False)
+
+        return self._by_blocks(X, mean_scores)
+
+    def supports(self, X: Array, support: str) -> Array:
+        del support  # the components of largest posterior inclusion are the MAP support
+        return self._by_blocks(X, self.chosen)
+
+    def summary(self, X: Array) -> RowSummary:
+        rows = self._by_blocks(X, lambda B, P: np.column_stack(self.summed(B, P)))
+        return RowSummary(rows[:, 0], np.zeros(len(rows)), rows[:, 1:], "exact")
+
+    def description(self, X: Array) -> Description:
+        parts = self._each_block(X, self.described)
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        told: list[Any] = columns[:UP_TO_LIKELIHOOD]
+        scales = columns[UP_TO_LIKELIHOOD:]
+        rows = Description._make([*told, np.zeros(len(told[0])), "exact", None])
+        return rows._replace(row_scales=scales[0]) if scales else rows
+
+
+@dataclass(frozen=True, eq=False)
+class SubspacePosterior(BlockwisePosterior):
+    """The paper's model y = W (x * z) + mean + e; sums over supports are exact."""
+
+    noise: float
+    latent: Array  # (K,)
+    n_active: int
+
+    def at(self, draw: ParameterDraw, stream: int) -> Self:
+        del stream
+        components, mean, noise, latent = draw[:4]
+        return replace(self, components=components, mean=mean, noise=noise, latent=latent)
+
+    @property
+    def shrinkage(self) -> Array:
+        return numerics.posterior(self.noise, self.latent)[0]
+
+    def _logits(self, P: Array) -> Array:
+        return numerics.logits(P, self.noise, self.latent)
+
+    def chosen(self, B: Array, P: Array) -> Array:
+        return polynomials.top(self._logits(P), self.n_active)
+
+    def _log_binomial(self) -> float:
+        return numerics.log_binomial(len(self.components), self.n_active)
+
+    def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
+        squares = squared_lengths(B)
+        log_e, r = polynomials.inclusion(self._logits(P), self.n_active)
+        nothing = numerics.background(squares, self.noise, B.shape[1])
+        return nothing + log_e - self._log_binomial(), r
+
+    def membership(self, X: Array) -> Array:
+
+        def probability(B: Array, P: Array) -> Array:
+            a = self._logits(P)
+            chosen = np.where(self.chosen(B, P), a, 0.0).sum(axis=1)
+            return share_of(chosen - polynomials.log_elementary(a, self.n_active))
+
+        return self._by_blocks(X, probability)
+
+    def log_likelihood(self, X: Array) -> Array:
+
+        def log_density(B: Array, P: Array) -> Array:
+            squares = squared_lengths(B)
+            log_e = polynomials.log_elementary(self._logits(P), self.n_active)
+            return numerics.background(squares, self.noise, B.shape[1]) + log_e
+
+        return self._by_blocks(X, log_density) - self._log_binomial()
+
+    def probability_of(self, X: Array, Z: Array) -> Array:
+        a = self._by_blocks(X, lambda _B, P: self._logits(P))
+        return share_of(a.sum(axis=1, where=Z) - polynomials.log_elementary(a, self.n_active))
+
+    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+        P = self._by_blocks(X, lambda _B, P: P)
+        Z = polynomials.draw(rng, self._logits(P), self.n_active)
+        shrink, v = numerics.posterior(self.noise, self.latent)
+        drawn = P * shrink + np.sqrt(v) * rng.standard_normal(P.shape)
+        return np.asarray(np.where(Z, drawn, 0.0))
+
+    def likely(self, inclusion: Array) -> Array:
+        return polynomials.top(inclusion, self.n_active)
+
+    def described(self, B: Array, P: Array) -> tuple[Array, ...]:
+        P = P.astype(np.float64)
+        a = self._logits(P)
+        log_e, inclusion = polynomials.inclusion(a, self.n_active)
+        active = polynomials.top(a, self.n_active)
+        scores = np.where(active, P * self.shrinkage, 0.0)
+        chosen = np.where(active, a, 0.0).sum(axis=1)
+        squares = squared_lengths(B)
+        # |y - Ws|^2 = |y|^2 - 2 s'p + s's, because the columns of W are orthonormal
+        error = np.maximum(squares + np.einsum("nk,nk->n", scores, scores - 2.0 * P), 0.0)
+        error /= B.shape[1]
+        background = numerics.background(squares, self.noise, B.shape[1])
+        log_likelihood = background + log_e - self._log_binomial()
+        membership = np.minimum(np.exp(chosen - log_e), 1.0)
+        return scores.astype(B.dtype), active, inclusion, membership, error, log_likelihood
+
+    def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+        Z = polynomials.draw(rng, np.zeros((n, len(self.components))), self.n_active)
+        return sampled_rows(rng, Z, self.components, self.mean, self.latent, self.noise), Z
+
+
+def posterior_of(model: Any) -> SubspacePosterior:
+    """Return what a fitted estimator says of rows."""
+    noise, latent = model.noise_variance_, model.latent_variance_
+    return SubspacePosterior(model.components_, model.mean_, noise, latent, model.n_active_)
+
+
+class Gate(NamedTuple):
+    """What decides which components a row uses."""
+
+    W: Array  # (D, K)
+    shift: Array  # (K,) to add to projections
+    noise: float
+    latent: Array  # (K,)
+    n_active: int
+
+
+def _active_power(block: Block, gate: Gate) -> tuple[Array, Array, Array, Array]:
+    """Sum (K,) the squared projections of the rows that use a component, and count those.
+
+    And sum up the projections of all rows (K,) and their products (K, K).
+    """
+    P = block.times(gate.W) + gate.shift
+    active = polynomials.top(numerics.logits(P, gate.noise, gate.latent), gate.n_active)
+    squares = np.square(np.where(active, P, 0.0), dtype=np.float64)
+    P = P.astype(np.float64, copy=False)
+    weighted, active = block.weighted(P), block.weighted(active)
+    return (
+        block.weighted(squares).sum(axis=0),
+        active.sum(axis=0),
+        weighted.sum(axis=0),
+        weighted.T @ P,
+    )
+
+
+def publish_subspace(
+    model: Any,
+    rows: Observations,
+    state: Any,
+    n_active: int,
+    second: Array,
+    held: Coordinates | None = None,
+    *,
+    same_order: bool = False,
+) -> Array:
+    """Set the fitted attributes of an estimator, as `publish`; return the order of components.
+
+    `rows` are in features, not in thin coordinates; second (K,) are sums over rows of E[(x z)^2].
+    `held`, coordinates of all rows whose directions span those of the state, spare a pass over all
+    features.
+    """
+    model.n_active_ = n_active
+    order = publish(model, rows, state, second / rows.mass, state.latent, same_order=same_order)
+    model.scale_ = _active_scale(model, rows, held)
+    return order
+
+
+def _active_scale(model: Any, rows: Observations, held: Coordinates | None) -> Array:
+    """Root mean square of every component's score over the training rows that use it."""
+    K = len(model.components_)
+    origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
+    W: Array = model.components_.T
+    shift = (origin - model.mean_) @ W.astype(np.float64)
+    if held is not None:
+        rows, W = held.rows, held.basis.T @ W
+    noise, latent = model.noise_variance_, model.latent_variance_
+    gate = Gate(W, shift, noise, latent, model.n_active_)
+    zeros = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))
+    power, used, total, products = rows.summed(partial(_active_power, gate=gate), zeros)
+    warn_of_rank(total, products, rows.mass, rows.n_features, float(np.finfo(rows.dtype).eps))
+    scale = numerics.posterior(noise, latent)[0] * np.sqrt(power / np.where(used > 0, used, 1.0))
+    return np.where(scale > 0.0, scale, 1.0)
+
+
+LEARNED_ARRAYS = ("row_scale_values_", "row_scale_probabilities_", "size_probabilities_")
+
+
+@dataclass(frozen=True, eq=False)
+class VariantPosterior(BlockwisePosterior):
+    """aPPCA that gives up some of the paper's assumptions; sums are exact.
+
+    With a noise of each feature `noise` is (D,) and components are in the unit of the data.
+    """
+
+    noise: Any  # float or (D,)
+    latent: Array  # (K,)
+    n_active: int
+    row_scales: Array | None  # (J,), where they are learned
+    row_scale_probabilities: Array | None  # (J,)
+    sizes: Array | None  # (K + 1,) probabilities, where they are learned
+
+    def at(self, draw: ParameterDraw, stream: int) -> Self:
+        del stream
+        return replace(
+            self,
+            components=draw.components,
+            mean=draw.mean,
+            noise=draw.noise,
+            latent=draw.latent,
+            row_scale_probabilities=draw.row_scale_probabilities,
+            sizes=draw.size_probabilities,
+        )
+
+    @property
+    def variant(self) -> Variant:
+        """Which assumptions it gives up."""
+        by_row, learned = self.row_scales is not None, self.sizes is not None
+        return Variant(np.ndim(self.noise) > 0, by_row, learned)
+
+    @property
+    def feature_scale(self) -> Array:
+        """What features are multiplied by (D,) to be in noise units; 0 of constant ones."""
+        psi = np.asarray(self.noise, dtype=np.float64)
+        if psi.ndim == 0:
+            return np.ones(self.components.shape[1])
+        return np.divide(1.0, np.sqrt(psi), out=np.zeros_like(psi), where=psi > 0.0)
+
+    @property
+    def unit_noise(self) -> float:
+        """Noise variance of rows in noise units."""
+        return 1.0 if np.ndim(self.noise) else float(self.noise)
+
+    @property
+    def row_model(self) -> RowModel:
+        """What decides about a row."""
+        s, grid, weights = self.feature_scale, np.ones(1), np.ones(1)
+        if self.row_scales is not None and self.row_scale_probabilities is not None:
+            grid, weights = self.row_scales, self.row_scale_probabilities
+        return RowModel(
+            self.unit_noise,
+            self.latent,
+            int((s > 0.0).sum()),
+            float(np.log(s[s > 0.0]).sum()),
+            int(self.n_active) if self.sizes is None else self.sizes,
+            grid,
+            weights,
+        )
+
+    @property
+    def directions(self) -> Array:
+        return self.components.T * np.square(self.feature_scale)[:, None]
+
+    def _squares(self, B: Array) -> Array:
+        squares = np.empty(len(B))
+        for part, T in tiles(B, None):
+            squares[part] = squared_lengths(T * self.feature_scale.astype(B.dtype))
+        return squares
+
+    def _weighed(self, B: Array, P: Array) -> Weighed:
+        return weigh(P, self._squares(B), self.row_model)
+
+    def chosen(self, B: Array, P: Array) -> Array:
+        return likeliest(P, self._squares(B), self.row_model)
+
+    def summed(self, B: Array, P: Array) -> tuple[Array, Array]:
+        row = self._weighed(B, P)
+        return row.log_density, row.inclusion
+
+    @property
+    def shrinkage(self) -> Array:
+        return numerics.posterior(self.unit_noise, self.latent)[0]
+
+    def size_probabilities(self, X: Array) -> Array:
+        """Posterior probabilities (N, K + 1) of 0 to K components, where sizes are learned."""
+        return self._by_blocks(X, lambda B, P: np.asarray(self._weighed(B, P).sizes))
+
+    def mean_scales(self, X: Array) -> Array:
+        """Posterior mean (N,) of the scale of each row; 1 where all rows are alike."""
+        grid = self.row_model.grid
+        return self._by_blocks(X, lambda B, P: self._weighed(B, P).scales @ grid)
+
+    def probability_of(self, X: Array, Z: Array) -> Array:
+        P, squares = self._projected(X)
+        row = weigh(P, squares, self.row_model)
+        return share_of(support_density(P, squares, Z, self.row_model) - row.log_density)
+
+    def drawn_scores(self, rng: np.random.Generator, X: Array) -> Array:
+        P, squares = self._projected(X)
+        row, model = weigh(P, squares, self.row_model), self.row_model
+        root = np.sqrt(model.grid[draw_categories(rng, row.scales)])[:, None]
+        P /= root
+        Z = draw_supports(rng, numerics.logits(P, model.noise, model.latent), model.sizes)
+        return root * draw_scores(rng, P, Z, model.noise, model.latent)
+
+    def likely(self, inclusion: Array) -> Array:
+        if self.sizes is None:
+            return polynomials.top(inclusion, int(self.n_active))
+        return inclusion > 0.5
+
+    def _projected(self, X: Array) -> tuple[Array, Array]:
+        """Projections (N, K) and squared distances (N,) of rows, in noise units."""
+        parts = self._each_block(X, lambda B, P: (P.astype(np.float64), self._squares(B)))
+        P, squares = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return P, squares
+
+    def described(self, B: Array, P: Array) -> tuple[Array, ...]:
+        P, squares, model = P.astype(np.float64), self._squares(B), self.row_model
+        row, active = weigh(P, squares, model), likeliest(P, squares, model)
+        scores = np.where(active, P * self.shrinkage, 0.0).astype(B.dtype)
+        components, error = self.components.astype(B.dtype), np.empty(len(B))
+        for part, T in tiles(B, None):
+            error[part] = squared_lengths(T - scores[part] @ components) / B.shape[1]
+        membership = share_of(support_density(P, squares, active, model) - row.log_density)
+        scales = () if self.row_scales is None else (row.scales @ model.grid,)
+        return scores, active, row.inclusion, membership, error, row.log_density, *scales
+
+    def sample(self, rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+        model, (K, D) = self.row_model, self.components.shape
+        deviation = np.sqrt(rng.choice(model.grid, n, p=model.weights))[:, None]
+        Z = _drawn_supports(rng, n, K, model)
+        X = rng.standard_normal((n, K)) * np.sqrt(self.latent)
+        noise = rng.standard_normal((n, D)) * np.sqrt(self.noise)
+        rows = self.mean + deviation * ((X * Z) @ self.components + noise)
+        return rows.astype(self.components.dtype), Z
+
+
+def extended_posterior_of(model: Any) -> VariantPosterior:
+    """Return what a fitted estimator says of rows, whatever it was fitted by."""
+    learned = [getattr(model, name, None) for name in LEARNED_ARRAYS]
+    return VariantPosterior(
+        model.components_,
+        model.mean_,
+        model.noise_variance_,
+        model.latent_variance_,
+        model.n_active_,
+        *learned,
+    )
+
+
+def state_of(
+    fitted: VariantPosterior, rows: Observations, settings: VariantSettings
+) -> VariantState | None:
+    """Return a fit as a state of EM on these rows, if it is one of the same variant and K."""
+    K, D = fitted.components.shape
+    has = fitted.variant
+    if has != settings.variant or (settings.em.n_components, rows.d) != (K, D):
+        return None
+    model, s = fitted.row_model, fitted.feature_scale
+    offset = np.zeros(D)
+    if settings.em.learn_mean and rows.origin is not None:
+        offset = fitted.mean.astype(np.float64) - rows.origin
+    sizes = model.sizes if has.learn_sizes else np.full(K + 1, 1.0 / (K + 1))
+    V = polar(s[:, None] * fitted.components.T)
+    weights = onto_grid(model.grid, model.weights, settings.grid)
+    return VariantState(
+        V, np.zeros(K), offset, model.latent, model.noise, s, weights, np.asarray(sizes)
+    )
+
+
+def onto_grid(values: Array, weights: Array, grid: Array) -> Array:
+    """Probabilities (J,) of the scales nearest to those of a fit, which may have had others."""
+    nearest = np.abs(np.log(grid[:, None] / values)).argmin(axis=0)
+    return probabilities(np.bincount(nearest, weights, len(grid)))
+
+
+def publish_variant(model: Any, rows: Observations, fit: VariantFit, *, same_order: bool) -> None:
+    """Set the fitted attributes; components by mean E[(x z)^2], in noise units.
+
+    They keep order and signs where the state has those of a fit before.
+    """
+    state, settings = fit.state, fit.settings
+    origin = 0.0 if rows.origin is None else rows.origin
+    model.n_active_ = len(state.latent) if settings.variant.learn_sizes else settings.em.n_active
+    model.mean_ = (origin + state.displacement).astype(rows.dtype)
+    psi = np.square(state.inverse_scale)
+    model.noise_variance_ = psi if settings.variant.by_feature else float(state.noise)
+    if settings.variant.row_scales:
+        model.row_scale_values_, model.row_scale_probabilities_ = settings.grid, state.weights
+    if settings.variant.learn_sizes:
+        model.size_probabilities_ = state.sizes
+    K = len(state.latent)
+    look = partial(_seen, state=state, model=state.row_model(settings))
+    nothing: tuple[Array, ...] = (*[np.zeros(K)] * 4, np.zeros((K, K)))
+    second, power, used, total, products = rows.summed(look, nothing)
+    warn_of_rank(total, products, rows.mass, rows.d, float(np.finfo(rows.dtype).eps))
+    order = np.arange(K) if same_order else np.argsort(-second, kind="stable")
+    V = state.V if same_order else upright(state.V[:, order])
+    W = state.inverse_scale[:, None] * V
+    model.components_ = np.ascontiguousarray(W.T, dtype=rows.dtype)
+    model.latent_variance_ = state.latent[order]
+    model.explained_variance_ = second[order] / rows.mass * np.square(W).sum(axis=0)
+    scale = np.sqrt(power / np.where(used > 0, used, 1.0))[order]
+    model.scale_ = np.where(scale > 0.0, scale, 1.0)
+
+
+def _drawn_supports(rng: np.random.Generator, n: int, K: int, model: RowModel) -> Array:
+    """Draw supports (n, K) bool from the prior."""
+    if isinstance(model.sizes, int):
+        return polynomials.draw(rng, np.zeros((n, K)), model.sizes)
+    size = rng.choice(K + 1, n, p=model.sizes)
+    order = np.argsort(rng.random((n, K)), axis=1)
+    return np.asarray(np.argsort(order, axis=1) < size[:, None])
+
+
+def _seen(block: Block, state: VariantState, model: RowModel) -> tuple[Array, ...]:
+    """Sum E[(x z)^2], squared scores, uses, P, all (K,), and P'P over rows."""
+    m, directions = state.displacement, state.scale[:, None] * state.V
+    P = block.times(directions).astype(np.float64) - m @ directions
+    squares = squared_distances(block, m, np.square(state.scale))
+    row = weigh(P, squares, model, moment=1.0)
+    active = block.weighted(likeliest(P, squares, model))
+    shrink, v = numerics.posterior(state.noise, state.latent)
+    weighted, mean_squares = block.weighted(P), np.square(P * shrink)
+    second = block.weighted(row.inclusion * mean_squares + row.by_scale * v)
+    return (
+        second.sum(axis=0),
+        (active * mean_squares).sum(axis=0),
+        active.sum(axis=0).astype(np.float64),
+        weighted.sum(axis=0),
+        weighted.T @ P,
+    )

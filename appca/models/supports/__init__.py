@@ -1,1 +1,0 @@
-"""Which components a row uses where W is free: enumeration, search, draws, and their kernels."""

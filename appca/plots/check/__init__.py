@@ -1,1 +1,0 @@
-"""Pictures of the page Check: grids over K and L, two runs side by side, chains."""

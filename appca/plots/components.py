@@ -1,0 +1,507 @@
+"""What components of a recording are in the brain: the slice with most of each, as a picture."""
+
+import base64
+import io
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from PIL import Image
+
+from appca.data.brain import MEAN_SIGNAL, upright, voxels_of
+from appca.data.dataset import Dataset
+from appca.plots.style import CLEAR, framed, lines, plain
+from appca.words import counted, percent, shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from appca.plots.style import StillFigure
+
+RISES, FALLS, CLASSES = (200, 60, 40), (47, 111, 179), (115, 51, 168)
+MOST_NAMES = 8
+LINE, ABOVE = 24, 56  # pixels: a column, and the names of components above them
+RING, MOST_LETTERS = 13, 26
+
+
+def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> go.Figure:
+    """Draw a line a column, in the order of the tests, and K components across.
+
+    `tests` is what `appca.association` returns, or some rows of it; cells without a test are blank.
+    """
+    columns = list(dict.fromkeys(tests["column"]))
+    lines_of = {column: place for place, column in enumerate(columns)}
+    x, y = tests["component"].to_numpy(), tests["column"].map(lines_of).to_numpy()
+    use = (tests["part"] == "use").to_numpy()
+    kinds = zip(tests["direction"], tests["effect"], use.tolist(), strict=True)
+    colours = np.array([_colour(*of) for of in kinds])
+    told = np.array([_told_tests(test, components) for test in tests.to_dict("records")])
+    cells = np.full((len(columns), len(components)), np.nan)
+    cells[y[use], x[use] - 1] = np.arange(use.sum())
+    steps = max(int(use.sum()) - 1, 1)
+    scale = [[i / steps, colour] for i, colour in enumerate(colours[use])] or [[0, CLEAR]]
+    scale += [[1, scale[-1][1]]] if len(scale) == 1 else []
+    texts = np.full(cells.shape, "", dtype=object)
+    texts[y[use], x[use] - 1] = told[use]
+    places = {"x": np.arange(1, len(components) + 1), "y": np.arange(len(columns))}
+    colouring = {"zmin": 0, "zmax": steps, "colorscale": scale, "showscale": False}
+    look = {"xgap": 2, "ygap": 2, "hoverongaps": False}
+    marker = {"symbol": "circle-open", "size": RING, "color": colours[~use], "opacity": 1}
+    rings = {"mode": "markers", "marker": marker | {"line": {"width": 3}}}
+    figure = go.Figure(
+        [
+            go.Heatmap(z=cells, **places, **colouring, **look, text=texts, name="use"),
+            go.Scatter(x=x[~use], y=y[~use], **rings, text=told[~use], name="score"),
+        ]
+    ).update_traces(hovertemplate="%{text}<extra></extra>")
+    heads = [plain(shortened(name, MOST_LETTERS).removeprefix("component ")) for name in components]
+    if len(heads) > MOST_NAMES:  # no room for more than numbers
+        heads = [str(number) for number in range(1, len(heads) + 1)]
+    across = {"tickvals": list(range(1, len(components) + 1)), "ticktext": heads}
+    across |= {"title": "component", "side": "top", "range": [0.5, len(components) + 0.5]}
+    across |= {"showgrid": False, "zeroline": False}
+    axes: dict[str, Any] = {"xaxis": across, "yaxis": lines(columns, MOST_LETTERS)}
+    axes |= {"plot_bgcolor": CLEAR, "showlegend": False}
+    return framed(figure, LINE * len(columns) + ABOVE, top=ABOVE, **axes)
+
+
+def _colour(direction: str, effect: float, use: bool) -> str:
+    """Return a colour whose strength is the effect; squares are paler, so that rings show."""
+    red, green, blue = {"rises": RISES, "falls": FALLS}.get(direction, CLASSES)
+    strength = 0.06 + 0.5 * effect if use else 0.35 + 0.65 * effect
+    return f"rgba({red}, {green}, {blue}, {strength:.2f})"
+
+
+def _told_tests(test: "dict[Hashable, Any]", components: Sequence[str]) -> str:
+    what = "score on" if test["part"] == "score" else "use of"
+    name = shortened(components[test["component"] - 1])
+    return plain(
+        f"{shortened(test['column'])}, {what} {name}: {test['direction']}, "
+        f"effect {test['effect']:.2f}, {test['n']:,} rows"
+    )
+
+
+COURSE = (64, 96)  # height and width of a component as a line, in pixels
+SPARK = (24, 32)  # and of a row
+SCALED_BY = 500  # rows
+NEGATIVE, ZERO, POSITIVE = LIGHT = (47, 111, 179), (250, 250, 250), (200, 60, 40)
+DARK = (106, 169, 233), (22, 29, 39), (242, 133, 123)  # where zero is the panel's own ground
+
+
+class Loading(NamedTuple):
+    """Weight of one feature in a component."""
+
+    name: str
+    value: float
+    share: float  # |value| relative to the largest of the component, 0 .. 1
+    place: int  # of the feature
+
+
+def diverging(values: np.ndarray, limit: float | None = None, *, dark: bool = False) -> np.ndarray:
+    """Return values as colours, uint8 (..., 3): blue below zero, the ground at zero, red above.
+
+    `limit` is the magnitude of full colour, by default the largest; `dark` is for a dark page.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    limit = float(np.abs(values).max(initial=0)) if limit is None else limit
+    strength = np.clip(values / limit, -1, 1)[..., None] if limit > 0 else values[..., None] * 0
+    low, zero, high = (np.array(end, np.float64) for end in (DARK if dark else LIGHT))
+    end = np.where(strength < 0, low, high)
+    colours: np.ndarray = np.round(zero + (end - zero) * np.abs(strength))
+    return colours.astype(np.uint8)
+
+
+def pixels_of(component: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
+    """One component (D,) as signed values (h, w); colour channels are averaged."""
+    image = np.asarray(component).reshape(image_shape)
+    return image.mean(axis=2) if image.ndim == 3 else image
+
+
+def component_image(
+    component: np.ndarray,
+    image_shape: tuple[int, ...],
+    limit: float | None = None,
+    *,
+    dark: bool = False,
+) -> np.ndarray:
+    """One component (D,) as a diverging image (h, w, 3); see `diverging`."""
+    return diverging(pixels_of(component, image_shape), limit, dark=dark)
+
+
+def course_image(component: np.ndarray, *, dark: bool = False) -> np.ndarray:
+    """Return a component (D,) of ordered features as a line, uint8 (h, w, 3), around zero."""
+    limit = float(np.abs(component).max(initial=0)) or 1.0
+    ink = lines_of_rows(component[None], (-limit / 0.9, limit / 0.9), COURSE)[0]
+    ink[COURSE[0] // 2] = np.maximum(ink[COURSE[0] // 2], 0.25)
+    return diverging(-ink, 1.0, dark=dark)
+
+
+def lines_of_rows(
+    rows: np.ndarray, scale: tuple[float, float], shape: tuple[int, int]
+) -> np.ndarray:
+    """Return rows (n, D) of ordered features as lines, (n, h, w) from 0 to 1.
+
+    The lower end of the `scale` is at the bottom, the upper one at the top.
+    """
+    height, width = shape
+    places = np.linspace(0, rows.shape[1] - 1, width)
+    left = np.minimum(places.astype(int), max(rows.shape[1] - 2, 0))
+    share = places - left
+    values = rows[:, left] * (1 - share) + rows[:, left + 1] * share
+    y = np.clip((scale[1] - values) / ((scale[1] - scale[0]) or 1.0), 0.0, 1.0) * height
+    before = np.concatenate([y[:, :1], y[:, :-1]], axis=1)
+    lines = np.arange(height)[None, :, None]
+    low, high = np.minimum(y, before)[:, None], np.maximum(y, before)[:, None]
+    off = np.maximum(np.maximum(low - lines, lines - high), 0.0)
+    return np.asarray(np.clip(1.5 - off, 0.0, 1.0))
+
+
+def row_lines(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
+    """Return rows of ordered features as sparklines, uint8 (n, h, w), bright on black."""
+    some = dataset.X[:: max(1, dataset.n_rows // SCALED_BY)]
+    low, high = (float(end) for end in np.percentile(some, [0.5, 99.5]))
+    margin = 0.08 * (high - low)
+    drawn = lines_of_rows(
+        np.asarray(dataset.X[rows], np.float64), (low - margin, high + margin), SPARK
+    )
+    return np.round(255 * drawn).astype(np.uint8)
+
+
+def picture_shape(dataset: Dataset) -> tuple[int, ...] | None:
+    """Return the shape of a row that is drawn: (h, w[, 3]) as an image, (D,) as a line."""
+    return dataset.image_shape or ((dataset.n_features,) if dataset.is_ordered else None)
+
+
+def picture_of(component: np.ndarray, dataset: Dataset, *, dark: bool = False) -> np.ndarray | None:
+    """Return a component (D,) as its data are: an image or a line; None of a table."""
+    if dataset.image_shape is not None:
+        return component_image(component, dataset.image_shape, dark=dark)
+    return course_image(component, dark=dark) if dataset.is_ordered else None
+
+
+def ranked_loadings(
+    component: np.ndarray, names: tuple[str, ...] | None, n: int = 4
+) -> list[Loading]:
+    """Return the `n` features with the largest weights in a component (D,), the largest first.
+
+    Features without names are called "feature 1" and so on.
+    """
+    largest = np.argsort(-np.abs(component), kind="stable")[:n]
+    unit = max(float(np.abs(component).max(initial=0)), np.finfo(float).tiny)
+    return [
+        Loading(
+            names[j] if names else f"feature {j + 1}",
+            float(component[j]),
+            abs(float(component[j])) / unit,
+            int(j),
+        )
+        for j in largest
+    ]
+
+
+def montage(images: np.ndarray, columns: int, gap: int = 1, ground: int = 255) -> np.ndarray:
+    """Lay images (n, h, w) or (n, h, w, 3), uint8, out line by line.
+
+    There are `gap` pixels between them; `ground` is the grey value between and behind them.
+    """
+    n, h, w, *colour = images.shape
+    lines = -(-n // columns)
+    sheet = np.full((lines * (h + gap) - gap, columns * (w + gap) - gap, *colour), ground, np.uint8)
+    for i, image in enumerate(images):
+        top, left = (i // columns) * (h + gap), (i % columns) * (w + gap)
+        sheet[top : top + h, left : left + w] = image
+    return sheet
+
+
+def png(image: np.ndarray, compress_level: int = 6) -> bytes:
+    """Encode a uint8 image of shape (h, w) or (h, w, 3) as PNG; a low level is fast, not small."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(image).save(buffer, "PNG", compress_level=compress_level)
+    return buffer.getvalue()
+
+
+def data_uri(image: np.ndarray) -> str:
+    """Return a picture as text that an <img> shows without another request."""
+    return "data:image/png;base64," + base64.b64encode(png(image)).decode()
+
+
+COLUMNS = 6  # images on a line
+SIDE, BAR_COLUMNS, BARS = (1.5, 1.95), 3, 10  # inches; most features of a component
+BAR_SIZE = (3.6, 2.6)
+LEAST_SIDE = 112  # pixels of an image in the picture; smaller ones are enlarged by a whole number
+
+
+def component_figure(
+    patterns: np.ndarray,
+    titles: Sequence[str],
+    image_shape: tuple[int, ...] | None = None,
+    feature_names: tuple[str, ...] | None = None,
+    *,
+    times: np.ndarray | None = None,
+    dark: bool = False,
+) -> "StillFigure":
+    """Draw every component: as an image, as a course over time, or as its strongest features.
+
+    `patterns` (K, D) are in units of the data, or of the scaled features; a line break in a title
+    parts two lines. `image_shape` is that of the rows where they are images, blue below zero and
+    red above; `times` (D,) are the seconds of the features of a recording.
+    """
+    from appca.plots.style import StillFigure, styled
+
+    pictured = image_shape is not None
+    columns = min(COLUMNS if pictured else BAR_COLUMNS, len(patterns))
+    lines = -(-len(patterns) // columns)
+    wide, high = SIDE if pictured else BAR_SIZE
+    with styled(dark=dark):
+        figure = StillFigure(figsize=(columns * wide, lines * high), layout="constrained")
+        every = figure.subplots(lines, columns, squeeze=False).ravel()
+        for axes in every[len(patterns) :]:
+            axes.set_axis_off()
+        for axes, pattern, title in zip(every, patterns, titles, strict=False):
+            axes.set_title(title, loc="left", fontsize=9, parse_math=False)
+            if image_shape is not None:
+                axes.imshow(component_image(pattern, image_shape, dark=dark))
+                axes.set_axis_off()
+                continue
+            if times is not None:
+                axes.plot(times, pattern, linewidth=0.8)
+                axes.axhline(0, color="gray", linewidth=0.5)
+                axes.set_xlabel("seconds", fontsize=8)
+                continue
+            loadings = ranked_loadings(pattern, feature_names, BARS)[::-1]
+            values = np.array([loading.value for loading in loadings])
+            limit = float(np.abs(pattern).max())
+            places = range(len(loadings))
+            axes.barh(places, values, color=diverging(values, limit, dark=dark) / 255)
+            axes.set_yticks(places, [loading.name[:32] for loading in loadings], parse_math=False)
+            axes.spines[["top", "right", "left"]].set_visible(False)
+    return figure
+
+
+def component_sheet(patterns: np.ndarray, image_shape: tuple[int, ...]) -> np.ndarray:
+    """Return the images of components (K, D) line by line in one picture, uint8 (h, w, 3)."""
+    images = np.stack([component_image(pattern, image_shape) for pattern in patterns])
+    factor = max(1, -(-LEAST_SIDE // max(images.shape[1:3])))
+    columns = min(len(images), max(COLUMNS, int(np.ceil(np.sqrt(len(images))))))
+    return montage(images.repeat(factor, axis=1).repeat(factor, axis=2), columns, gap=8)
+
+
+# One hue of growing strength, so that "more" reads on white and on black.
+FAINT, STRONG = "rgba(63, 144, 218, 0.22)", "rgba(63, 144, 218, 1)"
+SHARING_RING = "#8a94a0"  # readable on white and on black
+CELL, FILLED = 76, 0.9  # pixels of a circle's cell, and the part that the largest takes
+BESIDE, SCALE = 32, 84  # pixels: names of classes, the colour scale
+BAR_HEIGHT = 280
+MOST_SHARING_LETTERS = 14  # of a class's name on an axis
+TALLEST, NARROWEST, SHARING_LINE, BELOW = (
+    560,
+    14,
+    34,
+    70,
+)  # pixels of a heat map: all, a line, below it
+LOWEST = 110  # pixels in which a scale of colours can be read
+
+
+def circles(
+    shared: np.ndarray, names: Sequence[str], counts: np.ndarray, expected: float
+) -> go.Figure:
+    """Draw a circle for each pair of classes, its area proportional to what their rows share.
+
+    `shared` (C, C) has mean numbers of shared components, NaN is left blank; `counts` (C,) the rows
+    of each class; `expected` is what every circle would be if the class did not matter: a ring.
+    Colour runs from the least to the most shared number of the grid, so that differences show where
+    all circles are large.
+    """
+    n = len(names)
+    rows, columns = np.nonzero(np.isfinite(shared))
+    values = shared[rows, columns]
+    largest = max(float(values.max(initial=0.0)), np.finfo(float).tiny)
+    size = CELL * FILLED / np.sqrt(max(largest, expected))
+    told = [
+        f"{name} ({counted(int(count), 'row')})"
+        for name, count in zip(_told(names), counts, strict=True)
+    ]
+    texts = [
+        f"{told[a]} and {told[b]}:<br>"
+        f"{value:.2f} components shared, {percent(value / largest)} of the most"
+        for a, b, value in zip(rows, columns, values, strict=True)
+    ]
+    places = {"x": columns, "y": rows, "mode": "markers"}
+    colours = {
+        "color": values,
+        "colorscale": [[0, FAINT], [1, STRONG]],
+        "colorbar": {"thickness": 10, "title": {"text": "shared"}, "nticks": 6},
+    }
+    dots = {"size": size * np.sqrt(values), "line": {"width": 0}, "opacity": 1, **colours}
+    even = np.full(len(values), size * np.sqrt(expected))  # a thumbnail keeps such sizes in scale
+    ring = {"symbol": "circle-open", "size": even, "color": SHARING_RING}
+    hover = "%{text}<extra></extra>"
+    return go.Figure(
+        [
+            go.Scatter(**places, marker=dots, text=texts, hovertemplate=hover),
+            go.Scatter(**places, marker=ring, hoverinfo="skip"),
+        ]
+    ).update_layout(
+        width=CELL * n + BESIDE + SCALE,
+        height=CELL * n + BESIDE,
+        margin={"l": BESIDE, "r": SCALE, "t": 0, "b": BESIDE, "autoexpand": False},
+        xaxis=lines(names, MOST_SHARING_LETTERS) | {"range": [-0.5, n - 0.5]},
+        yaxis=lines(names, MOST_SHARING_LETTERS),
+        showlegend=False,
+        plot_bgcolor=CLEAR,
+    )
+
+
+def popularity_bars(
+    shares: np.ndarray, components: Sequence[str], even: float | None = None
+) -> go.Figure:
+    """Draw the share (K,) of the rows that use each component, the most popular first.
+
+    `even`, the share if all were equally popular, is a dashed line.
+    """
+    order = np.argsort(-shares, kind="stable")
+    figure = go.Figure(
+        go.Bar(
+            x=np.arange(1, len(shares) + 1),
+            y=shares[order],
+            customdata=[
+                [name, percent(share, 1)]
+                for name, share in zip(_told(components)[order], shares[order], strict=True)
+            ],
+            marker={"color": "#3f90da"},
+            hovertemplate="%{customdata[0]}: used by %{customdata[1]} of the rows<extra></extra>",
+        )
+    )
+    if even is not None:
+        figure.add_hline(even, line={"color": SHARING_RING, "dash": "dash", "width": 1.5})
+    across = {"title": "component, most popular first", "showgrid": False}
+    across |= _ticks((order + 1).tolist())
+    down = {"title": "share of the rows", "tickformat": ".0%", "rangemode": "tozero"}
+    return framed(figure, BAR_HEIGHT, top=8, bargap=0.15, xaxis=across, yaxis=down)
+
+
+def popularity_map(
+    shares: np.ndarray,
+    names: Sequence[str],
+    components: Sequence[str],
+    of: tuple[str, str, str] = ("used by", "rows", ""),
+) -> go.Figure:
+    """Draw the share (C, K) of each class's rows that use each component as a heat map.
+
+    `of` says what else the shares are, before a number and above the scale of colours, and what a
+    last column beyond the components is called.
+    """
+    numbers = range(1, len(components) + 1)
+    ticks = _ticks([*[*numbers][:-1], of[2]] if of[2] else numbers)
+    height = max(LOWEST, np.clip(TALLEST / len(names), NARROWEST, SHARING_LINE) * len(names))
+    figure = go.Figure(
+        go.Heatmap(
+            z=shares,
+            x=list(numbers),
+            y=np.arange(len(names)),
+            zmin=0,
+            zmax=1,
+            colorscale=[[0, "rgba(63, 144, 218, 0.04)"], [1, STRONG]],
+            xgap=1 if len(numbers) <= 60 else 0,
+            ygap=1,
+            customdata=np.broadcast_to(_told(components), shares.shape),
+            text=[
+                [f"{percent(share, 1)} of class {plain(name)}" for share in line]
+                for name, line in zip(names, shares, strict=True)
+            ],
+            hovertemplate=f"%{{customdata}}: {of[0]} %{{text}}<extra></extra>",
+            colorbar={"tickformat": ".0%", "thickness": 10, "title": {"text": of[1]}},
+        )
+    )
+    return framed(
+        figure,
+        int(height + BELOW),
+        top=8,
+        xaxis={"title": "component", "showgrid": False, **ticks},
+        yaxis=lines(names, 2 * MOST_SHARING_LETTERS if of[2] else MOST_SHARING_LETTERS),
+        plot_bgcolor=CLEAR,
+    )
+
+
+def _told(components: Sequence[str]) -> np.ndarray:
+    return np.array([plain(shortened(name)) for name in components])
+
+
+def _ticks(numbers: Sequence[int | str]) -> dict[str, Any]:
+    """Name the components below the bars where there is room for all their numbers."""
+    if len(numbers) > 30:
+        return {}
+    return {"tickvals": list(range(1, len(numbers) + 1)), "ticktext": [str(n) for n in numbers]}
+
+
+_STRONG = 0.995  # quantile of the magnitudes that gets full colour
+_WARM = np.array([[150, 20, 20], [235, 90, 20], [255, 225, 90]], dtype=float)
+_COLD = np.array([[20, 50, 140], [40, 130, 220], [150, 225, 255]], dtype=float)
+
+
+def painted(signal: np.ndarray, values: np.ndarray, inside: np.ndarray, limit: float) -> np.ndarray:
+    """Lay values over a grey picture of one shape: warm above zero, cold below, clear at zero.
+
+    What is not `inside` the mask is left clear; `limit` is the magnitude of full colour. Returns
+    uint8 (..., 4): red, green, blue and cover.
+    """
+    top = float(np.quantile(signal[inside], 0.99)) if inside.any() else 1.0
+    grey = np.clip(45 + 165 * signal / (top or 1.0), 0, 220)[..., None]
+    strength = np.clip(np.abs(values) / (limit or 1.0), 0, 1)
+    places = 2 * strength
+    stops = np.where((values > 0)[..., None, None], _WARM, _COLD)
+    low = np.minimum(places.astype(int), 1)[..., None, None]
+    first = np.take_along_axis(stops, low, axis=-2)[..., 0, :]
+    second = np.take_along_axis(stops, low + 1, axis=-2)[..., 0, :]
+    colour = first + (second - first) * (places - low[..., 0, 0])[..., None]
+    cover = np.sqrt(strength)[..., None]
+    mixed = np.rint(grey + (colour - grey) * cover).astype(np.uint8)
+    opaque = np.where(inside[..., None], 255, 0).astype(np.uint8)
+    return np.concatenate([mixed, opaque], axis=-1)
+
+
+def strong(values: np.ndarray) -> float:
+    """Return the magnitude that gets full colour; the few largest do not bleach all others."""
+    there = np.abs(values[values != 0])
+    return float(np.quantile(there, _STRONG)) if there.size else 1.0
+
+
+def slices_of(
+    dataset: Dataset, scores: np.ndarray, shape: tuple[int, int], *, dark: bool
+) -> list[np.ndarray]:
+    """Return of the scores (V, K) of voxels the slices where they are largest, uint8 (h, w, 3)."""
+    facts = dataset.provenance
+    places = tuple(voxels_of(dataset).T)
+    affine = np.array(facts["affine"], dtype=float).reshape(4, 4)
+
+    def volume(values: np.ndarray) -> np.ndarray:
+        filled = np.zeros(facts["grid"], dtype=np.float64)
+        filled[places] = values
+        return upright(filled, affine)
+
+    signal = dataset.labels.get(MEAN_SIGNAL, np.ones(dataset.n_rows))
+    inside, grey = volume(np.ones(dataset.n_rows)) > 0, volume(signal)
+    box = tuple(slice(int(at.min()), int(at.max()) + 1) for at in np.nonzero(inside.any(axis=2)))
+    ground = (DARK if dark else LIGHT)[1]
+    pictures = []
+    for column in scores.T:
+        values = volume(column)
+        height = int(np.square(values).sum(axis=(0, 1)).argmax())
+        cut = painted(grey[..., height], values[..., height], inside[..., height], strong(column))
+        pictures.append(_fitted(cut[box][:, ::-1].transpose(1, 0, 2), shape, ground))
+    return pictures
+
+
+def _fitted(cut: np.ndarray, shape: tuple[int, int], ground: tuple[int, int, int]) -> np.ndarray:
+    """Bring a slice (h, w, 4), with its cover, into the middle of a picture."""
+    scale = min(shape[0] / cut.shape[0], shape[1] / cut.shape[1])
+    height, width = (max(1, round(side * scale)) for side in cut.shape[:2])
+    drawn = np.asarray(Image.fromarray(cut).resize((width, height), Image.Resampling.NEAREST))
+    picture = np.tile(np.array(ground, np.uint8), (*shape, 1))
+    top, left = (shape[0] - height) // 2, (shape[1] - width) // 2
+    part = picture[top : top + height, left : left + width]
+    part[:] = np.where(drawn[..., 3:] > 0, drawn[..., :3], part)
+    return picture

@@ -1,1 +1,0 @@
-"""Pictures of components, and of how classes share them."""

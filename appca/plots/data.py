@@ -1,0 +1,158 @@
+"""Small charts: how a fit went."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from appca.analysis.fitted import FittedRun
+from appca.analysis.subspaces import fullest
+from appca.plots.components import FALLS, LINE, MOST_LETTERS, RING, RISES
+from appca.plots.style import CATEGORICAL, CLEAR, framed, lines, plain
+from appca.words import fixed, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_LINES, LEAST = 25, 0.005  # columns, and the effect that a column must have
+BELOW, PALE = 60, 0.4
+
+
+def drift_chart(tests: "pd.DataFrame") -> go.Figure:
+    """Draw what `appca.drift` returns, or some rows of it, those with the largest effects."""
+    strongest = tests.assign(size=tests["effect"].abs()).groupby("column")["size"].max()
+    ordered = strongest[strongest > LEAST].sort_values(ascending=False, kind="stable")
+    columns = ordered.index[:MOST_LINES].tolist()
+    traces = []
+    for part in ("level", "spread"):
+        of = tests[(tests["part"] == part) & tests["column"].isin(columns)]
+        shade = np.where(of["q"] < 0.05, 1.0, PALE)
+        colours = [
+            f"rgba{(*(RISES if effect > 0 else FALLS), float(alpha))}"
+            for effect, alpha in zip(of["effect"], shade, strict=True)
+        ]
+        told = [
+            plain(
+                f"{test['column']}, {part}: {test['direction']}, effect {test['effect']:+.2f}, "
+                f"q {test['q']:.2g}, old {number(test['old'])}, new {number(test['new'])}"
+            )
+            for test in of.to_dict("records")
+        ]
+        across = {"x": of["effect"], "y": [columns.index(name) for name in of["column"]]}
+        look = {"name": part, "text": told, "hovertemplate": "%{text}<extra></extra>"}
+        if part == "level":
+            bar = {"orientation": "h", "marker_color": colours, "textposition": "none"}
+            traces.append(go.Bar(**across, **look, **bar))
+        else:
+            marker = {"symbol": "circle-open", "size": RING, "color": colours, "line": {"width": 3}}
+            traces.append(go.Scatter(**across, **look, mode="markers", marker=marker))
+    effects = {"title": "lower in new rows ← effect → higher", "range": [-1.05, 1.05]}
+    layout: dict[str, Any] = {"xaxis": effects, "yaxis": lines(columns, MOST_LETTERS)}
+    layout |= {"showlegend": False, "bargap": 0.3, "plot_bgcolor": CLEAR}
+    return framed(go.Figure(traces), LINE * len(columns) + BELOW, top=8, **layout)
+
+
+WIDTH, HEIGHT, GAP = 720, 400, 10  # pixels
+COLUMNS, LINES = 3, 2
+MOST_ROWS = 900  # drawn in a panel
+LIGHT = (0xF4, 0xF6, 0xF9), (0xFF, 0xFF, 0xFF)  # the ground and its panels
+DARK = (0x0C, 0x10, 0x16), (0x16, 0x1D, 0x27)
+EDGE = 0.5  # percent of the rows beyond each edge
+DOT = np.argwhere(np.hypot(*np.mgrid[-2.5:3, -2.5:3]) < 3.0)  # its pixels, of six by six
+
+
+def thumbnail(fitted: FittedRun, codes: np.ndarray | None, dark: bool = False) -> np.ndarray:
+    """Draw the fullest subspaces, or pairs of components where there are very many.
+
+    `codes` (N,) are the classes of the rows, the same colours on both grounds. Returns uint8
+    (HEIGHT, WIDTH, 3).
+    """
+    picture = np.empty((HEIGHT, WIDTH, 3), np.uint8)
+    ground, ground_of_panels = DARK if dark else LIGHT
+    picture[:] = ground
+    table = np.array([tuple(bytes.fromhex(colour[1:])) for colour in CATEGORICAL], np.uint8)
+    groups = fullest(fitted.active, COLUMNS * LINES)
+    columns, lines = min(COLUMNS, len(groups)) or 1, -(-len(groups) // COLUMNS) or 1
+    width = (WIDTH - GAP * (columns + 1)) // columns
+    height = (HEIGHT - GAP * (lines + 1)) // lines
+    for place, group in enumerate(groups):
+        line, column = divmod(place, columns)
+        top, left = GAP + line * (height + GAP), GAP + column * (width + GAP)
+        panel = picture[top : top + height, left : left + width]
+        panel[:] = ground_of_panels
+        rows = group.rows[np.random.default_rng(0).permutation(len(group.rows))[:MOST_ROWS]]
+        colours = table[0 if codes is None else codes[rows] % len(table)]
+        _dots(panel, _positions(fitted, group.components, rows), colours)
+    return picture
+
+
+def in_the_dark(picture: np.ndarray) -> np.ndarray:
+    """Turn the lightness of a picture (h, w) or (h, w, 3) round and keep its hues."""
+    wide = np.atleast_3d(picture).astype(int)
+    turned = wide + 255 - wide.max(axis=2, keepdims=True) - wide.min(axis=2, keepdims=True)
+    return np.asarray(turned, np.uint8).reshape(picture.shape)
+
+
+def _positions(fitted: FittedRun, components: tuple[int, ...], rows: np.ndarray) -> np.ndarray:
+    """Return places in a panel, from 0 to 1, by the two components that vary most."""
+    scores = fitted.scores[rows][:, np.array(components)].astype(np.float64)
+    widest = np.argsort(-scores.var(axis=0), kind="stable")[:2]
+    positions = np.column_stack([scores[:, widest], np.zeros((len(rows), 2 - len(widest)))])
+    low, high = np.percentile(positions, [EDGE, 100 - EDGE], axis=0)
+    spread = np.where(high > low, high - low, 1.0)
+    return np.where(high > low, (positions - low) / spread, 0.5)
+
+
+def _dots(panel: np.ndarray, places: np.ndarray, colours: np.ndarray) -> None:
+    """Draw round dots."""
+    height, width, _ = panel.shape
+    x = np.clip((0.06 + 0.88 * places[:, 0]) * width, 0, width - 6).astype(int)
+    y = np.clip((0.94 - 0.88 * places[:, 1]) * height, 0, height - 6).astype(int)
+    for down, right in DOT:
+        panel[y + down, x + right] = colours
+
+
+CURVE = "#3f90da"
+LEAST_SPAN = 0.01  # nats per row on the axis: less is rounding
+
+
+def likelihood(
+    iterations: np.ndarray, values: np.ndarray, n_rows: int, sampled: bool = False
+) -> go.Figure:
+    """Log-likelihood per row against the iteration, or the sweep of a sampler.
+
+    `values` (n,) are total nats of `n_rows` rows: fits of different size are comparable only by the
+    row. The first iterations climb so far that they would hide the rest, so the axis shows the
+    upper nine tenths of the iterations in full.
+    """
+    step = "sweep" if sampled else "iteration"
+    per_row = np.asarray(values, dtype=np.float64) / n_rows
+    figure = course(np.asarray(iterations, np.float32), per_row, step)
+    across = {"title": step, "showgrid": False}
+    down = {"title": "log-likelihood per row", "nticks": 5, "range": _range(per_row)}
+    return framed(figure, 230, 8, 8, xaxis=across, yaxis=down, showlegend=False)
+
+
+def course(places: np.ndarray, values: np.ndarray, step: str) -> go.Figure:
+    """Draw nats per row (n,) after steps of a fit, with dots where there are few."""
+    return go.Figure(
+        go.Scatter(
+            x=places,
+            y=values,
+            mode="lines+markers" if len(values) < 40 else "lines",
+            line={"color": CURVE, "width": 2},
+            marker={"size": 4},
+            customdata=[fixed(value) for value in values],
+            hovertemplate=step + " %{x}: %{customdata} nats per row<extra></extra>",
+        )
+    )
+
+
+def _range(values: np.ndarray) -> list[float] | None:
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return None
+    high = finite.max()
+    low = np.quantile(finite, 0.1) if len(finite) >= 10 else finite.min()
+    room = max(0.08 * (high - low), LEAST_SPAN / 2)
+    return [float(low - room), float(high + room)]

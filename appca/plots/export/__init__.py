@@ -1,1 +1,0 @@
-"""Figures and reports as files."""

@@ -1,0 +1,358 @@
+"""Figures of matplotlib in the app's type and colours, for files and notebooks."""
+
+import io
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
+from html import escape
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+import numpy as np
+import plotly.graph_objects as go
+from matplotlib import font_manager, rc_context
+from matplotlib.figure import Figure
+
+from appca.data import dataset
+from appca.storage import files
+from appca.words import minus, shortened
+
+CLEAR = "rgba(0,0,0,0)"  # the page shows through
+
+
+def framed(
+    figure: go.Figure, height: float, top: int = 34, bottom: int = 10, **layout: Any
+) -> go.Figure:
+    """Give a figure its height and margins in pixels, and whatever else its layout needs."""
+    margin = {"l": 10, "r": 10, "t": top, "b": bottom}
+    return figure.update_layout(height=height, margin=margin, **layout)
+
+
+def above(y: float = 1.02) -> dict[str, Any]:
+    """Put the legend in a line above the plot."""
+    return {"orientation": "h", "y": y, "yanchor": "bottom", "x": 0}
+
+
+def below(y: float) -> dict[str, Any]:
+    """Put the legend in a line below the plot."""
+    return {"orientation": "h", "y": y, "x": 0}
+
+
+def lines(names: Sequence[str], letters: int) -> dict[str, Any]:
+    """Return an axis with a line for each name of so many letters, the first at the top."""
+    return {
+        "tickvals": list(range(len(names))),
+        "ticktext": [plain(shortened(name, letters)) for name in names],
+        "range": [len(names) - 0.5, -0.5],
+        "showgrid": False,
+        "zeroline": False,
+    }
+
+
+def plain(text: str) -> str:
+    """Disarm the small markup that Plotly reads in texts."""
+    return escape(text, quote=False)
+
+
+# Ten, found by a search of sRGB for colours of contrast 3 on the light and the dark ground, so that
+# they are the same in both: least CIEDE2000 18.1, and 11.0 under three kinds of colour blindness.
+CATEGORICAL = (
+    *("#468cff", "#c87d1e", "#cd1914", "#6e966e", "#5a55e1"),
+    *("#8c6446", "#f00f91", "#057d87", "#696e69", "#a578b4"),
+)
+# Twenty, likewise: 11.7 and 6.9. No twenty can be told apart by colour alone, so that from eleven
+# classes on there are shapes too.
+MANY = (
+    *("#067854", "#848a90", "#d20000", "#908448", "#366ca2"),
+    *("#a24e4e", "#f65a0c", "#d2066c", "#d260d8", "#d26c78"),
+    *("#6c960c", "#666c6c", "#1290fc", "#786624", "#129c7e"),
+    *("#a25a84", "#c012cc", "#068490", "#7242fc", "#8a7eae"),
+)
+MISSING = "#c3c8cf"  # a row without a value; lighter than the two greys of the palette
+NEUTRAL = "#5f7fa3"  # no colouring asked for
+SHAPES = ("circle", "diamond", "square", "cross", "triangle-up")
+
+VIRIDIS = (
+    *("#440154", "#482878", "#3e4989", "#31688e", "#26828e"),
+    *("#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"),
+)
+LEVELS = 254  # of a number's scale; one byte per row leaves room for the missing level
+# A number's colours span the central 99% of its values: one outlier must not flatten the rest.
+CLIP = (0.5, 99.5)
+FEW_INTEGERS = 20  # integers with at most this many different values are classes
+
+
+class Colour(NamedTuple):
+    """What the points are coloured by, one value for every row of the data set.
+
+    A category has integer codes into ``names`` (negative: no class); a number is any float, NaN
+    where there is none.
+    """
+
+    kind: str  # "category" or "number"
+    name: str
+    values: np.ndarray  # (N,)
+    names: tuple[str, ...] = ()  # of the categories
+    colours: tuple[str, ...] = ()  # of the categories, where they are not those of `class_colour`
+
+
+class Levels(NamedTuple):
+    """A colouring reduced to codes into a table of colours."""
+
+    codes: np.ndarray  # (N,) uint8, or uint16 above 256 levels
+    table: tuple[str, ...]  # (n_levels,) hex; the last one is for missing values
+    shapes: tuple[str, ...]  # (n_levels,) members of SHAPES
+    limits: tuple[float, float] | None  # of a number: the values of the first and the last level
+
+
+def categories(column: np.ndarray, order: Sequence[str] = ()) -> tuple[tuple[str, ...], np.ndarray]:
+    """Return names and codes (N,) of a column's classes; the code is -1 where there is none."""
+    names, codes = dataset.categories(column, order)
+    if names and names[-1] == dataset.MISSING:
+        return tuple(names[:-1]), np.where(codes == len(names) - 1, -1, codes)
+    return tuple(names), codes
+
+
+def label_colour(data: dataset.Dataset, name: str) -> Colour:
+    """Colour by a label column; classes that were renamed keep their colours."""
+    return colour_by(name, data.labels[name], data.class_order(name))
+
+
+def colour_by(name: str, column: np.ndarray, order: Sequence[str] = ()) -> Colour:
+    """Colour by a column (N,): text and few different integers as classes, all else as a number."""
+    values = np.asarray(column)
+    is_class = values.dtype.kind in "UOSb" or (
+        values.dtype.kind in "iu" and len(np.unique(values)) <= FEW_INTEGERS
+    )
+    if not is_class:
+        return Colour("number", name, values.astype(np.float64))
+    names, codes = categories(values, order)
+    return Colour("category", name, codes, names)
+
+
+def levels(colour: Colour) -> Levels:
+    """Reduce a colouring to one code per row and a table of colours."""
+    return _category_levels(colour) if colour.kind == "category" else _number_levels(colour)
+
+
+def class_colour(code: int, count: int | None = None) -> str:
+    """Give the colour of class number ``code`` of so many; repeats after twenty, in another shape.
+
+    Where it is not said how many there are, classes beyond the tenth are coloured as one of many.
+    """
+    colours = CATEGORICAL if (code + 1 if count is None else count) <= len(CATEGORICAL) else MANY
+    return colours[code % len(colours)]
+
+
+def viridis(n: int) -> tuple[str, ...]:
+    """Sample Viridis at ``n`` places, without the ends that vanish on black and on white."""
+    stops = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in VIRIDIS])
+    place, ends = np.linspace(0.04, 0.95, n), np.linspace(0, 1, len(stops))
+    return tuple(map(to_hex, np.stack([np.interp(place, ends, rgb) for rgb in stops.T], axis=1)))
+
+
+def to_hex(rgb: np.ndarray) -> str:
+    """Write (3,) values 0..255 as #rrggbb."""
+    red, green, blue = (round(float(value)) for value in rgb)
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def _category_levels(colour: Colour) -> Levels:
+    count = len(colour.names)
+    codes = np.asarray(colour.values)
+    dtype = np.uint8 if count < 256 else np.uint16
+    table = (*(colour.colours or (class_colour(code, count) for code in range(count))), MISSING)
+    plain = ("circle",) * (count + 1)
+    # another one for every ten classes
+    shapes = (
+        plain
+        if colour.colours
+        else (*(SHAPES[c // 10 % len(SHAPES)] for c in range(count)), "circle")
+    )
+    coded = np.where(codes < 0, count, codes).astype(dtype)
+    return Levels(coded, table, shapes, None)
+
+
+def _number_levels(colour: Colour) -> Levels:
+    values = np.asarray(colour.values, np.float64)
+    finite = np.isfinite(values)
+    low, high = np.percentile(values[finite], CLIP) if finite.any() else (0.0, 1.0)
+    if not high > low:  # constant, or nearly so: fall back to all there is
+        low, high = (values[finite].min(), values[finite].max()) if finite.any() else (0.0, 1.0)
+    width = (high - low) or 1.0
+    scaled = np.clip((np.where(finite, values, low) - low) / width, 0, 1) * (LEVELS - 1)
+    codes = np.where(finite, np.rint(scaled), LEVELS).astype(np.uint8)
+    table = (*viridis(LEVELS), MISSING)
+    return Levels(codes, table, ("circle",) * len(table), (float(low), float(high)))
+
+
+NAME = "Source Sans 3"
+WEIGHTS = {"Regular": 400, "Bold": 700}
+SHIPPED = "static/static/media/SourceSansVF-Upright*.woff2"  # in Streamlit's folder
+LAYOUT = ["GPOS", "GSUB", "GDEF", "BASE", "HVAR", "MVAR"]  # nine tenths of the work; not read
+CHARACTERS = (*range(0x20, 0x530), *range(0x2000, 0x2300))  # Latin, Greek, Cyrillic, signs
+
+
+@cache
+def install() -> None:
+    """Make the typeface known to matplotlib, from files that are written once.
+
+    Without Streamlit, Brotli or room on the disk nothing happens: figures have another typeface.
+    """
+    streamlit = find_spec("streamlit")
+    if NAME in font_manager.get_font_names() or streamlit is None or streamlit.origin is None:
+        return
+    for shipped in Path(streamlit.origin).parent.glob(SHIPPED):  # named after its content
+        for style in WEIGHTS:
+            path = Path(matplotlib.get_cachedir()) / f"appca-{shipped.stem}-{style}.ttf"
+            try:
+                if not path.exists():
+                    files.write(path, _in_style(shipped, style), durable=False)
+            except (ImportError, OSError):
+                return
+            font_manager.fontManager.addfont(path)
+
+
+def _in_style(shipped: Path, style: str) -> bytes:
+    from fontTools.subset import Options, Subsetter
+    from fontTools.ttLib import TTFont
+    from fontTools.varLib.instancer import instantiateVariableFont
+
+    font = TTFont(shipped)
+    subset = Subsetter(Options(drop_tables=LAYOUT, name_IDs=["*"]))
+    subset.populate(unicodes=CHARACTERS)
+    subset.subset(font)
+    instantiateVariableFont(font, {"wght": WEIGHTS[style]}, inplace=True)
+    font["OS/2"].usWeightClass = WEIGHTS[style]
+    for number, text in ((1, NAME), (2, style), (4, f"{NAME} {style}"), (16, NAME)):
+        font["name"].setName(text, number, 3, 1, 0x409)
+    font.flavor = None  # as TrueType
+    file = io.BytesIO()
+    font.save(file)
+    return file.getvalue()
+
+
+MOST_TRACES = 6  # named in a text
+KINDS_OF_FIGURES = {
+    "bar": "bars",
+    "histogram": "bars",
+    "heatmap": "table of colours",
+    "scatter": "points",
+}
+
+
+def described(figure: go.Figure) -> str:
+    """Return what a figure shows in a few sentences: its axes, and each trace with its extremes.
+
+    Traces of other kinds than lines, points, bars and tables of colours are named without numbers.
+    Names that came with the data stand in the text as they are.
+    """
+    traces = [trace for trace in figure.data if trace.visible not in (False, "legendonly")]
+    titles = figure.layout.yaxis.title.text, figure.layout.xaxis.title.text
+    axes = " over ".join(filter(None, titles))
+    parts = [axes, *(_trace(trace, figure) for trace in traces[:MOST_TRACES])]
+    left = len(traces) - MOST_TRACES
+    if left > 0:
+        parts.append(f"and {left} more")
+    title = figure.layout.title.text
+    text = "; ".join(part for part in ([title] if title else []) + parts if part)
+    return f"Figure: {text}." if text else "Figure."
+
+
+def _trace(trace: go.Scatter, figure: go.Figure) -> str:
+    lines = "lines" in (trace.mode or "") if trace.type.startswith("scatter") else False
+    kind = "line" if lines else KINDS_OF_FIGURES.get(trace.type.removesuffix("gl"), trace.type)
+    name = f"{trace.name}, {kind}" if trace.name else kind
+    return f"{name}: {facts}" if (facts := _facts(trace, figure)) else name
+
+
+def _facts(trace: go.Scatter, figure: go.Figure) -> str:
+    if trace.type == "heatmap":
+        shape = np.shape(trace.z)
+        size = f"{shape[0]} by {shape[1]}, " if len(shape) == 2 else ""
+        return size + _extent(np.ravel(trace.z), None) if trace.z is not None else ""
+    if trace.type == "image":  # colours of pixels are no numbers to tell
+        return ""
+    lying = trace.type == "bar" and trace.orientation == "h"
+    values, places = (trace.x, trace.y) if lying else (trace.y, trace.x)
+    if values is None:
+        return ""
+    axis = figure.layout.yaxis if lying else figure.layout.xaxis
+    names = dict(zip(_list(axis.tickvals), _list(axis.ticktext), strict=False))
+    return _extent(values, None if places is None else [names.get(p, p) for p in _list(places)])
+
+
+def _list(values: Iterable[Any] | None) -> list[Any]:
+    return [] if values is None else list(values)
+
+
+def _extent(values: Iterable[Any], places: Iterable[Any] | None) -> str:
+    """Say how many numbers there are, and where the least and the greatest of them stand."""
+    try:
+        numbers = np.asarray(list(values), dtype=float)
+    except (TypeError, ValueError):
+        return ""
+    finite = np.flatnonzero(np.isfinite(numbers))
+    if not len(finite):
+        return ""
+    low, high = finite[numbers[finite].argmin()], finite[numbers[finite].argmax()]
+    places = _list(places)
+    ends = " to ".join(_number(numbers[i]) + _at(places, i, len(numbers)) for i in (low, high))
+    return f"{len(finite):,} values from {ends}"
+
+
+def _at(places: list[Any], i: int, count: int) -> str:
+    if len(places) != count:
+        return ""
+    place = places[i]
+    shown = _number(place) if isinstance(place, int | float | np.number) else str(place)
+    return f" at {shown}"
+
+
+def _number(value: float | np.number) -> str:
+    return minus(f"{float(value):.4g}")
+
+
+THEMES = {  # tokens of the canvas's theme.js
+    False: {"ground": "#ffffff", "panel": "#ffffff", "line": "#d5dce5", "text": "#1c2733"}
+    | {"soft": "#576474", "grey": "#8f9bab", "below": "#bcd5ef", "above": "#f3c6bd"},
+    True: {"ground": "#0c1016", "panel": "#161d27", "line": "#313d4b", "text": "#e6ebf1"}
+    | {"soft": "#a3afbd", "grey": "#667486", "below": "#26486f", "above": "#6b332c"},
+}
+FONTS = (NAME, "Source Sans Pro", "Arial", "Liberation Sans", "DejaVu Sans")
+FURTHER = ("Noto Sans CJK JP", "Hiragino Sans", "Yu Gothic", "Microsoft YaHei", "PingFang SC")
+DPI = 160
+KINDS = ("png", "svg", "pdf")
+
+
+class StillFigure(Figure):
+    """A figure that notebooks show without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        return file_of(self, "png")
+
+
+def file_of(figure: Figure, kind: str) -> bytes:
+    """Return a figure as one of `KINDS`."""
+    buffer = io.BytesIO()
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    with rc_context({"svg.hashsalt": "appca"}):
+        figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
+    return buffer.getvalue()
+
+
+def styled(*, dark: bool = False) -> AbstractContextManager[None]:
+    """Draw in the app's type and colours."""
+    install()
+    installed, theme = set(font_manager.get_font_names()), THEMES[dark]
+    colours = dict.fromkeys(("text.color", "xtick.color", "ytick.color"), theme["text"])
+    lines = {"axes.edgecolor": theme["line"], "axes.facecolor": theme["panel"]}
+    family = [font for font in FONTS + FURTHER if font in installed]
+    plain: dict[Any, Any] = {
+        "font.family": family,
+        "font.size": 9,
+        "axes.labelcolor": theme["soft"],
+    }
+    return rc_context(plain | colours | lines | {"figure.facecolor": theme["ground"]})

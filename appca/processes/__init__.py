@@ -1,1 +1,0 @@
-"""Further processes of Python: asked in lines of JSON, ended with the process that asks."""

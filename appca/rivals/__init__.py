@@ -1,1 +1,0 @@
-"""Clusterwise methods that adaptive PPCA is compared with, as scikit-learn estimators."""

@@ -1,1 +1,0 @@
-"""One file an experiment of the paper."""

@@ -1,1 +1,0 @@
-"""What several experiments use: methods, measures, printed values."""

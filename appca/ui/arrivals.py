@@ -1,0 +1,745 @@
+"""From files to a picture: read as a person would, opened at once, and read again where asked."""
+
+import hashlib
+import json
+import secrets
+import shutil
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import streamlit as st
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from appca.canvas.panels import colour_choices
+from appca.data.dataset import Dataset
+from appca.data.pixels import Judged, PixelShape, likely_shapes
+from appca.data.readers import kind_of
+from appca.data.readers.process import read_apart
+from appca.data.readers.source import ReadLimits, in_one_line
+from appca.runs.home import home
+from appca.runs.run import RunConfig
+from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack_apart
+from appca.runs.store import Run
+from appca.storage import files, lock
+from appca.storage.identity import ID_DIGITS, is_id
+from appca.ui import canvas, controls, services, settings, state, streamlit_internals
+from appca.ui.downloads import card, save_button, stem_of
+from appca.ui.fits import Shown
+from appca.ui.kit import markdown, scripted
+from appca.ui.services import by_key
+from appca.ui.state import KEYS, guarded
+from appca.ui.streamlit_internals import base
+from appca.words import InputError, counted, shortened, size
+
+Options = dict[str, Any]  # of a reader
+Report = dict[str, Any]  # of files, as the readers make it
+AUTO = "auto"  # leaves an option to its reader
+MISSING = {"model": "Fill from the model", "mean": "Column mean", "drop": "Drop the rows"}
+ENCODINGS = {
+    "utf-8": "UTF-8",
+    "cp1252": "Western European (cp1252)",
+    "latin-1": "Latin-1",
+    "utf-16": "UTF-16",
+}
+SEPARATORS = {",": "Comma", ";": "Semicolon", "\t": "Tabulator", "|": "Bar |", " ": "Blanks"}
+DECIMALS = {".": "Decimal point", ",": "Decimal comma"}
+HEADERS = {True: "First line is a header", False: "No header"}
+SAMPLES = {False: "Rows are samples", True: "Columns are samples"}
+CLASSES = {
+    AUTO: "Classes detected",
+    "folder": "Classes from folders",
+    "name": "Classes from file names",
+    "none": "No classes",
+}
+COLOURS = {"grey": "Grey", "keep": "Colour"}
+BROKEN = {"refuse": "Every file is an image", "skip": "Skip files that are no images"}
+SIZES: dict[Any, str] = {AUTO: "Sizes as they are"} | {
+    (n, n): f"{n} × {n}" for n in (16, 28, 32, 64, 128, 256)
+}
+_OF_THE_ROWS = ("array", "transpose")  # with other rows, an image's shape is another
+
+
+class Chip(NamedTuple):
+    """One option of a reader."""
+
+    name: str
+    label: str  # for those who hear the page
+    choices: dict[Any, str]  # value to words
+    now: Any  # None, where it is no choice, asks for one
+
+
+def chips(kind: str | None, report: Report, options: Options) -> list[Chip]:
+    """Return what can be changed about how files of a kind are read.
+
+    `report` is of files read with `options`.
+    """
+    listed = _KINDS[kind](report, options) if kind in _KINDS else []
+    if report.get("missing"):
+        gaps = counted(report["n_missing"], "cell")
+        choices = {how: f"{gaps} missing: {words.lower()}" for how, words in MISSING.items()}
+        listed.append(Chip("missing", "Missing values", choices, options.get("missing")))
+    return listed
+
+
+def changed(options: Options, name: str, value: object) -> Options:
+    """Return options of which one is changed; AUTO takes it away."""
+    dropped = {name, "image_shape", "by_column"} if name in _OF_THE_ROWS else {name}
+    kept = {key: kept for key, kept in options.items() if key not in dropped}
+    return kept if value == AUTO else kept | {name: value}
+
+
+def _table(report: Report, options: Options) -> list[Chip]:
+    def chip(name: str, label: str, choices: dict[Any, str]) -> Chip:
+        now = options.get(name, report.get(name))
+        said = "UTF-8" if now == "utf-8-sig" else str(now).upper()
+        return Chip(name, label, {now: said} | choices if now else choices, now)
+
+    return [
+        chip("encoding", "Encoding", ENCODINGS),
+        chip("separator", "Between cells", SEPARATORS),
+        chip("decimal", "Decimal sign", DECIMALS),
+        chip("header", "First line", HEADERS),
+    ]
+
+
+def _arrays(report: Report, options: Options) -> list[Chip]:
+    arrays = report.get("arrays", {})
+    if len(arrays) < 2:
+        return []
+    choices = {path: f"{_part(path)} ({size})" for path, size in arrays.items()}
+    now = options.get("array", report.get("array"))
+    return [Chip("array", "The array with the rows", choices, now)]
+
+
+def _part(path: str) -> str:
+    """Name a part of annotated data, such as layers/counts; other paths stay as they are."""
+    place, _, name = path.partition("/")
+    return f"{name}, of {place}" if place in ("layers", "obsm") else path
+
+
+def _mat(report: Report, options: Options) -> list[Chip]:
+    samples = Chip("transpose", "Samples", SAMPLES, bool(options.get("transpose")))
+    return [*_arrays(report, options), samples]
+
+
+def _annotated(report: Report, options: Options) -> list[Chip]:
+    listed = _arrays(report, options)
+    marked = report.get("marked")
+    if marked or "mask_var" in options:
+        only = f"Only variables marked {marked['column']}" if marked else "Only marked variables"
+        choices = {AUTO: only, None: "All variables"}
+        listed.append(Chip("mask_var", "Variables", choices, options.get("mask_var", AUTO)))
+    return listed
+
+
+def _images(report: Report, options: Options) -> list[Chip]:
+    del report
+    size = options.get("size", AUTO)
+    return [
+        Chip("size", "Size", SIZES, size if size == AUTO else tuple(size)),
+        Chip("colour", "Colour", COLOURS, options.get("colour", "grey")),
+        Chip("classes", "Classes", CLASSES, options.get("classes", AUTO)),
+        Chip("broken", "Other files", BROKEN, options.get("broken", "refuse")),
+    ]
+
+
+_KINDS: dict[str, Callable[[Report, Options], list[Chip]]] = {
+    "csv": _table,
+    "npz": _arrays,
+    "mat": _mat,
+    "hdf5": _arrays,
+    "h5ad": _annotated,
+    "zarr": _annotated,
+    "images": _images,
+}
+
+
+PREFIX = "/drop"
+NAME_HEADER = "x-appca-name"
+MOST_FILES = 5000
+LONGEST_NAME = 1000
+LOOK_SECONDS = 30.0  # between two looks for windows that are gone
+LOOKS = 6  # that miss a window before it is: Streamlit lets one without network return for 2 min
+STALE_SECONDS = 60.0  # after which a folder that nobody has locked belongs to nobody
+_FOLDER = "drop-"
+_ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+class DroppedFiles:
+    """Files in a folder of their own, which goes with the object."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._folder = scratch / f"{_FOLDER}{secrets.token_hex(8)}"
+        self._folder.mkdir(parents=True)
+        self._lock = ExitStack()
+        file = self._lock.enter_context(lock.opened(self._folder))
+        if file is not None:
+            lock.take(file)
+        self._end = weakref.finalize(self, _remove_apart, self._folder, self._lock)
+        self.files: list[tuple[str, Path]] = []
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the files have not been removed."""
+        return self._end.alive
+
+    def remove(self) -> None:
+        """Remove the files now."""
+        if self._end.detach() is not None:
+            _remove(self._folder, self._lock)
+
+    def became(self, digest: str) -> None:
+        """Note of which data set these are the files, so that they go with it."""
+        (self._folder / digest).touch()
+
+    def place(self, name: str) -> Path:
+        """Return where the next file is to be written."""
+        path = self._folder / str(len(self.files))
+        self.files.append((name, path))
+        return path
+
+
+class Drops:
+    """What was dropped on windows, until their pages have taken it and need it no more."""
+
+    def __init__(
+        self,
+        session_of: Callable[[Request], str | None],
+        is_alive: Callable[[str], bool],
+        scratch: Callable[[], Path],
+        largest: Callable[[], int],
+    ) -> None:
+        self._session_of, self._is_alive = session_of, is_alive
+        self._scratch, self._largest = scratch, largest
+        self._waiting: dict[str, dict[str, DroppedFiles]] = {}  # session -> drop -> files
+        self._missed: Counter[str] = Counter()  # session -> looks in a row
+        self._change = threading.RLock()
+        self._timer: threading.Timer | None = None
+
+    def routes(self, base: str = "") -> list[Route]:
+        """Return the route, below the path that the server was told to live at."""
+        return [Route(f"{base}{PREFIX}/{{drop}}", self._receive, methods=["POST"])]
+
+    def take(self, session: str, drop: str) -> DroppedFiles | None:
+        """Return the files of a drop, once, to the session that it was made in."""
+        with self._change:
+            drops = self._waiting.pop(session, {})
+            wanted = drops.pop(drop, None)
+        for other in drops.values():
+            other.remove()
+        return wanted
+
+    def tidy(self) -> None:
+        """Remove what windows and servers have left that are gone; not for the event loop."""
+        with self._change:
+            for session in list(self._waiting):
+                self._missed[session] += 1
+                if self._is_alive(session):
+                    del self._missed[session]
+            gone = [window for window in self._missed if self._missed[window] >= LOOKS]
+            left = [drop for window in gone for drop in self._waiting.pop(window, {}).values()]
+            for session in gone:
+                del self._missed[session]
+        for drop in left:
+            drop.remove()
+        _sweep(self._scratch())
+
+    async def _receive(self, request: Request) -> Response:
+        session, drop = self._session_of(request), request.path_params["drop"]
+        name = unquote(request.headers.get(NAME_HEADER, ""))
+        if session is None:
+            return Response(status_code=403, headers=_ALWAYS)
+        if not is_id(drop) or not 0 < len(name) <= LONGEST_NAME:
+            return Response(status_code=400, headers=_ALWAYS)
+        length = announced(request.headers)
+        if length is None:
+            return _refused(name, "its length was not announced; send a Content-Length", 411)
+        try:
+            refusal = self._admit(session, drop, length)
+            refusal = refusal or await self._write(request, session, drop, name, length)
+        except ClientDisconnect:
+            refusal = "its sending broke off"
+        except OSError as error:
+            refusal = f"the disk refused it ({error.strerror or error})"
+        if refusal is None:
+            return Response(status_code=204, headers=_ALWAYS)
+        await run_in_threadpool(self._discard, session, drop)
+        return _refused(name, refusal, 413)
+
+    def _admit(self, session: str, drop: str, length: int) -> str | None:
+        """Make a place for a file; return why not, if it is too large or one too many."""
+        if length > (most := self._largest()):
+            return f"a file may have {size(most)}; use a smaller one"
+        with self._change:
+            arrival = self._waiting.get(session, {}).get(drop)
+            if arrival is not None and len(arrival.files) >= MOST_FILES:
+                return f"a drop may have {MOST_FILES:,} files; give one zip of them"
+            arrival = arrival or DroppedFiles(self._scratch())
+            self._waiting.setdefault(session, {})[drop] = arrival
+            self._look_later()
+        return None
+
+    async def _write(
+        self, request: Request, session: str, drop: str, name: str, length: int
+    ) -> str | None:
+        """Write a file beside those of its drop; return why not, if that has gone meanwhile."""
+        arrival = self._waiting.get(session, {}).get(drop)
+        if arrival is None:
+            return "another of these files was not"
+        written = 0
+        with arrival.place(name).open("wb") as file:
+            async for chunk in request.stream():
+                written += len(chunk)
+                if written > length:
+                    return "it is longer than was announced; drop it again"
+                await run_in_threadpool(file.write, chunk)
+        return None
+
+    def _discard(self, session: str, drop: str) -> None:
+        with self._change:
+            arrival = self._waiting.get(session, {}).pop(drop, None)
+        if arrival is not None:
+            arrival.remove()
+
+    def _look_later(self) -> None:
+        if self._timer is None:
+            self._timer = threading.Timer(LOOK_SECONDS, self._look)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _look(self) -> None:
+        self._timer = None
+        with suppress(OSError):
+            self.tidy()
+        with self._change:
+            if self._waiting:
+                self._look_later()
+
+
+def announced(headers: Headers) -> int | None:
+    """Return the length of a request's body; None where it says none."""
+    length = headers.get("content-length", "")
+    is_plain = length.isascii() and length.isdecimal() and len(length) < 20
+    return int(length) if is_plain and "transfer-encoding" not in headers else None
+
+
+def _refused(name: str, why: str, status: int) -> JSONResponse:
+    text = f"“{name}” was not kept, since {why}."
+    return JSONResponse({"refused": text}, status_code=status, headers=_ALWAYS)
+
+
+def _remove(folder: Path, locked: ExitStack) -> None:
+    with locked:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_apart(folder: Path, locked: ExitStack) -> None:
+    """Remove a folder that nobody refers to any more, which may be noticed by the event loop."""
+    with suppress(RuntimeError):  # as the process ends: the next one does it
+        threading.Thread(target=_remove, args=(folder, locked)).start()
+
+
+def _sweep(scratch: Path) -> None:
+    """Remove what servers have left that were killed: nobody holds the lock of their folders."""
+    for folder in scratch.glob(f"{_FOLDER}*"):
+        with suppress(OSError):
+            is_old = time.time() - folder.stat().st_mtime > STALE_SECONDS
+            if is_old and lock.is_free(folder):
+                files.remove(folder)
+
+
+SCRATCH = "uploads"  # below the home: where files lie while they are looked at
+_drop_target = scripted("dropping", '<div class="ca-drop" role="status"></div>')
+
+
+@cache
+def drops() -> Drops:
+    """Return what was dropped on the windows of this server."""
+    delivery = canvas.delivery()
+    return Drops(delivery.session_of, streamlit_internals.is_connected, scratch, largest)
+
+
+def scratch() -> Path:
+    """Return the folder below which files lie while they are looked at."""
+    return home() / SCRATCH
+
+
+def largest() -> int:
+    """Return the bytes that a file may have, as Streamlit is told."""
+    return int(st.get_option("server.maxUploadSize")) << 20
+
+
+def anywhere() -> DroppedFiles | None:
+    """Let files be dropped on the page; return those that were, once."""
+    session = streamlit_internals.session()
+    result = _drop_target(
+        key="dropping",
+        data={
+            "at": f"{base()}{PREFIX}/",
+            "key": canvas.delivery().key_of(session),
+            "digits": ID_DIGITS,
+            "most": MOST_FILES,
+            "largest": largest(),
+        },
+        on_dropped_change=lambda: None,  # what was dropped is there only with a reaction to it
+        on_refused_change=lambda: None,
+    )
+    if result.refused:
+        state.notify("error", str(result.refused)[:1000])
+    dropped = result.dropped
+    return drops().take(session, dropped) if isinstance(dropped, str) else None
+
+
+KINDS = ("csv", "parquet", "npy", "npz", "mat", "hdf5", "idx")
+_judged = by_key(8)(likely_shapes)
+
+
+def shape_of(kind: str | None, options: Options) -> PixelShape | None:
+    """Return the shape that was chosen for rows as images."""
+    sides = options.get("image_shape")
+    if not sides or kind not in KINDS:
+        return None
+    by_column = bool(options.get("by_column", kind == "mat"))
+    return PixelShape(sides[0], sides[1], 3 if len(sides) == 3 else 1, by_column)
+
+
+def with_shape(kind: str | None, options: Options, shape: PixelShape | None) -> Options:
+    """Return the options with which rows become images, or values again."""
+    options = changed(options, "by_column", AUTO)
+    if shape is None:
+        return changed(options, "image_shape", None if kind == "csv" else AUTO)
+    if shape.by_column or kind == "mat":
+        options |= {"by_column": shape.by_column}
+    return options | {"image_shape": shape.sides}
+
+
+def judged(kind: str | None, data: Dataset) -> list[Judged]:
+    """Return the shapes that rows of values can have, the most plausible first."""
+    return _judged(f"{data.digest} {kind}", data.X, kind == "mat")
+
+
+def likely(kind: str | None, data: Dataset) -> PixelShape | None:
+    """Return the shape to propose for rows that are not shown as images."""
+    if kind not in KINDS or data.image_shape is not None:
+        return None
+    shapes = judged(kind, data)
+    return shapes[0].shape if shapes and shapes[0].is_likely else None
+
+
+SESSION = (
+    "One file with the data, the chosen fits, numbers, names and signs of components, selections, "
+    "colours and the map. Drop it on any page, here or on another machine."
+)
+
+
+def save(dataset: Dataset, shown: Shown) -> None:
+    """Draw what saves a session: with which fits, with or without the data."""
+    runs = {run.id: run for run in services.runs().list() if run.config.dataset == dataset.digest}
+    if shown.run is not None:
+        runs.setdefault(shown.run.id, shown.run)
+    with card("Session", SESSION):
+        chosen = st.multiselect(
+            "Fits",
+            runs,
+            default=[run_id for run_id in [shown.config.id] if run_id in runs],
+            format_func=lambda run_id: f"{runs[run_id].name} · {run_id[:6]}",
+            key=f"session_runs-{shown.config.id}",
+        )
+        with_data = st.toggle(
+            f"With the data ({size(dataset.X.nbytes)} before packing)",
+            True,
+            key="session_data",
+            persist_state="session",
+            help="Without them the file is small, but the reader must have the same data set.",
+        )
+        session = _session(dataset, shown, [runs[run_id] for run_id in chosen])
+        made = partial(pack, session, home(), with_data=with_data)
+        save_button("Save session", made, f"{stem_of(dataset.name)}{SUFFIX}", key="session")
+
+
+def _session(dataset: Dataset, shown: Shown, runs: list[Run]) -> Session:
+    """Return what is on screen, with runs."""
+    here, keys = st.session_state, _keys(shown.config)
+    map_of, laid_out = (
+        settings.config_of(dataset, shown.config),
+        settings.stored_map(dataset, shown.config),
+    )
+    return Session(
+        services.datasets().get(dataset.digest),  # with its classes as they were read
+        runs,
+        state.named(dataset),
+        state.get(dataset),
+        shown.config.id,
+        {name: here[key] for name, key in keys.items() if key in here} | here.get(KEYS.umap, {}),
+        [(map_of, laid_out)] if map_of is not None and laid_out is not None else [],
+    )
+
+
+def open_file(name: str, file: Path) -> None:
+    """Open a session file and look at what was on screen when it was saved."""
+    with st.spinner("Opening the session"):
+        _look_at(unpack_apart(name, file, home(), scratch()))
+
+
+def _look_at(unpacked: Unpacked) -> None:
+    """Bring what came out of the file on screen."""
+    state.open_dataset(unpacked.dataset)
+    run = services.runs().get(unpacked.opened or next(iter(unpacked.runs), ""))
+    if run is not None:
+        state.open_config(run.config)
+    dataset = state.current_dataset()
+    _look_like(unpacked.look, dataset, state.config())
+    if unpacked.selected is not None:
+        state.put(dataset, unpacked.selected)
+    n = len(unpacked.selections)
+    kept = f" and {counted(n, 'kept selection')}" if n else ""
+    runs = counted(len(unpacked.runs), "fit")
+    state.notify("success", f"“{dataset.name}” is open, with {runs}{kept}.")
+
+
+def _keys(config: RunConfig) -> dict[str, str]:
+    """Return the keys of the widgets that say how the fit is drawn."""
+    colour, feature = controls.keys(config.dataset)
+    return {"colour": colour, "feature": feature, "view": controls.view_key(config.n_active)}
+
+
+def _look_like(look: Mapping[str, Any], dataset: Dataset, config: RunConfig) -> None:
+    """Draw the fit as where the file was saved; what this data set cannot have is left out."""
+    allowed = {
+        "colour": [*colour_choices(dataset), controls.FEATURE],
+        "feature": range(dataset.n_features + 1),
+        "view": canvas.VIEWS,
+        "start": settings.STARTS,
+        "n_neighbors": range(2, settings.MOST_NEIGHBOURS + 1),
+    }
+    sound = {name: look[name] for name in allowed if look.get(name) in allowed[name]}
+    distance = look.get("min_dist")
+    if isinstance(distance, int | float) and 0 <= distance <= 1:
+        sound["min_dist"] = float(distance)
+    keys = _keys(config)
+    st.session_state.update({key: sound.pop(name) for name, key in keys.items() if name in sound})
+    st.session_state[KEYS.umap] = sound
+
+
+EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
+THIS = {"tab": "this"}  # of the address: the tab with what was assumed
+# Formats whose readers may find gaps
+WITH_GAPS = ("csv", "parquet", "npy", "npz", "mat", "hdf5", "idx", "h5ad", "mtx", "zarr")
+HEAD_ROWS = 9  # of a table, as they are written
+KEPT_SECONDS = 3600  # how long data that nobody took over stay at hand
+
+
+class Reading(NamedTuple):
+    """Files that were read, or the sentence why not; either way what was found in them."""
+
+    dataset: Dataset | None
+    sentence: str
+    report: Report
+    head: Mapping[str, list[str | None]] = MappingProxyType({})  # column to its first cells
+
+
+@dataclass
+class Opened:
+    """Files that were opened, at hand to be read otherwise."""
+
+    arrival: DroppedFiles
+    key: str  # of these files and no others
+    kind: str | None  # the reader of the first that has one
+    options: Options = field(default_factory=dict)  # with which they were opened
+    draft: Options = field(default_factory=dict)  # as they are to be read next
+    digest: str | None = None  # of the data set they became
+    choices: dict[str, Options] = field(default_factory=dict)  # by digest
+    said: str = ""  # of what was assumed, until it is read
+
+    def read(self, options: Options) -> Reading:
+        """Read the files with options; equal ones are read once."""
+        return _read(self.key, json.dumps(options, sort_keys=True), self.arrival, options)
+
+    def became(self, digest: str) -> None:
+        """Keep the options for a data set, which an undo may bring back."""
+        self.digest, self.draft = digest, self.options
+        self.arrival.became(digest)
+        self.choices[digest] = self.options
+
+    def go_back(self, digest: str) -> None:
+        """Bring back the options with which the files became a data set."""
+        self.digest, self.options = digest, self.choices[digest]
+        self.draft = self.options
+
+
+def current() -> Opened | None:
+    """Return the files of this window that can be read again."""
+    opened: Opened | None = st.session_state.get(KEYS.arrival)
+    return opened
+
+
+def of(digest: str) -> Opened | None:
+    """Return the files a data set was read from, while they are at hand, or could not be."""
+    opened = current()
+    if opened is None or opened.digest in (digest, None):
+        return opened
+    if digest not in opened.choices:
+        return None
+    opened.go_back(digest)  # by an undo
+    return opened
+
+
+def source_of(dataset: Dataset) -> tuple[str, Path] | None:
+    """Return the one file that a data set was read from, as long as it is unchanged at hand."""
+    opened = current()
+    if opened is not None and dataset.digest in opened.choices and opened.arrival.is_there:
+        files = opened.arrival.files
+        return files[0] if len(files) == 1 else None
+    path = services.datasets().origin(dataset.digest)
+    return None if path is None else (path.name, path)
+
+
+def uploaded(files: Sequence[UploadedFile]) -> DroppedFiles:
+    """Return files of an uploader, moved to a folder of their own."""
+    arrival = DroppedFiles(scratch())
+    for file in files:
+        arrival.place(file.name).write_bytes(file.getbuffer())
+    return arrival
+
+
+def arrive(arrival: DroppedFiles) -> None:
+    """Open files and go to their picture; to the page Data where nobody can guess how to."""
+    _take_events(arrival)
+    before: Opened | None = st.session_state.pop(KEYS.arrival, None)
+    if before is not None:
+        before.arrival.remove()
+    names = [name for name, _ in arrival.files]
+    if len(names) == 1 and names[0].lower().endswith(SUFFIX):
+        open_file(*arrival.files[0])
+        arrival.remove()
+        st.switch_page(EXPLORE)
+    kinds = [kind for named in arrival.files if (kind := kind_of(*named)) is not None]
+    kind = "nifti" if "nifti" in kinds else next(iter(kinds), None)  # with a table of events
+    key = hashlib.sha256(" ".join(map(str, arrival.files)).encode()).hexdigest()[:16]
+    opened = st.session_state[KEYS.arrival] = Opened(arrival, key, kind)
+    guess = guessed(opened)
+    opened.draft = opened.options
+    if guess.dataset is None:
+        st.switch_page(DATA, query_params=THIS)
+    use(opened, guess.dataset)
+
+
+def _take_events(arrival: DroppedFiles) -> None:
+    """Give a table of events to the recording on screen, if both are there, and show it."""
+    dataset = state.current_dataset()
+    name, file = arrival.files[0]
+    is_one = len(arrival.files) == 1 and name.lower().endswith(("events.tsv", "events.csv"))
+    if not (is_one and dataset.is_recording):
+        return
+    from appca.data.brain import with_events
+
+    try:
+        events = with_events(dataset, name, file).provenance["events"]
+    except InputError as error:
+        state.notify("error", str(error))
+    else:
+        services.note(dataset.digest, events=events)
+        n_events = counted(len(events), "event")
+        state.notify("success", f"{n_events} added to “{shortened(dataset.name)}”.")
+    arrival.remove()
+    st.switch_page(EXPLORE)
+
+
+def guessed(opened: Opened) -> Reading:
+    """Read files as a person would: gaps are the model's, columns nobody can use are left out."""
+    opened.options = {"missing": "model"} if opened.kind in WITH_GAPS else {}
+    plain = opened.read(opened.options)
+    unclear = plain.report.get("unclear")
+    if plain.dataset is not None or not unclear:
+        return plain
+    without = opened.options | {"roles": dict.fromkeys(unclear, "ignored")}
+    reading = opened.read(without)
+    if reading.dataset is None:
+        return plain  # its sentence says what is wrong
+    opened.options = without
+    return reading
+
+
+def use(opened: Opened, dataset: Dataset) -> None:
+    """Look at a data set in Explore, in place of what the same files were before."""
+    digest = services.put_again(dataset)
+    opened.became(digest)
+    state.open_dataset(digest)
+    opened.said = in_one_line(dataset.provenance.get("report", {}), dataset)
+    st.switch_page(EXPLORE)
+
+
+def assumed() -> None:
+    """Draw what was assumed of the files on screen, with the way to change it, until it is read."""
+    opened = current()
+    if opened is None or not opened.said or opened.digest != state.config().dataset:
+        return
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="assumed", width="stretch"
+    ):
+        st.markdown(markdown(opened.said), width="content")
+        for name in list(opened.read(opened.options).report.get("likely_labels", {}))[:1]:
+            if st.button(f"Use {markdown(f'“{shortened(name)}”')} as label", key="assumed_label"):
+                roles = opened.options.get("roles", {}) | {name: "label"}
+                _read_as(opened, opened.options | {"roles": roles})
+        rows = opened.kind == "mat" and not opened.options.get("transpose")
+        if rows and st.button("Columns are samples", key="assumed_columns"):
+            _read_as(opened, changed(opened.options, "transpose", True))
+        shape = likely(opened.kind, state.current_dataset())
+        if shape is not None:
+            label = f"{shape.height} × {shape.width}: show as images"
+            if st.button(label, key="assumed_images"):
+                _read_as(opened, with_shape(opened.kind, opened.options, shape))
+        st.page_link(DATA, label="Change", query_params=THIS, width="content")
+        st.button(
+            "Close",
+            icon=":material/close:",
+            type="tertiary",
+            key="assumed_close",
+            on_click=_read_it,
+        )
+
+
+def _read_as(opened: Opened, options: Options) -> None:
+    """Read the files with other options, and look at what they become."""
+    reading = opened.read(options)
+    if reading.dataset is None:
+        state.notify("error", reading.sentence)
+        return
+    opened.options = options
+    use(opened, reading.dataset)
+
+
+@guarded
+def _read_it() -> None:
+    opened = current()
+    if opened is not None:
+        opened.said = ""
+
+
+@st.cache_resource(show_spinner="Reading the file", max_entries=4, ttl=KEPT_SECONDS)
+def _read(key: str, options_text: str, _arrival: DroppedFiles, _options: Options) -> Reading:
+    del key, options_text  # they say which
+    limits = ReadLimits(scratch=scratch(), head_rows=HEAD_ROWS)
+    try:
+        dataset = read_apart(_arrival.files, limits=limits, **_options)
+    except InputError as error:
+        report = error.report or {}
+        return Reading(None, str(error), report, report.pop("head", {}))
+    report = dataset.provenance.get("report", {})
+    return Reading(dataset, "", report, report.pop("head", {}))

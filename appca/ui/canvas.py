@@ -1,0 +1,465 @@
+"""The canvas on a page: rows in one zoomable picture, with the pages' selection or its own."""
+
+import base64
+import hashlib
+import json
+import logging
+import re
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+import streamlit as st
+from msgspec import Meta, Struct
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from appca.analysis.fitted import FittedRun
+from appca.analysis.map_quality import panel_trust
+from appca.analysis.subspaces import principal_scores
+from appca.analysis.umap import Embedding
+from appca.canvas.blobs import JSON, RAW, Parcels, publish
+from appca.canvas.html import JS, closed_bundle
+from appca.canvas.panels import PANELS, TRUST, trust_colour
+from appca.canvas.scene import Map, Scene, projected, scene_shown, texts_of
+from appca.data.brain import has_places, side_by_side
+from appca.data.dataset import Dataset
+from appca.runs.home import home, secret
+from appca.runs.run import RunConfig
+from appca.storage.schema import FromOne, fitted
+from appca.ui import STATIC, services, state, streamlit_internals
+from appca.ui.fits import Shown
+from appca.ui.services import by_key, kept
+from appca.ui.state import guarded
+from appca.ui.streamlit_internals import base
+
+
+class PageScene(NamedTuple):
+    """A scene as a page draws it."""
+
+    scene: Scene
+    key: str  # of what is shown: rows that are asked for under it do not change
+    scores: Callable[[np.ndarray], np.ndarray] | None = None  # of rows (n,) on all components
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The header."""
+        return self.scene.meta
+
+
+def scene_of(
+    dataset: Dataset, shown: Shown, colouring: str, embedding: Embedding | None = None
+) -> PageScene:
+    """Lay out what is shown, once for all visitors, with PCA and with a UMAP of the same rows.
+
+    Voxels of a recording also have a map of their places in slices.
+    `colouring` is the key of one; a feature is among the scene's only if it is asked for.
+    """
+    fitted = shown.fitted
+    feature = colouring if colouring.startswith("feature:") else None
+    maps = {"pca": Map("PCA", principal_of(dataset, shown.config))}
+    if has_places(dataset):
+        places = kept(f"slices-{dataset.digest}", lambda: side_by_side(dataset))
+        maps["slices"] = Map("Slices", places)
+    laid_out, colourings = "", {}
+    if embedding is not None:
+        maps["umap"] = Map("UMAP", embedding.coordinates, embedding.near)
+        laid_out = hashlib.blake2b(embedding.coordinates.tobytes()).hexdigest()
+        if embedding.trust is not None:
+            colourings[TRUST] = trust_colour(embedding.trust)
+    of_data = (dataset.is_ordered, dataset.provenance.get("class_names"))
+    parts = (shown.key, feature, laid_out, [*colourings], colouring == PANELS, of_data)
+    key = hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+    if colouring == PANELS:
+        panels = _panel_trust(shown.key, dataset, fitted)
+        colourings[PANELS] = trust_colour(panels, "Trust of the panels")
+    scene = _of_fit(key, dataset, fitted, maps, feature=feature, colourings=colourings)
+    return PageScene(scene, key, lambda rows: projected(dataset, fitted, rows))
+
+
+@by_key(4)
+def _panel_trust(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
+    X = fitted.preprocessing.transform(dataset.X)
+    return np.column_stack(panel_trust(X, fitted.scores, fitted.active)[:3])
+
+
+_of_fit = by_key(16)(scene_shown)
+
+
+def principal_of(dataset: Dataset, config: RunConfig) -> np.ndarray:
+    """Return the scores (N, 3) on the first principal components of the preprocessed data."""
+    options = config.preprocessing
+    return _principal(f"{dataset.digest}-{json.dumps(options)}", dataset, options)
+
+
+@by_key(8)
+def _principal(dataset: Dataset, options: dict[str, Any]) -> np.ndarray:
+    before = services.prepared(dataset.digest, options)
+    return principal_scores(before.transform(dataset.X))[0]
+
+
+PREFIX = "/canvas"
+HOST = STATIC / "host.js"
+SCRIPT = f"{hashlib.sha256(closed_bundle(HOST).encode()).hexdigest()[:16]}.js"
+LOADER = (STATIC / "loader.js").read_text(encoding="utf-8").replace("NAME", SCRIPT)
+KEY_HEADER = "x-appca-key"
+MOST_ROWS = 4096  # that can be asked for at a time
+MOST_QUESTIONS = 32  # scenes that may be asked about, beside those that windows show
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_NAME = re.compile(r"[0-9a-f]{32}")
+_ALWAYS = {
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Encoding": "identity",  # compressing 19 MB takes longer than sending them
+}
+_FOR_GOOD = {"Cache-Control": "private, max-age=31536000, immutable"}
+_NOT_KEPT = {"Cache-Control": "no-store"}
+
+
+class RowQuestions(NamedTuple):
+    """What can be asked of the rows of a data set, where there are too many to send them all.
+
+    Answers are arrays or JSON-able: "texts" of the hover card, "scores" (n, K) on all components.
+    """
+
+    n_rows: int
+    answers: Mapping[str, Callable[[np.ndarray], Any]]  # row numbers (n,) -> what is asked of them
+
+    def answer(self, what: str, rows: np.ndarray) -> tuple[str | bytes, str]:
+        """Return what is asked of rows, and its type."""
+        said = self.answers[what](rows)
+        if isinstance(said, np.ndarray):
+            return said.astype("<f4").tobytes(), RAW
+        return json.dumps(said, ensure_ascii=False, separators=(",", ":")), JSON
+
+
+class Delivery:
+    """What the routes serve, and to whom."""
+
+    def __init__(
+        self,
+        parcels: Parcels,
+        is_alive: Callable[[str], bool],
+        hosts: Callable[[], Iterable[str]] = lambda: (),
+    ) -> None:
+        self.parcels, self.is_alive = parcels, is_alive
+        self._questions: OrderedDict[str, RowQuestions] = OrderedDict()
+        self._shown: dict[tuple[str, str], str] = {}  # (session, canvas) -> the name of its scene
+        self._lock = threading.Lock()
+        self._hosts = hosts
+
+    def ask(self, what: str, questions: RowQuestions, canvas: tuple[str, str] | None = None) -> str:
+        """Let rows be asked for; return the name under which.
+
+        The scene that a `canvas` (session and key) shows stays until it shows another or its
+        window is closed. Of all others the newest `MOST_QUESTIONS` are kept.
+        """
+        name = self.parcels.name(f"rows {what}".encode())
+        with self._lock:
+            self._questions[name] = questions
+            self._questions.move_to_end(name)
+            if canvas is not None:
+                self._shown[canvas] = name
+            for other in list(self._shown):
+                if other != canvas and not self.is_alive(other[0]):
+                    del self._shown[other]
+            shown = set(self._shown.values())
+            spare = [place for place in self._questions if place not in shown]
+            for old in spare[:-MOST_QUESTIONS]:
+                del self._questions[old]
+        return name
+
+    def key_of(self, session: str) -> str:
+        """Return the key of a session for its own page: the session's id, signed."""
+        return f"{session}.{self.parcels.name(session.encode(), b'session')}"
+
+    def routes(self, base: str = "") -> list[Route]:
+        """Return the routes, below the path that the server was told to live at."""
+        at = f"{base}{PREFIX}/{{name}}"
+        return [Route(at, self._parcel), Route(f"{at}/{{what}}", self._answer, methods=["POST"])]
+
+    async def _parcel(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name == SCRIPT:  # which tells nothing of anybody's data
+            headers = _ALWAYS | _FOR_GOOD
+            return Response(closed_bundle(HOST), headers=headers, media_type="text/javascript")
+        if self.session_of(request) is None:
+            return _refusal(403)
+        parcel = await run_in_threadpool(self.parcels.get, name) if _NAME.fullmatch(name) else None
+        if parcel is None:
+            return _refusal(404)
+        return Response(parcel.content, headers=_ALWAYS | _FOR_GOOD, media_type=parcel.kind)
+
+    async def _answer(self, request: Request) -> Response:
+        if self.session_of(request) is None:
+            return _refusal(403)
+        asked = self._questions.get(request.path_params["name"])
+        what = request.path_params["what"]
+        if asked is None or what not in asked.answers:
+            return _refusal(404)
+        rows = _rows(await _body(request, 4 * MOST_ROWS), asked.n_rows)
+        if rows is None:
+            return _refusal(400)
+        content, kind = await run_in_threadpool(asked.answer, what, rows)
+        return Response(content, headers=_ALWAYS | _NOT_KEPT, media_type=kind)
+
+    def session_of(self, request: Request) -> str | None:
+        """Return whose page asks; None unless it is of this server and its session is there."""
+        headers = request.headers
+        host, origin = headers.get("host", ""), headers.get("origin")
+        hosts = LOOPBACK.union(self._hosts())
+        if "*" not in hosts and _hostname(host) not in hosts:
+            return None
+        ours = (None, f"http://{host}".lower(), f"https://{host}".lower())
+        if (origin and origin.lower()) not in ours:
+            return None
+        if headers.get("sec-fetch-site", "same-origin") != "same-origin":
+            return None
+        key = headers.get(KEY_HEADER, "")
+        session = key.rpartition(".")[0]
+        signed = secrets.compare_digest(key.encode(), self.key_of(session).encode())
+        return session if signed and self.is_alive(session) else None
+
+
+def _hostname(host: str) -> str | None:
+    """Return the name in a Host header without its port; None where it is none."""
+    try:
+        parts = urlsplit(f"//{host}")
+        _ = parts.port  # raises where it is no number
+    except ValueError:
+        return None
+    plain = parts.netloc == host and "@" not in host and not (parts.path or parts.query)
+    return parts.hostname.rstrip(".") if plain and parts.hostname else None
+
+
+async def _body(request: Request, most: int) -> bytes | None:
+    """Read at most so many bytes; None where there are more."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > most:
+            return None
+    return bytes(body)
+
+
+def _rows(body: bytes | None, n_rows: int) -> np.ndarray | None:
+    """Read row numbers (uint32, little-endian); None where they are none of this data set."""
+    if not body or len(body) % 4:
+        return None
+    rows = np.frombuffer(body, "<u4").astype(np.int64)
+    return rows if int(rows.max()) < n_rows else None
+
+
+def _refusal(status: int) -> Response:
+    return Response(status_code=status, headers=_ALWAYS | _NOT_KEPT)
+
+
+@cache
+def delivery() -> Delivery:
+    """Return what this server serves to the canvas."""
+    try:
+        key = secret(home())
+    except OSError:  # the pages say so; names are then good for as long as the server runs
+        key = secrets.token_bytes(32)
+    return Delivery(Parcels(key), streamlit_internals.is_connected, _hosts)
+
+
+def address(scene: PageScene, dataset: Dataset, canvas: str = "canvas") -> dict[str, Any]:
+    """Offer a scene of a data set to the present session; return what its page needs to fetch it.
+
+    What rows are asked for under the scene's key must not change. `canvas` is the key of the one
+    that shows it.
+    """
+    here, session = delivery(), streamlit_internals.session()
+    answers: dict[str, Callable[[np.ndarray], Any]]
+    answers = {"texts": partial(texts_of, dataset.ids, scene.scene.lines)}
+    answers |= {} if scene.scores is None else {"scores": scene.scores}
+    questions = RowQuestions(dataset.n_rows, answers)
+    return publish(scene.scene, dataset.digest, here.parcels) | {
+        "at": f"{base()}{PREFIX}/",
+        "questions": here.ask(f"{dataset.digest} {scene.key}", questions, (session, canvas)),
+        "key": here.key_of(session),
+    }
+
+
+def _hosts() -> set[str]:
+    """Names of this server beside those of the machine itself, as far as it was told."""
+    addresses = [st.get_option("server.address"), st.get_option("browser.serverAddress")]
+    named = [*addresses, *(st.get_option("server.allowedHosts") or ())]
+    return {str(name).strip().lower().rstrip(".") for name in named if name}
+
+
+VIEWS = ("subspaces", "pairs", "pca", "slices", "umap")  # in this order in the bar
+_canvas = st.components.v2.component(
+    "appca_canvas",
+    html="<div class='appca-canvas-box'></div>",
+    js=LOADER,
+    css=(JS / "canvas.css").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+SENT_S = 0.02  # Streamlit sends what a page has so far every 0.01 s
+log = logging.getLogger(__name__)
+M = TypeVar("M")
+
+
+def draw(  # noqa: PLR0913 - one call draws everything; all but four have defaults
+    dataset: Dataset,
+    scene: PageScene,
+    layout: str,
+    colouring: str,
+    *,
+    key: str = "canvas",
+    height: int | str | None = None,
+    options: Mapping[str, Any] | None = None,
+    selected: np.ndarray | None = None,
+    on_select: Callable[[np.ndarray], None] | None = None,
+    on_layout: Callable[[str], None] | None = None,
+    on_point: Callable[[int | None], None] | None = None,
+    on_act: Callable[[str, str], None] | None = None,
+) -> None:
+    """Draw a scene and take over what is selected in it, at most eight on a page.
+
+    The layout and the colouring are keys of the scene's; "component:" and a number colours, too.
+    Each canvas of a page has its own `key`. The height is in pixels or as CSS has it; by default it
+    is what a window leaves below a page's head. `options` are further ones of `js/types.d.ts`.
+    Rows `selected` (N,) are by default those of all pages, which a lasso then changes.
+
+    `on_select` takes the rows (N,) that a lasso has selected, before the page runs again;
+    `on_layout` the layout that a search or a tour has opened; `on_point` the row that
+    a click holds, None when it lets go (without it a click selects the row); `on_act` what was
+    chosen of the offers in `options`: "selection" or "colour", and which, or "class" and, as JSON,
+    a label with the old and the new name of a class.
+    """
+    take = on_select or partial(state.put, dataset)
+
+    @guarded
+    def on_other_layout() -> None:
+        name = getattr(st.session_state.get(key), "layout", None)
+        if on_layout is not None and isinstance(name, str) and name in scene.meta["layouts"]:
+            on_layout(name)
+
+    chosen = state.get(dataset) if selected is None else selected
+    _canvas(
+        key=key,
+        data={
+            "scene": address(scene, dataset, key),
+            "options": {"layout": layout, "colouring": colouring} | dict(options or {}),
+            "height": f"{height}px" if isinstance(height, int) else height,
+            "selected": _packed(chosen),
+            "seen": st.session_state.get(f"{key}-seen"),
+            "follows": on_layout is not None,
+            "holds": on_point is not None,
+        },
+        on_selection_change=guarded(partial(_selected, key, dataset.n_rows, take)),
+        on_layout_change=on_other_layout,
+        on_point_change=guarded(partial(_pointed, key, dataset.n_rows, on_point)),
+        on_act_change=guarded(partial(_acted, key, on_act)),
+        on_lost_change=lambda: None,  # a state is there only with a reaction to it
+    )
+    if st.session_state.get(f"{key}-shown") != scene.key:
+        st.session_state[f"{key}-shown"] = scene.key
+        time.sleep(SENT_S)  # on its way before the rest of the page, with which the browser is busy
+
+
+def _packed(mask: np.ndarray) -> str | None:
+    """Write a selection as the browser reads it; None where nothing is selected."""
+    if not mask.any():
+        return None
+    return base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode()
+
+
+# What comes back from the browser, checked before it is believed
+
+
+class _Message(Struct):
+    """What a hand has done in the picture.
+
+    Its stamp is which life of the component on a page made it, and which one of that life it is:
+    Streamlit keeps the component's state over reruns, so the stamp tells what is new in it.
+    """
+
+    mount: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,40}\Z")]
+    number: FromOne
+
+
+class SelectionMessage(_Message):
+    """A selection: one bit a row, the first the lowest; None where nothing is selected."""
+
+    bits: bytes | None = None
+
+
+class PointMessage(_Message):
+    """The row that a click holds, counted from 0; -1 when it lets go."""
+
+    row: Annotated[int, Meta(ge=-1)]
+
+
+class ActMessage(_Message):
+    """An offer that was chosen, or a class that was renamed."""
+
+    kind: Literal["selection", "colour", "class"]
+    name: Annotated[str, Meta(max_length=1000)]
+
+
+def read_selection(bits: bytes | None, n_rows: int) -> np.ndarray:
+    """Return the selected rows (n_rows,), bool.
+
+    Raises ValueError when there is not exactly one bit a row.
+    """
+    if bits is None:
+        return np.zeros(n_rows, bool)
+    flags = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little").astype(bool)
+    if len(bits) != -(-n_rows // 8) or flags[n_rows:].any():
+        message = f"It has {len(bits):,} bytes for {n_rows:,} rows, or rows beyond the last."
+        raise ValueError(message)
+    return flags[:n_rows]
+
+
+def _selected(key: str, n_rows: int, take: Callable[[np.ndarray], None]) -> None:
+    """Take over what was selected since the last look, none of the rows if cleared."""
+    memory, message = f"{key}-seen", _message(key, "selection", SelectionMessage)
+    if message is None or (message.mount, message.number) == st.session_state.get(memory):
+        return
+    st.session_state[memory] = message.mount, message.number
+    try:
+        mask = read_selection(message.bits, n_rows)
+    except ValueError as error:
+        log.warning("The browser sent a selection that is ignored: %s", error)
+    else:
+        take(mask)
+
+
+def _pointed(key: str, n_rows: int, on_point: Callable[[int | None], None] | None) -> None:
+    """Tell which row a click holds, None where it lets go."""
+    message = _message(key, "point", PointMessage)
+    if on_point is not None and message is not None and message.row < n_rows:
+        on_point(None if message.row < 0 else message.row)
+
+
+def _acted(key: str, on_act: Callable[[str, str], None] | None) -> None:
+    """Tell which of the offers was chosen."""
+    message = _message(key, "act", ActMessage)
+    if on_act is not None and message is not None:
+        on_act(message.kind, message.name)
+
+
+def _message(key: str, name: str, kind: type[M]) -> M | None:
+    """Return a message of the browser, or None where there is none that makes sense."""
+    sent = st.session_state.get(key)
+    message = sent.get(name) if isinstance(sent, Mapping) else None
+    if message is None:
+        return None
+    try:
+        checked: M = fitted(kind, dict(message))
+    except (TypeError, ValueError) as error:
+        log.warning("The browser sent a %s that is ignored: %s", name, error)
+        return None
+    return checked

@@ -1,1 +1,0 @@
-"""The page Check: choosing K and L, comparisons, diagnostics."""

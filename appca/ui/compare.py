@@ -1,0 +1,605 @@
+"""The tab Compare: two fits of the same rows as two pictures, with one selection."""
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.compare import Cap, ComponentPair, Moves, matched, moves
+from appca.analysis.components import in_data_space
+from appca.analysis.fitted import FittedRun
+from appca.analysis.map_quality import quality as near_rows
+from appca.canvas.scene import picture_list
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Preprocessing
+from appca.jobs.tasks import held_out, methods, rows_of, split_of
+from appca.plots.check import neighbours_kept, unmeasured
+from appca.plots.components import data_uri
+from appca.runs.fit import MethodComparison, QualityConfig, QualityStore, fit_run
+from appca.runs.home import home
+from appca.runs.run import RunConfig
+from appca.runs.store import Run
+from appca.ui import canvas, controls, fits, kit, services, state
+from appca.ui.canvas import PageScene, scene_of
+from appca.ui.controls import select_button
+from appca.ui.fits import Shown, is_live, of_run
+from appca.ui.kit import (
+    Level,
+    answer,
+    chart,
+    gaps_note,
+    markdown,
+    numbers,
+    one_of,
+    table,
+    tag,
+    words,
+)
+from appca.ui.rows import drawn, is_dark
+from appca.ui.services import by_key
+from appca.ui.state import guarded
+from appca.words import UNKNOWN, InputError, about, counted, fixed, number, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ADDRESS = "with"  # query parameter: a link and a reload bring the other run back
+WANTED = "compare_wanted"  # in `st.session_state`: the run a press of a button asked for
+
+
+def choose(shown: Shown) -> Run | None:
+    """Draw the choice of the second fit and what makes one; None while there is none."""
+    made = variations(shown)
+    runs = _others(shown, made)
+    key = f"compare-{shown.config.dataset[:8]}-{shown.config.id}"
+    _keep_choice(key, runs)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        chosen = None
+        if runs:
+            names = {run_id: f"{named(run)} · {run_id[:6]}" for run_id, run in runs.items()}
+            chosen = st.selectbox(
+                "Compare with", list(runs), format_func=names.__getitem__, key=key, width=340
+            )
+            st.query_params[ADDRESS] = chosen
+        for label, config in made.items():
+            if config.id not in runs:
+                st.button(label, key=f"vary-{config.id}", on_click=_vary, args=[config])
+    wanted = st.session_state.get(WANTED)
+    if wanted is not None and not kit.follow(wanted):
+        del st.session_state[WANTED]
+    return runs[chosen] if chosen else None
+
+
+def _others(shown: Shown, made: dict[str, RunConfig]) -> dict[str, Run]:
+    """Return the other fits of the data; where there is none, a quick one is made to be seen."""
+    digest, run_id = shown.config.dataset, shown.config.id
+    stored = (run for run in services.runs().list() if run.config.dataset == digest)
+    runs = {run.id: run for run in stored if run.id != run_id}
+    first = next(iter(made.values()), None)
+    if not runs and first is not None and fits.is_live(first):
+        made_here = fit_run(_dataset(first), first)
+        with suppress(InputError):  # the disk takes none
+            runs[first.id] = services.runs().save(first, made_here, origin="live")
+    return runs
+
+
+def named(run: Run) -> str:
+    """Return what tells a fit from others: its name, and its model and sizes if that says more."""
+    model = f"{run.config.model}, {', '.join(run.config.sizes)}"
+    return run.name if run.name.startswith(model) else f"{run.name} ({model})"
+
+
+def variations(shown: Shown) -> dict[str, RunConfig]:
+    """Return what can be compared at one press: PCA, factor analysis, and another start."""
+    now = shown.config
+    if now.model == "PPCA":
+        return {}
+    k, active = sizes(shown)
+    most = state.most_components(replace(now, model="PPCA", parameters={}), _dataset(now))
+    plain = RunConfig(now.dataset, now.preprocessing, "PPCA", {"n_components": min(active, most)})
+    configs = {}
+    if k <= most:
+        every = {"n_components": k}
+        configs[f"PCA with {counted(k, 'component')}"] = replace(plain, parameters=every)
+    configs[f"PCA with {counted(min(active, most), 'component')}"] = plain
+    if k <= most:
+        every = {"n_components": k, "n_active": k}
+        factors = RunConfig(now.dataset, now.preprocessing, "aFA", every)
+        configs[f"Factor analysis with {k}"] = factors
+    again = now.parameters | {"random_state": now.parameters["random_state"] + 1}
+    return configs | {"Another start": now.to_be_fitted(parameters=again)}
+
+
+def sizes(shown: Shown) -> tuple[int, int]:
+    """Return K, and L or the nearest whole number to what a row uses on average, at least 1."""
+    used = float(shown.fitted.active.sum(axis=1).mean())
+    return len(shown.fitted.components), shown.config.n_active or max(1, round(used))
+
+
+def _keep_choice(key: str, runs: dict[str, Run]) -> None:
+    """Choose the fit that was asked for, once it is there, or that the address names."""
+    if st.session_state.get(WANTED) in runs:
+        st.session_state[key] = st.session_state.pop(WANTED)
+    if key in st.session_state and st.session_state[key] not in runs:
+        del st.session_state[key]
+    if key not in st.session_state and st.query_params.get(ADDRESS) in runs:
+        st.session_state[key] = st.query_params[ADDRESS]
+
+
+@guarded
+def fit_beside(shown: Shown, key: str) -> None:
+    """Draw the PCA that the question is about beside this fit."""
+    k, active = sizes(shown)
+    size = {"ppca_k": k, "ppca_l": active}.get(st.session_state[key])
+    config = variations(shown).get(f"PCA with {counted(size, 'component')}") if size else None
+    if config is not None:
+        _vary(config)
+
+
+@guarded
+def _vary(config: RunConfig) -> None:
+    """Fit a variation, at once if that is quick, and compare with it."""
+    st.session_state[WANTED] = config.id
+    if services.runs().get(config.id) is not None:
+        return
+    if fits.is_live(config):
+        services.runs().save(config, fit_run(_dataset(config), config))
+        return
+    fits.allow(config.id)
+    spec = {"config": config.to_dict(), "name": None}
+    fits.start_job("fit", spec, fits.Watched("compare", config.id))
+
+
+def _dataset(config: RunConfig) -> Dataset:
+    return services.dataset(config.dataset)
+
+
+MANY = 10_000  # rows above which a sample is compared
+SECONDS_A_ROW_AND_FEATURE = 1.5e-5  # measured, of all methods together
+START = 30.0  # seconds, most of them for UMAP's compiler
+NAMES = {"own": "The panels", "plane": "PCA", "umap": "UMAP"}
+WHY = (
+    "Of each row's nearest rows in the data, the share that is also among its nearest in the "
+    "picture. A row of the panels is placed by all its scores, zero where it does not use a "
+    "component. Every method is fitted to four fifths of the rows; the rest are held out."
+)
+
+
+class QualityColumn(NamedTuple):
+    """A measure in the table."""
+
+    name: str
+    about: str
+    format: str
+
+
+COLUMNS = {
+    "log_likelihood": QualityColumn("Log-likelihood", "Nats per row held out.", "%.2f"),
+    "mse": QualityColumn("Squared error", "Of a feature, held out.", "%.4f"),
+    "mae": QualityColumn("Absolute error", "Of a feature, held out.", "%.4f"),
+    "trustworthiness": QualityColumn("Trustworthiness", "1 is best.", "%.3f"),
+    "continuity": QualityColumn("Continuity", "1 is best.", "%.3f"),
+    "kept": QualityColumn("Neighbours kept", "Share of the {k} nearest rows.", "%.3f"),
+    "accuracy": QualityColumn("k-NN accuracy", "Of classes, by the {k} nearest rows.", "%.3f"),
+    "seconds": QualityColumn("Seconds", "Of fit and projection.", "%.2f"),
+}
+
+
+def map_quality(dataset: Dataset, shown: Shown) -> None:
+    """Draw the answer, or how long it takes; all methods and measures are folded."""
+    config = config_of(dataset, shown)
+    told = "Methods that have been measured are kept when you cancel."
+    if kit.follow(config.id, "quality_cancel", told, lambda: _so_far(config)):
+        return
+    comparison = _stored_comparison(config)
+    if comparison is not None:
+        _shown(comparison)
+    if comparison is None or not comparison.complete:
+        _offer(dataset, config, comparison)
+    if comparison is None:
+        chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
+    gaps_note(dataset, "All methods here, this model among them,")
+
+
+def config_of(dataset: Dataset, shown: Shown) -> QualityConfig:
+    """Return what is compared of a fit, on a sample of very many rows."""
+    rows = MANY if dataset.n_rows > MANY else None
+    return QualityConfig(shown.config.to_dict(), *sizes(shown), rows)
+
+
+def _stored_comparison(config: QualityConfig) -> MethodComparison | None:
+    return QualityStore(home()).get(config.id)
+
+
+def kept(comparison: MethodComparison) -> dict[str, float]:
+    """Return the share of near rows that each picture keeps, as far as it has been measured."""
+    lines = {line["key"]: line["kept"] for line in comparison.lines}
+    return {name: lines[key][0] for key, name in NAMES.items() if lines.get(key) is not None}
+
+
+def _so_far(config: QualityConfig) -> None:
+    comparison = _stored_comparison(config)
+    if comparison is not None and kept(comparison):
+        chart(neighbours_kept(kept(comparison)), "quality_so_far")
+
+
+def _shown(comparison: MethodComparison) -> None:
+    shares, k = kept(comparison), comparison.facts["n_neighbors"]
+    if shares:
+        ranked = sorted(shares, key=lambda name: -shares[name])
+        verb = "keep" if ranked[0] == NAMES["own"] else "keeps"
+        title = f"{ranked[0]} {verb} {percent(shares[ranked[0]])} of each row's {k} nearest rows"
+        others = ", ".join(f"{name} {percent(shares[name])}" for name in ranked[1:])
+        level: Level = "good" if ranked[0] == NAMES["own"] else "doubtful"
+        answer(title, f"{others}." if others else "", level)
+        chart(neighbours_kept(shares), "quality_kept")
+        st.html(numbers([(percent(share), name) for name, share in shares.items()]))
+    with st.popover("Why?"):
+        st.markdown(WHY)
+    with st.expander("All methods and measures", icon=":material/table:"):
+        st.dataframe(
+            table_of(comparison), hide_index=True, width="stretch", column_config=looks(comparison)
+        )
+
+
+def _offer(dataset: Dataset, config: QualityConfig, comparison: MethodComparison | None) -> None:
+    if comparison is None:
+        text = "The panels beside PCA, UMAP and other methods."
+        answer("How many near rows stay near?", text)
+    start_button(dataset, config, "Measure" if comparison is None else "Go on")
+
+
+def start_button(dataset: Dataset, config: QualityConfig, label: str) -> None:
+    """Draw the button that measures all methods, with the time it takes."""
+    rows = config.rows or dataset.n_rows
+    takes = about(START + SECONDS_A_ROW_AND_FEATURE * rows * dataset.n_features)
+    spec = {"key": config.id, "config": config.to_dict()}
+    kit.job_button(f"{label}, {takes}", "quality_start", "quality", config.id, spec)
+
+
+def table_of(comparison: MethodComparison) -> "pd.DataFrame":
+    """Return a line a method and a column a measure, standard errors beside sampled ones.
+
+    Comparisons are fair between methods that keep as many numbers of a row.
+    """
+    import pandas as pd
+
+    lines = sorted(comparison.lines, key=lambda line: line["used"])
+    columns: dict[str, list[Any]] = {
+        "Method": [line["title"] for line in lines],
+        "Numbers per row": [
+            f"{line['used']} of {line['size']}"
+            if line["used"] < line["size"]
+            else str(line["size"])
+            for line in lines
+        ],
+    }
+    for key, column in COLUMNS.items():
+        pairs = [_value_and_error(line, key) for line in lines]
+        if any(value is not None for value, _ in pairs):
+            columns[column.name] = [value for value, _ in pairs]
+        if any(error for _, error in pairs):
+            columns[f"± {column.name.lower()}"] = [error for _, error in pairs]
+    return pd.DataFrame(columns | {"Note": [line["note"] for line in lines]})
+
+
+def looks(comparison: MethodComparison) -> dict[str, Any]:
+    """Return how `table_of`'s columns are shown."""
+    shown = {}
+    for column in COLUMNS.values():
+        about = column.about.format(k=comparison.facts["n_neighbors"])
+        shown[column.name] = st.column_config.NumberColumn(format=column.format, help=about)
+        error = st.column_config.NumberColumn(format=column.format, help="Standard error.")
+        shown[f"± {column.name.lower()}"] = error
+    return shown
+
+
+def _value_and_error(line: dict[str, Any], key: str) -> tuple[float | None, float | None]:
+    value = line[key]
+    if isinstance(value, list | tuple):
+        return value[0], value[1] or None
+    return value, line["log_likelihood_error"] if key == "log_likelihood" else None
+
+
+MOST_VALUES = 1_500_000  # of the rows that are compared at once: two seconds
+MOST_OF_A_MIXTURE = 150_000
+SECONDS = 8.0  # of a method, on a busy machine
+ANCHORS, NEAREST = 300, 10  # rows whose nearest rows are looked at, and how many
+EXAMPLES = 6
+RIVALS = ("ppca_k", "ppca_l", "mixture")
+LOSS_COLUMNS = {  # of the table: heading, and whether less is better
+    "mse": ("Squared error", True),
+    "log_likelihood": ("Nats per new row", False),
+    "kept": ("Neighbours kept", False),
+}
+Line = dict[str, Any]  # of a method, as `appca.jobs.tasks.measured` makes it
+
+
+class Measured(NamedTuple):
+    """What was measured at once."""
+
+    lines: dict[str, Line]
+    rows: np.ndarray  # (m,) held out
+    errors: dict[str, np.ndarray]  # (m, D) squared, preprocessed
+    rebuilt: dict[str, np.ndarray]  # (m, D) in units of the data
+
+
+NOTHING = Measured({}, np.empty(0, int), {}, {})
+
+
+def draw(dataset: Dataset, shown: Shown) -> None:
+    """Draw question and answer, a table with examples, and what measures methods that take long."""
+    config = config_of(dataset, shown)
+    made = NOTHING
+    try:
+        if is_live(shown.config):
+            made = _at_once(config.id, dataset, config)
+    except InputError as error:
+        st.caption(markdown(str(error)))
+        return
+    lines = made.lines | _stored_lines(config)
+    rivals = {key: method_name(lines[key], shown) for key in RIVALS if key in lines}
+    if "own" in lines and rivals:
+        rival = _chosen(rivals, shown)
+        answer(*said(lines, rival, most_of(dataset, made, rival)))
+        with st.container(key="compare_numbers"):
+            numbers, examples = st.columns([1.6, 1], gap="medium")
+        whole = [size.replace(" ", "\u00a0") for size in shown.config.sizes]  # on phones, too
+        names = {"own": ", ".join(["This fit", *whole])} | rivals
+        numbers.html(_table(lines, names, rival))
+        with examples:
+            _examples(dataset, made, rival, rivals[rival])
+    else:
+        answer("How much does this fit lose against PCA?")
+    if "mixture" not in lines and not kit.follow(config.id, "compare_measure_cancel"):
+        label = "Measure the mixture too" if "own" in lines else "Measure"
+        start_button(dataset, config, label)
+    st.caption(
+        "A fifth of the rows is held out from every method and rebuilt from the posterior mean of "
+        "its scores. PCA is probabilistic PCA."
+    )
+
+
+def _chosen(rivals: dict[str, str], shown: Shown) -> str:
+    """Draw the question; the answer, the examples and the second picture follow."""
+    with st.container(key="compare_question", horizontal=True, vertical_alignment="center"):
+        st.markdown("What does", width="content")
+        key = f"rival-{shown.config.id}"
+        more = {"label_visibility": "collapsed", "width": "content"}
+        beside_this = fit_beside
+        rival = one_of(
+            "Compared with", rivals, key, on_change=beside_this, args=(shown, key), **more
+        )
+        st.markdown("keep that this fit loses?", width="content")
+    return rival
+
+
+def said(lines: dict[str, Line], rival: str, most: str = "") -> tuple[str, str]:
+    """Say what another method keeps that a fit loses, as a title and a text."""
+    ours, other = lines["own"], lines[rival]
+    change = 1 - other["mse"] / ours["mse"]
+    title = f"Detail: {percent(change)} less error{most}"
+    if change <= 0:
+        title = f"No detail: this fit makes {percent(1 - ours['mse'] / other['mse'])} less error"
+    parts = []
+    if ours.get("kept") and other.get("kept"):
+        both = [percent(line["kept"][0]) for line in (other, ours)]
+        parts.append(f"It keeps {both[0]} of near rows, not {both[1]}")
+    if other["used"] != ours["used"]:
+        parts.append(f"with {counted(other['used'], 'number')} per row, not {ours['used']}")
+    text = ", ".join(parts) + "." * bool(parts)
+    theirs, density = other["log_likelihood"], ours["log_likelihood"]
+    if theirs is not None and density is not None:
+        text += f" Held-out log-likelihood: {fixed(theirs, 1)} nats a row, not {fixed(density, 1)}."
+    return title, text.strip()
+
+
+def most_of(dataset: Dataset, made: Measured, rival: str) -> str:
+    """Say in which classes, or which columns of a table, most is lost."""
+    if not {"own", rival} <= set(made.errors):
+        return ""
+    lost, classes = made.errors["own"] - made.errors[rival], dataset.class_column
+    if classes is not None:
+        codes, names = classes[1][made.rows], list(classes[0])
+        of = lost.mean(axis=1)
+        means = [
+            of[codes == code].mean() if (codes == code).any() else -1 for code in range(len(names))
+        ]
+    elif dataset.feature_names is not None:
+        names, means = list(dataset.feature_names), list(lost.mean(axis=0))
+    else:
+        return ""
+    first = [str(names[at]) for at in np.argsort(means)[::-1][:2] if means[at] > 0]
+    first = [f"{name}s" if name.isdigit() else name for name in first]
+    return f", most on {' and '.join(first)}" if first else ""
+
+
+def method_name(line: Line, shown: Shown) -> str:
+    """Return the name of a method."""
+    if line["key"] == "mixture":
+        return f"Mixture, {sizes(shown)[0]} of {line['used']}"
+    return f"PCA, {line['size']} {'axis' if line['size'] == 1 else 'axes'}"
+
+
+def _stored_lines(config: QualityConfig) -> dict[str, Line]:
+    stored = QualityStore(home()).get(config.id)
+    return {line["key"]: line for line in (stored.lines if stored else ()) if _is_whole(line)}
+
+
+def _is_whole(line: Line) -> bool:
+    return line["key"] in ("own", *RIVALS) and line.get("mse") is not None
+
+
+@by_key(4)
+def _at_once(dataset: Dataset, config: QualityConfig) -> Measured:
+    """Measure the methods that are quick, on a sample of many rows."""
+    few = MOST_VALUES // dataset.n_features
+    config = replace(config, rows=few) if few < dataset.n_rows else config
+    split, (_, rows) = split_of(dataset, config), rows_of(dataset, config)
+    back = Preprocessing.from_dict(split.preprocessing).fit(split.dataset.X).inverse_transform
+    made_here = Measured({}, rows, {}, {})
+    for method in methods(config):
+        heavy = method.key == "mixture" and split.train.size > MOST_OF_A_MIXTURE
+        if method.key in ("own", *RIVALS) and not heavy:
+            cap = Cap(SECONDS)
+            made = method.fit(split, cap, lambda _share: None)
+            if cap.over():  # a fit that the clock ends has other numbers the next time
+                continue
+            facts: Line = {"key": method.key, "size": method.size, "used": method.used}
+            facts |= {"log_likelihood": None, "mse": None} | held_out(made, split.test)
+            if not _is_whole(facts) or made.reconstruction is None:
+                continue
+            k = min(NEAREST, (len(split.train) - 1) // 2)
+            near = near_rows(split.train, made.scores, n_neighbors=k, n_anchors=ANCHORS)
+            made_here.lines[method.key] = facts | {"kept": list(near.kept)}
+            made_here.errors[method.key] = np.square(made.reconstruction - split.test)
+            made_here.rebuilt[method.key] = np.asarray(back(made.reconstruction), np.float32)
+    return made_here
+
+
+def _table(lines: dict[str, Line], names: dict[str, str], rival: str) -> str:
+    """Return a line a method with a bar a measure, the best in bold."""
+    body = dict.fromkeys(names, "")
+    for column, (_, low) in LOSS_COLUMNS.items():
+        values = {key: _value(lines[key], column) for key in names}
+        there = [value for value in values.values() if value is not None] or [0.0]
+        least = min(there) - 0.2 * (max(there) - min(there)) if column == "log_likelihood" else 0.0
+        for key, value in values.items():
+            text, bar = UNKNOWN, ""
+            if value is not None:
+                share = (value - least) / max(max(there) - least, 1e-12)
+                bar = tag("div", tag("div", "", style=f"width:{share:.0%}"), "ca-track")
+                text = words(_text(lines[key], column, value))
+            best = value == (min(there) if low else max(there))
+            body[key] += tag("td", bar + (tag("b", text) if best else text))
+    heads = [
+        f"{head}, {'less' if low else 'more'} is better" for head, low in LOSS_COLUMNS.values()
+    ]
+    marks = {key: "ca-chosen" if key == rival else "" for key in names}
+    every = names.items()
+    return table(
+        ["", *map(words, heads)],
+        [tag("tr", tag("th", words(name), scope="row") + body[k], marks[k]) for k, name in every],
+    )
+
+
+def _value(line: Line, column: str) -> float | None:
+    value = line.get(column)
+    return value[0] if isinstance(value, list) else value
+
+
+def _text(line: Line, column: str, value: float) -> str:
+    if column == "log_likelihood":  # the error with the same decimal; with more if it is small
+        error = line["log_likelihood_error"]
+        return f"{fixed(value, 1)} ± {fixed(error, 1) if error >= 0.1 else number(error)}"
+    return percent(value) if column == "kept" else number(value)
+
+
+def _examples(dataset: Dataset, made: Measured, rival: str, name: str) -> None:
+    """Draw the images of which most is lost, and what both methods make of them."""
+    if dataset.image_shape is None or not {"own", rival} <= set(made.errors):
+        return
+    lost = (made.errors["own"] - made.errors[rival]).mean(axis=1)
+    few = np.argsort(-lost)[:EXAMPLES]
+    rebuilt = [dataset.as_images(made.rebuilt[key][few]) for key in (rival, "own")]
+    tiles = np.concatenate([dataset.images(made.rows[few]), *rebuilt])
+    st.markdown("**Where most is lost**")
+    picture = drawn(dataset, tiles, len(few))
+    st.image(picture, width="stretch", alt=f"{len(few)} images, and what two methods make of them")
+    text = f"From the top: the image, {name.replace(', ', ' with ')}, this fit. "
+    st.caption(markdown(f"{text}{len(few)} of {len(made.rows):,} new rows."))
+
+
+HEIGHT = 460  # pixels of a picture
+MOST_MATCHES = 12  # components whose pictures are shown side by side
+
+
+def compare_tab(dataset: Dataset, shown: Shown) -> None:
+    """Draw what is lost or gained, then another fit beside this one."""
+    draw(dataset, shown)
+    other = choose(shown)
+    if other is None:
+        st.caption("What would you like to compare with?")
+        return
+    try:
+        second = of_run(other)
+    except InputError as error:
+        st.error(markdown(str(error)))
+        return
+    pairs, moved = _compared(f"{shown.key} {second.key}", dataset, shown.fitted, second.fitted)
+    title = ", ".join(shown.config.sizes) if shown.run is None else named(shown.run)
+    _pictures(dataset, [(f"This fit: {title}", shown), (named(other), second)])
+    most = max(len(shown.fitted.components), len(second.fitted.components))
+    told = [(f"{len(pairs)} of {most}", "components are the same")]
+    have_supports = not (shown.fitted.active.all() or second.fitted.active.all())
+    if have_supports:
+        told.append((percent(moved.overlap), "of a row's components shared"))
+        told.append((fixed(moved.rand), "adjusted Rand index, 1 is the same"))
+    st.html(numbers(told) + _matches(dataset, shown.fitted, second.fitted, pairs))
+    if second.config.preprocessing != shown.config.preprocessing:
+        st.caption("The two fits saw the data through different preprocessing.")
+    if have_supports and moved.moved.any():
+        label = f"Select the {counted(int(moved.moved.sum()), 'row')} that differ"
+        select_button(label, dataset, moved.moved, "moved_select")
+
+
+def _pictures(dataset: Dataset, both: list[tuple[str, Shown]]) -> None:
+    """Draw both fits; a lasso in one selects the same rows in the other."""
+    choice = controls.colouring(dataset)
+    with st.container(key="beside"):
+        columns = st.columns(2, gap="medium")
+    scenes = [scene_of(dataset, side, choice) for _, side in both]
+    layouts = _alike(scenes)
+    drawn = zip(columns, both, scenes, layouts, strict=True)
+    for i, (column, (name, _), scene, layout) in enumerate(drawn):
+        with column:
+            st.markdown(f"**{markdown(name)}**")
+            canvas.draw(dataset, scene, layout, choice, key=f"compare_{i}", height=HEIGHT)
+
+
+def _matches(
+    dataset: Dataset, first: FittedRun, second: FittedRun, pairs: list[ComponentPair]
+) -> str:
+    """Return the pictures of components that are the same, with the cosine between them."""
+    drawn = [picture_list(fitted, dataset, dark=is_dark()) for fitted in (first, second)]
+    if not all(drawn):
+        return ""
+    figures = ""
+    for pair in pairs[:MOST_MATCHES]:
+        names = f"{pair.first + 1} and {pair.second + 1}"
+        images = "".join(
+            tag("img", "", src=data_uri(side), alt=f"component {names}")
+            for side in (drawn[0][pair.first], drawn[1][pair.second])
+        )
+        figures += tag("figure", images + tag("figcaption", f"{names}: {percent(pair.cosine)}"))
+    return tag("div", figures, "ca-built ca-matches")
+
+
+def _alike(scenes: list[PageScene]) -> list[str]:
+    """Choose the view of each picture: pairs in both if one begins with them, else its first."""
+    firsts = [scene.meta["first"] for scene in scenes]
+    pairs = "pairs" in firsts and all("pairs" in scene.meta["layouts"] for scene in scenes)
+    return ["pairs"] * len(scenes) if pairs else firsts
+
+
+def patterns(dataset: Dataset, fitted: FittedRun) -> np.ndarray:
+    """Return a fit's components (K, D) in a space that does not depend on its preprocessing.
+
+    Images in the units of the data; of a table each feature in units of its standard deviation,
+    else the feature with the largest numbers would decide alone.
+    """
+    images = in_data_space(fitted)
+    if dataset.image_shape is not None:
+        return images
+    spread = dataset.X.std(axis=0, dtype=np.float64)
+    return images / np.where(spread > 0, spread, 1.0)
+
+
+@by_key(16)
+def _compared(
+    dataset: Dataset, first: FittedRun, second: FittedRun
+) -> tuple[list[ComponentPair], Moves]:
+    pairs = matched(patterns(dataset, first), patterns(dataset, second))
+    return pairs, moves(first.active, second.active, pairs)

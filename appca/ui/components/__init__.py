@@ -1,1 +1,0 @@
-"""The page Components: their pictures, names and signs, and sharing."""

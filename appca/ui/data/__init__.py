@@ -1,1 +1,0 @@
-"""The page Data: built-in sets, uploads, preprocessing, kept runs, new rows."""

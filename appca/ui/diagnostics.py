@@ -1,0 +1,387 @@
+"""The tab Diagnostics: whether to rely on the fit, why as chips, and what it rests on."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.choose import resampled
+from appca.analysis.components import (
+    ROUGHLY,
+    AlignedDraws,
+    identification,
+    name_of,
+    patterns,
+    summarise,
+)
+from appca.analysis.diagnostics import (
+    LARGEST_R_HAT,
+    LEAST_ESS_PER_CHAIN,
+    WORRYING_DEPENDENCE,
+    Check,
+    Diagnosis,
+    diagnose,
+    failures,
+    invariants,
+    most_frequent,
+    numbers_in_use,
+    of_chains,
+    of_climb,
+    of_draws,
+    of_rows,
+    starts_apart,
+    worst,
+)
+from appca.analysis.fitted import FittedRun
+from appca.analysis.tables import netcdf_bytes
+from appca.data.dataset import Dataset
+from appca.data.readers.intake import duplicate_rows
+from appca.plots import check
+from appca.plots import check as plots
+from appca.plots.components import data_uri, picture_of, picture_shape
+from appca.plots.data import likelihood
+from appca.runs.fit import estimate_seconds
+from appca.ui import choose
+from appca.ui.downloads import save_button
+from appca.ui.fits import Shown
+from appca.ui.kit import SURE, Number, answer, chart, chip, loadings, markdown, numbers, tag, words
+from appca.ui.services import kept
+from appca.words import MissingExtraError, capital, duration, fixed, percent
+
+TABLE_ROWS = 12  # more scroll
+NAMES_WIDTH = 250  # pixels; they stay in sight where the table is wider than the window
+MARK = " ✕"
+FORMS: dict[Any, Any] = dict.fromkeys(("ess_bulk", "ess_tail", "burn_in", "total"), "{:,.0f}")
+FORMS |= {"mean": "{:,.5g}", "sd": "{:,.3g}", "r_hat": "{:.3f}", "dependence": "{:.1f}"}
+FAILS = "background-color: rgba(189, 31, 1, 0.16); font-weight: 600"
+
+Schedule = tuple[int, int, int, int]  # chains, burn-in, draws a chain, sweeps a draw
+
+
+def schedule(shown: Shown) -> Schedule:
+    """Return chains, sweeps of burn-in, kept draws a chain, and sweeps a draw."""
+    n_chains, n_draws = shown.fitted.posterior["log_posterior"].shape
+    parameters = shown.config.parameters
+    return n_chains, int(parameters.get("burn_in", 0)), n_draws, int(parameters.get("thin", 1))
+
+
+def folds(shown: Shown) -> None:
+    """Draw traces, what is known of the number of components and the table, folded."""
+    with st.expander("Traces", icon=":material/show_chart:"):
+        choose_trace(shown)
+        if "n_components" in shown.fitted.posterior:
+            st.caption(number_words(shown.fitted.posterior, shown.config.k))
+    with st.expander("Each quantity", icon=":material/table:"):
+        try:
+            table(shown)
+            download(shown)
+        except MissingExtraError as error:
+            st.caption(str(error))
+
+
+@st.fragment
+def choose_trace(shown: Shown) -> None:
+    """Draw the trace of one quantity by chain."""
+    traces = {
+        name: draws
+        for name, draws in invariants(shown.fitted.posterior).items()
+        if np.ptp(draws) > 0
+    }
+    if not traces:
+        st.caption("Nothing was drawn often enough to move.")
+        return
+    _, burn_in, _, thin = schedule(shown)
+    name = st.selectbox(
+        "Quantity",
+        list(traces),
+        format_func=capital,
+        key=f"trace-{shown.config.id}",
+        persist_state="session",
+        width=330,
+    )
+    chart(check.traces(traces[name], capital(name), burn_in + thin, thin), "chains_trace")
+
+
+def number_words(posterior: Mapping[str, np.ndarray], most: int) -> str:
+    """Say how many components the draws use, where at most so many were allowed."""
+    used, _ = _often(numbers_in_use(posterior))
+    every, high = _often(posterior["n_components"])
+    bound = " That is the most allowed: allow more, and look again." if high >= most else ""
+    return (
+        f"Components used by at least 5% of rows: {used}. Also counting those that "
+        f"fewer rows use: {every}.{bound}"
+    )
+
+
+def _often(draws: np.ndarray) -> tuple[str, int]:
+    from appca.models.draws import number_band
+
+    low, high = number_band(draws, 0.95)
+    often = f"most often {most_frequent(draws)}"
+    return often + f", between {low} and {high} in 95% of the draws" * (low < high), high
+
+
+def chain_checks(shown: Shown) -> list[Check]:
+    """Return what there is to know of the chains; imports ArviZ when it is not known yet."""
+    config, posterior = shown.config, shown.fitted.posterior
+    apart = starts_apart(config.model, config.parameters)
+    try:
+        of_sampler = of_chains(_diagnoses(shown), schedule(shown)[0], apart=apart)
+    except MissingExtraError as error:
+        of_sampler = [Check("doubtful", "Chains not compared", str(error))]
+    return of_sampler + of_draws(posterior, config.k)
+
+
+def _diagnoses(shown: Shown) -> list[Diagnosis]:
+    return kept(f"chains-{shown.key}", lambda: diagnose(shown.fitted.posterior))
+
+
+def table(shown: Shown) -> None:
+    """Draw the table of invariant quantities; cells that fall short are marked."""
+    diagnoses = _diagnoses(shown)
+    if not diagnoses:
+        return
+    n_chains, burn_in, n_draws, thin = schedule(shown)
+    asked = next((d.raftery_lewis for d in diagnoses if d.raftery_lewis), None)
+    note = "They do not depend on the order, names or signs of components."
+    if any(failures(d, n_chains, burn_in / thin) for d in diagnoses):
+        note += f" A coloured cell with{MARK} falls short."
+    if asked is not None and not asked.enough:
+        note += (
+            f" The last three columns are guesses: they ask for chains of {asked.least:,} draws, "
+            f"and these have {n_draws:,}."
+        )
+    st.caption(note)
+    st.dataframe(
+        styled(diagnoses, n_chains, burn_in / thin),
+        hide_index=True,
+        width="stretch",
+        column_config=_columns(n_chains),
+        height=38 + 35 * TABLE_ROWS if len(diagnoses) > TABLE_ROWS else "auto",
+    )
+
+
+def styled(diagnoses: list[Diagnosis], n_chains: int, burn_in: float) -> Any:
+    """Return a pandas Styler with numbers that sort and marks that do not need colour."""
+    import pandas as pd
+
+    frame = pd.DataFrame([_line(d) for d in diagnoses])
+    styled = frame.style.format(FORMS, na_rep="—")
+    for row, diagnosis in enumerate(diagnoses):
+        for column in failures(diagnosis, n_chains, burn_in):
+            cell = pd.IndexSlice[[row], [column]]
+            styled = styled.format(FORMS[column] + MARK, subset=cell, na_rep="—" + MARK)
+            styled = styled.map(lambda _: FAILS, subset=cell)
+    return styled
+
+
+def _line(diagnosis: Diagnosis) -> dict[str, Any]:
+    asked = diagnosis.raftery_lewis
+    names = ("mean", "sd", "r_hat", "ess_bulk", "ess_tail")
+    line = {name: getattr(diagnosis, name) for name in names}
+    for name in ("burn_in", "total", "dependence"):
+        line[name] = np.nan if asked is None else float(getattr(asked, name))
+    return {"name": capital(diagnosis.name), **line}
+
+
+def _columns(n_chains: int) -> dict[str, Any]:
+    least = LEAST_ESS_PER_CHAIN
+    wanted = f"At least {least * n_chains} are wanted: {least} a chain."
+    raftery = "Raftery and Lewis, to place the 2.5% quantile to within half a percentage point: "
+    agree = f"1 when they agree, and to be trusted below {LARGEST_R_HAT}."
+    slow = f"Above {WORRYING_DEPENDENCE:g} the chain moves too slowly."
+    middle = f"So many independent draws would place the middle as well. {wanted}"
+    tails = f"The same for the 5% and the 95% quantile, on which intervals rest. {wanted}"
+    times = f"how many times more draws than if they were independent. {slow}"
+    texts = {
+        "name": ("Quantity", "What is compared."),
+        "mean": ("Mean", "Over the draws of all chains."),
+        "sd": ("Sd", "Standard deviation over the draws of all chains."),
+        "r_hat": ("R-hat", f"The spread between chains against that inside each: {agree}"),
+        "ess_bulk": ("Effective draws", middle),
+        "ess_tail": ("… in the tails", tails),
+        "burn_in": ("Burn-in needed", raftery + "draws to throw away, in the slowest chain."),
+        "total": ("Draws needed", raftery + "draws to keep of each chain."),
+        "dependence": ("Dependence", raftery + times),
+    }
+    wide = {"name": NAMES_WIDTH}
+    return {
+        key: st.column_config.Column(label, help=text, width=wide.get(key), pinned=key in wide)
+        for key, (label, text) in texts.items()
+    }
+
+
+def download(shown: Shown) -> None:
+    """Draw the button that saves the draws, and the line that reads them."""
+    file = f"draws-{shown.config.id}.nc"
+    made = partial(netcdf_bytes, shown.fitted.posterior)
+    save_button("Save the draws (NetCDF)", made, file, key="draws")
+    st.code(f'draws = arviz.from_netcdf("{file}")', language="python")
+
+
+MANY_CARDS = 12  # more scroll in a box
+CARDS_HEIGHT = 440  # pixels
+REPEATS, MOST_SECONDS = 20, 2.0  # resamples, and of one fit while a page is drawn
+SIGNS = {"identified": "✓", "roughly identified": "≈", "not identified": "✕", "in few draws": "✕"}
+
+
+def components(dataset: Dataset, shown: Shown, over: str = "draws") -> None:
+    """Draw every component's aligned mean, spread, and whether the draws agree about it."""
+    st.subheader(f"Components over the {over}", anchor=False)
+    st.caption(
+        f"Mean and standard deviation over the {over}, matched in order and sign. A weight within "
+        "two standard deviations of 0 has no sure sign, so name no component after it: its bar is "
+        "hollow, its pixel blank. |cos| "
+        f"says how parallel the {over} are to the component: 1 is the same direction, 0 a right "
+        "angle."
+    )
+    html = kept(f"{over}-{shown.key}", lambda: cards(shown.fitted, dataset))
+    tall = len(shown.fitted.components) > MANY_CARDS
+    with st.container(height=CARDS_HEIGHT if tall else "content", border=False):
+        st.html(html)
+
+
+def spread(dataset: Dataset, shown: Shown) -> None:
+    """Draw mean and spread of components over draws; of EM, offer those of resampled rows."""
+    if shown.fitted.posterior:
+        components(dataset, shown)
+    elif estimate_seconds(dataset.n_rows, dataset.n_features, shown.config) > MOST_SECONDS:
+        st.caption("Fits to resampled rows take too long here; sample the model instead.")
+    elif st.toggle(f"Fit to {REPEATS} resamples of the rows", key="diagnostics_resample"):
+        model, parameters = shown.config.model, choose.by_em(shown.config)
+        draws = kept(
+            f"resampled-{shown.key}",
+            lambda: resampled(dataset, shown.fitted, model, parameters, REPEATS),
+        )
+        again = replace(shown.fitted, posterior={"components": draws})
+        components(dataset, shown._replace(fitted=again), "resamples")
+
+
+def cards(fitted: FittedRun, dataset: Dataset) -> str:
+    """Return the components as HTML: pictures, or the largest loadings of a table."""
+    aligned = summarise(
+        fitted.posterior["components"],
+        fitted.components,
+        lambda W: patterns(replace(fitted, components=W), picture_shape(dataset)),
+    )
+    total = range(len(aligned.mean))
+    every = "".join(_card(aligned, k, name_of(fitted, k), dataset) for k in total)
+    grid = "grid-template-columns:repeat(auto-fill,minmax(260px,1fr))"
+    return tag("div", every, "ca-cards", style=grid)
+
+
+def _card(aligned: AlignedDraws, k: int, called: str, dataset: Dataset) -> str:
+    name = tag("div", words(capital(called)), "ca-name")
+    lines = "".join(tag("div", words(line)) for line in agreement(aligned, k))
+    text = tag("div", lines, "ca-quiet")
+    sure = np.abs(aligned.mean[k]) >= SURE * aligned.sd[k]
+    drawn = [picture_of(v, dataset) for v in (np.where(sure, aligned.mean[k], 0), aligned.sd[k])]
+    pictures = "".join(
+        _picture(values, what, called)
+        for values, what in zip(drawn, ("mean", "sd"), strict=True)
+        if values is not None
+    )
+    bars = "" if pictures else loadings(aligned.mean[k], dataset.feature_names, aligned.sd[k])
+    return tag("div", pictures + tag("div", name + bars + text), "ca-card")
+
+
+def agreement(aligned: AlignedDraws, k: int) -> list[str]:
+    """Say in words how well the draws agree about a component."""
+    level = identification(aligned.cosine[k], aligned.present[k])
+    largest = max(float(np.abs(aligned.mean[k]).max()), np.finfo(float).tiny)
+    lines = [
+        f"{SIGNS[level]} {level}",
+        f"|cos| {aligned.cosine[k]:.3f}",
+        f"sd up to {percent(aligned.sd[k].max() / largest)} of the largest weight",
+    ]
+    if aligned.present[k] < 1:
+        lines.append(f"in {percent(aligned.present[k])} of the draws")
+    of_chains = aligned.by_chain[:, k]
+    apart = np.flatnonzero(of_chains < ROUGHLY) + 1
+    if 0 < len(apart) < len(of_chains):
+        which = ", ".join(map(str, apart))
+        who = f"chain {which} has" if len(apart) == 1 else f"chains {which} have"
+        lines.append(f"{who} another in its place")
+    return lines
+
+
+def _picture(drawn: np.ndarray, what: str, called: str) -> str:
+    image = tag("img", "", src=data_uri(drawn), alt=f"{what} of {called}")
+    below = tag("div", what, "ca-quiet", style="text-align:center")
+    return tag("div", image + below, style="flex:none")
+
+
+ANSWERS = {
+    "good": "You can rely on this fit",
+    "doubtful": "Rely on this fit with care",
+    "bad": "Do not rely on this fit yet",
+}
+
+
+def body(dataset: Dataset, shown: Shown) -> None:
+    """Draw the answer, its chips, how the fit went, and further checks, folded."""
+    sampled = bool(shown.fitted.posterior)
+    checks = chain_checks(shown) if sampled else _climb(shown)
+    checks += of_rows(
+        shown.fitted.membership,
+        kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X)),
+    )
+    level = worst(checks)
+    reasons = " ".join(check.why for check in checks if check.level == level)
+    answer(ANSWERS[level], "" if level == "good" else reasons, level)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        chips = "".join(chip(check.level, check.label) for check in checks)
+        st.html(tag("div", chips, "ca-chips-row"))
+        with st.popover("Why?"):
+            st.markdown("\n".join(f"- {markdown(check.why)}" for check in checks))
+    with st.container(key="beside"):
+        left, right = st.columns(2, gap="medium")
+        with left, st.container(border=True):
+            st.markdown("**Log-likelihood per row**")
+            _curve(shown)
+        with right, st.container(border=True):
+            st.markdown("**How sure the rows' choices are**")
+            chart(plots.membership(shown.fitted.membership), "diagnostics_membership")
+    st.html(numbers(_numbers(shown)))
+    if sampled:
+        folds(shown)
+    if sampled or (choose.is_stability_offered() and dataset.missing is None):
+        title = "Components over the draws" if sampled else "Which weights have a sure sign?"
+        with st.expander(title, icon=":material/tonality:"):
+            spread(dataset, shown)
+    if choose.is_stability_offered():
+        with st.expander("Do the components come back?", icon=":material/replay:"):
+            choose.section(dataset, shown)
+
+
+def _climb(shown: Shown) -> list[Check]:
+    info, tol = shown.info, shown.config.parameters.get("tol")
+    return of_climb(shown.fitted.log_likelihoods, info.n_rows, info.stop_reason, tol)
+
+
+def _curve(shown: Shown) -> None:
+    curve, n_rows = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64), shown.info.n_rows
+    if shown.fitted.posterior:
+        burn_in = schedule(shown)[1]
+        chart(plots.likelihood_with_burn_in(curve, n_rows, burn_in), "diagnostics_curve")
+    else:
+        figure = likelihood(np.arange(1, len(curve) + 1), curve, n_rows)
+        chart(figure.update_layout(height=plots.HEIGHT), "diagnostics_curve")
+
+
+def _numbers(shown: Shown) -> list[Number]:
+    doubtful = float(np.mean(shown.fitted.membership < plots.DOUBT))
+    info, posterior = shown.info, shown.fitted.posterior
+    used: list[Number] = []
+    if "n_components" in posterior:
+        often = most_frequent(numbers_in_use(posterior))
+        used = [(f"{often}", "components used by 5% of rows or more")]
+    return [
+        *used,
+        (fixed(info.log_likelihood / info.n_rows), "nats per row"),
+        (percent(doubtful), "of rows unsure"),
+        (duration(info.seconds), f"for {info.n_iter:,} iterations"),
+    ]

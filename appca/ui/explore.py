@@ -1,0 +1,550 @@
+"""The page Explore: bar, canvas and drawer."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from itertools import chain
+from math import comb
+
+import msgspec
+import numpy as np
+import streamlit as st
+
+from appca.analysis.components import own_name, patterns
+from appca.analysis.fitted import FittedRun
+from appca.analysis.groups import compare, sentence
+from appca.analysis.subspaces import explained_share, variance_shares
+from appca.analysis.umap import Embedding
+from appca.canvas.panels import PANELS, TRUST, colour_choices, colour_of
+from appca.canvas.scene import picture_list
+from appca.canvas.sheets import sample
+from appca.data.dataset import Dataset
+from appca.plots.components import data_uri, picture_shape
+from appca.plots.style import Colour, label_colour, levels
+from appca.runs.run import MOST_COMPONENTS, RunConfig
+from appca.runs.store import NAME_LENGTH, Run
+from appca.ui import STATIC, canvas, controls, fits, frame, kit, rows, services, settings, state
+from appca.ui.canvas import PageScene, scene_of
+from appca.ui.controls import as_rule, select_button, tools
+from appca.ui.downloads import rows_popover
+from appca.ui.fits import Shown
+from appca.ui.kit import (
+    apart,
+    first_of_page,
+    loadings,
+    markdown,
+    one_of,
+    onward,
+    preview_note,
+    scripted,
+    tabs,
+    tag,
+    words,
+)
+from appca.ui.rows import sheet_of
+from appca.ui.services import by_key, kept
+from appca.ui.state import KEYS, guarded
+from appca.words import InputError, counted, percent
+
+PAGE = 20  # components at a time
+
+
+def listing(dataset: Dataset, shown: Shown) -> None:
+    """Draw the list."""
+    fitted = shown.fitted
+    total = len(fitted.components)
+    whole = percent(explained_share(fitted), 1)
+    st.caption(f"{counted(total, 'component')}, {whole} of the variance")
+    first = first_of_page(total, PAGE, f"drawer-components-{state.config().id}")
+    cards = _cards(shown.key, dataset, fitted)
+    with st.container(key="drawer_components"):
+        for k in range(first, min(first + PAGE, total)):
+            _component(dataset, shown, k, *cards[k])
+
+
+def pictures(dataset: Dataset, fitted: FittedRun) -> list[tuple[str, str]]:
+    """Return of each component its picture, empty where there is none, and its bars, as HTML."""
+    shares = variance_shares(fitted)
+    largest = max(float(shares.max()), np.finfo(float).tiny)
+    every = patterns(fitted, picture_shape(dataset))
+    drawn = picture_list(fitted, dataset, dark=False)
+    rows = []
+    for k, (pattern, share) in enumerate(zip(every, shares, strict=True)):
+        alt = f"Component {k + 1}"
+        picture = tag("img", "", src=data_uri(drawn[k]), alt=alt) if drawn else ""
+        bar = tag("div", tag("div", "", style=f"width:{share / largest:.0%}"), "ca-track")
+        weights = "" if picture else loadings(pattern, dataset.feature_names)
+        line = tag("div", bar + tag("span", percent(share, 1)), "ca-bar-share")
+        rows.append((picture, line + weights))
+    return rows
+
+
+_cards = by_key(32)(pictures)
+
+
+def _component(dataset: Dataset, shown: Shown, k: int, picture: str, bars: str) -> None:
+    number, users = k + 1, shown.fitted.active[:, k]
+    with st.container(key=f"drawer-component-{k}", horizontal=True, gap="small"):
+        if picture:
+            ground = "ca-inverted" if st.context.theme.type == "dark" else ""
+            st.html(tag("div", picture, ground), width="content")
+        with st.container(gap=None):
+            with st.container(horizontal=True, vertical_alignment="center", gap=None):
+                st.html(tag("b", str(number)), width="content")
+                _name(shown, number, k)
+                st.button(
+                    apart("", f"Flip the sign of component {number}"),
+                    key=f"flip-{k}",
+                    icon=":material/swap_horiz:",
+                    type="tertiary",
+                    disabled=shown.run is None,
+                    help="Swap red and blue: the sign of a component is arbitrary.",
+                    on_click=state.flip,
+                    args=[shown.run, k],
+                )
+            st.html(bars)
+            label = f"used by {percent(float(users.mean()))} of rows"
+            look = {"type": "tertiary", "help": "Select these rows"}
+            select_button(label, dataset, users, f"users-{k}", **look)
+
+
+def _name(shown: Shown, number: int, k: int) -> None:
+    name = own_name(shown.fitted, k)
+    key = f"name-{shown.config.id}-{number}"
+    if st.session_state.get(key) != name:
+        st.session_state[key] = name
+    st.text_input(
+        f"Name of component {number}",
+        key=key,
+        max_chars=NAME_LENGTH,
+        placeholder="Name it",
+        label_visibility="collapsed",
+        disabled=shown.run is None,
+        on_change=_rename,
+        args=[shown.run, k, key],
+    )
+
+
+@guarded
+def _rename(run: Run | None, component: int, key: str) -> None:
+    state.rename(run, component, st.session_state[key])
+
+
+IMAGES, A_LINE = 28, 7
+MOST_BARS = 12
+_colour = by_key(16)(colour_of)
+
+
+def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
+    """Draw what is selected, or how to select."""
+    mask = state.get(dataset)
+    rows = np.flatnonzero(mask)
+    if not len(rows):
+        st.markdown("**Nothing selected**")
+        st.caption("Draw around points with the lasso, click a count, or choose rows by a rule.")
+        tools(dataset, shown)
+        return
+    of_all = f"of {dataset.n_rows:,} rows, {percent(mask.mean())}"
+    st.markdown(f"### {len(rows):,} :small[:gray[{of_all}]]")
+    _pictures(dataset, rows)
+    chosen = _colour(f"{shown.key}-{colouring}", dataset, shown.fitted, colouring)
+    labels = (label_colour(dataset, name) for name in dataset.labels)
+    categories = (colour for colour in chain([chosen], labels) if colour.kind == "category")
+    classes = next(categories, None)
+    if classes is not None:
+        st.caption(f"By {markdown(classes.name)}")
+        st.html(class_bars(classes, mask))
+    _apart(dataset, shown, mask)
+    as_rule(dataset, shown, mask)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        rows_popover(dataset, shown, rows, key="rows")
+        onward("groups/differences", "Compare with the rest", ":material/compare_arrows:")
+    tools(dataset, shown)
+
+
+def class_bars(classes: Colour, mask: np.ndarray) -> str:
+    """Return how many of the selected rows each class has, and which share of it, as HTML bars."""
+    codes = np.asarray(classes.values)
+    every = np.bincount(codes[codes >= 0], minlength=len(classes.names))
+    counts = np.bincount(codes[(codes >= 0) & mask], minlength=len(classes.names))
+    order = np.argsort(-counts, kind="stable")
+    there = order[counts[order] > 0]
+    table = levels(classes).table
+    lines = ""
+    for code in there[:MOST_BARS]:
+        width = f"width:{counts[code] / counts.max():.0%};background:{table[code]}"
+        bar = tag("div", tag("div", "", style=width), "ca-track")
+        said = f"{counts[code]:,} · {percent(counts[code] / every[code])}"
+        lines += tag("b", words(classes.names[code])) + bar + tag("span", said)
+    more = len(there) - MOST_BARS
+    tail = tag("p", f"and {more} more", "ca-quiet") if more > 0 else ""
+    return tag("div", lines, "ca-mix", title="count · share of the class") + tail
+
+
+def _pictures(dataset: Dataset, rows: np.ndarray) -> None:
+    if dataset.image_shape is None:
+        return
+    chosen = rows[sample(len(rows), IMAGES)]
+    with st.container(key="pictures"):
+        alt = f"{len(chosen)} of the selected images"
+        st.image(sheet_of(dataset, chosen, A_LINE), width="stretch", alt=alt)
+
+
+def _apart(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
+    try:
+        name = f"apart-{shown.key}-{state.token(dataset)}"
+        comparison = kept(name, lambda: compare(dataset, shown.fitted, mask))
+    except InputError as error:
+        st.caption(markdown(str(error)))
+        return
+    st.caption("What sets it apart")
+    st.markdown(markdown(sentence(comparison)))
+
+
+TABS = {"components": "Components", "selection": "Selection", "point": "Point"}
+_handle = scripted("drawer")
+
+
+def drawer(dataset: Dataset, shown: Shown, colouring: str) -> None:
+    """Draw the drawer."""
+    count = int(state.get(dataset).sum())
+    names = TABS | ({"selection": f"Selection {count:,}"} if count else {})
+    with st.container(key="drawer"):
+        _handle(key="drawer_handle")
+        with st.container(key="drawer_tab"):
+            tab = tabs(names)
+        with st.container(key="drawer_body"):
+            if tab == "components":
+                listing(dataset, shown)
+            elif tab == "selection":
+                body(dataset, shown, colouring)
+            else:
+                rows.body(dataset, shown)
+
+
+MOST_ON_SLIDER = 12  # more can be typed
+MOVING = "sizes_moving"
+_follow = scripted("sizes")
+
+
+def k_and_l(dataset: Dataset) -> None:
+    """Draw K and L; a change is fitted at once."""
+    now = state.config()
+    # A run of the command line may allow more components than the data have features.
+    most = max(state.most_components(now, dataset), now.k)
+    active = now.chosen_size
+    hint = meaning(dataset, now.k, active)
+    with st.container(
+        key="bar_sizes", horizontal=True, vertical_alignment="center", gap="small", width="content"
+    ):
+        _size("K", "k", now.name_of_k, now.k, most, hint)
+        if active is not None:
+            _size("L", "l", "n_active", active, most, hint)
+        elif "n_active" in now.parameters:
+            st.markdown("L learned", width="content")
+        _follow(key=MOVING, data=now.sizes, on_moving_change=lambda: None)
+
+
+def moved_to() -> RunConfig | None:
+    """Return the configuration over which a slider moves; None at rest, and where it is taken."""
+    told = st.session_state.get(MOVING)
+    moving = told.get("moving") if isinstance(told, Mapping) else None
+    if not isinstance(moving, Mapping):
+        return None
+    value = moving.get("value")
+    if type(value) is not int or not 1 <= value <= MOST_COMPONENTS:
+        return None
+    wanted = state.with_parameters(**_changes(moving.get("size") == "l", value))
+    return None if wanted == state.config() else wanted
+
+
+def meaning(dataset: Dataset, k: int, active: int | None) -> str:
+    """Say what K and L are, with the present numbers."""
+    row = "image" if dataset.image_shape else "row"
+    if active is None:
+        return f"Each {row} uses any of at most K = {k} components, as many as fit it."
+    if active >= k:
+        return f"Each {row} uses all K = {k} components, as in PCA."
+    alike = "the same one" if active == 1 else f"the same {active}"
+    panels = comb(k, active)
+    rough = f"{panels:,}" if panels < 10**6 else "more than a million"
+    text = (
+        f"K = {k} components in all; each {row} uses the L = {active} that fit it best. "
+        f"{row.capitalize()}s with {alike} share one of {rough} panels."
+    )
+    return text if panels <= dataset.n_rows else f"{text} Most stay empty: try a smaller L."
+
+
+def _size(label: str, name: str, parameter: str, value: int, most: int, hint: str) -> None:
+    fixed = most < 2
+    slider, top = _widget(name, value)
+    typed, _ = _widget(f"{name}_typed", value)
+    st.slider(
+        label,
+        1,
+        max(min(top, most), 2),
+        value,
+        key=slider,
+        on_change=_changed,
+        args=[name, slider, parameter],
+        width=132 if label == "K" else 110,
+        disabled=fixed,
+        help=hint if label == "K" else None,
+    )
+    st.number_input(
+        f"{label}, up to {counted(most, 'component')}",
+        1,
+        most,
+        value,
+        key=typed,
+        on_change=_changed,
+        args=[f"{name}_typed", typed, parameter],
+        label_visibility="collapsed",
+        width=48,
+        disabled=fixed,
+    )
+
+
+def _widget(name: str, value: int) -> tuple[str, int]:
+    """Return the key of the widget that shows a size, and how far it goes as a slider.
+
+    Where the last one shows another size, this is a new widget. If the server set the old one, a
+    request that the browser sent before it had that would look like a change by hand back to the
+    old size.
+    """
+    drawn: dict[str, tuple[str, int]] = st.session_state.setdefault(KEYS.sizes, {})
+    key, top = drawn.get(name, (f"{name}-0", MOST_ON_SLIDER))
+    if st.session_state.get(key, value) != value:
+        key, top = f"{name}-{int(key.rpartition('-')[2]) + 1}", MOST_ON_SLIDER
+    drawn[name] = key, max(top, value)
+    return drawn[name]
+
+
+@guarded
+def _changed(name: str, key: str, parameter: str) -> None:
+    """Take over a size; a widget that is gone tells only what it showed."""
+    if st.session_state[KEYS.sizes][name][0] == key:
+        state.set_parameters(**_changes(parameter == "n_active", st.session_state[key]))
+
+
+def _changes(is_l: bool, value: int) -> dict[str, int]:
+    """Return what a new size changes; L pushes K up before it, K pushes L down."""
+    now = state.config()
+    if is_l and "n_active" in now.parameters:
+        return {"n_active": value, "n_components": max(now.k, value)}
+    return {now.name_of_k: value}
+
+
+READING = (
+    "Pink: rows around the point are far from it in the data, so do not read them as alike. Teal: "
+    "rows that are near it in the data are elsewhere; hover over it to see lines to them."
+)
+WORKS = 5  # in the menu at the data set's name
+
+
+def bar(
+    dataset: Dataset, embedding: Embedding | None
+) -> tuple[str, st.delta_generator.DeltaGenerator]:
+    """Draw the bar; return the colouring, and the place of the views, which need the picture.
+
+    Colours offer the trust of the map, where there is one.
+    """
+    trust = None if embedding is None else embedding.trust
+    with st.container(key="explore_bar", horizontal=True, vertical_alignment="center", gap="small"):
+        _data(dataset)
+        k_and_l(dataset)
+        settings.popover(dataset)
+        label = f"Colour **{markdown(controls.colour_name(dataset))}**"
+        with st.popover(label, key="bar_colour", width="content"):
+            colouring = controls.colouring(dataset, with_trust=trust is not None, flat=True)
+            if colouring in (TRUST, PANELS):
+                st.caption(READING)
+            if trust is not None and colouring == TRUST:
+                st.caption(settings.trust_sentence(trust))
+        _undo_and_redo()
+        place = st.container(
+            key="bar_views", horizontal=True, vertical_alignment="center", width="content"
+        )
+    return colouring, place
+
+
+def view_switch(dataset: Dataset, scene: PageScene, active: int | None) -> tuple[str, str]:
+    """Draw the choice of the view, among them the map that may have to be laid out first.
+
+    Returns it and the view beside it, which is empty unless the picture is split.
+    """
+    first, there = scene.meta["first"], scene.meta["layouts"]
+    places = {"slices": "Map", "umap": "UMAP"} if "slices" in there else {"umap": "Map"}
+    names = {key: there[key]["title"] for key in canvas.VIEWS if key in there} | places
+    key = controls.view_key(active)
+    with st.container(width="content"):  # to the left, so that no view moves when it is chosen
+        if st.session_state.get(key) == "umap":
+            with st.popover("", icon=":material/tune:", key="bar_map", help="Settings of the map"):
+                settings.map_settings(dataset)
+    layout = one_of("View", names, key=key, default=first, label_visibility="collapsed")
+    with st.container(key="bar_split", width="content"):
+        split = st.segmented_control(
+            "Split",
+            ["Split"],
+            selection_mode="multi",
+            key="split",
+            persist_state="session",
+            label_visibility="collapsed",
+        )
+    maps = [name for name in ("slices", "umap", "pca") if name in there]
+    beside = first if layout in maps else next(iter(maps), "")
+    return layout, beside if split else ""
+
+
+def offer_map(dataset: Dataset, shown: Shown, beside: str, *, waits: bool) -> None:
+    """Offer to lay out the map that is waited for; once there is one, to split the picture."""
+    if beside:
+        st.session_state.pop(KEYS.map_ready, None)
+    if not (waits or st.session_state.get(KEYS.map_ready)):
+        return
+    with st.container(key="map_offer"):
+        if waits:
+            settings.offer(dataset, shown)
+            return
+        with st.container(horizontal=True, gap="small"):
+            for label, split in (("Show map and panels side by side", True), ("Not now", False)):
+                key = f"offer_split_{split}".lower()
+                st.button(label, key=key, type="tertiary", on_click=_answer_offer, args=[split])
+
+
+@guarded
+def _answer_offer(split: bool) -> None:
+    st.session_state.pop(KEYS.map_ready, None)
+    if split:
+        st.session_state["split"] = ["Split"]
+
+
+def show_view(active: int | None, name: str) -> None:
+    """Press the button of the view that the picture has opened itself."""
+    st.session_state[controls.view_key(active)] = name
+
+
+def _undo_and_redo() -> None:
+    steps = {
+        "undo": (state.undo, state.can_undo(), "Undo (Ctrl+Z)"),
+        "redo": (state.redo, state.can_redo(), "Redo (Ctrl+Shift+Z)"),
+    }
+    with st.container(key="bar_steps", horizontal=True, gap="small", width="content"):
+        for name, (act, possible, hint) in steps.items():
+            st.button(
+                "",
+                key=f"bar_{name}",
+                icon=f":material/{name}:",
+                type="tertiary",
+                help=hint,
+                on_click=act,
+                disabled=not possible,
+            )
+
+
+def _data(dataset: Dataset) -> None:
+    label = f"**{markdown(dataset.name)}**"
+    if f"{dataset.n_rows:,}" not in dataset.name:
+        label += f" :gray[{counted(dataset.n_rows, 'row')}]"
+    with st.popover(label, icon=":material/database:", key="bar_data", width="content"):
+        columns = counted(dataset.n_features, "column")
+        if dataset.image_shape is not None:
+            columns = f"{' × '.join(map(str, dataset.image_shape))} pixels"
+        st.markdown(f"**{markdown(dataset.name)}**  \n{dataset.n_rows:,} rows, {columns}")
+        _recent()
+        st.page_link("pages/data/data.py", label="Other data", icon=":material/add:")
+
+
+def _recent() -> None:
+    """Draw a button for each of the last works beside the present one, which opens it."""
+    here = state.config().id
+    others = [run for run in services.runs().list() if run.kept and run.id != here]
+    for run in sorted(others, key=lambda run: -run.created)[:WORKS]:
+        with suppress(InputError):  # its data are no longer here
+            data = services.datasets().summary(run.config.dataset).name
+            title = markdown(run.custom_name or f"{data} · {', '.join(run.config.sizes)}")
+            act = guarded(state.open_config)
+            st.button(title, key=f"work-{run.id}", type="tertiary", on_click=act, args=[run.config])
+
+
+HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
+STYLE = STATIC / "explore.css"
+
+
+def draw() -> None:
+    """Draw the page."""
+    dataset = state.current_dataset()
+    st.html(STYLE)
+    with st.container(key="explore_title"):
+        st.title("Explore", anchor=False)
+    before = fits.drawn_before()
+    fit = before.config if before else state.config()
+    colouring, views = bar(dataset, settings.stored_map(dataset, fit))
+    moved = moved_to()
+    with st.container(key="fit_wait"):
+        shown = (moved and fits.while_moving(moved)) or kit.shown()
+    shown = shown or before  # stays until there is something new
+    if shown is None:
+        return
+    embedding = settings.stored_map(dataset, shown.config)
+    by_data = next(iter(colour_choices(dataset))) if colouring in (TRUST, PANELS) else colouring
+    if colouring == TRUST and (embedding is None or embedding.trust is None):
+        colouring = by_data
+    scene = scene_of(dataset, shown, colouring, embedding)
+    with views:
+        layout, beside = view_switch(dataset, scene, shown.config.n_active)
+    there = layout if layout in scene.meta["layouts"] else scene.meta["first"]
+    came = fits.came(shown)
+    with st.container(key="explore_canvas"):
+        canvas.draw(
+            *(dataset, scene, there, colouring),
+            height=HEIGHT,
+            options=({"came": came} if came else {})
+            | {"beside": beside}
+            | _held(dataset, shown)
+            | _offers(dataset),
+            on_layout=partial(show_view, shown.config.n_active),
+            on_point=partial(rows.hold, dataset),
+            on_act=partial(_act, dataset),
+        )
+    offer_map(dataset, shown, beside, waits=there != layout)
+    _note(shown, moved)
+    drawer(dataset, shown, by_data)
+
+
+def _note(shown: Shown, moved: RunConfig | None) -> None:
+    if not shown.fitted.active.any():
+        st.caption("No row uses any component: the model takes all but the average for noise.")
+    if moved is not None:
+        st.session_state[frame.SHOWN] = shown
+    with st.session_state[kit.NOTE]:
+        if moved is None and shown.config == state.config():
+            preview_note(shown)
+
+
+def _held(dataset: Dataset, shown: Shown) -> dict[str, int | list[int]]:
+    """Return the row that is held, and those nearest to it in the data."""
+    row = rows.held(dataset)
+    if row is None:
+        return {"held": -1, "near": []}
+    return {"held": row, "near": rows.near_rows(dataset, shown, row).rows.tolist()}
+
+
+def _offers(dataset: Dataset) -> dict[str, object]:
+    """Return what the palette finds beside what is in the picture."""
+    saved = [(kept.name, int(kept.mask.sum())) for kept in state.named(dataset)]
+    return {"offers": {"selections": saved, "columns": controls.offers(dataset)}}
+
+
+def _act(dataset: Dataset, kind: str, name: str) -> None:
+    if kind == "colour":
+        controls.colour_by(dataset, name)
+        return
+    if kind == "class":
+        with suppress(msgspec.DecodeError):  # not of the canvas
+            said = msgspec.json.decode(name, type=tuple[str, str, str])
+            state.rename_class(dataset.digest, *said)
+        return
+    for saved in state.named(dataset):
+        if saved.name == name:
+            state.put(dataset, saved.mask)

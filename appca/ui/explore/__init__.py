@@ -1,1 +1,0 @@
-"""The page Explore: settings of the fit, maps, one row taken apart."""

@@ -1,1 +1,0 @@
-"""The page Export: files of projections, components, figures, the model."""

@@ -1,1 +1,0 @@
-"""What surrounds every page: state from the address, errors, status, style."""

@@ -1,1 +1,0 @@
-"""The page Groups: rows that are alike, what sets some apart, and rows that stand out."""

@@ -1,0 +1,443 @@
+"""The tab New rows: what the fit says of new rows, which do not fit, one of them, and files."""
+
+import json
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from appca.analysis.association import SIGNIFICANT
+from appca.analysis.fitted import DescribedRows, FittedRun
+from appca.analysis.new_rows import NewRowsVerdict, drifted, new_rows_table, verdict
+from appca.analysis.rows import LEVELS, distances
+from appca.analysis.rule import called, component_of, dataset_table
+from appca.canvas.scene import Scene, scene_shown
+from appca.data.columns import Matched, Wanted, read_as, wanted_by
+from appca.data.dataset import Dataset
+from appca.data.readers import kind_of
+from appca.data.readers.process import read_apart, warm
+from appca.data.readers.source import ReadLimits
+from appca.plots.data import drift_chart
+from appca.plots.style import Colour
+from appca.runs.fit import fits_around_gaps, is_quick, keep_rows, key_of, project, stored
+from appca.runs.home import home
+from appca.runs.numbering import numbered
+from appca.ui import canvas, fits, kit, state
+from appca.ui.arrivals import Options, Report, scratch
+from appca.ui.canvas import PageScene
+from appca.ui.downloads import table_buttons
+from appca.ui.fits import LIVE_SECONDS, Shown
+from appca.ui.kit import chart, markdown, one_of
+from appca.ui.rows import draw
+from appca.ui.services import by_key, kept
+from appca.ui.state import KEYS
+from appca.words import InputError, counted, shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MISSING = {
+    "model": "Fill from the model",
+    "mean": "Mean of the new rows",
+    "drop": "Drop the rows",
+}
+MOST_NAMES = 6
+MOST_FILES = 100  # that are sent one by one; far below the first failure
+
+
+class Arrival(NamedTuple):
+    """New rows in the columns of the run, or the sentence why not, and what was found."""
+
+    matched: Matched | None
+    sentence: str
+    report: Report
+
+
+def choose(dataset: Dataset, shown: Shown) -> Dataset | None:
+    """Draw the choice of new rows and what was found in them; None while there are none."""
+    st.caption(
+        "Place new rows on the picture and see which of them do not fit. The fit stays as it is."
+    )
+    files = st.file_uploader(
+        "A file with new rows, or several images",
+        accept_multiple_files=True,
+        key=f"new-data-{st.session_state.setdefault(KEYS.upload, 0)}",
+        help="A table needs the columns of the data, in any order; others are left out. "
+        "Images must have the size of the data's.",
+    )
+    if not files:
+        warm()
+        return None
+    wanted = wanted_by(dataset)
+    options = _options(files, wanted)
+    outcome = _read(files, shown, wanted, options)
+    if outcome.report.get("missing"):
+        # whether the run can describe rows of which some cells are missing
+        takes_gaps = fits_around_gaps(shown.config) and not shown.fitted.preprocessing.reduces
+        possible = {how: name for how, name in MISSING.items() if how != "model" or takes_gaps}
+        chosen = one_of("Missing values", possible, f"new-data-missing-{files[0].file_id}")
+        outcome = _read(files, shown, wanted, options | {"missing": chosen})
+    if outcome.matched is None:
+        st.error(markdown(outcome.sentence))
+        return None
+    st.caption(markdown(in_words(outcome.matched)))
+    return outcome.matched.dataset
+
+
+def in_words(match: Matched) -> str:
+    """Say how the new rows were brought into the columns of the run."""
+    parts = [counted(match.dataset.n_rows, "new row")]
+    if match.by_name:
+        order = ", in another order" if match.reordered else ""
+        parts.append(f"columns found by their names{order}")
+    else:
+        parts.append(f"{counted(match.dataset.n_features, 'feature')} in the order of the file")
+    if match.ignored:
+        names = ", ".join(f"“{shortened(name)}”" for name in match.ignored[:MOST_NAMES])
+        more = len(match.ignored) - MOST_NAMES
+        parts.append(f"not used: {names}{f' and {more:,} more' if more > 0 else ''}")
+    return f"{'; '.join(parts)}."
+
+
+def _options(files: list[UploadedFile], wanted: Wanted) -> Options:
+    """Draw the choices that images call for."""
+    images = all(kind_of(file.name) == "images" for file in files)
+    if not images or wanted.image_shape is None:
+        return {}
+    options: Options = {"colour": "keep"} if len(wanted.image_shape) == 3 else {}
+    height, width = wanted.image_shape[:2]
+    if st.toggle(f"Bring the images to {height} × {width} pixels", key="new_data_resize"):
+        options["size"] = (height, width)
+    return options
+
+
+def _read(files: list[UploadedFile], shown: Shown, wanted: Wanted, options: Options) -> Arrival:
+    ids = " ".join(file.file_id for file in files)
+    key = json.dumps([shown.config.dataset, options], sort_keys=True)
+    return _outcome(ids, key, files, wanted, options)
+
+
+@st.cache_resource(show_spinner="Reading the file", max_entries=4)
+def _outcome(
+    ids: str, key: str, _files: list[UploadedFile], _wanted: Wanted, _options: Options
+) -> Arrival:
+    del ids, key
+    named = [(file.name, file) for file in _files]
+    limits = ReadLimits(scratch=scratch(), least_rows=1)
+
+    def opened(roles: dict[str, str]) -> Dataset:
+        chosen = _options | ({"roles": roles} if roles else {})
+        return read_apart(named, limits=limits, **chosen)
+
+    try:
+        _check(_files)
+        opened_as = read_as(opened, _wanted)
+    except InputError as error:
+        return Arrival(None, str(error), error.report or {})
+    return Arrival(opened_as, "", opened_as.dataset.provenance.get("report", {}))
+
+
+def _check(files: list[UploadedFile]) -> None:
+    """Refuse so many files that some may be missing.
+
+    Streamlit sends each by a request of its own, all at once, and leaves out those that failed: of
+    1,440 images, 29 did not arrive.
+    """
+    if len(files) > MOST_FILES:
+        msg = (
+            f"{len(files):,} files came one by one, and a browser may lose some of more than "
+            f"{MOST_FILES}; take them out and give one zip of them."
+        )
+        raise InputError(msg)
+
+
+MOST_OLD, MOST_NEW = 3000, 5000  # rows drawn of the data, and new ones
+PLACEMENT_SEED = 11  # of the sample of the data: the same each time
+KINDS = ("new, fits", "new, does not fit")
+OLD = -1  # no class: grey, and not in the legend
+COLOURING = "new"
+HEIGHT = 560  # pixels
+
+
+class DescribedData(NamedTuple):
+    """New rows and what the run says of them."""
+
+    dataset: Dataset
+    fitted: FittedRun  # a run's, with the new rows in the place of its own
+    key: str  # names these numbers in a cache
+
+
+class OldAndNewRows(NamedTuple):
+    """Rows of the data and, after them, new rows, as one data set."""
+
+    dataset: Dataset
+    fitted: FittedRun
+    n_old: int
+
+
+def draw_new_rows(
+    dataset: Dataset, shown: Shown, seen: DescribedData, verdicts: NewRowsVerdict
+) -> np.ndarray | None:
+    """Draw the canvas; return the new rows that are selected in it, None when there are none."""
+    drawn = np.sort(verdicts.order[:MOST_NEW])
+    key = f"{shown.key}-{seen.key}-{verdicts.fits[drawn].tobytes().hex()[:4000]}-{drawn.tolist()}"
+    both = _together(key, dataset, shown.fitted, seen.dataset, seen.fitted, drawn)
+    codes = np.full(both.dataset.n_rows, OLD)
+    codes[both.n_old :] = ~verdicts.fits[drawn]
+    memory: dict[str, np.ndarray] = st.session_state.setdefault(KEYS.marked, {})
+
+    def take(mask: np.ndarray) -> None:
+        memory.clear()  # of other rows
+        if mask[both.n_old :].any():
+            memory[seen.key] = drawn[mask[both.n_old :]]
+
+    selected = np.zeros(both.dataset.n_rows, dtype=bool)
+    selected[both.n_old :] = np.isin(drawn, memory.get(seen.key, []))
+    scene = PageScene(_scene(key, both, codes), f"new {key}")
+    layout = scene.meta["first"]
+    canvas.draw(
+        both.dataset,
+        scene,
+        layout,
+        COLOURING,
+        key="canvas-new",
+        height=HEIGHT,
+        selected=selected,
+        on_select=take,
+    )
+    st.caption(_caption(dataset, both, seen.dataset.n_rows, len(drawn)))
+    return memory.get(seen.key)
+
+
+@by_key(2)
+def _scene(both: OldAndNewRows, codes: np.ndarray) -> Scene:
+    colouring = Colour("category", "New rows", codes, KINDS)
+    return scene_shown(
+        both.dataset, both.fitted, outside=codes != OLD, colourings={COLOURING: colouring}
+    )
+
+
+def together(
+    dataset: Dataset,
+    fitted: FittedRun,
+    new: Dataset,
+    projected: DescribedRows,
+    drawn: np.ndarray,
+) -> OldAndNewRows:
+    """Put a sample of the data (`dataset`, `fitted`) and new rows one after the other.
+
+    Of the rows in `new`, which has the columns of the data, those in `drawn` are taken; `projected`
+    is what the fit says of all of them.
+    """
+    order = np.random.default_rng(PLACEMENT_SEED).permutation(dataset.n_rows)
+    old = np.sort(order[:MOST_OLD])
+    ids = np.concatenate([dataset.ids[old], [f"new: {text}" for text in new.ids[drawn]]])
+    names = dict.fromkeys([*dataset.labels, *new.labels])
+    both = Dataset(
+        name=new.name,
+        X=np.concatenate([dataset.X[old], new.X[drawn]]),
+        ids=_unique(ids, len(old)),
+        labels={name: _label(name, dataset, old, new, drawn) for name in names},
+        image_shape=dataset.image_shape,
+        provenance=new.provenance,
+    )
+    rows = fitted.take(old).followed_by(projected.take(drawn))
+    return OldAndNewRows(both, fitted.with_rows(rows), len(old))
+
+
+_together = by_key(4)(together)
+
+
+def _unique(ids: np.ndarray, n_old: int) -> np.ndarray:
+    if len(set(ids.tolist())) == len(ids):
+        return ids
+    return np.array([f"{text} ({'data' if i < n_old else i})" for i, text in enumerate(ids)])
+
+
+def _label(
+    name: str, dataset: Dataset, old: np.ndarray, new: Dataset, drawn: np.ndarray
+) -> np.ndarray:
+    columns = [
+        side.labels[name][rows].astype(str) if name in side.labels else np.full(len(rows), "")
+        for side, rows in ((dataset, old), (new, drawn))
+    ]
+    return np.concatenate(columns)
+
+
+def _caption(dataset: Dataset, both: OldAndNewRows, n_new: int, drawn: int) -> str:
+    text = "Grey: the data"
+    if both.n_old < dataset.n_rows:
+        text += f", {both.n_old:,} of {dataset.n_rows:,} rows drawn at random"
+    if drawn < n_new:
+        text += f"; of {counted(n_new, 'new row')} the {drawn:,} that fit least"
+    return f"{text}. A lasso lists only the new rows in it below."
+
+
+MOST_ROWS = 2_000  # of each side, a fair sample
+SEED = 0
+
+
+def draw_drift(dataset: Dataset, shown: Shown, new: Dataset, seen: FittedRun, key: str) -> None:
+    """Draw the answer in a sentence and the figure; `seen` describes the new rows."""
+
+    def compared() -> "pd.DataFrame":
+        old, later = _table(dataset, shown.fitted), _table(new, seen)
+        both = [name for name in old.columns if name in later]
+        return drifted(old[both], later[both], random_state=SEED)
+
+    try:
+        tests = kept(f"drift-{key}", compared)
+    except InputError as error:
+        st.caption(markdown(str(error)))
+        return
+    names = shown.fitted.names
+    st.markdown(sentence(tests, names))
+    drawn = tests.assign(column=[called(name, names) for name in tests["column"]])
+    chart(drift_chart(drawn), "drift_chart")
+    st.caption(
+        "Bar: level (Cliff's delta). Ring: spread around the median. Red: higher in the new rows. "
+        "Blue: lower. Pale: q, corrected for all tests, is above 5%. If a component has shifted, "
+        "do not read old and new rows as one population."
+    )
+
+
+def sentence(tests: "pd.DataFrame", names: tuple[str, ...]) -> str:
+    """Say as Markdown how many columns and components have shifted, and which one most."""
+    shifted = tests[tests["q"] < SIGNIFICANT]
+    if not len(shifted):
+        return "**No column and no component has shifted more than chance allows.**"
+    some, every = _subjects(shifted), _subjects(tests)
+    told = [f"{some[noun]:,} of {counted(n, noun)}" for noun, n in sorted(every.items())]
+    most = shifted.sort_values("effect", key=np.abs).iloc[-1]
+    name = markdown(shortened(called(most["column"], names)))
+    way = f"{most['part']} of {name} is {most['direction']} in the new rows"
+    return f"**{' and '.join(told)} have shifted.** Most: the {way}."
+
+
+def _subjects(tests: "pd.DataFrame") -> Counter[str]:
+    """Count the columns and the components of tests; a component may have several."""
+    subjects = {
+        ("component", name.split()[-1]) if component_of(name)[1] else ("column", name)
+        for name in tests["column"]
+    }
+    return Counter(noun for noun, _ in subjects)
+
+
+def _table(dataset: Dataset, rows: FittedRun) -> "pd.DataFrame":
+    taken = np.random.default_rng(SEED).permutation(dataset.n_rows)[:MOST_ROWS]
+    return dataset_table(dataset.take(taken), rows.take(taken))
+
+
+MANY = 0.5  # share of rows beyond a limit from which something else is wrong than the rows
+
+_live = by_key(8)(project)
+_distances = by_key(8)(distances)
+GAPS = "Q of a row with missing cells uses the cells it has."
+
+
+def page(dataset: Dataset) -> None:
+    """Draw the tab: new rows, where they lie, which of them do not fit, and files of them."""
+    shown = kit.finished()
+    new = None if shown is None else choose(dataset, shown)
+    seen = None if shown is None or new is None else described(shown, new)
+    if shown is None or seen is None:
+        return
+    verdicts = verdict_of(shown, seen)
+    rows = draw_new_rows(dataset, shown, seen, verdicts)
+    draw_drift(dataset, shown, seen.dataset, seen.fitted, seen.key)
+    order = verdicts.order if rows is None else verdicts.order[np.isin(verdicts.order, rows)]
+    draw(seen.dataset, seen.fitted, verdicts, order, seen.key)
+    made = partial(new_rows_table, seen.dataset, seen.fitted, verdicts)
+    table_buttons(made, shown, "new-rows", primary=True)
+    st.caption(
+        "One line per new row, as on Export, with T², Q, their limits and whether the row fits."
+    )
+
+
+def described(shown: Shown, new: Dataset) -> DescribedData | None:
+    """Return what the run says of the new rows; None while a job finds it out."""
+    run = shown.run
+    if run is None:
+        return None
+    key = key_of(run.id, new.digest)
+    rows: DescribedRows | None
+    if is_quick(new.n_rows, new.n_features, run.config, LIVE_SECONDS):
+        rows = _live(key, run.config, run.fitted, new.with_gaps())
+    else:
+        rows = stored(home(), key)
+    if rows is None:
+        _wait_or_offer(shown, new, key)
+        return None
+    seen = numbered(run.fitted.with_rows(rows), shown.numbering)
+    return DescribedData(new, seen, f"{key}-{shown.numbering.key}")
+
+
+def verdict_of(shown: Shown, seen: DescribedData) -> NewRowsVerdict:
+    """Draw the choice of the level and what it says of all rows together; return the verdict."""
+    level = one_of(
+        "Limit passed by 1 row in",
+        {level: f"{1 / (1 - level):.0f}" for level in LEVELS},
+        default=0.99,
+        key="new_data_level",
+        help_text="Of the rows of the data, one in so many is beyond each limit.",
+    )
+    verdicts = verdict(
+        _distances(seen.key, seen.fitted), _distances(shown.key, shown.fitted), level
+    )
+    st.markdown(summary(verdicts))
+    gaps = "" if seen.dataset.missing is None else f" {GAPS}"
+    st.caption(_explanation(shown) + gaps)
+    return verdicts
+
+
+def summary(verdicts: NewRowsVerdict) -> str:
+    """Say how many of the new rows do not fit."""
+    n_rows = len(verdicts.fits)
+    outside = int((~verdicts.fits).sum())
+    if not outside:
+        return f"**All {counted(n_rows, 'new row')} fit**: none is beyond a limit."
+    t2, q = (
+        f"{n:,} {'lies' if n == 1 else 'lie'} too far" for n in (verdicts.ratios > 1).sum(axis=0)
+    )
+    text = (
+        f"**{outside:,} of {counted(n_rows, 'new row')} {'does' if outside == 1 else 'do'} not "
+        f"fit**: {q} off their subspace (Q), {t2} out within it (T²)."
+    )
+    if outside > MANY * n_rows:
+        text += (
+            " That is most of them: are they data of the same kind, in the same units and with the "
+            "columns in the same order?"
+        )
+    return text
+
+
+def _explanation(shown: Shown) -> str:
+    reduced = shown.config.preprocessing.get("pca")
+    lost = " What PCA before the fit leaves out of a row is not counted." if reduced else ""
+    return (
+        "New rows of the same kind pass the limits a little more often than the rows of the data, "
+        "and clearly more often where those are few. A row of another kind fits, too, if the "
+        f"components happen to rebuild it.{lost}"
+    )
+
+
+def _wait_or_offer(shown: Shown, new: Dataset, key: str) -> None:
+    if fits.running(key) is None and not fits.declined(key):
+        _start(shown, new, key)
+    if not kit.follow(key, cancel="new_data_cancel"):
+        st.button(
+            f"Describe the {counted(new.n_rows, 'new row')}",
+            type="primary",
+            key="new_data_start",
+            on_click=state.guarded(_start),
+            args=[shown, new, key],
+        )
+
+
+def _start(shown: Shown, new: Dataset, key: str) -> None:
+    keep_rows(home(), key, np.asarray(new.with_gaps()), shown.config.id)
+    # Only now: what could not be kept waits for another press.
+    kit.begin("project", key, {"key": key, "run": shown.config.id})

@@ -1,0 +1,452 @@
+"""The tab Open: a place for files, recent work, and the data sets that are one click away."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.fitted import FittedRun
+from appca.data.dataset import Dataset
+from appca.data.readers.process import warm
+from appca.data.sources import SOURCES, Option, Source, are_here, load, receive
+from appca.data.store import DatasetStore
+from appca.plots.components import montage
+from appca.plots.data import in_the_dark, thumbnail
+from appca.runs.home import home
+from appca.runs.run import MODELS
+from appca.runs.session import SUFFIX
+from appca.runs.store import FOLDERS, Run, RunStore
+from appca.storage import files
+from appca.storage.identity import digest_of
+from appca.ui import STATIC, arrivals, fits, kit, services, state
+from appca.ui.kit import apart, first_of_page, markdown, nats_per_row, one_of, tag, words
+from appca.ui.rows import is_dark
+from appca.ui.services import by_key
+from appca.ui.state import KEYS, guarded
+from appca.words import InputError, counted, refusing
+
+EXPLORE = "pages/explore/explore.py"
+PICTURES = STATIC / "pictures"  # of the data sets that ship with the project
+PHOTOGRAPHS = {"turntable", "coil20"}  # that stay as they are in the dark
+ACROSS, DOWN = 9, 5  # images on a card
+SAMPLE = 1440  # first rows of files, of which some are drawn
+DROPPED = "source-files"
+
+
+def source_cards() -> None:
+    """Draw a card for each data set, MNIST and COIL-20 first."""
+    with st.container(key="cards-built-in"):
+        for source in sorted(SOURCES.values(), key=lambda source: source.offline):
+            with st.container(border=True, key=f"source-{source.key}"):
+                _source_card(source)
+
+
+def _source_card(source: Source) -> None:
+    picture = _shipped(source.key) if source.offline else _drawn(source.key)
+    if picture is not None:
+        turned = is_dark() and source.key not in PHOTOGRAPHS
+        picture = in_the_dark(picture) if turned else picture
+        st.image(picture, width="stretch", alt=f"Some of {source.title}")
+    else:
+        st.html(tag("div", words(source.tile), "ca-tile"))
+    st.html(
+        tag("div", words(source.title), "ca-name")
+        + tag("div", words(f"{source.description}. {source.rows:,} rows"), "ca-quiet")
+    )
+    busy = fits.running(source.key) is not None
+    label = apart("Loading…" if busy else "Open", source.title)
+    pressed = st.button(label, key=f"source-{source.key}-open", disabled=busy)
+    if source.options:
+        label = apart("Options", f"of {source.title}")
+        with st.popover(label, type="tertiary", key=f"more-{source.key}"):
+            for option in source.options:
+                _widget(source, option)
+            _own_files(source.key)
+    if pressed:
+        _open_source(source)
+        st.switch_page(EXPLORE)
+
+
+@cache
+def _shipped(key: str) -> np.ndarray:
+    from PIL import Image
+
+    with Image.open(PICTURES / f"{key}.png") as file:
+        return np.asarray(file.convert("RGB"))
+
+
+def _drawn(key: str) -> np.ndarray | None:
+    """Draw images of a published data set whose files are here."""
+    return _of_files(key) if are_here(key) else None
+
+
+def ahead() -> Iterator[Callable[[], object]]:
+    """Draw ahead what the cards of published data sets show."""
+    return (partial(_drawn, source.key) for source in SOURCES.values() if not source.offline)
+
+
+@st.cache_resource(show_spinner=False)
+def _of_files(key: str) -> np.ndarray | None:
+    try:
+        dataset = load(key, n=SAMPLE)
+    except InputError:  # another file by that name; said when it is opened
+        return None
+    rows = np.random.default_rng(0).permutation(dataset.n_rows)[: ACROSS * DOWN]
+    sheet = montage(dataset.images(np.sort(rows)), ACROSS, gap=0)
+    return sheet if key in PHOTOGRAPHS else 255 - sheet
+
+
+def _own_files(key: str) -> None:
+    """Draw a place for the published files, for machines without a network."""
+    st.file_uploader(
+        "Files of MNIST or COIL-20 from elsewhere",
+        type=["gz", "zip", "mat"],
+        accept_multiple_files=True,
+        key=f"{DROPPED}-{key}",
+        on_change=_dropped,
+        args=[f"{DROPPED}-{key}"],
+        help="Files in the data folder are read from there; else they are downloaded once.",
+    )
+
+
+@guarded
+def _dropped(key: str) -> None:
+    """Keep the files that were given, and say of each what became of it."""
+    kept: list[str] = []
+    refused: list[str] = []
+    for file in st.session_state[key]:
+        try:
+            (kept if receive(file.name, file) else refused).append(f"“{file.name}”")
+        except InputError as error:
+            state.notify("error", str(error))
+    if refused:
+        are = "is no file" if len(refused) == 1 else "are no files"
+        state.notify("error", f"{', '.join(refused)} {are} of MNIST or COIL-20 by name.")
+    if kept:
+        state.notify("success", f"{', '.join(kept)} kept in the data folder; now press Open.")
+
+
+def _widget(source: Source, option: Option) -> None:
+    key, label, most = _key(source, option), option.help, option.most
+    if option.choices is None:
+        box: dict[str, Any] = {"value": option.default, "placeholder": "no"}
+        st.number_input(label, option.least, most, key=key, persist_state="session", **box)
+    elif option.default is None:
+        st.pills(label, option.choices, selection_mode="multi", key=key, persist_state="session")
+    else:
+        names = {choice: str(choice) for choice in option.choices}
+        one_of(label, names, default=option.default, key=key)
+
+
+def _chosen(source: Source) -> dict[str, object]:
+    """Return the options that differ from their defaults."""
+    values = {of: st.session_state.get(_key(source, of), of.default) for of in source.options}
+    return {of.name: value for of, value in values.items() if value not in (of.default, [], None)}
+
+
+def _key(source: Source, option: Option) -> str:
+    return f"source-{source.key}-{option.name}"
+
+
+def _open_source(source: Source) -> None:
+    if source.offline:
+        state.open_dataset(services.datasets().put(load(source.key)))
+        return
+    options = _chosen(source)
+    key = f"{source.key} {json.dumps(options, sort_keys=True)}"
+    spec = {"key": source.key, "options": options}
+    fits.start_job("download", spec, fits.Watched("download", source.key), key=key)
+
+
+_NAMED = {"datasets", "selections", "numbers"}  # whose entries are named after their data
+
+
+class Deletion(NamedTuple):
+    """What goes together with fits that are deleted, and what stays."""
+
+    runs: frozenset[str]  # ids
+    data: frozenset[str]  # digests
+    shared: tuple[tuple[str, int], ...]  # data sets that stay: name, other works that use them
+
+
+def planned(home: Path, run_ids: Collection[str]) -> Deletion:
+    """Say what goes with fits: their data, unless another kept fit uses them.
+
+    A file that was read several times is one work until a fit of it is kept, so its data sets go
+    together.
+    """
+    runs, stored = RunStore(home).list(), DatasetStore(home).list()
+    chosen = {run.config.dataset for run in runs if run.id in run_ids}
+    others = Counter(run.config.dataset for run in runs if run.kept and run.id not in run_ids)
+    names = {item.name for item in stored if item.source == "file" and item.digest in chosen}
+    again = {item.digest for item in stored if item.source == "file" and item.name in names}
+    data = frozenset(digest for digest in chosen | again if not others[digest])
+    gone = frozenset(run.id for run in runs if run.config.dataset in data)
+    shared = ((of.name, others[of.digest]) for of in stored if of.digest in chosen - data)
+    return Deletion(gone | frozenset(run_ids), data, tuple(shared))
+
+
+def erase(home: Path, deletion: Deletion | None = None) -> None:
+    """Delete fits and data with all that was made of them; without a deletion, everything.
+
+    Raises InputError when the disk refuses.
+    """
+    marks = set[str]() if deletion is None else {*deletion.runs, *deletion.data}
+    marks |= {digest_of({"dataset": mark, "model": model}) for mark in marks for model in MODELS}
+    with refusing("Not everything could be deleted", "check the permissions of the files"):
+        for run_id in deletion.runs if deletion else ():
+            RunStore(home).delete(run_id)
+        for name in FOLDERS:
+            for path in (home / name).glob("[!.]*"):
+                text = path.name if name in _NAMED else _text(path)
+                # a cache that says nothing of what it was made of goes as well
+                unknown = not text and path.suffix == ".npz"
+                if deletion is None or unknown or any(mark in text for mark in marks):
+                    files.discard(path)
+            files.sweep(home / name)
+
+
+def _text(path: Path) -> str:
+    """Return what says whose a file is; of a folder also the names in it."""
+    if path.is_dir():
+        inside = sorted(path.iterdir())
+        return " ".join([*(file.name for file in inside), path.name, *map(_text, inside)])
+    with suppress(OSError):
+        if path.suffix == ".json":
+            return path.read_text("utf-8", errors="replace")
+    return files.made_of(path) if path.suffix == ".npz" else ""
+
+
+PAGE = 12
+
+
+def recent_tab() -> None:
+    """Draw the tab: damaged runs, and all work on cards that can be opened, renamed and deleted."""
+    for damage in services.runs().damaged():
+        with st.container(horizontal=True, vertical_alignment="center", key=f"damaged-{damage.id}"):
+            st.warning(markdown(damage.sentence))
+            st.button("Delete", key=f"drop-{damage.id}", on_click=_delete, args=[[damage.id]])
+    all_works = works()
+    if not all_works:
+        st.info("What you open, name or export appears here.")
+    several = _several(all_works) if all_works else False
+    first = first_of_page(len(all_works), PAGE, "recent_page")
+    work_cards(all_works[first : first + PAGE], several=several)
+    for number, folder in enumerate(files.homes()):
+        _of_others(folder, number)
+    _all()
+
+
+def _of_others(folder: Path, number: int) -> None:
+    """Draw what a home has that `APPCA_SHARED` names: it can be opened, and nothing else."""
+    here = services.runs().folder
+    runs = [run for run in works(RunStore(folder)) if not (here / run.id).is_dir()]
+    fitted = {run.config.dataset for run in runs}
+    data = [item for item in DatasetStore(folder).list() if item.digest not in fitted]
+    if runs or data:
+        st.subheader(f"Shared by {folder.name}", anchor=False)
+    work_cards(runs, key=f"cards-recent-{number}")
+    for item in data:
+        label = f"{item.name} · {counted(item.n_rows, 'row')}"
+        if st.button(words(label), f"shared-{number}-{item.digest}", type="tertiary"):
+            state.open_dataset(item.digest)
+            st.switch_page(EXPLORE)
+
+
+def works(store: RunStore | None = None) -> list[Run]:
+    """Return what is work: runs that stay, and the newest of a data set without one."""
+    runs = (store or services.runs()).list()
+    kept = [run for run in runs if run.kept]
+    fitted = {run.config.dataset for run in kept}
+    newest: dict[str, Run] = {}
+    # The newest first; PCA, which Compare makes by itself, only where there is nothing else.
+    for run in sorted(runs, key=lambda run: run.config.model == "PPCA"):
+        if run.config.dataset not in fitted:
+            dataset = _dataset(run)
+            is_file = dataset is not None and dataset.provenance.get("source") == "file"
+            # a corrected file takes the place of the one of the same name
+            newest.setdefault(dataset.name if dataset and is_file else run.config.dataset, run)
+    return sorted([*kept, *newest.values()], key=lambda run: -run.created)
+
+
+def work_cards(runs: Sequence[Run], *, several: bool = False, key: str = "cards-recent") -> None:
+    """Draw works on cards side by side."""
+    with st.container(key=key):
+        for run in runs:
+            with st.container(border=True, key=f"work-{run.id}"):
+                _work_card(run, several)
+
+
+def _work_card(run: Run, several: bool) -> None:
+    dataset = _dataset(run)
+    dark = is_dark()
+    picture = None if dataset is None else _picture(f"{run.id} {dark}", run, dataset, dark)
+    if picture is not None:
+        st.image(picture, width="stretch", alt="The fullest panels")
+    name = _title(run, dataset)
+    rows = "" if dataset is None else f"{counted(dataset.n_rows, 'row')} · "
+    st.html(
+        tag("div", words(name), "ca-name")
+        + tag("div", words(f"{rows}{nats_per_row(run.info)}"), "ca-quiet")
+        + tag("div", words(_when(run.created)), "ca-quiet")
+    )
+    opened = dataset is not None and st.button(apart("Open", f"of {name}"), f"open-{run.id}")
+    if opened and _open_work(run):
+        st.switch_page(EXPLORE)
+    if run.is_shared:
+        return
+    with st.popover(apart("Rename", f"of {name}"), type="tertiary", key=f"rename-{run.id}"):
+        st.text_input(
+            "Name",
+            run.custom_name or "",
+            key=f"name-{run.id}",
+            max_chars=120,
+            placeholder=name,
+            on_change=_rename,
+            args=[run.id],
+        )
+    if several:
+        label, key = f"Choose {name}", f"chosen-{run.id}"  # heard, never drawn
+        st.checkbox(label, key=key, label_visibility="collapsed")
+
+
+def _several(runs: Sequence[Run]) -> bool:
+    """Draw what deletes many works at once; return whether they are to be chosen."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        several = st.toggle("Choose several", key="recent_several")
+        if not several:
+            return False
+        chosen = [run.id for run in runs if st.session_state.get(f"chosen-{run.id}")]
+        with st.popover(f"Delete {len(chosen)}", disabled=not chosen, key="recent_delete"):
+            st.text(
+                f"Delete {counted(len(chosen), 'fit')} for good, with data, maps and selections?"
+            )
+            st.text(_stays(planned(home(), chosen)) if chosen else "")
+            st.button(
+                "Delete", key="recent_really", type="primary", on_click=_delete, args=[chosen]
+            )
+    return True
+
+
+def _title(run: Run, dataset: Dataset | None) -> str:
+    if run.custom_name:
+        return run.custom_name
+    name = "Data no longer here" if dataset is None else dataset.name
+    mark = " (imported)" if run.config.imported is not None else " (stopped)" * run.partial
+    return f"{name} · {', '.join(run.config.sizes)}{mark}"
+
+
+def _when(created: float) -> str:
+    ago = time.time() - created
+    if ago < 2 * 60:
+        return "Just now"
+    if ago < 3600:
+        return f"{ago / 60:.0f} minutes ago"
+    then = datetime.fromtimestamp(created)
+    if then.date() == datetime.now().date():
+        return f"Today, {then:%H:%M}"
+    return f"{then:%d %b %Y}".lstrip("0")
+
+
+def _dataset(run: Run) -> Dataset | None:
+    try:
+        return services.dataset(run.config.dataset)
+    except InputError:
+        return None
+
+
+@by_key(64)
+def _picture(run: Run, dataset: Dataset, dark: bool) -> np.ndarray | None:
+    try:
+        fitted: FittedRun = run.fitted
+    except InputError:
+        return None
+    classes = kit.every(dataset)
+    return thumbnail(fitted, classes[0].codes if classes else None, dark)
+
+
+def _open_work(run: Run) -> bool:
+    try:
+        state.open_config(run.config)
+    except InputError as error:
+        st.error(markdown(f"{run.name} cannot be shown: {error}"))
+        return False
+    return True
+
+
+def _all() -> None:
+    """Draw what deletes everything."""
+    if services.datasets().list() or services.runs().list():
+        with st.popover("Delete all my data", type="tertiary", key="recent_delete_all"):
+            st.text("Delete all data, fits, maps, selections and uploads of this computer's appca?")
+            st.button("Delete everything", "recent_all_really", type="primary", on_click=_delete)
+
+
+def _stays(deletion: Deletion) -> str:
+    """Say which data stay, and why."""
+    return " ".join(
+        f"The data “{name}” stay: {counted(n, 'other work')} needs them."
+        for name, n in deletion.shared
+    )
+
+
+@guarded
+def _delete(runs: Sequence[str] | None = None) -> None:
+    """Delete works, by default everything."""
+    deletion = None if runs is None else planned(home(), runs)
+    services.jobs().end([""] if deletion is None else deletion.data)
+    erase(home(), deletion)
+    if deletion is None or state.config().dataset in deletion.data:
+        state.open_first()
+    if deletion is not None and deletion.shared:
+        state.notify("info", _stays(deletion))
+
+
+@guarded
+def _rename(run_id: str) -> None:
+    services.runs().rename(run_id, st.session_state[f"name-{run_id}"])
+
+
+KINDS = (
+    "CSV, TSV, Parquet · NPY, NPZ, MAT, HDF5, IDX · H5AD, Zarr, MTX · images, ZIP · NIfTI · session"
+)
+LATEST = 4  # works shown here; the tab Recent has all
+
+
+def open_tab() -> None:
+    """Draw the tab."""
+    _files()
+    latest = works()[:LATEST]
+    if latest:
+        st.subheader("Recent work", anchor=False)
+        work_cards(latest)
+    st.subheader("Built in", anchor=False)
+    source_cards()
+
+
+def _files() -> None:
+    generation = st.session_state.setdefault(KEYS.upload, 0)  # another key drops the old files
+    folder = st.session_state.get("upload_folder", False)
+    files = st.file_uploader(
+        "Drop a file, a folder or images anywhere",
+        accept_multiple_files="directory" if folder else True,
+        key=f"upload-{'folder-' * folder}{generation}",
+        help="Tables and IDX files may be packed by gzip. Several files make one data set when "
+        "they are images, IDX images with their labels, or a recording with its mask.",
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"{KINDS} ({SUFFIX}). Files stay on this computer.")
+        st.toggle("Choose a folder", key="upload_folder")
+    if not files:  # as in a browser, which brings them as it brings those dropped anywhere
+        warm()
+        return
+    st.session_state[KEYS.upload] += 1
+    arrivals.arrive(arrivals.uploaded(files))

@@ -1,1 +1,0 @@
-"""The page Paper: its results, whitening, the synthetic lab, the brain."""

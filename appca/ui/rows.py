@@ -1,0 +1,472 @@
+"""Rows as a table, those that fit least first, and one of them taken apart."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.components import name_of, own_name
+from appca.analysis.fitted import FittedRun
+from appca.analysis.new_rows import NewRowsVerdict
+from appca.analysis.rows import (
+    NearRows,
+    RowParts,
+    alternatives,
+    near_in_data,
+    near_in_subspace,
+    parts,
+    row_of,
+    size_probabilities,
+)
+from appca.analysis.subspaces import title
+from appca.canvas import sheets
+from appca.data.dataset import Dataset
+from appca.plots.components import component_image, data_uri, montage, pixels_of, row_lines
+from appca.plots.groups import image_row
+from appca.ui import state
+from appca.ui.controls import select_button
+from appca.ui.fits import Shown
+from appca.ui.kit import apart, markdown, table, table_line, tag, words
+from appca.ui.services import by_key, kept, kept_of_row
+from appca.ui.state import KEYS, guarded
+from appca.words import counted, fixed, minus, number, percent, shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def is_dark() -> bool:
+    """Whether the page is dark."""
+    return bool(st.context.theme.type == "dark")
+
+
+def is_ink(dataset: Dataset) -> bool:
+    """Whether rows are images of strokes, bright on black as stored."""
+    return _is_ink(dataset.digest, dataset)
+
+
+_is_ink = by_key(64)(sheets.is_ink)
+
+
+def tiles(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
+    """Return rows as images or lines, uint8 (n, h, w) or (n, h, w, 3), as they are drawn here."""
+    if dataset.image_shape is None:
+        lines = row_lines(dataset, np.asarray(rows))
+        return lines if is_dark() else 255 - lines
+    return on_page(dataset, sheets.tiles_of(dataset, np.asarray(rows)))
+
+
+def on_page(dataset: Dataset, images: np.ndarray) -> np.ndarray:
+    """Turn strokes dark where the page is light."""
+    return 255 - images if is_ink(dataset) and not is_dark() else images
+
+
+def strip(dataset: Dataset, rows: np.ndarray, colours: Sequence[str] | None = None) -> str:
+    """Return the images of rows side by side as text for an <img>, on strips of their colours."""
+    return data_uri(image_row(tiles(dataset, rows), colours))
+
+
+def figure(image: np.ndarray, name: str, alt: str = "") -> str:
+    """Return an image over its name as HTML."""
+    picture = tag("img", "", src=data_uri(image), alt=alt or name)
+    return tag("figure", picture + tag("figcaption", words(name)))
+
+
+def sheet_of(dataset: Dataset, rows: np.ndarray, columns: int) -> np.ndarray:
+    """Return the images of rows in one picture; ink is dark on a light page."""
+    return drawn(dataset, sheets.tiles_of(dataset, rows), columns)
+
+
+def drawn(dataset: Dataset, tiles: np.ndarray, columns: int) -> np.ndarray:
+    """Lay out pictures in the manner of a data set's own."""
+    ground = 0 if is_ink(dataset) and is_dark() else 255
+    return montage(on_page(dataset, tiles), columns, ground=ground)
+
+
+PARAMETER = "row"  # in the address
+WANTED = "point_wanted"
+LONGEST = 200  # characters
+LONGEST_NUMBER = 16  # digits
+
+
+def chosen(dataset: Dataset) -> int:
+    """Return the row on screen: the one last chosen, the address's, or the first selected one."""
+    rows = st.session_state.setdefault(KEYS.points, {})
+    selected = np.flatnonzero(state.get(dataset)).tolist()
+    alone = selected[0] if len(selected) == 1 else None
+    if alone != rows.get(f"alone-{dataset.digest}"):  # selected since
+        rows[f"alone-{dataset.digest}"] = alone
+        rows |= {} if alone is None else {dataset.digest: alone}
+    if dataset.digest not in rows:
+        wanted = st.query_params.get(PARAMETER, "")
+        linked = _by_id(dataset, wanted)
+        rows[dataset.digest] = [*selected, 0][0] if linked is None else linked
+        if wanted and linked is None:
+            st.session_state[WANTED] = wanted[:LONGEST]  # as if it had been typed
+    row: int = min(rows[dataset.digest], dataset.n_rows - 1)
+    st.query_params[PARAMETER] = str(dataset.ids[row])
+    return row
+
+
+def show(dataset: Dataset, row: int) -> None:
+    """Look at this row from now on, and ring it in the picture."""
+    rows = st.session_state.setdefault(KEYS.points, {})
+    rows |= {dataset.digest: int(row), f"held-{dataset.digest}": True}
+
+
+def hold(dataset: Dataset, row: int | None) -> None:
+    """Show the row that a click in the picture holds beside it; None lets go of it."""
+    if row is None:
+        st.session_state.setdefault(KEYS.points, {}).pop(f"held-{dataset.digest}", None)
+        return
+    show(dataset, row)
+    st.query_params["tab"] = "point"
+
+
+def held(dataset: Dataset) -> int | None:
+    """Return the row on screen where it is ringed in the picture, until a click lets go of it."""
+    is_held = f"held-{dataset.digest}" in st.session_state.get(KEYS.points, {})
+    return chosen(dataset) if is_held else None
+
+
+def choose(dataset: Dataset) -> int:
+    """Draw what chooses a row, and return the row."""
+    row = chosen(dataset)
+    through = np.flatnonzero(state.get(dataset))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.text_input(
+            "Find a row",
+            key=WANTED,
+            placeholder="Row id or number",
+            max_chars=LONGEST,
+            width=160,
+            label_visibility="collapsed",
+            on_change=_search,
+            args=[dataset],
+        )
+        _step(dataset, row, through, -1)
+        _step(dataset, row, through, 1)
+    text = st.session_state.get(WANTED, "").strip()
+    if text:  # there only until a row is found
+        st.warning(
+            f"No row has “{markdown(text)}” in its id, and there is no row of that number; "
+            f"numbers go from 1 to {dataset.n_rows:,}."
+        )
+    return row
+
+
+def find(dataset: Dataset, text: str) -> int | None:
+    """Return the row a text stands for: by its id, else its number from 1, else part of its id.
+
+    Of several rows whose ids have that part it is the first, as in the search of the picture.
+    """
+    text = text.strip()
+    exact = _by_id(dataset, text)
+    if exact is not None or not text:
+        return exact
+    if text.isdecimal() and len(text) < LONGEST_NUMBER and 1 <= int(text) <= dataset.n_rows:
+        return int(text) - 1
+    matches = np.flatnonzero(np.char.find(np.char.lower(dataset.ids), text.lower()) >= 0)
+    return int(matches[0]) if len(matches) else None
+
+
+def _by_id(dataset: Dataset, text: str) -> int | None:
+    matches = np.flatnonzero(dataset.ids == text)
+    return int(matches[0]) if len(matches) else None
+
+
+@guarded
+def _search(dataset: Dataset) -> None:
+    row = find(dataset, st.session_state[WANTED])
+    if row is not None:
+        show(dataset, row)
+        st.session_state[WANTED] = ""
+
+
+def _step(dataset: Dataset, row: int, through: np.ndarray, by: int) -> None:
+    target = neighbour(row, through, dataset.n_rows, by)
+    word = "selected row" if len(through) else "row"
+    st.button(
+        apart("", "Previous row" if by < 0 else "Next row"),
+        key=f"point_{'previous' if by < 0 else 'next'}",
+        icon=f":material/chevron_{'left' if by < 0 else 'right'}:",
+        disabled=target is None,
+        on_click=guarded(show),
+        args=[dataset, target],
+        help=f"The {'one before' if by < 0 else 'next one'}, {word} by {word}.",
+    )
+
+
+def neighbour(row: int, through: np.ndarray, n_rows: int, by: int) -> int | None:
+    """Return the row before (-1) or after (1), among `through` if that has rows; None at an end."""
+    among = through if len(through) else np.arange(n_rows)
+    place = np.searchsorted(among, row) - 1 if by < 0 else np.searchsorted(among, row, side="right")
+    return int(among[place]) if 0 <= place < len(among) else None
+
+
+NEAREST = 6
+FEATURES = 8  # of a table's row, those farthest from the average
+OTHERS = 3  # sets of components that the row might use instead
+DOUBTFUL, CERTAIN = 0.5, 0.9
+
+
+def body(dataset: Dataset, shown: Shown) -> None:
+    """Draw the row that is selected alone, or the one last looked for."""
+    row = choose(dataset)
+    fitted = shown.fitted
+    pieces = parts(fitted, row_of(dataset, fitted, row), row)
+    _heading(dataset, shown, row)
+    st.caption("How it is built")
+    st.html(built(dataset, pieces))
+    st.markdown(equation(fitted, pieces))
+    error = float(fitted.error[row])
+    above, below = float(np.mean(fitted.error > error)), float(np.mean(fitted.error < error))
+    side, share = ("smaller", above) if above > below else ("larger", below)
+    than = f"{side} than that of {percent(share)} of the rows"
+    st.caption(f"Mean squared error {number(error)}, {than}.")
+    _others(dataset, shown, row)
+    _near(dataset, shown, row)
+
+
+def equation(fitted: FittedRun, pieces: RowParts) -> str:
+    """Return the row as a sum in words: "average + 3.1 × component 2 − 1.9 × component 5"."""
+    text = "average"
+    for k, score in zip(pieces.components, pieces.scores, strict=True):
+        size = fixed(score, 1)
+        sign = "−" if size.startswith("−") else "+"
+        name = markdown(own_name(fitted, k) or name_of(fitted, k))
+        text += f" {sign} **{size.lstrip('−')}** × {name}"
+    return text
+
+
+def built(dataset: Dataset, pieces: RowParts) -> str:
+    """Return a row as a sum in pictures, or its features beside what they are rebuilt as."""
+    return _features(dataset, pieces) if dataset.image_shape is None else _sum(dataset, pieces)
+
+
+def _heading(dataset: Dataset, shown: Shown, row: int) -> None:
+    fitted = shown.fitted
+    used = tuple(np.flatnonzero(fitted.active[row]).tolist())
+    classes = dataset.class_column
+    label = f"{next(iter(dataset.labels))} {classes[0][classes[1][row]]}, " if classes else ""
+    sure = float(fitted.membership[row])
+    picture = _picture(dataset, row, 84)
+    name = str(dataset.ids[row])
+    lines = tag(
+        "div", words(name if name.casefold().startswith("row") else f"Row {name}"), "ca-name"
+    )
+    lines += tag("div", words(f"{label}in {f'panel {title(used)}' if used else 'no panel'}"))
+    sizes = _sizes(dataset, shown, row)
+    if sizes is not None:
+        chance = f"probability {percent(float(sizes[len(used)]))}"
+        lines += tag("div", words(f"uses {counted(len(used), 'component')}, {chance}"))
+    verdict = "? Doubtful" if sure < DOUBTFUL else "✓ Certain" if sure >= CERTAIN else "Likely"
+    css = "ca-doubt" if sure < DOUBTFUL else "ca-sure"
+    lines += tag("span", f"{verdict}: {percent(sure)}", css)
+    st.html(tag("div", picture + tag("div", lines), "ca-point"))
+
+
+def _picture(dataset: Dataset, row: int, size: int) -> str:
+    if dataset.image_shape is None and not dataset.is_ordered:
+        return ""
+    tile = tiles(dataset, np.array([row]))[0]
+    return tag(
+        "img", "", src=data_uri(tile), alt=f"row {dataset.ids[row]}", style=f"width:{size}px"
+    )
+
+
+def _sum(dataset: Dataset, pieces: RowParts) -> str:
+    """Return average, components and what they add up to as pictures in a line."""
+    shape = dataset.image_shape or ()
+    grey = dataset.as_images(np.stack([pieces.average, pieces.reconstruction]).astype(np.float32))
+    grey = on_page(dataset, grey)
+    limit = max((float(np.abs(pixels_of(term, shape)).max()) for term in pieces.terms), default=1.0)
+    html = [figure(grey[0], "average")]
+    for k, score, term in zip(pieces.components, pieces.scores, pieces.terms, strict=True):
+        picture = component_image(np.sign(score) * term, shape, limit, dark=is_dark())
+        html += [
+            tag("span", f"{minus(format(score, '+.1f'))} ×"),
+            figure(picture, str(k + 1)),
+        ]
+    html += [tag("span", "="), figure(grey[1], "rebuilt")]
+    return tag("div", "".join(html), "ca-built")
+
+
+def _features(dataset: Dataset, pieces: RowParts) -> str:
+    """Return the features that lie farthest from the average, and what the model makes of them."""
+    spread = kept(f"spread-{dataset.digest}", lambda: _spread(dataset.X))
+    far = np.argsort(-np.abs(pieces.original - pieces.average) / spread, kind="stable")[:FEATURES]
+    lines = (
+        table_line(
+            dataset.column_names[j],
+            [number(float(side[j])) for side in (pieces.original, pieces.reconstruction)],
+        )
+        for j in far.tolist()
+    )
+    return table(("", "value", "rebuilt"), lines)
+
+
+def _spread(X: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of every feature (D,); 1 where it is constant."""
+    spread = X.std(axis=0, dtype=np.float64)
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _others(dataset: Dataset, shown: Shown, row: int) -> None:
+    """Say which other components the row might use; nothing where there are too many to count."""
+    fitted = shown.fitted
+
+    def of_row() -> str:
+        supports = alternatives(fitted, _preprocessed(dataset, fitted, row), OTHERS + 1)
+        if supports is None or supports.n_sets == 1:
+            return ""
+        pairs = zip(supports.sets, supports.probability.tolist(), strict=True)
+        return ", ".join(f"{title(S)} {percent(p)}" for S, p in pairs)
+
+    said = kept_of_row(f"sets-{shown.key}-{row}", of_row)
+    if said:
+        st.caption(f"How probable each panel is: {said}")
+
+
+def _sizes(dataset: Dataset, shown: Shown, row: int) -> np.ndarray | None:
+    """Return how probable it is that the row uses 0 to K components, where that is learned."""
+    fitted = shown.fitted
+    if fitted.size_probabilities is None:
+        return None
+    return kept_of_row(
+        f"sizes-{shown.key}-{row}",
+        lambda: size_probabilities(fitted, _preprocessed(dataset, fitted, row)),
+    )
+
+
+def _preprocessed(dataset: Dataset, fitted: FittedRun, row: int) -> np.ndarray:
+    values = fitted.preprocessing.transform(dataset.with_gaps(slice(row, row + 1)))
+    return np.asarray(values[0], dtype=np.float64)
+
+
+def _near(dataset: Dataset, shown: Shown, row: int) -> None:
+    fitted = shown.fitted
+    within = near_in_subspace(fitted, row, NEAREST)
+    around = near_rows(dataset, shown, row)
+    _neighbours(dataset, within, "Nearest in this panel", "panel")
+    _neighbours(dataset, around, "Nearest in the data", "data")
+    near = np.array([row, *within.rows, *around.rows])
+    select_button("Select neighbours", dataset, near, "select_neighbours", icon=":material/hub:")
+
+
+def near_rows(dataset: Dataset, shown: Shown, row: int) -> NearRows:
+    """Return the rows nearest to a row in the data, which are the same for every K and L."""
+    preprocessing = shown.fitted.preprocessing
+    return kept_of_row(
+        f"near-{dataset.digest}-{shown.config.preprocessing}-{row}",
+        partial(near_in_data, dataset.X, preprocessing, row, NEAREST),
+    )
+
+
+def _neighbours(dataset: Dataset, near_rows: NearRows, heading: str, where: str) -> None:
+    if not len(near_rows.rows):
+        return
+    st.caption(heading)
+    pictured = dataset.image_shape is not None
+    names, codes = (pictured and dataset.class_column) or ((), np.full(dataset.n_rows, -1))
+    with st.container(key=f"near_{where}", horizontal=True, gap=None if pictured else "small"):
+        for row in near_rows.rows.tolist():
+            key = f"near-{where}-{row}"
+            with st.container(key=key, width=46 if pictured else "content", gap=None):
+                if pictured:
+                    st.html(_picture(dataset, row, 40))
+                name = names[codes[row]] if codes[row] >= 0 else dataset.ids[row]
+                st.button(
+                    markdown(shortened(name)),
+                    key=f"look-{where}-{row}",
+                    type="tertiary",
+                    on_click=guarded(show),
+                    args=[dataset, row],
+                    help=f"Look at {markdown(str(dataset.ids[row]))}",
+                )
+
+
+MOST_LISTED = 100  # rows; the saved file has all
+HEIGHT = 400  # pixels
+
+
+def draw(
+    dataset: Dataset,
+    fitted: FittedRun,
+    verdict: NewRowsVerdict,
+    order: np.ndarray,
+    key: str,
+) -> int:
+    """Draw the table and take apart the row that is ticked, else the first; return that row.
+
+    `order` has the rows to list, at least one, those that fit least first; `key` names the numbers:
+    another table is another widget.
+    """
+    top = order[:MOST_LISTED]
+    images = _images(f"{key}-{is_dark()}-{top.tolist()}", dataset, fitted, top)
+    pictures = {name: st.column_config.ImageColumn(name, width="small") for name in images}
+    event = st.dataframe(
+        table_of(dataset, fitted, verdict, top, images),
+        hide_index=True,
+        width="stretch",
+        height=HEIGHT,
+        key=f"row-table-{key}",
+        selection_mode="single-row",
+        on_select="rerun",
+        column_config=pictures,
+        row_height=44 if images else None,
+    )
+    if len(top) < len(order):
+        st.caption(f"The {len(top)} that fit least of {len(order):,}.")
+    ticked = event["selection"]["rows"]
+    row = int(top[ticked[0]] if ticked and ticked[0] < len(top) else top[0])
+    st.subheader(f"{markdown(str(dataset.ids[row]))}, taken apart", anchor=False)
+    pieces = parts(fitted, row_of(dataset, fitted, row), row)
+    st.html(built(dataset, pieces))
+    return row
+
+
+def table_of(
+    dataset: Dataset,
+    fitted: FittedRun,
+    verdict: NewRowsVerdict,
+    rows: np.ndarray,
+    images: dict[str, list[str]],
+) -> "pd.DataFrame":
+    """Return what is known of rows as a table; `images` gives columns of pictures."""
+    import pandas as pd
+
+    columns: dict[str, object] = {"id": dataset.ids[rows]} | images
+    columns["fits"] = np.where(verdict.fits[rows], "yes", "no")
+    for name, values in list(dataset.labels.items())[:1]:
+        columns[name if name not in columns else f"{name} (label)"] = values[rows]
+    columns["T² / limit"], columns["Q / limit"] = verdict.ratios[rows].round(2).T
+    columns["subspace"] = [title(tuple(np.flatnonzero(fitted.active[row]))) for row in rows]
+    if fitted.row_scales is not None:
+        columns["scale"] = fitted.row_scales[rows].round(2)
+    columns["membership"] = fitted.membership[rows].round(3)
+    columns["residual"] = [float(f"{value:.3g}") for value in fitted.error[rows]]
+    columns["log-likelihood"] = fitted.log_likelihood_rows[rows].round(2)
+    return pd.DataFrame(columns)
+
+
+def reconstructed(fitted: FittedRun, rows: np.ndarray) -> np.ndarray:
+    """Return what the run rebuilds of rows (n, D), in units of the data."""
+    W, mean = fitted.components.astype(np.float64), fitted.mean.astype(np.float64)
+    return fitted.preprocessing.inverse_transform(fitted.scores[rows].astype(np.float64) @ W + mean)
+
+
+@by_key(16)
+def _images(dataset: Dataset, fitted: FittedRun, rows: np.ndarray) -> dict[str, list[str]]:
+    if dataset.image_shape is None:
+        return {}
+    pictures = {
+        "image": dataset.images(rows),
+        "reconstruction": dataset.as_images(reconstructed(fitted, rows)),
+    }
+    return {
+        name: [data_uri(image) for image in on_page(dataset, images)]
+        for name, images in pictures.items()
+    }

@@ -1,1 +1,0 @@
-"""What one session is looking at: data, settings, selection, jobs it waits for."""

@@ -1,0 +1,483 @@
+"""The model in the bar: what it is, and one widget for each of its parameters."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.map_quality import EXACT, REFERENCES
+from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Preprocessing, suggest
+from appca.models.settings import LEARNED
+from appca.runs.fit import fits_around_gaps
+from appca.runs.home import home
+from appca.runs.run import MODELS, RunConfig, defaults
+from appca.ui import kit, state
+from appca.ui.fits import Shown, seconds, stored
+from appca.ui.kit import around, fact_list, fit_facts
+from appca.ui.state import KEYS, guarded
+from appca.words import InputError, about, counted, percent
+
+SCALES = {
+    "none": "As they are",
+    "feature": "Each feature to variance 1",
+    "global": "All by one number",
+}
+REDUCTIONS = {
+    "none": "Keep all features",
+    "dimensions": "PCA to dimensions",
+    "share": "PCA to a share of variance",
+}
+PLACES = 10  # of a per cent: there and back gives the same share
+
+
+def preprocessing(dataset: Dataset) -> None:
+    """Draw the widgets; a change applies at once and is recorded with every run."""
+    now = Preprocessing.from_dict(state.config().preprocessing)
+    _show(divide=now.divide, centre=now.centre, scale=now.scale, reduce=_kind(now))
+    left, right = st.columns(2)
+    left.number_input(
+        "Divide all values by",
+        *around((1e-9, 1e12), now.divide),
+        key="pre-divide",
+        format="%g",
+        on_change=_apply_preprocessing,
+        help="255 brings grey values to 0 … 1; 1 leaves the values alone.",
+    )
+    left.toggle(
+        "Subtract each feature's mean",
+        key="pre-centre",
+        on_change=_apply_preprocessing,
+        help="The model has a mean of its own; centring matters for the mean setting “zero”.",
+    )
+    right.selectbox(
+        "Scale",
+        SCALES,
+        format_func=SCALES.__getitem__,
+        key="pre-scale",
+        on_change=_apply_preprocessing,
+        help="Features in different units should each be brought to variance 1; pixels should "
+        "not, or noise at the rim counts as much as the picture.",
+    )
+    with right:
+        _reduction(dataset, now)
+    if now != suggest(dataset):
+        act, args = guarded(state.set_preprocessing), [suggest(dataset)]
+        st.button("Use what is suggested", key="pre-suggest", on_click=act, args=args)
+
+
+def _reduction(dataset: Dataset, now: Preprocessing) -> None:
+    st.selectbox(
+        "Reduce first",
+        REDUCTIONS,
+        format_func=REDUCTIONS.__getitem__,
+        key="pre-reduce",
+        on_change=_apply_preprocessing,
+        help="PCA keeps the directions of largest variance: faster for very wide data. The paper "
+        "uses 350 dimensions, or 99.5% of the variance.",
+    )
+    most = min(dataset.n_rows - 1, dataset.n_features)
+    if isinstance(now.pca, int):
+        _show(dimensions=min(now.pca, most))
+        st.number_input("Dimensions", 1, most, key="pre-dimensions", on_change=_apply_preprocessing)
+    elif now.pca is not None:
+        share = round(100 * now.pca, PLACES)
+        _show(share=share)
+        label, (low, high) = "Share of variance, %", around((1.0, 99.99), share)
+        st.number_input(
+            label, low, high, key="pre-share", format="%g", on_change=_apply_preprocessing
+        )
+
+
+def _kind(now: Preprocessing) -> str:
+    return "none" if now.pca is None else "dimensions" if isinstance(now.pca, int) else "share"
+
+
+def _show(**values: object) -> None:
+    """Bring values to the widgets of their names."""
+    st.session_state.update({f"pre-{name}": value for name, value in values.items()})
+
+
+@guarded
+def _apply_preprocessing() -> None:
+    seen = st.session_state
+    dataset = state.current_dataset()
+    reductions = {
+        "none": None,
+        "dimensions": min(seen.get("pre-dimensions", 50), dataset.n_features, dataset.n_rows - 1),
+        "share": round(seen.get("pre-share", 99.5) / 100, PLACES + 2),
+    }
+    state.set_preprocessing(
+        Preprocessing(
+            divide=seen["pre-divide"],
+            centre=seen["pre-centre"],
+            scale=seen["pre-scale"],
+            pca=reductions[seen["pre-reduce"]],
+        )
+    )
+
+
+STARTS = {"pca": "PCA of the data", "appca": "Scores of the model"}
+NEIGHBOURS, DISTANCE = 15, 0.1  # umap-learn's own defaults
+MOST_NEIGHBOURS = 200
+LEAST_ROWS = 3  # two neighbours each
+START_SECONDS, ROW_SECONDS = 15.0, 1e-3
+
+
+def map_settings(dataset: Dataset) -> None:
+    """Draw the settings; another map is laid out when it is asked for."""
+    chosen = st.session_state.setdefault(KEYS.umap, {})
+    most = min(MOST_NEIGHBOURS, dataset.n_rows - 1)
+    if dataset.n_rows < LEAST_ROWS:
+        return
+    near = "How many nearest rows are kept near. Few show fine detail, many the whole."
+    boxes: list[tuple[str, str, float, tuple[float, float], str]] = [
+        ("Neighbours", "n_neighbors", NEIGHBOURS, (2, most), near),
+        ("Least distance", "min_dist", DISTANCE, (0.0, 1.0), "How close points may come."),
+    ]
+    for label, name, usual, (low, high), meaning in boxes:
+        value = type(low)(min(max(chosen.get(name, usual), low), high))
+        key = f"umap_{name}"
+        chosen[name] = st.number_input(label, low, high, value, key=key, help=meaning)
+    starts = list(STARTS)
+    chosen["start"] = st.selectbox(
+        "Start from",
+        starts,
+        index=starts.index(chosen.get("start", "pca")),
+        format_func=STARTS.__getitem__,
+        key="umap_start",
+        help="The first coordinates, from which the map is pulled into shape.",
+    )
+
+
+def config_of(dataset: Dataset, fit: RunConfig) -> EmbeddingConfig | None:
+    """Return the map of the present settings; None where there are too few rows for any."""
+    chosen = st.session_state.get(KEYS.umap) or {}
+    usual = {"n_neighbors": min(NEIGHBOURS, dataset.n_rows - 1)}
+    asked = {name: chosen[name] for name in ("n_neighbors", "min_dist", "start") if name in chosen}
+    run = fit.id if asked.get("start") == "appca" else None
+    try:
+        return EmbeddingConfig(dataset.digest, fit.preprocessing, run=run, **(usual | asked))
+    except InputError:
+        return None
+
+
+def stored_map(dataset: Dataset, fit: RunConfig) -> Embedding | None:
+    """Return the finished map of the present settings, if there is one."""
+    config = config_of(dataset, fit)
+    stored = None if config is None else EmbeddingStore(home()).get(config.id)
+    return stored if stored is not None and len(stored.coordinates) == dataset.n_rows else None
+
+
+def trust_sentence(trust: np.ndarray) -> str:
+    """Say how far a map can be trusted as a whole, and how that was counted; trust is (N, 3)."""
+    false, missing, kept = trust.mean(axis=0, dtype=np.float64)
+    how = "All ranks are counted."
+    if len(trust) > EXACT:
+        how = f"Ranks beyond the map's nearest rows are estimated from {REFERENCES:,} rows."
+    return (
+        f"Trustworthiness {1 - false:.3f}, continuity {1 - missing:.3f}, nearest rows kept "
+        f"{percent(kept)}. {how}"
+    )
+
+
+def offer(dataset: Dataset, shown: Shown) -> None:
+    """Draw how far the map is, or the button that lays it out."""
+    config = config_of(dataset, shown.config)
+    if config is None:
+        st.caption(f"A map needs {LEAST_ROWS} rows or more.")
+    elif not kit.follow(config.id, cancel="umap_cancel"):
+        takes = about(START_SECONDS + ROW_SECONDS * dataset.n_rows)
+        label = f"Lay out the map, {takes}"
+        kit.job_button(label, "umap_run", "umap", config.id, config.to_dict())
+
+
+FIXED = "fixed"  # the setting is a number of the person's
+EXTENSIONS = ("noise", "row_scale", "n_active")  # of the paper's model
+
+
+class SettingChoice(NamedTuple):
+    """A parameter with few values."""
+
+    label: str
+    names: dict[str, str]  # value to what is on screen
+    help: str
+
+
+class Number(NamedTuple):
+    """A parameter that is a number, whole where its limits are."""
+
+    label: str
+    least: float
+    most: float
+    help: str
+
+
+ABOVE_ZERO = (1e-6, 1e6)
+_VARIANCE = (
+    "The prior is inverse gamma, with this {} in units of the mean variance of the features."
+)
+_ALPHA = "The prior of alpha is gamma with this {}; shape over rate is its mean."
+
+FIELDS: dict[str, SettingChoice | Number] = {
+    "noise": SettingChoice(
+        "Noise",
+        {"shared": "One for all features", "feature": "One for each feature"},
+        "One for each feature suits data whose features are not equally noisy; the fit then does "
+        "not depend on their units.",
+    ),
+    "row_scale": SettingChoice(
+        "Rows",
+        {"none": "Alike", LEARNED: "Each with its own scale"},
+        "With its own scale, an unusual row has less influence. The scale says how unusual it is.",
+    ),
+    "n_active": SettingChoice(
+        "Components a row",
+        {FIXED: "Exactly L", LEARNED: "Learned"},
+        "Learned: a row may use any number of components, from none to all K.",
+    ),
+    "inference": SettingChoice(
+        "Inference",
+        {"em": "Exact EM", "gibbs": "Gibbs sampling", "hard": "Hard assignment"},
+        "EM finds the most likely components. Gibbs sampling starts there and draws from the "
+        "posterior, so that every number has an uncertainty. Hard assignment gives each row its "
+        "best support only: faster, but coarser.",
+    ),
+    "init": SettingChoice(
+        "Start",
+        {
+            "auto": "Best of several starts",
+            "quartimax": "Quartimax rotation",
+            "annealed": "PCA, annealed",
+            "ica": "Independent components",
+            "pca": "PCA",
+            "dictionary": "Rows of the data",
+            "random": "Random",
+        },
+        "Where the fit begins. “Best of several” tries them on a sample of the rows. Independent "
+        "components find the factors that a start from PCA often misses.",
+    ),
+    "alpha": SettingChoice(
+        "Mass parameter alpha",
+        {"infer": "Learned", FIXED: "A fixed number"},
+        "A larger alpha expects the rows to use more components in all. Learned with the rest, or "
+        "fixed.",
+    ),
+    "prior": SettingChoice(
+        "Prior of the supports",
+        {"ibp": "Indian buffet", "beta-bernoulli": "Beta-Bernoulli"},
+        "The Indian buffet favours few components that many rows share; Beta-Bernoulli gives each "
+        "component its own frequency.",
+    ),
+    "latent_variance": SettingChoice(
+        "Factor variance",
+        {"shared": "One for all components", "component": "One each", FIXED: "A fixed number"},
+        "How far rows spread along the components. Learned, or fixed at a number that you choose "
+        "(the paper fixes 1, which makes the fit depend on the unit of the data).",
+    ),
+    "mean": SettingChoice(
+        "Mean",
+        {"learned": "Learned", "sample": "Mean of the rows", "zero": "Zero"},
+        "The point where all scores are zero. Learned fits best when L is below K.",
+    ),
+    "w_update": SettingChoice(
+        "Update of the components",
+        {"auto": "Automatic", "polar": "Closed form", "pymanopt": "Pymanopt"},
+        "Automatic: the closed form for EM, a draw for Gibbs sampling. Pymanopt searches "
+        "iteratively for the same solution; it is 16 to 300 times slower and may stop early. With "
+        "Gibbs sampling, these two are the paper's update, which does not sample W.",
+    ),
+    "z_update": SettingChoice(
+        "Draw of the supports",
+        {"block": "Whole support", "swap": "One by one"},
+        "Draw the whole support of a row, or one component after the other as the paper does.",
+    ),
+    "allocation": SettingChoice(
+        "Sum over supports",
+        {"auto": "Where there are few", "exact": "All of them", "best": "The best one"},
+        "Sum over all supports of a row, or use only the best one.",
+    ),
+    "n_init": Number("Starts", 1, 50, "Fit from this many starts and keep the best."),
+    "max_iter": Number("Most iterations", 1, 100_000, "Stop after this many iterations."),
+    "n_chains": Number(
+        "Chains", 1, 16, "Independent chains. Convergence can be checked with two or more."
+    ),
+    "burn_in": Number("Burn-in", 0, 1_000_000, "Sweeps discarded at the start of each chain."),
+    "n_draws": Number("Draws", 1, 100_000, "Draws kept from each chain."),
+    "thin": Number("Sweeps per draw", 1, 10_000, "Keep one draw in this many sweeps."),
+    "n_paths": Number(
+        "Paths per row",
+        2,
+        10_000,
+        "Where there are too many supports to sum over, the likelihood of a row is estimated from "
+        "this many paths. More paths are slower and more accurate.",
+    ),
+    "chain_starts": SettingChoice(
+        "Chains start",
+        {"overdispersed": "Far apart", "init": "As “Start” says"},
+        "If chains that start far apart agree, they found the same mode. If chains from one start "
+        "agree, they only mix well around it.",
+    ),
+    "noise_shape": Number("Noise: shape", *ABOVE_ZERO, _VARIANCE.format("shape")),
+    "noise_scale": Number("Noise: scale", *ABOVE_ZERO, _VARIANCE.format("scale")),
+    "latent_shape": Number("Factor variance: shape", *ABOVE_ZERO, _VARIANCE.format("shape")),
+    "latent_scale": Number("Factor variance: scale", *ABOVE_ZERO, _VARIANCE.format("scale")),
+    "loading_shape": Number("Loadings: shape", *ABOVE_ZERO, _VARIANCE.format("shape")),
+    "loading_scale": Number("Loadings: scale", *ABOVE_ZERO, _VARIANCE.format("scale")),
+    "alpha_shape": Number("Alpha: shape", *ABOVE_ZERO, _ALPHA.format("shape")),
+    "alpha_rate": Number("Alpha: rate", *ABOVE_ZERO, _ALPHA.format("rate")),
+    "random_state": Number(
+        "Seed", 0, 2**31 - 1, "Seed of the random numbers: the same seed gives the same fit."
+    ),
+}
+FURTHER = {"latent_variance", "mean", "w_update", "z_update", "allocation", "thin", "max_iter"}
+FURTHER |= {"n_paths"}  # behind “Further settings”
+PRIORS = {name for name in FIELDS if name.endswith(("_shape", "_scale", "_rate"))} - {*EXTENSIONS}
+
+
+CHECK = "pages/check/check.py"
+
+
+def popover(dataset: Dataset) -> None:
+    """Draw the model's name, behind which all its settings are."""
+    now = state.config()
+    title = MODELS[now.model].title
+    with st.popover(title, icon=":material/tune:", key="bar_model", width="content"):
+        model_settings(dataset)
+        with st.expander("Before the fit"):
+            preprocessing(dataset)
+        run = stored()
+        if run is not None:
+            with st.expander("About this fit"):
+                st.html(fact_list(fit_facts(run)))
+        st.caption(_cost(dataset, now))
+        if st.button(
+            "Which model suits these data?",
+            key="model_compare",
+            icon=":material/fact_check:",
+            help="Fit eight variants of adaptive PPCA and six rivals to seven tenths of the rows, "
+            "and compare them on the others.",
+        ):
+            st.session_state[KEYS.compare] = True
+            st.switch_page(CHECK, query_params={"tab": "models"})
+
+
+def model_settings(dataset: Dataset) -> None:
+    """Draw all settings of the present model but K and L."""
+    now = state.config()
+    _model(now)
+    choices = MODELS[now.model].choices
+    names = [
+        name
+        for name in FIELDS
+        if name in now.parameters and (name != "n_active" or name in choices)
+    ]
+    _grid([name for name in names if name not in FURTHER | PRIORS], now)
+    for title, behind in (("Further settings", FURTHER), ("Priors", PRIORS)):
+        rest = [name for name in names if name in behind]
+        if rest:
+            with st.expander(title):
+                _grid(rest, now)
+
+
+def _cost(dataset: Dataset, now: RunConfig) -> str:
+    """Say how long a fit takes, and what it does about missing cells."""
+    parts = [f"A fit with these settings takes {about(seconds())}."]
+    if dataset.missing is not None:
+        gaps = counted(dataset.n_missing, "missing cell")
+        fits = fits_around_gaps(now)
+        parts.append(f"{gaps}: the model {'fills them' if fits else 'needs whole rows'}.")
+    return " ".join(parts)
+
+
+def _model(now: RunConfig) -> None:
+    key = "set-model"
+    st.session_state[key] = now.model
+    titles = {name: model.title for name, model in MODELS.items()}
+    st.selectbox("Model", titles, format_func=titles.__getitem__, key=key, on_change=_set_model)
+    st.caption(MODELS[now.model].about)
+
+
+def _grid(names: list[str], now: RunConfig) -> None:
+    for first in range(0, len(names), 2):
+        for column, name in zip(st.columns(2), names[first : first + 2], strict=False):
+            with column:
+                field = FIELDS[name]
+                if isinstance(field, Number):
+                    _number(name, field, now)
+                else:
+                    _choice(name, field, now)
+
+
+def _number(name: str, field: Number, now: RunConfig) -> None:
+    kind, key = type(field.least), f"set-{name}"
+    value = st.session_state[key] = kind(now.parameters[name])
+    st.number_input(
+        field.label,
+        *around((field.least, field.most), value),
+        key=key,
+        format=None if kind is int else "%g",
+        help=field.help,
+        on_change=_apply_model,
+        args=[name],
+    )
+
+
+def _choice(name: str, field: SettingChoice, now: RunConfig) -> None:
+    key, value = f"set-{name}", now.parameters[name]
+    options = [*MODELS[now.model].choices[name], *([FIXED] if FIXED in field.names else [])]
+    is_number = isinstance(value, int | float)
+    if not is_number and str(value) not in options:
+        options.append(str(value))  # a run from the command line knows more values than the page
+    st.session_state[key] = FIXED if is_number else str(value)  # a start may be an array
+    st.selectbox(
+        field.label,
+        options,
+        format_func=lambda option: field.names.get(option, option),
+        key=key,
+        help=field.help,
+        on_change=_apply_model,
+        args=[name],
+    )
+    if is_number and name != "n_active":  # L has its slider in the bar
+        fixed = f"set-{name}-value"
+        st.session_state[fixed] = float(value)
+        st.number_input(
+            "Fixed at",
+            *around((1e-9, 1e9), float(value)),
+            key=fixed,
+            format="%g",
+            on_change=_apply_model,
+            args=[name, fixed],
+        )
+
+
+@guarded
+def _set_model() -> None:
+    state.set_model(st.session_state["set-model"])
+
+
+@guarded
+def _apply_model(name: str, widget: str | None = None) -> None:
+    value = st.session_state[widget or f"set-{name}"]
+    usual = defaults(state.config().model)
+    if value == FIXED:
+        value = usual["n_active"] if name == "n_active" else 1.0
+    state.set_parameters(**{name: value, **_together(name, value, usual)})
+
+
+def _together(name: str, value: object, usual: dict[str, Any]) -> dict[str, Any]:
+    """Return what else must change: not every inference fits every extension of the model."""
+    now = state.config().parameters
+    if name == "noise" and value != usual[name]:
+        fixed = not isinstance(now.get("latent_variance"), str)
+        return {"inference": "em"} | ({"latent_variance": "shared"} if fixed else {})
+    if name in EXTENSIONS and value != usual[name]:
+        return {"z_update": "block"} if now.get("inference") == "gibbs" else {"inference": "em"}
+    if (name, value) == ("inference", "gibbs"):
+        return {"noise": usual["noise"]} if "noise" in usual else {}
+    if (name, value) in {("inference", "hard"), ("z_update", "swap")}:
+        sizes = {"n_active"} if now.get("n_active") == LEARNED else set()
+        return {other: usual[other] for other in {"noise", "row_scale", *sizes} & set(usual)}
+    return {}

@@ -1,1 +1,0 @@
-"""Forms of settings that several pages have: preprocessing, the map."""

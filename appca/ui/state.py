@@ -1,0 +1,594 @@
+"""Names of components and classes, and signs, as people change them: wherever they are shown."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial, wraps
+from typing import Any, NamedTuple, ParamSpec
+from urllib.parse import parse_qsl, unquote
+
+import numpy as np
+import streamlit as st
+
+from appca.analysis.rule import RowRule
+from appca.analysis.selections import SavedSelection, SelectionStore, combined, token_of
+from appca.data.columns import tidy
+from appca.data.dataset import Dataset, categories
+from appca.data.preprocessing import Preprocessing, suggest
+from appca.data.sources import load
+from appca.runs.home import home
+from appca.runs.numbering import ComponentNumbers
+from appca.runs.run import MODELS, MOST_COMPONENTS, RunConfig, defaults, suited
+from appca.runs.store import Run
+from appca.storage.schema import Count, Misfit, fitted
+from appca.ui import services, streamlit_internals
+from appca.words import TOO_MUCH, InputError
+
+FIRST_DATA = "digits"  # bundled, small, and a picture that everybody can read
+LAST_COOKIE = "appca_last"
+LAST_NAMES = {"data", "run", "k", "l"}
+LONGEST_COOKIE = 400  # characters; what is longer was not written here
+
+
+class Keys(NamedTuple):
+    """Names in `st.session_state`; no other file spells one out."""
+
+    config: str = "config"
+    configs: str = "configs"  # data set digest -> the configuration last used with it
+    job: str = "job"  # the jobs in the address
+    history: str = "history"  # the steps that can be undone
+    tab: str = "tab"  # the tab of the page that is drawn, if it has tabs
+    watched: str = "watched"  # the jobs this window waits for
+    umap: str = "umap_settings"
+    map_ready: str = "map_ready"  # whether a map was laid out that has not been offered yet
+    upload: str = "upload"  # counts the files taken over
+    arrival: str = "arrival"  # the files that can be read otherwise
+    declined: str = "declined"  # runs whose refinement was cancelled or failed
+    notices: str = "notices"  # sentences to show once
+    selections: str = "selections"  # data set digest -> rows
+    points: str = "points"  # data set digest -> the row on the page Point
+    marked: str = "marked"  # what a run says of new rows, by its key -> those marked in the picture
+    turn: str = "turn"  # the lock of the callback that runs
+    drawn: str = "drawn"  # id of the run found last
+    screen: str = "screen"  # the fit drawn last, to which the next is matched
+    sizes: str = "sizes"  # the widgets of K and L
+    compare: str = "compare"  # whether the tab Which model? is to begin by itself
+
+
+KEYS = Keys()
+
+
+class Notice(NamedTuple):
+    """A sentence for the person."""
+
+    kind: str  # "error", "info" or "success"
+    text: str
+
+
+def config() -> RunConfig:
+    """Return the configuration on screen."""
+    now: RunConfig = st.session_state[KEYS.config]
+    return now
+
+
+def current_dataset() -> Dataset:
+    """Return the data set on screen."""
+    return services.dataset(config().dataset)
+
+
+def begin() -> bool:
+    """Resolve the address once a session, and say whether it was now.
+
+    It names a run or a data set; the bare one opens the last work of this browser, or the digits.
+    """
+    if KEYS.config in st.session_state:
+        return False
+    address = dict(st.query_params)
+    st.session_state[KEYS.job] = address.get("job")
+    last = {} if LAST_NAMES & set(address) else last_address()
+    if not (resolve(address) or resolve(last)):
+        if last:
+            take_notices()  # nobody has asked for it
+        open_first()
+        _apply_k_and_l(address if "data" not in address else {})
+    return True
+
+
+def resolve(address: dict[str, str]) -> bool:
+    """Look at the run or the data set that an address names; tell whether there was one."""
+    run = services.runs().get(address.get("run") or "")
+    try:
+        if run is not None:
+            open_config(run.config)
+            return True
+    except InputError as error:
+        notify("error", f"The fit {address['run']} cannot be shown: {error}")
+    try:
+        if "data" in address:
+            open_dataset(address["data"])
+            _apply_k_and_l(address)
+            return True
+    except InputError as error:
+        notify("error", str(error))
+    return False
+
+
+def open_first() -> None:
+    """Look at the digits; where they cannot be stored, at the newest data set that is."""
+    here = services.datasets()
+    try:
+        digest = services.put_again(load(FIRST_DATA))
+    except InputError as error:
+        stored = here.list()
+        if not stored:
+            raise
+        notify("error", str(error))
+        digest = stored[0].digest
+    open_dataset(digest)
+
+
+def is_ready() -> bool:
+    """Whether there is anything to look at."""
+    return KEYS.config in st.session_state
+
+
+def _apply_k_and_l(address: dict[str, str]) -> None:
+    now = config()
+    names = {"k": now.name_of_k} | ({"l": "n_active"} if "n_active" in now.parameters else {})
+    sizes = {name: _size(address[key]) for key, name in names.items() if key in address}
+    set_parameters(**{name: size for name, size in sizes.items() if size is not None})
+
+
+def _size(text: str) -> int | None:
+    """Return a K or L from the address, as near as any run may have it; None if it is none."""
+    try:
+        size: int = fitted(Count, text, from_text=True)
+    except Misfit:
+        return None
+    return min(max(1, size), MOST_COMPONENTS)
+
+
+def open_dataset(digest: str) -> None:
+    """Look at a data set, with the configuration last used for it or the suggested one."""
+    dataset = services.dataset(digest)  # raises before anything has changed
+    config = st.session_state.get(KEYS.configs, {}).get(digest)
+    _set(config or first_config(dataset))
+
+
+def open_config(wanted: RunConfig) -> None:
+    """Look at a run's data set with the run's configuration."""
+    services.dataset(wanted.dataset)
+    _set(wanted)
+
+
+def first_config(dataset: Dataset) -> RunConfig:
+    """Return the configuration with which a data set is first shown: aPPCA with K = 4, L = 2."""
+    start = RunConfig(
+        dataset=dataset.digest,
+        preprocessing=suggest(dataset).to_dict(),
+        model="aPPCA",
+        parameters=defaults("aPPCA"),
+    )
+    return fitting_limits(start, dataset)
+
+
+def set_parameters(**changes: object) -> None:
+    """Change model parameters; see `with_parameters`."""
+    _set(with_parameters(**changes))
+
+
+def with_parameters(**changes: object) -> RunConfig:
+    """Return the configuration on screen with other parameters, to be fitted.
+
+    K and L are kept within what the data and each other allow; asking for more active components
+    than there are asks for more components.
+    """
+    old = config()
+    wanted = {**old.parameters, **changes}
+    if isinstance(changes.get("n_active"), int):
+        wanted["n_components"] = max(wanted["n_components"], wanted["n_active"])
+    changed = old.to_be_fitted(parameters=suited(old.model, wanted))
+    return fitting_limits(changed, current_dataset())
+
+
+def set_model(model: str) -> None:
+    """Change the model; parameters that both models have keep their values."""
+    _change(model=model, parameters=suited(model, config().parameters))
+
+
+def set_preprocessing(options: Preprocessing) -> None:
+    """Change what is done to the data before the fit."""
+    _change(preprocessing=options.to_dict())
+
+
+def _change(**parts: Any) -> None:
+    _set(fitting_limits(config().to_be_fitted(**parts), current_dataset()))
+
+
+def most_components(wanted: RunConfig, dataset: Dataset) -> int:
+    """Return the largest K that the data allow: K <= min(N - 1, D), D only for orthogonal ones."""
+    if MODELS[wanted.model].can.beyond_features:
+        return max(1, dataset.n_rows - 1)
+    features = Preprocessing.from_dict(wanted.preprocessing).most_features(dataset.n_features)
+    return max(1, min(dataset.n_rows - 1, features))
+
+
+def fitting_limits(wanted: RunConfig, dataset: Dataset) -> RunConfig:
+    """Return the configuration with L <= K <= what the data allow."""
+    k = min(wanted.k, most_components(wanted, dataset))
+    parameters = wanted.parameters | {wanted.name_of_k: k}
+    return replace(wanted, parameters=suited(wanted.model, parameters))
+
+
+def notify(kind: str, text: str) -> None:
+    """Keep a sentence for the next time the frame is drawn; the same one twice is said once."""
+    waiting, said = st.session_state.setdefault(KEYS.notices, []), Notice(kind, text)
+    if said not in waiting:
+        waiting.append(said)
+
+
+def take_notices() -> list[Notice]:
+    """Return the sentences to show, once, in the order in which they came."""
+    notices: list[Notice] = st.session_state.pop(KEYS.notices, [])
+    return notices
+
+
+def address(**more: str | None) -> dict[str, str]:
+    """Return the query parameters of what is on screen; `more` adds to them where not None."""
+    now = config()
+    wanted = {
+        "data": now.dataset,
+        "run": now.id,
+        "k": str(now.k),
+        "l": None if now.chosen_size is None else str(now.chosen_size),
+        "job": st.session_state.get(KEYS.job),
+        **more,
+    }
+    return {key: value for key, value in wanted.items() if value is not None}
+
+
+def write_address(**more: str | None) -> None:
+    """Bring the address bar up to date; a page link has cleared it."""
+    wanted = address(**more)
+    for key in {"data", "run", "k", "l", "job", *more} - set(wanted):
+        if key in st.query_params:
+            del st.query_params[key]
+    if any(st.query_params.get(key) != value for key, value in wanted.items()):
+        st.query_params.update(wanted)
+
+
+def _set(wanted: RunConfig) -> None:
+    st.session_state[KEYS.config] = wanted
+    st.session_state.setdefault(KEYS.configs, {})[wanted.dataset] = wanted
+
+
+def last_address() -> dict[str, str]:
+    """Return the query parameters of what this browser looked at last; empty without.
+
+    The page keeps it as a cookie (see `frame/frame.js`): the server learns it when a window opens,
+    and another person's browser does not. What it names is looked up like an address, and may be
+    gone.
+    """
+    text = unquote(services.cookie(LAST_COOKIE)[:LONGEST_COOKIE])
+    return {name: value for name, value in parse_qsl(text) if name in LAST_NAMES}
+
+
+REMEMBERED = 256  # selections by token; 70,000 rows take 9 kB each
+
+
+def get(dataset: Dataset) -> np.ndarray:
+    """Return the selected rows of a data set as a mask, shape (N,)."""
+    mask: np.ndarray | None = st.session_state.setdefault(KEYS.selections, {}).get(dataset.digest)
+    return np.zeros(dataset.n_rows, dtype=bool) if mask is None else mask
+
+
+def put(dataset: Dataset, rows: np.ndarray) -> None:
+    """Select these rows on every page; they are a mask (N,), or row numbers."""
+    mask = rows if rows.dtype == bool else np.isin(np.arange(dataset.n_rows), rows)
+    if not np.array_equal(get(dataset), mask):
+        _keep(dataset, mask.copy())
+
+
+def invert(dataset: Dataset) -> None:
+    """Select all other rows."""
+    put(dataset, ~get(dataset))
+
+
+def packed(dataset: Dataset) -> bytes:
+    """Return the selection as bits, for `show`."""
+    return np.packbits(get(dataset)).tobytes()
+
+
+def show(dataset: Dataset, bits: bytes) -> None:
+    """Select what `packed` returned."""
+    put(dataset, _unpacked(bits, dataset))
+
+
+def combine(dataset: Dataset, other: np.ndarray, how: str) -> None:
+    """Bring other rows into the selection; see `appca.analysis.selections.COMBINATIONS`."""
+    put(dataset, combined(get(dataset), other, how))
+
+
+def store() -> SelectionStore:
+    """Return the selections on disk, of all data sets."""
+    return SelectionStore(home())
+
+
+def named(dataset: Dataset) -> list[SavedSelection]:
+    """Return the selections of a data set that were given a name."""
+    return store().list(dataset.digest, dataset.n_rows)
+
+
+def save(dataset: Dataset, name: str) -> str:
+    """Keep the selection on disk under a name, and return it without what is around it."""
+    return store().save(dataset.digest, name, get(dataset))
+
+
+def save_rule(dataset: Dataset, mask: np.ndarray, rule: RowRule, names: Sequence[str]) -> None:
+    """Keep a rule and the rows (N,) bool that meet it, under its conditions as a name."""
+    name = store().save(dataset.digest, rule.conditions(names), mask, rule.to_json())
+    notify("info", f"“{name}” is kept among the named selections.")
+
+
+def rules_elsewhere(dataset: Dataset) -> list[RowRule]:
+    """Return the rules that were kept with other data sets."""
+    rules = []
+    for text in store().rules(dataset.digest):
+        with suppress(ValueError):  # files are changed by others, too
+            rules.append(RowRule.from_json(text))
+    return rules
+
+
+def token(dataset: Dataset) -> str | None:
+    """Return what stands in the address for the selection, or None without one."""
+    mask = get(dataset)
+    return token_of(mask) if mask.any() else None
+
+
+def restore(dataset: Dataset, wanted: str | None) -> None:
+    """Select what a token from the address stands for, if the server or the disk still knows it."""
+    bits = _server_wide().get(wanted or "")
+    if bits is not None and len(bits) == -(-dataset.n_rows // 8):
+        _keep(dataset, _unpacked(bits, dataset))
+    elif wanted:
+        masks = {token_of(saved.mask): saved.mask for saved in named(dataset)}
+        if wanted in masks:
+            _keep(dataset, masks[wanted])
+
+
+def _keep(dataset: Dataset, mask: np.ndarray) -> None:
+    st.session_state.setdefault(KEYS.selections, {})[dataset.digest] = mask
+    if mask.any():
+        remembered = _server_wide()
+        remembered[token_of(mask)] = np.packbits(mask).tobytes()
+        while len(remembered) > REMEMBERED:
+            remembered.popitem(last=False)
+
+
+def _unpacked(packed: bytes, dataset: Dataset) -> np.ndarray:
+    return np.unpackbits(np.frombuffer(packed, np.uint8), count=dataset.n_rows).astype(bool)
+
+
+@st.cache_resource(show_spinner=False)
+def _server_wide() -> OrderedDict[str, bytes]:
+    return OrderedDict()
+
+
+TOLD = (ValueError, OSError, MemoryError)  # what a page says in a sentence; all else is our mistake
+
+_Given = ParamSpec("_Given")
+
+
+def guarded(act: Callable[_Given, object]) -> Callable[_Given, None]:
+    """Return the callback that is not interrupted, and says an error on the page it leads to."""
+
+    @wraps(act)
+    def guard(*args: _Given.args, **named: _Given.kwargs) -> None:
+        with _uninterrupted():
+            try:
+                act(*args, **named)
+            except TOLD as error:
+                notify("error", sentence(error))
+
+    return guard
+
+
+def wait() -> None:
+    """Wait for callbacks of an earlier run, which has ended but for them."""
+    with _turn():
+        pass
+
+
+def sentence(error: Exception) -> str:
+    """Return an error as one sentence for a person; not yet protected from Markdown."""
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return (
+            f"The disk refused ({where}{error.strerror or error}); free some space, check the "
+            "rights, or name another folder in APPCA_HOME."
+        )
+    if isinstance(error, MemoryError):
+        return TOO_MUCH
+    return str(error) or type(error).__name__
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let no newer request of the browser end this run, and later runs of the session wait."""
+    with streamlit_internals.uninterrupted() as asked, _turn() if asked else nullcontext():
+        yield
+
+
+def _turn() -> AbstractContextManager[bool]:
+    """Return the lock that one callback of a session holds at a time."""
+    lock: AbstractContextManager[bool] = st.session_state.setdefault(KEYS.turn, threading.RLock())
+    return lock
+
+
+MOST_STEPS = 100
+
+
+class Change(NamedTuple):
+    """What was changed in the stores, and how to take it back."""
+
+    undo: Callable[[], object]
+    redo: Callable[[], object]
+
+
+class Step(NamedTuple):
+    """What was on screen."""
+
+    number: int
+    config: RunConfig
+    selected: bytes  # packed, of the configuration's data
+    changes: tuple[Change, ...] = ()  # since the step before
+
+
+@dataclass
+class _History:
+    steps: list[Step] = field(default_factory=list)
+    at: int = -1
+    number: int = 0  # of the newest step
+    pending: list[Change] = field(default_factory=list)
+
+
+def record() -> bool:
+    """Take down what is on screen; whether it is another than that of the present step."""
+    if not is_ready():
+        return False
+    kept = _kept()
+    looks = (config(), packed(current_dataset()))
+    if kept.steps:
+        if not kept.pending and looks == kept.steps[kept.at][1:3]:
+            return False
+        kept.number += 1
+    now = Step(kept.number, *looks, tuple(kept.pending))
+    kept.steps = [*kept.steps[: kept.at + 1], now][-MOST_STEPS:]
+    kept.at, kept.pending = len(kept.steps) - 1, []
+    return True
+
+
+def note(undo: Callable[[], object], redo: Callable[[], object]) -> None:
+    """Let a change of a store belong to the next step."""
+    _kept().pending.append(Change(undo, redo))
+
+
+def number() -> str:
+    """Return the number of the step on screen, for the address."""
+    kept = _kept()
+    return str(kept.steps[kept.at].number if kept.steps else kept.number)
+
+
+def begin_at(asked: str | None) -> None:
+    """Go on with the number of the address: an earlier session has taken the steps before it."""
+    if asked and asked.isdecimal() and len(asked) < 10:
+        _kept().number = int(asked)
+
+
+def can_undo() -> bool:
+    """Whether there is a step before this one."""
+    return _kept().at > 0
+
+
+def can_redo() -> bool:
+    """Whether a step was taken back."""
+    return _kept().at < len(_kept().steps) - 1
+
+
+@guarded
+def undo() -> None:
+    """Go back by one step."""
+    record()
+    if can_undo():
+        _go(_kept().at - 1)
+
+
+@guarded
+def redo() -> None:
+    """Take up again the step that was taken back last."""
+    if can_redo():
+        _go(_kept().at + 1)
+
+
+@guarded
+def follow(address: dict[str, str]) -> None:
+    """Show the step of an address to which the browser went, or else what it says."""
+    asked, kept = address.get("step"), _kept()
+    if asked in (None, number()) or record():  # what was changed at the same time wins
+        return
+    numbers = {str(step.number): place for place, step in enumerate(kept.steps)}
+    place = numbers.get(asked or "")
+    if place is not None:
+        _go(place)
+    elif "data" in address or "run" in address:  # of an earlier session, before a reload
+        resolve(address)
+        restore(current_dataset(), address.get("sel"))
+
+
+def _go(place: int) -> None:
+    kept = _kept()
+    between = kept.steps[min(place, kept.at) + 1 : max(place, kept.at) + 1]
+    wanted = kept.steps[place]
+    open_config(wanted.config)  # refuses before anything has changed
+    show(current_dataset(), wanted.selected)
+    for step in between if place > kept.at else ():
+        for change in step.changes:
+            change.redo()
+    for step in reversed(between) if place < kept.at else ():
+        for change in reversed(step.changes):
+            change.undo()
+    kept.at = place
+
+
+def _kept() -> _History:
+    history: _History = st.session_state.setdefault(KEYS.history, _History())
+    return history
+
+
+@guarded
+def rename(run: Run | None, component: int, name: str) -> None:
+    """Name a component, counted from 0; an empty name takes its own away."""
+    if run is not None:  # a preview has nothing to keep it in
+        numbers = ComponentNumbers(home())
+        old = numbers.of_run(run).names[component]
+        numbers.rename(run, component, name)
+        both = (partial(numbers.rename, run, component, text) for text in (old, name))
+        note(*both)
+
+
+@guarded
+def flip(run: Run | None, component: int) -> None:
+    """Turn a component, counted from 0, and its scores round."""
+    if run is not None:
+        turn = partial(ComponentNumbers(home()).flip, run, component)
+        turn()
+        note(turn, turn)
+
+
+def class_names(stored: Dataset, label: str) -> dict[str, str]:
+    """Return the names that people gave classes of a label, by the classes of the data."""
+    return dict(stored.provenance.get("class_names", {}).get(label, {}))
+
+
+def keep_class_names(stored: Dataset, label: str, names: Mapping[str, str]) -> None:
+    """Keep names of classes with the data."""
+    before = dict(stored.provenance.get("class_names", {}))
+    kept = {old: new for old, new in names.items() if new != old}
+    steps = [
+        partial(services.note, stored.digest, class_names=each)
+        for each in (before, before | {label: kept})
+    ]
+    steps[1]()
+    note(*steps)
+
+
+def rename_class(digest: str, label: str, before: str, now: str) -> None:
+    """Rename what is shown as a class of a label; an empty name restores that of the data."""
+    stored = services.datasets().get(digest)
+    if label in stored.labels:
+        names = class_names(stored, label)
+        classes, _ = categories(stored.labels[label])
+        shown = [each for each in classes if names.get(each, each) == before]
+        keep_class_names(stored, label, names | {each: tidy(now) or each for each in shown})

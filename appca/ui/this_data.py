@@ -1,0 +1,717 @@
+"""The tab This data: what is on screen, what was assumed of its files, and the preprocessing."""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import count, groupby
+from typing import NamedTuple
+
+import numpy as np
+import streamlit as st
+
+from appca.canvas.sheets import resized, sample, style_of, tile_of
+from appca.data.columns import names_in, tidy
+from appca.data.dataset import Dataset, categories
+from appca.data.pixels import Judged, PixelShape, pixel_order
+from appca.data.readers.intake import duplicate_rows
+from appca.plots.components import data_uri
+from appca.runs.fit import estimate_seconds
+from appca.ui import arrivals, fits, services, state
+from appca.ui.arrivals import (
+    AUTO,
+    HEAD_ROWS,
+    KINDS,
+    Chip,
+    Opened,
+    Reading,
+    changed,
+    chips,
+    judged,
+    shape_of,
+    with_shape,
+)
+from appca.ui.kit import acting, button, choice, data_facts, fact_list, markdown, name, tag, words
+from appca.ui.rows import is_dark, sheet_of
+from appca.ui.services import by_key
+from appca.ui.settings import preprocessing
+from appca.ui.state import class_names, guarded, keep_class_names
+from appca.words import about, capital, counted, minus, shortened
+
+BARS, PARTS = 12, 24  # of a histogram, and of the rows whose gaps are shown together
+MOST_JUDGED = 20_000  # rows of a histogram
+MOSTLY_MISSING = 0.2
+
+
+class SeenColumn(NamedTuple):
+    """One column of a table."""
+
+    name: str
+    role: str  # "id", "label", "feature" or "ignored"
+    number: int  # in the file
+    feature: int  # number among the features; -1 of other columns
+    n_missing: int
+    why: str  # it is left out
+
+
+class ColumnLook(NamedTuple):
+    """What a column holds."""
+
+    words: str
+    bars: list[float]  # heights, the greatest is 1
+    gaps: list[float]  # share missing in each part of the rows
+    cells: Sequence[str | None]  # None where missing
+
+
+def columns_of(reading: Reading) -> list[SeenColumn]:
+    """Return the columns of a table in the order of the file; of other data, as they are used."""
+    report = reading.report
+    gaps, why = report.get("missing", {}), report.get("left_out", {})
+    roles = report.get("roles") or dict.fromkeys(reading.head, "ignored")
+    if not roles and reading.dataset is not None:
+        data = reading.dataset
+        roles = dict.fromkeys(data.labels, "label") | dict.fromkeys(data.column_names, "feature")
+        if data.missing is not None:
+            gaps = dict(zip(data.column_names, data.missing.sum(axis=0).tolist(), strict=True))
+    numbers = count()
+    return [
+        SeenColumn(
+            name,
+            role,
+            number,
+            next(numbers) if role == "feature" else -1,
+            gaps.get(name, 0),
+            why.get(name, ""),
+        )
+        for number, (name, role) in enumerate(roles.items())
+    ]
+
+
+def contents(reading: Reading, column: SeenColumn) -> ColumnLook:
+    """Return what a column holds."""
+    cells: Sequence[str | None] = reading.head.get(column.name, [])
+    words = column.why or ("" if column.role == "feature" else column.role)
+    bars: list[float] = []
+    gaps: list[float] = []
+    data = reading.dataset
+    if data is not None and column.role == "feature":
+        values = np.asarray(data.X[:, column.feature])
+        missing = None if data.missing is None else np.asarray(data.missing[:, column.feature])
+        bars, gaps = _bars(values, missing), _gaps(missing)
+        words = f"{column.n_missing:,} missing" if column.n_missing else "none missing"
+        cells = cells or _first(data, column.feature)
+    elif data is not None and column.role == "label" and column.name in data.labels:
+        names, codes = data.classes(column.name)
+        counts = np.bincount(codes)[:BARS]
+        bars, words = (counts / counts.max()).tolist(), counted(len(names), "value")
+        cells = cells or [names[code] for code in codes[:HEAD_ROWS]]
+    elif column.role == "id":
+        words = "all differ"
+        cells = cells or ([] if data is None else data.ids[:HEAD_ROWS].tolist())
+    return ColumnLook(words, bars, gaps, cells or [""] * HEAD_ROWS)
+
+
+def _bars(values: np.ndarray, missing: np.ndarray | None) -> list[float]:
+    present = values if missing is None else values[~missing]
+    some = present[:: max(1, len(present) // MOST_JUDGED)].astype(np.float64)
+    if not len(some) or not np.isfinite(np.ptp(some)):
+        return []
+    counts = np.histogram(some, BARS)[0]
+    return [float(count) for count in counts / counts.max()]
+
+
+def _gaps(missing: np.ndarray | None) -> list[float]:
+    if missing is None:
+        return []
+    return [float(part.mean()) for part in np.array_split(missing, min(PARTS, len(missing)))]
+
+
+def _first(data: Dataset, place: int) -> list[str | None]:
+    values = data.with_gaps(slice(HEAD_ROWS))[:, place]
+    return [None if np.isnan(value) else f"{float(value):.6g}" for value in values]
+
+
+AT_ONCE = 24  # features in the table; the others are one press away
+MOST_STRIPS = 200  # columns of the overview; of more, a name is looked for
+MOST_PINNED = 6
+LISTED = ("feature", "label", "id", "ignored")  # as in the menu
+
+
+def chip_row(opened: Opened, reading: Reading) -> None:
+    """Draw how the files are read, and one suggestion at most."""
+    listed = chips(opened.kind, reading.report, opened.draft)
+    parts = [tag("span", "Read as", "ca-quiet")] if listed else []
+    parts += [
+        choice(
+            list(chip.choices.values()),
+            "chip",
+            chip.name,
+            list(chip.choices).index(chip.now) if chip.now in chip.choices else -1,
+            chip.label,
+        )
+        for chip in listed
+    ]
+    acts = {"chip": lambda name, place: _choose(opened, listed, name, place)}
+    suggestion = _suggestion(opened, reading)
+    if suggestion is not None:
+        text, label, names, role = suggestion
+        parts.append(tag("span", words(text), "ca-quiet ca-push"))
+        parts.append(button(words(label), "suggested", "", css="ca-act ca-offer"))
+        acts["suggested"] = lambda _value, _text: set_roles(opened, names, role)
+    if parts:
+        acting(tag("div", "".join(parts), "ca-read-as"), "read_as", acts)
+
+
+def _choose(opened: Opened, listed: list[Chip], name: str, place: str) -> None:
+    """Read the files otherwise; what the browser sends is a place in a list of ours."""
+    for chip in listed:
+        if chip.name == name and place.isdecimal() and int(place) < len(chip.choices):
+            opened.draft = changed(opened.draft, name, list(chip.choices)[int(place)])
+
+
+def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, list[str], str] | None:
+    """Return a reason, what to press, and the columns that get a role."""
+    for column, n in reading.report.get("likely_labels", {}).items():
+        if column not in opened.draft.get("roles", {}):
+            short = shortened(column, 24)
+            text = f"{short} holds {counted(n, 'whole number')}."
+            return text, f"Use {short} as label", [column], "label"
+    n_rows = reading.report.get("rows", 0)
+    sparse = [
+        column.name
+        for column in columns_of(reading)
+        if column.role == "feature" and column.n_missing > MOSTLY_MISSING * n_rows
+    ]
+    if "roles" in reading.report and sparse and reading.dataset is not None:
+        label = f"Ignore {counted(len(sparse), 'column')}"
+        return f"Over {MOSTLY_MISSING:.0%} missing:", label, sparse, "ignored"
+    return None
+
+
+def set_roles(opened: Opened, names: Sequence[str], role: str) -> None:
+    """Read the files with another role of some columns; a second id is none."""
+    roles = dict(opened.draft.get("roles", {})) | dict.fromkeys(names, role)
+    if role == "id":
+        before = opened.read(opened.draft).report.get("roles", {}) | roles
+        others = (name for name, was in before.items() if was == "id" and name != names[0])
+        roles |= dict.fromkeys(others, "ignored")
+    opened.draft = changed(opened.draft, "roles", roles)
+
+
+def table(reading: Reading, opened: Opened | None, key: str) -> None:
+    """Draw the first rows; with files at hand, columns get other roles here."""
+    columns = columns_of(reading)
+    can_change = opened is not None and "roles" in reading.report
+    place = f"preview_first-{key}"
+    listed = _found(columns, key, opened if can_change else None)
+    features = [column for column in listed if column.role not in ("id", "label")]
+    start = min(st.session_state.get(place, 0), max(0, len(features) - 1))
+    labels = list(reading.dataset.labels) if reading.dataset is not None else []
+    pinned = [column for column in columns if column.role in ("id", "label")]
+    pinned.sort(key=lambda each: labels.index(each.name) if each.name in labels else -1)
+    in_view = pinned[:MOST_PINNED] + features[start : start + AT_ONCE]
+    body = _table([(column, contents(reading, column)) for column in in_view], can_change)
+    body += _overview(columns, features, start, reading.report.get("rows", 0))
+
+    def change(column: str, chosen: str) -> None:
+        if opened is not None and column.isdecimal() and chosen in ("0", "1", "2", "3"):
+            set_roles(opened, [columns[int(column)].name], LISTED[int(chosen)])
+
+    def go(number: str, _text: str) -> None:
+        st.session_state[place] = int(number) if number.isdecimal() else 0
+
+    acting(body, "preview", {"role": change, "first": go})
+
+
+def _found(columns: list[SeenColumn], key: str, opened: Opened | None) -> list[SeenColumn]:
+    """Draw a search over many columns, and the role of all that it finds."""
+    if len(columns) <= MOST_STRIPS:
+        return columns
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    wanted = left.text_input(
+        "Find a column", key=f"find-{key}", placeholder="part of the name"
+    ).strip()
+    listed = [column for column in columns if wanted.casefold() in column.name.casefold()]
+    if wanted and listed and opened is not None:
+        names = [column.name for column in listed]
+
+        def set_all(_value: str, chosen: str) -> None:
+            if chosen in ("0", "1", "2"):
+                set_roles(opened, names, ("feature", "label", "ignored")[int(chosen)])
+
+        label = f"Use {counted(len(names), 'column')} as"
+        lists = choice(["Features", "Labels", "Ignored"], "all", "", -1, label)
+        body = tag("label", f"{words(label)} {lists}", "ca-quiet")
+        with right:
+            acting(body, "role_of_all", {"all": set_all})
+    return listed
+
+
+def _table(drawn: list[tuple[SeenColumn, ColumnLook]], can_change: bool) -> str:
+    heads = [_head(column, look, can_change) for column, look in drawn]
+    rows = [
+        "".join(_cell(look.cells, i, column.role) for column, look in drawn)
+        for i in range(max((len(look.cells) for _, look in drawn), default=0))
+    ]
+    inner = tag("thead", tag("tr", "".join(heads)))
+    inner += tag("tbody", "".join(tag("tr", row) for row in rows))
+    about = {"tabindex": "0", "role": "region", "aria-label": "First rows"}
+    return tag("div", tag("table", inner), "ca-rows", **about)
+
+
+def _head(column: SeenColumn, holds: ColumnLook, can_change: bool) -> str:
+    name = tag("b", words(shortened(column.name, 24)), title=column.name)
+    css = f"ca-role ca-{column.role}"
+    if can_change:
+        names = [capital(role) for role in LISTED]
+        now, label = LISTED.index(column.role), f"Role of {column.name}"
+        role = choice(names, "role", column.number, now, label, css)
+    else:
+        role = tag("span", capital(column.role), css)
+    bars = "".join(tag("i", "", style=f"height:{bar:.0%}") for bar in holds.bars)
+    said = tag("small", words(holds.words), "ca-amber" * (column.n_missing > 0))
+    parts = tag("div", bars, "ca-bars") + tag("div", "", "ca-gaps", style=_strip(holds.gaps))
+    return tag("th", name + role + parts + said, f"ca-is-{column.role}", scope="col")
+
+
+def _strip(gaps: list[float]) -> str:
+    """Return a strip of the rows in the file's order, amber where some are missing."""
+    if not any(gaps):
+        return ""
+    step, stops = 100 / len(gaps), []
+    shades = [float(np.ceil(10 * share)) * 8 + 20 * (share > 0) for share in gaps]
+    for shade, same in groupby(enumerate(shades), lambda part: part[1]):
+        places = [i for i, _ in same]
+        colour = f"color-mix(in srgb, var(--ca-gap) {shade:.0f}%, transparent)"
+        stops.append(f"{colour} {places[0] * step:.1f}% {(places[-1] + 1) * step:.1f}%")
+    return f"background-image:linear-gradient(90deg,{','.join(stops)})"
+
+
+def _cell(cells: Sequence[str | None], row: int, role: str) -> str:
+    text = cells[row] if row < len(cells) else ""
+    if text is None:
+        return tag("td", "missing", f"ca-is-{role} ca-amber")
+    short = shortened(text, 18)
+    body = words(minus(short) if role == "feature" else short)
+    return tag("td", body, f"ca-is-{role}", title=text)
+
+
+def _overview(
+    columns: list[SeenColumn], features: list[SeenColumn], start: int, n_rows: int
+) -> str:
+    """Return all columns as one strip, of which each leads to its place; steps of very many."""
+    end = min(start + AT_ONCE, len(features))
+    said = f"{start + 1:,} to {end:,} of {counted(len(features), 'column')}" if features else ""
+    steps = []
+    if start:
+        steps.append(button("Previous", "first", max(0, start - AT_ONCE), css="ca-act ca-offer"))
+    if end < len(features):
+        steps.append(button("Next", "first", end, css="ca-act ca-offer"))
+    line = tag("div", tag("span", said, "ca-quiet") + "".join(steps), "ca-steps") if steps else ""
+    if len(columns) > MOST_STRIPS or not steps:
+        return line
+    places = {column.name: j for j, column in enumerate(features)}
+    strips = "".join(
+        tag(
+            "button",
+            "",
+            f"ca-strip ca-{column.role}"
+            + " ca-in-view" * (start <= places.get(column.name, -1) < end),
+            type="button",
+            tabindex="-1",
+            title=f"{column.name}: {column.role}, {column.n_missing:,} missing",
+            style=f"--gap:{column.n_missing / max(1, n_rows):.0%}",
+            **{"data-act": "first", "data-value": str(places.get(column.name, 0))},
+        )
+        for column in columns
+    )
+    return tag("div", strips, "ca-strips", **{"aria-hidden": "true"}) + line
+
+
+MOST_LABELS, MOST_CLASSES = 4, 60
+
+
+def editor(dataset: Dataset) -> None:
+    """Draw the classes of each label, to be renamed; names are kept with the data."""
+    stored = services.datasets().get(dataset.digest)
+    for j, (label, values) in enumerate(list(stored.labels.items())[:MOST_LABELS]):
+        classes, codes = categories(values)
+        if len(classes) <= MOST_CLASSES:
+            _classes(stored, label, classes, np.bincount(codes), j)
+
+
+def _classes(
+    stored: Dataset, label: str, classes: list[str], counts: np.ndarray, place: int
+) -> None:
+    names = class_names(stored, label)
+    chips = "".join(
+        tag("span", name(now, "rename", i, now, f"Rename {now}") + f" {count:,}", "ca-class")
+        for i, (now, count) in enumerate(
+            zip((names.get(each, each) for each in classes), counts.tolist(), strict=True)
+        )
+    )
+
+    def rename(number: str, text: str) -> None:
+        if number.isdecimal() and int(number) < len(classes):
+            old = classes[int(number)]
+            keep_class_names(stored, label, names | {old: tidy(text) or old})
+
+    def read() -> None:
+        file = st.session_state[key]
+        if file is not None:
+            text = file.getvalue().decode("utf-8", errors="replace")
+            keep_class_names(stored, label, names | names_in(text, classes))
+
+    key = f"class_names-{stored.digest[:8]}-{place}-{len(names)}"
+    with st.expander(f"Classes of {shortened(label)}", key=f"class_names_{place}"):
+        acting(tag("div", chips, "ca-steps"), f"classes_{place}", {"rename": rename})
+        st.file_uploader(
+            "Names from a file",
+            type=["txt", "csv", "tsv"],
+            key=key,
+            on_change=guarded(read),
+            help="A line for each class in this order, or lines with its old and its new name.",
+        )
+
+
+CARDS, SAMPLES = 4, 9
+MOST_SIDE = 4096
+ORDERS = ("Row by row", "Column by column")
+CHANNELS = ("1 grey", "3 colour")
+
+
+class _Rows(NamedTuple):
+    """Rows that may be images."""
+
+    opened: Opened
+    data: Dataset  # as values
+    now: PixelShape | None
+
+    def use(self, shape: PixelShape | None) -> None:
+        """Read them as images of a shape, or as values."""
+        self.opened.draft = with_shape(self.opened.kind, self.opened.draft, shape)
+
+
+def shapes(opened: Opened, reading: Reading) -> bool:
+    """Draw the choice where rows can be images; return whether height and width are in order."""
+    if opened.kind not in KINDS:
+        return True
+    now = shape_of(opened.kind, opened.draft)
+    if now is None and opened.kind == "csv" and reading.report.get("image_shape"):
+        now = PixelShape(*reading.report["image_shape"])  # squares of whole numbers
+    data = opened.read(with_shape(opened.kind, opened.draft, None)).dataset
+    if data is None or data.image_shape is not None:
+        return True
+    offered = judged(opened.kind, data)
+    is_likely = now is not None or (bool(offered) and offered[0].is_likely)
+    if reading.head and not is_likely:
+        return True
+    rows = _Rows(opened, data, now)
+    with st.expander("Rows as images", expanded=is_likely, key="image_shapes"):
+        left, right = st.columns([1.6, 1], gap="large")
+        with left:
+            _cards(rows, offered)
+            fits = _sides(rows, offered)
+        if now is not None and fits:
+            with right:
+                _samples(rows, now)
+    return fits
+
+
+def _cards(rows: _Rows, offered: list[Judged]) -> None:
+    """Draw the most plausible shapes as pictures of one row; the chosen one is among them."""
+    data, now = rows.data, rows.now
+    first = [each.shape for each in offered[:CARDS]]
+    listed = [now, *first[:-1]] if now is not None and now not in first else first
+    row = int(np.argmax(np.var(data.X[:SAMPLES], axis=1)))
+    cards = [
+        button(
+            tag("span", tag("img", "", src=data_uri(picture), alt=""))
+            + tag("b", f"{shape.height} × {shape.width}")
+            + tag("small", words(_pixel_order(shape))),
+            "shape",
+            i,
+            css="ca-shape",
+            pressed=shape == now,
+        )
+        for i, shape in enumerate(listed)
+        for picture in _pictures(data, np.array([row]), shape)
+    ]
+    cards.append(button(tag("b", "No images"), "shape", -1, css="ca-shape", pressed=now is None))
+
+    def use(place: str, _text: str) -> None:
+        rows.use(listed[int(place)] if place in map(str, range(len(listed))) else None)
+
+    acting(tag("div", "".join(cards), "ca-shapes"), "shape_cards", {"shape": use})
+
+
+def _pixel_order(shape: PixelShape) -> str:
+    colour = ", colour" if shape.channels == 3 else ""
+    return ORDERS[shape.by_column].lower() + colour
+
+
+def _sides(rows: _Rows, offered: list[Judged]) -> bool:
+    """Draw height, width, channels and order; return whether they make a row's length."""
+    now, n_values = rows.now, rows.data.n_features
+    channels = now.channels if now else 1
+    base = f"{rows.opened.key}-{now}"  # other widgets show another shape
+    keys = [f"height-{base}", f"width-{base}"]
+    columns = st.columns(2)
+    for place, key, label, value in zip(
+        columns, keys, ("Height", "Width"), now[:2] if now else (None, None), strict=True
+    ):
+        place.number_input(
+            label,
+            min_value=1,
+            max_value=MOST_SIDE,
+            value=value,
+            key=key,
+            placeholder="no",
+            on_change=guarded(partial(_resized, rows, keys, place is columns[0])),
+        )
+    h, w = (st.session_state[key] for key in keys)
+    total = (h or 0) * (w or 0) * channels
+    if h and w and total != n_values:
+        st.warning(f"{h} × {w}{' × 3' * (channels == 3)} = {total:,}, not {n_values:,}.")
+        return False
+    if now is None:
+        return True
+    chips = choice(ORDERS, "order", "", int(now.by_column), "Order of the pixels")
+    if n_values % 3 == 0:
+        chips += choice(CHANNELS, "channels", "", int(channels == 3), "Channels")
+
+    def order(_value: str, place: str) -> None:
+        rows.use(now._replace(by_column=place == "1"))
+
+    def colours(_value: str, place: str) -> None:
+        wanted = 3 if place == "1" else 1
+        fitting = (each.shape for each in offered if each.shape.channels == wanted)
+        rows.use(next(fitting, now))
+
+    acting(tag("div", chips, "ca-steps"), "shape_order", {"order": order, "channels": colours})
+    return True
+
+
+def _resized(rows: _Rows, keys: list[str], is_height: bool) -> None:
+    """Take a height or a width; the other follows where it can and was not typed yet."""
+    now, n_values = rows.now, rows.data.n_features
+    channels = now.channels if now else 1
+    h, w = (st.session_state[key] or 0 for key in keys)
+    typed, other = (h, w) if is_height else (w, h)
+    if typed and n_values % (typed * channels) == 0 and (now is not None or not other):
+        other = n_values // (typed * channels)
+        h, w = (typed, other) if is_height else (other, typed)
+    if h * w * channels == n_values:
+        by_column = now.by_column if now else rows.opened.kind == "mat"
+        rows.use(PixelShape(h, w, channels, by_column))
+
+
+def _samples(rows: _Rows, shape: PixelShape) -> None:
+    """Draw nine rows as images, with their classes."""
+    data, turn = rows.data, f"samples-{rows.opened.key}"
+    places = np.random.default_rng(st.session_state.get(turn, 0)).permutation(data.n_rows)[:SAMPLES]
+    labels = next(iter(data.labels.values()), data.ids)
+    figures = [
+        tag(
+            "figure",
+            tag("img", "", src=data_uri(picture), alt=f"Row {row + 1}")
+            + tag("figcaption", words(labels[row])),
+        )
+        for row, picture in zip(places.tolist(), _pictures(data, places, shape), strict=True)
+    ]
+    head = tag("b", f"Nine of {data.n_rows:,}") if len(places) == SAMPLES else ""
+    head += button("Show others", "others", "", css="ca-act ca-push")
+
+    def others(_value: str, _text: str) -> None:
+        st.session_state[turn] = st.session_state.get(turn, 0) + 1
+
+    body = tag("div", head, "ca-steps") + tag("div", "".join(figures), "ca-nine")
+    acting(body, "nine_samples", {"others": others})
+
+
+def _pictures(data: Dataset, rows: np.ndarray, shape: PixelShape) -> np.ndarray:
+    """Return rows as images, uint8; strokes are dark on a light page."""
+    values = np.asarray(data.X[rows], np.float64)[:, pixel_order(shape)]
+    some = np.asarray(data.X[:: max(1, data.n_rows // 200)], np.float64)
+    low, high = float(some.min()), float(some.max())
+    levels = np.clip((values - low) / ((high - low) or 1.0), 0, 1) * 255
+    images = resized(levels.astype(np.uint8).reshape(-1, *shape.sides), tile_of(shape.sides))
+    return 255 - images if style_of(images) == "ink" and not is_dark() else images
+
+
+COLUMNS, LINES = 20, 6  # of the picture of images
+MOST_NAMES = 6
+LEAST = 4  # features of a line
+
+
+def page(dataset: Dataset) -> None:
+    """Draw the tab."""
+    opened = arrivals.of(dataset.digest)
+    if opened is not None and not _is_as_opened(opened):
+        return
+    if opened is None and dataset.image_shape is None:
+        table(Reading(dataset, "", {}), None, dataset.digest[:12])
+    with st.container(key="beside"):
+        look, before = st.columns([1.5, 1], gap="large")
+    with look:
+        overview(dataset)
+    with before:
+        st.subheader("Before the fit", anchor=False)
+        preprocessing(dataset)
+
+
+def _is_as_opened(opened: Opened) -> bool:
+    """Draw how the files are read; return whether the data on screen are what that gives."""
+    reading = opened.read(opened.draft)
+    names = [name for name, _ in opened.arrival.files]
+    name = names[0] if len(names) == 1 else counted(len(names), "file")
+    rows, columns = (reading.report.get(side, 0) for side in ("rows", "columns"))
+    sides = f"{counted(rows, 'row')}, {counted(columns, 'column')}" if rows else ""
+    st.html(tag("h3", words(name) + " " + tag("span", words(sides), "ca-quiet"), "ca-file"))
+    chip_row(opened, reading)
+    _more_options(opened, reading)
+    fits = shapes(opened, reading)
+    if reading.dataset is None:
+        st.error(markdown(reading.sentence))
+    if reading.head or (reading.dataset is not None and reading.dataset.image_shape is None):
+        table(reading, opened, opened.key)
+    if reading.dataset is None or not fits:
+        _cancel(opened)
+        return False
+    if reading.dataset.digest == opened.digest:
+        return True
+    if reading.dataset.image_shape is not None and shape_of(opened.kind, opened.draft) is None:
+        pictures(reading.dataset)
+    _finish(opened, reading.dataset)
+    return False
+
+
+def _more_options(opened: Opened, reading: Reading) -> None:
+    """Draw options that no chip can hold: labels of annotated data, and names of images."""
+    if reading.report.get("obs"):
+        _labels(opened, reading.report["obs"])
+    if opened.kind == "images":
+        _pattern(opened)
+
+
+def _labels(opened: Opened, columns: list[str]) -> None:
+    def change() -> None:
+        labels = st.session_state[key]
+        opened.draft = changed(opened.draft, "labels", AUTO if labels == columns else labels)
+
+    now = opened.draft.get("labels", columns)
+    key = f"labels-{opened.key}-{now}"  # another one shows what an undo brings back
+    st.multiselect(
+        "Labels, from obs",
+        columns,
+        default=now,
+        key=key,
+        on_change=guarded(change),
+        help="The picture begins with the colours of the first. To move a label to the end, "
+        "remove it and add it again.",
+    )
+
+
+def _pattern(opened: Opened) -> None:
+    def change() -> None:
+        opened.draft = changed(opened.draft, "pattern", st.session_state[key].strip() or AUTO)
+
+    now = opened.draft.get("pattern", "")
+    key = f"pattern-{opened.key}-{now}"
+    st.text_input(
+        "Pattern of the names",
+        now,
+        key=key,
+        placeholder="{class}__{n}.png",
+        disabled=opened.draft.get("classes") in ("folder", "none"),
+        on_change=guarded(change),
+        help="Each name in braces becomes a label; {n} stands for digits, * for anything. "
+        "With a / the folders count, too: {class}/*",
+    )
+
+
+def _finish(opened: Opened, data: Dataset) -> None:
+    """Draw what the files are to become, and the way there."""
+    with st.container(horizontal=True, vertical_alignment="center", key="preview_foot"):
+        st.text(_summary(data), width="stretch")
+        _cancel(opened)
+        if st.button("Explore", type="primary", key="upload_use", icon=":material/arrow_forward:"):
+            opened.options = opened.draft
+            arrivals.use(opened, data)
+
+
+def _cancel(opened: Opened) -> None:
+    @guarded
+    def back() -> None:
+        opened.draft = opened.options
+
+    if opened.digest is not None and opened.draft != opened.options:
+        st.button("Cancel", key="upload_cancel", on_click=back)
+
+
+def _summary(data: Dataset) -> str:
+    """Say what the files are to become."""
+    what = f"{data.n_features:,} features"
+    if data.image_shape is not None:
+        what = "images of " + " × ".join(map(str, data.image_shape[:2])) + " pixels"
+    colour = f", coloured by {next(iter(data.labels))}" if data.labels else ""
+    takes = estimate_seconds(data.n_rows, data.n_features, state.first_config(data))
+    return f"{counted(data.n_rows, 'row')}, {what}{colour}. {capital(about(takes))}."
+
+
+def overview(dataset: Dataset) -> None:
+    """Draw the facts and a picture of the rows."""
+    st.subheader(markdown(dataset.name), anchor=False)
+    st.html(facts_of(dataset))
+    _order(dataset)
+    editor(dataset)
+    pictures(dataset)
+
+
+def _order(dataset: Dataset) -> None:
+    """Draw whether the features follow each other: components and rows are lines then."""
+    if dataset.image_shape is not None or dataset.is_recording or dataset.n_features < LEAST:
+        return
+
+    def change() -> None:
+        services.note(dataset.digest, ordered=bool(st.session_state[key]))
+
+    key = f"ordered-{dataset.digest[:12]}"
+    st.session_state[key] = dataset.is_ordered
+    label = "Features are in order, such as times or wavelengths"
+    st.toggle(label, key=key, on_change=guarded(change), help="Components and rows become lines.")
+
+
+def facts_of(dataset: Dataset) -> str:
+    """Return what a person should know before fitting, as HTML."""
+    constant, repeated = _checked(dataset.digest, dataset.X)
+    lines = {
+        "Constant features": _named(constant, dataset),
+        "Repeated rows": f"{repeated:,}" if repeated else "none",
+        "Fit": f"{about(fits.seconds())}",
+    }
+    return fact_list(data_facts(dataset) | lines)
+
+
+def pictures(dataset: Dataset) -> None:
+    """Draw a sample of the images."""
+    if dataset.image_shape is None:
+        return
+    rows = sample(dataset.n_rows, COLUMNS * LINES)
+    with st.container(key="pictures"):
+        alt = f"{counted(len(rows), 'image')} of the data set"
+        st.image(sheet_of(dataset, rows, COLUMNS), width="stretch", alt=alt)
+    st.caption(f"{counted(len(rows), 'row')} drawn at random, in the order of the data")
+
+
+@by_key(16)
+def _checked(X: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return the numbers of the columns that have one value only, and how many rows repeat."""
+    return np.flatnonzero((X[:1] == X).all(axis=0)), duplicate_rows(X)
+
+
+def _named(constant: np.ndarray, dataset: Dataset) -> str:
+    if not len(constant):
+        return "none"
+    if dataset.feature_names is None:
+        return f"{len(constant):,}"
+    names = ", ".join(dataset.feature_names[j] for j in constant[:MOST_NAMES])
+    return f"{len(constant):,}: {names}{'…' if len(constant) > MOST_NAMES else ''}"

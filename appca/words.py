@@ -1,0 +1,252 @@
+"""What a disk refuses, in one sentence: what, where, why, and what to do about it."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from difflib import get_close_matches
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+UNKNOWN = "–"  # where there is no number
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """Return a share in percent: "28%", or "28.5%" with one digit.
+
+    Only none and all are "0%" and "100%": what rounding would make one of them is said to be
+    under or over the last that can be written, such as "under 0.1%".
+    Shares below 0 or above 1, such as a change, are written as they are.
+    """
+    if not isfinite(share):
+        return UNKNOWN
+    if share in (0, 1):
+        return "100%" if share else "0%"
+    text, step = f"{100 * share:,.{digits}f}", 10.0**-digits
+    if share > 0 and float(text.replace(",", "")) == 0:
+        return f"under {step:.{digits}f}%"
+    if share < 1 and text == f"{100:.{digits}f}":
+        return f"over {100 - step:.{digits}f}%"
+    return f"{minus(text)}%"
+
+
+def fixed(value: float, digits: int = 2) -> str:
+    """Return a number with `digits` digits after the point: "−1,234.57"."""
+    return minus(f"{value:,.{digits}f}") if isfinite(value) else UNKNOWN
+
+
+def nats(value: float) -> str:
+    """Return a log-likelihood: "−1,234.57 nats"."""
+    return f"{fixed(value)} nats"
+
+
+def number(value: float) -> str:
+    """Return a number with three digits, such as a residual; large ones without decimals."""
+    return minus(f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}")
+
+
+def signed(value: float) -> str:
+    """Return a number with three digits and its sign, such as a score: "+0.12", "−3.4"."""
+    return minus(f"{value:+.3g}")
+
+
+def minus(text: str) -> str:
+    """Return a number's text with the sign that print uses; a rounded −0 has none."""
+    if text.startswith("-") and not text.strip("-0.,"):
+        text = text[1:]
+    return text.replace("-", "−")
+
+
+def duration(seconds: float) -> str:
+    """Return a rough time in words: "8 s", "3 min", "2 h"."""
+    if seconds < 1:
+        return "under 1 s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def about(seconds: float) -> str:
+    """Return a rough estimate in words: "under 1 s", "about 8 s"."""
+    return duration(seconds) if seconds < 1 else f"about {duration(seconds)}"
+
+
+def size(n_bytes: float) -> str:
+    """Return a number of bytes in words: "3.1 MB"."""
+    if n_bytes < 1000:
+        return f"{n_bytes:.0f} B"
+    power = 1 + (n_bytes >= 1e6) + (n_bytes >= 1e9)
+    return f"{n_bytes / 1000**power:.1f} {'kMG'[power - 1]}B"
+
+
+_JOINER = "\u200d"  # between the parts of an emoji; nothing else that is not seen may stay
+
+
+def shortened(text: object, limit: int = 40) -> str:
+    """Cut a text from a file to what fits into a sentence, on one line.
+
+    Signs that are not seen, or that turn the direction of what follows, are shown as "�": a name
+    must not change how the sentence around it reads.
+    """
+    flat = " ".join(str(text).split())
+    return printable(flat if len(flat) <= limit else flat[: limit - 1] + "…")
+
+
+def printable(text: str) -> str:
+    """Show signs that are not seen, such as those that steer a terminal, as "�"."""
+    return "".join(sign if sign.isprintable() or sign == _JOINER else "\ufffd" for sign in text)
+
+
+def counted(n: int, noun: str) -> str:
+    """Return "1 row" or "2,000 rows"."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def capital(name: str) -> str:
+    """Return a name with its first letter large; one that has large letters keeps its own: "pH"."""
+    return name[:1].upper() + name[1:] if name == name.lower() else name
+
+
+def is_text(column: np.ndarray) -> bool:
+    """Tell whether every character of an array's texts exists; other arrays have none.
+
+    NumPy takes any 32 bits of a file for a character, and Python then fails on those above
+    U+10FFFF; halves of surrogate pairs cannot be written as UTF-8.
+    """
+    if column.dtype.kind != "U" or not column.size * column.dtype.itemsize:
+        return True
+    native = np.ascontiguousarray(column, column.dtype.newbyteorder("=")).reshape(-1)
+    codes = native.view(np.uint32)
+    if codes.max() < 0xD800:
+        return True
+    return not bool(((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any())
+
+
+# for a MemoryError, wherever a person reads of it
+TOO_MUCH = "There is not enough memory; use fewer rows or fewer features."
+_NEAR, _LISTED = 3, 6  # names that a refusal offers
+_APP = ("brotli", "h5py", "nibabel", "plotly", "pooch", "pymanopt", "streamlit", "umap")
+EXTRAS = {  # package, as it is imported, to the extra of `pip install` that brings it
+    **dict.fromkeys(_APP, "app"),
+    **dict.fromkeys(("pandas", "pyarrow"), "tables"),
+    **dict.fromkeys(("jax", "optax"), "vae"),
+    "arviz": "mcmc",
+    "anndata": "anndata",
+    **dict.fromkeys(("anywidget", "matplotlib", "PIL", "traitlets"), "notebook"),
+    **dict.fromkeys(("dask", "distributed", "zarr"), "dask"),
+}
+
+
+class InputError(ValueError):
+    """A refusal in one sentence: the input, the rule, and what to do instead.
+
+    `report` is what was read of a file before it was refused (see `appca.data.readers.read`), so
+    that a page can show it beside the sentence.
+    """
+
+    def __init__(self, message: str, report: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class UnknownNameError(InputError):
+    """A refusal of a name; `kind` is what it should have named, such as “column”."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def unknown(
+    kind: str,
+    wanted: object,
+    choices: Iterable[object],
+    place: str = "",
+    choice: str | None = None,
+) -> UnknownNameError:
+    """Return “There is no column “hight”; the nearest is “height”, and there are ….”.
+
+    `kind` is what the name should be of, "column" or "array". `place` is where it should be, such
+    as " in “file.npz”", and `choice` stands instead of a list of the known names.
+    """
+    names = list(map(str, choices))
+    text = str(wanted).casefold()
+    by_text = {name.casefold(): name for name in reversed(names[:10_000])}
+    close = [by_text[match] for match in get_close_matches(text, by_text, _NEAR)]
+    parts = [f"the nearest {'are' if len(close) > 1 else 'is'} {listed(close)}"] if close else []
+    if choice is not None:
+        parts.append(choice)
+    elif len(names) > len(close) or not close:
+        parts.append(f"there are {listed(names)}" if names else "there are none to choose from")
+    return UnknownNameError(
+        kind, f"There is no {kind} “{shortened(wanted)}”{place}; {', and '.join(parts)}."
+    )
+
+
+def listed(names: list[str]) -> str:
+    """Return the first names in quotation marks, and how many more there are."""
+    shown = ", ".join(f"“{shortened(name)}”" for name in names[:_LISTED])
+    more = len(names) - _LISTED
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+class MissingExtraError(InputError, ImportError):
+    """A package is needed that an extra brings; the message says how to install it."""
+
+
+@contextmanager
+def naming_extra() -> Iterator[None]:
+    """Say by a MissingExtraError which extra brings a package; also a decorator."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        msg = (
+            f"This needs the package {package}, which is not installed; run "
+            f"`pip install 'appca[{EXTRAS[package]}]'`."
+        )
+        raise MissingExtraError(msg) from error
+
+
+OTHER = "free some space, or name another folder"
+ROOM = "free some space, or name another folder in APPCA_HOME"
+
+
+def reason(error: Exception) -> str:
+    """Say in a few words why something could not be read."""
+    if isinstance(error, FileNotFoundError):
+        return f"{Path(error.filename or '').name or 'a file'} is missing"
+    if isinstance(error, KeyError):
+        return f"“{shortened(error.args[0])}” is missing"
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
+    if isinstance(error, MemoryError):
+        return "there is too little memory"
+    why = error.strerror if isinstance(error, OSError) else None
+    first = str(error).partition(". ")[0]  # what a parser advises besides is for programmers
+    return shortened(why or first or "it cannot be read", 120).strip(".")
+
+
+def refused(what: str, error: OSError, remedy: str = ROOM) -> InputError:
+    """Return “The run could not be deleted: Read-only file system; check its rights.” or so."""
+    why = error.strerror or reason(error)  # the name of a draft would tell nobody anything
+    return InputError(f"{what}: {why}; {remedy}.")
+
+
+@contextmanager
+def refusing(what: str, remedy: str = ROOM) -> Iterator[None]:
+    """Turn an OSError into an InputError of one sentence, see `refused`."""
+    try:
+        yield
+    except OSError as error:
+        raise refused(what, error, remedy) from error
+
+
+def storing(what: str, place: Path, remedy: str = ROOM) -> AbstractContextManager[None]:
+    """Return `refusing` for something, “The run”, that is stored in a place."""
+    return refusing(f"{what} could not be stored in {place}", remedy)

@@ -1,1 +1,0 @@
-"""How things are said to people: errors, refusals, numbers; every part may import it."""
