@@ -5,72 +5,14 @@ Sources are a dict from a path below the project's root, such as "appca/runs/fit
 
 import ast
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 Sources = dict[str, str]
 
-MOST_MODULES = 14  # in a folder
-
-# the folders of appca/models; each may import from those before it, the estimators from all
-MODEL_FOLDERS = (
-    "settings",
-    "algebra",
-    "polynomials",
-    "rows",
-    "decompositions",
-    "sampling",
-    "supports",
-    "base",
-    "orthonormal",
-    "factors",
-    "variants",
-    "incomplete",
-)
-
-# the seven pages; analysis, plots, ui and pages have a folder for each that they need
-PAGES = ("explore", "data", "components", "groups", "check", "paper", "export")
-BY_PAGE = ("appca/analysis", "appca/plots", "appca/ui", "pages")
-SHARED_UI = (
-    "session",
-    "frame",
-    "server",
-    "parts",
-    "rows",
-    "settings",
-    "arrivals",
-    "canvas",
-)  # rooms of appca/ui for several pages
-# what a feature is called everywhere, and the page it belongs to
-FEATURES = {
-    "brain": "paper",
-    "choose": "check",
-    "compare": "check",
-    "diagnostics": "check",
-    "group": "groups",
-    "masked": "check",
-    "new_data": "data",
-    "outliers": "explore",
-    "point": "explore",
-    "sharing": "components",
-    "similar": "groups",
-    "subspaces": "explore",
-    "table1": "paper",
-    "umap": "explore",
-    "whitening": "paper",
-}
-OTHER_WORDS = {  # what features were called before
-    "differences": "group",
-    "embedding": "umap",
-    "grid": "choose",
-    "jobfolder": "folder",
-    "matching": "compare",
-    "new_rows": "new_data",
-    "side_by_side": "compare",
-    "similar_objects": "similar",
-    "traces": "diagnostics",
-}
+LEAST_LINES = 80  # of a module with a single importer
+ENTRY_POINTS = ("app.py", "pages/", "appca/commands/", "appca/cli.py", "appca/__main__.py")
 QUERIES = "appca/models/estimator.py"  # the class that has every query of a fitted model
 WRAPPER = "appca/models/preprocessed.py"  # asks the model in it
 BEFORE = "appca/models/pearson_residuals.py"  # no model: a step before one
@@ -81,19 +23,7 @@ OWNERS_OF_ARRAYS = {
     "appca/data/preprocessing.py": "fitted preprocessing",
     "appca/data/readers/": "the arrays of an uploaded file",
     "appca/models/estimator.py": "a fitted estimator",
-    "appca/studies/experiments/": "the outcome of that experiment",
-    "appca/studies/fitting.py": "the panels that such outcomes hold",
-}
-# folders of tests that look at no single module, and what they look at instead
-OTHER_TESTS = {
-    "attacks": "hostile input",
-    "benchmarks": "the benchmarks",
-    "browser": "the app in a browser",
-    "commands": "the command line as a whole",
-    "docs": "the documents",
-    "faults": "killed processes and full disks",
-    "fixtures": "a home that holds one of everything",
-    "references": "the algorithms in plain NumPy",
+    "appca/studies/": "the outcome of an experiment",
 }
 
 
@@ -122,17 +52,6 @@ def module_of(path: str) -> str:
     return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def crowded(paths: Iterable[str]) -> list[str]:
-    """Folders with more modules than a person keeps in mind."""
-    counts = Counter(path.rpartition("/")[0] for path in paths if not path.endswith("/__init__.py"))
-    return [
-        f"{folder} has {n} modules, more than {MOST_MODULES}: make a folder of those that belong "
-        "together"
-        for folder, n in sorted(counts.items())
-        if n > MOST_MODULES
-    ]
-
-
 def unexplained(sources: Sources) -> list[str]:
     """Folders whose ``__init__.py`` does not say in one sentence what they hold."""
     folders = {path.rpartition("/")[0] for path in sources}
@@ -147,24 +66,59 @@ def unexplained(sources: Sources) -> list[str]:
 
 def circles(sources: Sources) -> list[str]:
     """Modules that import one another, inside functions or for types only included."""
+    return [f"{module} imports itself by way of others" for module in _in_circles(graph(sources))]
+
+
+def folder_circles(sources: Sources) -> list[str]:
+    """Folders below appca whose modules import one another."""
+    folders: dict[str, set[str]] = defaultdict(set)
+    places = {module_of(path): path.rpartition("/")[0] for path in sources}
+    for module, targets in graph(sources).items():
+        folders[places[module]] |= {places[target] for target in targets} - {places[module]}
+    folders.pop("appca", None)  # what is public, which reaches into all, and words
+    return [f"{folder} imports itself by way of others" for folder in _in_circles(folders)]
+
+
+def graph(sources: Sources) -> dict[str, set[str]]:
+    """Modules that each module imports, at its top or later."""
     modules = {module_of(path) for path in sources}
-    graph = {
+    return {
         module_of(path): {
-            target for one in imports(ast.parse(text)) for target in _targets(one, modules)
+            target for line in imports(ast.parse(text)) for target in _targets(line, modules)
         }
         for path, text in sources.items()
     }
-    found = []
-    for start in sorted(graph):
+
+
+def _in_circles(edges: dict[str, set[str]]) -> list[str]:
+    circular = []
+    for start in sorted(edges):
         reached, todo = set(), [start]
         while todo:
-            for target in graph.get(todo.pop(), ()):
+            for target in edges.get(todo.pop(), ()):
                 if target not in reached:
                     reached.add(target)
                     todo.append(target)
         if start in reached:
-            found.append(f"{start} imports itself by way of others")
-    return found
+            circular.append(start)
+    return circular
+
+
+def too_small(sources: Sources) -> list[str]:
+    """Modules under `LEAST_LINES` lines that a single module imports, or none."""
+    importers: dict[str, set[str]] = defaultdict(set)
+    for module, targets in graph(sources).items():
+        for target in targets:
+            importers[target].add(module)
+    return [
+        f"{path} has {text.count(chr(10))} lines and one importer: join them"
+        for path, text in sorted(sources.items())
+        if text.count("\n") < LEAST_LINES
+        and len(importers[module_of(path)]) < 2
+        and not path.startswith(ENTRY_POINTS)
+        and not path.endswith("/__init__.py")
+        and '__name__ == "__main__"' not in text
+    ]
 
 
 def _targets(one: Import, modules: set[str]) -> set[str]:
@@ -184,36 +138,6 @@ def defined_twice(sources: Sources) -> list[str]:
         f"class {name} is defined in {' and '.join(paths)}: give each a name of its own"
         for name, paths in sorted(places.items())
         if len(paths) > 1
-    ]
-
-
-def arrows_back(path: str, text: str) -> list[str]:
-    """Imports among the folders of appca/models that go up instead of down."""
-    parts = path.split("/")
-    if parts[:2] != ["appca", "models"] or len(parts) < 4:
-        return []
-    own = MODEL_FOLDERS.index(parts[2])
-    found = []
-    for one in imports(ast.parse(text)):
-        names = {one.module, *(f"{one.module}.{name}" for name in one.names)}
-        folders = {name.split(".")[2] for name in names if name.startswith("appca.models.")}
-        up = sorted(folders - set(MODEL_FOLDERS[: own + 1]))
-        found += [f"{path}, line {one.line}: {parts[2]} must not import {name}" for name in up]
-    return found
-
-
-def borrowed(path: str, text: str) -> list[str]:
-    """Imports of another page's folder of appca/ui; the server alone loads all of them."""
-    room = path.removeprefix("appca/ui/").removeprefix("pages/").split("/")[0]
-    if not path.startswith(("appca/ui/", "pages/")) or room == "server":
-        return []
-    modules = {
-        f"{line.module}.{name}" for line in imports(ast.parse(text)) for name in ("", *line.names)
-    }
-    folders = {module.split(".")[2] for module in modules if module.startswith("appca.ui.")}
-    return [
-        f"{path}: {room} must not import appca.ui.{page}, a page's folder"
-        for page in sorted(folders & set(PAGES) - {room})
     ]
 
 
@@ -242,41 +166,4 @@ def untyped(path: str, text: str) -> list[str]:
         and isinstance(node.slice, ast.Constant)
         and isinstance(node.slice.value, str)
         and ast.unparse(node.value).split(".")[-1] == "arrays"
-    ]
-
-
-def misplaced(paths: Iterable[str]) -> list[str]:
-    """Modules that stand in no page's folder or not in their feature's, or use another word."""
-    return [f"{path}: {said}" for path in sorted(paths) for said in _of_place(path)]
-
-
-def _of_place(path: str) -> Iterator[str]:
-    folder, _, file = path.rpartition("/")
-    stem = file.removesuffix(".py").removeprefix("test_")
-    top = next((top for top in BY_PAGE if folder.startswith(f"{top}/") or folder == top), None)
-    if stem in OTHER_WORDS:
-        yield f"this feature is called {OTHER_WORDS[stem]} everywhere"
-    if top is None or folder == top:
-        return
-    room = folder.removeprefix(f"{top}/").split("/")[0]
-    if room not in (*PAGES, *(SHARED_UI if top == "appca/ui" else ())):
-        yield f"{room} is no page; the folders are called {', '.join(PAGES)}"
-    feature = _feature(stem)
-    if feature and FEATURES[feature] != room and room in PAGES:
-        yield f"{feature} belongs to the page {FEATURES[feature]}"
-
-
-def _feature(stem: str) -> str | None:
-    found = [name for name in FEATURES if stem == name or stem.startswith(f"{name}_")]
-    return max(found, key=len) if found else None
-
-
-def unmirrored(tests: Iterable[str], paths: Iterable[str]) -> list[str]:
-    """Folders of tests that mirror no folder of the package."""
-    folders = {path.rpartition("/")[0].removeprefix("appca").strip("/") for path in paths}
-    mine = {path.rpartition("/")[0].removeprefix("tests").strip("/") for path in tests}
-    return [
-        f"tests/{folder} mirrors no folder of appca"
-        for folder in sorted(mine)
-        if folder.split("/")[0] not in OTHER_TESTS and folder not in folders
     ]
