@@ -19,8 +19,8 @@ from streamlit.testing.v1 import AppTest
 
 import appca
 from appca.cli import main
+from appca.data.files import ReadLimits
 from appca.data.readers import read, read_many
-from appca.data.readers.source import ReadLimits
 from appca.data.sources import load
 from appca.words import InputError
 from tests import bad_files as bad

@@ -18,10 +18,10 @@ from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.analysis.subspaces import Supports, supports
 from appca.analysis.tables import npz_of
 from appca.data.dataset import Dataset, categories
+from appca.data.files import File, Files, ReadLimits
 from appca.data.readers import annotated
 from appca.data.readers.arrays import unique
 from appca.data.readers.process import work_apart
-from appca.data.readers.source import File, Files, ReadLimits
 from appca.words import InputError
 
 PLAIN = (bool, int, float, str)  # settings that every version of anndata can write

@@ -13,15 +13,7 @@ from appca.commands import parsing
 from appca.commands.parsing import PIPE, UsageError
 from appca.data.columns import Matched, Wanted, matched, read_as
 from appca.data.dataset import Dataset
-from appca.data.readers.source import (
-    LIMITS,
-    ONE_IS_ENOUGH,
-    TOO_LARGE,
-    File,
-    Files,
-    ReadLimits,
-    total_bytes,
-)
+from appca.data.files import LIMITS, ONE_IS_ENOUGH, TOO_LARGE, File, Files, ReadLimits, total_bytes
 from appca.data.sources import SOURCES, load
 from appca.words import InputError, UnknownNameError, listed, shortened, unknown
 

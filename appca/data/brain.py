@@ -13,8 +13,7 @@ import numpy as np
 
 from appca.data.brain_events import Event, check_events, events_of, read_events
 from appca.data.dataset import Dataset
-from appca.data.folders import folder_of_files, samples_folder
-from appca.data.readers.source import (
+from appca.data.files import (
     LIMITS,
     LONGEST_NAME,
     File,
@@ -24,6 +23,7 @@ from appca.data.readers.source import (
     check_matrix,
     file_bytes,
 )
+from appca.data.folders import folder_of_files, samples_folder
 from appca.words import InputError, counted, shortened
 
 if TYPE_CHECKING:

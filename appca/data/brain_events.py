@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from appca.data.dataset import Dataset
-from appca.data.readers.source import LIMITS, File, file_bytes
+from appca.data.files import LIMITS, File, file_bytes
 from appca.words import InputError, shortened
 
 _MOST_EVENTS = 100_000

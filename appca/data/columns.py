@@ -7,12 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.data.dataset import MISSING, Dataset, categories
-from appca.data.readers.intake import are_bytes
-from appca.data.readers.tables import KINDS
+from appca.data.dataset import MISSING, Dataset, are_bytes, categories
 from appca.words import InputError, counted, listed, shortened
 
 _NUMBERED = re.compile(r"column \d+")  # the readers' names for columns that have none
+
+
+KINDS = {
+    "number": "numbers",
+    "text": "words",
+    "date": "dates",
+    "mixed": "numbers and words",
+    "empty": "empty",
+    "list": "lists",
+    "long": "long texts",
+}
 
 
 class Wanted(NamedTuple):

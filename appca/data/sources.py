@@ -12,8 +12,8 @@ from appca.data import downloads
 from appca.data.brain_events import read_events
 from appca.data.dataset import Dataset
 from appca.data.downloads import Progress
+from appca.data.files import File, chunks_of, file_stream
 from appca.data.folders import folder_of_files, samples_folder
-from appca.data.readers.source import File, chunks_of, file_stream
 from appca.storage import files
 from appca.words import InputError, storing
 

@@ -540,7 +540,7 @@ def methods(config: QualityConfig) -> list[MethodWork]:
     from appca.models.ppca import PPCA
 
     run, k, active = RunConfig.from_dict(config.run), config.k, config.n_active
-    own = partial(ours, estimator_class(run.model), run.parameters)
+    this_fit = partial(ours, estimator_class(run.model), run.parameters)
 
     def ppca(key: str, q: int) -> MethodWork:
         fit = partial(ours, PPCA, {"n_components": q, "random_state": 0})
@@ -550,7 +550,7 @@ def methods(config: QualityConfig) -> list[MethodWork]:
     factors, kl = "Factor analysis (scikit-learn)", k * active
     plain = [ppca("ppca_l", active)] if active < k else []
     return [
-        MethodWork("own", MODELS[run.model].title, k, active, own),
+        MethodWork("own", MODELS[run.model].title, k, active, this_fit),
         *([] if run.model == "PPCA" else [*plain, ppca("ppca_k", k)]),
         MethodWork("pca", "PCA (scikit-learn)", k, k, partial(pca, k)),
         MethodWork("fa", factors, k, k, partial(factor_analysis, k)),

@@ -31,8 +31,8 @@ from appca.analysis.fitted import FittedRun
 from appca.analysis.selections import SavedSelection, SelectionStore, tidy
 from appca.analysis.umap import AboutMap, KeptMap
 from appca.data.dataset import Dataset, Provenance
+from appca.data.files import ReadLimits
 from appca.data.readers.process import work_apart
-from appca.data.readers.source import ReadLimits
 from appca.data.sources import SOURCES, load
 from appca.data.store import DatasetStore
 from appca.runs.fit import versions

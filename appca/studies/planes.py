@@ -70,10 +70,10 @@ def claims(rows: list[Row], rest: float, lost: float) -> list[CheckedClaim]:
     measured = f"{percent(right, 1)} of the points, planes within {angle:.2f} degrees"
     losses = f"{percent(rest, 2)} of the variance lost, by PCA {percent(lost, 1)}"
     claim, tests = "aPPCA projects each point onto its own plane", [right > FOUND, angle < NEAR]
-    own = (percent(right), "on their own plane")
+    share = (percent(right), "on their own plane")
     number = (percent(rest, 2), f"lost, PCA {percent(lost, 1)}")
     return [
-        checked(claim, measured, tests, number=own),
+        checked(claim, measured, tests, number=share),
         checked("PCA lays the planes over one another", losses, [rest < lost], number=number),
     ]
 

@@ -27,10 +27,10 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset
+from appca.data.files import ReadLimits, in_one_line
 from appca.data.pixels import Judged, PixelShape, likely_shapes
 from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart
-from appca.data.readers.source import ReadLimits, in_one_line
 from appca.runs.home import home
 from appca.runs.run import RunConfig
 from appca.runs.session import SUFFIX, Session, Unpacked, pack, unpack_apart

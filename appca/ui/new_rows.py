@@ -17,9 +17,9 @@ from appca.analysis.rule import called, component_of, dataset_table
 from appca.canvas.scene import Scene, scene_shown
 from appca.data.columns import Matched, Wanted, read_as, wanted_by
 from appca.data.dataset import Dataset
+from appca.data.files import ReadLimits
 from appca.data.readers import kind_of
 from appca.data.readers.process import read_apart, warm
-from appca.data.readers.source import ReadLimits
 from appca.plots.data import drift_chart
 from appca.plots.style import Colour
 from appca.runs.fit import fits_around_gaps, is_quick, keep_rows, key_of, project, stored

@@ -279,8 +279,8 @@ def main() -> None:
 def read_as_an_upload(name: str, data: bytes, folder: str) -> dict[str, Any]:
     import resource
 
+    from appca.data.files import ReadLimits
     from appca.data.readers import process
-    from appca.data.readers.source import ReadLimits
     from appca.words import InputError
 
     process.warm()

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
+from appca.data.files import ReadLimits
 from appca.data.readers import read_many
-from appca.data.readers.source import ReadLimits
 from appca.runs.fit import fit_run, project
 from appca.runs.model_file import model_bytes, read_model
 from appca.runs.run import RunConfig

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from appca.analysis.selections import SelectionStore
+from appca.data.files import ReadLimits
 from appca.data.readers import read_many
-from appca.data.readers.source import ReadLimits
 from appca.data.sources import receive
 from appca.data.store import DatasetStore
 

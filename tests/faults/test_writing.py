@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from appca.data.files import ReadLimits
 from appca.data.readers import read_many
-from appca.data.readers.source import ReadLimits
 from appca.data.sources import receive
 from appca.storage.files import ASIDE
 from tests.faults.child import at_step, die, fate_of, refuse, small_files

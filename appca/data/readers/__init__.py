@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.pixels import PixelShape, pixel_order
-from appca.data.readers.source import (
+from appca.data.files import (
     ENDINGS,
     LIMITS,
     LONGEST_NAME,
@@ -23,6 +22,7 @@ from appca.data.readers.source import (
     members,
     total_bytes,
 )
+from appca.data.pixels import PixelShape, pixel_order
 from appca.words import InputError, naming_extra, shortened
 
 _TABLES = (".csv", ".tsv", ".tab", ".txt", ".dat")

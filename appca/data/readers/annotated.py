@@ -13,6 +13,17 @@ import numpy as np
 
 from appca.data.annotated import HIGHLY_VARIABLE, MOST_CATEGORIES
 from appca.data.dataset import Dataset
+from appca.data.files import (
+    LIMITS,
+    File,
+    Reader,
+    ReadLimits,
+    chunks_of,
+    content,
+    file_stream,
+    members,
+    plain_file,
+)
 from appca.data.readers import hdf5
 from appca.data.readers.arrays import (
     ArrayInfo,
@@ -27,17 +38,6 @@ from appca.data.readers.arrays import (
     unique,
 )
 from appca.data.readers.intake import FileReport
-from appca.data.readers.source import (
-    LIMITS,
-    File,
-    Reader,
-    ReadLimits,
-    chunks_of,
-    content,
-    file_stream,
-    members,
-    plain_file,
-)
 from appca.words import InputError, is_text, shortened, unknown
 
 _SPARSE = ("data", "indices", "indptr")

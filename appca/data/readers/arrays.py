@@ -13,16 +13,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import numpy as np
 
 from appca.data.dataset import DTYPES, Dataset, NumberedNames
-from appca.data.readers import parquet, tables
-from appca.data.readers.intake import (
-    FileReport,
-    left_to_the_model,
-    note_quality,
-    row_ids,
-    settle_missing,
-)
-from appca.data.readers.roles import FEW, guess_roles, is_label_name
-from appca.data.readers.source import (
+from appca.data.files import (
     LIMITS,
     LONGEST_NAME,
     File,
@@ -37,6 +28,15 @@ from appca.data.readers.source import (
     temporary_file,
     unpacked,
 )
+from appca.data.readers import parquet, tables
+from appca.data.readers.intake import (
+    FileReport,
+    left_to_the_model,
+    note_quality,
+    row_ids,
+    settle_missing,
+)
+from appca.data.readers.roles import FEW, guess_roles, is_label_name
 from appca.data.readers.tables import check_texts, describe, ids_of, labels_of
 from appca.storage.packed import npy_header
 from appca.words import InputError, counted, is_text, shortened, unknown

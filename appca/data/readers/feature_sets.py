@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from appca.data.brain import regions_of
+from appca.data.files import LIMITS, File, Files, ReadLimits, file_bytes, total_bytes
 from appca.data.readers.process import work_apart
-from appca.data.readers.source import LIMITS, File, Files, ReadLimits, file_bytes, total_bytes
 from appca.words import InputError, shortened
 
 TASK = "appca.data.readers.feature_sets:answer"

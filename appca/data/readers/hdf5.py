@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
+from appca.data.files import LIMITS, File, Reader, ReadLimits, plain_file
 from appca.data.pixels import PixelShape, check_length, pixel_order
 from appca.data.readers.arrays import (
     ArrayInfo,
@@ -26,7 +27,6 @@ from appca.data.readers.arrays import (
 )
 from appca.data.readers.arrays import build_sparse as sparse_build
 from appca.data.readers.intake import FileReport
-from appca.data.readers.source import LIMITS, File, Reader, ReadLimits, plain_file
 from appca.words import InputError, is_text, shortened
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset, NumberedNames, natural
-from appca.data.readers.intake import FileReport, note_quality
-from appca.data.readers.source import (
+from appca.data.files import (
     ENDINGS,
     LIMITS,
     LONGEST_NAME,
@@ -26,6 +25,7 @@ from appca.data.readers.source import (
     members,
     parts,
 )
+from appca.data.readers.intake import FileReport, note_quality
 from appca.words import InputError, counted, shortened
 
 if TYPE_CHECKING:

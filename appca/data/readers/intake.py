@@ -116,11 +116,6 @@ def duplicate_rows(X: np.ndarray) -> int:
     return len(X) - distinct(X)
 
 
-def are_bytes(X: np.ndarray) -> bool:
-    """Tell whether all values are whole numbers from 0 to 255."""
-    return bool(X.min() >= 0 and X.max() <= 255 and (np.floor(X) == X).all())
-
-
 def row_ids(rows: np.ndarray) -> np.ndarray:
     """Return ``row-1`` and so on for row numbers, with no object for each in between."""
     ids = np.empty(len(rows), f"U{len(f'row-{max(rows, default=0) + 1}')}")

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.readers.arrays import Beside, Compressed, build_sparse, check_rows, filled
-from appca.data.readers.source import (
+from appca.data.files import (
     LIMITS,
     LONGEST_NAME,
     File,
@@ -21,6 +20,7 @@ from appca.data.readers.source import (
     file_stream,
     members,
 )
+from appca.data.readers.arrays import Beside, Compressed, build_sparse, check_rows, filled
 from appca.words import InputError, shortened
 
 ENDINGS = (".mtx", ".mtx.gz")

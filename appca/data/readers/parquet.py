@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.readers.images import Entry, ImageOptions, dataset_of
-from appca.data.readers.roles import FEW
-from appca.data.readers.source import (
+from appca.data.files import (
     LIMITS,
     LONGEST_NAME,
     TOO_LARGE,
@@ -25,6 +23,8 @@ from appca.data.readers.source import (
     check_matrix,
     plain_file,
 )
+from appca.data.readers.images import Entry, ImageOptions, dataset_of
+from appca.data.readers.roles import FEW
 from appca.data.readers.tables import ImageShape, TableOptions, build, check_columns
 from appca.words import InputError, shortened
 

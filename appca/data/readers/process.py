@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.readers.source import LIMITS, Files, ReadLimits, chunks_of, file_stream, total_bytes
+from appca.data.files import LIMITS, Files, ReadLimits, chunks_of, file_stream, total_bytes
 from appca.processes import PATIENCE, Child, Ended, Pool, environment
 from appca.storage.files import forget
 from appca.words import InputError, counted, refusing, shortened

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.data.readers.intake import are_bytes
+from appca.data.dataset import are_bytes
 from appca.words import InputError, counted, shortened, unknown
 
 ROLES = ("id", "label", "feature", "ignored")

@@ -16,11 +16,11 @@ import numpy as np
 
 from appca.data.annotated import HIGHLY_VARIABLE
 from appca.data.dataset import Dataset
+from appca.data.files import LIMITS, Files, ReadLimits
 from appca.data.readers import annotated, kind_of, worker
 from appca.data.readers.intake import row_ids
 from appca.data.readers.parquet import other_columns
 from appca.data.readers.process import opened, work_apart
-from appca.data.readers.source import LIMITS, Files, ReadLimits
 from appca.words import InputError, naming_extra
 
 MOST_ROWS = 2_000_000  # as many as the canvas draws

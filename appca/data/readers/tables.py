@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from appca.data.dataset import Dataset
+from appca.data.columns import KINDS
+from appca.data.dataset import Dataset, are_bytes
+from appca.data.files import LIMITS, File, Reader, ReadLimits, check_matrix, file_bytes
 from appca.data.readers.intake import (
     FileReport,
-    are_bytes,
     left_to_the_model,
     note_quality,
     row_ids,
@@ -31,7 +32,6 @@ from appca.data.readers.roles import (
     likely_labels,
     why_left_out,
 )
-from appca.data.readers.source import LIMITS, File, Reader, ReadLimits, check_matrix, file_bytes
 from appca.words import InputError, counted, shortened
 
 if TYPE_CHECKING:
@@ -306,15 +306,6 @@ _EXACT_DIGITS = 15  # that pandas 2 reads exactly
 _MOST_SHOWN = 300  # columns whose first cells a report holds
 _LONGEST_SHOWN = 40  # characters of such a cell
 _MOSTLY = 0.5  # share of numbers from which words in a column are taken for mistakes
-KINDS = {
-    "number": "numbers",
-    "text": "words",
-    "date": "dates",
-    "mixed": "numbers and words",
-    "empty": "empty",
-    "list": "lists",
-    "long": "long texts",
-}
 
 
 class TableOptions(NamedTuple):

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from appca.data.files import Files, ReadLimits
 from appca.data.readers import read_many
 from appca.data.readers.process import too_much
-from appca.data.readers.source import Files, ReadLimits
 from appca.processes import Tell, serve
 from appca.words import InputError, counted, shortened
 

@@ -10,8 +10,8 @@ from PIL import Image
 from scipy.io import savemat
 
 from appca.data.dataset import Dataset
+from appca.data.files import ONE_IS_ENOUGH
 from appca.data.readers import read
-from appca.data.readers.source import ONE_IS_ENOUGH
 from appca.data.store import DatasetStore
 from appca.words import InputError
 

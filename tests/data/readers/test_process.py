@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
+from appca.data.files import ReadLimits
 from appca.data.readers import process, read
 from appca.data.readers.process import read_apart, warm
-from appca.data.readers.source import ReadLimits
 from appca.words import InputError
 from tests.memory import needs_proc
 from tests.sentences import faults_of

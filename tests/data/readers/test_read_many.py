@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from appca.data.files import ENDINGS, ReadLimits, checksum, plain_file
 from appca.data.readers import SUFFIXES, kind_of, read, read_many
-from appca.data.readers.source import ENDINGS, ReadLimits, checksum, plain_file
 from appca.words import InputError
 from tests.data.readers.images.test_images import encoded, noise, packed
 

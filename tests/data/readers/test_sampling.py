@@ -10,10 +10,10 @@ from scipy.sparse import csc_matrix, csr_matrix
 
 from appca.cli import main
 from appca.commands import opening
+from appca.data.files import LIMITS
 from appca.data.readers import kind_of, read_many, sampling
 from appca.data.readers.process import opened
 from appca.data.readers.sampling import read_sample
-from appca.data.readers.source import LIMITS
 from appca.data.store import DatasetStore
 from appca.runs.home import home
 from appca.words import InputError

@@ -5,8 +5,8 @@ import struct
 import numpy as np
 import pytest
 
+from appca.data.files import ReadLimits
 from appca.data.readers import kind_of, read, read_many
-from appca.data.readers.source import ReadLimits
 from appca.words import InputError
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from appca.data.files import ReadLimits
 from appca.data.readers import read
 from appca.data.readers.process import read_apart
-from appca.data.readers.source import ReadLimits
 from appca.words import InputError
 from tests.data.fuzz_targets import hdf5
 

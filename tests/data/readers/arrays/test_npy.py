@@ -3,8 +3,8 @@ import io
 import numpy as np
 import pytest
 
+from appca.data.files import ReadLimits
 from appca.data.readers import read
-from appca.data.readers.source import ReadLimits
 from appca.words import InputError
 
 # Of version 0.1.0: stored data sets and copied scripts name it.

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from appca.cli import main
+from appca.data.files import ReadLimits
 from appca.data.readers import read
-from appca.data.readers.source import ReadLimits
 from appca.data.sources import load as built_in
 from appca.words import InputError
 

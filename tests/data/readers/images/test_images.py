@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from appca.data.files import ReadLimits
 from appca.data.readers import read
-from appca.data.readers.source import ReadLimits
 from appca.words import InputError
 
 

@@ -10,9 +10,9 @@ import pytest
 from scipy import sparse
 from scipy.io import mmwrite
 
+from appca.data.files import ReadLimits, facts, in_one_line
 from appca.data.readers import by_libraries, kind_of, read, read_many
 from appca.data.readers.process import read_apart
-from appca.data.readers.source import ReadLimits, facts, in_one_line
 from appca.words import InputError
 from tests.sentences import faults_of
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from appca.data.files import ReadLimits
 from appca.data.readers import read
-from appca.data.readers.source import ReadLimits
 from appca.data.readers.tables import check_rectangle, guess
 from appca.words import InputError
 

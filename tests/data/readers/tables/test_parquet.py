@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from appca.data.files import ReadLimits
 from appca.data.readers import read, read_many
-from appca.data.readers.source import ReadLimits
 from appca.words import InputError
 from tests.bad_files import huge_png
 from tests.sentences import faults_of
