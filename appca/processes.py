@@ -1,4 +1,4 @@
-"""Processes that are kept warm: lent for a request, taken back, replaced when they have died."""
+"""Worker processes: started, kept warm, lent, and replaced when they die."""
 
 import json
 import os

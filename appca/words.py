@@ -1,4 +1,4 @@
-"""What a disk refuses, in one sentence: what, where, why, and what to do about it."""
+"""Texts for people: numbers, errors, refusals, and names of missing packages."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -1,4 +1,4 @@
-"""Annotated data with a fit, in anndata's layout: the file that was read, or a new one.
+"""Annotated data (AnnData) with a fit.
 
 Nothing else in the file that was read (.h5ad, or a Zarr store) is changed. It may come from a
 stranger, so a process with bounded memory adds to it.

@@ -1,4 +1,4 @@
-"""Which label a component goes with, in a line: "higher for 0s, lower for 1s"."""
+"""Associations between components and the columns of a table."""
 
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence

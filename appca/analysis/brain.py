@@ -1,4 +1,4 @@
-"""What separating a recording leaves: where and when each model's component is, as types."""
+"""Separate a recording into components, in space and time."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

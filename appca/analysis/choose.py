@@ -1,4 +1,4 @@
-"""Whether other starts, or other rows, give the same components.
+"""Choose K and L by held-out likelihood, and measure the stability of components.
 
 One model is fitted once as a run would fit it (the reference), and again from random starts, or to
 random halves of the rows. Each further fit's components are matched to the reference's by absolute

@@ -1,4 +1,4 @@
-"""Which model describes unseen rows best: the variants of adaptive PPCA and its rivals, held out.
+"""Compare fits: matched components, variants of adaptive PPCA, and rival methods.
 
 All methods are fitted to the same rows and features and scored on the same held-out rows, so that
 differences are taken row by row and have a standard error. Features with less than 5% of the mean

@@ -1,4 +1,4 @@
-"""How many components rows of one class share with rows of another, and how popular each one is.
+"""Components of a run: matching, names, shapes, steering, and sharing between classes.
 
 With z_n the 0/1 row of the components that row n uses, rows n and m share z_n'z_m of them. The sum
 over all pairs of rows of classes a and b is s_a's_b, where s_a adds up the rows of class a; within

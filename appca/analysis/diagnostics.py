@@ -1,4 +1,4 @@
-"""Whether a fit or sampled chains can be trusted, and in plain words why.
+"""Diagnose fits and sampled chains, and state the reasons in words.
 
 Of chains only what does not depend on the names, order, signs or rotation of components is judged:
 densities, variances, sorted occupancies, numbers of shared components of rows. A fit by EM is

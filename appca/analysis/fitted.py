@@ -1,4 +1,4 @@
-"""A fitted run as types: its model, what the model says of the rows, and draws of a posterior.
+"""Types of a fitted run: the model, the description of rows, and posterior draws.
 
 What each array is called on disk is known here and nowhere else.
 """

@@ -1,4 +1,4 @@
-"""What sets a group apart, in one sentence."""
+"""Differences between selected rows and the other rows, and selections by a condition."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice

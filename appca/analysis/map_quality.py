@@ -1,4 +1,4 @@
-"""For each class its nearest other class in the projection."""
+"""Neighbours that a projection or a map preserves."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain

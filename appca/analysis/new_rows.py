@@ -1,4 +1,4 @@
-"""New rows under a fitted model: how far out they lie and which do not fit, also as a table."""
+"""New rows under a fitted model: how well they fit, and whether they drift."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 

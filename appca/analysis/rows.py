@@ -1,4 +1,4 @@
-"""Rows that look alike: k-means of the projections inside each subspace.
+"""Single rows and groups of rows: one row as an equation, outliers, similar rows.
 
 Rows of a subspace are compared by the distance of their projections, |W_s (x_n - x_m)| with W_s the
 subspace's components; for orthonormal components that is the distance of the scores. What the rows

@@ -1,4 +1,4 @@
-"""Projections as colours and as the familiar principal components."""
+"""Subspaces of a run: their order, titles and colours, and explained variance."""
 
 from itertools import combinations
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Draws as a file: ArviZ's InferenceData in NetCDF, which Python, R and Julia read."""
+"""Projections, components and posterior draws as tables and files."""
 
 import io
 import re

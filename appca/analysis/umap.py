@@ -1,4 +1,4 @@
-"""Maps in a session file: settings, coordinates, and the fits that some of them start from."""
+"""UMAP embeddings of a run, nearest neighbours, and maps of session files."""
 
 import json
 import re

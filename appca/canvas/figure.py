@@ -1,4 +1,4 @@
-"""Figures that stand alone, drawn by matplotlib from the same scene as the canvas.
+"""The canvas as a matplotlib figure.
 
 Panels have the places, scales and images that the canvas gives them; a figure shows at most
 `MOST_PANELS` subspaces of a grid, the fullest.

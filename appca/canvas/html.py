@@ -1,4 +1,4 @@
-"""The picture as one HTML file: the same canvas with everything in it, for a browser alone.
+"""The canvas as one HTML file, with its scripts in one bundle.
 
 A file holds one fit, or several between which its sliders of K and L move.
 """

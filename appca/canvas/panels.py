@@ -1,4 +1,4 @@
-"""Which two components a panel shows, where its points stand, and how far its axes reach."""
+"""Panels of a scene: their components, axes, points and colours."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A run as pages and notebooks show it: with colourings and hover cards."""
+"""The scene of a run: rows, colours, pictures and texts that the canvas draws."""
 
 import json
 import math

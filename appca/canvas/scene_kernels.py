@@ -1,4 +1,4 @@
-"""Places on a grid so that neighbours share components, by annealed exchanges."""
+"""Compiled placement of images and order of panels."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The canvas as a widget of JupyterLab, marimo and whatever else shows an anywidget."""
+"""The canvas as a notebook widget."""
 
 from collections.abc import Mapping
 from dataclasses import replace

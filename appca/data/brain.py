@@ -1,4 +1,4 @@
-"""Brain recordings: voxels as rows, volumes as columns, with their places, times and events."""
+"""Brain recordings: voxels as rows, volumes as columns; mask and cleaning."""
 
 import io
 import logging

@@ -1,4 +1,4 @@
-"""Rows of another file in the columns of a data set: by name where both have names, or in order."""
+"""Columns of a data set: names of classes, columns of other files, chosen rows."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

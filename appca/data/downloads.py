@@ -1,4 +1,4 @@
-"""MNIST: 70,000 handwritten digits of 28 x 28 pixels, from the four published IDX files."""
+"""MNIST and COIL-20: download, check and read the published files."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""The bytes of untrusted files, and never more of them than the limits allow."""
+"""Uploaded files: limits, archives, facts, and the type of a reader."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""Published files a person drops onto the page instead of letting them be fetched."""
+"""Built-in data sets: bundled tables, drawn samples, MNIST and COIL-20."""
 
 import gzip
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The job that measures a run's projection beside other methods' on the same rows.
+"""Kinds of jobs: fit, map, download, grids, comparison of methods, studies.
 
 All methods are fitted to four fifths of the rows and asked about the fifth held out; the neighbours
 are those among the rows they were fitted to. A method already measured is not measured again when

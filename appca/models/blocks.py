@@ -1,4 +1,29 @@
-"""Queries of a fitted model about the rows of a Dask array, answered chunk by chunk."""
+"""Rows that do not fit in memory: blocks that are read again, and Dask arrays.
+
+Observations that are read again in every pass, a block of rows at a time.
+
+EM needs sums over rows and a sample of them, so nothing here grows with the number of rows. A
+cluster stands in for a `Stream` by offering what `Observations` asks for, see `blocks`.
+
+Observations that stay where a Dask array has them: in files, or with the workers of a cluster.
+
+Chunks are arrays of NumPy or sparse matrices of SciPy.
+
+Rows are independent given the parameters, so an iteration is a sum over chunks of rows. What goes
+out is the work, with its d x K numbers, once a worker; what comes back are its sums, added up
+in a tree whose shape depends on the chunks alone: the bits are the same on any number of workers,
+and if one dies and others do its part again. Each chunk goes through the kernels in blocks, as in
+memory.
+
+Chunks are computed again in every iteration, which for an array on disk is reading it; who has the
+memory gives `X.persist()`. A chunk is made and looked at in one task wherever Dask can fuse the
+two, and so is gone before the next one is made: as a task of its own it would lie in memory until
+the worker knows what to do with it. Besides sums, samples of the rows travel: 10,000 at most,
+four times as many where those are at most 256 MB, above 100 components K^2 rows, some thousand at a
+time; and of data with few rows their leading coordinates (at most 128 MB).
+
+Dask is an optional package: nothing here is reached without a Dask array, or imports it before.
+"""
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator

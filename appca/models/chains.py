@@ -1,4 +1,11 @@
-"""Numbers about Z that do not depend on how its columns are named: what a chain may be judged by.
+"""The sampling loop of all Gibbs samplers, and label-free summaries of Z.
+
+The one loop of sampling: several chains, burn-in, thinning, traces and running means.
+
+All chains advance together, one sweep at a time, so that a run stopped early has draws from every
+chain and nothing but shorter traces.
+
+Numbers about Z that do not depend on how its columns are named: what a chain may be judged by.
 
 Components swap names and signs between draws and chains, so an average over a column's entries
 means nothing before the draws are aligned; these numbers need no alignment.

@@ -1,4 +1,13 @@
-"""Log prior densities of the indicator matrix Z (N, K), and what a new row may expect.
+"""Full conditionals of the Gibbs samplers, and log priors of Z.
+
+Full conditionals of the Gibbs samplers: parameters here, draws apart.
+
+Every conditional is a function that returns the *parameters* of a distribution, so that a test
+can hold its density against the joint density without drawing anything (Grosse and Duvenaud
+2014). The draws are the few functions at the end, shared by all samplers. Equations: the paper's
+appendix B with the corrections of its errata; rows are observations throughout.
+
+Log prior densities of the indicator matrix Z (N, K), and what a new row may expect.
 
 The buffet is the Indian buffet process conditioned on at most K used columns. For orthonormal
 columns the K positions are labelled; for free columns the pairs (z_k, w_k) form an

@@ -1,4 +1,14 @@
-"""The E step of a block of rows by compiled code: projections, inclusion and sums.
+"""EM for adaptive PPCA: the state, the exact E step and the M step.
+
+One exact EM step of aPPCA (the paper's section 4 with X and Z integrated out).
+
+    y_n = W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, tau2_k),  e_n ~ N(0, sigma2 I),
+    z_n uniform over the supports of L of 1..K
+
+The mean is carried as mu = origin - W shift: the learned mean has that form after every step,
+and the fixed ones are shift = 0.
+
+The E step of a block of rows by compiled code: projections, inclusion and sums.
 
 Few components over wide rows in float32 go through in tiles, so that rows are still in cache for
 the second product; else a BLAS makes both products. What kernels are handed is laid out here, by

@@ -1,4 +1,18 @@
-"""What rows say of their scale and support, compiled: `row_mixture.weigh` at L components a row."""
+"""The E step of adaptive PPCA and of its variants, compiled.
+
+The E step of some rows, compiled: inclusion and posterior means from projections.
+
+The elementary symmetric polynomial of J = L logits, or of J = K - L of their negatives where these
+are fewer, is the last entry of a table over components that are taken one after the other. All is
+taken relative to the J-th largest logit c: a component above it counts 1 where it is in and
+exp(c - a) where it is not, any other exp(a - c) where it is in and 1 where it is not. The likeliest
+support then counts 1, nothing counts more, and what underflows adds nothing.
+
+Rows go through in lanes of 64, so that all inner loops run over neighbours in memory and become
+vector instructions. All is computed in float64. Each kernel is one function, and two that Python
+calls one after the other compile in a third of the time of one that calls parts of its own: numba
+optimises a part once by itself and again in each function that calls it.
+"""
 
 import math
 from typing import Any

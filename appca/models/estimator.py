@@ -1,6 +1,12 @@
-"""Every query of a fitted model, once: who answers is decided here, and nowhere else.
+"""The base of all estimators: queries, criteria, order of components, saving.
 
-A Dask array is asked chunk by chunk (`dask_queries`). Of rows in memory those with missing entries
+What all models share as scikit-learn estimators: checks of X, fitted arrays, files.
+
+No name that scikit-learn keeps private is used.
+
+Every query of a fitted model, once: who answers is decided here, and nowhere else.
+
+A Dask array is asked chunk by chunk (`blocks`). Of rows in memory those with missing entries
 are answered by `incomplete.posterior`, after sampling an average over draws answers
 (`draw_averages`), else the posterior given the fitted parameters, which each model makes of them.
 """

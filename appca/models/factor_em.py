@@ -1,4 +1,15 @@
-"""A whole fit of adaptive factor analysis by EM: start, annealing, iteration, report.
+"""EM for adaptive factor analysis: the steps and the whole fit.
+
+One EM step of adaptive factor analysis (docs/mathematics.md 3.3).
+
+The paper's algorithm 1, corrected:
+
+    y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I),  w_dk ~ N(0, sigma2_W),
+    z_n uniform over the L-subsets of 1..K;  W is any D x K matrix
+
+The factor variance is 1 because W carries the scale. The mean is mu = origin - W shift, as in `em`.
+
+A whole fit of adaptive factor analysis by EM: start, annealing, iteration, report.
 
 With few supports the E step sums over all of them and EM maximises the likelihood itself. With
 many, every row is given to one (classification EM): first drawn from its posterior (annealing),

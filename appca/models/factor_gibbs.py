@@ -1,4 +1,22 @@
-"""Chains of sparse factor analysis: where they start, what they keep, what they are judged by."""
+"""Gibbs sampling for adaptive, finite and infinite sparse factor analysis.
+
+Gibbs sweep of adaptive factor analysis (docs/mathematics.md 3.6).
+
+The model of the paper's section 3:
+
+    y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, 1),  e_n ~ N(0, sigma2 I),  w_dk ~ N(0, sigma2_W),
+    z_n uniform over the L-subsets of 1..K
+
+z_n is drawn slot by slot with x_n integrated out, then x_n given z_n: one block. The scale of a
+column is W's (the factor variance stays 1).
+
+Sparse factor analysis by Gibbs sampling: what the finite and the infinite model share.
+
+    y_n = W (x_n * z_n) + mu + e_n,  x ~ N(0, tau2),  W ~ N(0, sigma2_W),  e ~ N(0, sigma2)
+
+The scale of a column is W's, tau2 stays fixed. Only the prior of Z tells the finite model
+(Beta-Bernoulli) from the infinite one (Indian buffet).
+"""
 
 import math
 from functools import partial

@@ -1,9 +1,15 @@
-"""Supports and likelihoods of rows in adaptive factor analysis with W given.
+"""Supports of exactly L factors for rows in adaptive factor analysis, W given.
+
+Supports and likelihoods of rows in adaptive factor analysis with W given.
 
 Exact by enumeration while there are at most `MOST_SETS` supports. Beyond, the MAP support comes
 from annealed searches, inclusion probabilities from Gibbs sweeps, and the sum over supports from
 annealed importance sampling; every estimate is a function of the row alone (see
-`row_blocks.row_seeds`).
+`fixed_size_supports.row_seeds`).
+
+The supports of all rows: compiled row kernels shared out over threads in blocks of rows.
+
+What a row gets depends on its numbers and its seed only, not on the blocks or the threads.
 """
 
 import math

@@ -1,4 +1,19 @@
-"""Gibbs sampling for PPCA with an unknown number of components (the paper's section 4.1.1).
+"""Gibbs sampling for models with orthonormal columns: adaptive and nonparametric PPCA.
+
+Gibbs sweeps for models with orthonormal columns.
+
+    y_n = W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, tau2_k),  e_n ~ N(0, sigma2 I)
+
+Orthonormal columns do not compete, so x integrates out component by component and z_n depends on
+the data through the logits alone. The models differ in the prior of Z and hence in the function
+that draws Z from the logits; all else is here.
+
+Gibbs sampling for adaptive PPCA: algorithm 3 of the paper, with its mistakes mended.
+
+The score of a component is divided by 2 sigma2 (sigma2 + tau2), the parameter of W by sigma2 and
+not by twice that, members are visited in a random order, and there is no alpha to draw.
+
+Gibbs sampling for PPCA with an unknown number of components (the paper's section 4.1.1).
 
 The paper's algorithm 2 is not a valid kernel: a column that only one row uses can never be kept,
 the number proposed is capped, and r / (1 + r) is no rule of acceptance. Here W has K_max

@@ -1,4 +1,11 @@
-"""Scans over the rows of Z for sparse factor analysis, all x of a row integrated out.
+"""Compiled scans over the rows of Z.
+
+Scans over the rows of Z for orthonormal columns, x integrated out.
+
+Orthonormal columns do not compete for a row: given W the logit a_nk is all the data say about
+z_nk, so that a row is redrawn from its full conditional as one block.
+
+Scans over the rows of Z for sparse factor analysis, all x of a row integrated out.
 
 Each scan redraws Z row by row, given W and the variances, and then X given Z from the same
 tableau, so that (Z, X) is one block.

@@ -1,4 +1,11 @@
-"""Exponentials and logarithms of many numbers at once, compiled into vector instructions.
+"""How kernels are compiled, and compiled exponentials and logarithms.
+
+The one way kernels are compiled: serial, without the interpreter lock, cached on disk.
+
+Modules named ``*_kernels`` use it at their top and are imported inside functions, so that nobody
+pays for the compiler before a kernel is needed.
+
+Exponentials and logarithms of many numbers at once, compiled into vector instructions.
 
 A call of the mathematical library for each number would keep the loops around it scalar.
 """

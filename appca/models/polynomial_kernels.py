@@ -1,4 +1,13 @@
-"""Loops over rows, components and points of `poisson_binomial`, compiled.
+"""Compiled sums over subsets of components.
+
+Sums over the two halves of `polynomials`, compiled, one row after the other.
+
+The same tables as in `subset_columns`, with a weight for keeping a column as well, so that K above
+1000 may use probabilities. Importing this module imports numba: do so only when K needs it. Kernels
+are serial and get their scratch space from NumPy: small arrays allocated inside a parallel body
+corrupted the heap (numba 0.68). They release the GIL, so blocks of rows can share the cores.
+
+Loops over rows, components and points of `polynomials`, compiled.
 
 Rows lie side by side, so that all inner loops run over neighbours in memory.
 """

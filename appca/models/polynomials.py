@@ -1,4 +1,28 @@
-"""The E step of rows for many components: O(K) a row whatever L is.
+"""Elementary symmetric polynomials: exact sums over subsets of K components.
+
+Subsets of exactly L of K components under weights exp(a): sums, inclusion, draws, top L.
+
+The logits of one row span thousands of nats on real images, so no fixed scale suits exp(a). Call
+the L largest of a row its top. Any L-subset is the top with j members swapped out and j others
+swapped in, hence with c the L-th largest logit and j up to J = min(L, K - L)
+
+    e_L(exp a) = exp(sum of top) * sum_j e_j(exp(c - a_top)) e_j(exp(a_rest - c))
+
+where every weight is at most 1 and every term is positive: nothing overflows or cancels. The two
+halves are summed by `subset_columns` (NumPy, small K) or `polynomial_kernels` (numba, larger K).
+
+Subsets of any size under weights exp(a), where each size has a probability.
+
+p(z) = rho_l / C(K, l) with l the size of z, so that
+
+    p(y) / p(y | no component) = sum_l rho_l e_l(exp a) / C(K, l)
+
+A component with a > 0 counts 1 where it is in and exp(-a) where it is not, any other exp(a) where
+it is in and 1 where it is not. The subset of all a > 0 then counts 1 and no subset counts more, so
+nothing overflows. A size of probability zero would let the sum underflow: callers keep
+probabilities above a small number.
+
+The E step of rows for many components: O(K) a row whatever L is.
 
 The size of a random subset is Poisson-binomial. With logits a and any exponential tilt t let
 p_k = 1 / (1 + exp(-a_k - t)) and B_k ~ Bernoulli(p_k) be independent. Then
@@ -15,14 +39,14 @@ but for the probabilities of L + M, L - M and so on, which M points count as wel
 tilt that makes the mean about L (the saddle point) the sum over m neither overflows nor cancels,
 the probabilities M away from the mean fall below rounding for M of some standard deviations, and so
 does the product for theta beyond some inverse standard deviations. What is left are 10 to 30 points
-a row, where the tables of `subset_rows` take min(L, K - L). Measured at K = 500, L = 200: 17
+a row, where the tables of `polynomial_kernels` take min(L, K - L). Measured at K = 500, L = 200: 17
 microseconds a row, where those take 80 and the two matrix products of 989 features 13. Inclusion is
 the same sum without the factor k,
 
     r_k = p_k / P 1/M sum_m prod_{j != k} (...) exp(-i (L - 1) theta_m).                      (3)
 
 Errors are some roundings of 1, of r as of log e_L: a probability of 1e-20 has no right digits,
-which no sum over rows notices. Where digits of small ones matter, there is `subsets.inclusion`.
+which no sum over rows notices. Where digits of small ones matter, there is `polynomials.inclusion`.
 """
 
 import math

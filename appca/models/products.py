@@ -1,8 +1,15 @@
-"""What is added up of a row when it is described: the same bits whatever other rows are described.
+"""Products of rows with a few columns in float64, and sums that give each row the same bits.
+
+Products of all rows with a few columns in float64, without a copy of the rows in float64.
+
+EM takes the products with float32 rows in float32. A chain takes its residual as a difference of
+sums, so it takes all of them in float64: tile by tile, each centred in a core's own cache.
+
+What is added up of a row when it is described: the same bits whatever other rows are described.
 
 A BLAS takes its sums in an order that follows the shape of the call, the threads and a row's place
 among the others. Importance sampling follows every bit, so that such a rounding moved what was said
-of a row by its whole standard error. Here the bits depend on the row alone (`steady_kernels`).
+of a row by its whole standard error. Here the bits depend on the row alone (`product_kernels`).
 """
 
 from collections import deque

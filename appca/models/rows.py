@@ -1,4 +1,6 @@
-"""Incomplete data: the complete rows together, the others in blocks with a mask of what is missing.
+"""Rows about an origin, in memory, visited in blocks; with and without missing entries.
+
+Incomplete data: the complete rows together, the others in blocks with a mask of what is missing.
 
 A missing entry is a NaN. Here rows stand about an origin with zeros where they are missing, so that
 products with them run over what was observed; what missing entries take out of W'W is a product

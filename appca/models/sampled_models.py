@@ -1,4 +1,4 @@
-"""Nonparametric PPCA: orthonormal components, any number of them in a row, their number learned."""
+"""Estimators fitted by sampling alone: finite and infinite sparse FA, nonparametric PPCA."""
 
 import math
 import warnings

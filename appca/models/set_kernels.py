@@ -1,4 +1,21 @@
-"""Sums over all supports of incomplete rows, compiled; the mathematics is in `support_sums`."""
+"""Compiled sums over sets of components.
+
+Exact sums over all 2^K sets of columns, W not orthogonal: one walk through the tree of sets.
+
+The children of a set have one more column, behind its last one. Taking column k in eliminates it
+from the columns j behind it (Gauss), with s, r and f as in `support_kernels`:
+
+    s_ij -> s_ij - s_ik s_kj / s_k    r_j -> r_j - s_jk r_k / s_k    f -> f + increment of column k
+
+Half of the sets have no column behind them, a quarter one, and so on: on average a set costs a row
+one such step and one exponential. On the way back the posterior mean of x_k follows from those
+behind it: x_k = (r_k - sum_j s_jk x_j) / s_k. Rows lie along the last axis, so that one instruction
+works on several of them.
+
+Sums over all sets of factors, row by row: what `enumeration` says of the posterior.
+
+Sets lie along the last axis, so that one instruction works on several of them.
+"""
 
 from typing import Any, NamedTuple
 

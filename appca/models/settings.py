@@ -1,4 +1,6 @@
-"""What each model is, what its settings may be, and what they are where nobody says.
+"""Models, their settings, the values that settings may have, and their defaults.
+
+What each model is, what its settings may be, and what they are where nobody says.
 
 Estimators, runs, pages and the command line read it here.
 """

@@ -1,4 +1,9 @@
-"""What a fit with a noise of each feature, a scale of each row, or learned sizes says of rows."""
+"""Posterior of rows under orthonormal components, for adaptive PPCA and its variants.
+
+From a state of inference to the fitted attributes of an estimator.
+
+Loadings are (d, K) in kernels and (K, d) in `components_`; they are transposed here.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,13 +1,12 @@
 """Exact EM for aPPCA with a noise of each feature, a scale of each row, and learned sizes.
 
-    y_n = W (x_n * z_n) + mu + e_n,  x_nk ~ N(0, u_n tau2_k),  e_n ~ N(0, u_n Psi),  W' Psi^-1 W = I
+What a row says of its scale, its number of components and its support.
 
-Psi is sigma2 I, or diag(psi_d); u_n is 1, or one of a grid with learned weights; and z_n is uniform
-over the supports of L components, or of each size with learned probabilities. Rows multiplied by
-s_d = psi_d^(-1/2) follow the model with orthonormal V = Psi^(-1/2) W and noise variance 1, so that
-all variants have the E step of `row_mixture` and the W step of `em`.
+    p(y) = sum_j omega_j sum_S p(S) p(y | S, noise u_j sigma2, factor variances u_j tau2_k)
 
-The mean is carried as mu = origin + offset - V shift / s.
+Scales u_j are those of a grid, and p(S) is uniform over the supports of L components, or over those
+of each size. All sums are exact: one over supports for every scale, see `polynomials` and
+`polynomials`, of which those are left out that add less than rounding.
 """
 
 import math

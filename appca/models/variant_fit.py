@@ -1,4 +1,13 @@
-"""Fit aPPCA with row scales or learned sizes by Gibbs sampling: starts, chains, published draw."""
+"""Fits of aPPCA with noise per feature, row scales or learned sizes, by EM and Gibbs sampling.
+
+Gibbs sampling for aPPCA with a scale of each row, or sizes, that are learned.
+
+    u_n ~ omega over a grid,  z_n ~ rho_l / C(K, l) with l = |z_n|,  omega and rho uniform
+
+The row (y_n - mu) / sqrt(u_n) follows the paper's model, and its scores are x_n / sqrt(u_n). So
+(u_n, z_n, x_n) is drawn as one block, each given the ones before it and with the others integrated
+out; then the paper's conditionals hold for the scaled rows.
+"""
 
 from collections.abc import Iterator
 from functools import partial

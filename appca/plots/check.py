@@ -1,4 +1,4 @@
-"""What methods reach, as bars: near rows that pictures keep, and errors on hidden cells."""
+"""Figures of the page Check: choice of K and L, diagnostics, map quality."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""What components of a recording are in the brain: the slice with most of each, as a picture."""
+"""Figures of components: images, loadings, slices, associations, sharing."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""Small charts: how a fit went."""
+"""Figures of data sets, of drift and of the course of a fit."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""One HTML page with text, tables, images and figures, which needs no network.
+"""Figures and reports as files: Markdown tables and HTML pages without a network.
 
 Functions return HTML; what they are given as text is shown literally.
 """

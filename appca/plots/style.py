@@ -1,4 +1,4 @@
-"""Figures of matplotlib in the app's type and colours, for files and notebooks."""
+"""Style of all figures: frame, colours, typeface, alternative text, matplotlib."""
 
 import io
 from collections.abc import Iterable, Sequence

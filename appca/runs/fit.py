@@ -1,4 +1,4 @@
-"""From data and settings to a fitted run; the same code for the page, workers and CLI."""
+"""Fit a run from data and settings; estimate its time, preview it, describe new rows."""
 
 import contextlib
 import sys

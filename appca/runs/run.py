@@ -1,4 +1,4 @@
-"""What a fit gives: the fitted run, and facts about how it came to be."""
+"""The configuration of a run and its result."""
 
 from collections.abc import Mapping
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""Runs on disk: one folder each, written whole or not at all, read without pickle."""
+"""The store of runs, names of components, and the check of stored files."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Single files of facts (JSON) or arrays (NPZ), with the number of their format, without pickle."""
+"""Files that are never half written: atomic writes, JSON and NPZ with a format number, caches."""
 
 import contextlib
 import errno

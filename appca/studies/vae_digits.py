@@ -1,4 +1,4 @@
-"""MNIST digits through an autoencoder, in the three subspaces of aPPCA, and by PCA."""
+"""MNIST digits through a variational autoencoder, in the subspaces of aPPCA, and by PCA."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

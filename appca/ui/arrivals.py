@@ -1,4 +1,4 @@
-"""From files to a picture: read as a person would, opened at once, and read again where asked."""
+"""Files that arrive by drop or upload: how they are read, opened and read again."""
 
 import hashlib
 import json

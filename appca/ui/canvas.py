@@ -1,4 +1,4 @@
-"""The canvas on a page: rows in one zoomable picture, with the pages' selection or its own."""
+"""The canvas on a page: its scene, its messages and the routes of its files."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""The tab Which model?: the variants of adaptive PPCA and its rivals on rows held out."""
+"""Tabs of the page Check: Choose K and L, stability, and Which model."""
 
 from contextlib import suppress
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The tab Compare: two fits of the same rows as two pictures, with one selection."""
+"""The tab Compare: losses and gains, map quality, and two fits side by side."""
 
 from contextlib import suppress
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The tab Steer: scores under the hand, and the row they stand for, rebuilt as the hand moves."""
+"""The page Components: Gallery, Meaning, Sharing and Steer."""
 
 import base64
 from functools import partial

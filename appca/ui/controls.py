@@ -1,4 +1,4 @@
-"""The selection as a rule: in a sentence, to select by, keep and copy."""
+"""Controls of a scene and of a selection, and a selection as a rule."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""The tab Diagnostics: whether to rely on the fit, why as chips, and what it rests on."""
+"""The tab Diagnostics: whether to rely on the fit, and why."""
 
 from collections.abc import Mapping
 from dataclasses import replace

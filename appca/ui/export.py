@@ -1,4 +1,4 @@
-"""Cards of the page Export: a figure, projections, picture, components, report, model, script."""
+"""The page Export: figures, projections, components, reports, models, scripts."""
 
 from collections.abc import Callable
 from functools import cache, partial

@@ -1,4 +1,4 @@
-"""From a configuration to numbers on screen: a stored run, a live fit, a preview, or a wait."""
+"""From a configuration to the fit on screen: stored, live, preview or in the queue."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""The tab Unusual: rows far off their subspace, or far out within it."""
+"""The page Groups: Differences, Similar, Unusual and Named."""
 
 import time
 from typing import Any, NamedTuple

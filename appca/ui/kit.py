@@ -1,4 +1,4 @@
-"""Notes beside a title: of a first look at a long fit, missing cells."""
+"""Pieces of pages: text, HTML, charts, facts, buttons, progress of jobs."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

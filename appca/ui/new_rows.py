@@ -1,4 +1,4 @@
-"""The tab New rows: what the fit says of new rows, which do not fit, one of them, and files."""
+"""The tab New rows: rows of another file under the fit on screen."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The tab Open: a place for files, recent work, and the data sets that are one click away."""
+"""The tabs Open and Recent: files, built-in data sets, recent work."""
 
 import json
 import time

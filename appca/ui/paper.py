@@ -1,4 +1,4 @@
-"""The tab Whitening: what a classifier learns from scores, on the paper's digits and own data."""
+"""The page Paper: results, brain, whitening, the synthetic laboratory."""
 
 import re
 from collections.abc import Callable, Iterator

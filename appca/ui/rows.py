@@ -1,4 +1,4 @@
-"""Rows as a table, those that fit least first, and one of them taken apart."""
+"""Rows as pictures, as a table, and one row as an equation."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Who may connect: a token in the address, pages of other sites, and what may frame a page.
+"""The server: its routes, the lock on its home, and who may connect.
 
 ``appca`` opens a link whose token is exchanged for a cookie, from which it cannot be made. A proxy
 that asks for a login sends the token in a header. Websockets need the cookie all the same:

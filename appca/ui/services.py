@@ -1,4 +1,4 @@
-"""What is computed of data sets and runs once for all sessions, recovered by a key."""
+"""Stores, the queue of jobs and caches, one for each server."""
 
 import json
 from collections.abc import Callable, Mapping

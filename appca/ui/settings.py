@@ -1,4 +1,4 @@
-"""The model in the bar: what it is, and one widget for each of its parameters."""
+"""Settings of the model, of the preprocessing and of the map."""
 
 from typing import Any, NamedTuple
 

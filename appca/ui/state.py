@@ -1,4 +1,4 @@
-"""Names of components and classes, and signs, as people change them: wherever they are shown."""
+"""The state of a session: configuration, address, selection, names, undo."""
 
 import threading
 from collections import OrderedDict

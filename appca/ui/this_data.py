@@ -1,4 +1,4 @@
-"""The tab This data: what is on screen, what was assumed of its files, and the preprocessing."""
+"""The tab This data: how the files were read, and the roles of columns."""
 
 from collections.abc import Sequence
 from functools import partial

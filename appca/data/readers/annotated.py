@@ -1,4 +1,4 @@
-"""Zarr stores, folders or zips of them: annotated data (AnnData), or one array of rows."""
+"""Annotated data: H5AD files and Zarr stores."""
 
 import json
 import math

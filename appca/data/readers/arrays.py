@@ -1,4 +1,4 @@
-"""NumPy's NPZ files: several arrays, one of which holds the rows. Nothing is ever unpickled."""
+"""NPY, NPZ and IDX files, and sparse matrices in NPZ."""
 
 import io
 import math

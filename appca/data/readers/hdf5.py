@@ -1,4 +1,4 @@
-"""MATLAB's MAT files from version 5: one of their matrices. Objects and cells are not read.
+"""HDF5 files and MATLAB files.
 
 Those of version 7.3 are HDF5 files, in which the sides of every matrix stand in reverse.
 """

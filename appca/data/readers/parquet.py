@@ -1,4 +1,4 @@
-"""Parquet tables, whole or in several files, with the roles that the columns of a CSV get."""
+"""Parquet tables, with images in columns."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Text tables: CSV, TSV and the like, gzipped or not."""
+"""CSV and TSV tables: dialect, columns and their roles."""
 
 import codecs
 import csv
