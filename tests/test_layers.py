@@ -31,7 +31,8 @@ MAY_IMPORT = {
     "tl": {"models", "data", "analysis"},
     "ui": {"storage", "processes", "models", "data", "analysis", "plots", "studies", "runs"}
     | {"jobs", "canvas"},
-    "commands": {"storage", "processes", "models", "data", "analysis", "plots", "studies"} | {"runs", "canvas"},
+    "commands": {"storage", "processes", "models", "data", "analysis", "plots", "studies"}
+    | {"runs", "canvas"},
     "cli": {"storage", "data", "commands"},
     "__main__": {"storage", "cli"},
     "pages": {"storage", "models", "data", "analysis", "plots", "studies", "runs", "jobs", "ui"},
