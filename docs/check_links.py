@@ -62,12 +62,12 @@ def faults(folder: Path) -> list[str]:
 
 def _unexplained(folder: Path, places: set[str]) -> list[str]:
     """Name what people use and no page tells of: public names, pages of the app, commands."""
-    from appca.cli import COMMANDS
+    from appca.cli import _parser
 
     titles = re.findall(
         r'^    "\w+": \("([^"]+)", "\w+"\),$', (ROOT / "app.py").read_text("utf-8"), re.M
     )
-    commands = ["open", *(one.__name__.rpartition(".")[2] for one in COMMANDS[1:])]
+    commands = _parser()[1]
     said = {
         name: (folder / f"{name}.html").read_text("utf-8") for name in ("pages", "command_line")
     }

@@ -78,8 +78,7 @@ def commands() -> str:
     from appca.cli import _parser
 
     parts = ["\n## Options of every command\n"]
-    (choice,) = (one for one in _parser()._actions if one.choices)
-    for name, parser in choice.choices.items():
+    for name, parser in _parser()[1].items():
         parts.append(f"### {name}\n\n```text\n{parser.format_help().rstrip()}\n```\n")
     return "\n".join(parts)
 

@@ -21,7 +21,7 @@ from appca.canvas.from_model import map_of, rows_of, run_of, scene_of_rows
 from appca.canvas.panels import jitter
 from appca.canvas.scene import Scene
 from appca.plots.components import component_figure
-from appca.plots.style import THEMES, StillFigure, styled
+from appca.plots.still import THEMES, StillFigure, styled
 from appca.runs.numbering import numbered_after
 from appca.words import InputError, number, shortened
 

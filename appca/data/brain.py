@@ -72,7 +72,7 @@ def mask_of(mean: np.ndarray) -> np.ndarray:
     """Find the brain in a mean volume (x, y, z), as nilearn's `compute_epi_mask` does.
 
     The threshold is the middle of the largest step between sorted values, from the 20th to the 85th
-    per cent of them. What is left of the mask after erosion is its largest connected part, dilated
+    percentile. What is left of the mask after erosion is its largest connected part, dilated
     again. Raises InputError when there is none.
     """
     from scipy import ndimage

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import plotly.graph_objects as go
 from PIL import Image
 
 from appca.data.brain import MEAN_SIGNAL, upright, voxels_of
@@ -16,8 +15,9 @@ from appca.words import counted, percent, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
-    from appca.plots.style import StillFigure
+    from appca.plots.still import StillFigure
 
 RISES, FALLS, CLASSES = (200, 60, 40), (47, 111, 179), (115, 51, 168)
 MOST_NAMES = 8
@@ -25,11 +25,13 @@ LINE, ABOVE = 24, 56  # pixels: a column, and the names of components above them
 RING, MOST_LETTERS = 13, 26
 
 
-def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> go.Figure:
+def association_map(tests: "pd.DataFrame", components: Sequence[str]) -> "go.Figure":
     """Draw a line a column, in the order of the tests, and K components across.
 
     `tests` is what `appca.association` returns, or some rows of it; cells without a test are blank.
     """
+    import plotly.graph_objects as go
+
     columns = list(dict.fromkeys(tests["column"]))
     lines_of = {column: place for place, column in enumerate(columns)}
     x, y = tests["component"].to_numpy(), tests["column"].map(lines_of).to_numpy()
@@ -249,7 +251,7 @@ def component_figure(
     parts two lines. `image_shape` is that of the rows where they are images, blue below zero and
     red above; `times` (D,) are the seconds of the features of a recording.
     """
-    from appca.plots.style import StillFigure, styled
+    from appca.plots.still import StillFigure, styled
 
     pictured = image_shape is not None
     columns = min(COLUMNS if pictured else BAR_COLUMNS, len(patterns))
@@ -307,7 +309,7 @@ LOWEST = 110  # pixels in which a scale of colours can be read
 
 def circles(
     shared: np.ndarray, names: Sequence[str], counts: np.ndarray, expected: float
-) -> go.Figure:
+) -> "go.Figure":
     """Draw a circle for each pair of classes, its area proportional to what their rows share.
 
     `shared` (C, C) has mean numbers of shared components, NaN is left blank; `counts` (C,) the rows
@@ -315,6 +317,8 @@ def circles(
     Colour runs from the least to the most shared number of the grid, so that differences show where
     all circles are large.
     """
+    import plotly.graph_objects as go
+
     n = len(names)
     rows, columns = np.nonzero(np.isfinite(shared))
     values = shared[rows, columns]
@@ -357,11 +361,13 @@ def circles(
 
 def popularity_bars(
     shares: np.ndarray, components: Sequence[str], even: float | None = None
-) -> go.Figure:
+) -> "go.Figure":
     """Draw the share (K,) of the rows that use each component, the most popular first.
 
     `even`, the share if all were equally popular, is a dashed line.
     """
+    import plotly.graph_objects as go
+
     order = np.argsort(-shares, kind="stable")
     figure = go.Figure(
         go.Bar(
@@ -388,12 +394,14 @@ def popularity_map(
     names: Sequence[str],
     components: Sequence[str],
     of: tuple[str, str, str] = ("used by", "rows", ""),
-) -> go.Figure:
+) -> "go.Figure":
     """Draw the share (C, K) of each class's rows that use each component as a heat map.
 
     `of` says what else the shares are, before a number and above the scale of colours, and what a
     last column beyond the components is called.
     """
+    import plotly.graph_objects as go
+
     numbers = range(1, len(components) + 1)
     ticks = _ticks([*[*numbers][:-1], of[2]] if of[2] else numbers)
     height = max(LOWEST, np.clip(TALLEST / len(names), NARROWEST, SHARING_LINE) * len(names))

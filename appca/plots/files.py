@@ -15,7 +15,7 @@ from appca.plots.components import data_uri
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from appca.plots.style import StillFigure
+    from appca.plots.still import StillFigure
 
 
 def markdown_table(columns: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
@@ -94,7 +94,7 @@ def image(picture: np.ndarray, caption: str, side: int = 96) -> str:
 
 def drawn(figure: "StillFigure", caption: str) -> str:
     """Return a figure as a picture."""
-    from appca.plots.style import file_of
+    from appca.plots.still import file_of
 
     content = base64.b64encode(file_of(figure, "png")).decode()
     width = round(96 * figure.get_figwidth())

@@ -40,7 +40,7 @@ from appca.ui.services import by_key
 from appca.words import capital, counted, number, percent
 
 if TYPE_CHECKING:
-    from appca.plots.style import StillFigure
+    from appca.plots.still import StillFigure
 
 MAP = "umap"
 
@@ -313,7 +313,7 @@ def preview(figure: StandingFigure) -> bytes:
 
 
 def _file(figure: StandingFigure, kind: str) -> bytes:
-    from appca.plots.style import file_of
+    from appca.plots.still import file_of
 
     return file_of(figure.make(), kind)
 

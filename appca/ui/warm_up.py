@@ -160,9 +160,9 @@ def _look_at(digest: str) -> None:
 def _steps() -> Iterator[Callable[[], object]]:
     for name in (*OTHERS, *(module.name for module in walk_packages(ui.__path__, "appca.ui."))):
         yield partial(import_module, name)
-    from appca.plots import style
+    from appca.plots import still
     from appca.ui import open, paper
 
-    yield style.install
+    yield still.install
     yield from open.ahead()
     yield from paper.ahead()

@@ -12,9 +12,9 @@ if shown is not None:
     with beside_title:
         preview_note(shown)
     parts = {
-        "gallery": components,
-        "meaning": components,
-        "steer": components,
-        "sharing": components,
+        "gallery": components.gallery_tab,
+        "meaning": components.meaning_tab,
+        "steer": components.steer_tab,
+        "sharing": components.sharing_tab,
     }
-    parts[tab].body(dataset, shown)
+    parts[tab](dataset, shown)

@@ -4,11 +4,11 @@ from appca.ui import controls, groups, kit, rows, state
 from appca.ui.kit import preview_note, tabs
 
 TABS = {
-    "similar": ("Similar", groups),
-    "differences": ("Differences", groups),
-    "named": ("Named", groups),
-    "neighbours": ("Neighbours", rows),
-    "unusual": ("Unusual", groups),
+    "similar": ("Similar", groups.similar_tab),
+    "differences": ("Differences", groups.differences_tab),
+    "named": ("Named", groups.named_tab),
+    "neighbours": ("Neighbours", rows.body),
+    "unusual": ("Unusual", groups.unusual_tab),
 }
 dataset = state.current_dataset()
 beside_title = controls.heading("Groups")
@@ -18,4 +18,4 @@ shown = kit.shown()
 if shown is not None:
     with beside_title:
         preview_note(shown)
-    TABS[tab][1].body(dataset, shown)
+    TABS[tab][1](dataset, shown)

@@ -1,19 +1,15 @@
-"""Sparse codes on the canvas: what is listed, drawn, refused, and read from files."""
+"""Sparse codes on the canvas: what is listed, drawn and refused."""
 
-import io
 import re
 from itertools import combinations
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
 from appca.canvas.codes import codes_of, rows_of_codes, scene_of_codes
-from appca.cli import main
 from appca.words import InputError
-from tests.canvas.test_file import data_of
 from tests.sentences import faults_of
 
 
@@ -142,43 +138,3 @@ def test_the_guide_runs():
     assert meta["n_active"] == 2
     assert len(meta["components"]) == 20
     assert meta["component_pictures"]["tile"] == [8, 8, 3]
-
-
-def file_of(kind, **arrays):
-    stream = io.BytesIO()
-    if kind == "npz":
-        np.savez(stream, **arrays)
-    else:
-        with h5py.File(stream, "w") as file:
-            for name, values in arrays.items():
-                file[name] = values
-    return stream.getvalue()
-
-
-@pytest.mark.parametrize("kind", ["h5", "npz"])
-def test_the_command_writes_a_page_of_a_file(kind, tmp_path, monkeypatch, capsys, seed):
-    monkeypatch.chdir(tmp_path)
-    indices, values = planted(seed)
-    (tmp_path / f"sae.{kind}").write_bytes(file_of(kind, top_indices=indices, top_acts=values))
-    assert main(["codes", f"sae.{kind}", "--no-browser"]) == 0
-    assert "400 rows, 300 components, at most 3 used by a row" in capsys.readouterr().out
-    assert data_of((tmp_path / "sae.html").read_text("utf-8"))["meta"]["rows"] == 400
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"damaged", "not an HDF5 file or is damaged"),
-        (file_of("h5", X=np.ones((3, 3))), "must hold top_indices and top_acts"),
-        (file_of("h5", indices=np.ones((3, 2), int), values=np.ones((3, 4))), "both"),
-        (file_of("h5", indices=np.ones((3, 2)), values=np.ones((3, 2))), "whole numbers"),
-        (file_of("h5", indices=np.ones(3, int), values=np.ones(3)), "both"),
-    ],
-)
-def test_files_without_codes_are_refused_in_one_sentence(content, words, tmp_path, capsys):
-    (tmp_path / "a.h5").write_bytes(content)
-    out = str(tmp_path / "a.html")
-    assert main(["codes", str(tmp_path / "a.h5"), "--no-browser", "--out", out]) == 1
-    said = capsys.readouterr().err.strip().removeprefix("appca: ")
-    assert words in said
-    assert not faults_of(said)

@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 from appca.canvas import figure as figures
 from appca.canvas.scene import Map, scene_shown
 from appca.data.sources import load
-from appca.plots import style
+from appca.plots import still
 from appca.plots.style import CATEGORICAL
 from tests.fitted_runs import fitted_run
 
@@ -100,7 +100,7 @@ def test_images_stand_on_their_points_apart_from_one_another():
 def test_a_file_has_its_format_and_is_the_same_again(kind, start):
     _, _, scene = scene_of(1)
     first, again = (
-        style.file_of(figures.draw(scene, "subspaces", "label:digit"), kind) for _ in range(2)
+        still.file_of(figures.draw(scene, "subspaces", "label:digit"), kind) for _ in range(2)
     )
     assert first.startswith(start)
     assert first == again

@@ -20,18 +20,19 @@ COPIED = ("appca", "pages", "tests", "sample_data", "app.py", "pyproject.toml", 
 
 
 class Written(NamedTuple):
-    """A block of a page: a new file, or lines of one that is there; or commands."""
+    """A block of a page: a new file, or lines for an existing one; or commands."""
 
     path: str
-    after: str | None
+    after: str | None  # a line of the file; "" for its end
     code: str
 
 
 def blocks(page: str) -> list[Written]:
     found = []
     for block in BLOCK.finditer((ROOT / "docs/extend" / page).read_text("utf-8")):
-        path, _, after = block["caption"].partition(", after ")
-        found.append(Written(path, after.strip("`") or None, block["code"]))
+        path, _, place = block["caption"].partition(", ")
+        after = "" if place == "at its end" else place.removeprefix("after ").strip("`") or None
+        found.append(Written(path, after, block["code"]))
     return found
 
 
@@ -56,6 +57,9 @@ def write(folder: Path, block: Written) -> None:
         file.write_text(block.code, encoding="utf-8")
         return
     text = file.read_text("utf-8")
+    if not block.after:
+        file.write_text(f"{text}\n\n{block.code}", encoding="utf-8")
+        return
     assert text.count(block.after) == 1, f"{block.after!r} must stand once in {block.path}"
     more = block.code.rstrip("\n") if block.code.startswith(",") else "\n" + block.code.rstrip("\n")
     file.write_text(text.replace(block.after, block.after + more), encoding="utf-8")

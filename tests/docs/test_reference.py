@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import appca
+from appca import cli
 from docs import pages_made, reference
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,8 +97,6 @@ def test_every_equation_leads_to_the_line_that_computes_it():
 
 
 def test_the_command_line_page_has_every_command_with_its_options():
-    from appca.cli import COMMANDS
-
     text = pages_made.commands()
-    assert text.count("\n### ") == len(COMMANDS)
+    assert re.findall(r"^### (\w+)$", text, re.M) == list(cli._parser()[1])
     assert "--missing" in text

@@ -12,8 +12,8 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.ft2font import LoadFlags
 from matplotlib.textpath import TextPath
 
-from appca.plots import style
-from appca.plots.style import styled
+from appca.plots import still
+from appca.plots.still import styled
 
 pytestmark = pytest.mark.thorough
 TEXT = "Größe (cm) 15% − λ Тест"
@@ -23,23 +23,23 @@ TEXT = "Größe (cm) 15% − λ Тест"
 def nowhere(tmp_path, monkeypatch):
     """A machine on which no figure has been drawn, and Source Sans is not installed."""
     manager = font_manager.fontManager
-    others = [font for font in manager.ttflist if font.name != style.NAME]
+    others = [font for font in manager.ttflist if font.name != still.NAME]
     monkeypatch.setattr(manager, "ttflist", others)
     monkeypatch.setattr(matplotlib, "get_cachedir", lambda: str(tmp_path))
-    style.install.cache_clear()
+    still.install.cache_clear()
     yield tmp_path
-    style.install.cache_clear()
+    still.install.cache_clear()
 
 
 def test_figures_are_set_in_the_typeface_of_the_pages(nowhere):
     with styled():
-        assert rcParams["font.family"][0] == style.NAME
+        assert rcParams["font.family"][0] == still.NAME
     (shipped,) = (Path(streamlit.__file__).parent / "static").rglob("SourceSansVF-Upright*")
     variable = TTFont(shipped)
     names, em = variable.getBestCmap(), variable["head"].unitsPerEm
     for weight in (400, 700):
         glyphs = variable.getGlyphSet(location={"wght": weight})
-        path = font_manager.findfont(FontProperties(family=style.NAME, weight=weight))
+        path = font_manager.findfont(FontProperties(family=still.NAME, weight=weight))
         assert Path(path).parent == nowhere
         font = font_manager.get_font(path)
         for letter in TEXT:
@@ -48,22 +48,22 @@ def test_figures_are_set_in_the_typeface_of_the_pages(nowhere):
             assert abs(width - expected) <= 1, (letter, weight)
         assert font.units_per_EM == em
     widths = [
-        TextPath((0, 0), TEXT, 12, FontProperties(family=style.NAME, weight=w)) for w in (400, 700)
+        TextPath((0, 0), TEXT, 12, FontProperties(family=still.NAME, weight=w)) for w in (400, 700)
     ]
     assert np.ptp([path.get_extents().width for path in widths]) > 1, "bold is wider"
 
 
 def test_the_files_are_written_once(nowhere):
-    style.install()
+    still.install()
     times = {file: file.stat().st_mtime_ns for file in nowhere.iterdir()}
     assert len(times) == 2
-    style.install.cache_clear()
+    still.install.cache_clear()
     font_manager.fontManager.ttflist = [
-        font for font in font_manager.fontManager.ttflist if font.name != style.NAME
+        font for font in font_manager.fontManager.ttflist if font.name != still.NAME
     ]
-    style.install()
+    still.install()
     assert {file: file.stat().st_mtime_ns for file in nowhere.iterdir()} == times
-    assert style.NAME in font_manager.get_font_names()
+    assert still.NAME in font_manager.get_font_names()
 
 
 @pytest.mark.parametrize("gone", ["streamlit", "brotli", "room"])
@@ -72,11 +72,11 @@ def test_without_what_it_needs_figures_have_another_typeface(nowhere, monkeypatc
         raise OSError(28, "No space left on device")
 
     if gone == "streamlit":
-        monkeypatch.setattr(style, "find_spec", lambda name: None)
+        monkeypatch.setattr(still, "find_spec", lambda name: None)
     elif gone == "brotli":
         monkeypatch.setattr("fontTools.ttLib.woff2.haveBrotli", False)
     else:
-        monkeypatch.setattr(style.atomic, "write", refuse)
+        monkeypatch.setattr(still.files, "write", refuse)
     with styled():
-        assert style.NAME not in rcParams["font.family"]
+        assert still.NAME not in rcParams["font.family"]
     assert list(nowhere.iterdir()) == []
