@@ -210,20 +210,6 @@ def test_a_made_up_row_is_refused(page, words):
 
 
 @pytest.mark.parametrize(
-    ("page", "words"),
-    [
-        (small(equation="1.1b"), ["1.1a has no row", "no equation 1.1b for its row"]),
-        (small(tag="1.2a", equation="1.2a", text=""), ["equation 1.2a stands in section 1.1"]),
-        (small(tag="7", equation="7", text=""), ["equation 7 stands in section 1.1"]),
-    ],
-)
-def test_a_misplaced_equation_is_refused(page, words):
-    found = faults_of_the_page(page)
-    assert len(found) == len(words), found
-    assert all(part in sentence for part, sentence in zip(words, found, strict=True))
-
-
-@pytest.mark.parametrize(
     ("source", "n_faults"),
     [
         ("as in docs/mathematics.md 1.1)", 0),

@@ -1,5 +1,9 @@
 """The decorators of `appca.models.numeric_kernels` that leave a kernel plain Python."""
 
+from appca.models.numeric_kernels import LANES, exponentials, logarithms
+
+__all__ = ["LANES", "exponentials", "logarithms"]
+
 
 def kernel(function):
     return function

@@ -46,7 +46,7 @@ from appca.models.conditionals import (
     of_used,
 )
 from appca.models.enumeration import BLOCK_FLOATS
-from appca.models.factor_em import PRIOR, FactorFit, coefficients
+from appca.models.factor_em import DRAW, PRIOR, FactorFit, coefficients
 from appca.models.products import ChainData
 from appca.models.row_sums import FactorCrossProducts, background_of
 from appca.models.rows import Rows, project
@@ -158,26 +158,33 @@ def draw_parameters(
     rng: np.random.Generator,
     data: ChainData,
     state: SparseState,
-    prior: SparsePrior,
-    used: NDArray[np.bool_],
+    prior: "SparsePrior | FactorPrior",
+    used: NDArray[np.bool_] | None = None,
 ) -> CachedSparseState:
     """Redraw W, mu, sigma2 and sigma2_W given Z and X; columns not `used` do not exist."""
-    W, mu, n = np.zeros_like(state.W), state.mu, data.rows.n
-    cross = row_sums.crossed(data, state.X)
-    products = FactorCrossProducts(
-        cross.products[:, used], cross.total[used], cross.second[np.ix_(used, used)]
+    W, mu, n, sigma2_W = np.zeros_like(state.W), state.mu, data.rows.n, state.sigma2_W
+    cross = products = row_sums.crossed(data, state.X)
+    if used is not None:
+        products = FactorCrossProducts(
+            cross.products[:, used], cross.total[used], cross.second[np.ix_(used, used)]
+        )
+    drawn = conditionals.draw_rows(
+        rng, row_sums.loadings(products, mu, state.sigma2, state.sigma2_W)
     )
-    normal = row_sums.loadings(products, mu, state.sigma2, state.sigma2_W)
-    W[:, used] = conditionals.draw_rows(rng, normal)
+    if used is None:
+        W = drawn
+    else:
+        W[:, used] = drawn
     if prior.mean_variance > 0:
         left = data.total - W @ cross.total
         free = conditionals.mean(left, n, state.sigma2, prior.mean_variance)
         mu = conditionals.draw_normal(rng, free)
     squares = row_sums.residual_squares(data, cross, W, mu)
     noise = conditionals.noise_variance(prior.noise, data.size, squares)
-    loading = conditionals.loading_variance(prior.loading, W[:, used])
     sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
-    sigma2_W = float(conditionals.draw_inverse_gamma(rng, loading))
+    if prior.loading is not None:
+        loading = conditionals.loading_variance(prior.loading, W if used is None else W[:, used])
+        sigma2_W = float(conditionals.draw_inverse_gamma(rng, loading))
     moved = SparseState(W, state.X, state.Z, mu, sigma2, sigma2_W, state.alpha)
     return row_sums.seen_by(data, moved, squares)
 
@@ -242,10 +249,6 @@ def _log_normal(squares: float, n: int, variance: float) -> float:
     return -0.5 * n * float(np.log(2 * np.pi * variance)) - squares / (2 * variance)
 
 
-DRAW = np.array([1.0])
-GIBBS_PRIOR = 1.0  # 1 / tau2
-
-
 class FactorGibbsState(NamedTuple):
     """Everything one sweep reads and writes."""
 
@@ -278,7 +281,7 @@ class ScoreNormal(NamedTuple):
 def projected(seen: CachedGibbsState) -> tuple[Array, CollapsedModel]:
     """Give c = W'(y - mu) / sigma2 (N, K) and A = W'W / sigma2."""
     state = seen.state
-    return seen.P / state.sigma2, CollapsedModel(state.W.T @ state.W / state.sigma2, GIBBS_PRIOR)
+    return seen.P / state.sigma2, CollapsedModel(state.W.T @ state.W / state.sigma2, PRIOR)
 
 
 def slot(c: Array, members: Members, number: int, model: CollapsedModel) -> tuple[Members, Array]:
@@ -359,24 +362,11 @@ def sweep(
     X = drawn_scores(rng, c, members, model)
     Z = indicators(members, X.shape[1])
     moved = SparseState(state.W, X, Z, state.mu, state.sigma2, state.sigma2_W, alpha=0.0)
-    W, X = draw_scales(rng, moved, 1.0 / GIBBS_PRIOR)[:2]
-    cross = row_sums.crossed(data, X)
-    W = conditionals.draw_rows(
-        rng, row_sums.loadings(cross, state.mu, state.sigma2, state.sigma2_W)
-    )
-    mu = state.mu
-    if prior.mean_variance > 0:
-        left = data.total - W @ cross.total
-        normal = conditionals.mean(left, len(X), state.sigma2, prior.mean_variance)
-        mu = conditionals.draw_normal(rng, normal)
-    squares = row_sums.residual_squares(data, cross, W, mu)
-    noise = conditionals.noise_variance(prior.noise, data.size, squares)
-    sigma2 = float(conditionals.draw_inverse_gamma(rng, noise))
-    sigma2_W = state.sigma2_W
-    if prior.loading is not None:
-        loading = conditionals.loading_variance(prior.loading, W)
-        sigma2_W = float(conditionals.draw_inverse_gamma(rng, loading))
-    return row_sums.seen_by(data, FactorGibbsState(W, X, members, mu, sigma2, sigma2_W), squares)
+    moved = draw_scales(rng, moved, 1.0 / PRIOR)
+    seen_sparse = draw_parameters(rng, data, moved, prior)
+    W, X, _, mu, sigma2, sigma2_W, _ = seen_sparse.state
+    now = FactorGibbsState(W, X, members, mu, sigma2, sigma2_W)
+    return CachedGibbsState(now, *seen_sparse[1:])
 
 
 def first_state(

@@ -7,25 +7,20 @@ from tests.geweke import broken
 
 def uncompiled(tmp_path, stem, old="", new=""):
     """Import the kernels as plain Python, `old` replaced by `new`; give their search for draws."""
-    source, compiled = "appca.models.numeric_kernels", "tests.uncompiled"
-    algebra = broken("appca.models.slot_kernels", source, compiled, tmp_path, f"{stem}_algebra")
-    moves = broken("appca.models.slot_kernels", source, compiled, tmp_path, f"{stem}_moves")
-    if old and old in (tmp_path / f"{stem}_algebra.py").read_text():
-        algebra = broken(algebra.__name__, old, new, tmp_path, f"{stem}_algebra_broken")
-    elif old:
-        moves = broken(moves.__name__, old, new, tmp_path, f"{stem}_moves_broken")
-    imported, own = "from appca.models.slot_kernels", f"from {algebra.__name__}"
-    moves = broken(moves.__name__, imported, own, tmp_path, f"{stem}_kernels")
+    source, plain = "appca.models.numeric_kernels", "tests.uncompiled"
+    kernels = broken("appca.models.slot_kernels", source, plain, tmp_path, f"{stem}_uncompiled")
+    if old:
+        kernels = broken(kernels.__name__, old, new, tmp_path, f"{stem}_broken")
 
     def search(at, betas, model):
-        w = algebra.row_state(at.c.shape[1], at.members.shape[1])
+        w = kernels.row_state(at.c.shape[1], at.members.shape[1])
         ended = np.empty_like(at.members)
         with np.errstate(over="ignore"):  # the generator is arithmetic modulo 2^64
             for i, c in enumerate(at.c):
                 w.stream[0] = at.seeds[i]
-                algebra.build(at.members[i], model, c, w)
+                kernels.build(at.members[i], model, c, w)
                 for beta in betas:
-                    moves.sweep(beta, model, w)
+                    kernels.sweep(beta, model, w)
                 ended[i] = w.members
         return ended
 

@@ -366,18 +366,6 @@ def test_single_precision_gives_what_double_gives(settings):
 
 
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize("settings", EXTENDED)
-def test_weights_are_repetitions(settings):
-    X = rows_of(4, n=80)
-    counts = np.random.default_rng(0).integers(0, 3, len(X))
-    weighted = AdaptivePPCA(K, random_state=0, **settings).fit(X, sample_weight=counts)
-    repeated = fitted(np.repeat(X, counts, axis=0), **settings)
-    assert weighted.score(X, sample_weight=counts) == pytest.approx(
-        repeated.score(X, sample_weight=counts), abs=1e-3
-    )
-
-
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("settings", [ALL, ALONE], ids=str)
 def test_blocks_give_what_memory_gives(settings):
     X = rows_of(6, n=900)

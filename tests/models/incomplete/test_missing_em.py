@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
@@ -14,9 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from appca import PPCA, AdaptiveFactorAnalysis, AdaptivePPCA
-from appca.models import em, gaps
+from appca.models import em
 from appca.models import gaps as missing_supports
-from appca.models.rows import IncompleteBlock, IncompleteData, about, split_incomplete
 from appca.models.stiefel import polar
 from tests.references import em_incomplete, low_rank
 
@@ -119,50 +117,6 @@ def test_rows_without_gaps_are_answered_as_if_there_were_no_others(fitted):
 def settings_of(K, L, **changes):
     usual = em.EMSettings(K, L, "shared", True, False, polar, 1e-8)
     return usual._replace(**changes)
-
-
-def some_state(X, K, seed=0):
-    rng = np.random.default_rng(seed)
-    W = np.linalg.qr(rng.normal(size=(X.shape[1], K)))[0]
-    return gaps.IncompleteState(W, np.zeros(X.shape[1]), np.full(K, 2.0), 0.5)
-
-
-@pytest.mark.parametrize(
-    "as_block", [False, True], ids=["complete rows", "a block without missing entries"]
-)
-@pytest.mark.parametrize("latent", ["shared", "component", 1.5])
-def test_without_gaps_iterations_are_those_of_complete_data(as_block, latent):
-    X, _, _ = planted(3)
-    settings = settings_of(5, 2, latent=latent)
-    rows = about(X, X.mean(axis=0))
-    incomplete = split_incomplete(X, rows.origin)
-    if as_block:
-        none = scipy.sparse.csr_array(X.shape)
-        block = IncompleteBlock(np.arange(len(X)), X - rows.origin, none, same_pattern=False)
-        incomplete = IncompleteData(X.shape, rows.origin, X[:0], np.arange(0), [block])
-    mine = some_state(X, 5)
-    plain = em.SubspaceState(mine.W, np.zeros(5), mine.latent, mine.noise)
-    for _ in range(4):
-        value, mine = gaps.step(mine, incomplete, settings)
-        wanted, plain = em.step(plain, rows, settings)
-        assert value == pytest.approx(wanted, rel=1e-10)
-        np.testing.assert_allclose(mine.W, plain.W, atol=1e-8)
-        np.testing.assert_allclose(mine.offset, -plain.W @ plain.shift, atol=1e-8)
-        np.testing.assert_allclose(mine.latent, plain.latent, rtol=1e-8)
-        assert mine.noise == pytest.approx(plain.noise, rel=1e-8)
-
-
-def test_rows_with_the_same_gaps_may_be_looked_at_together():
-    X, _, _ = planted(4, n_rows=160)
-    X[:80, 2:4] = np.nan
-    X[80:, [0, 5]] = np.nan
-    settings, state = settings_of(5, 2), some_state(X, 5)
-    together = split_incomplete(X, np.full(8, 3.0))
-    assert [block.same_pattern for block in together.blocks] == [True, True]
-    apart = together._replace(blocks=[c._replace(same_pattern=False) for c in together.blocks])
-    found = [gaps.expect(state, rows, settings)[0] for rows in (together, apart)]
-    for a, b in zip(*found, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-9)
 
 
 @pytest.mark.parametrize("mean", ["learned", "sample", "zero"])

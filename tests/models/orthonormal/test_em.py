@@ -44,19 +44,6 @@ def reference(X, rows, state, n_active):
 
 
 @pytest.mark.parametrize("mean", ["learned", "sample", "zero"])
-@pytest.mark.parametrize("n_active", [1, 2, 3, 4])
-def test_the_e_step_equals_enumeration_over_subsets(n_active, mean, seed):
-    X, rows, state = random_problem(seed, mean=mean)
-    (log_p, r, s, second), origin = reference(X, rows, state, n_active)
-    sums = expect(state, rows, settings(rows, n_active, "component", mean))
-    assert sums.log_likelihood == pytest.approx(log_p, rel=1e-10)
-    np.testing.assert_allclose(sums.A, (X - origin).T @ s, atol=1e-9)
-    np.testing.assert_allclose(sums.s, s.sum(axis=0), atol=1e-9)
-    np.testing.assert_allclose(sums.second, second.sum(axis=0), atol=1e-9)
-    np.testing.assert_allclose(sums.used, r.sum(axis=0), atol=1e-9)
-
-
-@pytest.mark.parametrize("mean", ["learned", "sample", "zero"])
 @pytest.mark.parametrize("latent", ["shared", "component"])
 def test_the_m_step_maximises_the_expected_complete_likelihood(latent, mean, seed):
     X, rows, state = random_problem(seed, mean=mean)

@@ -14,7 +14,7 @@ from appca.models.supports import AnnealedPaths, AnnealingSchedule, CollapsedMod
 from tests.geweke import broken
 from tests.models.slot_controls import CONTROLS, uncompiled
 from tests.models.synthetic import drawn
-from tests.references import em_adaptive_fa, gibbs_adaptive_fa, low_rank
+from tests.references import em_adaptive_fa, gibbs_adaptive_fa
 
 MODELS = Path(fixed_size_supports.__file__).parents[1]
 BEST = np.array([math.inf])
@@ -135,22 +135,6 @@ def test_a_slot_is_scored_as_the_joint_density_says(seed):
             np.testing.assert_array_equal(factors[order], candidates)
             gap = log_weights[order] - joint
             np.testing.assert_allclose(gap - gap[0], 0.0, atol=1e-10)
-
-
-def test_the_density_ratio_sees_a_gain_without_the_determinant(seed):
-    Y, W, _, mu = drawn(seed, 1, 6, 7, 3)
-    at, model = seen(Y, W, mu, 0.09)
-    own = np.array([0, 1, 2])
-    factors, log_weights = factor_gibbs.slot(at.c[0], own, 0, model)
-    rest = own[1:]
-    lam = np.eye(2) + model.A[np.ix_(rest, rest)]
-    s = [
-        1 + model.A[k, k] - model.A[k, rest] @ np.linalg.solve(lam, model.A[rest, k])
-        for k in factors
-    ]
-    joint = np.array([low_rank.log_density(Y[0], W[:, [k, 1, 2]], mu, 0.09) for k in factors])
-    wrong = log_weights + 0.5 * np.log(s)
-    assert np.abs((wrong - wrong[0]) - (joint - joint[0])).max() > 0.01
 
 
 def test_sweeps_to_the_best_never_lower_a_row(seed):
