@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-_PACKAGE = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def folder_of_files(chosen: Path | str | None = None) -> Path:
