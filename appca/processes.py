@@ -68,7 +68,7 @@ class Ended(Exception):
 
 def python_path() -> str:
     """Return a ``PYTHONPATH`` by which an uninstalled package is found, too."""
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[1])
     return os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
 
 
