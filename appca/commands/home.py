@@ -31,7 +31,6 @@ _OTHERS = {  # folder of a home -> what its entries are, and how to repair them
     "embeddings": ("map", _RECOMPUTED),
     "projections": ("new rows", _RECOMPUTED),
     "numbers": ("names of components", "delete the file and name the components again"),
-    "jobs": ("record of the job", "delete its folder; nothing else needs it"),
 }
 
 

@@ -209,11 +209,6 @@ ATTACKS: dict[str, tuple[Callable[[Path], object], Callable[[Path], str], str]] 
         "choice of K and L ID: records.txt has damaged lines (1); start it again on the page "
         "Choose K and L; only the damaged part is computed again",
     ),
-    "the state of a job edited by hand": (
-        lambda home: edit(next(home.glob("jobs/*/status.json")), '"done"', '"failed"'),
-        command,
-        f"record of the job ID: status.json {CHANGED}; delete its folder; nothing else needs it",
-    ),
 }
 
 

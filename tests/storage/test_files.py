@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from appca.jobs.folder import JobFolder
 
 from appca.analysis.journal import JournalStore
 from appca.data.sources import load
@@ -99,11 +98,9 @@ def test_a_run_of_another_version_is_named_and_not_shown(tmp_path, monkeypatch):
 def test_descriptions_carry_the_number_and_give_it_to_nobody(tmp_path):
     store = JournalStore(tmp_path, "grids")
     store.begin("a" * 12, {"x": 2})
-    job = JobFolder.create(tmp_path, {"kind": "fit", "spec": {}})
     assert store.config("a" * 12) == {"x": 2}
-    assert not {"format", "sha256"} & set(job.job())
-    for file in (store.folder / ("a" * 12) / "config.json", job.path / "job.json"):
-        assert json.loads(file.read_text())["format"] == files.FORMAT
+    file = store.folder / ("a" * 12) / "config.json"
+    assert json.loads(file.read_text())["format"] == files.FORMAT
 
 
 def test_files_that_people_save_are_refused_when_a_later_version_saved_them(tmp_path, monkeypatch):

@@ -18,11 +18,11 @@ DAY = 86_400
 HOLD = """
 import sys
 from pathlib import Path
-from appca.storage import atomic, lock
+from appca.storage import files, lock
 
 what, folder = sys.argv[1], Path(sys.argv[2])
 if what == "draft":
-    with atomic.draft_folder(folder) as draft:
+    with files.draft_folder(folder) as draft:
         (draft / "half").write_bytes(b"half")
         print(draft, flush=True)
         sys.stdin.read()
