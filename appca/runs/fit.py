@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -85,7 +85,9 @@ def fit_run(
     info = told(estimator, description, model)._replace(stopped_at=stopped_at)
     imputed = None
     if dataset.missing is not None:
-        imputed = _imputed(estimator, dataset, Y, preprocessing)
+        gaps = dataset.incomplete_rows
+        filled = preprocessing.inverse_transform(estimator.impute(Y[gaps]))
+        imputed = np.asarray(filled[dataset.missing[gaps]])
         info = info._replace(n_missing=dataset.n_missing)
     fitted = model.with_rows(rows, _draws(estimator), imputed)
     return FitResult(fitted, info._replace(seconds=round(time.perf_counter() - began, 3)))
@@ -135,50 +137,40 @@ def waits_for_compiler(dataset: Dataset, config: RunConfig) -> bool:
     return 1 < supports(config.k, config.n_active) <= MODELS[config.model].can.incomplete_supports
 
 
-def _imputed(estimator: Any, dataset: Dataset, Y: np.ndarray, before: Fitted) -> np.ndarray:
-    """Return what the model puts into the missing cells (m,), in data units, row by row."""
-    rows, missing = dataset.incomplete_rows, cast("np.ndarray", dataset.missing)
-    return np.asarray(before.inverse_transform(estimator.impute(Y[rows]))[missing[rows]])
-
-
 def estimate_seconds(
     n_rows: int, n_features: int, config: RunConfig, *, incomplete: int = 0
 ) -> float:
     """Guess how long `fit_run` takes, rather too long than too short.
 
     Decides whether a fit runs while the slider moves or in a worker; the worker's own progress
-    then tells the time left. `incomplete` says how many rows have missing cells.
+    then tells the time left. `n_features` are left after preprocessing, and so many rows
+    `incomplete`.
     """
-    whole = _estimate(n_rows, n_features, config)
-    return whole + _estimate_around(incomplete, config) if incomplete else whole
-
-
-def _estimate(n_rows: int, n_features: int, config: RunConfig) -> float:
-    """Guess the time on the features that are left after preprocessing."""
-    once = 0.08 + n_rows * n_features * _PREPARING
-    if config.is_sampled:
-        return once + _estimate_sampling(n_rows, n_features, config)
-    if config.model == "aFA":
-        return once + _estimate_factors(n_rows, n_features, config)
     parameters, K, L = config.parameters, config.k, config.n_active or config.k
-    if config.is_extended:
+    seconds = 0.08 + n_rows * n_features * _PREPARING
+    if config.is_sampled:
+        sweeps = parameters["burn_in"] + parameters["n_draws"] * parameters["thin"]
+        a_row = K * (_SWEEP + _SWEEP_PAIRS * K + _PRODUCTS * 3 * n_features)
+        a_sweep = n_rows * a_row + n_features * K * K * _COLUMNS
+        seconds += parameters["n_chains"] * sweeps * a_sweep + _estimate_describing(n_rows, config)
+    elif config.model == "aFA":
+        a_pass = n_rows * K * (_SLOTS * L + _PRODUCTS * 3 * n_features)
+        passes = parameters["n_init"] * min(_FACTOR_PASSES, parameters["max_iter"])
+        seconds += passes * a_pass + _estimate_describing(n_rows, config)
+    elif config.is_extended:
         scales = 2 if parameters["row_scale"] == "none" else 6
         a_row = K * (_SUBSETS * (L + 4) * scales + n_features * _PRODUCTS * (2 + scales))
         first = min(n_rows, max(_RACE_ROWS, 100 * K))
-        return once + (_EXTENDED_PASSES * first + _LAST_EXTENDED * n_rows) * a_row
-    if L == K:
-        return once  # closed form
-
-    def passes(number: float, rows: int, columns: int) -> float:
-        return number * rows * K * (_SUBSETS * (L + 4) + columns * _PRODUCTS)
-
-    width = min(n_features, n_rows)  # fewer rows than features: the fit works in their span
-    few = min(width, max(_RACE_COLUMNS, 2 * K))
-    runners = min(n_rows, max(_RACE_ROWS, 100 * K))
-    likely = 30 + 4 * K  # 10 to 100 are usual for K = 4, 30 to 360 for K = 40
-    race = passes(_RACE_PASSES * parameters["n_init"], runners, few)
-    left = _LAST_PASSES if n_rows > _SAMPLED else likely
-    return once + race + passes(min(left, parameters["max_iter"]), n_rows, width)
+        seconds += (_EXTENDED_PASSES * first + _LAST_EXTENDED * n_rows) * a_row
+    elif L < K:  # else in closed form
+        width = min(n_features, n_rows)  # fewer rows than features: the fit works in their span
+        few = min(width, max(_RACE_COLUMNS, 2 * K))
+        race = _RACE_PASSES * parameters["n_init"] * min(n_rows, max(_RACE_ROWS, 100 * K))
+        likely = 30 + 4 * K  # 10 to 100 are usual for K = 4, 30 to 360 for K = 40
+        left = min(_LAST_PASSES if n_rows > _SAMPLED else likely, parameters["max_iter"]) * n_rows
+        for rows, columns in ((race, few), (left, width)):
+            seconds += rows * K * (_SUBSETS * (L + 4) + columns * _PRODUCTS)
+    return float(seconds + (_estimate_around(incomplete, config) if incomplete else 0.0))
 
 
 def _estimate_around(incomplete: int, config: RunConfig) -> float:
@@ -191,22 +183,6 @@ def _estimate_around(incomplete: int, config: RunConfig) -> float:
     summed = sets * _SETS if sets <= most else K * L * _SEARCHED
     passes = min(_AROUND_PASSES, config.parameters["max_iter"])
     return float(passes * incomplete * (2 * ppca + summed))
-
-
-def _estimate_sampling(n_rows: int, n_features: int, config: RunConfig) -> float:
-    parameters, K = config.parameters, config.k
-    sweeps = parameters["burn_in"] + parameters["n_draws"] * parameters["thin"]
-    a_row = K * (_SWEEP + _SWEEP_PAIRS * K + _PRODUCTS * 3 * n_features)
-    columns = n_features * K * K * _COLUMNS
-    told = _estimate_describing(n_rows, config)
-    return float(parameters["n_chains"] * sweeps * (n_rows * a_row + columns) + told)
-
-
-def _estimate_factors(n_rows: int, n_features: int, config: RunConfig) -> float:
-    K, L = config.k, config.n_active or config.k
-    a_pass = n_rows * K * (_SLOTS * L + _PRODUCTS * 3 * n_features)
-    passes = config.parameters["n_init"] * min(_FACTOR_PASSES, config.parameters["max_iter"])
-    return float(passes * a_pass + _estimate_describing(n_rows, config))
 
 
 def _estimate_describing(n_rows: int, config: RunConfig) -> float:
@@ -365,9 +341,7 @@ class Ground(NamedTuple):
     preprocessing: Fitted  # learned from the sample
     origin: np.ndarray  # (D,) mean of the sample after preprocessing
     basis: np.ndarray  # (D, q) leading principal directions of the sample, orthonormal
-    sample: (
-        np.ndarray
-    )  # (n, q) coordinates of the sample about the origin, in the dtype of the data
+    sample: np.ndarray  # (n, q) coordinates of the sample about the origin, dtype of the data
     squares: np.ndarray  # (n,) float64, squared length of the sample's rows about the origin
     coordinates: np.ndarray | None  # (N, q) of all rows; None where rows are no wider themselves
     outside: np.ndarray | None  # (N,) float64, squared length of what the coordinates leave out
@@ -394,7 +368,11 @@ def preview(
     refuse_unknown(config)
     refuse_gaps(dataset, config)
     hold_threads()
-    short = _short(config, passes)
+    limits = {"max_iter": passes, "inference": "em"}
+    if config.parameters.get("inference") == "hard":
+        del limits["inference"]
+    limits = {key: value for key, value in limits.items() if key in config.parameters}
+    short = config.to_be_fitted(parameters=config.parameters | limits)
     if on_ground(dataset, config):
         ground = ground or prepare(dataset, config, rows, watch)
         estimator, description, model = _on_ground(dataset, ground, short, watch)
@@ -480,15 +458,6 @@ def _learned(dataset: Dataset, config: RunConfig, sample: np.ndarray) -> Fitted:
     options = Preprocessing.from_dict(config.preprocessing)
     missing = None if dataset.missing is None else dataset.missing[sample]
     return options.fit(dataset.X[sample], missing=missing)
-
-
-def _short(config: RunConfig, passes: int) -> RunConfig:
-    """Return the settings of the preview's own fit, in few iterations of EM."""
-    limits = {"max_iter": passes, "inference": "em"}
-    if config.parameters.get("inference") == "hard":
-        del limits["inference"]
-    short = {key: value for key, value in limits.items() if key in config.parameters}
-    return RunConfig(config.dataset, config.preprocessing, config.model, config.parameters | short)
 
 
 def _on_ground(

@@ -1,9 +1,8 @@
 """The likelihood curve: values by the row, and an axis that shows the end of the climb."""
 
 import numpy as np
-import pytest
 
-from appca.plots.data import likelihood, loss
+from appca.plots.data import likelihood
 
 
 def test_the_curve_is_by_the_row():
@@ -28,19 +27,3 @@ def test_a_settled_fit_looks_settled():
 
 def test_an_empty_curve_is_an_empty_picture():
     assert len(likelihood(np.array([]), np.array([]), n_rows=5).data[0].x) == 0
-
-
-def test_the_axis_shows_all_but_the_first_steep_epochs():
-    losses = np.r_[900.0, np.linspace(120, 100, 29)]
-    figure = loss(losses)
-    np.testing.assert_array_equal(figure.data[0].x, np.arange(1, 31))
-    np.testing.assert_array_equal(figure.data[0].y, losses)
-    low, high = figure.layout.yaxis.range
-    assert low < 100
-    assert 117 < high < 125
-
-
-@pytest.mark.parametrize("losses", [[5.0], [-3.0, -3.0]])
-def test_a_flat_or_single_loss_still_has_an_axis(losses):
-    low, high = loss(np.array(losses)).layout.yaxis.range
-    assert low < losses[0] < high

@@ -41,7 +41,7 @@ def test_a_line_cut_short_is_dropped_and_the_next_one_is_whole(store, cut):
     file = store.folder / NAME / "records.txt"
     file.write_bytes(file.read_bytes()[:-cut])
     kept = store.records(NAME)
-    assert kept == [[0, 0.123456789], [1, 0.123456789], [2, 0.123456789]][: 3 if cut == 1 else 2]
+    assert kept == [[0, 0.123456789], [1, 0.123456789]]
     store.begin(NAME, {})
     store.append(NAME, [9])
     assert store.records(NAME) == [*kept, [9]]
