@@ -1,8 +1,4 @@
-"""Numbers about Z that do not depend on how its columns are named: what a chain may be judged by.
-
-Components swap names and signs between draws and chains, so an average over a column's entries
-means nothing before the draws are aligned; these numbers need no alignment.
-"""
+"""Chains of a Gibbs sampler: running them, and numbers about Z that need no names of columns."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""Log prior densities of the indicator matrix Z (N, K), and what a new row may expect.
+"""Conditionals of a Gibbs sweep as parameters, draws from them, and log priors of Z (N, K).
 
 The buffet is the Indian buffet process conditioned on at most K used columns. For orthonormal
 columns the K positions are labelled; for free columns the pairs (z_k, w_k) form an

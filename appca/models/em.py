@@ -1,9 +1,7 @@
-"""The E step of a block of rows by compiled code: projections, inclusion and sums.
+"""EM of the paper's model: the E step in NumPy and by compiled code, the M step, momentum.
 
 Few components over wide rows in float32 go through in tiles, so that rows are still in cache for
-the second product; else a BLAS makes both products. What kernels are handed is laid out here, by
-NumPy, and their order is decided here: a compiled function around them would take longer to compile
-than they do.
+the second product; else a BLAS makes both products.
 """
 
 import math

@@ -1,9 +1,4 @@
-"""Every query of a fitted model, once: who answers is decided here, and nowhere else.
-
-A Dask array is asked chunk by chunk (`dask_queries`). Of rows in memory those with missing entries
-are answered by `incomplete.posterior`, after sampling an average over draws answers
-(`draw_averages`), else the posterior given the fitted parameters, which each model makes of them.
-"""
+"""What all estimators share: queries, information criteria, files, the order of components."""
 
 import copy
 import io
@@ -616,10 +611,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         return levels(self.posterior_["log_posterior"])
 
     def _keep_draws(self, chains: Chains[Any]) -> Self:
-        """Keep what was drawn, and the draws that queries average over; return the estimator.
-
-        Components were published before. Warns where chains stay on lower peaks.
-        """
+        """Keep what was drawn, and the draws that queries average over; return the estimator."""
         self.posterior_ = chains.posterior
         if not self.chain_levels_.counts.all():
             warnings.warn(self.chain_levels_.why, stacklevel=4)

@@ -1,4 +1,4 @@
-"""Chains of sparse factor analysis: where they start, what they keep, what they are judged by."""
+"""Gibbs sampling for factor analysis with any W: L of K factors a row, or any number."""
 
 import math
 from functools import partial
@@ -11,6 +11,7 @@ from appca.models import (
     conditionals,
     enumeration,
     fixed_size_supports,
+    gibbs,
     independent_components,
     numerics,
     row_sums,
@@ -494,7 +495,7 @@ def sparse_sampler(data: ChainData, prior: SparsePrior, kind: Kind) -> Sampler[C
         lambda rng, seen: sweep(rng, data, seen, prior),
         partial(measure_sparse, data, prior, kind),
         partial(record_sparse, data, prior, kind),
-        sparse_average,
+        gibbs.average,
     )
 
 
@@ -530,12 +531,6 @@ def record_sparse(
         "shared": co_allocation(state.Z, row_pairs(len(state.Z))),
         "log_joint": np.asarray(log_complete(data, seen, prior, kind.infinite)),
     }
-
-
-def sparse_average(seen: CachedSparseState) -> Draws:
-    """Give what is only kept as a running mean."""
-    state = seen.state
-    return {"Z_mean": state.Z.astype(np.float64), "X_mean": state.X}
 
 
 def expected(state: SparseState, kind: Kind) -> Array:

@@ -1,8 +1,4 @@
-"""Scans over the rows of Z for sparse factor analysis, all x of a row integrated out.
-
-Each scan redraws Z row by row, given W and the variances, and then X given Z from the same
-tableau, so that (Z, X) is one block.
-"""
+"""Scans over the rows of Z, compiled; in factor analysis all x of a row are integrated out."""
 
 from math import lgamma
 from typing import Any, NamedTuple

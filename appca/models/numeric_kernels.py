@@ -1,7 +1,4 @@
-"""Exponentials and logarithms of many numbers at once, compiled into vector instructions.
-
-A call of the mathematical library for each number would keep the loops around it scalar.
-"""
+"""Decorators of compiled kernels, and exponentials and logarithms of many numbers at once."""
 
 import math
 from collections.abc import Callable
@@ -52,10 +49,7 @@ def _compiled(function: Function, **options: Any) -> Function:
 
 
 def _discard_unreadable(compiled: Any) -> None:
-    """Empty the cache of a function if it names a class that an earlier version of appca had.
-
-    numba unpickles the argument types in it before it looks whether the source has changed.
-    """
+    """Empty the cache of a function if it names a class that an earlier version of appca had."""
     file = getattr(compiled._cache, "_cache_file", None)
     if file is None:
         return

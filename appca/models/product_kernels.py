@@ -1,8 +1,6 @@
-"""Sums in one fixed order, compiled: the same bits for a row wherever it stands.
+"""Products and sums of rows in one fixed order, compiled.
 
-Without leave to reorder or to fuse (`kernel`), IEEE 754 fixes every bit of these loops, on any
-processor. The inner loops run over independent sums, so they become vector instructions all the
-same.
+Without leave to reorder or to fuse (`kernel`), IEEE 754 fixes every bit of these loops.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
-"""What is added up of a row when it is described: the same bits whatever other rows are described.
+"""Products and sums of rows in float64, whatever the rows are stored as.
 
 A BLAS takes its sums in an order that follows the shape of the call, the threads and a row's place
-among the others. Importance sampling follows every bit, so that such a rounding moved what was said
-of a row by its whole standard error. Here the bits depend on the row alone (`steady_kernels`).
+among the others. Importance sampling follows every bit, so what is said of a row takes sums here
+whose bits depend on the row alone.
 """
 
 from collections import deque
@@ -95,10 +95,7 @@ def _precise(rows: Rows) -> Rows:
 
 
 def _tiles(block: Block) -> Iterator[tuple[slice, slice, Array]]:
-    """Yield rows, columns and centred float64 numbers of all tiles of a block.
-
-    Each tile takes the place of the one before: fresh memory costs more than the numbers in it.
-    """
+    """Yield rows, columns and centred float64 numbers of all tiles of a block."""
     n, d = block.X.shape
     width = min(d, MOST_COLUMNS)
     height = min(max(1, TILE_BYTES // (width * np.dtype(np.float64).itemsize)), n)

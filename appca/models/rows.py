@@ -1,9 +1,4 @@
-"""Incomplete data: the complete rows together, the others in blocks with a mask of what is missing.
-
-A missing entry is a NaN. Here rows stand about an origin with zeros where they are missing, so that
-products with them run over what was observed; what missing entries take out of W'W is a product
-with their sparse mask.
-"""
+"""Rows about their origin, in memory and in blocks; and rows with missing entries (NaN)."""
 
 from collections.abc import Callable, Iterator
 from functools import reduce
@@ -283,10 +278,7 @@ def about(X: Array, origin: Array | None, weights: Array | None = None) -> Rows:
 
 
 def _squares(block: Block) -> Array:
-    """|y - origin|^2 (n,), float64.
-
-    Each is a sum in the dtype of the data, by parts, so float32 keeps six digits of it.
-    """
+    """|y - origin|^2 (n,), float64."""
     if isinstance(block.X, ShiftedSparse):
         squares: Array = block.centred().squares()
         return squares

@@ -1,8 +1,55 @@
-"""Annealed paths over the supports of a row: sequential Monte Carlo from coins to the posterior.
+"""The supports of exactly L factors of one row after the other, compiled.
 
-The paths of a row walk side by side. Where their weights have become unequal, paths of little
-weight are replaced by copies of others (systematic resampling), which leaves the mean of the
-weights what it is on average and keeps its variance from growing with the product of all steps.
+Search, draws and annealed importance sampling (sequential Monte Carlo): paths of little weight are
+replaced by copies of others (systematic resampling), which leaves the mean of the weights what it
+is on average.
+
+The support S of a row is the set of the L factors it uses, one in each of L slots. Its density
+with the scores x_S integrated out (docs/mathematics.md 3.1) is
+
+    log p(y | S) = const + f(S),    f(S) = -1/2 log|Lam / prior| + 1/2 c_S' inv(Lam) c_S,     (1)
+    Lam = prior I + A_SS,    A = W'W / sigma2,    c = W'(y - mu) / sigma2,    prior = 1 / tau2,
+
+where Lam is the posterior precision of x_S. A row carries the posterior of x_S,
+
+    cov = inv(Lam) (L, L),    mean = cov c_S (L,),                                            (2)
+
+and for each of the K - L candidates k, the factors outside S,
+
+    coef_k  = cov A_Sk                      (L,) the regression of factor k on the support,
+    schur_k = prior + A_kk - A_kS coef_k    the Schur complement of Lam in its extension by k,  (3)
+    resid_k = c_k - A_kS mean               what the support leaves of c_k.
+
+Adding k multiplies |Lam| by schur_k, hence the log-density increment
+
+    f(S + k) - f(S) = 1/2 resid_k^2 / schur_k - 1/2 log(schur_k / prior).                     (4)
+
+*Insertion* of candidate i, with v = coef_i, s = schur_i, t = resid_i and, for the others,
+r_k = A_ik - A_iS coef_k: a rank-one update and a border (inverse of a partitioned matrix),
+
+    cov <- [cov + v v'/s, -v/s; -v'/s, 1/s],    mean <- [mean - v t/s; t/s],                  (5)
+    coef_k <- [coef_k - v r_k/s; r_k/s],    schur_k <- schur_k - r_k^2/s,
+    resid_k <- resid_k - t r_k/s.                                                             (6)
+
+*Removal* of slot l, with u = cov_.l, m = cov_ll, q = mean_l: a rank-one downdate,
+
+    cov <- cov - u u'/m,    mean <- mean - u q/m,                                             (7)
+    coef_k <- coef_k - u coef_lk/m,    schur_k <- schur_k + coef_lk^2/m,
+    resid_k <- resid_k + coef_lk q/m,                                                         (8)
+
+all without entry l; the factor that leaves is a candidate with coef = -u/m, schur = 1/m,
+resid = q/m. By the last two lines a slot is scored as if it were empty without emptying it.
+
+coef and cov lie in one table whose row l is (coef_l., cov_l.), K numbers however many slots are
+filled: where L' are, the first K - L' columns are candidates' and cov stands from the right, slot m
+in column K - 1 - m. cov is symmetric and is kept for m >= l alone, so that row l has K - l columns.
+With y = (r, -v), an insertion takes (v/s) y' from the rows there are and adds the row r/s. An
+*exchange* is a removal and an insertion in one pass: with x row l before and y of what is left,
+
+    table <- table - (u/m) x' - (v/s) y',    v_l = -1,                                        (9)
+
+where the factor that leaves takes the candidate's column, filled beforehand so that (8) gives what
+it is to be as a candidate: coef 0 but 1 in row l, schur and resid 0.
 """
 
 from typing import Any, NamedTuple
