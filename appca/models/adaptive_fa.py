@@ -38,14 +38,14 @@ from appca.models.factor_em import (
 )
 from appca.models.factor_gibbs import CachedGibbsState, FactorPrior
 from appca.models.factor_posterior import FactorPosterior, publish_factors, publish_state
-from appca.models.fixed_size_supports import ANNEALED, MOST_SETS, SETS_IN_PASSING
+from appca.models.fixed_size_supports import ANNEALED, SETS_IN_PASSING
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
 from appca.models.partial_fit import EMSteps, InBatches
 from appca.models.products import data_of
 from appca.models.row_sums import look
 from appca.models.rows import Observations, Rows, about, centre_of, distinct
-from appca.models.settings import OVERDISPERSED
+from appca.models.settings import MOST_SETS, OVERDISPERSED
 from appca.models.threads import single_threaded_blas
 
 # Rows times supports times L^2, of all random starts together: about a second.
@@ -224,10 +224,7 @@ class AdaptiveFactorAnalysis(InBatches, Criteria, Queries):
         begins: list[tuple[str, InitialLoadings]],
         control: FactorEMControl,
     ) -> Self:
-        """Sample; the estimator is then the kept draw of largest posterior density.
-
-        A callback that stops the fit by EM gets chains of a single sweep.
-        """
+        """Sample; the estimator is then the kept draw of largest posterior density."""
         data, variance = data_of(rows), self.loading_variance
         prior = self._prior(control.settings.floor / NOISE_FLOOR)
         rngs, callback = generators(rng, self.n_chains), control.callback

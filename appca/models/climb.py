@@ -83,7 +83,7 @@ MOST_SUMS = 400_000
 # have at most so many numbers: half a second for 1,797 digits at K = 8, L = 3.
 FEW_SUMS, FEW_NUMBERS = 50_000, 2**18
 # Nats a row over ten iterations; below it EM fits the sample rather than the data.
-SCREENING_TOL = 1e-2
+SCREENING_TOL = FIRST_TOL = 1e-2  # and of a fit that only gives a start
 # A climb on a sample ends where it would stay below another's end though it gained three times what
 # its last ten iterations gained. Measured on MNIST: 0.6 of the iterations, and in none of twelve
 # fits a lower start; on all rows of COIL-20 it would have lost the best in three of twelve.
@@ -422,11 +422,7 @@ def _grown(held: Coordinates, A: Array, rows: Observations) -> Coordinates:
 
 
 def _promised(A: Array, W: Array, noise: float) -> float:
-    """Least that an M step of W over all features adds to the log-likelihood, nats.
-
-    tr(W'A) / sigma2 is what the expected complete log-likelihood holds of W; the polar factor of A
-    makes it the sum of the singular values.
-    """
+    """Least that an M step of W over all features adds to the log-likelihood, nats."""
     most = np.linalg.svd(A, compute_uv=False).sum()
     return float(most - np.sum(W * A)) / noise
 

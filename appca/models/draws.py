@@ -1,8 +1,4 @@
-"""The draws that queries about rows average over: some of all, aligned to published components.
-
-Components have neither names nor signs, so every draw is matched to the published components by
-absolute cosine (Hungarian method) before anything is averaged.
-"""
+"""The draws that queries about rows average over, aligned to the published components."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -11,9 +11,7 @@ and the fixed ones are shift = 0.
 The E step of a block of rows by compiled code: projections, inclusion and sums.
 
 Few components over wide rows in float32 go through in tiles, so that rows are still in cache for
-the second product; else a BLAS makes both products. What kernels are handed is laid out here, by
-NumPy, and their order is decided here: a compiled function around them would take longer to compile
-than they do.
+the second product; else a BLAS makes both products.
 """
 
 import math

@@ -622,10 +622,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         return levels(self.posterior_["log_posterior"])
 
     def _keep_draws(self, chains: Chains[Any]) -> Self:
-        """Keep what was drawn, and the draws that queries average over; return the estimator.
-
-        Components were published before. Warns where chains stay on lower peaks.
-        """
+        """Keep what was drawn, and the draws that queries average over; return the estimator."""
         self.posterior_ = chains.posterior
         if not self.chain_levels_.counts.all():
             warnings.warn(self.chain_levels_.why, stacklevel=4)

@@ -12,8 +12,8 @@ The factor variance is 1 because W carries the scale. The mean is mu = origin - 
 A whole fit of adaptive factor analysis by EM: start, annealing, iteration, report.
 
 With few supports the E step sums over all of them and EM maximises the likelihood itself. With
-many, every row is given to one (classification EM): first drawn from its posterior (annealing),
-then the mode found, which maximises log p(Y, Z), the paper's objective.
+many, every row is given to one (classification EM), which maximises log p(Y, Z), the paper's
+objective.
 """
 
 import math
@@ -26,8 +26,15 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from appca.models import enumeration, fixed_size_supports, independent_components, numerics
+from appca.models.climb import (
+    MIN_SAMPLE_ROWS,
+    REFINEMENT_ITERATIONS,
+    SAMPLE_ROWS_PER_COMPONENT,
+    THIN_LIMIT,
+    while_promising,
+)
 from appca.models.climb import halt as at_floor
-from appca.models.climb import while_promising
+from appca.models.em import MAX_MOMENTUM_LOG_CHANGE
 from appca.models.fixed_size_supports import ANNEALED, MANY
 from appca.models.independent_components import Start
 from appca.models.loop import STOPPED, WINDOW, Callback, EMResult, iterate, nesterov, plain, watcher
@@ -43,7 +50,6 @@ DRAW = np.array([1.0])
 # factors, where single changes lead from any set to nearly the best (MNIST, K = 100, L = 50: four
 # searches gained 0.1 of 1664 nats per row) and searches are dear.
 WORST = 0.05
-MAX_LOG_CHANGE = 1.0  # most sigma2 may change ahead of EM, in logs
 
 
 class FactorState(NamedTuple):
@@ -197,19 +203,18 @@ def extend(
 ) -> FactorState:
     """Take a momentum step, theta = now + beta (now - before), sigma2 in logs."""
     change = beta * math.log(now.noise / before.noise)
-    noise = now.noise * math.exp(min(max(change, -MAX_LOG_CHANGE), MAX_LOG_CHANGE))
+    noise = now.noise * math.exp(
+        min(max(change, -MAX_MOMENTUM_LOG_CHANGE), MAX_MOMENTUM_LOG_CHANGE)
+    )
     W = now.W + beta * (now.W - before.W)
     shift = now.shift + beta * (now.shift - before.shift)
     return FactorState(W, shift, max(noise, settings.floor))
 
 
-THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the passes it saves
-
 # Rows of the sample that comes before all rows, up to which nothing depends on their order, and the
 # tolerance on it in nats per row over ten iterations; then again four times as many, to a quarter
 # of it.
-SAMPLE_ROWS, SAMPLE_ROWS_PER_FACTOR, SAMPLE_TOL = 2500, 400, 1e-2
-SCREENING_ITERATIONS = 200
+SAMPLE_TOL = 1e-2
 SAMPLE_GROWTH, MUCH_LESS = 4, 3  # a sample is at most a third of the rows
 
 
@@ -331,7 +336,7 @@ def _screened(
     sample = rows if few else _drawn(rng, rows, control.screened_rows, control)
     scale, runs = rows.mass / sample.mass, list[EMResult[FactorState]]()
     short = control._replace(
-        tol=max(SAMPLE_TOL, control.tol), max_iter=min(SCREENING_ITERATIONS, control.max_iter)
+        tol=max(SAMPLE_TOL, control.tol), max_iter=min(REFINEMENT_ITERATIONS, control.max_iter)
     )
     for i, (name, begin) in enumerate(begins, start=1):
         start = begin(rng, sample, space)
@@ -355,7 +360,7 @@ def _drawn(rng: np.random.Generator, rows: Rows, size: int, control: FactorEMCon
 
 def sample_size(n_components: int) -> int:
     """Rows of the first sample, where there are many more."""
-    return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FACTOR * n_components)
+    return max(MIN_SAMPLE_ROWS, SAMPLE_ROWS_PER_COMPONENT * n_components)
 
 
 def fit_from(
@@ -413,13 +418,7 @@ def _exact_ascent(
     scale: float = 1.0,
     others: Sequence[EMResult[FactorState]] = (),
 ) -> EMResult[FactorState]:
-    """Maximise the likelihood of the rows, while it may exceed those of others.
-
-    The callback sees `scale` times it.
-
-    With momentum: on 10,000 digits, K = 10, L = 3, it ends after 134 iterations where SQUAREM ends
-    after 348, 0.06 nats per row higher there, one lower on rows held back.
-    """
+    """Maximise the likelihood of the rows, while it may exceed those of others."""
     settings = control.settings
 
     def advance(state: FactorState) -> tuple[float, FactorState]:

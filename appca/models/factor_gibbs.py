@@ -29,6 +29,7 @@ from appca.models import (
     conditionals,
     enumeration,
     fixed_size_supports,
+    gibbs,
     independent_components,
     numerics,
     row_sums,
@@ -512,7 +513,7 @@ def sparse_sampler(data: ChainData, prior: SparsePrior, kind: Kind) -> Sampler[C
         lambda rng, seen: sweep(rng, data, seen, prior),
         partial(measure_sparse, data, prior, kind),
         partial(record_sparse, data, prior, kind),
-        sparse_average,
+        gibbs.average,
     )
 
 
@@ -548,12 +549,6 @@ def record_sparse(
         "shared": co_allocation(state.Z, row_pairs(len(state.Z))),
         "log_joint": np.asarray(log_complete(data, seen, prior, kind.infinite)),
     }
-
-
-def sparse_average(seen: CachedSparseState) -> Draws:
-    """Give what is only kept as a running mean."""
-    state = seen.state
-    return {"Z_mean": state.Z.astype(np.float64), "X_mean": state.X}
 
 
 def expected(state: SparseState, kind: Kind) -> Array:

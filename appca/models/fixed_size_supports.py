@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from appca.models import enumeration, given_supports
+from appca.models.settings import MOST_SETS
 from appca.models.supports import (
     AnnealedPaths,
     AnnealingSchedule,
@@ -152,7 +153,6 @@ def _share(work: Callable[[slice], T], n: int) -> Iterator[T]:
         yield from pool.map(work, parts)
 
 
-MOST_SETS = 12_870  # summed once, for a question about rows: any L at K = 16, under 1 ms a row
 SETS_IN_PASSING = 256  # summed in every E step or sweep
 HONEST_PATHS = 64  # from which stated errors hold on each of nine designs (docs/measurements.md)
 RESTARTS, RESTARTS_OF_MANY = 4, 1  # measured, see factor_em
@@ -289,10 +289,7 @@ def summed(
 def _sampled(
     rows: RowSupports, model: CollapsedModel, n_paths: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Log sum, its standard error and inclusion probabilities by annealed importance sampling.
-
-    Rows whose pilot paths disagree go a longer way than the others.
-    """
+    """Log sum, its standard error and inclusion probabilities by annealed importance sampling."""
     (n, K), L = rows.c.shape, rows.members.shape[1]
     longer = LONG._replace(pilots=max(n_paths // 2, 4))
     many = K * L > MANY
@@ -320,12 +317,7 @@ def _pilot(rows: RowSupports, route: Route, model: CollapsedModel) -> Floats:
 def _annealed(
     rows: RowSupports, pilot: Floats, route: Route, model: CollapsedModel, n_paths: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Anneal paths from what pilot paths (n, pilots, K) included.
-
-    The error is that of a mean of weights, carried to its log (delta method), and 1/n_paths: what
-    happens to one path in n_paths goes unseen every third time. Inclusion is averaged over the
-    weighted paths and the pilot paths, in proportion to their sweeps.
-    """
+    """Anneal paths from what pilot paths (n, pilots, K) included."""
     (n, K), L = rows.c.shape, rows.members.shape[1]
     learned, d = pilot.mean(axis=1), route.defensive
     again = rows._replace(seeds=rows.seeds + np.uint64(1))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import logit, logsumexp
 
 from appca.models import fixed_size_supports, given_supports
+from appca.models.settings import MOST_COLUMNS
 from appca.models.supports import CollapsedModel, Seeds, SupportEstimate
 from appca.models.threads import in_order
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-MOST_COLUMNS = 16  # 65,536 sets, 0.5 ms a row
 ROWS_A_WALK = 64  # whose sums stay in the cache
 
 SEARCH = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 2.0, 4.0])
@@ -159,13 +159,7 @@ def draw_scores(rng: np.random.Generator, q: Question, n_paths: int) -> Floats:
 
 
 def _sampled(q: Question, n_paths: int, stream: int) -> SupportEstimate:
-    """Sum by annealed importance sampling, the base learned from a pilot run.
-
-    Inclusion over the pilot paths is averaged half by their weights, which are poor, and half
-    evenly; a defensive mixture of that and the prior is the base of the paths that count. The error
-    is that of a mean of weights, carried to its log (delta method), and 1 / n_paths, as in
-    `fixed_size_supports`.
-    """
+    """Sum by annealed importance sampling, the base learned from a pilot run."""
     prior = np.broadcast_to(q.odds, q.c.shape)
     log_weights, inclusion = _paths(q, prior, PILOT_SCHEDULE, max(n_paths // 2, 4), (stream, 0))
     learned = 0.5 * fixed_size_supports.weighted_paths(

@@ -62,7 +62,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appca.models import em, numerics, set_tree
-from appca.models.climb import EMControl, fit_by_em, halt
+from appca.models.climb import FIRST_TOL, EMControl, fit_by_em, halt
 from appca.models.em import EMSettings, SubspaceState, floor_of
 from appca.models.loop import STOPPED, EMResult, iterate, nesterov, plain, watcher
 from appca.models.numerics import Array
@@ -80,6 +80,7 @@ from appca.models.rows import (
     split_incomplete,
 )
 from appca.models.set_tree import IncompletePosterior, unfolded
+from appca.models.settings import ENUMERATED as MOST_SETS
 from appca.models.spectrum import principal
 from appca.models.starts import Candidate, closed_form
 from appca.models.stiefel import polar
@@ -206,9 +207,6 @@ def _moments(near: Exchanges, p: Floats) -> tuple[Floats, Floats, Floats]:
     second[:, :L, :L] += P
     second += H[:, :, None] * H[:, None, :] - change[:, :, None] * change[:, None, :]
     return np.hstack([1.0 - left, p.sum(axis=1)]), H, second
-
-
-MOST_SETS = 5000
 
 
 class IncompleteProjections(NamedTuple):
@@ -394,10 +392,7 @@ def _expect_complete(
 def _expect_block(
     work: tuple[IncompleteBlock, Array | None], at: EStepParameters
 ) -> tuple[IncompleteStatistics, Array]:
-    """E step of some incomplete rows, by the equations of the module; and their supports.
-
-    Sums over the rows that miss an entry d are products with the sparse matrix of missing entries.
-    """
+    """E step of some incomplete rows, by the equations of the module; and their supports."""
     block, members = work
     projections, squares, n_observed = project(block, at)
     posterior = support_posterior(projections, at.n_active, members)
@@ -594,7 +589,7 @@ def publish_incomplete(model: Any, X: Array, fit: IncompleteFit, n_active: int) 
 
 
 # Of the fits that only lead to a start.
-FIRST_ITERATIONS, FIRST_TOL = 100, 1e-2
+FIRST_ITERATIONS = 100
 IMPUTATION = "initial imputation by PPCA"
 
 

@@ -16,9 +16,9 @@ not by twice that, members are visited in a random order, and there is no alpha 
 Gibbs sampling for PPCA with an unknown number of components (the paper's section 4.1.1).
 
 The paper's algorithm 2 is not a valid kernel: a column that only one row uses can never be kept,
-the number proposed is capped, and r / (1 + r) is no rule of acceptance. Here W has K_max
-orthonormal columns, Z is labelled by them, and its prior is the Indian buffet conditioned on at
-most K_max used columns, or the finite Beta-Bernoulli prior on K_max columns.
+the number proposed is capped, and r / (1 + r) is no rule of acceptance. Here Z is labelled by K_max
+columns, and its prior is the Indian buffet conditioned on at most K_max used columns, or the finite
+Beta-Bernoulli prior on K_max columns.
 """
 
 from collections.abc import Callable
@@ -253,7 +253,7 @@ def describe(rows: Rows, state: SubspaceGibbsState) -> Draws:
     }
 
 
-def average(seen: CachedSubspaceState) -> Draws:
+def average(seen: Any) -> Draws:
     """Give what is only kept as a running mean."""
     return {"Z_mean": seen.state.Z.astype(np.float64), "X_mean": seen.state.X}
 

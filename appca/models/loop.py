@@ -1,7 +1,4 @@
-"""The one loop of EM: iterate to a stopping rule in nats per row, accelerated or plain.
-
-Sampling (a loop over draws) has another shape, see `chains`.
-"""
+"""The one loop of EM: iterate to a stopping rule in nats per row, accelerated or plain."""
 
 import sys
 from collections.abc import Callable, Iterator

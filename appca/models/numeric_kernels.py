@@ -59,10 +59,7 @@ def _compiled(function: Function, **options: Any) -> Function:
 
 
 def _discard_unreadable(compiled: Any) -> None:
-    """Empty the cache of a function if it names a class that an earlier version of appca had.
-
-    numba unpickles the argument types in it before it looks whether the source has changed.
-    """
+    """Empty the cache of a function if it names a class that an earlier version of appca had."""
     file = getattr(compiled._cache, "_cache_file", None)
     if file is None:
         return

@@ -7,9 +7,8 @@ linear algebra are these element-wise formulas.
 
 Memory for kernels that begins where a cache line does.
 
-NumPy aligns an array to 16 bytes. Vector instructions of 64 bytes then touch two cache lines each,
-which was measured to cost the E step of adaptive PPCA a fifth of its time at K = 10, L = 3 and a
-third at K = 50, L = 25.
+NumPy aligns to 16 bytes. Vector instructions of 64 bytes then touch two cache lines each, which
+cost the E step of adaptive PPCA a fifth of its time at K = 10, L = 3.
 """
 
 import math

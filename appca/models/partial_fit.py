@@ -177,10 +177,7 @@ def total_of(rows: Rows) -> Array:
 
 
 class _WithBatches:
-    """A method that is missing where a fit has no averages to go on from, and says so.
-
-    scikit-learn's `available_if` only says the name of the method, with the reason as its cause.
-    """
+    """A method that is missing where a fit has no averages to go on from, and says so."""
 
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = method
@@ -290,10 +287,7 @@ class InBatches(Estimator):
     def _continued(
         self, rng: np.random.Generator, rows: Observations
     ) -> tuple[Array, Principal | None] | None:
-        """Give loadings (D, k) of the fit before, k at most K, and directions for those missing.
-
-        The directions are those it explains least. None without `warm_start` or a fit of such rows.
-        """
+        """Give loadings (D, k) of the fit before, k at most K, and directions for those missing."""
         before: Array | None = getattr(self, "components_", None) if self.warm_start else None
         if before is None or before.shape[1] != rows.d:
             return None

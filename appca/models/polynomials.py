@@ -61,18 +61,14 @@ from scipy.special import expit, gammaln
 
 from appca.models import numerics, subset_columns
 from appca.models.numerics import Array, log_binomial
+from appca.models.settings import LARGEST_FOR_COLUMNS
 from appca.models.threads import cores
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# Measured on one core, NumPy over columns against compiled rows: 28 and 53 ms for 60,000 rows at
-# K = 10, L = 3; 13 and 13 ms for 10,000 at K = 20, L = 10; 26 and 19 ms at K = 30, L = 15. While
-# columns are no slower, nobody should wait the 4 s that compiling takes the first time.
-LARGEST_FOR_COLUMNS = 20
-
 # 2 MB of tables per block of columns stay in a core's second-level cache.
-COLUMN_TABLE_FLOATS = 2**18
+TABLE_FLOATS = 2**18
 
 # A swap of weight w changes e_L by less than K L w of itself. Below 1e-50 it is left out: products
 # of such weights would be denormal numbers, which are right but slow.
@@ -198,6 +194,8 @@ def _sum_of_all(a: NDArray[Any], n_active: int) -> Floats:
 
 def _halves(n_columns: int) -> ModuleType:
     """Return the module that sums the halves; numba is imported on first need."""
+    # Measured on one core, NumPy over columns against compiled rows: 28 and 53 ms for 60,000 rows
+    # at K = 10, L = 3; 13 and 13 ms for 10,000 at K = 20, L = 10; 26 and 19 ms at K = 30, L = 15.
     if n_columns <= LARGEST_FOR_COLUMNS:
         return subset_columns
     from appca.models import polynomial_kernels
@@ -259,7 +257,7 @@ def _for_each_block(work: Callable[[slice], None], shape: tuple[int, ...], n_act
     n_rows, n_columns = shape
     if n_columns <= LARGEST_FOR_COLUMNS:
         floats = (n_columns + 2) * (min(n_active, n_columns - n_active) + 1)
-        for rows in _blocks(n_rows, COLUMN_TABLE_FLOATS // floats):
+        for rows in _blocks(n_rows, TABLE_FLOATS // floats):
             work(rows)
         return
     blocks = _blocks(n_rows, ROWS_PER_BLOCK)
@@ -271,9 +269,6 @@ def _for_each_block(work: Callable[[slice], None], shape: tuple[int, ...], n_act
 
 def _blocks(n_rows: int, size: int) -> list[slice]:
     return [slice(start, start + size) for start in range(0, n_rows, size)]
-
-
-TABLE_FLOATS = 2**18  # 2 MB of tables per block of rows stay in a core's second-level cache
 
 
 def log_counts(n_components: int) -> Floats:
@@ -419,11 +414,7 @@ class Room:
         return log_e[:n] + n_active * centre, self._r[:, :n].T
 
     def _tilted_to(self, n_active: int) -> tuple[Array, Array]:
-        """Solve sum p = L for the tilt, roughly; return it and sum p (1 - p), and leave p.
-
-        By Newton steps kept inside a bracket. (1) holds for any tilt: one tenth of a standard
-        deviation off costs a hundredth of a digit.
-        """
+        """Solve sum p = L for the tilt, roughly; return it and sum p (1 - p), and leave p."""
         from appca.models.polynomial_kernels import tilted
 
         np.exp(np.clip(self._away, -FARTHEST, 0.0, out=self._up), out=self._up)
@@ -444,10 +435,7 @@ class Room:
         return tilt, variance
 
     def _log_product(self, tilt: Array, n_active: int) -> Array:
-        """Return sum_k log(1 + exp(a_k + t)) - L t for logits about the L-th largest one.
-
-        A summand is -log max(p, 1 - p), and a + t more where that is positive: for about L of them.
-        """
+        """Return sum_k log(1 + exp(a_k + t)) - L t for logits about the L-th largest one."""
         K = len(self._up)
         larger = np.maximum(self._p[:K], 1.0 - self._p[:K], out=self._up)
         product = np.multiply.reduceat(larger, range(0, K, AT_ONCE), axis=0)

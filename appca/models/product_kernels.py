@@ -10,9 +10,7 @@ Sums may be taken in any order (`reassociated`), which is what makes them vector
 
 Sums in one fixed order, compiled: the same bits for a row wherever it stands.
 
-Without leave to reorder or to fuse (`kernel`), IEEE 754 fixes every bit of these loops, on any
-processor. The inner loops run over independent sums, so they become vector instructions all the
-same.
+Without leave to reorder or to fuse (`kernel`), IEEE 754 fixes every bit of these loops.
 """
 
 from typing import Any

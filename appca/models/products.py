@@ -102,10 +102,7 @@ def _precise(rows: Rows) -> Rows:
 
 
 def _tiles(block: Block) -> Iterator[tuple[slice, slice, Array]]:
-    """Yield rows, columns and centred float64 numbers of all tiles of a block.
-
-    Each tile takes the place of the one before: fresh memory costs more than the numbers in it.
-    """
+    """Yield rows, columns and centred float64 numbers of all tiles of a block."""
     n, d = block.X.shape
     width = min(d, MOST_COLUMNS)
     height = min(max(1, TILE_BYTES // (width * np.dtype(np.float64).itemsize)), n)

@@ -285,10 +285,7 @@ def about(X: Array, origin: Array | None, weights: Array | None = None) -> Rows:
 
 
 def _squares(block: Block) -> Array:
-    """|y - origin|^2 (n,), float64.
-
-    Each is a sum in the dtype of the data, by parts, so float32 keeps six digits of it.
-    """
+    """|y - origin|^2 (n,), float64."""
     if isinstance(block.X, ShiftedSparse):
         squares: Array = block.centred().squares()
         return squares

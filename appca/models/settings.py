@@ -81,6 +81,9 @@ def refuse(rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
 
 
 ENUMERATED = 5000  # supports that are gone through one by one
+MOST_SETS = 12_870  # summed once, for a question about rows: any L at K = 16, under a second
+MOST_COLUMNS = 16  # of any number of which rows use some: 65,536 sets, 0.5 ms a row
+LARGEST_FOR_COLUMNS = 20  # components up to which sums over supports need no compiler
 MOST_COMPONENTS = 100_000  # to be asked for; sums over supports are never longer
 _NOISE_PRIOR = {"noise_shape": 1.0, "noise_scale": 0.01}
 SAMPLING = {"n_chains": 2, "burn_in": 200, "n_draws": 500, "thin": 1, **_NOISE_PRIOR}
@@ -134,8 +137,10 @@ class ModelSpec(NamedTuple):
 
 
 LEARNED, OVERDISPERSED = "learned", "overdispersed"
-_ORTHONORMAL = Capabilities(uncompiled=20, incomplete=True, dask=True, incomplete_supports=5000)
-_SPARSE_SUMS = Capabilities(beyond_features=True, exact_supports=2**16)
+_ORTHONORMAL = Capabilities(
+    LARGEST_FOR_COLUMNS, incomplete=True, dask=True, incomplete_supports=ENUMERATED
+)
+_SPARSE_SUMS = Capabilities(beyond_features=True, exact_supports=2**MOST_COLUMNS)
 MEANS = ("learned", "sample", "zero")
 _SPARSE = {
     "alpha": "infer",
@@ -219,7 +224,7 @@ MODELS: dict[str, ModelSpec] = {
             **_STARTS_CHOICES,
         },
         sampling={**SAMPLING, **_STARTS, **_LOADING_PRIOR},
-        can=Capabilities(beyond_features=True, exact_supports=12_870),
+        can=Capabilities(beyond_features=True, exact_supports=MOST_SETS),
     ),
     "NPPCA": ModelSpec(
         "Nonparametric PPCA",

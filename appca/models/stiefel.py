@@ -199,10 +199,7 @@ def _unit(x: Floats) -> Floats:
 
 
 def _draw_column(rng: np.random.Generator, f: Floats, others: Floats) -> Floats:
-    """Von Mises-Fisher draw with parameter f on the unit sphere orthogonal to ``others``.
-
-    Of ``others``, (D, K), one column is zero: the one to be drawn.
-    """
+    """Von Mises-Fisher draw with parameter f on the unit sphere orthogonal to ``others``."""
     kappa, dimension = math.sqrt(f @ f), len(f) - others.shape[1] + 1
     anywhere = _unit(_without(others, rng.standard_normal(len(f))))
     if dimension == 1:  # two points are left

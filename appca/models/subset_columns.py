@@ -67,10 +67,7 @@ def _table(weights: Floats, n_swaps: int) -> Floats:
 
 
 def _backward(weights: Floats, table: Floats, other: Floats, out: Floats) -> Floats:
-    """Write ``w_i sum_j F[i, j] G_i[j + 1]`` into out (n, B) and return the total (B,).
-
-    G_i[j] sums over the columns after i and the other half, given j swaps up to i.
-    """
+    """Write ``w_i sum_j F[i, j] G_i[j + 1]`` into out (n, B) and return the total (B,)."""
     after, product = other.copy(), np.empty_like(other[1:])
     for i in range(len(weights) - 1, -1, -1):
         np.multiply(table[i, :-1], after[1:], out=product)

@@ -240,10 +240,7 @@ class Gate(NamedTuple):
 
 
 def _active_power(block: Block, gate: Gate) -> tuple[Array, Array, Array, Array]:
-    """Sum (K,) the squared projections of the rows that use a component, and count those.
-
-    And sum up the projections of all rows (K,) and their products (K, K).
-    """
+    """Sum (K,) the squared projections of the rows that use a component, and count those."""
     P = block.times(gate.W) + gate.shift
     active = polynomials.top(numerics.logits(P, gate.noise, gate.latent), gate.n_active)
     squares = np.square(np.where(active, P, 0.0), dtype=np.float64)

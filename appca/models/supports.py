@@ -1,10 +1,4 @@
-"""What the modules about supports in adaptive factor analysis hand each other.
-
-The support S_n of row n is the set of the L factors it uses. The compiled kernels
-(`slot_kernels`, `slot_search_kernels`) work on one row after another, `row_blocks` shares the rows
-out over threads, `fixed_size_supports` answers what is asked of rows; all of them meet in these
-tuples only.
-"""
+"""What the modules about supports in adaptive factor analysis hand each other."""
 
 from typing import Any, NamedTuple
 

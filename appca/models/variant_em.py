@@ -130,11 +130,7 @@ def _over_supports(a: Array, sizes: int | Array) -> tuple[Array, Array, Array | 
 
 
 def _promising(power: Array, offset: Array, around: Array, model: RowModel) -> Array:
-    """Whether (N, J) a scale may add to the density of a row more than rounding.
-
-    The sum over supports is at most what its largest term would give all supports, and at least
-    that term's share.
-    """
+    """Whether (N, J) a scale may add to the density of a row more than rounding."""
     L, K, u = model.sizes, len(offset), model.grid
     if isinstance(L, int):
         ordered, costs = np.partition(power, K - L, axis=1), np.sort(offset)

@@ -21,8 +21,10 @@ from appca.models.chains import Chains, Draws, Measures, Sampler
 from appca.models.climb import (
     FEW_NUMBERS,
     FEW_SUMS,
+    FIRST_TOL,
     LARGER_SAMPLE,
     REFINEMENT_ITERATIONS,
+    SCREENING_TOL,
     EMControl,
     fit_by_em,
     fit_in_closed_form,
@@ -70,8 +72,7 @@ from appca.models.variant_em import (
     weigh,
 )
 
-FIRST_TOL = 1e-2  # nats a row over ten iterations, of the fit that only gives a start
-# The same on samples, where an iteration costs a fifteenth or a fifth of one over all rows.
+# Nats a row over ten iterations on samples, which cost a fifteenth or a fifth of all rows.
 SAMPLE_TOL = 3e-2
 # On the larger sample, which all rows follow. With a tenth of it solids take up to 30 iterations
 # more there, and end where they end now.
@@ -83,10 +84,6 @@ LAST_SHARE = 200.0
 # Iterations that momentum is said to have behind it where a climb goes on with other rows. Without,
 # all rows take two or three iterations more.
 LATER_AGE = 6
-
-
-# Nats a row over ten iterations, of climbs from several starts, of which the highest goes on.
-START_TOL = 1e-2
 
 
 class VariantFit(NamedTuple):
@@ -146,11 +143,7 @@ def _sample(rng: np.random.Generator, rows: Observations, em: EMSettings) -> Row
 
 
 def _settings_on(sample: Rows, settings: VariantSettings) -> VariantSettings:
-    """Return the settings of EM on some of the rows, with the floors of noise of all rows.
-
-    Floors are higher where rows are few. Under those of the sample noise variances end far above
-    where all rows need them, and all rows take many iterations to bring them down.
-    """
+    """Return the settings of EM on some of the rows, with the floors of noise of all rows."""
     at = settings_for(settings.em, settings.variant, sample)
     return at._replace(most=np.where(at.most > 0.0, settings.most, 0.0))
 
@@ -215,11 +208,7 @@ def _highest(
     control: EMControl,
     settings: VariantSettings,
 ) -> tuple[VariantState, bool]:
-    """Climb from a first state and from random rotations of its directions; return the highest.
-
-    The start that is best for the paper's model need not be that for a variant: on the breast
-    cancer data with all of them, ends are 0.8 nats a row apart, and it does not lead highest.
-    """
+    """Climb from a first state and from random rotations of its directions; return the highest."""
     runs, unit = list[EMResult[VariantState]](), settings.unit[:, None]
     for number in range(others + 1):
         start, stopped = first, False
@@ -230,7 +219,7 @@ def _highest(
         if not stopped:
             path = _path(start, rows, settings, age=0)
             stage = f"start {number + 1} of {others + 1}"
-            runs.append(control.run(stage, path, rows, REFINEMENT_ITERATIONS, START_TOL))
+            runs.append(control.run(stage, path, rows, REFINEMENT_ITERATIONS, SCREENING_TOL))
         stopped = stopped or runs[-1].stop_reason == STOPPED
         if stopped:
             break

@@ -484,7 +484,7 @@ def test_many_rows_are_settled_on_a_sample_and_end_where_all_of_them_lead(seed, 
     levels = [p.log_likelihood for p in stages[:: len(stages) - 1]]
     assert levels[1] == sampled.log_likelihoods_[-1]
     assert levels[0] < levels[1]
-    monkeypatch.setattr(factor_em, "SAMPLE_ROWS", len(Y))
+    monkeypatch.setattr(factor_em, "MIN_SAMPLE_ROWS", len(Y))
     plain = AdaptiveFactorAnalysis(5, 2, init="ica", random_state=0).fit(Y + 3.0)
     assert sampled.log_likelihoods_[-1] == pytest.approx(plain.log_likelihoods_[-1], abs=8.0)
     ends = sampled.components_, plain.components_

@@ -270,10 +270,7 @@ REFUSALS = {
         {"latent_variance": 0.0},
         "latent_variance must be 'shared' or 'component' or a number above 0; got 0.0.",
     ),
-    "a tolerance below zero": (
-        {"tol": -1.0},
-        "tol must be a number of at least 0; got -1.0.",
-    ),
+    "a tolerance below zero": ({"tol": -1.0}, "tol must be a number of at least 0; got -1.0."),
     "a seed below zero": (
         {"random_state": -1},
         "random_state must be None, a whole number of at least 0, a Generator or a RandomState; "

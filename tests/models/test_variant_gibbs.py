@@ -156,9 +156,7 @@ def with_scores_of_other_units(monkeypatch):
     """The factor variance from scores that were not divided by the scale of their row."""
     right = gibbs.draw_latent
     monkeypatch.setattr(
-        gibbs,
-        "draw_latent",
-        lambda rng, prior, X, Z, tau2: right(rng, prior, X * 1.2, Z, tau2),
+        gibbs, "draw_latent", lambda rng, prior, X, Z, tau2: right(rng, prior, X * 1.2, Z, tau2)
     )
 
 
@@ -205,8 +203,7 @@ def test_scales_and_supports_are_drawn_as_often_as_enumeration_says(world):
     many = 3000
     Y = np.repeat(Y, many, axis=0)
     data, seen = case.seen(
-        state._replace(X=np.zeros((len(Y), K)), Z=np.zeros((len(Y), K), bool), u=np.ones(len(Y))),
-        Y,
+        state._replace(X=np.zeros((len(Y), K)), Z=np.zeros((len(Y), K), bool), u=np.ones(len(Y))), Y
     )
     kept = SubspacePrior(PRIOR.noise, None, False, 0.0)
     drawn = variant_fit.sweep(rng, data, seen, kept, lambda _rng, _F, W: W).state

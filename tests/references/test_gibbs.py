@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from appca.models import conditionals as fast
-from appca.models import (
-    factor_gibbs,
-)
+from appca.models import factor_gibbs
 from tests.geweke import agreement_z, geweke_z, worst
 from tests.models import test_variant_gibbs
 from tests.models.factors import test_factor_gibbs, test_sparse_gibbs

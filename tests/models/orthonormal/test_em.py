@@ -100,11 +100,7 @@ def test_accelerated_em_never_decreases_the_likelihood(latent):
         chosen = settings(rows, 2, latent)
         if latent != "component":
             state = state._replace(latent=np.ones(4))
-        climb = iterate(
-            ascent(state, EMMap(rows, chosen)),
-            tol=1e-6,
-            max_iter=200,
-        )
+        climb = iterate(ascent(state, EMMap(rows, chosen)), tol=1e-6, max_iter=200)
         values = np.array(climb.log_likelihoods)
         assert np.all(np.diff(values) >= -1e-10 * np.abs(values[1:])), seed
 

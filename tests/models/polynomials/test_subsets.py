@@ -120,9 +120,9 @@ def test_blocks_and_threads_do_not_change_a_digit(seed, monkeypatch):
     monkeypatch.setattr(polynomials, "ROWS_PER_BLOCK", 7)
     for n_columns in (9, 25):
         a = rng.standard_normal((100, n_columns)) * 30
-        monkeypatch.setattr(polynomials, "COLUMN_TABLE_FLOATS", 2**18)
+        monkeypatch.setattr(polynomials, "TABLE_FLOATS", 2**18)
         log_e, r = polynomials.inclusion(a, 4)
-        monkeypatch.setattr(polynomials, "COLUMN_TABLE_FLOATS", 2**9)
+        monkeypatch.setattr(polynomials, "TABLE_FLOATS", 2**9)
         again = polynomials.inclusion(a, 4)
         alone = [polynomials.inclusion(row[None], 4) for row in a]
         np.testing.assert_array_equal(again[1], r)
