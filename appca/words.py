@@ -1,4 +1,4 @@
-"""What a disk refuses, in one sentence: what, where, why, and what to do about it."""
+"""Words for people: numbers, names and refusals, each in one form."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
