@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.data.brain import cleaned, drift
-from appca.data.brain_events import Event
+from appca.data.brain import Event, cleaned, drift
 
 LENGTH = 32.0  # seconds after which blood has forgotten
 _FINE = 0.1  # seconds, at most, of the grid that events are laid on

@@ -1,9 +1,10 @@
 """Brain recordings: voxels as rows, volumes as columns; mask and cleaning."""
 
+import csv
 import io
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from appca.data.brain_events import Event, check_events, events_of, read_events
 from appca.data.dataset import Dataset
 from appca.data.files import (
     LIMITS,
@@ -23,11 +23,102 @@ from appca.data.files import (
     check_matrix,
     file_bytes,
 )
-from appca.data.folders import folder_of_files, samples_folder
+from appca.data.folders import folder_of_files, sample_file
 from appca.words import InputError, counted, shortened
 
 if TYPE_CHECKING:
     from nibabel.nifti1 import Nifti1Pair
+
+_MOST_EVENTS = 100_000
+LONGEST_TYPE = 40  # characters of a trial type
+
+
+class Event(NamedTuple):
+    """Something shown or done, in seconds from the first volume."""
+
+    onset: float
+    duration: float
+    trial_type: str = ""
+
+    @property
+    def end(self) -> float:
+        """When it is over."""
+        return self.onset + self.duration
+
+
+def read_events(name: str, file: File) -> tuple[Event, ...]:
+    """Read a table of events: tab- or comma-separated, with columns onset and duration in seconds.
+
+    A column trial_type, if there is one, says what was shown or done.
+    Raises InputError when a column is missing or a time is none.
+    """
+    text = file_bytes(name, file, LIMITS).decode("utf-8-sig", errors="replace")
+    lines = [line for line in text.splitlines() if line.strip()]
+    tab = "\t" if lines and "\t" in lines[0] else ","
+    reader = csv.DictReader(io.StringIO("\n".join(lines)), delimiter=tab)
+    missing = {"onset", "duration"} - set(reader.fieldnames or ())
+    if missing:
+        msg = (
+            f"“{shortened(name)}” needs the columns onset and duration, in seconds; "
+            f"{' and '.join(sorted(missing))} is missing."
+        )
+        raise InputError(msg)
+    events = [_event(name, row, place) for place, row in enumerate(reader, start=2)]
+    if not 0 < len(events) <= _MOST_EVENTS:
+        msg = f"“{shortened(name)}” holds {len(events):,} events; give 1 to {_MOST_EVENTS:,}."
+        raise InputError(msg)
+    return tuple(events)
+
+
+def _event(name: str, row: dict[str, str], line: int) -> Event:
+    try:
+        kind = shortened((row.get("trial_type") or "").strip(), LONGEST_TYPE)
+        event = Event(float(row["onset"]), float(row["duration"]), kind)
+    except (TypeError, ValueError):
+        event = Event(math.nan, math.nan)
+    if not (math.isfinite(event.onset) and 0 <= event.duration < math.inf):
+        msg = (
+            f"Line {line} of “{shortened(name)}” has the onset "
+            f"“{shortened(row['onset'])}” and the duration “{shortened(row['duration'])}”; both "
+            "must be numbers of seconds, the duration not below 0."
+        )
+        raise InputError(msg)
+    return event
+
+
+def check_events(events: Sequence[Event], n_volumes: int, repetition: float) -> None:
+    """Raise InputError for events that lie outside the recording."""
+    length = n_volumes * repetition
+    outside = [event for event in events if not 0 <= event.onset < length]
+    if outside:
+        msg = (
+            f"{len(outside):,} of {len(events):,} events lie outside the recording, which lasts "
+            f"{length:g} s (first: {outside[0].onset:g} s); give onsets in seconds from its first "
+            "volume."
+        )
+        raise InputError(msg)
+
+
+def events_of(dataset: Dataset) -> tuple[Event, ...]:
+    """Return the events that came with a recording, or were added to it; often none."""
+    return tuple(
+        Event(event["onset"], event["duration"], event.get("trial_type", ""))
+        for event in dataset.provenance.get("events", [])
+    )
+
+
+def blocks(events: Sequence[Event], gap: float) -> list[Event]:
+    """Return events of the same trial type that follow each other within `gap` seconds as one."""
+    joined: list[Event] = []
+    for event in sorted(events):
+        last = joined[-1] if joined else None
+        if last and last.trial_type == event.trial_type and event.onset - last.end <= gap:
+            end = max(last.end, event.end)
+            joined[-1] = last._replace(duration=end - last.onset)
+        else:
+            joined.append(event)
+    return joined
+
 
 DRIFT = 3  # order of the polynomial in time that is taken out of every voxel
 MEAN_SIGNAL = "mean signal"  # label of the rows: what slices are drawn in grey from
@@ -287,7 +378,10 @@ def _check_affine(name: str, affine: np.ndarray) -> None:
 
 
 def _repetition(name: str, image: "Nifti1Pair") -> float:
-    unit = _unit(image)
+    try:
+        unit = str(image.header.get_xyzt_units()[1])
+    except KeyError:  # a code the format does not define
+        unit = "unknown"
     step = float(image.header.get_zooms()[3])
     seconds = step * _SECONDS.get(unit, 1.0)
     if unit == "unknown" and seconds > _SLOWEST:
@@ -299,13 +393,6 @@ def _repetition(name: str, image: "Nifti1Pair") -> float:
         )
         raise InputError(msg)
     return round(seconds, 6)
-
-
-def _unit(image: "Nifti1Pair") -> str:
-    try:
-        return str(image.header.get_xyzt_units()[1])
-    except KeyError:  # a code the format does not define
-        return "unknown"
 
 
 def _numbers(name: str, image: "Nifti1Pair") -> np.ndarray:
@@ -434,7 +521,6 @@ def of_dataset(dataset: Dataset) -> Recording:
     mask[tuple(voxels_of(dataset).T)] = True
     affine = np.array(facts["affine"], dtype=np.float64).reshape(4, 4)
     signal = dataset.labels.get(MEAN_SIGNAL, np.ones(dataset.n_rows))
-    events = events_of(dataset)
     return Recording(
         name=dataset.name,
         series=cleaned(dataset.X),
@@ -442,7 +528,31 @@ def of_dataset(dataset: Dataset) -> Recording:
         affine=affine,
         repetition=float(facts["repetition"]),
         signal=np.asarray(signal, dtype=np.float32),
-        events=events,
+        events=events_of(dataset),
+    )
+
+
+def brain() -> Dataset:
+    """Return a made-up brain recording: rows are voxels, columns volumes, values in percent."""
+    table = sample_file("brain_events.tsv")
+    with np.load(sample_file("brain.npz"), allow_pickle=False) as file:
+        mask, series, region = file["mask"], file["series"], file["region"]
+        affine, seconds = file["affine"], float(file["repetition"])
+    return Dataset(
+        name="Small brain, made up",
+        X=series.astype(np.float32) / np.float32(100),
+        ids=np.array(["voxel-{}-{}-{}".format(*place) for place in np.argwhere(mask)]),
+        labels={"region": region},
+        feature_names=tuple(f"{seconds * volume:g} s" for volume in range(series.shape[1])),
+        provenance={
+            "source": "brain",
+            "files": ["brain.npz", "brain_events.tsv"],
+            "comparable": True,
+            "grid": list(mask.shape),
+            "affine": affine.tolist(),
+            "repetition": seconds,
+            "events": [event._asdict() for event in read_events(table.name, table)],
+        },
     )
 
 
@@ -452,10 +562,8 @@ def load(key: str) -> Recording:
     Raises InputError when a file is missing; the sentence says which.
     """
     if key == MADE_UP:
-        from appca.data.sources import brain
-
         recording = of_dataset(brain())
-        with np.load(samples_folder() / "brain.npz", allow_pickle=False) as file:
+        with np.load(sample_file("brain.npz"), allow_pickle=False) as file:
             return recording._replace(signal=file["mean"][file["mask"]].astype(np.float32))
     if key != SHARED:
         msg = f"There is no recording “{shortened(key)}”; choose {SHARED} or {MADE_UP}."

@@ -111,15 +111,6 @@ class Provenance(Struct):
     events: list[_Event] = []
 
 
-def check_provenance(provenance: dict[str, Any]) -> None:
-    """Raise InputError where a part is not what its readers expect."""
-    try:
-        fitted(Provenance, provenance)
-    except Misfit as error:
-        msg = f"The provenance is not valid: {error}; load the data again."
-        raise InputError(msg) from error
-
-
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 _PLAIN = (1e-30, 1e30)  # grey values whose range and ends lie between go through float32
 _BLOCK_BYTES = 1 << 24  # finite checks walk over the matrix 16 MB at a time
@@ -186,7 +177,11 @@ class Dataset:
         _check_feature_names(names, d)
         parts = {"X": X, "ids": ids, "labels": labels, "image_shape": shape, "feature_names": names}
         parts["missing"] = _checked_missing(self.missing, X.shape)
-        check_provenance(self.provenance)
+        try:
+            fitted(Provenance, self.provenance)
+        except Misfit as error:
+            msg = f"The provenance is not valid: {error}; load the data again."
+            raise InputError(msg) from error
         for key, value in parts.items():
             object.__setattr__(self, key, value)
 
@@ -390,13 +385,12 @@ MISSING = "missing"
 def natural(text: str) -> list[tuple[int, int, str]]:
     """Sort key under which numbers inside texts count as numbers: obj2 before obj10."""
     parts = re.findall(r"[0-9]+|[^0-9]+", text)
-    return [_number_key(part) if part[0] in "0123456789" else (1, 0, part) for part in parts]
-
-
-def _number_key(digits: str) -> tuple[int, int, str]:
-    """Sort key of a whole number of any length; Python's own refuse thousands of digits."""
-    bare = digits.lstrip("0")
-    return 0, len(bare), bare
+    # Python's own numbers refuse thousands of digits.
+    bare = [part.lstrip("0") if part[0] in "0123456789" else None for part in parts]
+    return [
+        (1, 0, part) if digits is None else (0, len(digits), digits)
+        for part, digits in zip(parts, bare, strict=True)
+    ]
 
 
 def _category_name(value: object) -> str:

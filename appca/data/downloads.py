@@ -90,8 +90,7 @@ class _Meter:
     def reset(self) -> None:
         self._done = 0
 
-    def close(self) -> None:
-        self._done = 0
+    close = reset
 
 
 OBJECTS, VIEWS, SIDE = 20, 72, 128
@@ -199,17 +198,8 @@ def read_zip(path: Path) -> np.ndarray:
 
 def check_coil20(path: Path) -> None:
     """Refuse a file that is neither Columbia's zip nor the 32 x 32 version."""
-    if zipfile.is_zipfile(path):
-        _verified(read_zip(path), SIDE, path)
-    else:
-        _verified(read_mat(path), 32, path)
-
-
-def block_means(images: np.ndarray) -> np.ndarray:
-    """Return means of 4 x 4 blocks (n, 32, 32), exact: sixteenths below 256 fit into float32."""
-    n, h, w = images.shape
-    sums = images.reshape(n, h // 4, 4, w // 4, 4).sum(axis=(2, 4), dtype=np.uint16)
-    return np.asarray(sums.astype(np.float32) / np.float32(16))
+    is_zip = zipfile.is_zipfile(path)
+    _verified(read_zip(path) if is_zip else read_mat(path), SIDE if is_zip else 32, path)
 
 
 def read_mat(path: Path) -> np.ndarray:
@@ -235,7 +225,10 @@ def _images(folder: Path, size: int, progress: Progress | None) -> tuple[np.ndar
         fetch(URLS, path, progress=progress, advice=remedy("COIL-20", [ZIP], folder))
     try:
         images = read_zip(path)
-        return _verified(images if size == SIDE else block_means(images), size, path), path
+        if size != SIDE:  # means of blocks are exact: sixteenths below 256 fit into float32
+            sums = images.reshape(-1, 32, 4, 32, 4).sum(axis=(2, 4), dtype=np.uint16)
+            images = sums.astype(np.float32) / np.float32(16)
+        return _verified(images, size, path), path
     except InputError:
         if fetched:  # there is no published checksum: what does not decode must not stay
             path.unlink(missing_ok=True)
@@ -324,7 +317,7 @@ def load_mnist(
 
     The images are uint8, the ids ``train-0`` to ``test-9999``, the label columns digit and part.
     """
-    total = sum(COUNTS.values())
+    total, split = sum(COUNTS.values()), COUNTS["train"]
     if per_class is None:
         check_first(n, total, f"MNIST has {total:,} digits")
     paths = _files(Path(folder) / "mnist", progress)
@@ -333,10 +326,10 @@ def load_mnist(
     return Dataset(
         name=f"MNIST, {in_words(len(rows), per_class, classes, 'digits', 'digits')}",
         X=_pixels(paths, rows),
-        ids=_ids(rows),
+        ids=np.array([f"train-{row}" if row < split else f"test-{row - split}" for row in rows]),
         labels={
             "digit": digit[rows].astype(str),
-            "part": np.where(rows < COUNTS["train"], "train", "test"),
+            "part": np.where(rows < split, "train", "test"),
         },
         image_shape=(28, 28),
         provenance={
@@ -396,10 +389,3 @@ def _published(path: Path, first: int | None = None) -> np.ndarray:
         n, *sides = struct.unpack(f">{n_sides}I", stream.read(4 * n_sides))
         n = n if first is None else min(first, n)
         return np.frombuffer(stream.read(n * math.prod(sides)), np.uint8).reshape(n, *sides)
-
-
-def _ids(rows: np.ndarray) -> np.ndarray:
-    split = COUNTS["train"]
-    return np.array(
-        [f"train-{row}" if row < split else f"test-{row - split}" for row in rows.tolist()]
-    )

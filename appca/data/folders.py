@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from appca.words import InputError
+
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -19,9 +21,13 @@ def folder_of_files(chosen: Path | str | None = None) -> Path:
     return user_data_path("appca", appauthor=False) / "data"
 
 
-def samples_folder() -> Path:
-    """Return the project's own ``sample_data``."""
-    return project_folder() / "sample_data"
+def sample_file(name: str) -> Path:
+    """Return a file of the project's own ``sample_data``; raises InputError when it is missing."""
+    path = project_folder() / "sample_data" / name
+    if not path.is_file():
+        msg = f"{name} is missing in {path.parent}; run python sample_data/make.py to recreate it."
+        raise InputError(msg)
+    return path
 
 
 def project_folder() -> Path:

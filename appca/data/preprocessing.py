@@ -283,7 +283,9 @@ class Fitted(NamedTuple):
         out = np.empty((X.shape[0], self.n_features), dtype)
         start = 0
         for block in _blocks(self, X, dtype):
-            np.copyto(out[start : start + len(block)], self._rotate(block, times))
+            if self.basis is not None:
+                block = times(block, self.basis.astype(block.dtype, copy=False))  # noqa: PLW2901
+            out[start : start + len(block)] = block
             start += len(block)
         return out
 
@@ -310,11 +312,6 @@ class Fitted(NamedTuple):
         """Rebuild what `arrays` took apart."""
         divide, offset, scale = float(arrays["divide"]), arrays["offset"], arrays["scale"]
         return cls(divide, offset, scale, arrays.get("basis"))
-
-    def _rotate(self, block: np.ndarray, times: Times) -> np.ndarray:
-        if self.basis is None:
-            return block
-        return np.asarray(times(block, self.basis.astype(block.dtype, copy=False)))
 
 
 def suggest(dataset: Dataset) -> Preprocessing:
@@ -347,16 +344,11 @@ def _is_sparse(X: Any) -> bool:
     return hasattr(X, "toarray")
 
 
-def _dense(rows: Any) -> np.ndarray:
-    array: np.ndarray = rows.toarray() if _is_sparse(rows) else rows
-    return array
-
-
 def _raw_blocks(X: np.ndarray, dtype: type[np.floating]) -> Iterator[np.ndarray]:
     step = max(1, _BLOCK_VALUES // X.shape[1])
     for start in range(0, X.shape[0], step):
-        part = X[start : start + step]
-        yield _dense(part).astype(dtype)
+        part: Any = X[start : start + step]
+        yield (part.toarray() if _is_sparse(part) else part).astype(dtype)
         give_back(part)
 
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from appca.data import downloads
-from appca.data.brain_events import read_events
+from appca.data.brain import brain
 from appca.data.dataset import Dataset
 from appca.data.downloads import Progress
 from appca.data.files import File, chunks_of, file_stream
-from appca.data.folders import folder_of_files, samples_folder
+from appca.data.folders import folder_of_files, sample_file
 from appca.storage import files
 from appca.words import InputError, storing
 
@@ -112,36 +112,21 @@ def load(
         msg = f"The data set {key!r} has {has}; got {', '.join(unknown)}."
         raise InputError(msg)
     if key in {"mnist", "coil20"}:
-        from appca.data import downloads
-
         read: Callable[..., Dataset] = (
             downloads.load_mnist if key == "mnist" else downloads.load_coil20
         )
         return read(folder_of_files(data_folder), progress=progress, **options)
 
-    small = {
-        "digits": digits,
-        "wine": wine,
-        "breast_cancer": breast_cancer,
-        "turntable": turntable,
-        "planes": planes,
-        "brain": brain,
-    }
-    return small[key]()
+    small = (digits, wine, breast_cancer, turntable, planes, brain)
+    return {make.__name__: make for make in small}[key]()
 
 
 def are_here(key: str, data_folder: Path | str | None = None) -> bool:
     """Whether the files of MNIST or COIL-20 lie in the data folder, so that nothing is fetched."""
-    from appca.data import downloads
-
     folder = folder_of_files(data_folder)
     if key == "coil20":
         return any((folder / "coil20" / name).is_file() for name in (downloads.ZIP, downloads.MAT))
-    return all(
-        (folder / "mnist" / file.name).is_file()
-        for pair in downloads.FILES.values()
-        for file in pair
-    )
+    return all((folder / "mnist" / name).is_file() for name in _MNIST)
 
 
 _WINE = (
@@ -295,7 +280,7 @@ def draw_synthetic(
 
 def planes() -> Dataset:
     """Return points near three planes in space, each spanned by two of three directions."""
-    lines = _path("planes.csv").read_text(encoding="utf-8").splitlines()
+    lines = sample_file("planes.csv").read_text(encoding="utf-8").splitlines()
     ids, x, y, z, plane = zip(*(line.split(",") for line in lines[1:]), strict=True)
     return Dataset(
         name="Three planes in space",
@@ -309,7 +294,7 @@ def planes() -> Dataset:
 
 def turntable() -> Dataset:
     """Return shaded solids on a turntable, 72 views each, of 32 x 32 pixels."""
-    with np.load(_path("turntable.npz"), allow_pickle=False) as file:
+    with np.load(sample_file("turntable.npz"), allow_pickle=False) as file:
         images, solid, angle = file["images"], file["solid"], file["angle"]
     return Dataset(
         name=f"Turntable, {len(set(solid.tolist()))} solids",
@@ -319,38 +304,6 @@ def turntable() -> Dataset:
         image_shape=images.shape[1:],
         provenance={"source": "turntable", "files": ["turntable.npz"], "image_range": [0, 255]},
     )
-
-
-def brain() -> Dataset:
-    """Return a made-up brain recording: rows are voxels, columns volumes, values in percent."""
-    table = _path("brain_events.tsv")
-    with np.load(_path("brain.npz"), allow_pickle=False) as file:
-        mask, series, region = file["mask"], file["series"], file["region"]
-        affine, seconds = file["affine"], float(file["repetition"])
-    return Dataset(
-        name="Small brain, made up",
-        X=series.astype(np.float32) / np.float32(100),
-        ids=np.array(["voxel-{}-{}-{}".format(*place) for place in np.argwhere(mask)]),
-        labels={"region": region},
-        feature_names=tuple(f"{seconds * volume:g} s" for volume in range(series.shape[1])),
-        provenance={
-            "source": "brain",
-            "files": ["brain.npz", "brain_events.tsv"],
-            "comparable": True,
-            "grid": list(mask.shape),
-            "affine": affine.tolist(),
-            "repetition": seconds,
-            "events": [event._asdict() for event in read_events(table.name, table)],
-        },
-    )
-
-
-def _path(name: str) -> Path:
-    path = samples_folder() / name
-    if not path.is_file():
-        msg = f"{name} is missing in {path.parent}; run python sample_data/make.py to recreate it."
-        raise InputError(msg)
-    return path
 
 
 _MNIST = {item.name: item for pair in downloads.FILES.values() for item in pair}

@@ -89,7 +89,10 @@ class DatasetStore:
         folder = self.path(digest)
         try:
             meta = _read_meta(folder)
-            _check(meta, digest)
+            if meta["digest"] != digest or not isinstance(meta["name"], str):
+                msg = "meta.json describes other data"
+                raise ValueError(msg)
+            float(meta["created"])
             # said in the description, so that a lost file is not taken for no gaps
             gaps = bool(meta.get("n_missing"))
             dataset = Dataset.rebuilt(meta, partial(_array, folder, meta), gaps=gaps)
@@ -208,11 +211,7 @@ def _write(dataset: Dataset, folder: Path) -> None:
         with solid(folder / f"{name}.npy") as file:
             np.save(file, values, allow_pickle=False)
     files = digests_of(folder, (f"{name}.npy" for name in arrays))
-    _write_meta(folder, _meta(dataset, time.time(), files))
-
-
-def _write_meta(folder: Path, meta: dict[str, Any]) -> None:
-    write_json(folder / "meta.json", meta, _words(folder))
+    write_json(folder / "meta.json", _meta(dataset, time.time(), files), _words(folder))
 
 
 def _renew_meta(folder: Path, dataset: Dataset) -> None:
@@ -220,15 +219,7 @@ def _renew_meta(folder: Path, dataset: Dataset) -> None:
     old = _read_meta(folder)
     new = _meta(dataset, old["created"], old[FILES])
     if json.loads(json.dumps(new)) != old:
-        _write_meta(folder, new)
-
-
-def _check(meta: dict[str, Any], digest: str) -> None:
-    """Refuse a description of other data."""
-    if meta["digest"] != digest or not isinstance(meta["name"], str):
-        msg = "meta.json describes other data"
-        raise ValueError(msg)
-    float(meta["created"])
+        write_json(folder / "meta.json", new, _words(folder))
 
 
 def _array(folder: Path, meta: dict[str, Any], name: str) -> np.ndarray:

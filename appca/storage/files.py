@@ -131,11 +131,6 @@ def replace_folder(draft: Path, target: Path) -> None:
         remove(before)
 
 
-def take_place(draft: Path, path: Path) -> None:
-    """Move a file that was written elsewhere into its place. May raise OSError."""
-    draft.replace(path)
-
-
 def aside(target: Path) -> Path:
     """Return where a folder stands while another takes its place."""
     return target.with_name(f"{target.name}{ASIDE}")
@@ -169,11 +164,6 @@ def forget(folder: Path, prefix: str) -> None:
                 remove(left)
 
 
-def is_draft(path: Path) -> bool:
-    """Whether a name is one of those that drafts have."""
-    return _DRAFT.fullmatch(path.name) is not None
-
-
 def sweep(folder: Path) -> None:
     """Remove the drafts in a folder whose owners have ended.
 
@@ -181,7 +171,7 @@ def sweep(folder: Path) -> None:
     is a point and 32 hex digits, perhaps followed by a file's name; any other file stays.
     """
     for draft in folder.glob(".*"):
-        if not is_draft(draft):
+        if not _DRAFT.fullmatch(draft.name):
             continue
         # Held until it is gone: else an owner that has just made it takes the lock in between.
         with suppress(OSError), lock.opened(draft) as file:
@@ -446,7 +436,7 @@ def write_cached(file: Path, of: str = "", **arrays: np.ndarray) -> None:
     """Write an NPZ file, without pickle; others see all of it or nothing.
 
     It goes when what it is made `of` is deleted: the digest of a data set or the id of a run.
-    Raises TooNew when a later version wrote what is there, or OSError.
+    Raises OtherFormat when a later version wrote what is there, or OSError.
     """
     write_numbered(file, {**arrays, _OF: np.array(of)}, file.name)
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from appca.analysis import brain
 from appca.analysis.brain import BrainMaps, ModelMap, StimulusMap
-from appca.data.brain import MADE_UP, SHARED, Recording, load, parsed
-from appca.data.brain_events import Event, check_events
+from appca.data.brain import MADE_UP, SHARED, Event, Recording, check_events, load, parsed
 from appca.studies.study import (
     CheckedClaim,
     Figures,

@@ -35,8 +35,7 @@ from appca.analysis.enrichment import MOST_ROWS, enrichment
 from appca.analysis.subspaces import variance_shares
 from appca.analysis.tables import csv_bytes
 from appca.canvas.scene import picture_list
-from appca.data.brain import has_places
-from appca.data.brain_events import Event, blocks, events_of
+from appca.data.brain import Event, blocks, events_of, has_places
 from appca.data.dataset import Dataset
 from appca.data.readers.feature_sets import read_sets_apart
 from appca.plots.components import (

@@ -154,7 +154,7 @@ def test_an_interrupted_write_leaves_nothing_behind(store, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("appca.data.store._write_meta", full)
+        patch.setattr("appca.data.store.write_json", full)
         with pytest.raises(InputError, match=r"No space left on device.*free some space"):
             store.put(tiny(0))
     assert list(store.folder.iterdir()) == []

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import gamma
 
 from appca.analysis import brain
-from appca.data.brain import cleaned
-from appca.data.brain_events import Event
+from appca.data.brain import Event, cleaned
 
 EVENTS = tuple(Event(10.0 + 30.0 * i, 16.0) for i in range(7))
 T, STEP = 120, 2.0

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from appca.data import brain
-from appca.data.brain import mask_of
-from appca.data.brain_events import Event, check_events, read_events
+from appca.data.brain import Event, check_events, mask_of, read_events
 from appca.data.readers import read, read_many
 from appca.words import InputError
 

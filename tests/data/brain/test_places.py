@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from appca.data.brain import GAP, has_places, side_by_side
-from appca.data.brain_events import Event, blocks
+from appca.data.brain import GAP, Event, blocks, has_places, side_by_side
 from appca.data.dataset import Dataset
 from appca.words import InputError
 

@@ -4,16 +4,18 @@ import itertools
 import numpy as np
 import pytest
 
-from appca.data.folders import samples_folder
+from appca.data.folders import project_folder
 from appca.data.readers import read
 from appca.data.sources import load
 from appca.words import InputError
+
+SAMPLES = project_folder() / "sample_data"
 
 
 @pytest.fixture
 def script(monkeypatch):
     """The script that made the files, imported from its folder."""
-    monkeypatch.syspath_prepend(samples_folder())
+    monkeypatch.syspath_prepend(SAMPLES)
     return importlib.import_module("make")
 
 
@@ -50,7 +52,7 @@ def test_the_committed_planes_are_those_the_script_makes(script):
 
 
 def test_the_file_of_planes_can_be_dropped_onto_the_page():
-    uploaded, built_in = read("planes.csv", samples_folder() / "planes.csv"), load("planes")
+    uploaded, built_in = read("planes.csv", SAMPLES / "planes.csv"), load("planes")
     np.testing.assert_array_equal(uploaded.X, built_in.X)
     np.testing.assert_array_equal(uploaded.ids, built_in.ids)
     assert uploaded.labels["plane"].tolist() == built_in.labels["plane"].tolist()
@@ -176,12 +178,12 @@ def test_the_committed_brain_is_the_one_the_script_draws(script):
 
 
 def test_the_sample_files_are_small():
-    for path in samples_folder().iterdir():
+    for path in SAMPLES.iterdir():
         assert path.is_dir() or path.stat().st_size < 1_000_000
 
 
 def test_a_missing_sample_file_is_named_with_its_remedy(monkeypatch, tmp_path):
-    monkeypatch.setattr("appca.data.sources.samples_folder", lambda: tmp_path)
+    monkeypatch.setattr("appca.data.folders.project_folder", lambda: tmp_path)
     for key, name in (("planes", "planes.csv"), ("turntable", "turntable.npz"), ("brain", "brain")):
         with pytest.raises(InputError, match=f"{name}.* is missing .*run python sample_data/make"):
             load(key)
