@@ -29,8 +29,7 @@ const IMAGES_EVERY = 130; // ms between choices of images while moving
 export function drawFrame(stage) {
   const { gpu, theme, rows, views, width, height, dpr } = stage;
   const { gl } = gpu;
-  /** @type {Look} */
-  const look = {
+  /** @type {Look} */ const look = {
     width,
     height,
     dpr,
@@ -224,8 +223,7 @@ function drawAllImages(stage, look) {
         };
       });
     chosen.set(stage, pictures);
-    /** @type {Map<number, number>} */
-    const sheetsWanted = new Map();
+    /** @type {Map<number, number>} */ const sheetsWanted = new Map();
     const held = heldRows(stage).map((row) => scene.tile[row]);
     for (const tile of [...pictures.flatMap(({ wanted }) => wanted.tile), ...held]) {
       const sheet = Math.floor(tile / sheets.meta.per_sheet);

@@ -90,9 +90,7 @@ async function change(stage, actions, scene, chosen) {
   if (JSON.stringify(old.sheets) !== JSON.stringify(scene.meta.sheets)) stage.startSheets();
   stage.rows.readMarks(scene);
   stage.pictures.load();
-  made.slice(1).forEach((view, i) => {
-    stage.views[i + 1] = view;
-  });
+  made.slice(1).forEach((view, i) => (stage.views[i + 1] = view));
   actions.replace(stage.views[0], made[0]);
   await recolour(stage);
 }
@@ -160,8 +158,7 @@ export function mount(element, input, callbacks = {}) {
     { label: 'Show all keys', key: '?', run: keys },
     ...(callbacks.acts?.() ?? []),
   ]);
-  /** @type {Label[]} */
-  let labels = [];
+  /** @type {Label[]} */ let labels = [];
   buildCard(stage, actions, () => labels);
   listenToKeys(stage, actions, {
     choose: tools.choose,

@@ -13,8 +13,7 @@ import { Scene } from './scene/scene.js';
 import { Pictures } from './text/headers.js';
 import { THEMES } from './theme.js';
 
-/** @type {WeakMap<Layout, number>} different rows of a layout */
-const counted = new WeakMap();
+/** @type {WeakMap<Layout, number>} different rows of a layout */ const counted = new WeakMap();
 
 /** @param {Stage} stage */
 export function tell(stage) {
@@ -75,23 +74,18 @@ export class Stage {
     root.append(this.canvas, this.over, this.hit);
     this.context = /** @type {CanvasRenderingContext2D} */ (this.over.getContext('2d'));
     this.tweens = new Tweens();
-    /** @type {View[]} */
-    this.views = [];
+    /** @type {View[]} */ this.views = [];
     this.gpu = new Gpu(this.canvas);
     this.layer = new Layer(this.gpu);
-    /** @type {Sheets | null} */
-    this.sheets = null;
+    /** @type {Sheets | null} */ this.sheets = null;
     this.pictures = new Pictures(this);
     this.only = -1; // the class shown alone
     this.held = input.options?.held ?? -1; // the row whose details are on the page
     this.near = input.options?.near ?? []; // the rows nearest to it
     this.chosen = -1; // the one of them that keys have come to
-    /** @type {import('./move/morph.js').Morph | null} */
-    this.morph = null;
-    /** @type {import('./move/tour.js').Tour | null} */
-    this.tour = null;
-    /** @type {Placed[]} */
-    this.placed = [];
+    /** @type {import('./move/morph.js').Morph | null} */ this.morph = null;
+    /** @type {import('./move/tour.js').Tour | null} */ this.tour = null;
+    /** @type {Placed[]} */ this.placed = [];
     this.moving = false;
     this.waiting = false; // to settle
     this.still = false; // settled: words are placed
@@ -200,20 +194,14 @@ export class Stage {
   }
 
   settle() {
-    if (this.tweens.moving) {
-      this.settleSoon();
-      return;
-    }
+    if (this.tweens.moving) return this.settleSoon();
     this.moving = this.waiting = false;
     this.frame = '';
     this.draw(false);
     if (this.building) drawOver(this); // the new words come with all points
     this.settled.forEach((tell) => tell(this));
     this.still = true;
-    if (this.building) {
-      this.ask();
-      return;
-    }
+    if (this.building) return this.ask();
     drawOver(this);
     tell(this);
   }
@@ -234,10 +222,7 @@ export class Stage {
       this.stats.last = now;
       const { moving } = this.tweens;
       this.tweens.tick(now);
-      if (moving && !this.tweens.moving) {
-        this.settle();
-        return;
-      } // it is where it was to go
+      if (moving && !this.tweens.moving) return this.settle(); // it is where it was to go
       if (this.building?.()) this.dirty = true;
       if (this.dirty) this.draw();
       if (this.tweens.moving) this.moved();

@@ -47,10 +47,7 @@ export function rgb(hex) {
   );
 }
 
-/**
- * Colours of all codes as lines of 256 texels, with the shape as their last byte: codes above the table and "missing" are grey.
- * @param {Colouring | undefined} colouring @param {boolean} dark
- */
+/** Colours of all codes as lines of 256 texels, with the shape as their last byte: codes above the table and "missing" are grey. @param {Colouring | undefined} colouring @param {boolean} dark */
 export function paletteBytes(colouring, dark) {
   const theme = dark ? THEMES.dark : THEMES.light;
   const hexes = colouring?.table ?? [];

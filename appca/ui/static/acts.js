@@ -4,12 +4,10 @@ import { typeOver } from '../../canvas/js/parts/bar.js';
 /**
  * Buttons within HTML that Streamlit has drawn: an element with `data-act` sends it, and its `data-value`, when pressed.
  * One with `data-name` becomes a field for another name first. A list sends the place of what was chosen.
- *
  * @typedef {{act: string, value: string, text: string}} Act
  */
 
-/** @type {WeakMap<Element, () => void>} */
-const listening = new WeakMap();
+/** @type {WeakMap<Element, () => void>} */ const listening = new WeakMap();
 const LONGEST = 40; // letters of a name
 
 /** @param {{data: {of: string}, parentElement: Element, setTriggerValue: (name: string, act: Act) => void}} call */
@@ -41,11 +39,7 @@ export default function follow({ data, parentElement, setTriggerValue }) {
   return stop;
 }
 
-/**
- * Give the focus to what takes the place of a button, once the page has drawn it.
- *
- * @param {HTMLElement} place @param {string} of
- */
+/** Give the focus to what takes the place of a button, once the page has drawn it. @param {HTMLElement} place @param {string} of */
 function keepFocus(place, of) {
   const { act, value } = place.dataset;
   let looks = 0;

@@ -39,15 +39,9 @@ function remember() {
 /** Run the code of widgets, charts (4.7 MB) and tables when the page has been drawn and nothing moves: the first page with one waits for it else. */
 function loadAhead(modules) {
   const script = document.querySelector('script[type=module][src*="static/js/"]');
-  const idle = () =>
-    new Promise((now) => {
-      (window.requestIdleCallback ?? setTimeout)(now);
-    }); // Safari has none
+  const idle = () => new Promise((now) => (window.requestIdleCallback ?? setTimeout)(now)); // Safari has none
   const load = async () => {
-    if (document.querySelector(BUSY)) {
-      setTimeout(load, DRAWN);
-      return;
-    }
+    if (document.querySelector(BUSY)) return setTimeout(load, DRAWN);
     for (const name of script ? modules : []) {
       await idle();
       await import(new URL(name, script.src).href).catch(() => {});

@@ -14,8 +14,7 @@ export async function inputOf(scene, holder, names = []) {
     join(await Promise.all(shards.map(async (shard) => (await get(shard)).arrayBuffer())));
   const { components } = scene;
   const pictures = async (/** @type {string} */ name) => (await get(name)).blob();
-  /** @type {Map<string, Promise<any>>} */
-  const asked = new Map(
+  /** @type {Map<string, Promise<any>>} */ const asked = new Map(
     names
       .filter((name) => name in scene.buffers)
       .map((name) => [name, buffer(scene.buffers[name])]),
@@ -77,8 +76,7 @@ export async function describe(host, rows) {
 const boxOf = ({ parent }) =>
   /** @type {HTMLElement} */ (parent.querySelector('.appca-canvas-box') ?? parent);
 
-/** @type {WeakMap<Element, Host>} */
-const hosts = new WeakMap();
+/** @type {WeakMap<Element, Host>} */ const hosts = new WeakMap();
 const MOST_LOST = 3; // times in a row that a scene which the server does not have any more is asked for again
 
 /** What Streamlit calls at every rerun and theme change. @param {{data: Message, parentElement: HTMLElement, setStateValue: Function}} call */
@@ -98,8 +96,7 @@ export default function show({ data, parentElement, setStateValue }) {
 /** @param {HTMLElement} parent @returns {Host} */
 function begun(parent) {
   const stamp = { mount: crypto.getRandomValues(new Uint32Array(2)).join('-'), number: 0 };
-  /** @type {Host} */
-  const host = {
+  /** @type {Host} */ const host = {
     parent,
     send: () => {},
     next: null,

@@ -2,28 +2,21 @@
 
 const SCRIPT = 'NAME'; // below the address of scenes
 
-/** @type {Function | null} */
-let show = null;
-/** @type {Promise<void> | null} */
-let loading = null;
+/** @type {Function | null} */ let show = null;
+/** @type {Promise<void> | null} */ let loading = null;
 
 /** What Streamlit calls at every rerun and theme change. @param {{data: import('./host.js').Message}} call */
 export default function load(call) {
   if (show) return show(call);
   let gone = false;
-  /** @type {Function | null} */
-  let undo = null;
+  /** @type {Function | null} */ let undo = null;
   loading ??= import(new URL(call.data.scene.at + SCRIPT, location.href).href).then((host) => {
     show = host.default;
   });
   loading.then(
-    () => {
-      if (!gone) undo = show?.(call);
-    },
-    () => {
-      loading = null;
-    },
-  ); // the next rerun tries again
+    () => gone || (undo = show?.(call)),
+    () => (loading = null), // the next rerun tries again
+  );
   return () => {
     gone = true;
     undo?.();

@@ -4,14 +4,11 @@ const BUSY = '[data-test-script-state]:not([data-test-script-state="notRunning"]
 const EVERY = 60; // milliseconds
 const WIDGET = /\bst-key-([kl](?:_typed)?)-\d/;
 
-/** @type {HTMLInputElement | null} */
-let input = null;
+/** @type {HTMLInputElement | null} */ let input = null;
 let [told, drawn, held] = ['', '', '']; // held: which widget has the focus
 let timer = 0;
-/** @type {Function} */
-let send = () => {};
-/** @type {AbortController | null} */
-let leaving = null;
+/** @type {Function} */ let send = () => {};
+/** @type {AbortController | null} */ let leaving = null;
 
 /** @param {EventTarget | null} target */
 function widgetOf(target) {
@@ -86,13 +83,7 @@ function listen() {
     document.addEventListener(type, down, { capture: true, signal });
   for (const type of ['pointerup', 'keyup'])
     document.addEventListener(type, up, { capture: true, signal });
-  document.addEventListener(
-    'focusin',
-    ({ target }) => {
-      held = widgetOf(target);
-    },
-    { signal },
-  );
+  document.addEventListener('focusin', ({ target }) => (held = widgetOf(target)), { signal });
 }
 
 /** What Streamlit calls at every change of the sizes and of the theme. @param {{setTriggerValue: Function}} call */

@@ -24,8 +24,7 @@ import { signed, ticks } from '../../canvas/js/scene/names.js';
 import { font, write } from '../../canvas/js/text/write.js';
 import { THEMES, isDark } from '../../canvas/js/theme.js';
 
-/** @type {WeakMap<Element, {id: string, steer: Steer}>} */
-const shown = new WeakMap();
+/** @type {WeakMap<Element, {id: string, steer: Steer}>} */ const shown = new WeakMap();
 const PAD = 300; // CSS pixels of the panel's side
 const EDGE = 1.06; // of a reach: so far the panel goes, so that no point is cut
 const NEAR = 0.005; // of a reach: so near to zero a slider stands at it

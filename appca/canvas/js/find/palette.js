@@ -175,14 +175,10 @@ export function buildPalette(stage, actions, fly, acts) {
   const box = dialog(stage, 'appca-palette', 'Find anything', title, chips, columns, foot);
   let [group, sought] = ['', '']; // the only group that is shown; the query that the hits answer
   let chosen = 0;
-  /** @type {number[]} */
-  let starts = []; // places of the first hits of groups
-  /** @type {Hit[]} */
-  let hits = [];
-  /** @type {Hit[]} */
-  let shown = [];
-  /** @type {Hit[]} */
-  let recent = [];
+  /** @type {number[]} */ let starts = []; // places of the first hits of groups
+  /** @type {Hit[]} */ let hits = [];
+  /** @type {Hit[]} */ let shown = [];
+  /** @type {Hit[]} */ let recent = [];
   const go = (/** @type {Hit | undefined} */ hit, rows = false) => {
     if (!hit) return;
     recent = [hit, ...recent.filter(({ label }) => label !== hit.label)].slice(0, RECENT);

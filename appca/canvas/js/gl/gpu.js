@@ -25,8 +25,7 @@ function program(gl, vertex, fragment) {
     const logs = (gl.getAttachedShaders(made) ?? []).map((shader) => gl.getShaderInfoLog(shader));
     throw new Error(`${gl.getProgramInfoLog(made)} ${logs.join(' ')}`);
   }
-  /** @type {Program['at']} */
-  const at = {};
+  /** @type {Program['at']} */ const at = {};
   for (let i = 0; i < (gl.getProgramParameter(made, gl.ACTIVE_UNIFORMS) ?? 0); i += 1) {
     const name = gl.getActiveUniform(made, i)?.name ?? '';
     at[name] = gl.getUniformLocation(made, name);
@@ -228,8 +227,7 @@ export class Gpu {
     this.palette = texture(gl, gl.TEXTURE_2D);
     this.codes = texture(gl, gl.TEXTURE_2D);
     this.flags = texture(gl, gl.TEXTURE_2D);
-    /** @type {Map<Layout, Vertices & {revision: number}>} */
-    this.layouts = new Map();
+    /** @type {Map<Layout, Vertices & {revision: number}>} */ this.layouts = new Map();
     this.seen = { codes: 0, flags: 0, palette: '' };
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     gl.disable(gl.DEPTH_TEST);

@@ -36,8 +36,7 @@ export class Sheets {
       this.layers,
     );
     this.reader = gl.createFramebuffer();
-    /** @type {Map<string, HTMLCanvasElement>} tiles as pictures */
-    this.pictures = new Map();
+    /** @type {Map<string, HTMLCanvasElement>} tiles as pictures */ this.pictures = new Map();
   }
 
   /** The slot of a tile's sheet times tiles a sheet plus the tile, or -1 while it is not there. @param {number} tile */
@@ -197,8 +196,7 @@ function allFit(
 
 /** Images of the panels shown that stand inside the view. @param {Placed[]} placed @param {number} size px @param {(row: number) => number} tileOf @param {(row: number) => boolean} hidden @param {number} [dense] @returns {Wanted} */
 export function chooseImages(placed, size, tileOf, hidden, dense = 1) {
-  /** @type {Wanted} */
-  const wanted = { raw: [], row: [], panel: [], tile: [] };
+  /** @type {Wanted} */ const wanted = { raw: [], row: [], panel: [], tile: [] };
   for (const spot of placed) {
     const { key, panel, plot, range, view, strength } = spot;
     const { layout } = spot.part;
@@ -207,8 +205,7 @@ export function chooseImages(placed, size, tileOf, hidden, dense = 1) {
     const wished = all ? panel.count : roomFor(spot, size, dense);
     const room = strength < 0.6 || plot.w < 40 ? 0 : Math.min(panel.count, wished);
     const apart = all || panel.levels.length ? 0 : apartOn(size, side) / dense;
-    /** @type {[number, number][]} */
-    const taken = [];
+    /** @type {[number, number][]} */ const taken = [];
     const [kx, ky] = [plot.w / (range[1] - range[0]), plot.h / (range[3] - range[2])];
     for (let i = panel.start; i < panel.start + room && wanted.row.length < MOST; i += 1) {
       const [x, y, row] = [layout.xy[2 * i], layout.xy[2 * i + 1], layout.rows[i]];
@@ -247,8 +244,7 @@ export function drawImages(gpu, sheets, wanted, look, px, card, source = {}) {
   const there = [...places.keys()].filter((i) => places[i] >= 0);
   if (!there.length) return 0;
   const { from } = wanted;
-  /** @type {import('./gpu.js').Attributes} */
-  const attributes = {
+  /** @type {import('./gpu.js').Attributes} */ const attributes = {
     0: [Int16Array.from(there.flatMap((i) => wanted.raw.slice(4 * i, 4 * i + 4))), 4],
     1: [Uint32Array.from(there, (i) => wanted.row[i]), 1],
     2: [Uint16Array.from(there, (i) => wanted.panel[i]), 1],

@@ -74,8 +74,7 @@ export function jobsOf(placed, budget) {
   const all = pointsIn(placed);
   const drawn = placed.reduce((sum, spot) => sum + drawnOf(spot, all), 0);
   const share = Math.min(1, budget / Math.max(1, drawn));
-  /** @type {Map<object, Job>} */
-  const jobs = new Map();
+  /** @type {Map<object, Job>} */ const jobs = new Map();
   for (const spot of placed) {
     const { part, panel, strength } = spot;
     if (strength <= 0.02) continue;
@@ -168,16 +167,12 @@ export class Layer {
   /** @param {Gpu} gpu */
   constructor(gpu) {
     this.gpu = gpu;
-    /** @type {(Sheet | null)[]} */
-    this.sheets = [null, null];
+    /** @type {(Sheet | null)[]} */ this.sheets = [null, null];
     this.key = ''; // of the picture that is shown
     this.building = '';
-    /** @type {Chunk[]} */
-    this.queue = [];
-    /** @type {Camera[]} cameras the picture was drawn from, one a view */
-    this.cameras = [];
-    /** @type {Camera[]} */
-    this.next = [];
+    /** @type {Chunk[]} */ this.queue = [];
+    /** @type {Camera[]} cameras the picture was drawn from, one a view */ this.cameras = [];
+    /** @type {Camera[]} */ this.next = [];
     this.chunk = 80000; // points at a time, adapted to how long they take
     /** @type {{sync: WebGLSync, sent: number}[]} of the chunks on their way: the card has the next when one is through */
     this.fences = [];

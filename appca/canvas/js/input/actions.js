@@ -110,10 +110,7 @@ export async function fly(stage, actions, target) {
     actions.select([...codes.keys()].filter((row) => codes[row] === target.code));
     return;
   }
-  if (target.panel !== undefined) {
-    actions.open(view, target.panel);
-    return;
-  }
+  if (target.panel !== undefined) return actions.open(view, target.panel);
   if (target.row === undefined) return;
   const { layout } = view;
   const point = layout.rows.indexOf(target.row);
@@ -159,16 +156,12 @@ class Moves {
     this.stage = stage;
     /** @type {(text: string) => void} tell what happened, for screen readers */
     this.say = () => {};
-    /** @type {(() => void)[]} after the views changed */
-    this.changed = [];
+    /** @type {(() => void)[]} after the views changed */ this.changed = [];
   }
 
   /** @param {View} view @param {number} panel @param {Part} [part] */
   open(view, panel, part) {
-    if (part?.inset) {
-      this.morph(view, part.layout.name);
-      return;
-    }
+    if (part?.inset) return this.morph(view, part.layout.name);
     if (view.layout.kind === 'map') return;
     this.shift(view, () => view.open(panel));
     const { name, count } = view.layout.panels[panel];
@@ -179,9 +172,7 @@ class Moves {
   close(view) {
     if (!view.opened) return;
     this.endTour();
-    this.shift(view, () => {
-      view.opened = null;
-    });
+    this.shift(view, () => (view.opened = null));
     this.say('All panels');
   }
 
@@ -307,9 +298,7 @@ class Moves {
   /** Fly to a camera. @param {View} view @param {Camera} cam */
   flyTo(view, cam) {
     const from = { ...view.cam };
-    this.stage.tweens.start('fly', OPEN, (t) => {
-      view.cam = between(from, cam, ease(t));
-    });
+    this.stage.tweens.start('fly', OPEN, (t) => (view.cam = between(from, cam, ease(t))));
     this.stage.moved();
   }
 

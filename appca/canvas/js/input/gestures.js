@@ -17,8 +17,7 @@ export function panelAt(stage, x, y) {
   );
 }
 
-/** @type {WeakMap<Panel, {key: string, grid: Grid}>} */
-const grids = new WeakMap();
+/** @type {WeakMap<Panel, {key: string, grid: Grid}>} */ const grids = new WeakMap();
 
 /** Counting sort of a panel's points into cells of its own extent. @param {Layout} layout @param {Panel} panel @returns {Grid} */
 function gridOf(layout, panel) {
@@ -106,14 +105,11 @@ export class Gestures {
   constructor(stage, actions) {
     this.stage = stage;
     this.actions = actions;
-    /** @type {Map<number, [number, number]>} */
-    this.pointers = new Map();
+    /** @type {Map<number, [number, number]>} */ this.pointers = new Map();
     /** @type {{x: number, y: number, view: View, cam: Camera, kind: 'pan' | 'lasso' | 'box', range?: Bounds, moved: boolean} | null} */
     this.drag = null;
-    /** @type {[number, number][]} the lasso or box being drawn */
-    this.path = [];
-    /** @type {[number, number] | null} where the hand is */
-    this.at = null;
+    /** @type {[number, number][]} the lasso or box being drawn */ this.path = [];
+    /** @type {[number, number] | null} where the hand is */ this.at = null;
     this.before = { bits: new Uint8Array(), change: 0, held: -1, time: -TWICE }; // a click
     const on = (
       /** @type {string} */ kind,

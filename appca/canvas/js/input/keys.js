@@ -27,8 +27,7 @@ export function buildSpoken(stage, actions) {
   actions.say = (text) => {
     live.textContent = text;
   };
-  /** @type {Layout | null} */
-  let shown = null;
+  /** @type {Layout | null} */ let shown = null;
   let timer = 0;
   const fill = () => {
     const [{ layout }] = stage.views;
@@ -104,8 +103,7 @@ export function listenToKeys(stage, actions, parts) {
         stage.schedule();
       }),
     );
-  /** @type {Record<string, (view: View) => void>} */
-  const plain = {
+  /** @type {Record<string, (view: View) => void>} */ const plain = {
     '+': (view) => actions.zoom(view, 1.4),
     '=': (view) => actions.zoom(view, 1.4),
     '-': (view) => actions.zoom(view, 1 / 1.4),

@@ -7,8 +7,7 @@ export const header = (height) => clamp(0.165 * height, 11, 28);
 
 /** @param {View} view @returns {Placed[]} panels that touch the view */
 export function placeView(view) {
-  /** @type {Placed[]} */
-  const placed = [];
+  /** @type {Placed[]} */ const placed = [];
   for (const part of view.parts) {
     for (const panel of part.layout.panels) {
       const key = part.base + panel.index;

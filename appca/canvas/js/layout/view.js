@@ -9,10 +9,8 @@ export function keepCells(old, layout) {
   if (old.kind !== 'grid' || layout.kind !== 'grid') return;
   const [columns, lines] = extentOf(layout);
   const cellOf = new Map(old.panels.map(({ name, cell }) => [name, cell]));
-  /** @type {Map<string, Panel>} */
-  const taken = new Map();
-  /** @type {Panel[]} */
-  const others = [];
+  /** @type {Map<string, Panel>} */ const taken = new Map();
+  /** @type {Panel[]} */ const others = [];
   for (const panel of layout.panels) {
     const cell = cellOf.get(panel.name);
     if (cell && cell[0] < columns && cell[1] < lines) {
@@ -143,11 +141,10 @@ function triangle(layout, map, count, view) {
 
 /** Two columns, the fullest first. @param {Layout} layout @param {Rect} view @returns {Arrangement} */
 function columns(layout, view) {
-  /** @type {Rect[]} */
-  const rects = [];
-  fullest(layout.panels).forEach(({ index }, i) => {
-    rects[index] = inCell(i % 2, Math.floor(i / 2), 1);
-  });
+  /** @type {Rect[]} */ const rects = [];
+  fullest(layout.panels).forEach(
+    ({ index }, i) => (rects[index] = inCell(i % 2, Math.floor(i / 2), 1)),
+  );
   const rows = Math.ceil(rects.length / 2);
   const h = Math.min(rows, (2 * view.h) / view.w);
   return plain('columns', layout, rects, { x: 0, y: 0, w: 2, h });
@@ -187,8 +184,7 @@ const TOUR = 148; // width of the player beside the neighbour it turns to
 export function openRects(groups, index, view) {
   const top = 48;
   const roomy = view.h > 420 && groups.length > 0;
-  /** @type {Map<number, Rect>} */
-  const rects = new Map();
+  /** @type {Map<number, Rect>} */ const rects = new Map();
   rects.set(index, {
     x: view.x + 16,
     y: view.y + top,
@@ -224,19 +220,15 @@ export class View {
     this.layout = layout;
     this.map = map;
     this.components = components;
-    /** @type {Rect} */
-    this.rect = { x: 0, y: 0, w: 1, h: 1 };
-    /** @type {Camera} */
-    this.cam = { x: 0, y: 0, k: 1 };
-    /** @type {Opened | null} */
-    this.opened = null;
+    /** @type {Rect} */ this.rect = { x: 0, y: 0, w: 1, h: 1 };
+    /** @type {Camera} */ this.cam = { x: 0, y: 0, k: 1 };
+    /** @type {Opened | null} */ this.opened = null;
     /** @type {Map<number, import('./place.js').Goal> | null} where panels were before they began to move */
     this.from = null;
     this.shift = 1;
     this.focus = -1; // the panel that keys have reached
     this.focusShown = false;
-    /** @type {Filter} */
-    this.filter = {};
+    /** @type {Filter} */ this.filter = {};
     this.compact = false; // no bar stands above the panels
     this.alone = true; // no other view beside, which the bar stands above
     this.corner = false; // whether title and legend stand in the free corner of a triangle

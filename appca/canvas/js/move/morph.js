@@ -91,10 +91,7 @@ function pagePlaces({ part, panel, plot, range }, count, into, at) {
   }
 }
 
-/**
- * For each new place the nearest old place of its row; [x, y, known] a point.
- * @param {Uint32Array} rows of the new places @param {Float32Array} to @param {Pick<Places, 'rows' | 'xy'>} old @param {number} count of rows in the data
- */
+/** For each new place the nearest old place of its row; [x, y, known] a point. @param {Uint32Array} rows of the new places @param {Float32Array} to @param {Pick<Places, 'rows' | 'xy'>} old @param {number} count of rows in the data */
 export function origins(rows, to, old, count) {
   const first = new Int32Array(count).fill(-1);
   const next = new Int32Array(rows.length);

@@ -89,12 +89,11 @@ export class Tour {
     this.basis = frameAt(this.a.axes, this.b.axes, 0).basis;
     this.raw = new Int16Array(4 * this.rows.length);
     this.rows.forEach((row, i) =>
-      this.basis.forEach((component, k) => {
-        this.raw[4 * i + k] = stage.scene.score(row, component);
-      }),
+      this.basis.forEach(
+        (component, k) => (this.raw[4 * i + k] = stage.scene.score(row, component)),
+      ),
     );
-    /** @type {Placed | null} */
-    this.stagePanel = null;
+    /** @type {Placed | null} */ this.stagePanel = null;
     this.restore(stage);
     this.images = this.chooseImages(stage);
   }
@@ -190,8 +189,7 @@ export class Tour {
   chooseImages(stage) {
     /** @type {import('../gl/images.js').Wanted & {from: number[]}} */
     const wanted = { raw: [], row: [], panel: [], tile: [], from: [] };
-    /** @type {number[][]} */
-    const taken = [];
+    /** @type {number[][]} */ const taken = [];
     const stops = [0, 0.5, 1].map((t) => ({
       extent: this.rangeAt(t),
       frame: frameAt(this.a.axes, this.b.axes, t),
@@ -233,8 +231,7 @@ export class Journey {
     this.actions = actions;
     this.told = told;
     this.on = false;
-    /** @type {Set<number>} */
-    this.seen = new Set();
+    /** @type {Set<number>} */ this.seen = new Set();
     this.timer = 0;
     this.at = -1; // the panel it has reached
     for (const kind of ['pointerdown', 'wheel', 'keydown'])
@@ -244,10 +241,7 @@ export class Journey {
 
   /** Begin, or stop where it is. */
   async toggle() {
-    if (this.on) {
-      this.stop();
-      return;
-    }
+    if (this.on) return this.stop();
     const { stage, actions } = this;
     const grid = Object.entries(stage.meta.layouts).find(([, { kind }]) => kind !== 'map');
     if (!grid) return;
@@ -277,18 +271,12 @@ export class Journey {
     clearTimeout(this.timer);
     const [view] = this.stage.views;
     if (!this.on || this.stage.morph) return;
-    if (view.opened?.panel !== this.at) {
-      this.stop();
-      return;
-    }
+    if (view.opened?.panel !== this.at) return this.stop();
     this.seen.add(this.at);
     const beside = neighbours(view.layout, this.at).flatMap(({ panels }) => panels);
     const panels = beside.map((index) => view.layout.panels[index]);
     const next = fullest(panels).find(({ index }) => !this.seen.has(index));
-    if (!next) {
-      this.stop();
-      return;
-    }
+    if (!next) return this.stop();
     this.timer = setTimeout(() => {
       this.at = next.index;
       this.actions.tour(view, next.index);

@@ -124,10 +124,8 @@ function fillLegend(stage, into, rename) {
     );
     return;
   }
-  if (colouring.kind === 'plane') {
-    into.append(planeKey(stage, colouring, false), planeKey(stage, colouring, true));
-    return;
-  }
+  if (colouring.kind === 'plane')
+    return into.append(planeKey(stage, colouring, false), planeKey(stage, colouring, true));
   const counts = classCounts(stage);
   let pinned = -1;
   const alone = (/** @type {number} */ code) => {

@@ -35,9 +35,7 @@ function fillMean({ sheets, scene, dark }, { spot, said, cell }, picture, lines)
     const bytes = sheets.read(scene.tile[layout.rows[i]]);
     if (!bytes) continue;
     if (!count) sum = new Float32Array(bytes.length);
-    bytes.forEach((value, k) => {
-      sum[k] += value;
-    });
+    bytes.forEach((value, k) => (sum[k] += value));
     count += 1;
   }
   picture.hidden = !count;
@@ -70,10 +68,8 @@ export function buildCard(stage, actions, labels) {
   const lines = element('div', 'appca-lines');
   const card = element('div', 'appca-card', { hidden: '' }, picture, lines);
   stage.root.append(card);
-  /** @type {Found | CellFound | null} */
-  let shown = null;
-  /** @type {Rect | null} */
-  let place = null;
+  /** @type {Found | CellFound | null} */ let shown = null;
+  /** @type {Rect | null} */ let place = null;
   let timer = 0;
   const hide = () => {
     if (shown) stage.schedule();
@@ -82,10 +78,7 @@ export function buildCard(stage, actions, labels) {
   };
   const show = (/** @type {number} */ x, /** @type {number} */ y) => {
     const hit = stage.moving ? null : (pick(stage, x, y) ?? cellAt(stage, labels(), x, y));
-    if (!hit) {
-      hide();
-      return;
-    }
+    if (!hit) return hide();
     shown = hit;
     if ('said' in hit) fillMean(stage, hit, picture, lines);
     else fill(stage, hit.row, picture, lines);

@@ -114,9 +114,7 @@ function fillPairs(
   const none = components instanceof Uint16Array ? 65535 : 255;
   const n = all.length + 1; // the last stands for "no component"
   const panelOf = new Int32Array(n * n).fill(-1);
-  meta.panels.forEach(({ components: [a = n - 1, b = n - 1] }, i) => {
-    panelOf[a * n + b] = i;
-  });
+  meta.panels.forEach(({ components: [a = n - 1, b = n - 1] }, i) => (panelOf[a * n + b] = i));
   const slots = Array.from({ length: active }, (_, i) => i);
   const firsts = Uint8Array.from(slots.flatMap((i) => slots.slice(i + 1).map(() => i)));
   const seconds = Uint8Array.from(slots.flatMap((i) => slots.slice(i + 1)));
@@ -224,8 +222,7 @@ export async function gatheredOf(scene, name) {
   if (!other) return [];
   const order = await scene.array(`order.${name}`, 'u4');
   const { components, active, meta } = scene;
-  /** @type {Gathered[]} */
-  const groups = [];
+  /** @type {Gathered[]} */ const groups = [];
   const same = (/** @type {number} */ a, /** @type {number} */ b) => {
     for (let i = 0; i < active; i += 1)
       if (components[a * active + i] !== components[b * active + i]) return false;

@@ -82,8 +82,7 @@ export async function saidOf({ scene, callbacks }, row) {
 /** The first row whose id or text is what is looked for, else contains it; by line, numbers only if they are it. @param {Scene} scene @param {string} query lower case @param {string} [but] the title of a line that is left out */
 export async function rowsWith(scene, query, but) {
   const { hover } = scene.meta;
-  /** @type {{title: string, value: string, row: number}[]} */
-  const hits = [];
+  /** @type {{title: string, value: string, row: number}[]} */ const hits = [];
   const lines = [
     ...(hover?.ids ? [/** @type {Line} */ ({ title: 'Id', kind: 'text', buffer: hover.ids })] : []),
     ...(hover?.lines ?? []),

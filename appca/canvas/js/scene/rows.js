@@ -11,8 +11,7 @@ export class Rows {
   constructor(count) {
     this.count = count;
     this.flags = this.bytes();
-    /** @type {Uint8Array | Uint16Array} */
-    this.codes = new Uint8Array(count);
+    /** @type {Uint8Array | Uint16Array} */ this.codes = new Uint8Array(count);
     this.selected = 0;
     this.packed = new Uint8Array(Math.ceil(count / 8)); // one bit a row, lowest bit first
     this.hidden = 0;
@@ -88,8 +87,7 @@ export class Rows {
 /** @typedef {{count: number, classes: Map<number, number>}} Cell */
 /** @typedef {{cells: Cell[], classes: Map<number, number>, beyond: [number, number, number, number]}} Counts */
 
-/** @type {WeakMap<Layout, Map<string, Counts>>} */
-const counted = new WeakMap();
+/** @type {WeakMap<Layout, Map<string, Counts>>} */ const counted = new WeakMap();
 
 /** Cells in the order −−, +−, −+, ++ of x and y; beyond left, right, bottom, top. @param {Layout} layout @param {Panel} panel @param {Rows} rows @param {Bounds} range @returns {Counts} */
 export function countsOf(layout, panel, rows, range) {
@@ -107,8 +105,7 @@ function count(layout, panel, rows, range) {
   const { codes, flags } = rows;
   const size = codesIn(codes);
   const table = new Uint32Array(4 * size); // of the cells by code
-  /** @type {[number, number, number, number]} */
-  const beyond = [0, 0, 0, 0];
+  /** @type {[number, number, number, number]} */ const beyond = [0, 0, 0, 0];
   for (let i = panel.start; i < panel.start + panel.count; i += 1) {
     const row = layout.rows[i];
     if (flags[row] & HIDDEN) continue;

@@ -17,8 +17,7 @@ export class Scene {
     this.meta = input.meta;
     this.rows = input.meta.rows;
     this.active = input.meta.most_used ?? input.meta.n_active ?? 0;
-    /** @type {Map<string, Promise<any>>} */
-    this.loads = new Map();
+    /** @type {Map<string, Promise<any>>} */ this.loads = new Map();
     this.components = new Uint8Array(0); // or Uint16Array
     this.scores = new Int16Array(0);
     this.priority = new Uint32Array(0); // rows in the order of their images

@@ -123,8 +123,7 @@ export class Pictures {
   /** @param {Stage} stage */
   constructor(stage) {
     this.stage = stage;
-    /** @type {ImageBitmap | null} */
-    this.sheet = null;
+    /** @type {ImageBitmap | null} */ this.sheet = null;
   }
 
   /** Fetch the sheet of the present scene. */

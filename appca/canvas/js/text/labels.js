@@ -20,8 +20,7 @@ export class Occupancy {
     this.columns = Math.ceil(width / CELL) + 1;
     this.lines = Math.ceil(height / CELL) + 1;
     this.cells = new Uint16Array(this.columns * this.lines);
-    /** @type {Rect[]} words that stand */
-    this.words = [];
+    /** @type {Rect[]} words that stand */ this.words = [];
   }
 
   /** @param {number} x @param {number} y */
@@ -242,9 +241,7 @@ function densest({ rows: { codes, flags } }, spot, wanted) {
   );
   const lines = Math.max(0, Math.ceil((Math.min(plot.y + plot.h, rect.y + rect.h) - top) / SQUARE));
   const place = new Int32Array(codesIn(codes)).fill(-1);
-  wanted.forEach((code, i) => {
-    place[code] = i * columns * lines;
-  });
+  wanted.forEach((code, i) => (place[code] = i * columns * lines));
   const counts = new Uint32Array(wanted.length * columns * lines);
   const sums = new Float64Array(2 * counts.length);
   const step = Math.max(1, Math.floor(panel.count / 20000));

@@ -25,8 +25,7 @@ function marksOf(stage, { held, near }) {
   const before = cache.get(stage);
   if (before?.key === key) return before.marks;
   const wanted = new Set([held, ...Array.from(near)]);
-  /** @type {Map<number, [number, number, number][]>} */
-  const marks = new Map();
+  /** @type {Map<number, [number, number, number][]>} */ const marks = new Map();
   for (const { layout, base } of views.flatMap(({ parts }) => parts))
     for (const panel of layout.panels) {
       const here = [];
@@ -78,8 +77,7 @@ export function drawHeld(stage, subject = stage) {
 
 /** Move pictures of near rows outward until none covers another. @param {Mark[]} near @param {Mark | undefined} held @param {Rect} plot */
 function slide(near, held, plot) {
-  /** @type {[Mark, number][]} */
-  const taken = held ? [[held, HELD]] : [];
+  /** @type {[Mark, number][]} */ const taken = held ? [[held, HELD]] : [];
   for (const mark of near) {
     const angle = held ? Math.atan2(mark.y - held.y, mark.x - held.x) : 0;
     const free = () =>
@@ -123,10 +121,7 @@ function draw(stage, { row, x, y, px, py }, side, width) {
     context.arc(x, y, radius, 0, 7);
     stroke(context, theme, thick);
   };
-  if (!picture) {
-    ring(row === stage.held ? 8 : 5.5, width);
-    return;
-  }
+  if (!picture) return ring(row === stage.held ? 8 : 5.5, width);
   if (Math.hypot(px - x, py - y) > side / 2) {
     context.setLineDash([2, 3]);
     [context.strokeStyle, context.lineWidth] = [theme.primary, 1.25];
@@ -268,8 +263,7 @@ export function drawGhosts(stage) {
 /** Rings around the selected rows where they are few. @param {Stage} stage */
 export function ringedRows(stage) {
   const { rows, placed } = stage;
-  /** @type {{key: number, x: number, y: number}[]} */
-  const rings = [];
+  /** @type {{key: number, x: number, y: number}[]} */ const rings = [];
   if (!rows.selected || rows.selected > FEW) return rings;
   for (const { key, part, panel } of placed) {
     const { layout } = part;

@@ -5,8 +5,7 @@ const FAMILY = '"Source Sans", "Source Sans 3", "Source Sans Pro", system-ui, sa
 /** @param {number} size @param {number} [weight] */
 export const font = (size, weight = 400) => `${weight} ${size}px ${FAMILY}`;
 
-/** @type {Map<string, number>} */
-const widths = new Map();
+/** @type {Map<string, number>} */ const widths = new Map();
 
 /** @param {CanvasRenderingContext2D} context @param {string} text @param {string} style */
 export function widthOf(context, text, style) {
