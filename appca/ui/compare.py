@@ -368,9 +368,8 @@ def _chosen(rivals: dict[str, str], shown: Shown) -> str:
         st.markdown("What does", width="content")
         key = f"rival-{shown.config.id}"
         more = {"label_visibility": "collapsed", "width": "content"}
-        beside_this = fit_beside
         rival = one_of(
-            "Compared with", rivals, key, on_change=beside_this, args=(shown, key), **more
+            "Compared with", rivals, key, on_change=fit_beside, args=(shown, key), **more
         )
         st.markdown("keep that this fit loses?", width="content")
     return rival

@@ -57,7 +57,10 @@ BAD = {
         config("parameters", "K=3"),
         "it has 'K=3' for “parameters”, where a group of named values belongs",
     ),
-    "no settings": (lambda facts: {"info": facts["info"]}, "it lacks “config”"),
+    "no settings": (
+        lambda facts: {key: value for key, value in facts.items() if key != "config"},
+        "it lacks “config”",
+    ),
     "stop that is code": (
         config("stopped_at", "1:\n import os"),
         "it has '1:\\n import os' for “stopped_at”, where a whole number or nothing belongs",

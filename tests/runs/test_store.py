@@ -242,11 +242,10 @@ def test_named_runs_take_no_places_of_others(store, monkeypatch):
 def test_old_drafts_are_swept_and_those_of_the_living_are_not(store):
     store.save(CONFIG, result_of())
     long_ago = time.time() - 2 * 86_400
-    for name in (f".{'a' * 8}-{'a' * 32}", f".{'c' * 32}"):  # as format 2 named them, and today
-        draft = store.folder / name
-        draft.mkdir()
-        (draft / "arrays.npz").write_bytes(b"half")
-        os.utime(draft, (long_ago, long_ago))
+    draft = store.folder / f".{'c' * 32}"
+    draft.mkdir()
+    (draft / "arrays.npz").write_bytes(b"half")
+    os.utime(draft, (long_ago, long_ago))
     with draft_folder(store.folder) as alive:
         store.sweep()
         assert files(store.folder) == {CONFIG.id, alive.name}

@@ -130,7 +130,7 @@ def test_threads_asked_for_in_the_middle_come_after_the_last_holder():
 
 FORKED = """
 import os, signal, sys
-from appca.models.algebra import threads
+from appca.models import threads
 from appca.models.threads import in_order, single_threaded_blas
 
 threads.cores = lambda: 2

@@ -315,8 +315,8 @@ BROKEN_SCANS = {
     "singletons scanned as others are": (
         gibbs_kernels,
         infinite_p_value,
-        "        if m > 0:\n",
-        "        if m >= 0:\n",
+        "        m = others[k]\n        if m > 0:\n",
+        "        m = others[k]\n        if m >= 0:\n",
     ),
     "at most one new column a row": (
         gibbs_kernels,

@@ -64,8 +64,8 @@ def test_both_experiments_share_one_autoencoder_and_draw_what_they_found(planted
         def images(self, rows):
             return digits.images[rows]
 
-    monkeypatch.setattr(vae_digits.autoencoder, "train", train)
-    monkeypatch.setattr(vae_digits.autoencoder, "encode", lambda _networks, _X: digits.Y)
+    monkeypatch.setattr(vae_digits, "train", train)
+    monkeypatch.setattr(vae_digits, "encode", lambda _networks, _X: digits.Y)
     monkeypatch.setattr(vae_digits, "load", lambda *_given, **_options: Opened())
     monkeypatch.setattr(digits_module, "images_of", lambda _name, rows: digits.images[rows])
     options = vae_digits.STUDY.options("quick")

@@ -138,7 +138,8 @@ def test_other_work_is_in_the_menu_at_the_name_of_the_data(start):
 
 def test_other_work_is_named_without_opening_its_data(start, monkeypatch):
     planes, opened, get = load("planes"), [], DatasetStore.get
-    config = RunConfig(services.datasets().put(planes), {}, "aPPCA", {})
+    sizes = {"n_components": 2, "n_active": 1}
+    config = RunConfig(services.datasets().put(planes), {}, "aPPCA", sizes)
     run = RunStore(home()).save(config, fit_run(planes, config))
 
     def counted(store: DatasetStore, digest: str, **given: object) -> Dataset:
@@ -147,7 +148,8 @@ def test_other_work_is_named_without_opening_its_data(start, monkeypatch):
 
     monkeypatch.setattr(DatasetStore, "get", counted)
     app = healthy(start(PAGE))
-    assert app.button(key=f"work-{run.id}").label == f"{planes.name} · K = 4, L = 2"
+    label = app.button(key=f"work-{run.id}").label.replace("\\", "")
+    assert label == f"{planes.name} · K = 2, L = 1"
     assert planes.digest not in opened
 
 

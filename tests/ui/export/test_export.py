@@ -39,7 +39,7 @@ def made(monkeypatch) -> dict:
         found[key] = (label, file_name, make)
 
     monkeypatch.setattr("appca.ui.downloads.save_button", take)
-    for module in ("export.export", "arrivals.session_file"):
+    for module in ("export", "arrivals"):
         monkeypatch.setattr(f"appca.ui.{module}.save_button", take)
     return found
 

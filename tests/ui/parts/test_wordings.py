@@ -47,9 +47,9 @@ def test_no_page_says_run_job_refine_preview_or_seed():
         (file.name, text)
         for file in files
         for text in literals(file)
-        if NEVER.search(text) and not (file.name == "model.py" and "eed" in text)
+        if NEVER.search(text) and not (file.name == "settings.py" and "eed" in text)
     ]
-    assert len(files) > 100
+    assert len(files) > 30
     assert said == []
 
 

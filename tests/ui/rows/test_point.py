@@ -190,7 +190,7 @@ def test_the_ring_is_around_the_row_of_the_details_until_it_is_let_go(monkeypatc
     page = SimpleNamespace(session_state={}, query_params={})
     monkeypatch.setattr(rows, "st", page)
     selected = np.zeros(40, bool)
-    monkeypatch.setattr(rows.selection, "get", lambda _: selected)
+    monkeypatch.setattr(rows.state, "get", lambda _: selected)
     table = Dataset("t", np.eye(40, 5, dtype=np.float32), np.array([f"r{i}" for i in range(40)]))
     assert rows.held(table) is None
     rows.hold(table, 7)

@@ -37,7 +37,7 @@ def test_the_version_is_one_that_these_tests_were_written_for():
 
 
 def test_a_folder_of_pages_still_begins_the_old_discovery():
-    """Where it does not, delete the first line of `inside.prepare`."""
+    """Where it does not, delete the first line of `streamlit_internals.prepare`."""
     program = (
         "from streamlit.runtime.pages_manager import PagesManager as M; "
         f"M({str(ROOT / 'app.py')!r}); print(M.uses_pages_directory)"
@@ -46,7 +46,7 @@ def test_a_folder_of_pages_still_begins_the_old_discovery():
 
 
 def test_the_first_element_still_looks_for_a_console():
-    """Where it does not, delete the second line of `inside.prepare`."""
+    """Where it does not, delete the second line of `streamlit_internals.prepare`."""
     program = (
         "import streamlit as st; from streamlit import delta_generator as d, env_util; "
         "print(d._use_warning_has_been_displayed, end=' '); "
@@ -58,7 +58,7 @@ def test_the_first_element_still_looks_for_a_console():
 
 def test_both_are_set_before_the_first_run():
     program = (
-        "from appca.ui.server import inside; inside.prepare(); "
+        "from appca.ui import streamlit_internals; streamlit_internals.prepare(); "
         "from streamlit import delta_generator as d; "
         "from streamlit.runtime.pages_manager import PagesManager as M; "
         f"M({str(ROOT / 'app.py')!r}); "
@@ -79,7 +79,7 @@ def page_whose_callback_is_interrupted() -> None:
 
 
 def test_streamlit_still_ends_callbacks():
-    """Where it does not, delete `inside.uninterrupted` and `callbacks._uninterrupted`."""
+    """Where it does not, delete `streamlit_internals.uninterrupted` and `state._uninterrupted`."""
     assert callable(getattr(ScriptRequests, streamlit_internals.LOOK))
     app = AppTest.from_function(page_whose_callback_is_interrupted).run()
     app.number_input(key="size").set_value(5.0).run()
@@ -118,13 +118,14 @@ def test_no_other_file_reaches_into_streamlit():
     offenders = [
         path.name
         for path in (ROOT / "appca").rglob("*.py")
-        if path.name != "inside.py" and any(one in path.read_text() for one in reaching)
+        if path.name != "streamlit_internals.py"
+        and any(one in path.read_text() for one in reaching)
     ]
     assert offenders == []
 
 
 def test_streamlit_still_refuses_unix_sockets():
-    """Where it does not, delete `inside.bind` and name the socket by --server.address."""
+    """Where it does not, delete `bind` and name the socket by --server.address."""
     program = (
         "from streamlit import config; config.set_option('server.address', 'unix:///tmp/a')\n"
         "from streamlit.web.server.starlette.starlette_server import UvicornRunner\n"

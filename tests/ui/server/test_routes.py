@@ -36,7 +36,7 @@ def test_health_says_whether_the_home_can_be_written(tmp_path, monkeypatch):
     def refuse(_: object) -> None:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(server.atomic, "check_place", refuse)
+    monkeypatch.setattr(server.files, "check_place", refuse)
     answer = asked(app, "/healthz")
     assert answer.status == 503
     assert b"the home cannot be written: Read-only file system" in answer.body

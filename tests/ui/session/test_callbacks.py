@@ -71,7 +71,7 @@ def test_a_named_selection_that_the_disk_keeps_is_said_not_to_be_deleted(start, 
     digits = load("digits")
     SelectionStore(home()).save(digits.digest, "zeros", digits.labels["digit"] == "0")
     app = start("groups/named")
-    monkeypatch.setattr("appca.analysis.selections.unmark", fails(FULL))
+    monkeypatch.setattr(Path, "unlink", fails(FULL))
     app.button(key="named_really-zeros").click().run()
     assert [problem.message for problem in app.exception] == []
     assert "No space left" in sentences(app)[0]
@@ -150,7 +150,7 @@ def test_a_later_run_waits_for_the_callback_of_an_earlier_one(monkeypatch):
     assert requests.on_scriptrunner_yield().type is ScriptRequestType.STOP
 
 
-ROOT = Path(state.__file__).parents[1]
+ROOT = Path(state.__file__).parent
 REACTIONS = ("on_click", "on_change", "on_select")
 HARMLESS = {"'rerun'", "'ignore'", "lambda: None"}
 

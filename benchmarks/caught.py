@@ -1,0 +1,258 @@
+"""Which changes of `benchmarks.mutants` the default suite of tests notices: its yardstick.
+
+Each change is made in a worktree of COMMIT that has an environment of its own. The tests of the
+default run that can see it then run there until one fails: those that ran the line, the most
+specific first, then those of the mirrored file; where coverage sees nothing (imports, compiled
+kernels, child processes, scripts), those of the file, its users or its folder.
+
+    cd TREE && .venv/bin/python -m pytest --cov=appca --cov-context=test --cov-report=
+    python -m benchmarks.caught TREE [TREE ...] --coverage TREE/.coverage
+
+A tree is busy with one change at a time. results/mutants.json keeps what is known: a second call
+goes on from there, also with more tests (--most). Tests that read sources count as no catch. In
+the end all tests that caught something run on the plain code; what one of them caught that fails
+there, too, is tried again without it by the next call.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import chain, zip_longest
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Lock
+
+from coverage import CoverageData
+
+from benchmarks.mutants import COMMIT, SEED, Change, Row, faults, mutants, part_of, place
+from benchmarks.results import facts
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "mutants.json"
+FIRST, LIMIT_S, ALONE_S = 12, 300, 120  # tests of the first call; seconds of a change, of a test
+NOTHING_COLLECTED = 5  # how pytest ends then
+READING_SOURCES = re.compile(r"tests/(test_(layers|types|packaging|mathematics)\.py|docs/)")
+HOUR_S = 3600
+OF_SCRIPTS = ["tests/canvas", "tests/ui/canvas", "tests/browser"]
+
+
+class Suite:
+    """What each test of the default run executes."""
+
+    def __init__(self, coverage: Path, tree: Path) -> None:
+        self.data, self.root, self.tree = CoverageData(str(coverage)), coverage.parent, tree
+        self.data.read()
+        self.files = {
+            path.relative_to(tree).as_posix(): path.read_text(encoding="utf-8")
+            for path in sorted((tree / "appca").rglob("*.py"))
+        }
+        self.size: Counter[str] = Counter()  # lines that a test runs
+        for ran in (self.ran(file).values() for file in self.files):
+            self.size.update(test for tests in ran for test in tests)
+
+    def ran(self, file: str) -> dict[int, set[str]]:
+        """Return which tests ran each line of a file."""
+        ran = self.data.contexts_by_lineno(str(self.root / file))
+        return {line: {one.rpartition("|")[0] for one in tests} for line, tests in ran.items()}
+
+    def seeing(self, change: Change) -> list[str]:
+        """Return the tests that can see a change, and files of tests, in the order to run them."""
+        if change.file.endswith(".js"):
+            return OF_SCRIPTS
+        ran, path = self.ran(change.file), Path(change.file)
+        found = every = set[str]().union(*ran.values())
+        if place(self.files[change.file].encode(), change.lines[0])[1]:
+            first, last = change.lines
+            found = set[str]().union(*(ran.get(line, ()) for line in range(first, last + 1)))
+        if path.stem.endswith("_kernels"):
+            found |= self.using({change.file})
+        folder = Path("tests", *path.parent.parts[1:])
+        near = [folder / f"test_{path.stem}.py"]
+        if not found - {""}:  # it may run in processes of their own
+            found = every
+            near += [next(one for one in (folder, *folder.parents) if (self.tree / one).exists())]
+        found = {test for test in found if test and not READING_SOURCES.match(test)}
+        beside = [str(one) for one in near if (self.tree / one).exists()]
+        cases: dict[str, list[str]] = {}
+        for test in sorted(found, key=lambda test: (self.size[test], test)):
+            cases.setdefault(test.partition("[")[0], []).append(test)
+        turns = chain.from_iterable(zip_longest(*cases.values()))  # a case of each test, another...
+        return [*filter(None, turns), *beside]
+
+    def using(self, kernels: set[str]) -> set[str]:
+        """Return the tests that ran a line that names a function of compiled modules."""
+        sources = [self.files[file] for file in kernels]
+        names = "|".join(name for text in sources for name in re.findall(r"^def (\w+)", text, re.M))
+        found, more = set[str](), set(kernels)
+        for file, text in self.files.items():
+            if not any(f".{Path(one).stem} import" in text for one in kernels):
+                continue
+            if file.endswith("_kernels.py"):
+                more.add(file)
+            ran = self.ran(file)
+            for number, line in enumerate(text.splitlines(), 1):
+                if re.search(rf"\b({names})\b", line) and " import " not in line:
+                    found |= ran.get(number, set())
+        return found if more == kernels else self.using(more)
+
+
+class Worker:
+    """A tree, and the process that runs tests in it."""
+
+    def __init__(self, tree: Path, suite: Suite, most: int, without: list[str]) -> None:
+        self.tree, self.suite, self.most, self.without = tree, suite, most, without
+        command = [str(tree / ".venv/bin/python"), "-P", str(HERE / "forked_tests.py"), str(tree)]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, cwd=tree, stdin=pipe, stdout=pipe, text=True)
+
+    def run(self, tests: Sequence[str], seconds: float, cache: str = "") -> Row:
+        """Run tests until one fails or the time is over; see `forked_tests`."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        asked = json.dumps([tests, self.without, seconds, cache])
+        print(asked, file=self.process.stdin, flush=True)
+        found: Row = json.loads(self.process.stdout.readline())
+        if not (found["ran"] or found["failed"] or found["status"] == NOTHING_COLLECTED):
+            msg = f"pytest ended with {found['status']} before any test: {tests}"
+            raise RuntimeError(msg)
+        return found
+
+    def tried(self, change: Change, before: int) -> Row:
+        """Make a change, run tests behind those of `before`, and return what came of it."""
+        path, began = self.tree / change.file, time.monotonic()
+        every = self.suite.seeing(change)
+        files = [test for test in every if "::" not in test]
+        tests = every[: len(every) - len(files)]
+        wanted = [*tests[before : self.most], *(files if not before else [])]
+        source, stat = path.read_bytes(), path.stat()
+        path.write_bytes(source[: change.start] + change.new + source[change.end :])
+        stamp = 10**9 + zlib.crc32(path.read_bytes()) % 10**8  # by which bytecode is told apart
+        os.utime(path, (stamp, stamp))
+        try:
+            found = self.until_caught(wanted, path.stem.endswith("_kernels"))
+        finally:
+            path.write_bytes(source)
+            os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        if found["stuck"] and not self.run([found["stuck"]], ALONE_S)["over"]:
+            found["caught_by"] = found["stuck"]
+        seconds = round(time.monotonic() - began)
+        sizes = {"asked": min(self.most, len(tests)), "seeing": len(tests), "seconds": seconds}
+        return {key: value for key, value in found.items() if key != "stuck"} | sizes
+
+    def until_caught(self, tests: Sequence[str], compiled: bool) -> Row:
+        """Run tests of a change; "stuck" is one that does not end, "over" that the time was."""
+        told: Row = {"caught_by": None, "stuck": "", "ran": 0}
+        end = time.monotonic() + LIMIT_S
+        with tempfile.TemporaryDirectory() as folder:
+            cache = folder if compiled else ""  # else callers would keep the code of a callee
+            for some in filter(None, (tests[:FIRST], tests[FIRST:])):
+                found = self.run(some, max(end - time.monotonic(), 1.0), cache)
+                told["ran"] += len(found["ran"])
+                if found["failed"]:
+                    return told | {"caught_by": found["failed"][0]}
+                if found["over"]:
+                    return told | self.looked_into(found["ran"][-1:], cache)
+        return told
+
+    def looked_into(self, last: Sequence[str], cache: str) -> Row:
+        """Run the test alone at which the time was over, if there is one."""
+        nothing: Row = {"failed": [], "over": False}
+        again = self.run(last, ALONE_S, cache) if last else nothing
+        stuck = last[0] if again["over"] else ""
+        return {"caught_by": next(iter(again["failed"]), None), "stuck": stuck, "over": True}
+
+
+def described(tree: Path, change: Change) -> Row:
+    """Return what tells a change in the record."""
+    source = (tree / change.file).read_bytes()
+    about = {"file": change.file, "function": place(source, change.lines[0])[0]}
+    line = source[: change.start].count(b"\n") + 1
+    if change.words:
+        return {"part": change.kind, "words": change.words, **about, "line": line}
+    first, last = source.rfind(b"\n", 0, change.start) + 1, source.find(b"\n", change.end)
+    old = source[first:last].decode()
+    new = (source[first : change.start] + change.new + source[change.end : last]).decode()
+    texts = {"old": " ".join(old.split()), "new": " ".join(new.split())}
+    return {"part": part_of(change.file), **about, "line": line, "kind": change.kind, **texts}
+
+
+def write(rows: Sequence[Row], unsound: Sequence[str]) -> None:
+    """Write the record, a line for each change."""
+    about = facts() | {"commit": COMMIT, "seed": SEED, "limit_s": LIMIT_S}
+    about |= {"failing_unchanged": unsound}
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    text = f'{{\n"about": {json.dumps(about)},\n"rows": [\n{lines}\n]\n}}\n'
+    RESULTS.write_text(text, encoding="utf-8")
+
+
+def resumed(rows: list[Row], most: int) -> list[str]:
+    """Take over what is known of changes; return tests that fail without a change, too."""
+    if not RESULTS.exists():
+        return []
+    kept = json.loads(RESULTS.read_text(encoding="utf-8"))
+    unsound: list[str] = kept["about"]["failing_unchanged"]
+    for row in rows:
+        known = (one for one in kept["rows"] if row.items() <= one.items())
+        row.update(next((one for one in known if one.get("caught_by") not in unsound), {}))
+        row["done"] = bool(row.get("caught_by")) or "over" in row
+        row["done"] |= row.get("asked", -1) >= min(most, row.get("seeing", most))
+    return unsound
+
+
+def failing(worker: Worker, tests: Sequence[str]) -> list[str]:
+    """Return the tests that fail on the plain code."""
+    failed, left = list[str](), list(tests)
+    while left:
+        found = worker.run(left, HOUR_S)
+        failed += found["failed"]
+        left = [test for test in left if test not in found["ran"]] if found["failed"] else []
+    return failed
+
+
+def main() -> None:
+    """Try what has no result yet, then run all tests that caught something on the plain code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("trees", type=Path, nargs="+", help=f"worktrees of {COMMIT}")
+    text = "what the default run in a tree has executed"
+    parser.add_argument("--coverage", type=Path, required=True, help=text)
+    parser.add_argument("--most", type=int, default=150, help="tests of a change")
+    asked = parser.parse_args()
+    trees: list[Path] = [tree.absolute() for tree in asked.trees]
+    suite = Suite(asked.coverage.absolute(), trees[0])
+    changes, todo, lock = [*faults(trees[0]), *mutants(trees[0])], Queue[int](), Lock()
+    rows = [described(trees[0], change) for change in changes]
+    unsound = resumed(rows, asked.most)
+    for number, row in enumerate(rows):
+        if not row.pop("done", False):
+            todo.put(number)
+
+    def work(worker: Worker) -> None:
+        with suppress(Empty):
+            while True:
+                number = todo.get_nowait()
+                found = worker.tried(changes[number], rows[number].get("asked", 0))
+                with lock:
+                    rows[number].update(found, ran=found["ran"] + rows[number].get("ran", 0))
+                    print(todo.qsize(), changes[number].file, *found.values(), flush=True)
+                    write(rows, unsound)
+
+    workers = [Worker(tree, suite, asked.most, unsound) for tree in trees]
+    with ThreadPoolExecutor(len(workers)) as pool:
+        list(pool.map(work, workers))
+    catching = sorted({row["caught_by"] for row in rows if row.get("caught_by")})
+    failed = failing(workers[0], catching)
+    write(rows, [*unsound, *failed])
+    print(f"{len(failed)} of {len(catching)} tests fail without a change, too:", *failed)
+
+
+if __name__ == "__main__":
+    main()
