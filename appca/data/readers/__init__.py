@@ -47,7 +47,8 @@ _HOMES = {
     ".nii.gz": "nifti",
 }
 SUFFIXES = tuple(_HOMES)
-_READERS = {  # kind -> the module that has its reader, and the reader's name
+# kind -> the module that has its reader, and the reader's name
+_READERS = {
     "csv": ("appca.data.readers.tables", "READER"),
     "parquet": ("appca.data.readers.parquet", "READER"),
     "npy": ("appca.data.readers.arrays", "NPY_READER"),
