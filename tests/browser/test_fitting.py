@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 HELD = """
 import time
 
-from appca.ui.session import fitting
+from appca.ui import fits as fitting
 
 if not hasattr(fitting, "fits"):
     fitting.fits, fitting.looks = fitting.fit_run, fitting.preview
