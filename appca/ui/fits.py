@@ -26,6 +26,7 @@ from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers, Numbering, directions, likeness, numbered
 from appca.runs.run import MODELS, FitResult, RunConfig, RunInfo
 from appca.runs.store import Run, is_passing
+from appca.storage.identity import is_id
 from appca.ui import services, state
 from appca.ui.services import by_key
 from appca.ui.state import KEYS, config, first_config, notify, open_config
@@ -41,6 +42,9 @@ class Watched(NamedTuple):
     key: str | None = None  # what it makes: id of a run or an embedding, name of a source
     refine: bool = False  # started by itself to replace a preview
     seen: str | None = None  # id of the configuration on screen when it was asked for
+
+
+RESTARTED = "The app was restarted. If the result of a job is missing, start the job again."
 
 
 def start_job(
@@ -65,6 +69,8 @@ def adopt(run_id: str | None) -> None:
             status = services.jobs().status(job)
             if status is not None:
                 _adopt(job, status, run_id)
+            elif is_id(job):
+                state.notify("info", RESTARTED)
 
 
 def _adopt(job: str, status: JobStatus, run_id: str | None) -> None:

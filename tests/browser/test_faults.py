@@ -312,7 +312,7 @@ def test_links_outlive_the_server_and_workers_do_not(visit, start):
 
     second = start()
     page = visit(f"{second.url}/?{broken}").page
-    page.get_by_text("The app was closed before this job finished").wait_for()
+    page.get_by_text("The app was restarted").wait_for()
     idle(page)
     store = RunStore(second.home)
     assert store.problems() == ()
