@@ -115,6 +115,7 @@ def too_small(sources: Sources) -> list[str]:
         for path, text in sorted(sources.items())
         if text.count("\n") < LEAST_LINES
         and len(importers[module_of(path)]) < 2
+        and not any(f'"{module_of(path)}' in other for other in sources.values())  # found by name
         and not path.startswith(ENTRY_POINTS)
         and not path.endswith("/__init__.py")
         and '__name__ == "__main__"' not in text

@@ -91,7 +91,7 @@ def unfolded(pairs: Floats, K: int) -> Floats:
 
 @cache
 def steps(n_components: int, n_members: int) -> tuple[Numbers, Numbers]:
-    """List the steps (n, 4) of `support_sum_kernels.walk` that weigh all sets, and that add up."""
+    """List the steps (n, 4) of `set_kernels.walk` that weigh all sets, and that add up."""
     from appca.models.set_kernels import ADD, ENTER, LEAVE, WEIGH
 
     K, J, instructions, leaf = n_components, n_members, [], 0
