@@ -31,7 +31,7 @@ if __name__ == "__main__":  # for every window
         expanded=True,
     )
     frame.around_page(page.run, page.url_path)
-else:  # once, imported by `streamlit run` before it serves
+elif __name__ != "__mp_main__":  # once, imported by `streamlit run` before it serves
     streamlit_internals.prepare()
     server.check_address()
     server.hold_home()

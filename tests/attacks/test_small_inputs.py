@@ -38,6 +38,6 @@ def test_a_check_names_every_damaged_file_of_a_hostile_home_in_a_sentence(tmp_pa
     assert main(["check", "--json", "--home", str(tmp_path)]) == 1
     damaged = json.loads(capsys.readouterr().out)["files"]
     folders = {Path(one["file"]).parts[0] for one in damaged}
-    assert folders >= {"datasets", "runs", "jobs", "selections", "numbers", "embeddings", "quality"}
+    assert folders >= {"datasets", "runs", "selections", "numbers", "embeddings", "quality"}
     assert len(damaged) <= len(written)
     assert all(len(json.dumps(one)) < 2000 for one in damaged), "no file is quoted at length"

@@ -209,7 +209,7 @@ def test_the_job_measures_methods_in_a_worker_can_be_cancelled_and_goes_on(tmp_p
         jobs.close()
     lines = store.get(config.id).lines
     assert [line["key"] for line in lines] == KEYS[: len(lines)]
-    assert lines[0] == part.lines[0], "what is measured is not measured again"
+    assert all(line in lines for line in part.lines), "what is measured is not measured again"
     assert "umap" not in sys.modules, "umap-learn stays in the worker"
 
 

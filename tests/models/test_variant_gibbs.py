@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import chi2, norm
 
 from appca import AdaptivePPCA, load_model
-from appca.models import conditionals, gibbs, polynomials, stiefel, variant_fit
+from appca.models import conditionals, gibbs, numerics, polynomials, stiefel, variant_fit
 from appca.models.conditionals import InverseGamma
 from appca.models.gibbs import SubspaceGibbsState, SubspacePrior
 from appca.models.rows import Rows
@@ -132,17 +132,13 @@ def with_scales_from_the_prior(monkeypatch):
 
 def with_supports_at_one_scale(monkeypatch):
     """Logits of rows that were not divided by their scales."""
-    right = variant_fit.gaussian.logits
-    monkeypatch.setattr(
-        variant_fit.gaussian, "logits", lambda P, *variances: right(0.7 * P, *variances)
-    )
+    right = numerics.logits
+    monkeypatch.setattr(numerics, "logits", lambda P, *variances: right(0.7 * P, *variances))
 
 
 def with_supports_as_probable_as_their_size(monkeypatch):
     """The shares of sizes, not divided by the number of supports of a size."""
-    monkeypatch.setattr(
-        variant_fit.subset_sizes, "log_counts", lambda K: np.zeros(K + 1), raising=True
-    )
+    monkeypatch.setattr(polynomials, "log_counts", lambda K: np.zeros(K + 1), raising=True)
 
 
 def with_sums_over_rows_that_are_not_scaled(monkeypatch):
