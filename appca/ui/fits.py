@@ -44,7 +44,7 @@ class Watched(NamedTuple):
     seen: str | None = None  # id of the configuration on screen when it was asked for
 
 
-RESTARTED = "The app was restarted. If the result of a job is missing, start the job again."
+RESTARTED = "The app was restarted. If a result is missing, compute it again."
 
 
 def start_job(
