@@ -17,6 +17,7 @@ from appca.storage.schema import Finite, Misfit, Text, fitted
 from appca.words import InputError, counted, is_text, shortened
 
 LEAST_FEATURES = 12
+MOST_LEFT_OUT = 1_000  # rows whose ids are kept after they were left out
 _JUDGED = 48  # rows
 _SMOOTH = 0.5  # mean difference of neighbours against that of any two features
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -92,6 +93,14 @@ class _Event(Struct):
     trial_type: Text = ""
 
 
+class _LeftOut(Struct):
+    of: Text  # the digest of the data set with all rows
+    name: Text  # and its name
+    n: Annotated[int, Meta(ge=2)]  # its rows
+    why: Text = ""
+    ids: list[Text] = []  # of the rows left out, if they are few
+
+
 class Provenance(Struct):
     """What pages and files read of where data came from; there may be more."""
 
@@ -104,6 +113,7 @@ class Provenance(Struct):
     sample: dict[str, int] = {}  # "of" how many rows these were drawn
     class_names: dict[str, dict[str, str]] = {}  # label to class to its name: `class_names.renamed`
     class_order: dict[str, list[str]] = {}  # label to names of classes, as `renamed` leaves them
+    left_out: _LeftOut | None = None  # rows, by `Dataset.without`
     ordered: bool | None = None  # features follow each other, as times do; None lets it be detected
     grid: tuple[_Side, _Side, _Side] = (1, 1, 1)  # of a brain recording, as all that follows
     affine: list[list[Finite]] = []
@@ -324,6 +334,26 @@ class Dataset:
             provenance=kept,
             missing=None if self.missing is None else self.missing[index],
         )
+
+    def without(self, rows: np.ndarray, why: str) -> "Dataset":
+        """Return the data set without some rows; its provenance says what was left out.
+
+        `rows` are their numbers or a boolean mask (N,); `why` names them, as in "4 selected rows".
+        Leaving out more of the result names the rows of both steps.
+
+        Raises InputError where fewer than two rows are left.
+        """
+        gone = np.zeros(self.n_rows, dtype=bool)
+        gone[np.asarray(rows)] = True
+        first = {"of": self.digest, "name": self.name, "n": self.n_rows}
+        before = {"why": "", "ids": [], **(self.provenance.get("left_out") or first)}
+        ids = [*before["ids"], *self.ids[gone].tolist()]
+        is_listed = before["n"] - self.n_rows == len(before["ids"]) and len(ids) <= MOST_LEFT_OUT
+        why = f"{before['why']}, {why}" if before["why"] else why
+        noted = before | {"why": why, "ids": ids if is_listed else []}
+        kept = self.take(~gone)
+        name = f"{before['name']}, {kept.n_rows:,} of {before['n']:,} rows"
+        return replace(kept, name=name, provenance=kept.provenance | {"left_out": noted})
 
     def images(self, rows: np.ndarray) -> np.ndarray:
         """Return rows as uint8 images of shape (n, h, w) or (n, h, w, 3), for display."""

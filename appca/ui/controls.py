@@ -173,6 +173,20 @@ def select_button(label: str, dataset: Dataset, rows: np.ndarray, key: str, **lo
     st.button(label, key=key, on_click=guarded(state.put), args=[dataset, rows], **look)
 
 
+def leave_out_button(
+    label: str, dataset: Dataset, rows: np.ndarray, why: str, key: str, **look: Any
+) -> None:
+    """Draw a button that goes on without rows; see `Dataset.without`."""
+    st.button(
+        label,
+        key=key,
+        icon=":material/playlist_remove:",
+        on_click=guarded(state.leave_out),
+        args=[dataset, rows, why],
+        **look,
+    )
+
+
 def _by_rule(dataset: Dataset, shown: Shown) -> None:
     """Draw a rule on one column, and the four ways to bring its rows into the selection."""
     wanted = ""

@@ -25,7 +25,7 @@ from appca.runs.run import MOST_COMPONENTS, RunConfig
 from appca.runs.store import NAME_LENGTH, Run
 from appca.ui import STATIC, canvas, controls, fits, frame, kit, rows, services, settings, state
 from appca.ui.canvas import PageScene, scene_of
-from appca.ui.controls import as_rule, select_button, tools
+from appca.ui.controls import as_rule, leave_out_button, select_button, tools
 from appca.ui.downloads import rows_popover
 from appca.ui.fits import Shown
 from appca.ui.kit import (
@@ -44,7 +44,7 @@ from appca.ui.kit import (
 from appca.ui.rows import sheet_of
 from appca.ui.services import by_key, kept
 from appca.ui.state import KEYS, guarded
-from appca.words import InputError, counted, percent
+from appca.words import InputError, counted, percent, shortened
 
 PAGE = 20  # components at a time
 
@@ -158,6 +158,10 @@ def body(dataset: Dataset, shown: Shown, colouring: str) -> None:
     as_rule(dataset, shown, mask)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         rows_popover(dataset, shown, rows, key="rows")
+        chosen_rows = counted(len(rows), "selected row")
+        leave_out_button("Leave out", dataset, mask, chosen_rows, "leave_out")
+        others = f"{counted(dataset.n_rows - len(rows), 'row')} that were not selected"
+        leave_out_button("Fit only these", dataset, ~mask, others, "fit_only_these")
         onward("groups/differences", "Compare with the rest", ":material/compare_arrows:")
     tools(dataset, shown)
 
@@ -451,6 +455,11 @@ def _data(dataset: Dataset) -> None:
         if dataset.image_shape is not None:
             columns = f"{' × '.join(map(str, dataset.image_shape))} pixels"
         st.markdown(f"**{markdown(dataset.name)}**  \n{dataset.n_rows:,} rows, {columns}")
+        gone = state.left_out(dataset)
+        if gone:
+            st.caption(markdown(f"Without {gone['why']}"))
+            act = guarded(state.put_back)
+            st.button("Put all rows back", key="put_back", on_click=act, args=[dataset])
         _recent()
         st.page_link("pages/data/data.py", label="Other data", icon=":material/add:")
 
@@ -467,6 +476,8 @@ def _recent() -> None:
             st.button(title, key=f"work-{run.id}", type="tertiary", on_click=act, args=[run.config])
 
 
+MOST_OF_A_ROW = 0.5  # of the variance, beyond which the picture is about that row alone
+LEAST_ROWS = 10  # of which each can be left out
 HEIGHT = "calc(100vh - var(--bar) - var(--status) - var(--below))"
 STYLE = STATIC / "explore.css"
 
@@ -508,18 +519,31 @@ def draw() -> None:
             on_act=partial(_act, dataset),
         )
     offer_map(dataset, shown, beside, waits=there != layout)
-    _note(shown, moved)
+    _note(dataset, shown, moved)
     drawer(dataset, shown, by_data)
 
 
-def _note(shown: Shown, moved: RunConfig | None) -> None:
+def _note(dataset: Dataset, shown: Shown, moved: RunConfig | None) -> None:
     if not shown.fitted.active.any():
         st.caption("No row uses any component: the model takes all but the average for noise.")
     if moved is not None:
         st.session_state[frame.SHOWN] = shown
     with st.session_state[kit.NOTE]:
-        if moved is None and shown.config == state.config():
-            preview_note(shown)
+        if moved is None and shown.config == state.config() and not preview_note(shown):
+            _far_row(dataset, shown)
+
+
+def _far_row(dataset: Dataset, shown: Shown) -> None:
+    """Say that the picture is about a single row, and offer to leave it out."""
+    norms = np.linalg.norm(shown.fitted.components, axis=1)
+    power = np.square(shown.fitted.scores * norms).sum(axis=1)
+    row, total = int(power.argmax()), float(power.sum())
+    if dataset.n_rows < LEAST_ROWS or not power[row] > MOST_OF_A_ROW * total:
+        return
+    name = markdown(shortened(dataset.ids[row], 30))
+    st.markdown(f"**{name}** holds {percent(power[row] / total)} of the variance in the components")
+    st.button("Look at it", key="far_look", on_click=guarded(rows.hold), args=[dataset, row])
+    leave_out_button("Leave it out", dataset, np.array([row]), f"row {name}", "far_leave_out")
 
 
 def _held(dataset: Dataset, shown: Shown) -> dict[str, int | list[int]]:

@@ -29,7 +29,14 @@ from appca.plots.components import component_image, pixels_of
 from appca.plots.style import MISSING
 from appca.ui import canvas, kit, rows, state
 from appca.ui.canvas import scene_of
-from appca.ui.controls import kept_elsewhere, naming, select_button, tools, ways
+from appca.ui.controls import (
+    kept_elsewhere,
+    leave_out_button,
+    naming,
+    select_button,
+    tools,
+    ways,
+)
 from appca.ui.downloads import rows_popover
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, table, table_line, tag, words
@@ -407,6 +414,8 @@ def unusual_tab(dataset: Dataset, shown: Shown) -> None:
             label = f"Select {'it' if len(beyond) == 1 else f'all {len(beyond):,}'}"
             select_button(label, dataset, beyond, "unusual_select", icon=LASSO)
             rows_popover(dataset, shown, beyond, key="unusual")
+            gone = counted(len(beyond), "unusual row")
+            leave_out_button("Leave out", dataset, beyond, gone, "unusual_leave_out")
     st.caption(WHAT_TO_DO)
     row = rows.draw(dataset, shown.fitted, said, order, shown.key)
     select_button("Select this row", dataset, np.array([row]), "unusual_row", icon=LASSO)

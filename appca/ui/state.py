@@ -275,6 +275,28 @@ def last_address() -> dict[str, str]:
     return {name: value for name, value in parse_qsl(text) if name in LAST_NAMES}
 
 
+def leave_out(dataset: Dataset, rows: np.ndarray, why: str) -> None:
+    """Go on with a data set without some rows, numbers or a mask (N,), and the same settings."""
+    stored = services.datasets().get(dataset.digest)  # with the classes that the file has
+    _move_to(services.put_again(stored.without(rows, why)))
+
+
+def put_back(dataset: Dataset) -> None:
+    """Go on with all rows of the data set that rows were left out of."""
+    _move_to(left_out(dataset)["of"])
+
+
+def left_out(dataset: Dataset) -> dict[str, Any]:
+    """Return what `Dataset.without` noted of a data set; empty where no row was left out."""
+    noted: dict[str, Any] = dataset.provenance.get("left_out") or {}
+    return noted
+
+
+def _move_to(digest: str) -> None:
+    other = services.dataset(digest)  # raises before anything has changed
+    _set(fitting_limits(config().to_be_fitted(dataset=digest), other))
+
+
 REMEMBERED = 256  # selections by token; 70,000 rows take 9 kB each
 
 
