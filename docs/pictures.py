@@ -239,7 +239,8 @@ def components(page: Any, address: str) -> int:
 
 def steer(page: Any, address: str) -> int:
     """Drag the point of a row."""
-    page.goto(f"{address}/components?tab=steer")
+    page.goto(f"{address}/explore?tab=point")
+    page.get_by_text("Steer this row").click()
     page.locator(".ca-steer-plane").wait_for()
     idle(page)
     box = page.locator(".ca-steer-plane").bounding_box()

@@ -1,4 +1,4 @@
-"""The page Components: Gallery, Meaning, Sharing and Steer."""
+"""The page Components, Gallery and Meaning; and a row that is steered."""
 
 import base64
 from functools import partial
@@ -363,6 +363,8 @@ def meaning_tab(dataset: Dataset, shown: Shown) -> None:
         draw(dataset, shown, chosen)
     with first:
         _meaning(dataset, shown, regions(dataset, chosen))
+    st.subheader("What classes share", anchor=False)
+    _sharing(dataset, shown)
 
 
 def _meaning(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> None:
@@ -476,7 +478,7 @@ ALIKE = 0.1  # numbers that differ by less than so much of the largest say littl
 LEAST_USED = 0.1  # of the rows of both classes, from which on they are said to share a component
 
 
-def sharing_tab(dataset: Dataset, shown: Shown) -> None:
+def _sharing(dataset: Dataset, shown: Shown) -> None:
     """Draw the answer in a sentence and the share of each class that uses each component."""
     fitted = shown.fitted
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -581,16 +583,12 @@ def _caution(shown: Shown, shares: Sharing) -> str:
 
 MOST_COLUMNS = 16  # of a table, as bars
 MOST_DOTS = 2500  # rows in the panel, a fair sample
-STARTS = {"average": "The average", "row": "A row"}
 _steer = scripted("steer", "<div class='ca-steer'></div>")
 
 
-def steer_tab(dataset: Dataset, shown: Shown) -> None:
-    """Draw where to start from, and the parts that a hand moves."""
-    st.markdown("**Drag the point or a slider and watch the row change.**")
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        begin = one_of("Start from", STARTS, "steer_start", "average")
-        row = rows.choose(dataset) if begin == "row" else None
+def steer(dataset: Dataset, shown: Shown, row: int) -> None:
+    """Draw a row with the scores that a hand moves."""
+    st.caption("Drag the point or a slider and watch the row change.")
     fixed = kept(f"steer-{shown.key}-{rows.is_dark()}", lambda: _fixed(dataset, shown))
     _steer(key="steer", data=fixed | _start(dataset, shown, row))
 
@@ -620,15 +618,14 @@ def _fixed(dataset: Dataset, shown: Shown) -> dict[str, Any]:
     }
 
 
-def _start(dataset: Dataset, shown: Shown, row: int | None) -> dict[str, Any]:
+def _start(dataset: Dataset, shown: Shown, row: int) -> dict[str, Any]:
     fitted = shown.fitted
-    if row is None:
-        start = [0.0] * len(fitted.components)
-        return {"id": f"{shown.key} average", "start": start, "from": "the average", "given": None}
     start = np.where(fitted.active[row], fitted.scores[row], 0.0).tolist()
     image = rows.strip(dataset, np.array([row])) if dataset.image_shape else None
     name = str(dataset.ids[row])
-    return {"id": f"{shown.key} {row}", "start": start, "from": name, "given": image}
+    said = {"id": f"{shown.key} {row}", "start": start, "from": name, "given": image}
+    used = np.flatnonzero(fitted.active[row]).tolist()
+    return said | ({"pair": used[1::-1]} if len(used) > 1 else {})
 
 
 def _image(dataset: Dataset) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from appca.canvas.panels import PANELS, TRUST, colour_choices
 from appca.data.dataset import Dataset
 from appca.ui import state
 from appca.ui.fits import Shown
-from appca.ui.kit import markdown, onward
+from appca.ui.kit import markdown
 from appca.ui.services import kept
 from appca.ui.state import guarded
 from appca.words import InputError, capital, counted, percent
@@ -166,6 +166,7 @@ def tools(dataset: Dataset, shown: Shown) -> None:
                 st.warning(markdown(sentence))
             naming(dataset)
             _saved(dataset, {selected.name: selected.mask for selected in saved})
+            _kept_elsewhere(dataset, shown)
 
 
 def select_button(label: str, dataset: Dataset, rows: np.ndarray, key: str, **look: Any) -> None:
@@ -293,7 +294,22 @@ def _saved(dataset: Dataset, masks: dict[str, np.ndarray]) -> None:
         key=key,
     )
     ways(dataset, masks[name], NAMED)
-    onward("groups/named", "Rename, save or delete")
+    renamed = f"{NAMED}-rename-{name}"
+    st.text_input(
+        "Rename",
+        name,
+        key=renamed,
+        max_chars=NAME_LENGTH,
+        on_change=_rename,
+        args=[dataset, name, renamed],
+    )
+    act = guarded(state.delete_named)
+    st.button("Delete", key=f"{NAMED}-delete", type="tertiary", on_click=act, args=[dataset, name])
+
+
+@guarded
+def _rename(dataset: Dataset, old: str, key: str) -> None:
+    state.store().rename(dataset.digest, old, st.session_state[key], dataset.n_rows)
 
 
 def ways(dataset: Dataset, rows: np.ndarray, prefix: str) -> None:
@@ -356,7 +372,7 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
             st.code(rule.to_python(), language="python", wrap_lines=True)
 
 
-def kept_elsewhere(dataset: Dataset, shown: Shown) -> None:
+def _kept_elsewhere(dataset: Dataset, shown: Shown) -> None:
     """Offer the rules that were kept with other data and whose columns are here, too."""
     rules = state.rules_elsewhere(dataset)
     if not rules:

@@ -23,7 +23,19 @@ from appca.plots.components import data_uri, picture_shape
 from appca.plots.style import Colour, label_colour, levels
 from appca.runs.run import MOST_COMPONENTS, RunConfig
 from appca.runs.store import NAME_LENGTH, Run
-from appca.ui import STATIC, canvas, controls, fits, frame, kit, rows, services, settings, state
+from appca.ui import (
+    STATIC,
+    canvas,
+    components,
+    controls,
+    fits,
+    frame,
+    kit,
+    rows,
+    services,
+    settings,
+    state,
+)
 from appca.ui.canvas import PageScene, scene_of
 from appca.ui.controls import as_rule, leave_out_button, select_button, tools
 from appca.ui.downloads import rows_popover
@@ -224,6 +236,8 @@ def drawer(dataset: Dataset, shown: Shown, colouring: str) -> None:
                 body(dataset, shown, colouring)
             else:
                 rows.body(dataset, shown)
+                if st.toggle("Steer this row", key="steer_row", persist_state="session"):
+                    components.steer(dataset, shown, rows.chosen(dataset))
 
 
 MOST_ON_SLIDER = 12  # more can be typed

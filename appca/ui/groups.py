@@ -1,6 +1,5 @@
-"""The page Groups: Differences, Similar, Unusual and Named."""
+"""The page Groups: Differences, with groups of similar rows, and Unusual."""
 
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from appca.analysis.rows import (
     mixture,
     similar,
 )
-from appca.analysis.selections import NAME_LENGTH, SavedSelection
 from appca.analysis.subspaces import fullest, opens_in_pair_view, ranked, title
 from appca.canvas.panels import colour_choices
 from appca.data.dataset import Dataset
@@ -30,19 +28,15 @@ from appca.plots.style import MISSING
 from appca.ui import canvas, kit, rows, state
 from appca.ui.canvas import scene_of
 from appca.ui.controls import (
-    kept_elsewhere,
     leave_out_button,
-    naming,
     select_button,
     tools,
-    ways,
 )
 from appca.ui.downloads import rows_popover
 from appca.ui.fits import Shown
 from appca.ui.kit import Classes, chart, first_of_page, markdown, table, table_line, tag, words
 from appca.ui.rows import figure, is_dark, on_page, strip
 from appca.ui.services import by_key, kept
-from appca.ui.state import guarded
 from appca.words import InputError, capital, counted, minus, number, percent, shortened
 
 BARS = 10  # strongest differences drawn
@@ -91,6 +85,8 @@ def differences_tab(dataset: Dataset, shown: Shown) -> None:
             "corrected together (Benjamini and Hochberg). Rows chosen by their scores differ in "
             f"them by choice.{some}"
         )
+    if st.toggle("Groups of similar rows", key="similar_rows", persist_state="session"):
+        _similar(dataset, shown)
 
 
 def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
@@ -164,69 +160,6 @@ def _comparison_table(comparison: GroupComparison) -> None:
     st.dataframe(table, hide_index=True, width="stretch", key="group_table", column_config=columns)
 
 
-MOST_CLASSES = 20  # offered to begin with
-
-
-def named_tab(dataset: Dataset, shown: Shown) -> None:
-    """Draw the field for a new name, and a line for each selection that has one."""
-    saved = state.named(dataset)
-    for damage in state.store().damaged(dataset.digest, dataset.n_rows):
-        st.warning(markdown(damage))
-    answer = counted(len(saved), "named selection") if saved else "Nothing named yet"
-    st.markdown(f"**{answer}**")
-    if state.get(dataset).any():
-        naming(dataset)
-    else:
-        _first_class(dataset)
-    for saved_selection in saved:
-        _line(dataset, shown, saved_selection)
-    kept_elsewhere(dataset, shown)
-
-
-def _first_class(dataset: Dataset) -> None:
-    """Offer rows to begin with where nothing is selected."""
-    st.caption("Select rows in Explore, or begin with a class, then give them a name.")
-    for classes in kit.every(dataset)[:1]:
-        with st.container(horizontal=True, gap="small"):
-            for code, name in enumerate(classes.names[:MOST_CLASSES]):
-                rows = classes.codes == code
-                label = f"{markdown(classes.title)} {markdown(name)} :gray[{rows.sum():,}]"
-                icon = ":material/lasso_select:"
-                select_button(label, dataset, rows, f"named_class-{code}", icon=icon)
-
-
-def _line(dataset: Dataset, shown: Shown, saved_selection: SavedSelection) -> None:
-    rows = np.flatnonzero(saved_selection.mask)
-    with st.container(border=True, horizontal=True, vertical_alignment="center", gap="small"):
-        when = time.strftime("%Y-%m-%d", time.localtime(saved_selection.created))
-        st.markdown(f"**{markdown(saved_selection.name)}** · {counted(len(rows), 'row')} · {when}")
-        ways(dataset, saved_selection.mask, f"named-{saved_selection.name}")
-        with st.popover("Rename", key=f"named_rename-{saved_selection.name}"):
-            key = f"named_other-{saved_selection.name}"
-            st.text_input(
-                "New name",
-                saved_selection.name,
-                key=key,
-                max_chars=NAME_LENGTH,
-                on_change=_rename,
-                args=[dataset, saved_selection.name, key],
-            )
-        rows_popover(dataset, shown, rows, key=f"named-{saved_selection.name}")
-        with st.popover("Delete", key=f"named_delete-{saved_selection.name}"):
-            st.button(
-                f"Delete “{markdown(saved_selection.name)}” for good",
-                key=f"named_really-{saved_selection.name}",
-                on_click=guarded(state.store().delete),
-                args=[dataset.digest, saved_selection.name],
-            )
-
-
-@guarded
-def _rename(dataset: Dataset, old: str, key: str) -> None:
-    new = st.session_state[key]
-    state.store().rename(dataset.digest, old, new, dataset.n_rows)
-
-
 PAGE = 6  # groups on a page
 LEAST_MEMBERS = 3  # two rows are near each other by chance, one is always
 IMAGES, LINES, FEATURES = 12, 4, 5  # members shown of a group: images, or lines and columns
@@ -243,7 +176,7 @@ class FoundGroups(NamedTuple):
     by_pair: bool  # within pairs of components, not subspaces
 
 
-def similar_tab(dataset: Dataset, shown: Shown) -> None:
+def _similar(dataset: Dataset, shown: Shown) -> None:
     """Draw the answer, the groups as cards, and the subspace of the one last clicked."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         classes = kit.choose(dataset, "similar")
@@ -257,7 +190,9 @@ def similar_tab(dataset: Dataset, shown: Shown) -> None:
     chosen = state.get(dataset)
     places = range(first, min(first + PAGE, len(groups.groups)))
     cards = (_card(dataset, shown, groups, place, classes, chosen) for place in places)
-    with st.container(key="beside"):  # its columns stand below each other in a narrow window
+    with st.container(
+        key="beside_similar"
+    ):  # its columns stand below each other in a narrow window
         left, right = st.columns([1, 1], gap="medium")
     with left:
         list_of = tag("div", "".join(cards), "ca-group-list")

@@ -1,4 +1,4 @@
-"""The tabs Open and Recent: files, built-in data sets, recent work."""
+"""The tab Open: files, recent work, built-in data sets."""
 
 import json
 import time
@@ -225,24 +225,24 @@ def _text(path: Path) -> str:
     return files.made_of(path) if path.suffix == ".npz" else ""
 
 
-PAGE = 12
+PAGE = 4
 
 
-def recent_tab() -> None:
-    """Draw the tab: damaged runs, and all work on cards that can be opened, renamed and deleted."""
+def _recent_work() -> None:
+    """Draw damaged runs, and all work on cards that can be opened, renamed and deleted."""
     for damage in services.runs().damaged():
         with st.container(horizontal=True, vertical_alignment="center", key=f"damaged-{damage.id}"):
             st.warning(markdown(damage.sentence))
             st.button("Delete", key=f"drop-{damage.id}", on_click=_delete, args=[[damage.id]])
     all_works = works()
-    if not all_works:
-        st.info("What you open, name or export appears here.")
-    several = _several(all_works) if all_works else False
-    first = first_of_page(len(all_works), PAGE, "recent_page")
-    work_cards(all_works[first : first + PAGE], several=several)
+    if all_works:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.subheader("Recent work", anchor=False, width="content")
+            several = _several(all_works)
+        first = first_of_page(len(all_works), PAGE, "recent_page")
+        work_cards(all_works[first : first + PAGE], several=several)
     for number, folder in enumerate(files.homes()):
         _of_others(folder, number)
-    _all()
 
 
 def _of_others(folder: Path, number: int) -> None:
@@ -418,18 +418,15 @@ def _rename(run_id: str) -> None:
 KINDS = (
     "CSV, TSV, Parquet · NPY, NPZ, MAT, HDF5, IDX · H5AD, Zarr, MTX · images, ZIP · NIfTI · session"
 )
-LATEST = 4  # works shown here; the tab Recent has all
 
 
 def open_tab() -> None:
     """Draw the tab."""
     _files()
-    latest = works()[:LATEST]
-    if latest:
-        st.subheader("Recent work", anchor=False)
-        work_cards(latest)
+    _recent_work()
     st.subheader("Built in", anchor=False)
     source_cards()
+    _all()
 
 
 def _files() -> None:

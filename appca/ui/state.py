@@ -348,6 +348,14 @@ def save(dataset: Dataset, name: str) -> str:
     return store().save(dataset.digest, name, get(dataset))
 
 
+def delete_named(dataset: Dataset, name: str) -> None:
+    """Forget a named selection; an undo brings it back."""
+    (old,) = (kept for kept in named(dataset) if kept.name == name)
+    act = partial(store().delete, dataset.digest, name)
+    act()
+    note(partial(store().save, dataset.digest, name, old.mask, old.rule), act)
+
+
 def save_rule(dataset: Dataset, mask: np.ndarray, rule: RowRule, names: Sequence[str]) -> None:
     """Keep a rule and the rows (N,) bool that meet it, under its conditions as a name."""
     name = store().save(dataset.digest, rule.conditions(names), mask, rule.to_json())

@@ -1,20 +1,15 @@
-"""Components: their looks and meaning, a row rebuilt under the hand, and what classes share."""
+"""Components: their looks, and what goes with them in columns and classes."""
 
 from appca.ui import components, controls, kit, state
 from appca.ui.kit import preview_note, tabs
 
 dataset = state.current_dataset()
 beside_title = controls.heading("Components")
-tab = tabs({"gallery": "Gallery", "meaning": "Meaning", "steer": "Steer", "sharing": "Sharing"})
+tab = tabs({"gallery": "Gallery", "meaning": "Meaning"})
 shown = kit.shown()
 
 if shown is not None:
     with beside_title:
         preview_note(shown)
-    parts = {
-        "gallery": components.gallery_tab,
-        "meaning": components.meaning_tab,
-        "steer": components.steer_tab,
-        "sharing": components.sharing_tab,
-    }
+    parts = {"gallery": components.gallery_tab, "meaning": components.meaning_tab}
     parts[tab](dataset, shown)

@@ -3,12 +3,10 @@
 from appca.ui import controls, kit, new_rows, open, state, this_data
 
 controls.heading("Data")
-tab = kit.tabs({"open": "Open", "this": "This data", "recent": "Recent", "add": "New rows"})
+tab = kit.tabs({"open": "Open", "this": "This data", "add": "New rows"})
 if tab == "open":
     open.open_tab()
 elif tab == "this":
     this_data.page(state.current_dataset())
-elif tab == "recent":
-    open.recent_tab()
 else:
     new_rows.page(state.current_dataset())

@@ -51,7 +51,7 @@ def test_an_imported_run_opens_by_its_address_and_is_marked_everywhere(start, im
     assert " · imported" in html(app)
     assert ":orange-badge[imported]" in said(app)
     marks = {
-        "data/recent": MARK,
+        "data/open": MARK,
         "explore": f"{imported.id}, imported",
         "check/compare": " · imported",  # of the fit on screen, in the status line
         "export": "This fit was imported",
@@ -127,7 +127,7 @@ def test_stored_settings_that_cannot_be_are_named_on_the_page_runs(start):  # no
         run = fitted(home(), small(), **{**SIZES, "random_state": number})
         damaged_settings(run, **changes)
         runs[run.id] = name
-    go(app, "data/recent")
+    go(app, "data/open")
     assert not app.exception
     told = [box.value.replace("\\", "") for box in app.warning]
     for run, name in runs.items():

@@ -36,12 +36,12 @@ def test_names_of_components(start):  # noqa: F811
     assert_alive(app.text_input(key=f"name-{run.id}-1").set_value(TEXT).run())
     (name,) = filter(None, ComponentNumbers(home()).of_run(run).names)
     assert 0 < len(name) < 200
-    for place in ("components/gallery", "components/sharing", "export"):
+    for place in ("components/gallery", "components/meaning", "export"):
         assert_alive(go(app, place))
 
 
 def test_names_of_work(start):  # noqa: F811
-    app = start("data/recent")
+    app = start("data/open")
     run = run_of(app)
     assert_alive(app.text_input(key=f"name-{run.id}").set_value(TEXT).run())
     assert 0 < len(RunStore(home()).get(run.id).custom_name) < 300
@@ -52,17 +52,18 @@ def test_names_of_selections(start):  # noqa: F811
     app = start("explore")
     digest = run_of(app).config.dataset
     select(app, np.array([3, 5, 800]))
-    go(app, "groups/named")
+    go(app, "groups/differences")
     app.text_input(key="named-new").set_value(TEXT)
     assert_alive(app.button(key="named-keep").click().run())
     SelectionStore(home()).save(digest, "few", np.arange(1797) < 5)
-    go(app, "groups/named")
-    assert_alive(app.text_input(key="named_other-few").set_value(TEXT).run())
+    go(app, "groups/differences")
+    next(box for box in app.selectbox if box.label == "Named selection").set_value("few").run()
+    assert_alive(app.text_input(key="named-rename-few").set_value(TEXT).run())
     assert max(len(one.name) for one in SelectionStore(home()).list(digest, 1797)) <= NAME_LENGTH
 
 
 def test_a_search_for_a_row(start):  # noqa: F811
-    app = start("groups/neighbours")
+    app = start("explore/point")
     (box,) = (one for one in app.text_input if one.label == "Find a row")
     for text in TEXTS.values():
         assert_alive(box.set_value(text).run())

@@ -51,10 +51,8 @@ PLAIN = {
     "imgs": {"*"},
 }
 PAGES = (
-    *("data/open", "data/recent", "explore"),
-    *("explore", "components/gallery", "components/sharing", "components/steer"),
-    *("groups/similar", "groups/differences", "groups/named", "groups/neighbours"),
-    "groups/unusual",
+    *("data/open", "explore", "explore/selection", "explore/point"),
+    *("components/gallery", "components/meaning", "groups/differences", "groups/unusual"),
     *("check/compare", "check/choose", "export", "data/add"),
 )
 

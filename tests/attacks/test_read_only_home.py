@@ -23,9 +23,8 @@ from tests.ui.conftest import go, healthy, html, sentences, slider, start  # noq
 
 NOBODY = 65534
 PAGES = (
-    *("data/open", "data/this", "data/recent", "data/add"),
-    *("components/gallery", "components/sharing", "components/steer"),
-    *("groups/differences", "groups/similar", "groups/named", "groups/unusual"),
+    *("data/open", "data/this", "data/add"),
+    *("components/gallery", "components/meaning", "groups/differences", "groups/unusual"),
     *("check/compare", "check/choose", "check/diagnostics", "paper", "export", "explore"),
 )
 
@@ -79,12 +78,13 @@ def test_every_page_shows_what_is_stored(home, start):  # noqa: F811
     assert "178 rows × 13" in html(app)
     for page in PAGES:
         healthy(go(app, page))
-        if page == "data/recent":
+        if page == "data/open":
             assert "my fit" in html(app)
         if page == "components/gallery":
             assert "slope" in html(app)
-        if page == "groups/named":
-            assert "few" in str([one.value for one in app.markdown]) + html(app)
+        if page == "groups/differences":
+            named = next(box for box in app.selectbox if box.label == "Named selection")
+            assert named.value == "few"
     slider(app, "k").set_value(5).run()
     healthy(app)
     assert "K = 5" in html(app), "it is fitted, and in memory"

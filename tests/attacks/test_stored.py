@@ -227,7 +227,7 @@ def test_the_pages_say_so_and_show_the_rest(home, start):
     app = start("components/gallery", run=run(home).name)
     warnings = [box.value.replace("\\", "") for box in app.warning]
     assert any(f"are damaged (labels.json {CHANGED})" in text for text in warnings)
-    go(app, "groups/named")
+    go(app, "groups/differences")
     warnings = [box.value.replace("\\", "") for box in app.warning]
     assert any(f"delete {selection(home)}, then" in text for text in warnings)
     assert sentences(app) == []

@@ -16,6 +16,7 @@ def address(serve) -> str:
 def test_a_group_is_selected_by_a_click_and_drawn_in_its_panel(visit, address):
     seen = visit(f"{address}/groups")
     page = seen.page
+    page.get_by_text("Groups of similar rows").click(timeout=WAIT)
     group = page.locator(".ca-group").nth(2)
     group.wait_for(timeout=WAIT)
     idle(page, 60)
@@ -35,7 +36,7 @@ def test_a_group_is_selected_by_a_click_and_drawn_in_its_panel(visit, address):
 
 
 def test_a_neighbour_is_looked_at_and_an_unusual_row_selected_by_a_click(visit, address):
-    page = visit(f"{address}/groups?tab=neighbours&row=digit-10").page
+    page = visit(f"{address}/explore?tab=point&row=digit-10").page
     near = page.locator("[class*='st-key-look-'] button").first
     near.wait_for(timeout=WAIT)
     idle(page, 60)
@@ -43,6 +44,7 @@ def test_a_neighbour_is_looked_at_and_an_unusual_row_selected_by_a_click(visit, 
     page.wait_for_url(lambda url: "row=digit-10&" not in f"{url}&", timeout=WAIT)
     name = page.url.split("row=")[1].split("&")[0]
     page.get_by_text(f"Row {name}").wait_for(timeout=WAIT)
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Groups").click()
     page.get_by_role("radio", name="Unusual").or_(
         page.get_by_role("button", name="Unusual")
     ).first.click()

@@ -28,6 +28,7 @@ pytestmark = [
     ),
 ]
 PEOPLE = ("appca-ann", "appca-bob", "appca-eve")
+OTHERS = ("appca-kim", "appca-lee")  # of a second hub: one server opens a home at a time
 PASSWORD = "of-the-test"
 SOCKET = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
 
@@ -65,7 +66,7 @@ def running(folder, **more):
         "APPCA_HUB_LOGIN": "dummy",
         "APPCA_HUB_PASSWORD": PASSWORD,
         "APPCA_HUB_SPAWNER": "local",
-        "APPCA_HUB_USERS": ",".join(PEOPLE),
+        "APPCA_HUB_USERS": ",".join(PEOPLE + OTHERS),
         **more,
     }
     command = [PREFIX / "bin/jupyterhub", "-f", PREFIX / "deploy/jupyterhub/jupyterhub_config.py"]
@@ -89,11 +90,11 @@ def running(folder, **more):
 @pytest.fixture(scope="module")
 def accounts():
     """Make three accounts, and take them away."""
-    for name in PEOPLE:
+    for name in PEOPLE + OTHERS:
         subprocess.run(["userdel", "-rf", name], check=False, capture_output=True)
         subprocess.run(["useradd", "-m", "-K", "HOME_MODE=0700", name], check=True)
-    yield {name: pwd.getpwnam(name) for name in PEOPLE}
-    for name in PEOPLE:
+    yield {name: pwd.getpwnam(name) for name in PEOPLE + OTHERS}
+    for name in PEOPLE + OTHERS:
         subprocess.run(["userdel", "-rf", name], check=False, capture_output=True)
 
 
@@ -181,7 +182,7 @@ def test_three_people_upload_fit_and_export_at_the_same_time(accounts, pages, hu
     answers = {name: pages["appca-eve"].context.request.get(url) for name, url in saved.items()}
     refused = {name for name, answer in answers.items() if answer.status in (403, 404)}
     assert refused >= {"appca-ann", "appca-bob"}
-    owners = {name: processes(account.pw_uid, "at_socket") for name, account in accounts.items()}
+    owners = {name: processes(accounts[name].pw_uid, "at_socket") for name in PEOPLE}
     assert all(len(of) == 1 for of in owners.values()), owners
     for account in accounts.values():
         home = Path(account.pw_dir) / ".local/share/appca"
@@ -231,7 +232,7 @@ def test_no_file_socket_or_process_of_one_is_in_reach_of_another(accounts, pages
     (server,) = (
         pid for pid, line in processes(ann.pw_uid).items() if "jupyterhub-singleuser" in line
     )
-    sockets = {name: socket_of(account) for name, account in accounts.items()}
+    sockets = {name: socket_of(accounts[name]) for name in PEOPLE}
     attempts = [
         ("ls", f"{ann.pw_dir}/.local/share/appca"),
         ("cat", f"{ann.pw_dir}/.local/share/appca/secret"),
@@ -296,12 +297,12 @@ def test_a_hub_that_gives_appca_alone_opens_no_websocket_without_a_login(
         context.set_default_timeout(WAIT_MS)
         page = context.new_page()
         page.goto(f"{hub.url}/hub/login")
-        page.locator("#username_input").fill("appca-bob")
+        page.locator("#username_input").fill("appca-kim")
         page.locator("#password_input").fill(PASSWORD)
         page.locator("#login_submit").click()
         page.locator(".appca-hit").first.wait_for()
-        assert f"{hub.url}/user/appca-bob/" in page.url
-        stream = f"{hub.url}/user/appca-bob/_stcore/stream".replace("http", "ws")
+        assert f"{hub.url}/user/appca-kim/" in page.url
+        stream = f"{hub.url}/user/appca-kim/_stcore/stream".replace("http", "ws")
         with ThreadPoolExecutor(1) as apart:  # Playwright has an event loop here
             assert apart.submit(asyncio.run, first_message(stream)).result() is None
         context.close()
@@ -314,7 +315,7 @@ def test_a_login_by_openid_connect_opens_the_home_of_the_account(accounts, brows
         provided(f"{url}/hub/oauth_callback") as provider,
         running(tmp_path, port=port, **provider) as hub,
     ):
-        for name, status in (("appca-eve", 200), ("appca-mallory", 403), ("root", 403)):
+        for name, status in (("appca-lee", 200), ("appca-mallory", 403), ("root", 403)):
             context = browsers().new_context()
             context.set_default_timeout(WAIT_MS)
             page = context.new_page()

@@ -89,7 +89,7 @@ def keys(app) -> list[str]:
 @pytest.mark.thorough
 def test_every_damaged_run_is_named_and_can_be_deleted_and_the_others_work(start, appca_home):
     ids = damaged_runs(appca_home, RUN_DAMAGES)
-    app = healthy(start("data/recent"))
+    app = healthy(start("data/open"))
     told = [box.value.replace("\\", "") for box in app.warning]
     for how, run in ids.items():
         assert len([text for text in told if f"Fit {run} is damaged" in text]) == 1, how
@@ -164,7 +164,7 @@ def _raise(error: Exception) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_run_that_may_not_be_read_is_named(start, appca_home):
     ids = damaged_runs(appca_home, {"rights": lambda folder: (folder / "config.json").chmod(0)})
-    app = healthy(start("data/recent"))
+    app = healthy(start("data/open"))
     assert f"Fit {ids['rights']} is damaged (Permission denied)" in app.warning[0].value
 
 
@@ -229,7 +229,7 @@ def test_data_deleted_while_they_are_on_screen_are_left_with_a_sentence(start, a
     assert "no stored data set" in sentences(app)[0]
     assert DIGITS in html(app)
     healthy(app.run())
-    go(app, "data/recent")
+    go(app, "data/open")
     healthy(app)
 
 

@@ -70,7 +70,7 @@ def test_a_file_that_is_read_in_one_session_can_be_read_in_another_at_the_same_t
 
 
 def test_work_deleted_in_one_tab_is_fitted_again_in_the_other(start, appca_home):
-    one, two = start(), start("data/recent")
+    one, two = start(), start("data/open")
     run = address(one)["run"]
     assert address(two)["run"] == run
     RunStore(appca_home).delete(run)
@@ -82,7 +82,7 @@ def test_work_deleted_in_one_tab_is_fitted_again_in_the_other(start, appca_home)
 
 
 def test_a_click_on_work_that_another_tab_has_deleted_is_no_error(start, appca_home):
-    one = start("data/recent")
+    one = start("data/open")
     (run,) = RunStore(appca_home).list()
     stored = (appca_home / "runs" / run.id).rename(appca_home / "elsewhere")
     one.text_input(key=f"name-{run.id}").set_value("late").run()

@@ -39,20 +39,19 @@ def test_components_are_cards_with_their_names_and_what_they_go_with(start):
     page = html(healthy(app.run()))
     assert "my &lt;b&gt;loop&lt;/b&gt;" in page
     assert "<b>loop</b>" not in page
-    app = healthy(go(app, "components/sharing"))
+    app = healthy(go(app, "components/meaning"))
     assert "share most" in told(app)
-    assert len(app.get("plotly_chart")) == 1
-    app = healthy(go(app, "components/steer"))
-    assert any("Drag" in item.value for item in app.markdown)
-    app.get("button_group")[1].set_value("row").run()
-    assert address(healthy(app))["row"] == "digit-0"
+    app = healthy(go(app, "explore/point"))
+    assert "Drag the point" in told(healthy(app.toggle(key="steer_row").set_value(True).run()))
+    assert address(app)["row"] == "digit-0"
 
 
 def test_a_table_has_its_columns_and_a_preview_no_names(start):
     app = healthy(start("components/gallery", data=services.datasets().put(load("wine"))))
     assert html(app).count("ca-loading") > 8
-    healthy(go(app, "components/steer"))
-    assert "share most" in told(healthy(go(app, "components/sharing")))
+    app = go(app, "explore/point")
+    assert "Drag the point" in told(healthy(app.toggle(key="steer_row").set_value(True).run()))
+    assert "share most" in told(healthy(go(app, "components/meaning")))
 
 
 def test_a_label_of_numbers_is_no_class_of_the_rows_at_an_end(start):
@@ -109,10 +108,10 @@ def test_sharing_is_told_with_its_components_or_why_not():
     assert "little about its class" in said(alike, codes, n_components=8, n_active=3)
 
 
-def test_without_classes_the_sharing_tab_shows_what_is_used(start):
+def test_without_classes_it_is_shown_what_is_used(start):
     wine = load("wine")
     bare = type(wine)("bare", wine.X, wine.ids)
-    app = healthy(start("components/sharing", data=services.datasets().put(bare)))
+    app = healthy(start("components/meaning", data=services.datasets().put(bare)))
     assert "is used most" in told(app)
     assert not sentences(app)
 
@@ -120,7 +119,7 @@ def test_without_classes_the_sharing_tab_shows_what_is_used(start):
 def test_meaning_says_what_goes_with_a_component_and_its_name_is_taken(start):
     app = healthy(start("components/meaning"))
     assert "Digit goes most with" in told(app)
-    assert len(app.get("plotly_chart")) == 1
+    assert len(app.get("plotly_chart")) == 2
     names_to_take = re.findall(r'data-act="name" data-value="(\d)" title="([^"]*)"', html(app))
     assert [int(k) for k, _ in names_to_take] == [1, 2, 3, 4]
     assert "digit" in names_to_take[0][1]
@@ -148,11 +147,10 @@ def test_variance_and_sets_of_a_file_are_shown_and_add_up(start, monkeypatch):
     assert "weights on component" in told(healthy(app))
     shown = next(frame.value for frame in app.dataframe if "set" in frame.value)
     assert set(shown["set"]) == {"mean", "worst"}
-    app = healthy(go(app, "components/sharing"))
     app.get("button_group")[1].set_value("variance").run()
     assert "of the variance of" in told(healthy(app))
     assert "569 rows. Each line adds up to 100%" in told(app)
-    z = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]["z"]
+    z = json.loads(app.get("plotly_chart")[-1].proto.spec)["data"][0]["z"]
     values = np.frombuffer(base64.b64decode(z["bdata"])).reshape(4, 5)
     np.testing.assert_allclose(values.sum(axis=1), 1)
     select(app, np.arange(50), 569)

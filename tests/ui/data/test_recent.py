@@ -33,7 +33,7 @@ def holding(word: str) -> list[Path]:
 
 
 def choose(app, *runs):
-    go(app, "data/recent").toggle(key="recent_several").set_value(True).run()
+    go(app, "data/open").toggle(key="recent_several").set_value(True).run()
     for run in runs:
         app.checkbox(key=f"chosen-{run}").check()
     return app.run()
@@ -77,14 +77,14 @@ def test_data_that_other_work_needs_stay_and_this_is_said(start):
 
 def test_the_name_of_a_choice_has_no_marks_of_markdown(start):
     app = give(start("data/open"), table("t10k-images_v2"))
-    go(app, "data/recent").toggle(key="recent_several").set_value(True).run()
+    go(app, "data/open").toggle(key="recent_several").set_value(True).run()
     assert "Choose t10k-images_v2 · K = 3, L = 2" in [box.label for box in healthy(app).checkbox]
 
 
 def test_all_my_data_are_deleted_at_one_place(start):
     app = give(start("data/open"), table(SECRET))
     RunStore(home()).rename(address(app)["run"], SECRET)
-    go(app, "data/recent").button(key="recent_all_really").click().run()
+    go(app, "data/open").button(key="recent_all_really").click().run()
     assert holding(SECRET) == []
     assert [one.name for one in DatasetStore(home()).list()] == ["Handwritten digits, 8 × 8"]
     assert SECRET not in html(healthy(app))

@@ -45,7 +45,7 @@ def test_all_choices_of_a_source_are_there_when_one_comes_back(start, jobs):
     group(app, "source-mnist-classes").set_value(["1", "3"]).run()
     app.number_input(key="source-mnist-n").set_value(500).run()
     group(app, "source-coil20-size").set_value(128).run()
-    app = go(app, "data/recent")
+    app = go(app, "data/this")
     app = healthy(go(app, "data/open"))
     for key in ("mnist", "coil20"):
         go(app, "data/open").button(key=f"source-{key}-open").click().run()

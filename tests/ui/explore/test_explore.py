@@ -99,11 +99,12 @@ def test_the_selection_is_a_rule_that_is_kept_and_offered_with_other_data(start)
     (saved,) = SelectionStore(home()).list(load("digits").digest, 1797)
     assert token_of(saved.mask) == now
     assert RowRule.from_json(saved.rule).clauses
-    reloaded = healthy(start("groups/named"))
-    assert any(saved.name in text.value.replace("\\", "") for text in reloaded.markdown)
+    reloaded = healthy(start("groups/differences"))
+    named = next(box for box in reloaded.selectbox if box.label == "Named selection")
+    assert named.value == saved.name
     SelectionStore(home()).save("ab" * 32, "elsewhere", saved.mask, saved.rule)
     select(app, np.array([1, 2]))
-    app = healthy(go(app, "groups/named"))
+    app = healthy(go(app, "groups/differences"))
     assert any("Rules kept with other data" in text.value for text in app.caption)
     app.button(key="rule_elsewhere-0").click().run()
     assert address(healthy(app))["sel"] == now

@@ -2,21 +2,14 @@
 
 import numpy as np
 
-from appca.analysis.selections import SelectionStore
 from appca.data.dataset import Dataset
 from appca.data.sources import load
-from appca.runs.home import home
 from appca.ui import services
-from tests.ui.conftest import address, go, healthy, html, sentences
+from tests.ui.conftest import address, go, healthy, html
 
 
 def told(app) -> str:
     return " ".join(item.value for item in [*app.markdown, *app.caption]).replace("\\", "")
-
-
-def keep_as(app, name: str) -> None:
-    app.text_input(key="named-new").input(name)
-    app.button(key="named-keep").click().run()
 
 
 def test_differences_open_with_a_panel_a_class_or_the_selection(start):
@@ -33,30 +26,12 @@ def test_differences_open_with_a_panel_a_class_or_the_selection(start):
     assert "sel" in address(app)
 
 
-def test_selections_are_named_opened_renamed_and_deleted(start):
-    app = healthy(start("groups/named"))
-    assert "Nothing named yet" in told(app)
-    app.button(key="named_class-1").click().run()
-    keep_as(app, " the ones ")
-    store, digest = SelectionStore(home()), load("digits").digest
-    (saved,) = store.list(digest, 1797)
-    assert (saved.name, int(saved.mask.sum())) == ("the ones", 182)
-    app.text_input(key="named_other-the ones").set_value("ones").run()
-    assert [one.name for one in store.list(digest, 1797)] == ["ones"]
-    keep_as(app, "again")
-    app.text_input(key="named_other-ones").set_value("again").run()
-    assert "There is a selection “again” already" in sentences(app)[0]
-    for name in ("ones", "again"):
-        app.button(key=f"named_really-{name}").click().run()
-    assert store.list(digest, 1797) == []
-    assert "sel" in address(healthy(app)), "the rows stay selected"
-
-
 def test_similar_neighbours_and_unusual_rows_answer(start):
-    app = healthy(start("groups/similar"))
+    app = start("groups/differences")
+    app = healthy(app.toggle(key="similar_rows").set_value(True).run())
     assert "share a group most often" in told(app)
     assert html(app).count('data-act="group"') == 6
-    app = healthy(go(app, "groups/neighbours"))
+    app = healthy(go(app, "explore/point"))
     assert "Row digit-0" in html(app)
     assert sum(str(button.key).startswith("look-") for button in app.button) == 12
     app = healthy(go(app, "groups/unusual"))
@@ -76,8 +51,8 @@ def test_similar_neighbours_and_unusual_rows_answer(start):
 def test_a_table_without_labels_has_all_tabs(start):
     wine = load("wine")
     bare = Dataset("bare", wine.X, wine.ids)
-    app = healthy(start("groups/similar", data=services.datasets().put(bare)))
+    app = start("groups/differences", data=services.datasets().put(bare))
+    app = healthy(app.toggle(key="similar_rows").set_value(True).run())
     assert "groups of similar rows" in told(app)
-    for tab in ("differences", "named", "neighbours", "unusual"):
-        healthy(go(app, f"groups/{tab}"))
+    healthy(go(app, "groups/unusual"))
     assert "rebuilt" in html(app), "the worst row is taken apart"

@@ -21,16 +21,10 @@ PAGES = {  # place: title
     "explore": "Explore",
     "data/open": "Data",
     "data/this": "Data",
-    "data/recent": "Data",
     "data/add": "Data",
     "components/gallery": "Components",
     "components/meaning": "Components",
-    "components/steer": "Components",
-    "components/sharing": "Components",
-    "groups/similar": "Groups",
     "groups/differences": "Groups",
-    "groups/named": "Groups",
-    "groups/neighbours": "Groups",
     "groups/unusual": "Groups",
     "check/choose": "Check",
     "check/diagnostics": "Check",
@@ -276,7 +270,7 @@ def test_work_is_opened_renamed_and_deleted_and_the_steps_of_a_slider_are_none(s
     slider(app, "k").set_value(5).run()
     slider(app, "k").set_value(6).run()
     last = address(app)["run"]
-    go(app, "data/recent")
+    go(app, "data/open")
     assert [one.key for one in healthy(app).button if (one.key or "").startswith("open-")] == [
         f"open-{last}"
     ]
@@ -284,9 +278,9 @@ def test_work_is_opened_renamed_and_deleted_and_the_steps_of_a_slider_are_none(s
     assert RunStore(home()).get(last).name == "my <i>work</i>"
     assert "my &lt;i&gt;work&lt;/i&gt;" in html(healthy(app))
     go(app, "data/open").button(key="source-wine-open").click().run()
-    go(app, "data/recent").button(key=f"open-{last}").click().run()
+    go(app, "data/open").button(key=f"open-{last}").click().run()
     assert address(healthy(app))["run"] == last
-    go(app, "data/recent").toggle(key="recent_several").set_value(True).run()
+    go(app, "data/open").toggle(key="recent_several").set_value(True).run()
     app.checkbox(key=f"chosen-{last}").check().run()
     app.button(key="recent_really").click().run()
     assert RunStore(home()).get(last) is None
@@ -297,7 +291,7 @@ def test_a_damaged_run_is_named_and_does_not_stop_the_page(start):
     app = start()
     run = RunStore(home()).get(address(app)["run"])
     (run.path / "config.json").write_text("{", encoding="utf-8")
-    go(app, "data/recent")
+    go(app, "data/open")
     assert not app.exception
     assert any("damaged" in box.value for box in app.warning)
 

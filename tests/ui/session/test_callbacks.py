@@ -70,9 +70,9 @@ def test_a_change_on_data_that_are_gone_is_refused_in_one_sentence(start, page, 
 def test_a_named_selection_that_the_disk_keeps_is_said_not_to_be_deleted(start, monkeypatch):
     digits = load("digits")
     SelectionStore(home()).save(digits.digest, "zeros", digits.labels["digit"] == "0")
-    app = start("groups/named")
+    app = start("groups/differences")
     monkeypatch.setattr(Path, "unlink", fails(FULL))
-    app.button(key="named_really-zeros").click().run()
+    app.button(key="named-delete").click().run()
     assert [problem.message for problem in app.exception] == []
     assert "No space left" in sentences(app)[0]
 
