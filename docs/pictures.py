@@ -239,7 +239,7 @@ def components(page: Any, address: str) -> int:
 
 def steer(page: Any, address: str) -> int:
     """Drag the point of a row."""
-    page.goto(f"{address}/explore?tab=point")
+    page.goto(f"{address}/?tab=point")
     page.get_by_text("Steer this row").click()
     page.locator(".ca-steer-plane").wait_for()
     idle(page)

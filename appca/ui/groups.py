@@ -53,6 +53,13 @@ KINDS = {
 
 
 def differences_tab(dataset: Dataset, shown: Shown) -> None:
+    """Draw what sets some rows apart; below, on demand, groups of similar rows."""
+    _differences(dataset, shown)
+    if st.toggle("Groups of similar rows", key="similar_rows", persist_state="session"):
+        _similar(dataset, shown)
+
+
+def _differences(dataset: Dataset, shown: Shown) -> None:
     """Draw which rows are looked at, the answer, its picture, and all numbers on demand."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         whose, mask, key = _rows(dataset, shown)
@@ -85,8 +92,6 @@ def differences_tab(dataset: Dataset, shown: Shown) -> None:
             "corrected together (Benjamini and Hochberg). Rows chosen by their scores differ in "
             f"them by choice.{some}"
         )
-    if st.toggle("Groups of similar rows", key="similar_rows", persist_state="session"):
-        _similar(dataset, shown)
 
 
 def _rows(dataset: Dataset, shown: Shown) -> tuple[str, np.ndarray, str]:
@@ -212,7 +217,7 @@ def similar_sentence(groups: FoundGroups, classes: Classes | None) -> str:
     name, other = (markdown(shortened(classes.names[c])) for c in (a, b))
     return (
         f"**{name} and {other} share a group most often: {number} of {total}.** Click a group to "
-        "select it, and see under *Differences* what its rows share."
+        "select it, and see above what its rows share."
     )
 
 

@@ -34,7 +34,7 @@ def known(server, page):
 
 
 def test_the_rebuilt_row_is_that_of_numpy_under_pointer_and_keys(visit, server):
-    page = visit(f"{server.url}/explore?tab=point&row=digit-7").page
+    page = visit(f"{server.url}/?tab=point&row=digit-7").page
     page.get_by_text("Steer this row").click(timeout=WAIT)
     page.locator(".ca-steer-plane").wait_for(timeout=WAIT)
     idle(page, 60)
@@ -50,6 +50,7 @@ def test_the_rebuilt_row_is_that_of_numpy_under_pointer_and_keys(visit, server):
 
     start = is_rebuilt()
     assert np.count_nonzero(start) == 2
+    page.locator(".ca-steer-plane").scroll_into_view_if_needed()
     box = page.locator(".ca-steer-plane").bounding_box()
     page.mouse.move(box["x"] + 150, box["y"] + 150)
     page.mouse.down()
@@ -57,7 +58,7 @@ def test_the_rebuilt_row_is_that_of_numpy_under_pointer_and_keys(visit, server):
     moved = is_rebuilt()  # while the button is down
     page.mouse.up()
     assert sum(value != old for value, old in zip(moved, start, strict=True)) == 2
-    sliders = page.get_by_role("slider")
+    sliders = page.locator(".ca-steer").get_by_role("slider")
     sliders.nth(0).focus()
     for key in ("End", "ArrowLeft", "ArrowLeft"):
         page.keyboard.press(key)

@@ -31,12 +31,13 @@ def test_a_group_is_selected_by_a_click_and_drawn_in_its_panel(visit, address):
     )
     assert int(page.evaluate(f"{root}.dataset.panels")) == 1, panel
     page.reload()
+    page.get_by_text("Groups of similar rows").click(timeout=WAIT)
     page.locator(".ca-group[aria-pressed=true]").wait_for(timeout=WAIT)
     assert seen.errors == []
 
 
 def test_a_neighbour_is_looked_at_and_an_unusual_row_selected_by_a_click(visit, address):
-    page = visit(f"{address}/explore?tab=point&row=digit-10").page
+    page = visit(f"{address}/?tab=point&row=digit-10").page
     near = page.locator("[class*='st-key-look-'] button").first
     near.wait_for(timeout=WAIT)
     idle(page, 60)

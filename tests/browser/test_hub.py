@@ -184,7 +184,7 @@ def test_three_people_upload_fit_and_export_at_the_same_time(accounts, pages, hu
     assert refused >= {"appca-ann", "appca-bob"}
     owners = {name: processes(accounts[name].pw_uid, "at_socket") for name in PEOPLE}
     assert all(len(of) == 1 for of in owners.values()), owners
-    for account in accounts.values():
+    for account in map(accounts.get, PEOPLE):
         home = Path(account.pw_dir) / ".local/share/appca"
         assert home.stat().st_uid == account.pw_uid
         assert home.stat().st_mode & 0o077 == 0
