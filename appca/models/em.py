@@ -314,7 +314,8 @@ def expect_compiled(
         X = X.view()
         X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
     means = None if means is None else means[block.part]
-    value, A, totals = by(X, state.W, constants(block, state, beta), n_active, means)
+    least = numerics.least_kept(math.sqrt(state.latent.max()), X.dtype)
+    value, A, totals = by(X, state.W, constants(block, state, beta), n_active, means, least)
     if block.origin is not None:
         A -= np.outer(block.origin, totals[0])
     return value, A, *totals
@@ -347,7 +348,7 @@ class Lanes:
         K, lanes = n_components, (n_lanes, LANES)
         self._weigh, self._share = weigh_components, share
         J, flipped = min(n_active, K - n_active), 2 * n_active > K
-        self._how = J, -1.0 if flipped else 1.0
+        self._how = J, -1.0 if flipped else 1.0, 0.0
         self.width = n_lanes * LANES
         self.P = numerics.zeros((n_lines, self.width))
         self._level, self._total = numerics.zeros((2, n_tiles, *lanes))
@@ -358,9 +359,13 @@ class Lanes:
         self._room = room[:J], room[J]
         self._lanes = self.P.reshape(n_lines, *lanes)
 
-    def begin(self, q: Array, n: int, means: Array | None) -> None:
-        """Forget the rows before n others, of constants q; write their means (n, K), if asked."""
+    def begin(self, q: Array, n: int, means: Array | None, least: float) -> None:
+        """Forget the rows before n others, of constants q; write their means (n, K), if asked.
+
+        Means below `least` become 0.
+        """
         self._q, self._n, self._means = q, n, means
+        self._how = *self._how[:2], least
         self._sums[:] = 0.0
 
     def turn(self, start: int) -> None:
@@ -404,7 +409,7 @@ def lanes_for(n_lines: int, K: int, n_active: int, most: int, n: int) -> Lanes:
 
 
 def _tiled(
-    X: Array, W: Array, q: Array, n_active: int, means: Array | None
+    X: Array, W: Array, q: Array, n_active: int, means: Array | None, least: float
 ) -> tuple[float, Array, Array]:
     """Return the sum over rows X (n, d) of log e_L, the sum of x s' (d, K), and moments (3, K)."""
     from appca.models.numeric_kernels import LANES
@@ -413,9 +418,9 @@ def _tiled(
     (n, d), K = X.shape, W.shape[1]
     most = min(max(TILE_BYTES // (d * X.itemsize * LANES), 1), MOST_LANES_A_TILE)
     directions, part = numerics.zeros((2, -(-K // QUAD) * QUAD, d), X.dtype)
-    directions[:K] = W.T
+    directions[:K] = numerics.narrowed(W.T, X.dtype)
     lanes, A = lanes_for(len(directions), K, n_active, most, n), np.zeros(directions.shape)
-    lanes.begin(q, n, means)
+    lanes.begin(q, n, means, least)
     for start in range(0, n, lanes.width):
         rows = X[start : start + lanes.width]
         project(rows, directions, lanes.P)
@@ -428,15 +433,15 @@ def _tiled(
 
 
 def _by_blas(
-    X: Array, W: Array, q: Array, n_active: int, means: Array | None
+    X: Array, W: Array, q: Array, n_active: int, means: Array | None, least: float
 ) -> tuple[float, Array, Array]:
     from appca.models.numeric_kernels import LANES
 
     (n, d), K = X.shape, W.shape[1]
     most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes, as many in each tile
     lanes, A = lanes_for(K, K, n_active, most, n), np.zeros((K, d))
-    lanes.begin(q, n, means)
-    P, Wt = lanes.P, np.ascontiguousarray(W.T, X.dtype)
+    lanes.begin(q, n, means, least)
+    P, Wt = lanes.P, np.ascontiguousarray(numerics.narrowed(W.T, X.dtype))
     by_columns = (
         not isinstance(X, ShiftedSparse) and X.flags.f_contiguous
     )  # then what kernels read comes out of the product as it is

@@ -311,7 +311,7 @@ def project(
     i, j = np.triu_indices(at.W.shape[1])
     missing = block.missing[:1] if block.same_pattern else block.missing
     A = ((i == j) - missing @ at.pairs) * (snr[i] * snr[j])
-    c = (block.X @ at.W.astype(block.X.dtype, copy=False)).astype(np.float64)
+    c = (block.X @ numerics.narrowed(at.W, block.X.dtype)).astype(np.float64)
     c += block.missing @ (mean[:, None] * at.W) - mean @ at.W
     squares = np.einsum("nd,nd->n", block.X, block.X, dtype=np.float64)
     squares -= 2.0 * (block.X @ mean)
@@ -374,7 +374,7 @@ def _expect_complete(
         none = np.zeros(K)
         return IncompleteStatistics(0.0, np.zeros((D, K)), np.zeros(D), 0.0, none, none, none)
     mean, total = state.offset, X.sum(axis=0, dtype=np.float64)
-    P = (X @ state.W.astype(X.dtype, copy=False)).astype(np.float64) - mean @ state.W
+    P = (X @ numerics.narrowed(state.W, X.dtype)).astype(np.float64) - mean @ state.W
     squares = float(np.square(X, dtype=np.float64).sum() - 2.0 * total @ mean + n * mean @ mean)
     logits = numerics.logits(P, state.noise, state.latent)
     log_e, r = em.responsibilities(logits, settings, beta=1.0)
@@ -384,7 +384,7 @@ def _expect_complete(
     value = n * float(numerics.background(np.asarray(squares / n), state.noise, D))
     value += float(log_e.sum()) - n * numerics.log_binomial(K, settings.n_active)
     h, used = H.sum(axis=0), r.sum(axis=0)
-    A = (X.T @ H.astype(X.dtype, copy=False)).astype(np.float64) - np.outer(mean, h)
+    A = (X.T @ numerics.narrowed(H, X.dtype)).astype(np.float64) - np.outer(mean, h)
     second = (H * m).sum(axis=0) + used * v
     return IncompleteStatistics(value, A, total - n * mean, squares, h, second, used)
 
@@ -404,7 +404,7 @@ def _expect_block(
     h_missing = missing @ H  # (D, K) sum of h_n' over the rows that miss d
     WS_missing = np.einsum("dk,dkl->dl", at.W, unfolded(missing @ S, len(tau)))  # of w_d' S_n
     n_rows_observed = len(H) - np.bincount(block.missing.indices, minlength=len(at.W))
-    A_observed = (X.T @ H.astype(X.dtype, copy=False)).astype(np.float64)
+    A_observed = (X.T @ numerics.narrowed(H, X.dtype)).astype(np.float64)
     A_observed -= mean[:, None] * (h - h_missing)
     y_observed = X.sum(axis=0, dtype=np.float64) - n_rows_observed * mean
     statistics = IncompleteStatistics(

@@ -237,7 +237,7 @@ class ThinProducts:
         self._quad = kernels.QUAD if self._kernels else 1
         (d, K), size = directions.shape, tile_rows(X)
         self._K, self._W = K, numerics.zeros((-(-K // self._quad) * self._quad, d), X.dtype)
-        self._W[:K] = directions.T
+        self._W[:K] = numerics.narrowed(directions.T, X.dtype)
         self._squared = None if scale is None else np.square(scale).astype(X.dtype)
         self._room = np.empty((0 if scale is None or self._kernels else size, d), X.dtype)
 
@@ -273,7 +273,8 @@ class ThinProducts:
         """Sum S (K, n) and, in the last line, `last` (n,) times rows B: (K + 1, d)."""
         K, quad = self._K, self._quad
         both = np.zeros((K + 1 + (K + 1) % 2, -(-len(B) // quad) * quad), B.dtype)
-        both[:K, : len(B)], both[K, : len(B)] = S, last
+        both[:K, : len(B)] = numerics.narrowed(S, B.dtype)
+        both[K, : len(B)] = numerics.narrowed(last, B.dtype)
         if self._kernels is None:
             return both[: K + 1] @ B
         A: Array = np.zeros((len(both), B.shape[1]), B.dtype)
@@ -283,9 +284,10 @@ class ThinProducts:
     def power(self, last: Array, B: Array) -> Array:
         """Sum `last` (n,) times squares of the rows B of the tile at hand, (d,)."""
         if self._kernels is None:
-            return np.asarray(last.astype(B.dtype) @ self._room[: len(B)])
+            return np.asarray(numerics.narrowed(last, B.dtype) @ self._room[: len(B)])
         weights = np.zeros(-(-len(B) // self._quad) * self._quad, B.dtype)
-        weights[: len(B)], power = last, np.zeros(B.shape[1], B.dtype)
+        weights[: len(B)] = numerics.narrowed(last, B.dtype)
+        power = np.zeros(B.shape[1], B.dtype)
         self._kernels.add_squares(B, weights, power)
         return power
 
