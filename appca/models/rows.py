@@ -335,6 +335,16 @@ class IncompleteData(NamedTuple):
     blocks: list[IncompleteBlock]  # the others
 
     @property
+    def mass(self) -> float:
+        """Number of rows."""
+        return float(self.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number D of features."""
+        return self.shape[1]
+
+    @property
     def n_missing(self) -> int:
         """How many entries are missing."""
         return sum(block.missing.nnz for block in self.blocks)

@@ -8,7 +8,7 @@ import pytest
 from appca import AdaptivePPCA
 from appca.models import em, stiefel
 from appca.models.data_checks import without_subnormal
-from appca.models.em import EMSettings, SubspaceState, expect, floor_of
+from appca.models.em import EMSettings, SubspaceState, Variant, evenly, expect, floor_of
 from appca.models.rows import about, centre_of
 
 
@@ -130,7 +130,7 @@ def decided_rows(seed, d):
 @pytest.mark.parametrize("compiled", [False, True], ids=["NumPy", "compiled"])
 @pytest.mark.parametrize("d", [40, 260], ids=["BLAS", "own products"])
 def test_no_product_is_taken_with_subnormal_numbers(d, compiled, row_scale, seed, monkeypatch):
-    from appca.models import product_kernels, variant_em
+    from appca.models import product_kernels
 
     X, state = decided_rows(seed, d)
     monkeypatch.setattr(Watched, "found", [])
@@ -146,15 +146,8 @@ def test_no_product_is_taken_with_subnormal_numbers(d, compiled, row_scale, seed
     rows = rows._replace(X=X.view(Watched))
     settings = EMSettings(6, 2, "shared", True, False, stiefel.polar, 1e-9, compiled=compiled)
     if row_scale:
-        chosen = variant_em.settings_for(settings, variant_em.Variant(False, True, False), rows)
-        J, K = 10, 6
-        begun = variant_em.VariantState(
-            state.W, state.shift, np.zeros(d), state.latent, state.noise, np.ones(d),
-            np.full(J, 1 / J), np.full(K + 1, 1 / (K + 1)),
-        )  # fmt: skip
-        variant_em.expect(begun, rows, chosen)
-    else:
-        expect(state, rows, settings)
+        settings = settings._replace(variant=Variant(row_scales=True))
+    expect(evenly(state, settings), rows, settings)
     assert Watched.found
     assert not any(Watched.found)
 
