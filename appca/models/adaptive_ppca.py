@@ -21,7 +21,13 @@ from appca.models.blocks import (
     stream,
 )
 from appca.models.chains import Chains
-from appca.models.climb import EMControl, SubspaceFit, fit_by_em, fit_in_closed_form
+from appca.models.climb import (
+    EMControl,
+    SubspaceFit,
+    fit_by_em,
+    fit_in_closed_form,
+    fit_variant,
+)
 from appca.models.data_checks import (
     counted_rows,
     given_directions,
@@ -35,13 +41,16 @@ from appca.models.data_checks import (
 )
 from appca.models.draw_averages import AveragedPosterior
 from appca.models.em import (
+    PAPER,
     EMSettings,
     SubspaceState,
     SubspaceStatistics,
+    Variant,
     expect,
     floor_of,
     maximise,
     resumed,
+    settings_on,
     worth_compiling,
 )
 from appca.models.estimator import Criteria, Queries, generator
@@ -64,8 +73,7 @@ from appca.models.subspace_posterior import (
     state_of,
 )
 from appca.models.threads import single_threaded_blas
-from appca.models.variant_em import PAPER, Variant, VariantSettings, VariantState, settings_for
-from appca.models.variant_fit import fit_variant, fit_variant_by_gibbs
+from appca.models.variant_gibbs import fit_variant_by_gibbs
 
 MOST_WITH_SIZES = 500  # components: a table of all sizes has K^2 numbers a row, up to C(K, K/2)
 
@@ -156,13 +164,14 @@ def fit_extended(
     model: Any, rng: np.random.Generator, rows: Observations, control: EMControl
 ) -> tuple[list[float], str]:
     """Fit an estimator that gives up assumptions of the paper's model; return how it went."""
-    settings = settings_for(control.settings, variant_of(model), rows)
-    refuse_few_features(model.n_components, settings.most)
+    settings = settings_on(rows, control.settings)
+    most = np.broadcast_to(settings.most, rows.d)
+    refuse_few_features(model.n_components, most)
     start = _start(model, rng, rows, settings)
     model._forget_fit()
-    fit = fit_variant(rng, rows, start, control, settings)
-    publish_variant(model, rows, fit, same_order=isinstance(start, VariantState))
-    warn_of_constant(settings.most)
+    fit = fit_variant(rng, rows, start, control._replace(settings=settings))
+    publish_variant(model, rows, fit.state, settings, same_order=fit.same_order)
+    warn_of_constant(most)
     warn_of_end(fit.stop_reason, model.max_iter)
     return fit.log_likelihoods, fit.stop_reason
 
@@ -171,17 +180,14 @@ def sample_extended(
     model: Any, rng: np.random.Generator, rows: Rows, control: EMControl
 ) -> Chains[Any]:
     """Sample the posterior of row scales, sizes or both, publish a draw, and return the chains."""
-    settings = settings_for(control.settings, variant_of(model), rows)
-    start = _start(model, rng, rows, settings)
+    start = _start(model, rng, rows, control.settings)
     model._forget_fit()
-    fit, chains = fit_variant_by_gibbs(rng, rows, start, control, settings, plan_of(model))
-    publish_variant(model, rows, fit, same_order=False)
+    fit, chains = fit_variant_by_gibbs(rng, rows, start, control, plan_of(model))
+    publish_variant(model, rows, fit.state, control.settings, same_order=False)
     return chains
 
 
-def _start(
-    model: Any, rng: np.random.Generator, rows: Observations, settings: VariantSettings
-) -> Any:
+def _start(model: Any, rng: np.random.Generator, rows: Observations, settings: EMSettings) -> Any:
     """Return where EM starts: directions, candidates, or the state of the fit before."""
     continued = model._continued(rng, rows)
     if continued is None:
@@ -510,7 +516,11 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             cross = float(total_of(rows) @ (state.W @ state.shift)) / state.noise
             return sums._replace(log_likelihood=sums.log_likelihood - cross)
 
-        return EMSteps(SubspaceStatistics, expected, partial(maximise, settings=settings))
+        def maximised(sums: SubspaceStatistics, state: SubspaceState, size: Any) -> SubspaceState:
+            sums = sums._replace(inverse=size.mass, power=size.total)
+            return maximise(sums, state, size, settings)
+
+        return EMSteps(SubspaceStatistics, expected, maximised)
 
     def _control(self, rows: Observations) -> EMControl:
         latent = self.latent_variance
@@ -524,6 +534,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             update=W_UPDATES.get(self.w_update, stiefel.polar),
             floor=floor_of(rows),
             compiled=not weighted and worth_compiling(rows.n, self.n_components, first_size(self)),
+            variant=self._variant,
         )
         callback = spoken(self.callback, rows.mass) if self.verbose else self.callback
         return EMControl(settings, callback, self.max_iter, self.tol, self.accelerate, rows.mass)

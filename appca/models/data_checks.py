@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array
 
-from appca.models.numerics import Array
+from appca.models.numerics import NEGLIGIBLE, Array
 from appca.models.rows import Block, Observations, tiles
 from appca.models.sparse_rows import dense
 
@@ -122,6 +122,21 @@ def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:
             remedy = "correct those cells or leave out those rows"
         msg = f"X must be {finite}, but {bad} of its {len(X)} rows hold {what}: {remedy}."
         raise ValueError(msg)
+
+
+def without_subnormal(X: Array) -> Array:
+    """X (N, D) with 0 for subnormal entries, which slow products down, beside far larger ones."""
+    tiny = np.finfo(X.dtype).tiny
+
+    def has_some(B: Array) -> bool:
+        return bool(np.count_nonzero(np.abs(B) < tiny) > np.count_nonzero(B == 0.0))
+
+    if not any(has_some(B) for _, B in tiles(X, None)):
+        return X
+    size = np.abs(X)
+    if NEGLIGIBLE * np.nanmax(size) < tiny:
+        return X
+    return np.where(size < tiny, X.dtype.type(0.0), X)
 
 
 def refuse_constant(rows: Observations) -> None:

@@ -1,38 +1,41 @@
 """EM for adaptive PPCA: the state, the exact E step and the M step.
 
-One exact EM step of aPPCA (the paper's section 4 with X and Z integrated out).
+    y_n = Psi^1/2 W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, u_n tau2_k),  e_n ~ N(0, u_n Psi)
 
-    y_n = W (x_n * z_n) + mu + e_n,  W'W = I,  x_nk ~ N(0, tau2_k),  e_n ~ N(0, sigma2 I),
-    z_n uniform over the supports of L of 1..K
+In the paper's model (section 4), X and Z integrated out, Psi = sigma2 I, every row has scale u = 1,
+and z_n is uniform over the supports of L of 1..K. Given up are the first with a noise psi_d of each
+feature, the second with scales from a grid, and the third with learned probabilities of all sizes
+(`Variant`); all sums stay exact.
 
-The mean is carried as mu = origin - W shift: the learned mean has that form after every step,
-and the fixed ones are shift = 0.
+Psi^-1/2 = diag(s) / sigma. The mean is carried as mu = origin + offset - diag(1/s) W shift: the
+learned mean has that form after every step, and the fixed ones are zeros. Where no row has a scale
+of its own, the offset is zero.
 
-The E step of a block of rows by compiled code: projections, inclusion and sums.
-
-Few components over wide rows in float32 go through in tiles, so that rows are still in cache for
-the second product; else a BLAS makes both products.
+The E step of a block of rows is NumPy, or compiled where that pays: lanes of rows side by side for
+rows of one scale, a kernel that goes row by row for scales. A few rows at a time go through the
+first product, the posterior and the second product, so that they are still in cache.
 """
 
 import math
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from appca.models import numerics, polynomials
 from appca.models.numerics import Array
-from appca.models.rows import Block, Observations, about, centre_of
-from appca.models.sparse_rows import ShiftedSparse
+from appca.models.row_model import NEGLIGIBLE, RowModel, background, slope, weigh
+from appca.models.rows import Block, Observations, about, added, centre_of, tile_rows, tiles
+from appca.models.sparse_rows import ShiftedSparse, dense
 from appca.models.stiefel import polar
 
 NOISE_FLOOR = 1e-8  # of the mean feature variance: below it sigma2 is rounding, not noise
 
 # Rows times K times swaps from which a fit uses the compiled E step. A pass takes half to a
-# third of the time with it, and compiling it 2 s the first time (`compiled_expectation`): below,
+# third of the time with it, and compiling it 2 s the first time (`expect_compiled`): below,
 # whole fits take half a second without. The app's first picture, of 1,797 digits at K = 4, L = 2,
 # is below, so that on a fresh machine it need not wait for the compiler.
 LEAST_COMPILED, MOST_COUNTED = 20_000, 15
@@ -41,43 +44,184 @@ LEAST_COMPILED, MOST_COUNTED = 20_000, 15
 # 2.7; 100, 35: 3.6 and 5.5; 100, 50: 5.7 and 5.3.
 MANY_SWAPS = 50
 MAX_MOMENTUM_LOG_CHANGE = 1.0  # most a variance may change ahead of EM, in logs
+# Scales of rows. From 0.3 to 3.5 in six steps, COIL-20 lost 31 held-out nats a row and MNIST 7, and
+# EM stayed where the paper's variances put it, as no place was left to move all rows to.
+GRID = np.geomspace(0.1, 10.0, 10)
+LEAST_PROBABILITY = 1e-10  # of a scale or a size
+PSI_FLOOR = 1e-2  # of the variance of a feature: below it a component is that feature
+# Times (kurtosis - 3) / N is the floor where few rows make up the variance: in held-out rows of
+# solids and digits it is 1 + 4 kurtosis / N times that of the training rows.
+FLOOR_ROWS = 4.0
+LEAST_ROWS = 2.0  # that a variance rests on; below, nothing is known of what a new row brings
+ROUNDING = 1e-6  # of that number: three rows have exactly two
+CONSTANT = 8.0  # a deviation of so many roundings of the mean is none
+W_STEPS = 3  # of W and s in turns within an M step, on the same sums
 
 
-class SubspaceState(NamedTuple):
-    """Everything an EM step reads and writes."""
+class Variant(NamedTuple):
+    """Which assumptions of the paper's model are given up."""
 
-    W: Array  # (d, K) orthonormal columns
-    shift: Array  # (K,) with mean = origin - W shift
-    latent: Array  # (K,) latent variances tau2_k
-    noise: float  # sigma2
+    by_feature: bool = False  # noise="feature"
+    row_scales: bool = False  # row_scale="learned"
+    learn_sizes: bool = False  # n_active="learned"
+
+
+PAPER = Variant()
 
 
 class EMSettings(NamedTuple):
     """What stays fixed over the iterations of EM."""
 
     n_components: int  # K
-    n_active: int  # L
+    n_active: int  # L, or where learned sizes start
     latent: Literal["shared", "component"] | float  # how latent variances are estimated, or fixed
     learn_mean: bool  # else the mean stays at the origin of the rows
     hard: bool  # rows wholly to their best support (classification EM) instead of by posterior
     update: Callable[[Array, Array], Array]  # (A, previous W) -> argmax of tr(W'A)
     floor: float  # least variance
     compiled: bool = False  # whether the E step is worth a compiler, see `worth_compiling`
+    variant: Variant = PAPER
+    # With a noise of each feature: (d,) sums over rows of (y - origin)_d^2; s at which a start is
+    # looked for, where all variance is noise; largest s. 0 of a constant feature.
+    power: Any = None
+    unit: Array = np.ones(())
+    most: Array = np.ones(())
+
+    @property
+    def grid(self) -> Array:
+        """Scales (J,) that a row may have."""
+        return GRID if self.variant.row_scales else np.ones(1)
+
+    @property
+    def least_variance(self) -> float:
+        """Least variance, of x relative to the noise where each feature has its own."""
+        return NOISE_FLOOR if self.variant.by_feature else self.floor
+
+
+class SubspaceState(NamedTuple):
+    """Everything an EM step reads and writes."""
+
+    W: Array  # (d, K) orthonormal columns
+    shift: Array  # (K,)
+    latent: Array  # (K,) latent variances tau2_k
+    noise: float  # sigma2; 1 with a noise of each feature
+    offset: Array = np.zeros(())  # (d,), or zero
+    scale: Array = np.ones(())  # (d,) s_d, 0 for a constant feature; 1 with one noise for all
+    weights: Array = np.ones(1)  # (J,) probabilities of the scales of rows
+    sizes: Array | None = None  # (K + 1,) probabilities of the sizes, where they are learned
+
+    @property
+    def inverse_scale(self) -> Array:
+        """Noise deviations of features in units of sigma, (d,) or 1; 0 for constant ones."""
+        return np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0.0)
+
+    @property
+    def directions(self) -> Array:
+        """Directions (d, K) of rows whose products are in noise units."""
+        return self.scale[:, None] * self.W if self.scale.ndim else self.W
+
+    @property
+    def displacement(self) -> Array:
+        """Mean less the origin of the rows, (d,)."""
+        return np.asarray(self.offset - self.inverse_scale * (self.W @ self.shift))
+
+    def row_model(self, settings: EMSettings, n_features: int) -> RowModel:
+        """Return what decides about a row of so many features under this state."""
+        log_scale = 0.0
+        if self.scale.ndim:
+            counted = self.scale > 0.0
+            n_features, log_scale = int(counted.sum()), float(np.log(self.scale[counted]).sum())
+        sizes = settings.n_active if self.sizes is None else self.sizes
+        model = self.noise, self.latent, n_features, log_scale, sizes
+        return RowModel(*model, settings.grid, self.weights)
+
+
+class Size(Protocol):
+    """What an M step needs to know of the rows that sums are over."""
+
+    @property
+    def mass(self) -> float:
+        """Sum of the weights of rows."""
+
+    @property
+    def n_features(self) -> int:
+        """Number D of features."""
 
 
 class SubspaceStatistics(NamedTuple):
-    """Expected sufficient statistics of one pass over the rows."""
+    """Expected sufficient statistics of one pass over the rows; u is the scale of a row."""
 
     log_likelihood: float  # total, nats
-    A: Array  # (d, K) sum of (y - origin) s'
-    s: Array  # (K,) sum of s, the posterior means of x * z
-    second: Array  # (K,) sum of E[(x z)^2]
+    A: Any  # (d, K) sum of E[(y - origin) s' / u], s the posterior means of x * z
+    s: Array  # (K,) sum of E[s / u]
+    second: Array  # (K,) sum of E[(x z)^2 / u]
     used: Array  # (K,) sum of inclusion probabilities
+    inverse: float = 0.0  # sum of E[1 / u]
+    first: Any = 0.0  # (d,) sum of E[1 / u] (y - origin), or zero
+    power: Any = 0.0  # sum of E[1 / u] |y - origin|^2; (d,) with a noise of each feature
+    scales: Any = 0.0  # (J,) sum of the posterior probabilities of scales
+    sizes: Any = 0.0  # (K + 1,) of sizes
 
 
 def floor_of(rows: Observations) -> float:
     """Least variance allowed: a fixed share of the mean feature variance about the origin."""
     return NOISE_FLOOR * rows.total / (rows.mass * rows.n_features)
+
+
+def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
+    """Return the settings with floors, powers and bounds of these rows."""
+    settings = settings._replace(floor=floor_of(rows))
+    if not settings.variant.by_feature:
+        return settings
+    power, fourth = feature_powers(rows)
+    unit, most = bounds_of_scales(rows, power, fourth)
+    return settings._replace(power=power, unit=unit, most=most)
+
+
+def feature_powers(rows: Observations) -> Array:
+    """Sum (y - origin)_d^2 and (y - origin)_d^4 over rows, (2, d)."""
+
+    def powers(block: Block) -> Array:
+        out = np.zeros((2, rows.d))
+        weights = np.ones(len(block.X)) if block.weights is None else block.weights
+        for part, B in tiles(block.X, block.origin):
+            squares = np.square(B)
+            out[0] += weights[part].astype(B.dtype) @ squares
+            out[1] += weights[part] @ np.square(squares, dtype=np.float64)
+        return out
+
+    return rows.summed(powers, np.zeros((2, rows.d)))
+
+
+def bounds_of_scales(rows: Observations, power: Array, fourth: Array) -> tuple[Array, Array]:
+    """Scales s (d,) at which all variance is noise, and bounds of s; 0 for features left out.
+
+    Left out is what is constant, or varies in fewer than `LEAST_ROWS` rows.
+    """
+    variance, eps = power / rows.mass, float(np.finfo(rows.dtype).eps)
+    origin = np.zeros(rows.d) if rows.origin is None else rows.origin
+    counts = variance > np.square(CONSTANT * eps * origin.astype(np.float64))
+    counts &= varying_rows(power, fourth) > LEAST_ROWS * (1.0 - ROUNDING)
+    share = floor_shares(power, fourth, rows.mass)
+
+    def scale_at(noise: Array) -> Array:
+        return np.divide(1.0, np.sqrt(noise), out=np.zeros(rows.d), where=counts)
+
+    return scale_at(np.maximum(share, 1.0) * variance), scale_at(share * variance)
+
+
+def varying_rows(power: Array, fourth: Array) -> Array:
+    """Count the rows (d,) that make up the variance: N over the kurtosis, 0 without variance.
+
+    If m of very many rows deviate, all by as much, it is m.
+    """
+    return np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
+
+
+def floor_shares(power: Array, fourth: Array, n: float) -> Array:
+    """Least noise variance (d,) over the variance of a feature; `power` and `fourth` are sums."""
+    rows = np.maximum(varying_rows(power, fourth), 1.0)
+    return np.asarray(np.maximum(FLOOR_ROWS * (1.0 / rows - 3.0 / n), PSI_FLOOR))
 
 
 def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
@@ -98,20 +242,6 @@ def many_swaps(settings: EMSettings) -> bool:
     return min(settings.n_active, settings.n_components - settings.n_active) >= MANY_SWAPS
 
 
-def responsibilities(a: Array, settings: EMSettings, beta: float) -> tuple[Array, Array]:
-    """Log weight (N,) of a row's supports and inclusion r (N, K); hard: of the best one alone.
-
-    Tempered iterations are soft under both: a hard assignment has no temperature.
-    """
-    if settings.hard and beta == 1.0:
-        active = polynomials.top(a, settings.n_active)
-        return np.where(active, a, 0.0).sum(axis=1), active.astype(np.float64)
-    a = a if beta == 1.0 else beta * a
-    if not settings.compiled or not many_swaps(settings):
-        return polynomials.inclusion(a, settings.n_active)
-    return polynomials.by_points(a, settings.n_active)
-
-
 def expect(
     state: SubspaceState,
     rows: Observations,
@@ -125,34 +255,70 @@ def expect(
 
     With hard assignment the log-likelihood is log p(Y, Z) at the best Z. `beta` below 1 tempers
     the logits (annealing); the log-likelihood then means nothing. The s_nk are written to `means`
-    (N, K), where it is given.
+    (N, K), where it is given. The paper's model alone has these three.
     """
-    n, K = rows.mass, state.W.shape[1]
-    # Mean of |y - mu|^2. The cross term vanishes: where there is a shift, rows sum to their origin.
-    spread = rows.total / n + state.shift @ state.shift
-    outside = float(numerics.background(spread, state.noise, rows.n_features))
-    outside -= numerics.log_binomial(K, settings.n_active)
-    sums = SubspaceStatistics(
-        n * outside, np.zeros_like(state.W), np.zeros(K), np.zeros(K), np.zeros(K)
+    variant, K = settings.variant, state.W.shape[1]
+    soft, fixed = not settings.hard or beta != 1.0, not variant.learn_sizes
+    compiled = settings.compiled and soft and fixed and not many_swaps(settings)
+    model = state.row_model(settings, rows.n_features)
+    work: Callable[[Block], SubspaceStatistics]
+    if variant.by_feature or variant.row_scales:
+        rule = ByKernel if compiled else ByNumpy
+        work = partial(_expect_tiles, state=state, model=model, rule=rule, settings=settings)
+    elif compiled:
+        work = partial(_expect_lanes, state=state, settings=settings, beta=beta, means=means)
+    else:
+        work = partial(expect_block, state=state, settings=settings, beta=beta, means=means)
+    none = np.zeros(K)
+    sums = rows.summed(work, SubspaceStatistics(0.0, np.zeros(state.W.shape), none, none, none))
+    if variant.row_scales:
+        return sums
+    # Rows sum to their origin wherever the mean is not there, so the cross term vanishes.
+    m, n = state.displacement, rows.mass
+    power = settings.power if variant.by_feature else rows.total
+    around = (
+        np.square(state.scale) @ (power + n * np.square(m))
+        if variant.by_feature
+        else power + n * (m @ m)
     )
-    soft = not settings.hard or beta != 1.0
-    compiled = settings.compiled and soft and not many_swaps(settings)
-    block = _expect_compiled if compiled else _expect_block
-    work = partial(block, state=state, settings=settings, beta=beta, means=means)
-    return rows.summed(work, sums)
+    value = sums.log_likelihood - float(around) / (2.0 * state.noise)
+    if not variant.by_feature:
+        value += n * float(background(np.zeros(1), model)[0, 0])
+        value -= n * numerics.log_binomial(K, settings.n_active) if fixed else 0.0
+    return sums._replace(log_likelihood=value, inverse=n, power=power)
 
 
-def _expect_block(
+def responsibilities(
+    a: Array, settings: EMSettings, beta: float = 1.0, sizes: Array | None = None
+) -> tuple[Array, Array, Any]:
+    """Log weight (N,) of a row's supports, inclusion r (N, K), and probabilities of sizes.
+
+    With hard assignment of the best support alone; tempered iterations are soft all the same, as
+    it has no temperature.
+    """
+    if sizes is not None:
+        return polynomials.sized_inclusion(a, sizes)
+    if settings.hard and beta == 1.0:
+        active = polynomials.top(a, settings.n_active)
+        return np.where(active, a, 0.0).sum(axis=1), active.astype(np.float64), 0.0
+    a = a if beta == 1.0 else beta * a
+    if settings.compiled and many_swaps(settings):
+        return *polynomials.by_points(a, settings.n_active), 0.0
+    return *polynomials.inclusion(a, settings.n_active), 0.0
+
+
+def expect_block(
     block: Block,
     state: SubspaceState,
     settings: EMSettings,
-    beta: float,
+    beta: float = 1.0,
     means: Array | None = None,
 ) -> SubspaceStatistics:
     """Add up one block; its log-likelihood lacks what all rows have in common."""
     shrink, v = numerics.posterior(state.noise, state.latent)
-    P = block.times(state.W).astype(np.float64, copy=False) + state.shift
-    log_e, r = responsibilities(numerics.logits(P, state.noise, state.latent), settings, beta)
+    P = block.times(state.W).astype(np.float64, copy=False) + _moved(state)
+    a = numerics.logits(P, state.noise, state.latent)
+    log_e, r, sizes = responsibilities(a, settings, beta, state.sizes)
     P *= shrink
     r = block.weighted(r)
     S = r * P
@@ -160,71 +326,152 @@ def _expect_block(
         means[block.part] = S
     used = r.sum(axis=0)
     second = np.einsum("nk,nk->k", S, P) + used * v
-    return SubspaceStatistics(
-        float(block.weighted(log_e).sum()), block.transposed_times(S), S.sum(axis=0), second, used
-    )
+    value, A = float(block.weighted(log_e).sum()), block.transposed_times(S)
+    sizes = 0.0 if state.sizes is None else block.weighted(sizes).sum(axis=0)
+    return SubspaceStatistics(value, A, S.sum(axis=0), second, used, sizes=sizes)
 
 
-def _expect_compiled(
+def _moved(state: SubspaceState) -> Array:
+    """Return what takes projections (N, K) of rows about their origin to those about the mean."""
+    return state.shift - state.offset @ state.W if state.offset.ndim else state.shift
+
+
+def _expect_lanes(
     block: Block, state: SubspaceState, settings: EMSettings, beta: float, means: Array | None
 ) -> SubspaceStatistics:
     """Do the same by compiled code, while rows are in cache."""
-    n_active = settings.n_active
-    return SubspaceStatistics(*expect_compiled(block, state, n_active, beta, means))
+    return SubspaceStatistics(*expect_compiled(block, state, settings.n_active, beta, means))
+
+
+def _expect_tiles(
+    block: Block,
+    state: SubspaceState,
+    model: RowModel,
+    rule: "type[ByNumpy | ByKernel]",
+    settings: EMSettings,
+) -> SubspaceStatistics:
+    """Add up one block, a few rows about the mean at a time; squares count where rows have scales.
+
+    Each feature counts by its own scale, so that rows are centred before products.
+    """
+    X, (d, K), work, directions = block.X, state.W.shape, rule(model), state.directions
+    mean = state.displacement + (0.0 if block.origin is None else block.origin)
+    centre = mean.astype(X.dtype)
+    scaled, by_feature = settings.variant.row_scales, settings.variant.by_feature
+    thin = ThinProducts(directions, np.broadcast_to(state.scale, d) if scaled else None, X)
+    rest = (mean - centre) @ directions
+    weights = np.ones(len(X)) if block.weights is None else block.weights
+    A, power = np.zeros((K + 1, d)), np.zeros(d if by_feature else ())
+    for part, B, squares in thin.tiles(X, centre):
+        P = thin.project(B)
+        P -= rest[:, None]
+        inverse = work(P, squares, weights[part])
+        A += thin.outer(P, inverse, B)
+        if scaled:
+            power += thin.power(inverse, B) if by_feature else inverse @ squares
+    sums = work.sums
+    away = centre - (0.0 if block.origin is None else block.origin.astype(np.float64))
+    A, first = A[:K].T + np.outer(away, sums.s), A[K]
+    if not scaled:
+        return sums._replace(A=A, inverse=0.0)
+    moved = 2.0 * away * first + sums.inverse * np.square(away)
+    power += moved if by_feature else moved.sum()
+    return sums._replace(A=A, first=first + sums.inverse * away, power=power)
 
 
 def maximise(
-    sums: SubspaceStatistics, state: SubspaceState, rows: Observations, settings: EMSettings
+    sums: SubspaceStatistics, state: SubspaceState, rows: Size, settings: EMSettings
 ) -> SubspaceState:
-    """M step: joint closed-form update of W, mean, tau2 and sigma2.
+    """M step: joint closed-form update of W, mean, tau2 and sigma2 given the sums.
 
-    W = argmax tr(W' sum (y - ybar)(s - sbar)'),  mu = ybar - W sbar,
-    sigma2 = (sum |y - mu|^2 - 2 tr(W' sum (y - mu) s') + sum E[(x z)^2]) / (N D)
+    W = argmax tr(W' sum E[(y - ybar)(s - sbar)' / u]),  mu = ybar - W sbar,
+    sigma2 = (sum E[|y - mu|^2 / u] - 2 tr(W' sum E[(y - mu) s' / u]) + sum E[(x z)^2 / u]) / (N D)
 
-    The origin is ybar whenever the mean is learned, hence sum (y - ybar)(s - sbar)' = A and the
-    sums about the new mean need no further pass.
+    Averages ybar and sbar are weighted by E[1 / u]; where no row has a scale, the origin is ybar.
+    With a noise of each feature W and s are improved in turns, each given the other; all else is
+    joint (docs/mathematics.md 1.12).
     """
-    n = rows.mass
-    W = settings.update(sums.A, state.W)
-    shift = sums.s / n if settings.learn_mean else np.zeros_like(sums.s)
-    residual = rows.total - 2.0 * np.sum(W * sums.A) - n * (shift @ shift)
-    noise = float(residual + sums.second.sum()) / (n * rows.n_features)
+    n, weight, variant = rows.mass, sums.inverse, settings.variant
+    offset, shift = np.zeros(()), np.zeros_like(sums.s)
+    if settings.learn_mean:
+        offset, shift = np.asarray(sums.first / weight), sums.s / weight
+    A = sums.A - np.multiply.outer(offset, sums.s)
+    W, scale, noise = state.W, state.scale, state.noise
+    if variant.by_feature:
+        power = sums.power - weight * np.square(offset)
+        for _ in range(W_STEPS):
+            W = settings.update(scale[:, None] * A, W)
+            # n log s - s^2 power / 2 + s c is largest at this s, up to bounds
+            c, p = np.sum(W * A, axis=1), np.maximum(power, np.finfo(np.float64).tiny)
+            scale = np.minimum((c + np.sqrt(c**2 + 4.0 * n * p)) / (2.0 * p), settings.most)
+    else:
+        W = settings.update(A, W)
+        away = float(np.square(offset).sum() + shift @ shift)
+        residual = sums.power - 2.0 * np.sum(W * A) - weight * away
+        noise = max(float(residual + sums.second.sum()) / (n * rows.n_features), settings.floor)
     return SubspaceState(
-        W, shift, update_latent(sums, state, n, settings), max(noise, settings.floor)
+        W,
+        shift,
+        _latent(sums, state, settings),
+        noise,
+        offset,
+        scale,
+        probabilities(sums.scales) if variant.row_scales else state.weights,
+        probabilities(sums.sizes) if variant.learn_sizes else state.sizes,
     )
 
 
-def update_latent(
-    sums: SubspaceStatistics, state: SubspaceState, n: float, settings: EMSettings
-) -> Array:
-    """tau2 = sum E[(x z)^2] / (N L), or per component / sum r_k; unused components keep theirs."""
+def _latent(sums: SubspaceStatistics, state: SubspaceState, settings: EMSettings) -> Array:
+    """tau2 = sum E[(x z)^2 / u] / sum r, or per component; unused components keep theirs."""
     if settings.latent == "shared":
-        tau2 = np.full_like(state.latent, sums.second.sum() / (n * settings.n_active))
+        tau2 = np.full_like(state.latent, sums.second.sum() / max(sums.used.sum(), 1e-300))
     elif settings.latent == "component":
-        some = sums.used > 1e-9 * n
+        some = sums.used > 1e-9 * sums.used.sum()
         tau2 = np.where(some, sums.second / np.where(some, sums.used, 1.0), state.latent)
     else:
         return state.latent
-    return np.maximum(tau2, settings.floor)
+    return np.maximum(tau2, settings.least_variance)
+
+
+def probabilities(counts: Array) -> Array:
+    """Normalise what scales or sizes were counted; none has probability 0."""
+    p = np.maximum(counts / counts.sum(), LEAST_PROBABILITY)
+    return np.asarray(p / p.sum())
 
 
 def extend(
     before: SubspaceState, now: SubspaceState, beta: float, settings: EMSettings
 ) -> SubspaceState:
-    """Take a momentum step: theta = now + beta (now - before).
+    """Take a momentum step: now + beta (now - before), in logs where numbers are positive.
 
-    theta = (W, shift, log tau2, log sigma2) is a vector but for W, which is brought back to
-    orthonormal columns by its polar factor (a retraction onto the Stiefel manifold).
+    W is brought back to orthonormal columns by its polar factor (a retraction onto the Stiefel
+    manifold); variances stay above their floors, and fixed ones as they are.
     """
-    most = math.exp(MAX_MOMENTUM_LOG_CHANGE)
-    W = polar(now.W + beta * (now.W - before.W), now.W)
-    shift = now.shift + beta * (now.shift - before.shift)
-    # Variances (K + 1,) in logs, above the floor; fixed tau2 stay as they are.
-    last, first = (np.array([*x.latent, x.noise]) for x in (now, before))
-    change = np.minimum(np.maximum((last / first) ** beta, 1.0 / most), most)
-    variances = np.maximum(last * change, settings.floor)
-    fixed = settings.latent not in ("shared", "component")
-    return SubspaceState(W, shift, now.latent if fixed else variances[:-1], float(variances[-1]))
+
+    def ahead(first: Array, last: Array) -> Array:
+        return np.asarray(last + beta * (last - first))
+
+    def in_logs(first: Any, last: Any) -> Array:
+        first, last = np.asarray(first), np.asarray(last)
+        some = (first > 0.0) & (last > 0.0)
+        change = beta * np.log(np.where(some, last, 1.0) / np.where(some, first, 1.0))
+        most = MAX_MOMENTUM_LOG_CHANGE
+        return np.asarray(last * np.exp(np.clip(change, -most, most)))
+
+    latent = now.latent
+    if isinstance(settings.latent, str):
+        latent = np.maximum(in_logs(before.latent, latent), settings.least_variance)
+    noise = max(float(in_logs(before.noise, now.noise)), settings.least_variance)
+    W, shift = polar(ahead(before.W, now.W), now.W), ahead(before.shift, now.shift)
+    state = SubspaceState(W, shift, latent, noise, ahead(before.offset, now.offset))
+    if settings.variant == PAPER:
+        return state
+    sizes = None if now.sizes is None else probabilities(in_logs(before.sizes, now.sizes))
+    return state._replace(
+        scale=np.minimum(in_logs(before.scale, now.scale), settings.most),
+        weights=probabilities(in_logs(before.weights, now.weights)),
+        sizes=sizes,
+    )
 
 
 def resumed(state: SubspaceState, settings: EMSettings) -> SubspaceState:
@@ -234,6 +481,13 @@ def resumed(state: SubspaceState, settings: EMSettings) -> SubspaceState:
         common = latent.mean() if isinstance(settings.latent, str) else settings.latent
         latent = np.full_like(latent, common)
     return SubspaceState(state.W, shift, latent, max(state.noise, settings.floor))
+
+
+def evenly(state: SubspaceState, settings: EMSettings) -> SubspaceState:
+    """Return a state of the paper's model with all scales, and sizes, equally probable."""
+    K, J = settings.n_components, len(settings.grid)
+    sizes = np.full(K + 1, 1.0 / (K + 1)) if settings.variant.learn_sizes else None
+    return state._replace(weights=np.full(J, 1.0 / J), sizes=sizes)
 
 
 class EMMap:
@@ -264,19 +518,20 @@ class EMMap:
 
     def __call__(self, state: SubspaceState) -> tuple[float, SubspaceState]:
         """Log-likelihood of `state` and the state one EM iteration later, as `step`."""
-        return _stepped(self.sums(state), state, self.rows, self.settings)
+        return moved_on(self.sums(state), state, self.rows, self.settings)
 
 
 def step(
     state: SubspaceState, rows: Observations, settings: EMSettings, beta: float = 1.0
 ) -> tuple[float, SubspaceState]:
     """Log-likelihood of `state` (total, nats) and the state one EM iteration later; pure."""
-    return _stepped(expect(state, rows, settings, beta), state, rows, settings)
+    return moved_on(expect(state, rows, settings, beta), state, rows, settings)
 
 
-def _stepped(
-    sums: SubspaceStatistics, state: SubspaceState, rows: Observations, settings: EMSettings
+def moved_on(
+    sums: SubspaceStatistics, state: SubspaceState, rows: Size, settings: EMSettings
 ) -> tuple[float, SubspaceState]:
+    """Return what `step` does, given the sums under `state`."""
     if not math.isfinite(sums.log_likelihood):
         return -math.inf, state
     return sums.log_likelihood, maximise(sums, state, rows, settings)
@@ -304,7 +559,7 @@ MOST_KEPT_BYTES = 2**20  # of projections that a thread keeps the memory of, wit
 def expect_compiled(
     block: Block, state: Any, n_active: int, beta: float, means: Array | None = None
 ) -> tuple[float, Array, Array, Array, Array]:
-    """Return what `SubspaceStatistics` holds, by soft assignment; write means of the block."""
+    """Return the first five of `SubspaceStatistics`, soft; write means of the block."""
     from appca.models.product_kernels import suits
 
     sparse = isinstance(block.X, ShiftedSparse)
@@ -314,16 +569,17 @@ def expect_compiled(
         X = X.view()
         X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
     means = None if means is None else means[block.part]
-    value, A, totals = by(X, state.W, constants(block, state, beta), n_active, means)
+    least = numerics.least_kept(math.sqrt(state.latent.max()), X.dtype)
+    value, A, totals = by(X, state.W, constants(block, state, beta), n_active, means, least)
     if block.origin is not None:
         A -= np.outer(block.origin, totals[0])
     return value, A, *totals
 
 
 def constants(block: Block, state: Any, beta: float) -> Array:
-    """Return the numbers (5, K) of `expectation_kernels.weigh`."""
+    """Return the numbers (5, K) of `em_kernels.weigh_components`."""
     q = np.empty((5, len(state.latent)))
-    q[0] = state.shift if block.origin is None else state.shift - block.origin @ state.W
+    q[0] = _moved(state) if block.origin is None else _moved(state) - block.origin @ state.W
     q[3], q[4] = numerics.posterior(state.noise, state.latent)
     np.sqrt(q[3] * (beta / (2.0 * state.noise)), out=q[1])
     np.multiply(np.log1p(state.latent / state.noise), 0.5 * beta, out=q[2])
@@ -347,7 +603,7 @@ class Lanes:
         K, lanes = n_components, (n_lanes, LANES)
         self._weigh, self._share = weigh_components, share
         J, flipped = min(n_active, K - n_active), 2 * n_active > K
-        self._how = J, -1.0 if flipped else 1.0
+        self._how = J, -1.0 if flipped else 1.0, 0.0
         self.width = n_lanes * LANES
         self.P = numerics.zeros((n_lines, self.width))
         self._level, self._total = numerics.zeros((2, n_tiles, *lanes))
@@ -358,9 +614,13 @@ class Lanes:
         self._room = room[:J], room[J]
         self._lanes = self.P.reshape(n_lines, *lanes)
 
-    def begin(self, q: Array, n: int, means: Array | None) -> None:
-        """Forget the rows before n others, of constants q; write their means (n, K), if asked."""
+    def begin(self, q: Array, n: int, means: Array | None, least: float) -> None:
+        """Forget the rows before n others, of constants q; write their means (n, K), if asked.
+
+        Means below `least` become 0.
+        """
         self._q, self._n, self._means = q, n, means
+        self._how = *self._how[:2], least
         self._sums[:] = 0.0
 
     def turn(self, start: int) -> None:
@@ -404,7 +664,7 @@ def lanes_for(n_lines: int, K: int, n_active: int, most: int, n: int) -> Lanes:
 
 
 def _tiled(
-    X: Array, W: Array, q: Array, n_active: int, means: Array | None
+    X: Array, W: Array, q: Array, n_active: int, means: Array | None, least: float
 ) -> tuple[float, Array, Array]:
     """Return the sum over rows X (n, d) of log e_L, the sum of x s' (d, K), and moments (3, K)."""
     from appca.models.numeric_kernels import LANES
@@ -413,9 +673,9 @@ def _tiled(
     (n, d), K = X.shape, W.shape[1]
     most = min(max(TILE_BYTES // (d * X.itemsize * LANES), 1), MOST_LANES_A_TILE)
     directions, part = numerics.zeros((2, -(-K // QUAD) * QUAD, d), X.dtype)
-    directions[:K] = W.T
+    directions[:K] = numerics.narrowed(W.T, X.dtype)
     lanes, A = lanes_for(len(directions), K, n_active, most, n), np.zeros(directions.shape)
-    lanes.begin(q, n, means)
+    lanes.begin(q, n, means, least)
     for start in range(0, n, lanes.width):
         rows = X[start : start + lanes.width]
         project(rows, directions, lanes.P)
@@ -428,15 +688,15 @@ def _tiled(
 
 
 def _by_blas(
-    X: Array, W: Array, q: Array, n_active: int, means: Array | None
+    X: Array, W: Array, q: Array, n_active: int, means: Array | None, least: float
 ) -> tuple[float, Array, Array]:
     from appca.models.numeric_kernels import LANES
 
     (n, d), K = X.shape, W.shape[1]
     most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes, as many in each tile
     lanes, A = lanes_for(K, K, n_active, most, n), np.zeros((K, d))
-    lanes.begin(q, n, means)
-    P, Wt = lanes.P, np.ascontiguousarray(W.T, X.dtype)
+    lanes.begin(q, n, means, least)
+    P, Wt = lanes.P, np.ascontiguousarray(numerics.narrowed(W.T, X.dtype))
     by_columns = (
         not isinstance(X, ShiftedSparse) and X.flags.f_contiguous
     )  # then what kernels read comes out of the product as it is
@@ -447,3 +707,135 @@ def _by_blas(
         A += P[:, : len(rows)].astype(X.dtype) @ rows
     value, totals = lanes.summed()
     return value, A.T, totals
+
+
+class ThinProducts:
+    """Products of a few rows of X with a few directions (d, K), compiled where that is faster.
+
+    Squares are weighted by those of `scale` (d,), where it is given.
+    """
+
+    def __init__(self, directions: Array, scale: Array | None, X: Array) -> None:
+        from appca.models import product_kernels as kernels
+
+        self._kernels = kernels if kernels.suits(X.dtype, *directions.shape) else None
+        self._quad = kernels.QUAD if self._kernels else 1
+        (d, K), size = directions.shape, tile_rows(X)
+        self._K, self._W = K, numerics.zeros((-(-K // self._quad) * self._quad, d), X.dtype)
+        self._W[:K] = numerics.narrowed(directions.T, X.dtype)
+        self._squared = None if scale is None else np.square(scale).astype(X.dtype)
+        self._room = np.empty((0 if scale is None or self._kernels else size, d), X.dtype)
+
+    def tiles(self, X: Array, centre: Array) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield a few rows about a centre (d,) at a time, and their weighted squares (n,)."""
+        if self._kernels is None or self._squared is None:
+            for part, B in tiles(X, centre):
+                yield part, B, self._squares(B)
+            return
+        size = tile_rows(X)
+        place, squares = numerics.zeros((size, X.shape[1]), X.dtype), np.empty(size, X.dtype)
+        for start in range(0, len(X), size):
+            rows = np.ascontiguousarray(dense(X[start : start + size])).view()
+            rows.flags.writeable = False  # whether the data are or not: one kernel serves both
+            self._kernels.centre(rows, centre, self._squared, place, squares)
+            yield slice(start, start + len(rows)), place[: len(rows)], squares[: len(rows)]
+
+    def _squares(self, B: Array) -> Array:
+        if self._squared is None:
+            return np.zeros(len(B))
+        weighted: Array = np.square(B, out=self._room[: len(B)]) @ self._squared
+        return weighted
+
+    def project(self, B: Array) -> Array:
+        """Return projections (K, n) float64 of rows B (n, d)."""
+        if self._kernels is None:
+            return (self._W @ B.T).astype(np.float64)
+        P = np.empty((len(self._W), len(B)))
+        self._kernels.project(B, self._W, P)
+        return P[: self._K]
+
+    def outer(self, S: Array, last: Array, B: Array) -> Array:
+        """Sum S (K, n) and, in the last line, `last` (n,) times rows B: (K + 1, d)."""
+        K, quad = self._K, self._quad
+        both = np.zeros((K + 1 + (K + 1) % 2, -(-len(B) // quad) * quad), B.dtype)
+        both[:K, : len(B)] = numerics.narrowed(S, B.dtype)
+        both[K, : len(B)] = numerics.narrowed(last, B.dtype)
+        if self._kernels is None:
+            return both[: K + 1] @ B
+        A: Array = np.zeros((len(both), B.shape[1]), B.dtype)
+        self._kernels.add_outer(B, both, A)
+        return A[: K + 1]
+
+    def power(self, last: Array, B: Array) -> Array:
+        """Sum `last` (n,) times squares of the rows B of the tile at hand, (d,)."""
+        if self._kernels is None:
+            return np.asarray(numerics.narrowed(last, B.dtype) @ self._room[: len(B)])
+        weights = np.zeros(-(-len(B) // self._quad) * self._quad, B.dtype)
+        weights[: len(B)] = numerics.narrowed(last, B.dtype)
+        power = np.zeros(B.shape[1], B.dtype)
+        self._kernels.add_squares(B, weights, power)
+        return power
+
+
+class ByNumpy:
+    """Weighs the scales and supports of rows, some at a time, and adds up what they say."""
+
+    def __init__(self, model: RowModel) -> None:
+        none = np.zeros(len(model.latent))
+        self.sums = SubspaceStatistics(0.0, 0.0, none, none, none)  # but for products with rows
+        self._model = model
+        self._shrink, self._v = numerics.posterior(model.noise, model.latent)
+
+    def __call__(self, P: Array, squares: Array, weights: Array) -> Array:
+        """Return E[1 / u] (n,) times the weights (n,) of rows, from their squared distances (n,).
+
+        Projections P (K, n) are overwritten by E[x z / u] times the weight.
+        """
+        row, m = weigh(P.T, squares, self._model), self._shrink[:, None] * P
+        P[:] = row.by_scale.T * m * weights
+        used, scales = weights @ row.inclusion, weights @ row.scales
+        inverse: Array = weights * (row.scales @ (1.0 / self._model.grid))
+        second = np.einsum("kn,kn->k", P, m) + used * self._v
+        sizes = 0.0 if row.sizes is None else weights @ row.sizes
+        value, total = float(weights @ row.log_density), float(inverse.sum())
+        of_rows = value, 0.0, P.sum(axis=1), second, used, total, 0.0, 0.0, scales, sizes
+        self.sums = added(self.sums, SubspaceStatistics(*of_rows))
+        return inverse
+
+
+class ByKernel:
+    """Weighs rows of L components, 0 < L < K, by compiled code."""
+
+    def __init__(self, model: RowModel) -> None:
+        L, K, u = int(np.asarray(model.sizes)), len(model.latent), model.grid
+        J, sign = (L, 1.0) if 2 * L <= K else (K - L, -1.0)
+        offset, supports = 0.5 * np.log1p(model.latent / model.noise), numerics.log_binomial(K, L)
+        posterior = numerics.posterior(model.noise, model.latent)
+        least = np.sort(offset)
+        costs = least[:L].sum()
+        gap = supports + least[K - L :].sum() - costs + NEGLIGIBLE
+        nothing = background(np.zeros(1), model)[0] + np.log(model.weights) - supports
+        scales = np.array([u, nothing, 1.0 / (2.0 * u * model.noise)])
+        q = np.array([slope(model), offset, *posterior])
+        self._fixed = q, scales, np.array([sign, costs, gap])
+        table = np.zeros((K + 1, J + 2))
+        table[0, 1] = 1.0
+        self._room = table, np.empty((len(u), K)), np.empty((2, len(u))), np.empty((5, K + 1))
+        self._moments, self._scales, self._value = np.zeros((3, K)), np.zeros(len(u)), 0.0
+
+    def __call__(self, P: Array, squares: Array, weights: Array) -> Array:
+        """As `ByNumpy`."""
+        from appca.models.em_kernels import weigh_mixtures
+
+        inverse = np.empty(len(squares))
+        out = self._moments, self._scales, inverse
+        squares = squares.astype(np.float64)
+        self._value += weigh_mixtures(P, squares, weights, *self._fixed, out, self._room)
+        return inverse
+
+    @property
+    def sums(self) -> SubspaceStatistics:
+        """As `ByNumpy.sums`."""
+        second, used, s = self._moments
+        inverse = float(self._scales @ (1.0 / self._fixed[1][0]))
+        return SubspaceStatistics(self._value, 0.0, s, second, used, inverse, scales=self._scales)

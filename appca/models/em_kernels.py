@@ -54,12 +54,13 @@ def weigh_components(P: Any, q: Any, how: Any, weights: Any, level: Any, room: A
         the mean.
     q : (5, K) what is to be added to projections; root p and offset of the logits, a =
         (root p)^2 - offset; shrinkage and variance of x given the row.
-    how : J, and the sign with which logits are taken: -1 if components are left out.
+    how : J; the sign with which logits are taken, -1 if components are left out; and the size
+        below which a mean counts as 0.
     weights : (2, K, lanes, LANES) what a component counts if in, and if not; written.
     level : (lanes, LANES) log of what all that is relative to; written.
     room : (J, LANES) for the largest; (LANES,) x and power, and the bits of the latter.
     """
-    (_, K), (J, sign) = q.shape, how
+    (_, K), (J, sign, _) = q.shape, how
     top, x = room
     _, lanes, _ = P.shape
     for b in range(lanes):
@@ -111,7 +112,7 @@ def share(P: Any, n: int, q: Any, how: Any, weights: Any, out: Any, table: Any) 
         The first line holds a 1 behind that, else 0.
     """
     total, sums = out
-    (_, K), (J, sign), x = q.shape, how, table[len(table) - 1]
+    (_, K), (J, sign, least), x = q.shape, how, table[len(table) - 1]
     last = K * (J + 2) + 1
     _, lanes, _ = P.shape
     for b in range(lanes):
@@ -141,7 +142,7 @@ def share(P: Any, n: int, q: Any, how: Any, weights: Any, out: Any, table: Any) 
                 r = weights[0, k, b, i] * x[i] if x[i] > TINY else x[i] - x[i]
                 r = 0.0 if b * LANES + i >= n else r if sign > 0.0 else 1.0 - r
                 m = q[3, k] * P[k, b, i]
-                P[k, b, i] = r * m
+                P[k, b, i] = r * m if abs(r * m) > least else 0.0 * m
                 sums[0, k, i] += r * m
                 sums[1, k, i] += r * (m * m + q[4, k])
                 sums[2, k, i] += r

@@ -27,7 +27,12 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_random_
 
 from appca.models.blocks import NO_ROWS, Blocks, checked, each_described, is_dask, lazily
 from appca.models.chains import ChainLevels, Chains, Draws, levels, to_arviz
-from appca.models.data_checks import refuse_not_finite, refuse_weights, row_weights
+from appca.models.data_checks import (
+    refuse_not_finite,
+    refuse_weights,
+    row_weights,
+    without_subnormal,
+)
 from appca.models.draw_averages import MOST_DRAWS, AveragedPosterior
 from appca.models.draws import QueryDraws, choose, component_bands
 from appca.models.gaps import PosteriorWithGaps
@@ -294,7 +299,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if is_sparse(checked):
             return shifted or sparse_rows(checked)
         refuse_not_finite(checked, gaps=self._takes_gaps)
-        return checked
+        return without_subnormal(checked) if reset else checked
 
     def _unnamed(self) -> Self:
         """Return a copy to be asked about rows that were checked, and so have no more names."""

@@ -14,9 +14,9 @@ and S_n = E[h h' | y_O] over all supports,
     E[y_d^2 | y_O]    = y_d^2            for d in O_n,
                         mu_d^2 + 2 mu_d w_d' h_n + w_d' S_n w_d + sigma2         for d in M_n.
 
-All sums are taken about the present mean, where mu_d = 0 and y is y - mu. The M step (`maximise`)
-is that of complete data, given the expected sufficient statistics: with bars for averages over the
-N rows and A = sum E[(y - ybar)(h - hbar)'],
+All sums are taken about the present mean, where mu_d = 0 and y is y - mu. The M step is that of
+complete data (`em.maximise`), given the expected sufficient statistics: with bars for averages over
+the N rows and A = sum E[(y - ybar)(h - hbar)'],
 
     W = polar(A),    mu <- mu + ybar - W hbar,    sigma2 = sum E|y - mu - W h|^2 / (N D).
 
@@ -63,11 +63,12 @@ from numpy.typing import NDArray
 
 from appca.models import em, numerics, set_tree
 from appca.models.climb import FIRST_TOL, EMControl, fit_by_em, halt
-from appca.models.em import EMSettings, SubspaceState, floor_of
+from appca.models.em import EMSettings, SubspaceState, SubspaceStatistics, floor_of
 from appca.models.loop import STOPPED, EMResult, iterate, nesterov, plain, watcher
 from appca.models.numerics import Array
 from appca.models.posterior import Description, Posterior
 from appca.models.rows import (
+    Block,
     IncompleteBlock,
     IncompleteData,
     Rows,
@@ -258,23 +259,8 @@ NOT_SUMMED = (
 class IncompleteState(NamedTuple):
     """Everything an EM step reads and writes."""
 
-    W: Array  # (D, K) orthonormal columns
-    offset: Array  # (D,) with mean mu = origin + offset
-    latent: Array  # (K,) latent variances tau2_k
-    noise: float  # sigma2
+    parameters: SubspaceState  # with mean = origin + offset: its shift is zero
     members: tuple[Array, ...] | None = None  # of each block (n, L), where supports are not summed
-
-
-class IncompleteStatistics(NamedTuple):
-    """Expected sufficient statistics given the observed entries; y about the present mean."""
-
-    log_likelihood: float  # total of the observed entries, nats
-    A: Array  # (D, K) sum of E[y h']
-    y: Array  # (D,) sum of E[y]
-    squares: float  # sum of E|y|^2
-    h: Array  # (K,) sum of E[h]
-    second: Array  # (K,) sum of E[h_k^2]
-    used: Array  # (K,) sum of inclusion probabilities
 
 
 class EStepParameters(NamedTuple):
@@ -288,7 +274,7 @@ class EStepParameters(NamedTuple):
     n_active: int
 
 
-def e_step_parameters(state: IncompleteState, n_active: int) -> EStepParameters:
+def e_step_parameters(state: SubspaceState, n_active: int) -> EStepParameters:
     """Prepare an E step."""
     W = state.W.astype(np.float64, copy=False)
     i, j = np.triu_indices(W.shape[1])
@@ -311,7 +297,7 @@ def project(
     i, j = np.triu_indices(at.W.shape[1])
     missing = block.missing[:1] if block.same_pattern else block.missing
     A = ((i == j) - missing @ at.pairs) * (snr[i] * snr[j])
-    c = (block.X @ at.W.astype(block.X.dtype, copy=False)).astype(np.float64)
+    c = (block.X @ numerics.narrowed(at.W, block.X.dtype)).astype(np.float64)
     c += block.missing @ (mean[:, None] * at.W) - mean @ at.W
     squares = np.einsum("nd,nd->n", block.X, block.X, dtype=np.float64)
     squares -= 2.0 * (block.X @ mean)
@@ -350,48 +336,45 @@ def impute(X: Array, data: IncompleteData, at: EStepParameters) -> Array:
 
 def expect(
     state: IncompleteState, data: IncompleteData, settings: EMSettings
-) -> tuple[IncompleteStatistics, IncompleteState]:
-    """E step under `state`; and the state with the supports found on the way."""
-    at = e_step_parameters(state, settings.n_active)
-    summed = is_exact(settings.n_components, settings.n_active)
-    statistics = _expect_complete(state, data, settings)
+) -> tuple[SubspaceStatistics, IncompleteState]:
+    """E step under `state`, sums about its mean; and the state with the supports found."""
+    at = e_step_parameters(state.parameters, settings.n_active)
+    statistics = _expect_complete(state.parameters, data, settings)
     members_before = state.members or (None,) * len(data.blocks)
     members: list[Array] = []
     work = list(zip(data.blocks, members_before, strict=True))
     for part, members_of_part in in_order(partial(_expect_block, at=at), work):
         statistics = added(statistics, part)
         members.append(members_of_part)
+    summed = is_exact(settings.n_components, settings.n_active)
     return statistics, state if summed else state._replace(members=tuple(members))
 
 
 def _expect_complete(
-    state: IncompleteState, data: IncompleteData, settings: EMSettings
-) -> IncompleteStatistics:
+    state: SubspaceState, data: IncompleteData, settings: EMSettings
+) -> SubspaceStatistics:
     """E step of the rows without missing entries, whose sums over supports are those of `em`."""
-    X, n = data.complete, len(data.complete)
-    K, D = settings.n_components, data.shape[1]
+    X, n, m = data.complete, len(data.complete), state.offset
+    none = np.zeros(settings.n_components)
     if not n:
-        none = np.zeros(K)
-        return IncompleteStatistics(0.0, np.zeros((D, K)), np.zeros(D), 0.0, none, none, none)
-    mean, total = state.offset, X.sum(axis=0, dtype=np.float64)
-    P = (X @ state.W.astype(X.dtype, copy=False)).astype(np.float64) - mean @ state.W
-    squares = float(np.square(X, dtype=np.float64).sum() - 2.0 * total @ mean + n * mean @ mean)
-    logits = numerics.logits(P, state.noise, state.latent)
-    log_e, r = em.responsibilities(logits, settings, beta=1.0)
-    shrink, v = numerics.posterior(state.noise, state.latent)
-    m = P * shrink
-    H = r * m
-    value = n * float(numerics.background(np.asarray(squares / n), state.noise, D))
-    value += float(log_e.sum()) - n * numerics.log_binomial(K, settings.n_active)
-    h, used = H.sum(axis=0), r.sum(axis=0)
-    A = (X.T @ H.astype(X.dtype, copy=False)).astype(np.float64) - np.outer(mean, h)
-    second = (H * m).sum(axis=0) + used * v
-    return IncompleteStatistics(value, A, total - n * mean, squares, h, second, used)
+        return SubspaceStatistics(0.0, np.zeros(state.W.shape), none, none, none)
+    sums = em.expect_block(Block(slice(0, n), X, None), state, settings)
+    total = X.sum(axis=0, dtype=np.float64)
+    squares = float(np.square(X, dtype=np.float64).sum() - 2.0 * total @ m + n * m @ m)
+    value = n * float(numerics.background(np.asarray(squares / n), state.noise, len(m)))
+    value -= n * numerics.log_binomial(settings.n_components, settings.n_active)
+    return sums._replace(
+        log_likelihood=sums.log_likelihood + value,
+        A=sums.A - np.outer(m, sums.s),
+        inverse=float(n),
+        first=total - n * m,
+        power=squares,
+    )
 
 
 def _expect_block(
     work: tuple[IncompleteBlock, Array | None], at: EStepParameters
-) -> tuple[IncompleteStatistics, Array]:
+) -> tuple[SubspaceStatistics, Array]:
     """E step of some incomplete rows, by the equations of the module; and their supports."""
     block, members = work
     projections, squares, n_observed = project(block, at)
@@ -404,67 +387,41 @@ def _expect_block(
     h_missing = missing @ H  # (D, K) sum of h_n' over the rows that miss d
     WS_missing = np.einsum("dk,dkl->dl", at.W, unfolded(missing @ S, len(tau)))  # of w_d' S_n
     n_rows_observed = len(H) - np.bincount(block.missing.indices, minlength=len(at.W))
-    A_observed = (X.T @ H.astype(X.dtype, copy=False)).astype(np.float64)
+    A_observed = (X.T @ numerics.narrowed(H, X.dtype)).astype(np.float64)
     A_observed -= mean[:, None] * (h - h_missing)
     y_observed = X.sum(axis=0, dtype=np.float64) - n_rows_observed * mean
-    statistics = IncompleteStatistics(
+    statistics = SubspaceStatistics(
         log_likelihood=float(log_densities(posterior, squares, n_observed, at).sum()),
         A=A_observed + WS_missing,
-        y=y_observed + (at.W * h_missing).sum(axis=1),
-        squares=float(squares.sum() + np.sum(at.W * WS_missing) + block.missing.nnz * at.noise),
-        h=h,
+        s=h,
         second=S[:, i == j].sum(axis=0),
         used=posterior.inclusion.sum(axis=0),
+        inverse=float(len(H)),
+        first=y_observed + (at.W * h_missing).sum(axis=1),
+        power=float(squares.sum() + np.sum(at.W * WS_missing) + block.missing.nnz * at.noise),
     )
     return statistics, posterior.members
-
-
-def maximise(
-    statistics: IncompleteStatistics,
-    state: IncompleteState,
-    data: IncompleteData,
-    settings: EMSettings,
-) -> IncompleteState:
-    """M step: joint closed-form update of W, mean, tau2 and sigma2.
-
-    W = argmax tr(W'A), A = sum E[y h'] - N ybar hbar',    mu <- mu + ybar - W hbar,
-    N D sigma2 = sum E|y|^2 - N |ybar|^2 - 2 tr(W'A) - N |hbar|^2 + sum E|h|^2
-    """
-    n, D = data.shape
-    ybar, hbar = statistics.y / n, statistics.h / n
-    if not settings.learn_mean:
-        ybar, hbar = np.zeros_like(ybar), np.zeros_like(hbar)
-    A = statistics.A - n * np.outer(ybar, hbar)
-    W = settings.update(A, state.W)
-    residual = statistics.squares - n * ybar @ ybar - 2.0 * np.sum(W * A) - n * hbar @ hbar
-    noise = float(residual + statistics.second.sum()) / (n * D)
-    latent = em.update_latent(
-        em.SubspaceStatistics(0.0, statistics.A, statistics.h, statistics.second, statistics.used),
-        em.SubspaceState(state.W, state.offset, state.latent, state.noise),
-        n,
-        settings,
-    )
-    offset = state.offset + ybar - W @ hbar
-    return IncompleteState(W, offset, latent, max(noise, settings.floor), state.members)
 
 
 def step(
     state: IncompleteState, data: IncompleteData, settings: EMSettings
 ) -> tuple[float, IncompleteState]:
     """Log-likelihood of `state` (total, nats) and the state one EM iteration later."""
-    statistics, state = expect(state, data, settings)
-    if not np.isfinite(statistics.log_likelihood):
-        return -np.inf, state
-    return statistics.log_likelihood, maximise(statistics, state, data, settings)
+    sums, state = expect(state, data, settings)
+    value, moved = em.moved_on(sums, state.parameters, data, settings)
+    if moved is state.parameters:  # the likelihood is no number
+        return value, state
+    mean = state.parameters.offset + moved.displacement
+    moved = moved._replace(offset=mean, shift=np.zeros_like(moved.shift))
+    return value, state._replace(parameters=moved)
 
 
 def extend(
     before: IncompleteState, now: IncompleteState, beta: float, settings: EMSettings
 ) -> IncompleteState:
-    """Take a momentum step as `em` does; the offset follows as the shift does there."""
-    a, b = (em.SubspaceState(x.W, x.offset, x.latent, x.noise) for x in (before, now))
-    ahead = em.extend(a, b, beta, settings)
-    return IncompleteState(ahead.W, ahead.shift, ahead.latent, ahead.noise, now.members)
+    """Take a momentum step as `em` does."""
+    ahead = em.extend(before.parameters, now.parameters, beta, settings)
+    return now._replace(parameters=ahead)
 
 
 def fit(
@@ -486,7 +443,7 @@ def fit(
         tol=control.tol * data.shape[0],
         max_iter=control.max_iter,
         watch=watcher(control.callback, stage, control.max_iter),
-        halt=partial(halt, floor=settings.floor),
+        halt=lambda state: halt(state.parameters, settings.floor),
     )
     if is_exact(settings.n_components, settings.n_active):
         return result
@@ -502,7 +459,7 @@ class IncompleteFit(NamedTuple):
     """A fit to incomplete data, and how it was reached."""
 
     data: IncompleteData
-    state: IncompleteState
+    state: SubspaceState
     second: Array  # (K,) sums over rows of E[(x z)^2]
     log_likelihoods: list[float]
     stop_reason: str
@@ -533,7 +490,7 @@ class PosteriorWithGaps(Posterior):
     def parameters(self) -> EStepParameters:
         """What the E step needs to know, for rows about the mean."""
         W, latent = self.whole.components.T, np.asarray(self.whole.latent)
-        state = IncompleteState(W, np.zeros(len(W)), latent, self.whole.noise)
+        state = _about_mean(W, np.zeros(len(W)), latent, self.whole.noise)
         return e_step_parameters(state, self.whole.n_active)
 
     def _split(self, X: Array) -> IncompleteData:
@@ -577,10 +534,16 @@ def publish_incomplete(model: Any, X: Array, fit: IncompleteFit, n_active: int) 
     """Set the fitted attributes of an estimator from a fit to X (N, D) with NaN."""
     origin, state = fit.data.origin, fit.state
     mean = (origin + state.offset).astype(X.dtype)
-    plain = em.SubspaceState(state.W, np.zeros(len(state.latent)), state.latent, state.noise)
     full = np.where(np.isnan(X), mean, X)
     about = Rows(full, origin + state.offset, np.empty(0), X.shape[1], careful=True)
-    publish_subspace(model, about, plain, n_active, fit.second, same_order=fit.same_order)
+    publish_subspace(
+        model,
+        about,
+        state._replace(offset=np.zeros(())),
+        n_active,
+        fit.second,
+        same_order=fit.same_order,
+    )
     rows = PosteriorWithGaps(posterior_of(model)).description(X)
     power = np.square(rows.scores, dtype=np.float64).sum(axis=0)
     scale: Array = np.sqrt(power / np.maximum(rows.active.sum(axis=0), 1))
@@ -625,7 +588,7 @@ def fit_incomplete(
         offset = np.zeros(X.shape[1])
         if settings.learn_mean and mean is not None:
             offset = mean.astype(np.float64) - origin
-        state = IncompleteState(start.W, offset, start.latent, start.noise)
+        state = _about_mean(start.W, offset, start.latent, start.noise)
     elif settings.n_active == settings.n_components:
         state = _principal_state(rng, rows, control)
     else:
@@ -637,25 +600,29 @@ def fit_incomplete(
             tol=max(FIRST_TOL, control.tol),
             accelerate=True,
         )
-        ppca = fit(state, data, first, IMPUTATION)
+        ppca = fit(IncompleteState(state), data, first, IMPUTATION)
         stopped = ppca.stop_reason == STOPPED
         short = control._replace(
             max_iter=1 if stopped else min(FIRST_ITERATIONS, control.max_iter),
             tol=max(FIRST_TOL, control.tol),
             callback=None if stopped else control.callback,
         )
-        state, again = _fit_imputed(rng, (X, data), ppca.state, start, short)
+        state, again = _fit_imputed(rng, (X, data), ppca.state.parameters, start, short)
         stopped = stopped or again
     if stopped:  # a single step, so that the fit is complete
         control = control._replace(max_iter=1, callback=None)
-    run = fit(state, data, control)
+    run = fit(IncompleteState(state), data, control)
     reason = STOPPED if stopped else run.stop_reason
     second = expect(run.state, data, settings)[0].second
     whole = isinstance(start, SubspaceState)
-    return IncompleteFit(data, run.state, second, run.log_likelihoods, reason, whole)
+    return IncompleteFit(data, run.state.parameters, second, run.log_likelihoods, reason, whole)
 
 
-def _principal_state(rng: np.random.Generator, rows: Rows, control: EMControl) -> IncompleteState:
+def _about_mean(W: Array, offset: Array, latent: Array, noise: float) -> SubspaceState:
+    return SubspaceState(W, np.zeros(len(latent)), latent, noise, offset)
+
+
+def _principal_state(rng: np.random.Generator, rows: Rows, control: EMControl) -> SubspaceState:
     """PPCA of the initial imputation, with factor variances as the settings want them."""
     settings = control.settings
     first = closed_form(rows, principal(rng, rows, settings.n_components), settings.floor)
@@ -664,21 +631,21 @@ def _principal_state(rng: np.random.Generator, rows: Rows, control: EMControl) -
         common = latent.mean() if isinstance(settings.latent, str) else settings.latent
         latent = np.full_like(latent, common)
     noise = max(first.noise, floor_of(rows))
-    return IncompleteState(first.W, np.zeros(rows.X.shape[1]), latent, noise)
+    return _about_mean(first.W, np.zeros(rows.X.shape[1]), latent, noise)
 
 
 def _fit_imputed(
     rng: np.random.Generator,
     incomplete: tuple[Array, IncompleteData],
-    ppca: IncompleteState,
+    ppca: SubspaceState,
     start: Array | list[Candidate],
     control: EMControl,
-) -> tuple[IncompleteState, bool]:
+) -> tuple[SubspaceState, bool]:
     """Fit to the rows as PPCA imputes them; and whether the callback has stopped that."""
     X, data = incomplete
     full = impute(X, data, e_step_parameters(ppca, control.settings.n_components))
     origin = centre_of(full) if control.settings.learn_mean else data.origin
     fit = fit_by_em(rng, about(full, origin), start, control)
-    W, shift, latent, noise = fit.state
+    W, shift, latent, noise = fit.state[:4]
     offset = origin - data.origin - W @ shift
-    return IncompleteState(W, offset, latent, noise), fit.stop_reason == STOPPED
+    return _about_mean(W, offset, latent, noise), fit.stop_reason == STOPPED

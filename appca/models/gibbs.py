@@ -438,7 +438,7 @@ def rotated_state(rng: np.random.Generator, rows: Rows, settings: EMSettings) ->
 
 def first_state(fit: SubspaceFit, rows: Rows, n_active: int) -> SubspaceGibbsState:
     """Turn a fit by EM into the state of a chain: each row's best support, scores still to come."""
-    W, shift, latent, noise = fit.state
+    W, shift, latent, noise = fit.state[:4]
     mu = -(W @ shift)
     a = numerics.logits(projections(rows, W) - mu @ W, noise, latent)
     return SubspaceGibbsState(

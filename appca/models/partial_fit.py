@@ -74,7 +74,7 @@ class EMSteps(NamedTuple):
     """The E and M step of a model, on whatever rows.
 
     A state has its `shift`; the sums of `expect` are a tuple of the log-likelihood and what
-    `Averages` has from A on, exact whether or not the rows sum to their origin.
+    `Averages` has from A on, perhaps more, exact whether or not the rows sum to their origin.
     """
 
     sums: Callable[..., Any]  # (log-likelihood, A, s, second, used) -> sums
@@ -160,7 +160,7 @@ def averaged(rows: Rows, sums: Any, origin: Array) -> Averages:
     n, total = rows.mass, total_of(rows) / rows.mass
     away = np.zeros(rows.d) if rows.origin is None else rows.origin - origin
     power = rows.total / n + 2.0 * away @ total + away @ away
-    A, s, second, used = (part / n for part in sums[1:])
+    A, s, second, used = (part / n for part in sums[1:5])
     return Averages(total + away, np.asarray(power), A + np.outer(away, s), s, second, used)
 
 
@@ -248,7 +248,7 @@ class InBatches(Estimator):
         """Keep what `partial_fit` starts from: sums of a fit with H of `FitSums` for A."""
         signs = np.sign(np.einsum("dk,kd->k", state.W[:, order], self.components_))
         turn = np.eye(len(order))[:, order] * signs
-        _, H, s, second, used = sums
+        _, H, s, second, used = sums[:5]
         second = np.abs(turn.T) @ second if second.ndim == 1 else turn.T @ second @ turn
         H, used = turn.T @ (H + H.T) @ turn / 2.0, used[order]
         parts = (part / rows.mass for part in (rows.total, H, turn.T @ s, second, used))

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from appca.models.numerics import Array
+from appca.models.numerics import Array, narrowed
 from appca.models.sparse_rows import ShiftedSparse, dense, is_sparse, stored_width
 from appca.models.threads import in_order
 
@@ -180,13 +180,13 @@ class Block(NamedTuple):
 
     def times(self, W: Array) -> Array:
         """(y - origin)' W, (n, K), in the dtype of the data."""
-        P: Array = self.X @ W.astype(self.X.dtype, copy=False)
+        P: Array = self.X @ narrowed(W, self.X.dtype)
         return P if self.origin is None else P - (self.origin @ W).astype(P.dtype)
 
     def transposed_times(self, S: Array) -> Array:
         """Sum of (y - origin) s', (d, K), in float64."""
         # Taken the other way round, as X'S, it is a third slower.
-        A: Array = (S.T.astype(self.X.dtype, copy=False) @ self.X).T.astype(np.float64)
+        A: Array = (narrowed(S.T, self.X.dtype) @ self.X).T.astype(np.float64)
         return A if self.origin is None else A - np.outer(self.origin, S.sum(axis=0))
 
 
@@ -333,6 +333,16 @@ class IncompleteData(NamedTuple):
     complete: Array  # (n, D) the complete rows, about the origin
     complete_rows: Array  # (n,) which they are
     blocks: list[IncompleteBlock]  # the others
+
+    @property
+    def mass(self) -> float:
+        """Number of rows."""
+        return float(self.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number D of features."""
+        return self.shape[1]
 
     @property
     def n_missing(self) -> int:

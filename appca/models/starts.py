@@ -10,7 +10,7 @@ import numpy as np
 from appca.models import polynomials
 from appca.models.em import EMMap, EMSettings, SubspaceState, extend, step
 from appca.models.independent_components import fast_ica
-from appca.models.loop import nesterov, plain
+from appca.models.loop import Momentum, nesterov, plain
 from appca.models.numerics import Array
 from appca.models.rows import Block, Observations
 from appca.models.spectrum import Principal
@@ -156,9 +156,10 @@ def annealed(
 
 
 def ascent(
-    start: SubspaceState, em_map: EMMap, *, accelerate: bool = True
+    start: SubspaceState, em_map: EMMap, *, accelerate: bool = True, age: int = 0
 ) -> Iterator[tuple[float, SubspaceState]]:
-    """EM from `start`, with momentum or plain."""
+    """EM from `start`, with momentum (of such an age, see `nesterov`) or plain."""
     if not accelerate:
         return plain(em_map, start)
-    return nesterov(em_map, start, partial(extend, settings=em_map.settings))
+    step_ahead = partial(extend, settings=em_map.settings)
+    return nesterov(em_map, start, step_ahead, Momentum(age=age))

@@ -16,26 +16,16 @@ from appca.models import numerics, polynomials
 from appca.models.conditionals import draw_categories
 from appca.models.data_checks import warn_of_rank
 from appca.models.draws import ParameterDraw
+from appca.models.em import EMSettings, SubspaceState, Variant, probabilities
 from appca.models.gibbs import draw_scores
 from appca.models.numerics import Array
 from appca.models.posterior import Description, PosteriorOfDraw, RowSummary, sampled_rows, share_of
+from appca.models.row_model import RowModel, Weighed, likeliest, support_density, weigh
 from appca.models.rows import Block, Observations, Rows, tiles
 from appca.models.sparse_rows import squared_lengths
 from appca.models.spectrum import Coordinates
 from appca.models.stiefel import polar, upright
-from appca.models.variant_em import (
-    RowModel,
-    Variant,
-    VariantSettings,
-    VariantState,
-    Weighed,
-    likeliest,
-    probabilities,
-    squared_distances,
-    support_density,
-    weigh,
-)
-from appca.models.variant_fit import VariantFit, draw_supports
+from appca.models.variant_gibbs import draw_supports
 
 
 def publish(
@@ -449,23 +439,22 @@ def extended_posterior_of(model: Any) -> VariantPosterior:
 
 
 def state_of(
-    fitted: VariantPosterior, rows: Observations, settings: VariantSettings
-) -> VariantState | None:
+    fitted: VariantPosterior, rows: Observations, settings: EMSettings
+) -> SubspaceState | None:
     """Return a fit as a state of EM on these rows, if it is one of the same variant and K."""
     K, D = fitted.components.shape
     has = fitted.variant
-    if has != settings.variant or (settings.em.n_components, rows.d) != (K, D):
+    if has != settings.variant or (settings.n_components, rows.d) != (K, D):
         return None
     model, s = fitted.row_model, fitted.feature_scale
     offset = np.zeros(D)
-    if settings.em.learn_mean and rows.origin is not None:
+    if settings.learn_mean and rows.origin is not None:
         offset = fitted.mean.astype(np.float64) - rows.origin
-    sizes = model.sizes if has.learn_sizes else np.full(K + 1, 1.0 / (K + 1))
-    V = polar(s[:, None] * fitted.components.T)
+    sizes = np.asarray(model.sizes) if has.learn_sizes else None
+    W = polar(s[:, None] * fitted.components.T)
     weights = onto_grid(model.grid, model.weights, settings.grid)
-    return VariantState(
-        V, np.zeros(K), offset, model.latent, model.noise, s, weights, np.asarray(sizes)
-    )
+    s = s if has.by_feature else np.ones(())
+    return SubspaceState(W, np.zeros(K), model.latent, model.noise, offset, s, weights, sizes)
 
 
 def onto_grid(values: Array, weights: Array, grid: Array) -> Array:
@@ -474,14 +463,20 @@ def onto_grid(values: Array, weights: Array, grid: Array) -> Array:
     return probabilities(np.bincount(nearest, weights, len(grid)))
 
 
-def publish_variant(model: Any, rows: Observations, fit: VariantFit, *, same_order: bool) -> None:
+def publish_variant(
+    model: Any,
+    rows: Observations,
+    state: SubspaceState,
+    settings: EMSettings,
+    *,
+    same_order: bool,
+) -> None:
     """Set the fitted attributes; components by mean E[(x z)^2], in noise units.
 
     They keep order and signs where the state has those of a fit before.
     """
-    state, settings = fit.state, fit.settings
     origin = 0.0 if rows.origin is None else rows.origin
-    model.n_active_ = len(state.latent) if settings.variant.learn_sizes else settings.em.n_active
+    model.n_active_ = len(state.latent) if settings.variant.learn_sizes else settings.n_active
     model.mean_ = (origin + state.displacement).astype(rows.dtype)
     psi = np.square(state.inverse_scale)
     model.noise_variance_ = psi if settings.variant.by_feature else float(state.noise)
@@ -490,13 +485,13 @@ def publish_variant(model: Any, rows: Observations, fit: VariantFit, *, same_ord
     if settings.variant.learn_sizes:
         model.size_probabilities_ = state.sizes
     K = len(state.latent)
-    look = partial(_seen, state=state, model=state.row_model(settings))
+    look = partial(_seen, state=state, model=state.row_model(settings, rows.n_features))
     nothing: tuple[Array, ...] = (*[np.zeros(K)] * 4, np.zeros((K, K)))
     second, power, used, total, products = rows.summed(look, nothing)
     warn_of_rank(total, products, rows.mass, rows.d, float(np.finfo(rows.dtype).eps))
     order = np.arange(K) if same_order else np.argsort(-second, kind="stable")
-    V = state.V if same_order else upright(state.V[:, order])
-    W = state.inverse_scale[:, None] * V
+    V = state.W if same_order else upright(state.W[:, order])
+    W = np.atleast_1d(state.inverse_scale)[:, None] * V
     model.components_ = np.ascontiguousarray(W.T, dtype=rows.dtype)
     model.latent_variance_ = state.latent[order]
     model.explained_variance_ = second[order] / rows.mass * np.square(W).sum(axis=0)
@@ -513,11 +508,20 @@ def _drawn_supports(rng: np.random.Generator, n: int, K: int, model: RowModel) -
     return np.asarray(np.argsort(order, axis=1) < size[:, None])
 
 
-def _seen(block: Block, state: VariantState, model: RowModel) -> tuple[Array, ...]:
+def _squared_distances(block: Block, m: Array, weights: Array) -> Array:
+    """Weighted squares (n,) of rows about origin + m: sum over features of w_d (y - o - m)_d^2."""
+    out, X = np.empty(len(block.X)), block.X
+    about = m if block.origin is None else block.origin + m
+    for part, B in tiles(X, about.astype(X.dtype)):
+        out[part] = np.square(B) @ weights.astype(X.dtype)
+    return out
+
+
+def _seen(block: Block, state: SubspaceState, model: RowModel) -> tuple[Array, ...]:
     """Sum E[(x z)^2], squared scores, uses, P, all (K,), and P'P over rows."""
-    m, directions = state.displacement, state.scale[:, None] * state.V
+    m, directions = state.displacement, state.directions
     P = block.times(directions).astype(np.float64) - m @ directions
-    squares = squared_distances(block, m, np.square(state.scale))
+    squares = _squared_distances(block, m, np.broadcast_to(np.square(state.scale), m.shape))
     row = weigh(P, squares, model, moment=1.0)
     active = block.weighted(likeliest(P, squares, model))
     shrink, v = numerics.posterior(state.noise, state.latent)

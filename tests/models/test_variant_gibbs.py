@@ -8,11 +8,11 @@ from scipy.special import logsumexp
 from scipy.stats import chi2, norm
 
 from appca import AdaptivePPCA, load_model
-from appca.models import conditionals, gibbs, numerics, polynomials, stiefel, variant_fit
+from appca.models import conditionals, gibbs, numerics, polynomials, stiefel, variant_gibbs
 from appca.models.conditionals import InverseGamma
 from appca.models.gibbs import SubspaceGibbsState, SubspacePrior
 from appca.models.rows import Rows
-from appca.models.variant_fit import VariantGibbsState
+from appca.models.variant_gibbs import VariantGibbsState
 from tests.geweke import DRAWS, geweke_z, is_caught, named, worst
 from tests.references import em_variants
 from tests.references.gibbs_variants import State, parameters
@@ -49,7 +49,7 @@ class Case:
 
     def seen(self, state, Y):
         """Rows and state as the package has them."""
-        data = variant_fit.data_of(Rows(Y, None, np.empty(0), Y.shape[1]), self.grid)
+        data = variant_gibbs.data_of(Rows(Y, None, np.empty(0), Y.shape[1]), self.grid)
         scaled = SubspaceGibbsState(
             state.W,
             state.X / np.sqrt(state.u)[:, None],
@@ -60,13 +60,13 @@ class Case:
             1.0,
         )
         sizes = state.rho if self.learn_sizes else L
-        return data, variant_fit.look_at_variant(
+        return data, variant_gibbs.look_at_variant(
             data, VariantGibbsState(scaled, state.u, state.omega, sizes)
         )
 
     def sweep(self, rng, state, Y):
         data, seen = self.seen(state, Y)
-        (W, X, Z, mu, sigma2, tau2, _), u, omega, sizes = variant_fit.sweep(
+        (W, X, Z, mu, sigma2, tau2, _), u, omega, sizes = variant_gibbs.sweep(
             rng, data, seen, self.prior, stiefel.draw
         ).state
         rho = sizes if self.learn_sizes else state.rho
@@ -121,13 +121,13 @@ def test_the_sweep_passes_geweke(name, n_draws, seed):
 
 
 def with_scales_from_the_prior(monkeypatch):
-    right = variant_fit.weigh
+    right = variant_gibbs.weigh
 
     def wrong(P, squares, model):
         row = right(P, squares, model)
         return row._replace(scales=np.tile(model.weights, (len(P), 1)))
 
-    monkeypatch.setattr(variant_fit, "weigh", wrong)
+    monkeypatch.setattr(variant_gibbs, "weigh", wrong)
 
 
 def with_supports_at_one_scale(monkeypatch):
@@ -142,9 +142,9 @@ def with_supports_as_probable_as_their_size(monkeypatch):
 
 
 def with_sums_over_rows_that_are_not_scaled(monkeypatch):
-    right = variant_fit.weighted_sums
+    right = variant_gibbs.weighted_sums
     monkeypatch.setattr(
-        variant_fit, "weighted_sums", lambda data, X, u: right(data, X, np.ones_like(u))
+        variant_gibbs, "weighted_sums", lambda data, X, u: right(data, X, np.ones_like(u))
     )
 
 
@@ -202,7 +202,7 @@ def test_scales_and_supports_are_drawn_as_often_as_enumeration_says(world):
         state._replace(X=np.zeros((len(Y), K)), Z=np.zeros((len(Y), K), bool), u=np.ones(len(Y))), Y
     )
     kept = SubspacePrior(PRIOR.noise, None, False, 0.0)
-    drawn = variant_fit.sweep(rng, data, seen, kept, lambda _rng, _F, W: W).state
+    drawn = variant_gibbs.sweep(rng, data, seen, kept, lambda _rng, _F, W: W).state
     support = np.argmax((drawn.scaled.Z[:, None] == supports).all(axis=2), axis=1)
     scale = np.searchsorted(case.grid, drawn.u)
     pair = (support * len(case.grid) + scale).reshape(N, many)
@@ -218,7 +218,7 @@ def test_the_likelihood_of_a_draw_sums_over_all_that_a_row_may_be(world):
     _, case, state, Y = world
     _, seen = case.seen(state, Y)
     prior = case.prior
-    measured = variant_fit.measure(prior, seen)
+    measured = variant_gibbs.measure(prior, seen)
     wanted = em_variants.e_step(Y, parameters(state))[0].sum()
     assert measured.log_likelihood == pytest.approx(wanted, abs=1e-9)
     priors = gibbs.hyper_density(seen.state.scaled, prior)
@@ -228,7 +228,7 @@ def test_the_likelihood_of_a_draw_sums_over_all_that_a_row_may_be(world):
 def test_the_complete_density_is_that_of_the_definition(world):
     rng, case, state, Y = world
     data, seen = case.seen(state, Y)
-    drawn = variant_fit.sweep(rng, data, seen, case.prior, stiefel.draw)
+    drawn = variant_gibbs.sweep(rng, data, seen, case.prior, stiefel.draw)
     (W, X, Z, mu, sigma2, tau2, _), u, omega, sizes = drawn.state
     root = np.sqrt(u)[:, None]
     X = X * root

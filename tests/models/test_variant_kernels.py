@@ -5,9 +5,16 @@ import pytest
 
 from appca.models import rows as observations
 from appca.models import stiefel
-from appca.models.em import EMSettings, floor_of
+from appca.models.em import (
+    GRID,
+    EMSettings,
+    SubspaceState,
+    Variant,
+    expect,
+    floor_of,
+    settings_on,
+)
 from appca.models.rows import about, centre_of
-from appca.models.variant_em import GRID, Variant, VariantState, expect, settings_for
 from tests.models.synthetic import planted
 
 
@@ -17,22 +24,21 @@ def problem(seed, d=12, k=5, n_active=2, *, dtype=np.float64, weights=None, row_
     X = (X * rng.choice(np.sqrt(GRID), (len(X), 1))).astype(dtype)
     rows = about(X, centre_of(X, weights), weights)
     em = EMSettings(k, n_active, "shared", True, False, stiefel.polar, floor_of(rows), True)
-    settings = settings_for(em, Variant(True, row_scales, learn_sizes=False), rows)
-    state = VariantState(
+    settings = settings_on(rows, em._replace(variant=Variant(True, row_scales)))
+    state = SubspaceState(
         np.linalg.qr(rng.standard_normal((d, k)))[0],
         0.1 * rng.standard_normal(k),
-        0.1 * rng.standard_normal(d),
         rng.uniform(0.5, 2.0, k),
         1.0,
+        0.1 * rng.standard_normal(d),
         settings.most * rng.uniform(0.2, 1.0, d),
         rng.dirichlet(np.ones(len(settings.grid))),
-        np.ones(k + 1) / (k + 1),
     )
     return state, rows, settings
 
 
 def both(state, rows, settings):
-    plain = settings._replace(em=settings.em._replace(compiled=False))
+    plain = settings._replace(compiled=False)
     return expect(state, rows, settings), expect(state, rows, plain)
 
 

@@ -114,7 +114,9 @@ def test_a_step_around_missing_entries_is_that_of_the_reference(latent, mean, se
     assert {block.same_pattern for block in rows.blocks} == {True, False}
     assert len(rows.complete)
     settings = settings_of(4, 2, latent, mean)
-    value, new = gaps.step(gaps.IncompleteState(W, mu - 1.9, tau2, sigma2), rows, settings)
+    begun = em.SubspaceState(W, np.zeros(4), tau2, sigma2, mu - 1.9)
+    value, new = gaps.step(gaps.IncompleteState(begun), rows, settings)
+    new = new.parameters
     wanted, at = em_incomplete.step(
         Y, W, mu, tau2, sigma2, 2, learn_mean=mean == "learned", latent=latent
     )

@@ -1,11 +1,14 @@
 """The compiled E step, part by part against NumPy, and whole against the plain one."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
 from appca.models import em, stiefel
-from appca.models.em import EMSettings, SubspaceState, expect, floor_of
+from appca.models.data_checks import without_subnormal
+from appca.models.em import EMSettings, SubspaceState, Variant, evenly, expect, floor_of
 from appca.models.rows import about, centre_of
 
 
@@ -91,3 +94,75 @@ def test_what_is_compiled_ahead_is_what_fits_call(monkeypatch):
                 some = X[:, :columns].astype(dtype)
                 AdaptivePPCA(k, n_active, max_iter=2, random_state=0).fit(some)
     assert [len(kernel.signatures) for kernel in kernels] == known
+
+
+class Watched(np.ndarray):
+    """Rows that count the subnormal numbers they are multiplied with."""
+
+    found: ClassVar[list[int]] = []
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **how):
+        plain = [x.view(np.ndarray) if isinstance(x, Watched) else x for x in inputs]
+        if ufunc is np.matmul:
+            count_subnormal(*plain)
+        if out is not None:
+            how["out"] = tuple(x.view(np.ndarray) if isinstance(x, Watched) else x for x in out)
+        result = getattr(ufunc, method)(*plain, **how)
+        return result.view(Watched) if isinstance(result, np.ndarray) else result
+
+
+def count_subnormal(*operands):
+    tiny = np.finfo(np.float32).tiny
+    Watched.found.append(sum(int(((x != 0) & (np.abs(x) < tiny)).sum()) for x in operands))
+
+
+def decided_rows(seed, d):
+    """Rows whose components are decided by some hundred nats: many means are about 1e-40."""
+    rng = np.random.default_rng(seed)
+    X = 0.3 * rng.standard_normal((2000, d))
+    X[:, :6] += 4.0 * rng.standard_normal((2000, 6))
+    W = np.eye(d, 6)
+    W[7] = 1e-40  # as where a feature hardly varies
+    return X.astype(np.float32), SubspaceState(W, np.zeros(6), np.full(6, 16.0), 0.09)
+
+
+@pytest.mark.parametrize("row_scale", [False, True], ids=["", "row scales"])
+@pytest.mark.parametrize("compiled", [False, True], ids=["NumPy", "compiled"])
+@pytest.mark.parametrize("d", [40, 260], ids=["BLAS", "own products"])
+def test_no_product_is_taken_with_subnormal_numbers(d, compiled, row_scale, seed, monkeypatch):
+    from appca.models import product_kernels
+
+    X, state = decided_rows(seed, d)
+    monkeypatch.setattr(Watched, "found", [])
+    for name in ("project", "add_outer"):
+        kernel = getattr(product_kernels, name)
+
+        def watched(A, B, C, kernel=kernel):
+            count_subnormal(A, B)
+            kernel(A, B, C)
+
+        monkeypatch.setattr(product_kernels, name, watched)
+    rows = about(X, centre_of(X))
+    rows = rows._replace(X=X.view(Watched))
+    settings = EMSettings(6, 2, "shared", True, False, stiefel.polar, 1e-9, compiled=compiled)
+    if row_scale:
+        settings = settings._replace(variant=Variant(row_scales=True))
+    expect(evenly(state, settings), rows, settings)
+    assert Watched.found
+    assert not any(Watched.found)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_subnormal_entries_count_as_zero_beside_far_larger_ones(dtype, seed):
+    X = np.random.default_rng(seed).standard_normal((50, 6)).astype(dtype)
+    small = X.copy()
+    small[::3, 2], X[::3, 2] = np.finfo(dtype).tiny / 8, 0.0
+    given = small.copy()
+    fits = [AdaptivePPCA(3, 1, random_state=0).fit(Y) for Y in (X, small)]
+    np.testing.assert_array_equal(fits[0].components_, fits[1].components_)
+    np.testing.assert_array_equal(small, given)
+    with_gaps = small.copy()
+    with_gaps[1, 1] = np.nan
+    assert without_subnormal(with_gaps)[0, 2] == 0.0
+    tiny_unit = X * dtype(1e-12 if dtype is np.float32 else 1e-290)
+    assert without_subnormal(tiny_unit) is tiny_unit  # and is refused for its size, or fitted

@@ -1,0 +1,134 @@
+"""What a row says of its scale, its number of components and its support.
+
+    p(y) = sum_j omega_j sum_S p(S) p(y | S, noise u_j sigma2, factor variances u_j tau2_k)
+
+Scales u_j are those of a grid, and p(S) is uniform over the supports of L components, or over those
+of each size. All sums are exact: one over supports for every scale (`polynomials`), of which those
+are left out that add less than rounding.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from appca.models import numerics, polynomials
+from appca.models.numerics import Array
+
+NEGLIGIBLE = 37.0  # nats below the likeliest scale of a row: its share is below rounding of 1
+
+
+class RowModel(NamedTuple):
+    """What decides about a row, given its projections and its squared distance from the mean.
+
+    Both are in noise units: rows are multiplied by `scale` (D,) of their features first.
+    """
+
+    noise: float  # sigma2; 1 where each feature has its own noise
+    latent: Array  # (K,) tau2_k
+    n_features: int  # that the likelihood counts
+    log_scale: float  # sum of the logs of what features are multiplied by
+    sizes: int | Array  # L, or probabilities (K + 1,) of 0 to K components
+    grid: Array  # (J,) scales of rows
+    weights: Array  # (J,) their probabilities
+
+
+class Weighed(NamedTuple):
+    """Posterior of rows."""
+
+    log_density: Array  # (N,) nats
+    scales: Array  # (N, J) posterior probabilities
+    inclusion: Array  # (N, K)
+    by_scale: Array  # (N, K) E[z u^moment], by default E[z / u]
+    sizes: Array | None  # (N, K + 1) posterior probabilities, where sizes are learned
+
+
+def weigh(P: Array, squares: Array, model: RowModel, moment: float = -1.0) -> Weighed:
+    """Sum over scales and supports, for projections P (N, K) and squared distances (N,)."""
+    power = np.square(P, dtype=np.float64) * slope(model)
+    offset = 0.5 * np.log1p(model.latent / model.noise)
+    J = len(model.grid)
+    if J == 1:
+        log_sum, r, sizes = _over_supports(power - offset, model.sizes)
+        density = log_sum + background(squares, model)[:, 0]
+        return Weighed(density, np.ones((len(P), 1)), r, r, sizes)
+    around = background(squares, model) + np.log(model.weights)
+    rows, at = np.nonzero(_promising(power, offset, around, model))
+    u = model.grid[at]
+    log_sum, r, sizes = _over_supports(power[rows] / u[:, None] - offset, model.sizes)
+    joint = np.full((len(P), J), -np.inf)
+    joint[rows, at] = log_sum + around[rows, at]
+    peak = joint.max(axis=1)
+    scales = np.exp(joint - peak[:, None])
+    total = scales.sum(axis=1)
+    scales /= total[:, None]
+    share, first = scales[rows, at][:, None], np.searchsorted(rows, np.arange(len(P)))
+    shared = share * r
+    inclusion = np.add.reduceat(shared, first)
+    by_scale = np.add.reduceat(shared * (u**moment)[:, None], first)
+    sizes = None if sizes is None else np.add.reduceat(share * sizes, first)
+    return Weighed(peak + np.log(total), scales, inclusion, by_scale, sizes)
+
+
+def likeliest(P: Array, squares: Array, model: RowModel) -> Array:
+    """Support (N, K) bool of the most probable scale and support together."""
+    best, chosen = np.full(len(P), -np.inf), np.zeros(P.shape, dtype=bool)
+    around = background(squares, model) + np.log(model.weights)
+    for j, u in enumerate(model.grid):
+        a = numerics.logits(P, u * model.noise, u * model.latent)
+        if isinstance(model.sizes, int):
+            active = polynomials.top(a, model.sizes)
+            value = a.sum(axis=1, where=active)
+        else:
+            active, value = polynomials.best(a, model.sizes)
+        better = value + around[:, j] > best
+        chosen[better] = active[better]
+        best = np.maximum(best, value + around[:, j])
+    return chosen
+
+
+def support_density(P: Array, squares: Array, chosen: Array, model: RowModel) -> Array:
+    """Log density (N,) of rows together with supports (N, K) bool."""
+    joint = background(squares, model) + np.log(model.weights)
+    for j, u in enumerate(model.grid):
+        a = numerics.logits(P, u * model.noise, u * model.latent)
+        if isinstance(model.sizes, int):
+            of_support = a.sum(axis=1, where=chosen)
+            of_support -= numerics.log_binomial(a.shape[1], model.sizes)
+        else:
+            of_support = polynomials.log_weight(a, chosen, model.sizes)
+        joint[:, j] += of_support
+    density: Array = np.logaddexp.reduce(joint, axis=1)
+    return density
+
+
+def slope(model: RowModel) -> Array:
+    """Slope (K,) of the logits in squared projections, at u = 1."""
+    return numerics.posterior(model.noise, model.latent)[0] / (2.0 * model.noise)
+
+
+def background(squares: Array, model: RowModel) -> Array:
+    """Log density (N, J) of rows that no component explains, for each scale."""
+    columns = [numerics.background(squares, u * model.noise, model.n_features) for u in model.grid]
+    return np.column_stack(columns) + model.log_scale
+
+
+def _over_supports(a: Array, sizes: int | Array) -> tuple[Array, Array, Array | None]:
+    if not isinstance(sizes, int):
+        return polynomials.sized_inclusion(a, sizes)
+    log_e, r = polynomials.inclusion(a, sizes)
+    return log_e - numerics.log_binomial(a.shape[1], sizes), r, None
+
+
+def _promising(power: Array, offset: Array, around: Array, model: RowModel) -> Array:
+    """Whether (N, J) a scale may add to the density of a row more than rounding."""
+    L, K, u = model.sizes, len(offset), model.grid
+    if isinstance(L, int):
+        ordered, costs = np.partition(power, K - L, axis=1), np.sort(offset)
+        most = ordered[:, K - L :].sum(axis=1)[:, None] / u - costs[:L].sum()
+        gap = numerics.log_binomial(K, L) + costs[K - L :].sum() - costs[:L].sum()
+    else:
+        gains = [np.maximum(power / scale - offset, 0.0).sum(axis=1) for scale in u]
+        most = np.column_stack(gains)
+        gap = -float((np.log(L) - polynomials.log_counts(K)).min())
+    most += around
+    return np.asarray(~(most < most.max(axis=1, keepdims=True) - gap - NEGLIGIBLE))
