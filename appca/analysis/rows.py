@@ -170,21 +170,28 @@ def _over_scales(
     model: FittedModel, W: np.ndarray, left: np.ndarray, tau2: np.ndarray, size: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return sets (C, size), and their log evidence up to a constant, over all scales of rows."""
-    from appca.models import enumeration
+    from appca.models.given_supports import log_densities
+    from appca.models.set_tree import supports
     from appca.models.supports import CollapsedModel
 
-    def of(u: float) -> tuple[np.ndarray, np.ndarray]:
-        table = enumeration.table(CollapsedModel(W @ W.T / u, 1.0 / (u * tau2)), size)
-        return table.sets, enumeration.densities(table, (W @ left / u)[None])[0]
+    sets, root = supports(len(W), size), np.sqrt(tau2)
+    Z = np.zeros((len(sets), len(W)), dtype=bool)
+    np.put_along_axis(Z, sets, True, axis=1)
+    W = root[:, None] * W
+
+    def of(u: float) -> np.ndarray:
+        c = np.broadcast_to(W @ left, Z.shape)
+        # in units of the scores' standard deviation, sqrt(u tau2)
+        return log_densities(c / np.sqrt(u), Z, CollapsedModel(W @ W.T, 1.0))
 
     if model.row_scale_values is None or model.row_scale_probabilities is None:
-        return of(1.0)
+        return sets, of(1.0)
     grid = model.row_scale_values
     joint = [
-        of(u)[1] - 0.5 * (len(left) * np.log(u) + left @ left / u) + np.log(p)
+        of(u) - 0.5 * (len(left) * np.log(u) + left @ left / u) + np.log(p)
         for u, p in zip(grid, model.row_scale_probabilities, strict=True)
     ]
-    return of(1.0)[0], np.asarray(np.logaddexp.reduce(joint, axis=0))
+    return sets, np.asarray(np.logaddexp.reduce(joint, axis=0))
 
 
 def _prior(model: FittedModel, sets: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from appca.models import enumeration, fixed_size_supports, independent_components, numerics
+from appca.models import fixed_size_supports, independent_components, numerics, set_tree
 from appca.models.climb import (
     MIN_SAMPLE_ROWS,
     REFINEMENT_ITERATIONS,
@@ -105,8 +105,7 @@ def coefficients(state: FactorState, rows: Rows) -> ProjectedData:
 def expect_all(state: FactorState, rows: Rows, settings: FactorSettings) -> FactorStatistics:
     """E step over every set: exact posterior sums and the exact log-likelihood."""
     seen = coefficients(state, rows)
-    t = enumeration.table(seen.model, settings.n_active)
-    supports = enumeration.posterior(t, seen.c, rows.weights)
+    supports = set_tree.posterior(seen.c, seen.model, settings.n_active, rows.weights)
     total = float(rows.weighted(seen.background + supports.log_sum).sum())
     used = rows.weighted(supports.inclusion).sum(axis=0)
     return _sums(total, supports.H, supports.second, used, (state, rows, settings))

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 
 from appca.models import (
     conditionals,
-    enumeration,
     fixed_size_supports,
     gibbs,
     independent_components,
     numerics,
     row_sums,
+    set_tree,
 )
 from appca.models.chains import Draws, Measures, Sampler, co_allocation, occupancy, row_pairs
 from appca.models.conditionals import (
@@ -46,12 +46,11 @@ from appca.models.conditionals import (
     log_gamma_density,
     of_used,
 )
-from appca.models.enumeration import BLOCK_FLOATS
 from appca.models.factor_em import DRAW, PRIOR, FactorFit, coefficients
 from appca.models.products import ChainData
 from appca.models.row_sums import FactorCrossProducts, background_of
 from appca.models.rows import Rows, project
-from appca.models.supports import CollapsedModel, Members, RowSupports
+from appca.models.supports import BLOCK_FLOATS, CollapsedModel, Members, RowSupports
 
 if TYPE_CHECKING:
     from appca.models.gibbs_kernels import Numbers
@@ -418,7 +417,7 @@ def measure(data: ChainData, prior: FactorPrior, seen: CachedGibbsState) -> Meas
     (n, K), L = seen.P.shape, state.members.shape[1]
     if math.comb(K, L) <= fixed_size_supports.SETS_IN_PASSING:
         c, model = projected(seen)
-        f = enumeration.posterior(enumeration.table(model, L), c).log_sum
+        f = set_tree.weighed(c, model, L).log_sum
     else:
         f = support_log_densities(seen)
     total = background_of(data, state) + float(f.sum()) - n * numerics.log_binomial(K, L)

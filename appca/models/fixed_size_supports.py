@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from appca.models import enumeration, given_supports
+from appca.models import set_tree
 from appca.models.settings import MOST_SETS
 from appca.models.supports import (
+    BLOCK_FLOATS,
     AnnealedPaths,
     AnnealingSchedule,
     CollapsedModel,
@@ -208,7 +209,7 @@ def means(c: Floats, members: Members, model: CollapsedModel) -> Floats:
     """Posterior means of x * z given one set a row, (n, K): inv(Lam_S) c_S in S, zero elsewhere."""
     n, L = members.shape
     H = np.zeros(c.shape)
-    size = max(1, enumeration.BLOCK_FLOATS // L**2)
+    size = max(1, BLOCK_FLOATS // L**2)
     with single_threaded_blas():  # whose number would decide the last bits of large sets
         for start in range(0, n, size):
             S = members[start : start + size]
@@ -221,7 +222,7 @@ def means(c: Floats, members: Members, model: CollapsedModel) -> Floats:
 def expected(c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds) -> Floats:
     """E[x * z | y], (n, K), over all sets; of the best set where they are more than `MOST_SETS`."""
     if math.comb(c.shape[1], n_active) <= MOST_SETS:
-        return enumeration.posterior(enumeration.table(model, n_active), c).H
+        return set_tree.posterior(c, model, n_active).H
     return means(c, best(c, model, n_active, seeds)[0], model)
 
 
@@ -233,11 +234,11 @@ def draw(
     Where there are more than `MOST_SETS`, ten Gibbs sweeps from the best one found.
     """
     if math.comb(c.shape[1], n_active) <= MOST_SETS:
-        t = enumeration.table(model, n_active)
-        return given_supports.draw_supports(rng, c, t)
-    members = best(c, model, n_active, seeds)[0]
-    rows = RowSupports(c, members, draw_seeds(rng, len(c)))
-    members = search(rows, np.ones(GIBBS_SWEEPS), model)[0]
+        members = set_tree.weighed(c, model, n_active, rng.random(len(c))).drawn
+    else:
+        members = best(c, model, n_active, seeds)[0]
+        rows = RowSupports(c, members, draw_seeds(rng, len(c)))
+        members = search(rows, np.ones(GIBBS_SWEEPS), model)[0]
     Z = np.zeros(c.shape, dtype=bool)
     np.put_along_axis(Z, members, True, axis=1)
     return Z
@@ -246,7 +247,7 @@ def draw(
 def best(c: Floats, model: CollapsedModel, n_active: int, seeds: Seeds) -> tuple[Members, Floats]:
     """Most probable set of each row, (n, L), and its f(S)."""
     if math.comb(c.shape[1], n_active) <= MOST_SETS:
-        return enumeration.best_enumerated(enumeration.table(model, n_active), c)
+        return set_tree.weighed(c, model, n_active)[:2]
     rows = RowSupports(c, np.full((len(c), n_active), -1), seeds)
     members, searched = search(rows, ANNEALED[-1:], model)
     few = c.shape[1] * n_active <= MANY
@@ -271,7 +272,7 @@ def summed(
     n, K = c.shape
     count = math.comb(K, n_active)
     if count <= MOST_SETS:
-        exact = enumeration.posterior(enumeration.table(model, n_active), c)
+        exact = set_tree.posterior(c, model, n_active)
         method = f"exact, by enumeration of {count} sets"
         return SupportEstimate(exact.log_sum, np.zeros(n), exact.inclusion, method)
     method = f"annealed importance sampling, {n_paths} paths a row"

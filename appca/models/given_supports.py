@@ -1,4 +1,4 @@
-"""Scores of rows whose supports are given, of any sizes, and draws from all supports of one size.
+"""Scores and densities of rows whose supports are given, of any sizes.
 
     log p(y | z) = log p(y | nothing) + f(z),  f(z) = -1/2 log|tau2 M| + 1/2 c_z' inv(M) c_z
 
@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from appca.models.enumeration import BLOCK_FLOATS, SupportTable, densities
-from appca.models.supports import CollapsedModel
+from appca.models.supports import BLOCK_FLOATS, CollapsedModel
 from appca.models.threads import single_threaded_blas
 
 Floats = NDArray[np.float64]
@@ -41,18 +40,6 @@ def draw_scores_given(
             white += rng.standard_normal(white.shape)
             drawn[part] = np.linalg.solve(np.swapaxes(C, 1, 2), white)[:, :, 0]
     drawn[~Z] = 0.0
-    return drawn
-
-
-def draw_supports(rng: np.random.Generator, c: Floats, t: SupportTable) -> Mask:
-    """Draw each row's support from all those of a table, (n, K) bool."""
-    n, K = c.shape
-    sets = np.zeros((len(t.sets), K), dtype=bool)
-    np.put_along_axis(sets, t.sets, True, axis=1)
-    drawn, size = np.empty((n, K), dtype=bool), max(1, 4 * BLOCK_FLOATS // sets.size)
-    for start in range(0, n, size):
-        f = densities(t, c[start : start + size])
-        drawn[start : start + size] = sets[np.argmax(f + rng.gumbel(size=f.shape), axis=1)]
     return drawn
 
 

@@ -12,16 +12,14 @@ one such step and one exponential. On the way back the posterior mean of x_k fol
 behind it: x_k = (r_k - sum_j s_jk x_j) / s_k. Rows lie along the last axis, so that one instruction
 works on several of them.
 
-Sums over all sets of factors, row by row: what `enumeration` says of the posterior.
-
-Sets lie along the last axis, so that one instruction works on several of them.
+Sums over all sets of one size, some rows side by side: the walks of `set_tree`.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from appca.models.numeric_kernels import bare_kernel, wide_kernel
+from appca.models.numeric_kernels import bare_kernel, exponentials, reassociated, wide_kernel
 from appca.models.slot_kernels import uniform
 from appca.models.support_kernels import FreeSupportRows
 
@@ -131,121 +129,6 @@ def walk_every_set(rows: FreeSupportRows, t: Tree, members: Any, out: SetSums) -
         k += 1
 
 
-NEGLIGIBLE = -40.0  # exp of it is below the rounding of the largest weight, which is 1
-
-
-class SupportArrays(NamedTuple):
-    """What all rows share, see `enumeration.SupportTable`."""
-
-    members: Any  # (L, C), ascending
-    root: Any  # (L, L, C), root root' = inv(Lam), upper triangular
-    half_log_det: Any  # (C,)
-
-
-class PosteriorSums(NamedTuple):
-    """What is written, see `enumeration.EnumeratedPosterior`."""
-
-    log_sum: Any  # (n,)
-    inclusion: Any  # (n, K)
-    H: Any  # (n, K)
-    weight: Any  # (C,) weighted sum over rows of a set's probability
-    moment: Any  # (C, L, L) the same of it times m m', m being the mean of x_S
-
-
-@wide_kernel
-def gather_projections(members: Any, c: Any, projections: Any) -> None:
-    """Set own (L, C) = c_S."""
-    for a in range(len(projections)):
-        for s in range(projections.shape[1]):
-            projections[a, s] = c[members[a, s]]
-
-
-@wide_kernel
-def weigh_sets_of_row(sets: SupportArrays, projections: Any, white: Any, f: Any) -> None:
-    """Set white (L, C) = root' c_S and f (C,) = f(S) of one row with own (L, C) = c_S."""
-    L, C = projections.shape
-    for s in range(C):
-        f[s] = -sets.half_log_det[s]
-    for a in range(L):
-        line = white[a]
-        line[:] = 0.0
-        for b in range(a + 1):
-            root, x = sets.root[b, a], projections[b]
-            for s in range(C):
-                line[s] += root[s] * x[s]
-        for s in range(C):
-            f[s] += 0.5 * line[s] * line[s]
-
-
-@wide_kernel
-def normalise(f: Any) -> float:
-    """Turn log weights f (C,) into probabilities; give the log of the sum of the weights."""
-    high, total = f.max(), 0.0
-    for s in range(len(f)):
-        away = f[s] - high
-        f[s] = np.exp(away) if away > NEGLIGIBLE else 0.0
-        total += f[s]
-    for s in range(len(f)):
-        f[s] /= total
-    return float(high + np.log(total))
-
-
-@wide_kernel
-def add_sets(
-    sets: SupportArrays, f: Any, white: Any, m: Any, row: tuple[Any, Any, float], out: PosteriorSums
-) -> None:
-    """Add what the sets, of probabilities f (C,), say of one row; m (L,) is scratch.
-
-    Of the row come its inclusion and H, (K,) each, and how often it counts.
-
-    One call a row: a call hands over all arrays, which takes longer than what a set has to say.
-    """
-    L, C = white.shape
-    root, weight, moment = sets.root, out.weight, out.moment
-    inclusion, H, count = row
-    for s in range(C):
-        p = f[s]
-        if p > 0.0:
-            weight[s] += count * p
-            for a in range(L):
-                total = 0.0
-                for b in range(a, L):
-                    total += root[a, b, s] * white[b, s]
-                m[a] = total
-            for a in range(L):
-                k = sets.members[a, s]
-                inclusion[k] += p
-                H[k] += p * m[a]
-                for b in range(L):
-                    moment[s, a, b] += count * p * m[a] * m[b]
-
-
-@wide_kernel
-def best(sets: SupportArrays, c: Any, which: Any, value: Any) -> None:
-    """Find the number (n,) of the most probable set of each row c (n, K), and its f(S) (n,)."""
-    L, C = sets.members.shape
-    f, projections, white = np.empty(C), np.empty((L, C)), np.empty((L, C))
-    for i in range(len(c)):
-        gather_projections(sets.members, c[i], projections)
-        weigh_sets_of_row(sets, projections, white, f)
-        which[i] = f.argmax()
-        value[i] = f[which[i]]
-
-
-@wide_kernel
-def posterior(sets: SupportArrays, c: Any, counts: Any, out: PosteriorSums) -> None:
-    """Go through the rows c (n, K), each of which counts as often as counts (n,) says."""
-    L, C = sets.members.shape
-    f, projections, white, m = np.empty(C), np.empty((L, C)), np.empty((L, C)), np.empty(L)
-    for i in range(len(c)):
-        gather_projections(sets.members, c[i], projections)
-        weigh_sets_of_row(sets, projections, white, f)
-        out.log_sum[i] = normalise(f)
-        out.inclusion[i] = 0.0
-        out.H[i] = 0.0
-        add_sets(sets, f, white, m, (out.inclusion[i], out.H[i], counts[i]), out)
-
-
 ENTER, WEIGH, ADD, LEAVE = 0, 1, 2, 3  # what a step of the walk does
 
 
@@ -334,3 +217,130 @@ def walk(  # noqa: C901, PLR0912, PLR0915 - loops, one after the other
         diagonal = line + k
         for v in range(w):
             N[diagonal, v] += 0.5 * room[x, v] * room[mass, v]
+
+
+@reassociated
+def inner(x: Any, y: Any) -> float:
+    """Sum x y over lanes, in any order."""
+    total = 0.0
+    for v in range(len(x)):
+        total += x[v] * y[v]
+    return total
+
+
+@bare_kernel
+def walk_shared(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - loops, one after the other
+    steps: Any, how: Any, S: Any, T: Any, b: Any, N: Any, g: Any, used: Any, lanes: Any, logs: Any
+) -> None:
+    """Walk as `walk` does for rows that share M, whose derivatives are summed over rows.
+
+    Parameters
+    ----------
+    steps, how : as in `walk`.
+    S : (J, K, K) upper triangles of M of each depth.
+    T : the same, zero; derivatives by M, those of depth 0 are written.
+    b : (J, Q, w) of each depth, with the corner last.
+    N : the same, zero; derivatives by b, with the probability of all sets below last.
+    g : (C, w) logarithms of weights, written; or probabilities.
+    used : (K, w) to which probabilities of members are added.
+    lanes : (3, w) the first line how often each row counts, the others room.
+    logs : (J,) logarithm of the product of pivots, the first 0.
+    """
+    (J, sign), (K, w) = how, used.shape
+    weights, x, y = lanes[0], lanes[1], lanes[2]
+    for n in range(len(steps)):
+        what, d, k, leaf = steps[n, 0], steps[n, 1], steps[n, 2], steps[n, 3]
+        if what == WEIGH:
+            corner = b[d, K]
+            for i in range(k + 1, K):
+                s, t, to = S[d, i, i], b[d, i], g[leaf]
+                log_det, half = logs[d] + np.log(s), 0.5 * sign / s
+                for v in range(w):
+                    to[v] = half * t[v] * t[v] - 0.5 * (log_det + sign * corner[v])
+                leaf += 1
+            continue
+        if what == ADD:
+            mass = N[d, K]
+            for i in range(k + 1, K):
+                per_s, t, p, to, member = 1.0 / S[d, i, i], b[d, i], g[leaf], N[d, i], used[i]
+                for v in range(w):
+                    u = t[v] * per_s
+                    to[v] = sign * p[v] * u
+                    x[v] = weights[v] * u
+                    mass[v] += p[v]
+                    member[v] += p[v]
+                T[d, i, i] -= 0.5 * (inner(to, x) + per_s * inner(p, weights))
+                leaf += 1
+            continue
+        e = d - 1
+        s, t = S[e, k, k], b[e, k]
+        per_s = 1.0 / s
+        if what == ENTER:
+            logs[d] = logs[e] + np.log(s)
+            for i in range(k + 1, K):
+                r, to, line = S[e, k, i] * per_s, b[d, i], b[e, i]
+                for v in range(w):
+                    to[v] = line[v] - r * t[v]
+                for j in range(i, i + 1 if d == J - 1 else K):
+                    S[d, i, j] = S[e, i, j] - r * S[e, k, j]
+            corner, to = b[e, K], b[d, K]
+            for v in range(w):
+                to[v] = corner[v] - t[v] * t[v] * per_s
+            continue
+        mass, above, member, to = N[d, K], N[e, K], used[k], N[e, k]
+        for v in range(w):
+            u = t[v] * per_s
+            x[v] = weights[v] * u
+            y[v] = sign * mass[v] * u
+            to[v] += y[v]
+            above[v] += mass[v]
+            member[v] += mass[v]
+        slope = -0.5 * (inner(y, x) + per_s * inner(mass, weights))
+        for v in range(w):
+            mass[v] = 0.0
+        for i in range(k + 1, K):
+            r, line, upper = S[e, k, i] * per_s, N[d, i], N[e, i]
+            a = inner(line, x)
+            for v in range(w):
+                upper[v] += line[v]
+                to[v] -= r * line[v]
+                line[v] = 0.0
+            T[e, k, i] -= a
+            slope += r * a
+            for j in range(i, i + 1 if d == J - 1 else K):
+                q, a = S[e, k, j] * per_s, T[d, i, j]
+                T[d, i, j] = 0.0
+                T[e, i, j] += a
+                T[e, k, i] -= q * a
+                T[e, k, j] -= r * a
+                slope += r * q * a
+        T[e, k, k] += slope
+
+
+@bare_kernel
+def normalise(g: Any, top: Any, best: Any, total: Any, power: Any, bits: Any) -> None:
+    """Overwrite log weights g (C, LANES) by probabilities.
+
+    Writes the largest one (LANES,), its number, and the sum of exp(g - largest); `power` (LANES,)
+    is room, `bits` the same memory as integers.
+    """
+    for v in range(len(top)):
+        top[v] = -np.inf
+        total[v] = 0.0
+    for s in range(len(g)):
+        f = g[s]
+        for v in range(len(top)):
+            larger = f[v] > top[v]
+            top[v] = f[v] if larger else top[v]
+            best[v] = s if larger else best[v]
+    for s in range(len(g)):
+        f = g[s]
+        for v in range(len(top)):
+            f[v] -= top[v]
+        exponentials(f, power, bits)
+        for v in range(len(top)):
+            total[v] += f[v]
+    for s in range(len(g)):
+        f = g[s]
+        for v in range(len(top)):
+            f[v] /= total[v]

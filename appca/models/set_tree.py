@@ -1,6 +1,7 @@
-"""Sums over all supports of incomplete rows, as derivatives of the logarithm of one sum.
+"""Sums over all supports of L components, as derivatives of the logarithm of one sum.
 
-With Lam = I + A of `missing_supports`, take M = Lam, b = c and J = L in
+Incomplete rows have a matrix each (`gaps`), those of adaptive factor analysis share one. With
+Lam = I + A of `gaps`, or Lam = prior I + A of `slot_kernels`, take M = Lam, b = c and J = L in
 
     F(M, b) = log sum_R exp g(R),    g(R) = -1/2 log|M_RR| + s/2 b_R' inv(M_RR) b_R,    s = 1,
 
@@ -18,17 +19,24 @@ products a branch, where factors of each of 924 supports of six took as many tho
 """
 
 import itertools
+import math
+from collections import deque
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.int64]
+from appca.models.numerics import zeros
+from appca.models.supports import CollapsedModel, Floats, Members
+from appca.models.threads import in_order
 
-LANES = 64  # rows that go through together, fewer of large matrices
+LANES = 64  # rows that go through together, fewer of large matrices or of many sets
 MOST_NUMBERS = 2**18
+LEAST_ROWS_A_THREAD, MOST_SHARES = 512, 16
+# Condition of Lam from which sums over what is left out lose digits: at 1e6, eight features, eight
+# components and L = 5 inclusion was off by 1e-5, at 1e8 by 0.02.
+STEEP = 1e4
 
 
 class IncompletePosterior(NamedTuple):
@@ -38,47 +46,27 @@ class IncompletePosterior(NamedTuple):
     inclusion: Floats  # (n, K) p(z_k = 1 | y_O)
     H: Floats  # (n, K) E[u z]
     second: Floats  # (n, P) pairs of E[(u z)(u z)']
-    members: Numbers  # (n, L) the MAP support
+    members: Members  # (n, L) the MAP support
     probability: Floats  # (n,) its probability
 
 
+class SharedPosterior(NamedTuple):
+    """The posterior of n rows that share Lam."""
+
+    log_sum: Floats  # (n,) log sum over S of exp f(S)
+    inclusion: Floats  # (n, K) p(z_k = 1 | y)
+    H: Floats  # (n, K) E[x z]
+    second: Floats  # (K, K) weighted sum over rows of E[(x z)(x z)']
+
+
 @cache
-def supports(n_components: int, n_active: int) -> Numbers:
+def supports(n_components: int, n_active: int) -> Members:
     """List all supports (C, L), in the order of what is left out where that is less."""
     K, J = n_components, min(n_active, n_components - n_active)
     sets = list(itertools.combinations(range(K), J))
     if n_active > J:
         sets = [tuple(set(range(K)).difference(left_out)) for left_out in sets]
     return np.sort(np.array(sets, np.int64), axis=1)
-
-
-def summed(pairs: Floats, c: Floats, n_active: int) -> IncompletePosterior:
-    """Sum over all supports of rows c (n, K), with pairs of Lam (n, P), or (1, P) for all rows."""
-    (n, K), J, sets = c.shape, min(n_active, c.shape[1] - n_active), supports(c.shape[1], n_active)
-    sums = np.zeros(n), np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, pairs.shape[1]))
-    best, probability = np.zeros(n, np.int64), np.ones(n)
-    M, b, left_out = pairs, c, n_active > J
-    if left_out:
-        Lam = unfolded(pairs, K)
-        inverse: Floats = np.asarray(np.linalg.inv(Lam), dtype=np.float64)
-        M, b = inverse[:, *np.triu_indices(K)], np.matvec(inverse, c)
-    if J:
-        tree = SetTree(K, J, -1.0 if left_out else 1.0, len(sets))
-        for start in range(0, n, tree.width):
-            part = slice(start, min(start + tree.width, n))
-            tree.take(M[part] if len(M) > 1 else M, b[part])
-            best[part], probability[part] = tree.weigh(sums[0][part])
-            tree.add(*(array[part] for array in sums[1:]))
-    if left_out:
-        half = 0.5 * (np.vecdot(b, c) - np.linalg.slogdet(Lam)[1])
-        # from sums over sets of what is left out to those over supports
-        _, used, h, second = sums
-        i, j = np.triu_indices(K)
-        change, both = np.matvec(inverse, h), inverse - inverse @ unfolded(second, K) @ inverse
-        H = b + change
-        pairs = both[:, i, j] + H[:, i] * H[:, j] - change[:, i] * change[:, j]
-        sums = sums[0] + half, 1.0 - used, H, pairs
-    return IncompletePosterior(*sums, sets[best], probability)
 
 
 def unfolded(pairs: Floats, K: int) -> Floats:
@@ -89,8 +77,166 @@ def unfolded(pairs: Floats, K: int) -> Floats:
     return whole
 
 
+class Problem(NamedTuple):
+    """F(M, b) of n rows, and how sums over supports follow from it."""
+
+    M: Floats  # (n, P) pairs, or (1, P) of all rows; (K, K) where these share Lam
+    b: Floats  # (n, K)
+    n_members: int  # J
+    offset: Floats  # (n,) or (1,), log sum exp f less F
+    sign: float  # s
+    inverse: Floats | None  # (n or 1, K, K), or (K, K), inv(Lam) where R are those left out
+
+
+def problem(pairs: Floats, c: Floats, n_active: int) -> Problem:
+    """State the sum over supports of rows c (n, K), with pairs of Lam (n, P), or (1, P) for all."""
+    K = c.shape[1]
+    if n_active <= K - n_active:
+        return Problem(pairs, c, n_active, np.zeros(1), 1.0, None)
+    Lam = unfolded(pairs, K)
+    inverse: Floats = np.asarray(np.linalg.inv(Lam), dtype=np.float64)
+    b = np.matvec(inverse, c)
+    offset = 0.5 * (np.vecdot(b, c) - np.linalg.slogdet(Lam)[1])
+    return Problem(inverse[:, *np.triu_indices(K)], b, K - n_active, offset, -1.0, inverse)
+
+
+class SharedSystem(NamedTuple):
+    """The same for rows that share Lam, with f(S) = -1/2 log|Lam_S / prior| + ..., without rows."""
+
+    M: Floats  # (K, K)
+    n_members: int
+    offset: float
+    sign: float
+
+    def of(self, c: Floats) -> Problem:
+        """State the sum for rows c (n, K)."""
+        if self.sign > 0.0:
+            return Problem(self.M, c, self.n_members, np.full(1, self.offset), 1.0, None)
+        b = times(c, self.M)
+        offset = self.offset + 0.5 * np.vecdot(b, c)
+        return Problem(self.M, b, self.n_members, offset, -1.0, self.M)
+
+
+def shared_system(model: CollapsedModel, n_active: int) -> SharedSystem:
+    """Choose the sets to walk through: supports, or what they leave out where that is precise."""
+    K, L = len(model.A), n_active
+    Lam, offset = model.A + model.prior * np.eye(K), 0.5 * L * math.log(model.prior)
+    values = np.linalg.eigvalsh(Lam)
+    if L <= K - L or (L < K and values[-1] > STEEP * values[0]):
+        return SharedSystem(Lam, L, offset, 1.0)
+    offset -= 0.5 * float(np.log(values).sum())
+    return SharedSystem(np.asarray(np.linalg.inv(Lam), np.float64), K - L, offset, -1.0)
+
+
+def times(c: Floats, M: Floats) -> Floats:
+    """Multiply rows c (n, K) by M (K, K), each with the same bits among any other rows."""
+    from appca.models.product_kernels import multiply
+
+    b = np.empty(c.shape)
+    multiply(np.ascontiguousarray(c), M, b)
+    return b
+
+
+def summed(pairs: Floats, c: Floats, n_active: int) -> IncompletePosterior:
+    """Sum over all supports of rows c (n, K), with pairs of Lam (n, P), or (1, P) for all rows."""
+    (n, K), asked = c.shape, problem(pairs, c, n_active)
+    F, used, h, second = (
+        np.zeros(n),
+        np.zeros((n, K)),
+        np.zeros((n, K)),
+        np.zeros((n, len(pairs.T))),
+    )
+    best, probability, tree = np.zeros(n, np.int64), np.ones(n), SetTree(asked)
+    for part in tree.parts():
+        F[part], best[part], total = tree.weigh()
+        F[part] += np.log(total)
+        probability[part] = 1.0 / total
+        used[part], h[part], second[part] = tree.differentiate()
+    i, j = np.triu_indices(K)
+    second *= np.where(i == j, -2.0, -1.0)  # two entries of M are one pair
+    if asked.inverse is not None:
+        # from sums over sets of what is left out to those over supports
+        M = asked.inverse
+        change, both = np.matvec(M, h), M - M @ unfolded(second, K) @ M
+        used, h = 1.0 - used, asked.b + change
+        second = both[:, i, j] + h[:, i] * h[:, j] - change[:, i] * change[:, j]
+    members = supports(K, n_active)[best]
+    return IncompletePosterior(F + asked.offset, used, h, second, members, probability)
+
+
+def posterior(
+    c: Floats, model: CollapsedModel, n_active: int, weights: Floats | None = None
+) -> SharedPosterior:
+    """Sum over all supports of rows c (n, K); row n counts weights[n] times in `second`."""
+    (n, K), counts = c.shape, np.ones(len(c)) if weights is None else weights
+    system = shared_system(model, n_active)
+    out = SharedPosterior(np.zeros(n), np.zeros((n, K)), np.zeros((n, K)), np.zeros((K, K)))
+
+    def share(rows: slice) -> Floats:
+        asked, w = system.of(c[rows]), counts[rows]
+        log_sum, used, h = out.log_sum[rows], out.inclusion[rows], out.H[rows]
+        tree = SharedSetTree(asked)
+        for part in tree.parts():
+            top, _, total = tree.weigh()
+            log_sum[part] = top + np.log(total)
+            used[part], h[part] = tree.differentiate(w[part])
+        log_sum += asked.offset
+        slopes: Floats = tree.slopes[0] if asked.n_members else np.zeros((K, K))
+        sums = -slopes - slopes.T
+        if asked.inverse is not None:
+            M, change = asked.inverse, times(h, asked.inverse)
+            used[:], h[:] = 1.0 - used, asked.b + change
+            sums = w.sum() * M - M @ sums @ M + (h.T * w) @ h - (change.T * w) @ change
+        return sums
+
+    for sums in in_order(share, _shares(n)):
+        np.add(out.second, sums, out=out.second)
+    return out
+
+
+class Weighed(NamedTuple):
+    """All supports of n rows that share Lam, weighed."""
+
+    members: Members  # (n, L) the most probable one
+    value: Floats  # (n,) its f(S)
+    log_sum: Floats  # (n,) log sum over S of exp f(S)
+    drawn: Members  # (n, L) one drawn from the posterior
+
+
+def weighed(
+    c: Floats, model: CollapsedModel, n_active: int, uniforms: Floats | None = None
+) -> Weighed:
+    """Weigh all supports of rows c (n, K), and draw one of each by numbers in [0, 1) (n,)."""
+    n, K = c.shape
+    system = shared_system(model, n_active)
+    which, value, total = np.zeros((2, n), np.int64), np.zeros(n), np.ones(n)
+
+    def share(rows: slice) -> None:
+        asked = system.of(c[rows])
+        (best, drawn), f, sums = which[:, rows], value[rows], total[rows]
+        tree = SharedSetTree(asked)
+        for part in tree.parts():
+            f[part], best[part], sums[part] = tree.weigh()
+            if uniforms is not None:
+                drawn[part] = tree.drawn(uniforms[rows][part])
+        f += asked.offset
+
+    deque(in_order(share, _shares(n)), maxlen=0)
+    sets = supports(K, n_active)
+    if system.sign > 0.0:  # in the order of the members
+        sets = sets[::-1] if n_active > K - n_active else sets
+    best, drawn = sets[which]
+    return Weighed(best, value, value + np.log(total), drawn)
+
+
+def _shares(n: int) -> list[slice]:
+    """Blocks of n rows for threads; they do not depend on the number of cores."""
+    size = max(LEAST_ROWS_A_THREAD, -(-n // MOST_SHARES))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
 @cache
-def steps(n_components: int, n_members: int) -> tuple[Numbers, Numbers]:
+def steps(n_components: int, n_members: int) -> tuple[Members, Members]:
     """List the steps (n, 4) of `set_kernels.walk` that weigh all sets, and that add up."""
     from appca.models.set_kernels import ADD, ENTER, LEAVE, WEIGH
 
@@ -115,48 +261,113 @@ def steps(n_components: int, n_members: int) -> tuple[Numbers, Numbers]:
 
 
 class SetTree:
-    """Some rows side by side, and memory for their sums over sets of J >= 1 members."""
+    """Some rows side by side, each with its M, and memory for their sums over sets of J members."""
 
-    def __init__(self, n_components: int, n_members: int, sign: float, n_sets: int) -> None:
-        K, J, Q = n_components, n_members, n_components + 1
-        self.width = w = min(LANES, max(8, MOST_NUMBERS // (J * Q * Q)))
-        self._steps, self._how = steps(K, J), (J, sign)
+    def __init__(self, asked: Problem) -> None:
+        K, J = asked.b.shape[1], asked.n_members
+        Q, n_sets = K + 1, math.comb(K, J)
+        self._asked, self._how = asked, (J, asked.sign)
+        self._width = w = min(LANES, max(8, MOST_NUMBERS // max(1, J * Q * Q)))
         i, j = np.triu_indices(K)
         self._pairs, self._edge = i * Q + j, np.arange(K) * Q + K
-        self._double = np.where(i == j, -2.0, -1.0)[:, None]  # two entries of M are one pair
         self._M, self._N = np.zeros((2, J * Q * Q, w))
-        self._M[np.arange(K) * (Q + 1)] = 1.0
         self._out, self._used = np.empty((2, n_sets, w)), np.empty((K, w))
         self._room, self._n = np.ones((J + Q + 2, w)), 0
+        if J:
+            self._M[np.arange(K) * (Q + 1)] = 1.0
 
-    def take(self, M: Floats, b: Floats) -> None:
-        """Go on to rows b (n, K), n at most `width`, and the pairs of their M (n, P) or (1, P)."""
-        self._n = len(b)
-        self._M[self._pairs, : self._n] = M.T
-        self._M[self._edge, : self._n] = b.T
+    def parts(self) -> Iterator[slice]:
+        """Take some rows after others; none where the only set is the empty one."""
+        n, J = len(self._asked.b), self._asked.n_members
+        for start in range(0, n if J else 0, self._width):
+            part = slice(start, min(start + self._width, n))
+            self._n = part.stop - start
+            M = self._asked.M
+            self._M[self._pairs, : self._n] = (M[part] if len(M) > 1 else M).T
+            self._M[self._edge, : self._n] = self._asked.b[part].T
+            yield part
 
-    def weigh(self, F: Floats) -> tuple[Numbers, Floats]:
-        """Fill F (n,); return the number of the best set and its probability (n,)."""
+    def _walk(self, number: int) -> None:
         from appca.models.set_kernels import walk
 
-        walk(self._steps[0], self._how, self._M, self._N, self._out, self._used, self._room)
+        instructions = steps(len(self._used), self._how[0])[number]
+        walk(instructions, self._how, self._M, self._N, self._out, self._used, self._room)
+
+    def weigh(self) -> tuple[Floats, Members, Floats]:
+        """Return the largest g (n,), the number of its set, and the sum of exp(g - largest)."""
+        self._walk(0)
         g, det = self._out
         g *= self._how[1]
         g += np.log(det, out=det)
         g *= -0.5
         best = g.argmax(axis=0)
-        top = g[best, np.arange(self.width)]
+        top = g[best, np.arange(self._width)]
         np.exp(np.subtract(g, top, out=g), out=g)
         total = g.sum(axis=0)
         g /= total
-        F[:] = (top + np.log(total))[: self._n]
-        return best[: self._n], (1.0 / total)[: self._n]
+        return top[: self._n], best[: self._n], total[: self._n]
 
-    def add(self, used: Floats, h: Floats, second: Floats) -> None:
-        """Write probabilities of members (n, K), dF/db (n, K) and pairs of -2 dF/dM (n, P)."""
-        from appca.models.set_kernels import walk
+    def differentiate(self) -> tuple[Floats, Floats, Floats]:
+        """Return probabilities of members (n, K), dF/db (n, K) and pairs of dF/dM (n, P).
 
+        After `weigh`. Off the diagonal a pair has the derivatives by two entries of M.
+        """
         self._N[: (len(self._used) + 1) ** 2] = self._used[:] = 0.0
-        walk(self._steps[1], self._how, self._M, self._N, self._out, self._used, self._room)
-        used[:], h[:] = self._used[:, : self._n].T, self._N[self._edge, : self._n].T
-        second[:] = (self._N[self._pairs, : self._n] * self._double).T
+        self._walk(1)
+        n = self._n
+        return self._used[:, :n].T, self._N[self._edge, :n].T, self._N[self._pairs, :n].T
+
+
+class SharedSetTree:
+    """Some rows side by side that share M, and memory for their sums over sets of J members."""
+
+    def __init__(self, asked: Problem) -> None:
+        K, J, w = asked.b.shape[1], asked.n_members, LANES
+        self._asked, self._how, self._n = asked, (J, asked.sign), 0
+        self._S, self.slopes = np.zeros((2, J, K, K))
+        self._b, self._N = zeros((2, J, K + 1, w))
+        self._g, self._used, self._lanes = (zeros((m, w)) for m in (math.comb(K, J), K, 3))
+        self._sums, self._best, self._logs = np.zeros((3, w)), np.zeros(w, np.int64), np.zeros(J)
+        if J:
+            self._S[0] = asked.M
+
+    def parts(self) -> Iterator[slice]:
+        """Take some rows after others; none where the only set is the empty one."""
+        n, J = len(self._asked.b), self._asked.n_members
+        for start in range(0, n if J else 0, LANES):
+            part = slice(start, min(start + LANES, n))
+            self._n = part.stop - start
+            self._b[0, :-1, : self._n] = self._asked.b[part].T
+            yield part
+
+    def _walk(self, number: int) -> None:
+        from appca.models.set_kernels import walk_shared
+
+        walk_shared(
+            *(steps(len(self._used), self._how[0])[number], self._how, self._S, self.slopes),
+            *(self._b, self._N, self._g, self._used, self._lanes, self._logs),
+        )
+
+    def weigh(self) -> tuple[Floats, Members, Floats]:
+        """Return the largest g (n,), the number of its set, and the sum of exp(g - largest)."""
+        from appca.models.set_kernels import normalise
+
+        self._walk(0)
+        top, total, power = self._sums
+        normalise(self._g, top, self._best, total, power, power.view(np.int64))
+        return top[: self._n], self._best[: self._n], total[: self._n]
+
+    def drawn(self, uniforms: Floats) -> Members:
+        """Return the numbers of sets drawn by numbers in [0, 1) (n,), after `weigh`."""
+        passed = np.cumsum(self._g[:, : self._n], axis=0)
+        return np.asarray((passed > uniforms * passed[-1]).argmax(axis=0))
+
+    def differentiate(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return probabilities of members (n, K) and dF/db (n, K), after `weigh`.
+
+        Adds dF/dM of rows that count `weights` (n,) times to `slopes[0]`, an upper triangle.
+        """
+        self._N[0] = self._used[:] = self._lanes[0] = 0.0
+        self._lanes[0, : self._n] = weights
+        self._walk(1)
+        return self._used[:, : self._n].T, self._N[0, :-1, : self._n].T

@@ -1,20 +1,23 @@
 """What the modules about supports in adaptive factor analysis hand each other."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Members = NDArray[np.int64]
 Seeds = NDArray[np.uint64]
+
+BLOCK_FLOATS = 2**18  # 2 MB: the largest array of a block of rows stays in the cache
 
 
 class CollapsedModel(NamedTuple):
     """What log p(y | S), the scores x integrated out, takes from W and the variances."""
 
     A: Floats  # (K, K) W'W / sigma2
-    prior: Any  # 1 / tau2, the prior precision of a score; (K,) where all sets are gone through
+    prior: float  # 1 / tau2, the prior precision of a score
 
 
 class RowSupports(NamedTuple):

@@ -1,32 +1,34 @@
+"""Polynomials by both routes, tables and Fourier points, against enumeration and integers."""
+
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.special import logsumexp
 
 from appca.models import polynomials
 from tests import oracles
 
-# Probabilities below this are left out on purpose (subsets.LEAST_LOG_WEIGHT).
+# Probabilities below this are left out on purpose (polynomials.LEAST_WEIGHT).
 NOTHING = 1e-45
+ROUTES = {"tables": 10**9, "points": 0}  # components up to which there are tables
 
 
-@pytest.fixture(params=["columns", "rows", "rescaled rows"])
+@pytest.fixture(params=ROUTES)
 def route(request, monkeypatch):
-    """Each way of summing the halves, whatever K is."""
-    if request.param != "columns":
-        monkeypatch.setattr(polynomials, "LARGEST_FOR_COLUMNS", 0)
-    if request.param == "rescaled rows":
-        monkeypatch.setattr(polynomials, "LARGEST_LOG_COUNT", -1.0)
+    """Each way, whatever K is."""
+    monkeypatch.setattr(polynomials, "LARGEST_FOR_COLUMNS", ROUTES[request.param])
     return request.param
 
 
 @st.composite
 def wide_problems(draw):
-    """Logits over thousands of nats, with ties, at any K up to 24, and any L."""
-    n_columns = draw(st.integers(1, 24))
+    """Logits over thousands of nats, with ties, at any K that has tables, and any L."""
+    n_columns = draw(st.integers(1, polynomials.LARGEST_FOR_COLUMNS))
     values = st.one_of(
         st.floats(-5000, 5000, allow_subnormal=False), st.floats(-3, 3), st.integers(-2, 2)
     )
@@ -46,14 +48,15 @@ def test_sums_and_inclusion_equal_enumeration(route, seed, n_columns, scale):
     for n_active in range(n_columns + 1):
         log_e, r = polynomials.inclusion(a, n_active)
         expected_log_e, expected_r = oracles.inclusion(a, n_active)
-        np.testing.assert_allclose(r, expected_r, rtol=1e-12, atol=NOTHING)
+        nothing = NOTHING if route == "tables" else log_error(a)
+        np.testing.assert_allclose(r, expected_r, rtol=1e-12, atol=nothing)
         np.testing.assert_allclose(log_e, expected_log_e, rtol=0, atol=log_error(a))
         log_e = polynomials.log_elementary(a, n_active)
         np.testing.assert_allclose(log_e, expected_log_e, rtol=0, atol=log_error(a))
 
 
 @pytest.mark.parametrize("step", [0.3, 1.0, 4.0, 15.0, 40.0])
-def test_columns_that_are_hardly_ever_swapped_keep_their_digits(route, seed, step):
+def test_small_probabilities_keep_their_digits_in_tables(seed, step):
     a = -step * np.arange(12.0) + np.random.default_rng(seed).uniform(0, 0.1, (2, 12))
     for n_active in (1, 5, 6, 11):
         _, r = polynomials.inclusion(a, n_active)
@@ -64,17 +67,46 @@ def test_columns_that_are_hardly_ever_swapped_keep_their_digits(route, seed, ste
 def test_large_problems_equal_integer_arithmetic(seed, n_columns, n_active):
     a, columns, expected_log_e, expected_r = oracles.large_problem(seed, n_columns, n_active)
     log_e, r = polynomials.inclusion(a, n_active)
-    np.testing.assert_allclose(r[0, columns], expected_r, rtol=1e-11, atol=NOTHING)
+    np.testing.assert_allclose(r[0, columns], expected_r, rtol=0, atol=1e-12)
     assert log_e[0] == pytest.approx(expected_log_e, rel=1e-13)
     assert polynomials.log_elementary(a, n_active)[0] == pytest.approx(expected_log_e, rel=1e-13)
 
 
-@pytest.mark.parametrize(("n_columns", "n_active"), [(10, 3), (100, 50), (2000, 1000)])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 5.0, 100.0, 5000.0])
+@pytest.mark.parametrize(("n_columns", "n_active"), [(30, 1), (90, 45), (300, 120), (300, 295)])
+def test_points_equal_tables(seed, n_columns, n_active, scale, monkeypatch):
+    a = np.random.default_rng(seed).standard_normal((20, n_columns)) * scale
+    a[10:] = np.round(a[10:])  # with ties
+    log_e, r = polynomials.inclusion(a, n_active)
+    monkeypatch.setattr(polynomials, "LARGEST_FOR_COLUMNS", n_columns)
+    expected_log_e, expected_r = polynomials.inclusion(a, n_active)
+    np.testing.assert_allclose(r, expected_r, rtol=0, atol=log_error(a))
+    np.testing.assert_allclose(log_e, expected_log_e, rtol=1e-13, atol=log_error(a))
+    np.testing.assert_allclose(r.sum(axis=1), n_active, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n_columns", "n_active"), [(10, 3), (25, 12), (100, 50), (2000, 1000)])
 def test_flat_logits_count_subsets(n_columns, n_active):
     log_e, r = polynomials.inclusion(np.full((2, n_columns), -1234.5), n_active)
     count = math.log(math.comb(n_columns, n_active))
-    np.testing.assert_allclose(log_e, count - 1234.5 * n_active, rtol=1e-14)
+    np.testing.assert_allclose(log_e, count - 1234.5 * n_active, rtol=1e-13)
     np.testing.assert_allclose(r, n_active / n_columns, rtol=1e-11)
+
+
+def test_few_points_are_enough_for_any_variance():
+    size, turn, phase = polynomials.points(np.geomspace(1e-6, 1e4, 3200), 10**5, 5 * 10**4)
+    assert 10 < len(turn) <= 40
+    np.testing.assert_allclose(np.cos(phase), np.cos(5 * 10**4 * turn), atol=1e-9)
+    assert (size % 2 == 1).all()
+
+
+def test_what_is_no_number_is_not_hidden(route, seed):
+    a = np.random.default_rng(seed).standard_normal((3, 30))
+    a[1, 4] = np.nan
+    log_e, r = polynomials.inclusion(a, 7)
+    assert math.isnan(log_e.sum())
+    assert np.isfinite(log_e[[0, 2]]).all()
+    assert np.isfinite(r[[0, 2]]).all()
 
 
 @given(wide_problems())
@@ -115,19 +147,15 @@ def test_choosing_members_is_choosing_who_stays_out(problem):
     np.testing.assert_allclose(log_e_out + a.sum(axis=1), log_e, atol=10 * log_error(a))
 
 
-def test_blocks_and_threads_do_not_change_a_digit(seed, monkeypatch):
-    rng = np.random.default_rng(seed)
-    monkeypatch.setattr(polynomials, "ROWS_PER_BLOCK", 7)
-    for n_columns in (9, 25):
-        a = rng.standard_normal((100, n_columns)) * 30
-        monkeypatch.setattr(polynomials, "TABLE_FLOATS", 2**18)
-        log_e, r = polynomials.inclusion(a, 4)
-        monkeypatch.setattr(polynomials, "TABLE_FLOATS", 2**9)
-        again = polynomials.inclusion(a, 4)
-        alone = [polynomials.inclusion(row[None], 4) for row in a]
-        np.testing.assert_array_equal(again[1], r)
-        np.testing.assert_allclose(np.concatenate([one[1] for one in alone]), r, rtol=1e-14)
-        np.testing.assert_allclose(np.concatenate([one[0] for one in alone]), log_e, rtol=1e-14)
+def test_a_row_comes_out_the_same_in_any_company(route, seed, monkeypatch):
+    a = np.random.default_rng(seed).standard_normal((100, 9)) * np.logspace(-2, 3, 100)[:, None]
+    log_e, r = polynomials.inclusion(a, 4)
+    monkeypatch.setattr(polynomials, "TABLE_FLOATS", 2**9)
+    monkeypatch.setattr(polynomials, "MOST_NUMBERS", 2**9)
+    np.testing.assert_array_equal(polynomials.inclusion(a[::-1], 4)[1][::-1], r)
+    alone = [polynomials.inclusion(row[None], 4) for row in a]
+    np.testing.assert_allclose(np.concatenate([one[1] for one in alone]), r, rtol=1e-13)
+    np.testing.assert_allclose(np.concatenate([one[0] for one in alone]), log_e, rtol=1e-14)
 
 
 def test_single_precision_logits_are_worked_on_in_double_precision(route, seed):
@@ -238,7 +266,7 @@ class Stuck:
 
 
 @pytest.mark.parametrize("number", [0.0, np.nextafter(1.0, 0.0)])
-def test_the_ends_of_the_unit_interval_still_give_subsets_of_the_right_size(route, seed, number):
+def test_the_ends_of_the_unit_interval_still_give_subsets_of_the_right_size(seed, number):
     a = (
         np.random.default_rng(seed).standard_normal((200, 11))
         * np.geomspace(0.1, 3000, 200)[:, None]
@@ -248,22 +276,54 @@ def test_the_ends_of_the_unit_interval_still_give_subsets_of_the_right_size(rout
         assert (active.sum(axis=1) == n_active).all()
 
 
-def test_both_routes_draw_the_same_subsets_from_the_same_numbers(seed, monkeypatch):
-    a = np.random.default_rng(seed).standard_normal((500, 9)) * 3
-    in_columns = polynomials.draw(np.random.default_rng(seed), a, 4)
-    monkeypatch.setattr(polynomials, "LARGEST_FOR_COLUMNS", 0)
-    np.testing.assert_array_equal(polynomials.draw(np.random.default_rng(seed), a, 4), in_columns)
+# Subsets of any size ------------------------------------------------------------------------------
 
 
-# Exponential tilting -----------------------------------------------------------------------------
+def enumerated(a, rho):
+    """Subsets (2^K, K), and log of rho_l / C(K, l) exp(sum of a) for each row (N, 2^K)."""
+    K = a.shape[1]
+    every = np.array(list(product([False, True], repeat=K)))
+    size = every.sum(axis=1)
+    return every, a @ every.T + np.log(rho[size]) - np.log([math.comb(K, n) for n in size])
 
 
-def test_the_tilt_makes_the_mean_size_right(seed):
-    a = np.random.default_rng(seed).standard_normal((40, 30)) * np.geomspace(0.1, 3000, 40)[:, None]
-    for n_active in (1, 12, 29):
-        x = a + polynomials.tilt(a, n_active)[:, None]
-        size = (1.0 / (1.0 + np.exp(np.clip(-x, -700, 700)))).sum(axis=1)
-        np.testing.assert_allclose(size, n_active, rtol=1e-9)
+@pytest.mark.parametrize("spread", [0.1, 3.0, 40.0, 3000.0])
+@pytest.mark.parametrize("K", [1, 2, 5, 9])
+def test_sums_inclusion_and_sizes_equal_enumeration(K, spread, seed):
+    rng = np.random.default_rng(seed)
+    a, rho = spread * rng.standard_normal((70, K)), rng.dirichlet(np.ones(K + 1))
+    every, weights = enumerated(a, rho)
+    total = logsumexp(weights, axis=1)
+    p = np.exp(weights - total[:, None])
+    log_sum, r, sizes = polynomials.sized_inclusion(a, rho)
+    np.testing.assert_allclose(log_sum, total, rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(r, p @ every, atol=1e-10)
+    by_size = np.eye(K + 1)[every.sum(axis=1)]
+    np.testing.assert_allclose(sizes, p @ by_size, atol=1e-10)
+    chosen, value = polynomials.best(a, rho)
+    np.testing.assert_array_equal(chosen, every[weights.argmax(axis=1)])
+    np.testing.assert_allclose(value, weights.max(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(polynomials.log_weight(a, chosen, rho), value, rtol=1e-12)
+
+
+def test_a_size_that_is_nearly_certain_gives_the_sums_of_fixed_size(seed):
+    a = 5.0 * np.random.default_rng(seed).standard_normal((60, 8))
+    rho = np.full(9, 1e-30)
+    rho[3] = 1.0
+    log_e, r = polynomials.inclusion(a, 3)
+    log_sum, r_sizes, sizes = polynomials.sized_inclusion(a, rho)
+    np.testing.assert_allclose(log_sum, log_e - np.log(56), rtol=1e-9)
+    np.testing.assert_allclose(r_sizes, r, atol=1e-8)
+    np.testing.assert_allclose(sizes[:, 3], 1.0)
+
+
+def test_many_components_neither_overflow_nor_vanish(seed):
+    rng = np.random.default_rng(seed)
+    rho = rng.dirichlet(np.ones(301))
+    for a in (np.zeros((3, 300)), 1e4 * rng.standard_normal((3, 300))):
+        log_sum, r, sizes = polynomials.sized_inclusion(a, np.maximum(rho, 1e-10))
+        assert np.isfinite(log_sum).all()
+        np.testing.assert_allclose(r.sum(axis=1), sizes @ np.arange(301), rtol=1e-9)
 
 
 # Words -------------------------------------------------------------------------------------------

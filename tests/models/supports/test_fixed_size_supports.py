@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from appca.models import enumeration, fixed_size_supports
+from appca.models import fixed_size_supports, set_tree
 from appca.models.supports import CollapsedModel
 from tests.models.synthetic import drawn
 from tests.references import em_adaptive_fa
@@ -18,49 +18,50 @@ def base(Y, mu, sigma2):
     return -0.5 * (Y.shape[1] * np.log(2 * np.pi * sigma2) + np.square(Y - mu).sum(axis=1) / sigma2)
 
 
-def weighed(t, c):
-    """f(S) of every row and set, (n, C)."""
-    from appca.models import set_kernels as kernels
-
-    sets = kernels.SupportArrays(t.sets.T.copy(), np.moveaxis(t.root, 0, 2).copy(), t.half_log_det)
-    f = np.empty((len(c), len(t.sets)))
-    for own, one in zip(np.swapaxes(c[:, t.sets], 1, 2).copy(), f, strict=True):
-        kernels.weigh_sets_of_row(sets, own, np.empty_like(own), one)
-    return f
-
-
-@pytest.mark.parametrize(("K", "L", "D"), [(4, 2, 6), (5, 5, 5), (6, 1, 3), (7, 3, 4)])
-def test_enumeration_is_exact(K, L, D, seed):
-    Y, W, _, mu = drawn(seed, 15, D, K, L)
-    c, model = seen(Y, W, mu, 0.09)
-    t = enumeration.table(model, L)
+@pytest.mark.parametrize(
+    ("K", "L", "D", "noise"),
+    [
+        *((4, 2, 6, 0.3), (5, 5, 5, 0.3), (6, 1, 3, 0.3), (7, 3, 4, 0.3), (7, 5, 9, 0.3)),
+        (8, 5, 6, 1e-4),  # sums over what is left out would be off by nats
+    ],
+)
+def test_sums_over_all_sets_are_exact(K, L, D, noise, seed):
+    Y, W, _, mu = drawn(seed, 70, D, K, L, noise=noise)
+    v, rng = noise**2, np.random.default_rng(seed)
+    c, model = seen(Y, W, mu, v)
     sets = em_adaptive_fa.supports_of(K, L)
-    table = em_adaptive_fa.log_joint(Y, W, mu, 0.09, L) + np.log(len(sets))
-    f = table - base(Y, mu, 0.09)[:, None]
-    np.testing.assert_allclose(weighed(t, c), f, rtol=1e-8, atol=1e-8)
-    found = enumeration.posterior(t, c)
-    log_sum = np.logaddexp.reduce(f, axis=1)
-    np.testing.assert_allclose(found.log_sum, log_sum, rtol=1e-9)
-    p = em_adaptive_fa.support_probabilities(Y, W, mu, 0.09, L)
-    inclusion, H, second = em_adaptive_fa.moments(Y, W, mu, 0.09, L, p)
-    np.testing.assert_allclose(found.inclusion, inclusion, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(found.H, H, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(found.second, second, rtol=1e-7, atol=1e-8)
-    members, value = enumeration.best_enumerated(t, c)
-    np.testing.assert_array_equal(members, sets[f.argmax(axis=1)])
-    np.testing.assert_allclose(value, f.max(axis=1), rtol=1e-8, atol=1e-8)
+    f = em_adaptive_fa.log_joint(Y, W, mu, v, L) + np.log(len(sets)) - base(Y, mu, v)[:, None]
+    p = em_adaptive_fa.support_probabilities(Y, W, mu, v, L)
+    near = {"rtol": 1e-7, "atol": 1e-7 if noise < 0.1 else 1e-9}
+    whole = set_tree.posterior(c, model, L)
+    np.testing.assert_allclose(whole.log_sum, np.logaddexp.reduce(f, axis=1), rtol=1e-9)
+    moments = em_adaptive_fa.moments(Y, W, mu, v, L, p)
+    for sums, dense in zip(whole[1:], moments, strict=True):
+        np.testing.assert_allclose(sums, dense, **near)
+    counts = rng.integers(1, 4, 70)
+    again = set_tree.posterior(np.repeat(c, counts, axis=0), model, L)
+    weighted = set_tree.posterior(c, model, L, counts.astype(float))
+    np.testing.assert_allclose(weighted.second, again.second, rtol=1e-9, atol=1e-9)
+    best = set_tree.weighed(c, model, L)
+    np.testing.assert_array_equal(best.members, sets[f.argmax(axis=1)])
+    np.testing.assert_allclose(best.value, f.max(axis=1), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(best.log_sum, whole.log_sum, rtol=1e-12)
+    many = set_tree.weighed(np.repeat(c[:1], 4000, axis=0), model, L, rng.random(4000)).drawn
+    drawn_often = (many[:, None] == sets).all(axis=2).mean(axis=0)
+    np.testing.assert_allclose(drawn_often, p[0], atol=5 * 0.5 / np.sqrt(4000))
 
 
 def test_blocks_of_rows_change_nothing(seed, monkeypatch):
-    Y, W, _, mu = drawn(seed, 50, 6, 6, 3)
+    Y, W, _, mu = drawn(seed, 150, 6, 7, 4)
     c, model = seen(Y, W, mu, 0.09)
-    t = enumeration.table(model, 3)
-    whole = enumeration.best_enumerated(t, c) + enumeration.posterior(t, c)
-    monkeypatch.setattr(enumeration, "LEAST_ROWS_A_THREAD", 7)
-    parts = enumeration.best_enumerated(t, c) + enumeration.posterior(t, c)
-    for one, other in zip(whole[:-1], parts[:-1], strict=True):
-        np.testing.assert_array_equal(one, other)
-    np.testing.assert_allclose(whole[-1], parts[-1], rtol=1e-10, atol=1e-12)  # a sum over rows
+    for L in (3, 4):
+        whole = set_tree.weighed(c, model, L)[:3] + set_tree.posterior(c, model, L)
+        with monkeypatch.context() as patch:
+            patch.setattr(set_tree, "LEAST_ROWS_A_THREAD", 7)
+            parts = set_tree.weighed(c, model, L)[:3] + set_tree.posterior(c, model, L)
+        for one, other in zip(whole[:-1], parts[:-1], strict=True):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(whole[-1], parts[-1], rtol=1e-10, atol=1e-12)  # a sum of rows
 
 
 def test_posterior_means_are_those_of_the_joint_normal(seed):
@@ -97,8 +98,7 @@ def test_estimated_sums_come_with_an_honest_error(regime, seed, sampled):
     D, noise, size, near = REGIMES[regime]
     Y, W, _, mu = drawn(seed, 60, D, 12, 6, noise=noise, size=size)
     c, model = seen(Y, W, mu, noise**2)
-    t = enumeration.table(model, 6)
-    exact = enumeration.posterior(t, c)
+    exact = set_tree.posterior(c, model, 6)
     found = fixed_size_supports.summed(c, model, 6, fixed_size_supports.row_seeds(Y), 16)
     assert found.method.startswith("annealed importance sampling, 16 paths a row (its errors may")
     certain = fixed_size_supports.summed(c[:2], model, 6, fixed_size_supports.row_seeds(Y[:2]), 64)
@@ -121,7 +121,7 @@ def test_the_short_way_is_taken_where_pilots_agree_and_is_honest(
     D, noise, size, near = REGIMES[regime]
     Y, W, _, mu = drawn(seed, 60, D, 12, 6, noise=noise, size=size)
     c, model = seen(Y, W, mu, noise**2)
-    exact = enumeration.posterior(enumeration.table(model, 6), c)
+    exact = set_tree.posterior(c, model, 6)
     monkeypatch.setattr(fixed_size_supports, "MANY", 10)
     taken, annealed = [], fixed_size_supports._annealed
 
@@ -143,7 +143,7 @@ def test_rows_with_many_modes_state_errors_as_large_as_they_are(sampled, monkeyp
     """Little noise and fewer features than components: pilots see some of the modes only."""
     Y, W, _, mu = drawn(1, 200, 10, 14, 7, noise=0.1)
     c, model = seen(Y, W, mu, 0.01)
-    exact = enumeration.posterior(enumeration.table(model, 7), c).log_sum
+    exact = set_tree.posterior(c, model, 7).log_sum
 
     def ratio():
         found = fixed_size_supports.summed(c, model, 7, fixed_size_supports.row_seeds(Y), 16)
@@ -163,7 +163,7 @@ def test_estimates_above_one_give_their_excess_to_those_with_room():
 def test_more_paths_bring_estimates_nearer(seed, sampled):
     Y, W, _, mu = drawn(seed, 60, 20, 10, 5, noise=1.0, size=0.5)
     c, model = seen(Y, W, mu, 1.0)
-    exact = enumeration.posterior(enumeration.table(model, 5), c).log_sum
+    exact = set_tree.posterior(c, model, 5).log_sum
     seeds = fixed_size_supports.row_seeds(Y)
     off = [
         np.mean((fixed_size_supports.summed(c, model, 5, seeds, n).log_sum - exact) ** 2)
@@ -176,7 +176,7 @@ def test_the_search_finds_nearly_every_best_set(seed, sampled):
     Y, W, _, mu = drawn(seed, 200, 20, 12, 6, noise=0.3)
     c, model = seen(Y, W, mu, 0.09)
     members, value = fixed_size_supports.best(c, model, 6, fixed_size_supports.row_seeds(Y))
-    best, most = enumeration.best_enumerated(enumeration.table(model, 6), c)
+    best, most = set_tree.weighed(c, model, 6)[:2]
     assert np.all(value <= most + 1e-8 * np.abs(most))
     assert np.mean(np.all(members == best, axis=1)) > 0.97
 
