@@ -33,6 +33,7 @@ from appca.studies.study import (
     Row,
     Study,
     checked,
+    one_size,
     share,
 )
 from appca.words import fixed
@@ -134,7 +135,6 @@ def figures(outcome: Outcome) -> Figures:
     }
 
 
-SIZE_NAMES = ("quick", "default", "full")  # the same, as these experiments are short
 STUDY = Study(
     name="coil20",
     title="COIL-20 in two dimensions",
@@ -143,10 +143,7 @@ STUDY = Study(
         "that these reduce the crowding of PCA and that objects low on component 2 are narrow."
     ),
     revision=2,
-    sizes=dict.fromkeys(
-        SIZE_NAMES, {"n_components": 4, "n_active": 2, "n_neighbors": 15, "seed": 0}
-    ),
-    takes=dict.fromkeys(SIZE_NAMES, 3.0),
+    **one_size({"n_components": 4, "n_active": 2, "n_neighbors": 15, "seed": 0}, 3.0),
     run=run,
     figures=figures,
 )
@@ -244,10 +241,7 @@ UMAP = Study(
         "leaves out."
     ),
     revision=1,
-    sizes=dict.fromkeys(
-        SIZE_NAMES, {"n_components": 4, "n_active": 3, "n_neighbors": 15, "seed": 0}
-    ),
-    takes=dict.fromkeys(SIZE_NAMES, 30.0),
+    **one_size({"n_components": 4, "n_active": 3, "n_neighbors": 15, "seed": 0}, 30.0),
     run=run_umap,
     columns=("object", "appca", "appca_share", "umap", "umap_share", "pca", "pixels"),
     figures=umap_figures,
@@ -324,10 +318,7 @@ SIMILAR = Study(
         "duck and a wooden part."
     ),
     revision=2,
-    sizes=dict.fromkeys(
-        SIZE_NAMES, {"n_components": 4, "n_active": 3, "group_size": 20, "seed": 0}
-    ),
-    takes=dict.fromkeys(SIZE_NAMES, 4.0),
+    **one_size({"n_components": 4, "n_active": 3, "group_size": 20, "seed": 0}, 4.0),
     run=run_similar,
     columns=("subspace", "rows", "objects", "effective_objects", "spread", "joined"),
     figures=similar_figures,

@@ -5,7 +5,17 @@ import numpy as np
 from appca.analysis.subspaces import principal_scores, title
 from appca.data.sources import load
 from appca.studies.fitting import PCA_AXES, PanelFit, codes_of, fit, subspace_panels
-from appca.studies.study import CheckedClaim, Figures, Options, Outcome, Report, Row, Study, checked
+from appca.studies.study import (
+    CheckedClaim,
+    Figures,
+    Options,
+    Outcome,
+    Report,
+    Row,
+    Study,
+    checked,
+    one_size,
+)
 from appca.words import percent
 
 RECOVERED, NEAR = 0.9, 5.0  # share of the points, degrees; some points are near two planes
@@ -102,10 +112,7 @@ STUDY = Study(
         "orthogonal directions: aPPCA projects each point onto its own plane, PCA all onto one."
     ),
     revision=2,
-    sizes=dict.fromkeys(
-        ("quick", "default", "full"), {"n_components": 3, "n_active": 2, "seed": 0}
-    ),
-    takes=dict.fromkeys(("quick", "default", "full"), 1.5),
+    **one_size({"n_components": 3, "n_active": 2, "seed": 0}, 1.5),
     run=run,
     figures=figures,
 )

@@ -139,6 +139,12 @@ class Study(NamedTuple):
         return digest_of({"study": self.name, "revision": self.revision, "options": options})
 
 
+def one_size(options: Options, seconds: float) -> dict[str, Any]:
+    """Return `sizes` and `takes` of an experiment that is short enough for a single size."""
+    names = ("quick", "default", "full")
+    return {"sizes": dict.fromkeys(names, options), "takes": dict.fromkeys(names, seconds)}
+
+
 def _check(name: str, value: object, usual: object) -> None:
     """Refuse a value that is not of the kind of the usual one: a number above zero or a list."""
     if isinstance(usual, (list, tuple)):
