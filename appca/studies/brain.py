@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from appca.words import InputError, fixed
 
 if TYPE_CHECKING:
     from appca.models.adaptive_ppca import AdaptivePPCA
-    from appca.models.loop import Callback, Progress
+    from appca.models.loop import Progress
     from appca.models.ppca import PPCA
 
 ERRORS = (  # measure, claim, what the paper has
@@ -35,24 +35,16 @@ SIGNIFICANT = 0.05
 SHIFT = 6.0  # seconds by which the negative control moves all events
 TRAINED = 0.8  # share of the voxels that models are fitted to; the others judge them
 RECORDED, RANDOMISED = "recording", "phases randomised"
-_USUAL_PASSES = 60  # passes after which a fit is thought two thirds done
+_USUAL_PASSES = 60  # iterations after which a fit is shown as half done
 _BINS = 60
 
 
 class Stimulus(NamedTuple):
-    """What the components are compared with."""
+    """Time courses that the components are compared with."""
 
     raw: np.ndarray  # (T,) events convolved with the response
     plain: np.ndarray  # (T,) the same without drift, of length 1
     shifted: np.ndarray  # (T,) the same, SHIFT seconds later
-
-
-class VoxelSplit(NamedTuple):
-    """The voxels a model is fitted to, and the others."""
-
-    series: np.ndarray  # (V, T)
-    rows: np.ndarray  # of the fit
-    others: np.ndarray
 
 
 class StimulusComponent(NamedTuple):
@@ -65,8 +57,7 @@ class StimulusComponent(NamedTuple):
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Separate one of the recordings that have a name."""
-    del processes  # the fits run one after the other: two at once would not share the memory
+    """Separate a named recording; one fit after the other, as two would double the memory."""
     report("reading the recording", 0.0)
     return separate(load(options["recording"]), options, report)
 
@@ -74,46 +65,51 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 def separate(recording: Recording, options: Options, report: Report) -> Outcome:
     """Fit all models to a recording and to its control, and compare them.
 
-    ``events`` of the options replace the recording's own if there are any. Raises InputError
+    ``events`` of the options replace the recording's if there are any. Raises InputError
     when events lie outside the recording, or K and L do not suit it.
     """
-    pairs = _pairs(options, recording)
+    n_voxels, n_volumes = recording.series.shape
+    n_fitted = int(TRAINED * n_voxels)
+    pairs = _pairs(options, min(n_volumes - 4, n_fitted - 1))
     events = parsed(options["events"]) or recording.events
-    heard = _stimulus(recording, events)
+    stimulus = _stimulus(recording, events)
     report("reference map", 0.01)
-    reference = brain.reference(recording.series, heard.raw) if heard else None
+    reference = brain.reference(recording.series, stimulus.raw) if stimulus else None
     rng = np.random.default_rng(options["seed"])
-    order = rng.permutation(len(recording.series))
-    split = [np.sort(part) for part in np.split(order, [int(TRAINED * len(order))])]
-    part, jobs = VoxelSplit(recording.series, *split), len(pairs) + 1
+    parts = [np.sort(part) for part in np.split(rng.permutation(n_voxels), [n_fitted])]
     rows: list[Row] = []
     shown: dict[str, StimulusComponent] = {}
-    for number, (K, L) in enumerate(pairs):
-        share = _share(report, number, jobs, f"K = {K}, L = {L}")
-        compared = _compare(part, (K, L, options["seed"]), heard, reference, share)
-        rows += [{"data": RECORDED, **map_.row} for map_ in compared.values()]
+    n_jobs = len(pairs) + 1
+    for number, (K, L) in enumerate([*pairs, pairs[0]]):
+        data, series, map_ = RECORDED, recording.series, reference
+        if number == len(pairs):
+            data, series, map_ = RANDOMISED, brain.phase_randomised(rng, series), None
+        stage = f"{RANDOMISED}, " * (data == RANDOMISED) + f"K = {K}, L = {L}"
+        ends = 0.02 + 0.98 * number / n_jobs, 0.98 / n_jobs
+        models = _models(K, L, options["seed"], report, stage, ends)
+        compared = {
+            key: _judged(title, model, series, parts, stimulus, map_)
+            for key, (title, model) in models.items()
+        }
+        rows += [{"data": data, **judged.row} for judged in compared.values()]
         shown = shown or compared
-    randomised = part._replace(series=brain.phase_randomised(rng, recording.series))
-    share = _share(report, len(pairs), jobs, f"{RANDOMISED}, K = {pairs[0][0]}, L = {pairs[0][1]}")
-    control = _compare(randomised, (*pairs[0], options["seed"]), heard, None, share)
-    rows += [{"data": RANDOMISED, **map_.row} for map_ in control.values()]
     facts = {
         "recording": recording.name,
-        "voxels": len(recording.series),
-        "volumes": recording.series.shape[1],
+        "voxels": n_voxels,
+        "volumes": n_volumes,
         "seconds_a_volume": recording.repetition,
         "events": len(events),
         "active_voxels": int(reference.active.sum()) if reference else None,
         "t_threshold": reference.threshold if reference else None,
-        "voxels_of_the_fit": len(split[0]),
+        "voxels_of_the_fit": n_fitted,
     }
     tables = {"fmri": rows, "recording": [facts]}
-    arrays = _maps(recording, heard, reference, shown).to_arrays()
+    arrays = _maps(recording, stimulus, reference, shown).to_arrays()
     return Outcome(tables, arrays, claims(rows, facts), text_of(rows[:3], facts))
 
 
-def _pairs(options: Options, recording: Recording) -> list[tuple[int, int]]:
-    """Pairs (K, L), checked against the recording."""
+def _pairs(options: Options, most: int) -> list[tuple[int, int]]:
+    """Pairs (K, L), K at most `most`."""
     components, active = options["components"], options["active"]
     if len(components) != len(active):
         msg = (
@@ -121,8 +117,6 @@ def _pairs(options: Options, recording: Recording) -> list[tuple[int, int]]:
             f"{len(components)} and {len(active)}."
         )
         raise InputError(msg)
-    n_voxels, n_volumes = recording.series.shape
-    most = min(n_volumes - 4, int(TRAINED * n_voxels) - 1)
     for K, L in zip(components, active, strict=True):
         if not 1 <= L < K <= most:
             msg = f"K must be at most {most} here and L from 1 to K − 1; got K = {K} and L = {L}."
@@ -144,53 +138,53 @@ def _stimulus(recording: Recording, events: tuple[Event, ...]) -> Stimulus | Non
     return Stimulus(raw, plain, brain.stimulus(events, *size, SHIFT))
 
 
-def _share(report: Report, number: int, jobs: int, name: str) -> Report:
-    def share(stage: str, done: float) -> None:
-        report(f"{name}: {stage}", 0.02 + 0.98 * (number + done) / jobs)
-
-    return share
-
-
-def _compare(
-    part: VoxelSplit,
-    sizes: tuple[int, int, int],
-    heard: Stimulus | None,
-    reference: brain.Reference | None,
-    report: Report,
-) -> dict[str, StimulusComponent]:
-    """Fit adaptive PPCA (K, L), PPCA (L) and PPCA (K) to a part."""
+def _models(
+    K: int, L: int, seed: int, report: Report, stage: str, ends: tuple[float, float]
+) -> "dict[str, tuple[str, AdaptivePPCA | PPCA]]":
+    """Return adaptive PPCA (K, L), PPCA (L) and PPCA (K) by key, with their titles."""
     from appca.models.adaptive_ppca import AdaptivePPCA
     from appca.models.ppca import PPCA
 
-    K, L, seed = sizes
-    report("fit", 0.0)
-    models = {
-        "appca": ("aPPCA", AdaptivePPCA(K, L, random_state=seed, callback=_callback(report))),
+    def callback(progress: "Progress") -> None:
+        passes = progress.iteration
+        base, span = (0.25, 0.7) if progress.stage == "fit" else (0.0, 0.25)
+        done = base + span * passes / (passes + _USUAL_PASSES)
+        report(f"{stage}: {progress.stage}", ends[0] + ends[1] * done)
+
+    report(f"{stage}: fit", ends[0])
+    return {
+        "appca": ("aPPCA", AdaptivePPCA(K, L, random_state=seed, callback=callback)),
         "ppca_l": ("PPCA", PPCA(L, random_state=seed)),
         "ppca_k": ("PPCA", PPCA(K, random_state=seed)),
-    }
-    return {
-        key: _judged(title, model, part, heard, reference) for key, (title, model) in models.items()
     }
 
 
 def _judged(
     title: str,
     model: "AdaptivePPCA | PPCA",
-    part: VoxelSplit,
-    heard: Stimulus | None,
+    series: np.ndarray,
+    parts: Sequence[np.ndarray],
+    stimulus: Stimulus | None,
     reference: brain.Reference | None,
 ) -> StimulusComponent:
-    """Fit one model and describe its component of the stimulus."""
+    """Fit one model to the first of two parts and describe its component of the stimulus.
+
+    Without a stimulus the first component is described.
+    """
     began = time.perf_counter()
-    model.fit(part.series[part.rows])
+    model.fit(series[parts[0]])
     seconds = time.perf_counter() - began
-    told = model.describe(part.series)
-    errors = np.sqrt(told.error)
+    described = model.describe(series)
+    errors = np.sqrt(described.error)
     courses = brain.unit(model.components_.astype(np.float64))
-    followed = _followed(courses, heard)
-    k, sign = followed.pop("place"), followed.pop("sign")
-    values = (sign * told.scores[:, k]).astype(np.float32)
+    k, sign, followed = 0, 1.0, dict.fromkeys(("r", "p", "r_shifted"))
+    if stimulus is not None:
+        r = courses @ stimulus.plain
+        k = int(np.argmax(np.abs(r)))
+        sign = 1.0 if r[k] >= 0 else -1.0
+        followed = {"r": abs(float(r[k])), "p": brain.circular_p(courses, stimulus.raw)}
+        followed["r_shifted"] = sign * float(courses[k] @ stimulus.shifted)
+    values = (sign * described.scores[:, k]).astype(np.float32)
     where = brain.place(values, reference.active)._asdict() if reference else {}
     row = {
         "model": title,
@@ -198,75 +192,51 @@ def _judged(
         "L": model.n_active_,
         "rmse": float(errors.mean()),
         "rmse_sd": float(errors.std()),
-        "heldout": float(told.log_likelihood[part.others].mean()),
+        "heldout": float(described.log_likelihood[parts[1]].mean()),
         **followed,
         **{name: where.get(name) for name in brain.MapOverlap._fields},
         "seconds": round(seconds, 2),
     }
-    return StimulusComponent(
-        row, values, (sign * courses[k]).astype(np.float32), errors.astype(np.float32)
-    )
-
-
-def _followed(courses: np.ndarray, heard: Stimulus | None) -> dict[str, Any]:
-    """Say which component follows the stimulus, and how well; else the first one is taken."""
-    if heard is None:
-        return {"place": 0, "sign": 1.0, "r": None, "p": None, "r_shifted": None}
-    r = courses @ heard.plain
-    k = int(np.argmax(np.abs(r)))
-    sign = 1.0 if r[k] >= 0 else -1.0
-    return {
-        "place": k,
-        "sign": sign,
-        "r": abs(float(r[k])),
-        "p": brain.circular_p(courses, heard.raw),
-        "r_shifted": sign * float(courses[k] @ heard.shifted),
-    }
-
-
-def _callback(report: Report) -> "Callback":
-    def callback(progress: "Progress") -> None:
-        passes = progress.iteration
-        base, span = (0.25, 0.7) if progress.stage == "fit" else (0.0, 0.25)
-        report(progress.stage, base + span * passes / (passes + _USUAL_PASSES))
-
-    return callback
+    course = (sign * courses[k]).astype(np.float32)
+    return StimulusComponent(row, values, course, errors.astype(np.float32))
 
 
 def _maps(
     recording: Recording,
-    heard: Stimulus | None,
+    stimulus: Stimulus | None,
     reference: brain.Reference | None,
     shown: dict[str, StimulusComponent],
 ) -> BrainMaps:
-    """Gather what the figures and the exported maps are made of."""
-    n_volumes = recording.series.shape[1]
+    """Gather the maps that the figures and the exports are made of."""
     most = max(float(np.quantile(map_.errors, 0.999)) for map_ in shown.values())
     edges = np.linspace(0.0, most, _BINS + 1)
-    stimulus = None
-    if heard is not None and reference is not None:
-        stimulus = StimulusMap(heard.plain.astype(np.float32), reference.t, reference.threshold)
+    stimulus_map = None
+    if stimulus is not None and reference is not None:
+        stimulus_map = StimulusMap(
+            stimulus.plain.astype(np.float32), reference.t, reference.threshold
+        )
     return BrainMaps(
         recording.mask,
         recording.affine,
         recording.signal,
-        times=recording.repetition * np.arange(n_volumes),
+        times=recording.repetition * np.arange(recording.series.shape[1]),
         edges=edges,
         models={
             key: ModelMap(map_.values, map_.course, np.histogram(map_.errors, edges)[0])
             for key, map_ in shown.items()
         },
-        stimulus=stimulus,
+        stimulus=stimulus_map,
     )
 
 
 def claims(rows: Sequence[Row], facts: Row) -> list[CheckedClaim]:
     """Judge the paper's claims by the tables.
 
-    The rows are aPPCA, PPCA (L), PPCA (K) for each pair of sizes, the control last.
+    The rows are aPPCA, PPCA (L), PPCA (K) for each pair of sizes, the control last. The map of the
+    stimulus is compared with the linear model's active voxels, by overlap and share of squares.
     """
     (appca, small, large), control = rows[:3], rows[-3:]
-    checked_claims = []
+    made = []
     for name, claim, paper in ERRORS:
         ratio, chance = (row[name] / other[name] for row, other in ((appca, small), control[:2]))
         measured = (
@@ -274,42 +244,35 @@ def claims(rows: Sequence[Row], facts: Row) -> list[CheckedClaim]:
             f"nothing is shared: {chance:.3f}); PPCA with {large['K']}: {large[name]:.3f}"
         )
         # The choice of L of K alone lowers the error of anything, as it does with random phases.
-        number = ("", "")
-        if name == "rmse":
-            number = (f"{appca[name]:.2f}", f"error, PPCA {small['K']}: {small[name]:.2f}")
-        checked_claims.append(checked(claim, measured, [ratio < 1, ratio < chance], paper, number))
-    return [*checked_claims, _following(appca, small, control[0]), _localised(rows[:3], facts)]
-
-
-def _following(appca: Row, small: Row, control: Row) -> CheckedClaim:
-    claim, r = "A component of aPPCA follows the stimulus more closely", appca["r"]
-    if r is None:
-        return checked(claim, "no events", [])
-    measured = (
-        f"r = {r:.2f} (p = {appca['p']:.3f}, with events {SHIFT:.0f} s later "
-        f"{fixed(appca['r_shifted'])}, phases random {control['r']:.2f}) against {small['r']:.2f}"
-    )
-    tests = [r > small["r"], appca["p"] < SIGNIFICANT, abs(appca["r_shifted"]) < r / 2]
-    return checked(claim, measured, tests, number=(f"{r:.2f}", f"r, PPCA {small['r']:.2f}"))
-
-
-def _localised(models: Sequence[Row], facts: Row) -> CheckedClaim:
-    """Compare maps with the linear model's active voxels, by overlap and by share of squares."""
-    claim, n = "The component of the stimulus is better localised", facts["active_voxels"]
-    if not n:
-        return checked(claim, "no active voxels to compare with", [])
-    overlap, inside = ([row[name] for row in models] for name in ("dice", "energy_inside"))
-    measured = (
-        f"Dice {overlap[0]:.2f} against {span(overlap[1:])}, share of squares inside "
-        f"{inside[0]:.2f} against {span(inside[1:])}; {n:,} active voxels"
-    )
-    number = (f"{overlap[0]:.2f}", f"overlap, PPCA {max(overlap[1:]):.2f}")
-    tests = [values[0] > max(values[1:]) for values in (overlap, inside)]
-    return checked(claim, measured, tests, number=number)
+        number = (f"{appca[name]:.2f}", f"error, PPCA {small['K']}: {small[name]:.2f}")
+        number = number if name == "rmse" else ("", "")
+        made.append(checked(claim, measured, [ratio < 1, ratio < chance], paper, number))
+    measured, tests, number = "no events", [], ("", "")
+    if (r := appca["r"]) is not None:
+        measured = (
+            f"r = {r:.2f} (p = {appca['p']:.3f}, with events {SHIFT:.0f} s later "
+            f"{fixed(appca['r_shifted'])}, phases random {control[0]['r']:.2f}) against "
+            f"{small['r']:.2f}"
+        )
+        tests = [r > small["r"], appca["p"] < SIGNIFICANT, abs(appca["r_shifted"]) < r / 2]
+        number = (f"{r:.2f}", f"r, PPCA {small['r']:.2f}")
+    claim = "A component of aPPCA follows the stimulus more closely"
+    made.append(checked(claim, measured, tests, number=number))
+    measured, tests, number = "no active voxels to compare with", [], ("", "")
+    if n := facts["active_voxels"]:
+        overlap, inside = ([row[name] for row in rows[:3]] for name in ("dice", "energy_inside"))
+        measured = (
+            f"Dice {overlap[0]:.2f} against {span(overlap[1:])}, share of squares inside "
+            f"{inside[0]:.2f} against {span(inside[1:])}; {n:,} active voxels"
+        )
+        tests = [values[0] > max(values[1:]) for values in (overlap, inside)]
+        number = (f"{overlap[0]:.2f}", f"overlap, PPCA {max(overlap[1:]):.2f}")
+    claim = "The component of the stimulus is better localised"
+    return [*made, checked(claim, measured, tests, number=number)]
 
 
 def text_of(models: Sequence[Row], facts: Row) -> str:
-    """Say what was separated, and which model describes best what it was not fitted to."""
+    """Name the recording, and the model that describes the held-out voxels best."""
     best = max(models, key=lambda row: float(row["heldout"]))
     return (
         f"{facts['recording']}, {facts['voxels']:,} voxels over {facts['volumes']} volumes without "
@@ -341,7 +304,6 @@ def figures(outcome: Outcome) -> Figures:
 
 
 _REAL = {"recording": SHARED, "events": "", "seed": 0}
-
 STUDY = Study(
     name="fmri",
     title="Separation of a brain recording",

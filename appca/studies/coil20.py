@@ -24,11 +24,22 @@ from appca.studies.fitting import (
     images_of,
     subspace_panels,
 )
-from appca.studies.study import CheckedClaim, Figures, Options, Outcome, Report, Row, Study, checked
+from appca.studies.study import (
+    CheckedClaim,
+    Figures,
+    Options,
+    Outcome,
+    Report,
+    Row,
+    Study,
+    checked,
+    one_size,
+    share,
+)
 from appca.words import fixed
 
-STRONG = 0.3  # |r| from which a component is said to go with the width
-MANY = 0.25  # share of the objects from which likeness is said to be left out
+STRONG = 0.3  # |r| from which a component counts as the width
+MANY = 0.25  # share of the objects from which the map counts as lacking likeness
 SHOWN, IMAGES = 12, 12  # groups drawn, and images of each
 # What the paper names, by the numbers of COIL-20.
 NAMED = {
@@ -63,36 +74,31 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
 
 def widths(fitted: PanelFit, values: np.ndarray, codes: np.ndarray) -> list[Row]:
     """Correlation of each component's scores with the width, over the rows that use it."""
+
+    def correlation(a: np.ndarray, b: np.ndarray) -> float | None:
+        varies = len(a) >= 3 and np.ptp(a) and np.ptp(b)
+        return float(np.corrcoef(a, b)[0, 1]) if varies else None
+
     rows_of_table: list[Row] = []
-    for k in range(fitted.active.shape[1]):
-        rows = np.flatnonzero(fitted.active[:, k])
-        score, wide = fitted.scores[rows, k], values[rows]
+    for k, used in enumerate(fitted.active.T):
+        score, wide, objects = fitted.scores[used, k], values[used], codes[used]
         # Views of one object are not independent; their means are nearly so.
-        of_object = [
-            (score[of_class].mean(), wide[of_class].mean())
-            for of_class in (codes[rows] == code for code in np.unique(codes[rows]))
-        ]
-        means = np.array(of_object)
-        low, high = score <= np.median(score), score > np.median(score)
+        inside = [objects == code for code in np.unique(objects)]
+        means = [np.array([value[of].mean() for of in inside]) for value in (score, wide)]
+        low = score <= np.median(score)
         rows_of_table.append(
             {
                 "component": k + 1,
-                "rows": len(rows),
-                "correlation": _correlation(score, wide),
-                "objects": len(means),
-                "correlation_of_objects": _correlation(means[:, 0], means[:, 1]),
+                "rows": len(score),
+                "correlation": correlation(score, wide),
+                "objects": len(inside),
+                "correlation_of_objects": correlation(*means),
                 "width_low_half": float(wide[low].mean()),
-                "width_high_half": float(wide[high].mean()),
+                "width_high_half": float(wide[~low].mean()),
                 "sd": float(wide.std(ddof=1)),
             }
         )
     return rows_of_table
-
-
-def _correlation(a: np.ndarray, b: np.ndarray) -> float | None:
-    if len(a) < 3 or not np.ptp(a) or not np.ptp(b):
-        return None
-    return float(np.corrcoef(a, b)[0, 1])
 
 
 def width_claim(wide: list[Row]) -> CheckedClaim:
@@ -109,12 +115,16 @@ def width_claim(wide: list[Row]) -> CheckedClaim:
     return checked("Component 2 is the width of the object", measured, tests, number=number)
 
 
+def object_names(outcome: Outcome) -> list[str]:
+    """Names of the classes in a legend."""
+    return [f"object {name}" for name in outcome.arrays["names"].tolist()]
+
+
 def figures(outcome: Outcome) -> Figures:
     """Each subspace, and PCA; with images where the person has them."""
     from appca.plots.studies import Scatter, scatters
 
-    arrays = outcome.arrays
-    names = [f"object {name}" for name in arrays["names"].tolist()]
+    arrays, names = outcome.arrays, object_names(outcome)
     pca, codes = arrays["pca"], arrays["codes"]
     images = images_of("coil20", np.arange(len(codes)))
     whole = Scatter("PCA, all images", pca[:, 0], pca[:, 1], codes, *PCA_AXES, images=images)
@@ -125,8 +135,6 @@ def figures(outcome: Outcome) -> Figures:
     }
 
 
-_SIZE = {"n_components": 4, "n_active": 2, "n_neighbors": 15, "seed": 0}
-
 STUDY = Study(
     name="coil20",
     title="COIL-20 in two dimensions",
@@ -135,8 +143,7 @@ STUDY = Study(
         "that these reduce the crowding of PCA and that objects low on component 2 are narrow."
     ),
     revision=2,
-    sizes=dict.fromkeys(("quick", "default", "full"), _SIZE),
-    takes=dict.fromkeys(("quick", "default", "full"), 3.0),
+    **one_size({"n_components": 4, "n_active": 2, "n_neighbors": 15, "seed": 0}, 3.0),
     run=run,
     figures=figures,
 )
@@ -148,25 +155,24 @@ def run_umap(options: Options, report: Report, processes: int = 1) -> Outcome:
     fitted = fit(Y, options, report, 0.05, 0.2)
     how = {"n_neighbors": options["n_neighbors"], "random_state": options["seed"]}
     config = EmbeddingConfig(dataset.digest, Preprocessing(divide=255.0).to_dict(), **how)
+
+    def tick(stage: str, share: float) -> None:
+        report(f"UMAP: {stage}", 0.2 + 0.7 * share)
+
     with tempfile.TemporaryDirectory() as folder:
-        store = EmbeddingStore(Path(folder))
-        layout = embed(
-            dataset,
-            config,
-            store,
-            report=lambda stage, share: report(f"UMAP: {stage}", 0.2 + 0.7 * share),
-        ).coordinates
+        layout = embed(dataset, config, EmbeddingStore(Path(folder)), report=tick).coordinates
     principal = principal_scores(Y, 3)[0]
     neighbours = {
         "appca": nearest_classes(fitted.components, fitted.scores, fitted.active, codes, names),
-        "umap": nearest_in(layout, codes, names),
-        "pca": nearest_in(principal, codes, names),
-        "pixels": nearest_in(Y, codes, names),
+        **{
+            key: nearest_in(picture, codes, names)
+            for key, picture in (("umap", layout), ("pca", principal), ("pixels", Y))
+        },
     }
-    rows = [
-        _neighbours_row(names[c], {key: value[c] for key, value in neighbours.items()})
-        for c in range(20)
-    ]
+    rows: list[Row] = [{"object": name} for name in names]
+    for key, nearest in neighbours.items():
+        for row, neighbour in zip(rows, nearest, strict=True):
+            row |= {key: neighbour.other, f"{key}_share": neighbour.share}
     arrays = {"umap": layout, "codes": codes, "names": np.array(names)}
     arrays["appca_rgb"] = rgb(fitted.scores, fitted.active)
     arrays["pca_rgb"] = rgb(principal, np.ones(principal.shape, dtype=bool))
@@ -180,32 +186,22 @@ def nearest_in(E: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> list[C
     return nearest_classes(np.eye(E.shape[1]), E, np.ones(E.shape, dtype=bool), codes, names)
 
 
-def _neighbours_row(name: str, neighbours: dict[str, ClassNeighbour]) -> Row:
-    row: Row = {"object": name}
-    for key, neighbour in neighbours.items():
-        row[key] = neighbour.other
-        row[f"{key}_share"] = neighbour.share
-    return row
-
-
 def umap_claims(rows: list[Row]) -> list[CheckedClaim]:
     """Judge by each object's nearest other object: by aPPCA, on the map, and in the pixels."""
     n, differs = len(rows), sum(row["appca"] != row["umap"] for row in rows)
     appca, umap, pca = (
         sum(row[key] == row["pixels"] for row in rows) for key in ("appca", "umap", "pca")
     )
-    other = f"{differs} of {n} objects have another nearest object"
-    same = f"aPPCA names that of the pixels for {appca} of {n}, UMAP for {umap}, PCA for {pca}"
     return [
         checked(
             "The colours show likeness that UMAP leaves out",
-            other,
+            f"{differs} of {n} objects have another nearest object",
             [differs > n * MANY],
             number=(f"{differs} of {n}", "new nearest objects"),
         ),
         checked(
             "UMAP and PCA lose likeness that aPPCA keeps",
-            same,
+            f"aPPCA names that of the pixels for {appca} of {n}, UMAP for {umap}, PCA for {pca}",
             [appca > umap, appca > pca],
             number=(f"{appca} of {n}", f"nearest right, UMAP {umap}"),
         ),
@@ -216,39 +212,25 @@ def umap_figures(outcome: Outcome) -> Figures:
     """Draw the same map three times: by object, by aPPCA with a marker a subspace, by PCA."""
     from appca.plots.studies import SYMBOLS, Scatter, scatters
 
-    arrays = outcome.arrays
-    x, y, codes = arrays["umap"][:, 0], arrays["umap"][:, 1], arrays["codes"]
-    axes = ("UMAP 1", "UMAP 2")
+    arrays, names = outcome.arrays, object_names(outcome)
     markers = ", ".join(
         f"{SYMBOLS[place % len(SYMBOLS)]} {name}"
         for place, name in enumerate(arrays["subspaces"].tolist())
     )
-    names = [f"object {name}" for name in arrays["names"].tolist()]
-    number = arrays["subspace"]
-    scatter = Scatter(
-        f"Coloured by the aPPCA projection: {markers}",
-        x,
-        y,
-        codes,
-        *axes,
-        symbols=number,
+    whole = Scatter(
+        "Coloured by object", *arrays["umap"].T[:2], arrays["codes"], "UMAP 1", "UMAP 2"
+    )
+    by_appca = whole._replace(
+        title=f"Coloured by the aPPCA projection: {markers}",
+        symbols=arrays["subspace"],
         rgb=arrays["appca_rgb"],
     )
-    pca = Scatter("Coloured by three principal components", x, y, codes, *axes)
+    by_pca = whole._replace(title="Coloured by three principal components", rgb=arrays["pca_rgb"])
     return {
-        "appca": scatters([scatter], names, columns=1, size=7),
-        "others": scatters(
-            [
-                Scatter("Coloured by object", x, y, codes, *axes),
-                pca._replace(rgb=arrays["pca_rgb"]),
-            ],
-            names,
-            columns=2,
-        ),
+        "appca": scatters([by_appca], names, columns=1, size=7),
+        "others": scatters([whole, by_pca], names, columns=2),
     }
 
-
-_UMAP_SIZE = {"n_components": 4, "n_active": 3, "n_neighbors": 15, "seed": 0}
 
 UMAP = Study(
     name="umap",
@@ -259,8 +241,7 @@ UMAP = Study(
         "leaves out."
     ),
     revision=1,
-    sizes=dict.fromkeys(("quick", "default", "full"), _UMAP_SIZE),
-    takes=dict.fromkeys(("quick", "default", "full"), 30.0),
+    **one_size({"n_components": 4, "n_active": 3, "n_neighbors": 15, "seed": 0}, 30.0),
     run=run_umap,
     columns=("object", "appca", "appca_share", "umap", "umap_share", "pca", "pixels"),
     figures=umap_figures,
@@ -276,7 +257,13 @@ def run_similar(options: Options, report: Report, processes: int = 1) -> Outcome
     groups = similar(fitted.scores, fitted.components, fitted.subspaces, size, seed)
     mixtures = [mixture(group, codes, len(names)) for group in groups]
     order = by_mixture(groups, mixtures)
-    rows = [_group_row(groups[place], mixtures[place], names) for place in order]
+    rows: list[Row] = []
+    for group, mixed in ((groups[place], mixtures[place]) for place in order):
+        counts = ", ".join(f"object {names[c]} ({mixed.counts[c]})" for c in mixed.joined)
+        row: Row = {"subspace": title(group.components), "rows": len(group.rows)}
+        row |= {"objects": len(mixed.joined), "joined": counts}
+        row |= {"effective_objects": float(mixed.effective), "spread": float(group.spread)}
+        rows.append(row)
     shown = [place for place in order if len(mixtures[place].joined) > 1][:SHOWN]
     arrays = {
         f"rows_{number:02d}": spread(groups[place], codes) for number, place in enumerate(shown)
@@ -287,38 +274,24 @@ def run_similar(options: Options, report: Report, processes: int = 1) -> Outcome
 
 def spread(group: SimilarRows, codes: np.ndarray, most: int = IMAGES) -> np.ndarray:
     """Rows of a group, nearest its middle, taken from its objects in turn, object by object."""
-    queues = [list(group.rows[codes[group.rows] == code]) for code in np.unique(codes[group.rows])]
-    taken: list[tuple[int, int]] = []
-    while len(taken) < most and any(queues):
-        for number, queue in enumerate(queues):
-            if queue and len(taken) < most:
-                taken.append((number, int(queue.pop(0))))
-    return np.array([row for _, row in sorted(taken, key=lambda entry: entry[0])])
-
-
-def _group_row(group: SimilarRows, mixed: Mixture, names: list[str]) -> Row:
-    counts = ", ".join(f"object {names[c]} ({mixed.counts[c]})" for c in mixed.joined)
-    return {
-        "subspace": title(group.components),
-        "rows": len(group.rows),
-        "objects": len(mixed.joined),
-        "joined": counts,
-        "effective_objects": float(mixed.effective),
-        "spread": float(group.spread),
-    }
+    of_rows = codes[group.rows]
+    turn = np.array([(of_rows[:place] == code).sum() for place, code in enumerate(of_rows)])
+    taken = np.lexsort((of_rows, turn))[:most]
+    return np.asarray(group.rows[taken[np.lexsort((turn[taken], of_rows[taken]))]])
 
 
 def similar_claims(mixtures: list[Mixture], names: list[str]) -> list[CheckedClaim]:
     """Judge by whether any group joins different objects, and the pairs that the paper names."""
     joined = [{names[c] for c in mixed.joined} for mixed in mixtures]
-    several, pairs = sum(len(first) > 1 for first in joined), len(joined_pairs(mixtures))
-    measured = f"{several} of {len(joined)} groups join several objects, {pairs} different pairs"
-    number = (f"{several} of {len(joined)}", "groups mix objects")
-    made = [checked("Different objects fall together", measured, [several > 0], number=number)]
+    several, pairs = [len(first) > 1 for first in joined], len(joined_pairs(mixtures))
+    measured = f"{share(several)} groups join several objects, {pairs} different pairs"
+    number = (share(several), "groups mix objects")
+    made = [checked("Different objects fall together", measured, [any(several)], number=number)]
     for what, (first, other) in NAMED.items():
-        n = sum(bool(group & first and group & other) for group in joined)
-        told, number = f"in {n} of {len(joined)} groups", (f"{n} of {len(joined)}", what.lower())
-        made.append(checked(f"{what} fall together", told, [n > 0], number=number))
+        both = [bool(group & first and group & other) for group in joined]
+        number = (share(both), what.lower())
+        measured = f"in {share(both)} groups"
+        made.append(checked(f"{what} fall together", measured, [any(both)], number=number))
     return made
 
 
@@ -327,19 +300,14 @@ def similar_figures(outcome: Outcome) -> Figures:
     from appca.plots.studies import mixed_bars, sheets
 
     rows, named = outcome.tables["groups"], {}
-    for number, place in enumerate(outcome.arrays["shown"].tolist()):
-        images = images_of("coil20", outcome.arrays[f"rows_{number:02d}"])
+    for number, row in enumerate((rows[place] for place in outcome.arrays["shown"]), start=1):
+        images = images_of("coil20", outcome.arrays[f"rows_{number - 1:02d}"])
         if images is not None:
-            row = rows[place]
-            name = (
-                f"{number + 1}. Subspace {row['subspace']}, {row['rows']} images: {row['joined']}"
-            )
-            named[name] = images
+            place = f"{number}. Subspace {row['subspace']}, {row['rows']} images"
+            named[f"{place}: {row['joined']}"] = images
     pictures = {"groups": sheets(named, columns=IMAGES, zoom=1.8)} if named else {}
     return pictures | {"mixtures": mixed_bars(rows)}
 
-
-_SIMILAR_SIZE = {"n_components": 4, "n_active": 3, "group_size": 20, "seed": 0}
 
 SIMILAR = Study(
     name="similar",
@@ -350,8 +318,7 @@ SIMILAR = Study(
         "duck and a wooden part."
     ),
     revision=2,
-    sizes=dict.fromkeys(("quick", "default", "full"), _SIMILAR_SIZE),
-    takes=dict.fromkeys(("quick", "default", "full"), 4.0),
+    **one_size({"n_components": 4, "n_active": 3, "group_size": 20, "seed": 0}, 4.0),
     run=run_similar,
     columns=("subspace", "rows", "objects", "effective_objects", "spread", "joined"),
     figures=similar_figures,

@@ -6,7 +6,7 @@ from appca.analysis.components import closest_pairs, popularity, sharing
 from appca.analysis.subspaces import title
 from appca.data.preprocessing import Preprocessing
 from appca.data.sources import load
-from appca.studies.fitting import codes_of, fit, images_of, passes_told
+from appca.studies.fitting import codes_of, fit, images_of, reporting
 from appca.studies.study import (
     CheckedClaim,
     Figures,
@@ -45,7 +45,7 @@ def run_sharing(options: Options, report: Report, processes: int = 1) -> Outcome
         n_active=options["n_active"],
         n_paths=FEW_PATHS,
         random_state=options["seed"],
-        callback=passes_told("fitting aFA", report, 0.05, 0.9),
+        callback=reporting("fitting aFA", report, 0.05, 0.9),
     ).fit(Y)
     report("choosing the factors of each digit", 0.9)
     return counted(model.allocate(Y), codes, names, options["seed"])

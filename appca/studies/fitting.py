@@ -23,7 +23,7 @@ PCA_AXES = ("principal component 1", "principal component 2")
 
 
 class PanelFit(NamedTuple):
-    """What the experiments need of a fitted model."""
+    """Scores and components of a fitted model."""
 
     scores: np.ndarray  # (N, K)
     active: np.ndarray  # (N, K) bool
@@ -40,7 +40,7 @@ def fit(
 ) -> PanelFit:
     """Fit aPPCA by EM to Y (N, D) and describe all rows.
 
-    The options are n_components, n_active and seed; `report` is told shares from `start` to `end`.
+    The options are n_components, n_active and seed; `report` gets shares from `start` to `end`.
     """
     from appca.models.adaptive_ppca import AdaptivePPCA
 
@@ -48,14 +48,14 @@ def fit(
         n_components=options["n_components"],
         n_active=options["n_active"],
         random_state=options["seed"],
-        callback=passes_told("fitting aPPCA", report, start, end),
+        callback=reporting("fitting aPPCA", report, start, end),
     ).fit(Y)
     described = model.describe(Y)
     return PanelFit(described.scores, described.active, np.asarray(model.components_))
 
 
-def passes_told(stage: str, report: Report, start: float = 0.0, end: float = 1.0) -> "Callback":
-    """Report every pass of a fit, between two shares; an exception from `report` ends the fit."""
+def reporting(stage: str, report: Report, start: float = 0.0, end: float = 1.0) -> "Callback":
+    """Report every iteration of a fit, between two shares; an exception ends the fit."""
 
     def callback(progress: "Progress") -> None:
         share = min(progress.iteration / max(progress.max_iter, 1), 1.0)
@@ -88,15 +88,12 @@ def subspace_panels(
 
     panels = []
     for subspace in PanelFit(arrays["scores"], arrays["active"], np.empty(0)).subspaces:
-        first, last = subspace.components[0], subspace.components[-1]
-        scores, rows = arrays["scores"][subspace.rows], subspace.rows
+        rows, ends = subspace.rows, (subspace.components[0], subspace.components[-1])
         panel = Scatter(
             named(title(subspace.components), len(rows)),
-            scores[:, first],
-            scores[:, last],
+            *(arrays["scores"][rows, k] for k in ends),
             codes[rows],
-            f"component {first + 1}",
-            f"component {last + 1}",
+            *(f"component {k + 1}" for k in ends),
             images=None if images is None else images[rows],
         )
         panels.append(panel)
@@ -157,6 +154,4 @@ def images_of(source: str, rows: np.ndarray) -> np.ndarray | None:
 
 @lru_cache(maxsize=2)
 def _opened(source: str, folder: str) -> Dataset:
-    if source == "mnist":
-        return load(source, data_folder=folder, n=10_000)
-    return load(source, data_folder=folder)
+    return load(source, data_folder=folder, **({"n": 10_000} if source == "mnist" else {}))

@@ -4,7 +4,17 @@ import numpy as np
 
 from appca.data.dataset import Dataset
 from appca.data.sources import DESIGNS, Synthetic, draw_indicators, draw_synthetic
-from appca.studies.study import CheckedClaim, Figures, Options, Outcome, Report, Row, Study, checked
+from appca.studies.study import (
+    CheckedClaim,
+    Figures,
+    Options,
+    Outcome,
+    Report,
+    Row,
+    Study,
+    checked,
+    one_size,
+)
 from appca.words import InputError
 
 NOTE = "The paper does not say how it drew its matrices; the generator writes down every choice."
@@ -124,15 +134,12 @@ def dataset_of(design: str, choices: Options) -> Dataset:
     )
 
 
-_SIZE = {"n_rows": 100, "n_components": 20, "n_active": 10, "seed": 0}
-
 STUDY = Study(
     name="z-priors",
     title="The five designs of Z",
     paper="A figure of the paper shows the five indicator matrices: black cells are ones.",
     revision=1,
-    sizes=dict.fromkeys(("quick", "default", "full"), _SIZE),
-    takes=dict.fromkeys(("quick", "default", "full"), 0.1),
+    **one_size({"n_rows": 100, "n_components": 20, "n_active": 10, "seed": 0}, 0.1),
     run=run,
     figures=figures,
 )

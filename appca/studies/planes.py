@@ -5,30 +5,34 @@ import numpy as np
 from appca.analysis.subspaces import principal_scores, title
 from appca.data.sources import load
 from appca.studies.fitting import PCA_AXES, PanelFit, codes_of, fit, subspace_panels
-from appca.studies.study import CheckedClaim, Figures, Options, Outcome, Report, Row, Study, checked
+from appca.studies.study import (
+    CheckedClaim,
+    Figures,
+    Options,
+    Outcome,
+    Report,
+    Row,
+    Study,
+    checked,
+    one_size,
+)
 from appca.words import percent
 
-FOUND, NEAR = 0.9, 5.0  # share of the points, degrees; some points are near two planes
+RECOVERED, NEAR = 0.9, 5.0  # share of the points, degrees; some points are near two planes
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Fit, and compare the subspaces with the planes the points were drawn from."""
+    """Fit, and compare the subspaces with the planes the points were drawn from.
+
+    Subspaces are paired with planes by their common rows.
+    """
+    from scipy.optimize import linear_sum_assignment
+
     dataset = load("planes")
     names, codes = codes_of(dataset.labels["plane"])
     Y = np.asarray(dataset.X, dtype=np.float64)
     fitted = fit(Y, options, report)
     principal, shares = principal_scores(Y, 2)
-    rows = compared(fitted, Y, codes, names)
-    arrays = fitted._asdict() | {"X": Y, "plane": codes, "names": np.array(names), "pca": principal}
-    rest = residual(Y, fitted)
-    lost = float(1 - shares.sum())
-    return Outcome({"planes": rows}, arrays, claims(rows, rest, lost))
-
-
-def compared(fitted: PanelFit, Y: np.ndarray, codes: np.ndarray, names: list[str]) -> list[Row]:
-    """Pair subspaces with planes by their common rows, and measure the angle between the two."""
-    from scipy.optimize import linear_sum_assignment
-
     subspaces = [subspace for subspace in fitted.subspaces if subspace.components]
     common = np.array(
         [np.bincount(codes[part.rows], minlength=len(names)) for part in subspaces], dtype=int
@@ -49,7 +53,9 @@ def compared(fitted: PanelFit, Y: np.ndarray, codes: np.ndarray, names: list[str
                 "angle": float(np.degrees(np.arccos(min(float(least), 1.0)))),
             }
         )
-    return rows
+    arrays = fitted._asdict() | {"X": Y, "plane": codes, "names": np.array(names), "pca": principal}
+    judged = claims(rows, residual(Y, fitted), float(1 - shares.sum()))
+    return Outcome({"planes": rows}, arrays, judged)
 
 
 def residual(Y: np.ndarray, fitted: PanelFit) -> float:
@@ -67,14 +73,19 @@ def claims(rows: list[Row], rest: float, lost: float) -> list[CheckedClaim]:
     """Judge by rows, angles and the shares of variance that projections and PCA lose."""
     right = sum(row["of_the_plane"] for row in rows) / sum(row["rows_of_plane"] for row in rows)
     angle = max(row["angle"] for row in rows)
-    measured = f"{percent(right, 1)} of the points, planes within {angle:.2f} degrees"
-    losses = f"{percent(rest, 2)} of the variance lost, by PCA {percent(lost, 1)}"
-    claim, tests = "aPPCA projects each point onto its own plane", [right > FOUND, angle < NEAR]
-    share = (percent(right), "on their own plane")
-    number = (percent(rest, 2), f"lost, PCA {percent(lost, 1)}")
     return [
-        checked(claim, measured, tests, number=share),
-        checked("PCA lays the planes over one another", losses, [rest < lost], number=number),
+        checked(
+            "aPPCA projects each point onto its own plane",
+            f"{percent(right, 1)} of the points, planes within {angle:.2f} degrees",
+            [right > RECOVERED, angle < NEAR],
+            number=(percent(right), "on their own plane"),
+        ),
+        checked(
+            "PCA lays the planes over one another",
+            f"{percent(rest, 2)} of the variance lost, by PCA {percent(lost, 1)}",
+            [rest < lost],
+            number=(percent(rest, 2), f"lost, PCA {percent(lost, 1)}"),
+        ),
     ]
 
 
@@ -93,8 +104,6 @@ def figures(outcome: Outcome) -> Figures:
     }
 
 
-_SIZE = {"n_components": 3, "n_active": 2, "seed": 0}
-
 STUDY = Study(
     name="planes",
     title="Three planes in space",
@@ -103,8 +112,7 @@ STUDY = Study(
         "orthogonal directions: aPPCA projects each point onto its own plane, PCA all onto one."
     ),
     revision=2,
-    sizes=dict.fromkeys(("quick", "default", "full"), _SIZE),
-    takes=dict.fromkeys(("quick", "default", "full"), 1.5),
+    **one_size({"n_components": 3, "n_active": 2, "seed": 0}, 1.5),
     run=run,
     figures=figures,
 )

@@ -1,4 +1,4 @@
-"""Many independent pieces of work, one after the other here or shared out over processes.
+"""Many independent pieces of work, one after the other here or distributed over processes.
 
 A piece is a function ``module:name`` of (spec, tick) that returns JSON-able rows. Further
 processes are ``python -m appca.studies.processes``. A parent that is told to stop kills them at
@@ -15,7 +15,7 @@ from appca.processes import Child, Ended, Pool, Tell, environment, serve
 from appca.studies.study import Report
 from appca.words import InputError
 
-Tick = Callable[[str, float], None]  # (what is being done, share of the piece); may raise
+Tick = Callable[[str, float], None]  # (stage, share of the piece); may raise
 Spec = dict[str, Any]  # a piece of work, as in JSON
 COMMAND = (sys.executable, "-m", "appca.studies.processes")
 WAIT = 0.1  # seconds between two looks at whether to stop
@@ -24,16 +24,17 @@ WAIT = 0.1  # seconds between two looks at whether to stop
 def work(piece: str, specs: Sequence[Spec], report: Report, processes: int) -> list[Any]:
     """Do all pieces, in this process if `processes` is 1, and return their results in order.
 
-    `report` is told (stage, share of all); an exception from it ends everything. Raises InputError
+    `report` gets (stage, share of all); an exception from it ends everything. Raises InputError
     when a piece refuses, or a process dies.
     """
-    if processes > 1 and len(specs) > 1:
-        return _shared_out(piece, specs, report, min(processes, len(specs)))
-    function, n = _function(piece), len(specs)
+    n = len(specs)
+    if min(processes, n) > 1:
+        return _in_processes(piece, specs, report, min(processes, n))
 
     def tick(done: int) -> Tick:
         return lambda stage, share: report(stage, (done + share) / n)
 
+    function = _function(piece)
     return [function(spec, tick(done)) for done, spec in enumerate(specs)]
 
 
@@ -42,18 +43,18 @@ def _function(piece: str) -> Callable[[Spec, Tick], Any]:
     return cast("Callable[[Spec, Tick], Any]", getattr(import_module(module), name))
 
 
-def _shared_out(piece: str, specs: Sequence[Spec], report: Report, n: int) -> list[Any]:
+def _in_processes(piece: str, specs: Sequence[Spec], report: Report, n: int) -> list[Any]:
     pool = Pool(lambda: Child(COMMAND, environment(1)), n)
     stage, shares = "starting", [0.0] * len(specs)
 
     def do(place: int) -> Any:
-        def hear(news: tuple[str, float]) -> None:
+        def on_news(news: tuple[str, float]) -> None:
             nonlocal stage
             stage, shares[place] = news
 
         with pool.lent() as member:
             try:
-                answer = member.ask({"piece": piece, "spec": specs[place]}, hear)
+                answer = member.ask({"piece": piece, "spec": specs[place]}, on_news)
             except Ended:
                 msg = "A process of the experiment ended before it was done; start it again."
                 raise InputError(msg) from None
@@ -65,9 +66,9 @@ def _shared_out(piece: str, specs: Sequence[Spec], report: Report, n: int) -> li
     with ThreadPoolExecutor(n) as threads:
         try:
             pieces = [threads.submit(do, place) for place in range(len(specs))]
-            left = set(pieces)
-            while left:
-                done, left = wait(pieces, WAIT, FIRST_EXCEPTION)
+            pending = set(pieces)
+            while pending:
+                done, pending = wait(pending, WAIT, FIRST_EXCEPTION)
                 for future in done:
                     future.result()  # raises what a piece raised
                 report(stage, sum(shares) / len(specs))
@@ -78,12 +79,10 @@ def _shared_out(piece: str, specs: Sequence[Spec], report: Report, n: int) -> li
 
 
 def _answer(task: Spec, tell: Tell) -> dict[str, Any]:
-    """Do one piece."""
     try:
-        result = _function(task["piece"])(task["spec"], lambda *news: tell(news))
+        return {"result": _function(task["piece"])(task["spec"], lambda *news: tell(news))}
     except ValueError as error:
         return {"refusal": " ".join(str(error).split())}
-    return {"result": result}
 
 
 if __name__ == "__main__":

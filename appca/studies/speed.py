@@ -30,13 +30,6 @@ CLOCK = (
 )
 
 
-class SimulatedRows(NamedTuple):
-    """Rows of a known model."""
-
-    Y: np.ndarray  # (N, D)
-    fresh: np.ndarray  # (N, D), of the same model
-
-
 class Way(NamedTuple):
     """One way to fit a model for a number of iterations or sweeps."""
 
@@ -63,27 +56,28 @@ def estimator(way: Way, passes: int, options: Options) -> Any:
     return kind(*sizes, random_state=options["seed"], **course)
 
 
-_MAXIMISED = {"z_update": "swap", "w_update": "polar"}  # W as in algorithm 3, in closed form
-_PRINTED = {"z_update": "swap", "w_update": "pymanopt"}  # W as in appendix C
-_ONE_SET = {"allocation": "best", "mean": "sample"}
-WAYS: dict[str, Way] = {
+WAYS = {
     "appca_em": Way("aPPCA", "aPPCA, EM", {}, True),
     "appca_gibbs": Way("aPPCA", "aPPCA, Gibbs", {}, False),
-    "appca_paper": Way(
-        "aPPCA", "aPPCA, the paper's Gibbs (members in turn, W by Pymanopt)", _PRINTED, False
+    "appca_paper": Way(  # W as in appendix C
+        *("aPPCA", "aPPCA, the paper's Gibbs (members in turn, W by Pymanopt)"),
+        *({"z_update": "swap", "w_update": "pymanopt"}, False),
     ),
-    "appca_polar": Way(
-        "aPPCA", "aPPCA, the paper's Gibbs, but W maximised in closed form", _MAXIMISED, False
+    "appca_polar": Way(  # W as in algorithm 3
+        *("aPPCA", "aPPCA, the paper's Gibbs, but W maximised in closed form"),
+        *({"z_update": "swap", "w_update": "polar"}, False),
     ),
     "afa_em": Way("aFA", "aFA, EM", {}, True),
-    "afa_best": Way("aFA", "aFA, the paper's EM (one set a row)", _ONE_SET, True),
+    "afa_best": Way(
+        *("aFA", "aFA, the paper's EM (one set a row)"),
+        *({"allocation": "best", "mean": "sample"}, True),
+    ),
     "afa_gibbs": Way("aFA", "aFA, Gibbs", {}, False),
 }
 
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
-    """Time all ways on a ladder of iterations, and compare; alone, whatever `processes` offers."""
-    del processes  # two timings at once disturb each other
+    """Time all ways on a ladder of iterations; alone, as two timings at once disturb each other."""
     if options["n_active"] >= options["n_components"]:
         msg = (
             f"n_active must be below n_components={options['n_components']}, or there is nothing "
@@ -96,7 +90,13 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
         for way in WAYS
     ]
     rows = [row for part in work("appca.studies.speed:ladder", specs, report, 1) for row in part]
-    table = compared(rows)
+    table = [
+        _pair(rows, em, gibbs, measure)
+        for em in WAYS
+        for gibbs in WAYS
+        if WAYS[em].is_em and not WAYS[gibbs].is_em and WAYS[em].model == WAYS[gibbs].model
+        for measure in MEASURES
+    ]
     return Outcome({"speed": table, "ladder": rows}, {}, claims(table), CLOCK)
 
 
@@ -108,8 +108,14 @@ def claims(table: Sequence[Row]) -> list[CheckedClaim]:
         ratios, ends = [row["ratio"] for row in of_model], [row["to_end"] for row in of_model]
         every = all(row["to_end_reached"] == row["data_sets"] for row in of_model)
         bound = "" if every else " or more, as not every chain arrives"
+        magnitude = (
+            f"{'one order' if max(ratios) >= 10 else 'less than one order'}, not two, on this "
+            "design"
+        )
+        if max(ratios) >= ORDERS:
+            magnitude = "two orders of magnitude or more on this design"
         measured = (
-            f"{span(ratios, '.2g')} times, {magnitude(max(ratios))}; to where EM itself ends "
+            f"{span(ratios, '.2g')} times, {magnitude}; to where EM itself ends "
             f"{span(ends, '.2g')} times{bound}"
         )
         claim = f"EM of {model} is orders of magnitude faster than Gibbs sampling"
@@ -119,17 +125,11 @@ def claims(table: Sequence[Row]) -> list[CheckedClaim]:
     return checked_claims
 
 
-def magnitude(ratio: float) -> str:
-    """Say how many orders of magnitude a ratio is, on the rows that were drawn."""
-    if ratio >= ORDERS:
-        return "two orders of magnitude or more on this design"
-    return f"{'one order' if ratio >= 10 else 'less than one order'}, not two, on this design"
+def draw(model: str, number: int, options: Options) -> tuple[np.ndarray, np.ndarray]:
+    """Draw rows (N, D), and fresh rows of the same model, that use L of K directions.
 
-
-def draw(model: str, number: int, options: Options) -> SimulatedRows:
-    """Draw rows that use L of K directions, every subset equally often in the mean.
-
-    aPPCA's directions are orthonormal with scores of variance 4; aFA's are Gaussian.
+    Every subset is equally frequent in the mean. aPPCA's directions are orthonormal with scores of
+    variance 4; aFA's are Gaussian.
     """
     rng = np.random.default_rng([number, options["seed"]])
     N, D = 2 * options["n_rows"], options["n_features"]
@@ -141,7 +141,7 @@ def draw(model: str, number: int, options: Options) -> SimulatedRows:
     X = np.where(Z, rng.standard_normal((N, K)), 0.0)
     noise = options["noise_sd"] * rng.standard_normal((N, D))
     Y = X @ W.T + noise
-    return SimulatedRows(Y[: N // 2], Y[N // 2 :])
+    return Y[: N // 2], Y[N // 2 :]
 
 
 def rungs(most: int) -> list[int]:
@@ -155,62 +155,45 @@ def ladder(spec: Spec, tick: Tick) -> list[Row]:
     from appca.models.threads import single_threaded_blas
 
     options, way = spec["options"], WAYS[spec["way"]]
-    data = draw(way.model, spec["data_set"], options)
+    Y, fresh = draw(way.model, spec["data_set"], options)
     settings = {**options, "seed": options["seed"] + spec["data_set"]}
     steps = rungs(options["passes"] if way.is_em else options["sweeps"])
     stage = f"data set {spec['data_set'] + 1}: {way.title}"
-    rows = []
+    rows: list[Row] = []
     with single_threaded_blas():
-        estimator(way, 2, settings).fit(data.Y)  # compiles what is compiled, fills caches
+        estimator(way, 2, settings).fit(Y)  # compiles what is compiled, fills caches
         for place, passes in enumerate(steps):
             tick(stage, sum(steps[:place]) / sum(steps))
-            row = _measured(estimator(way, passes, settings), data)
-            rows.append({"way": spec["way"], "title": way.title, "model": way.model} | row)
-            rows[-1] |= {"data_set": spec["data_set"], "passes": passes}
+            model = estimator(way, passes, settings)
+            began = time.process_time()  # whatever else runs on the machine
+            model.fit(Y)
+            seconds = time.process_time() - began
+            R = model.inverse_transform(model.transform(Y))
+            row = {"way": spec["way"], "title": way.title, "model": way.model}
+            row |= {"made": int(model.n_iter_), "seconds": seconds}
+            row |= {"error": float(np.square(Y - R).mean())}
+            row |= {"likelihood": float(model.score_samples(fresh).mean())}
+            rows.append(row | {"data_set": spec["data_set"], "passes": passes})
             if row["made"] < passes and way.is_em:
                 break  # EM has ended by itself
     for longer, row in zip(rows[:0:-1], rows[-2::-1], strict=True):
-        row["seconds"] = min(row["seconds"], longer["seconds"])  # which passes through it
+        row["seconds"] = min(row["seconds"], longer["seconds"])  # it passes through this one
     return rows
 
 
-def _measured(model: Any, data: SimulatedRows) -> Row:
-    began = time.process_time()  # whatever else runs on the machine
-    model.fit(data.Y)
-    seconds = time.process_time() - began
-    R = model.inverse_transform(model.transform(data.Y))
-    return {
-        "made": int(model.n_iter_),
-        "seconds": seconds,
-        "error": float(np.square(data.Y - R).mean()),
-        "likelihood": float(model.score_samples(data.fresh).mean()),
-    }
-
-
-def compared(rows: Sequence[Row]) -> list[Row]:
-    """Compare every EM with every Gibbs of the same model: ratios over the data sets."""
-    table = []
-    for em in (key for key, way in WAYS.items() if way.is_em):
-        for gibbs in (key for key, way in WAYS.items() if not way.is_em):
-            if WAYS[em].model == WAYS[gibbs].model:
-                table += [_pair(rows, em, gibbs, measure) for measure in MEASURES]
-    return table
-
-
 def _pair(rows: Sequence[Row], em: str, gibbs: str, measure: str) -> Row:
+    """Compare an EM with a Gibbs sampler of the same model: ratios over the data sets."""
     numbers = sorted({row["data_set"] for row in rows})
-    measured, paces = [], []
+    measured = []
     for number in numbers:
         ours, other = (
             [row for row in rows if (row["way"], row["data_set"]) == (way, number)]
             for way in (em, gibbs)
         )
-        measured.append((*times(ours, other, measure), *chase(ours, other, measure)))
-        paces.append(
-            float(other[-1]["seconds"] / other[-1]["made"])
-            / float(ours[-1]["seconds"] / ours[-1]["made"])
-        )
-    seconds_em, seconds_gibbs, chased, reached = np.array(measured, dtype=float).T
+        paces = [float(way[-1]["seconds"] / way[-1]["made"]) for way in (other, ours)]
+        compared = *times(ours, other, measure), *chase(ours, other, measure)
+        measured.append((*compared, paces[0] / paces[1]))
+    seconds_em, seconds_gibbs, chased, reached, paced = np.array(measured, dtype=float).T
     ratios = seconds_gibbs / seconds_em
     return {
         "model": WAYS[em].model,
@@ -225,12 +208,12 @@ def _pair(rows: Sequence[Row], em: str, gibbs: str, measure: str) -> Row:
         "ratio_most": float(ratios.max()),
         "to_end": float(np.exp(np.log(chased).mean())),
         "to_end_reached": int(reached.sum()),
-        "sweep_per_pass": float(np.exp(np.log(paces).mean())),
+        "sweep_per_pass": float(np.exp(np.log(paced).mean())),
     }
 
 
 def times(ours: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[float, float]:
-    """Give the seconds of both to the level that both reach: the worse of the two best values.
+    """Return the seconds of both to the level that both reach: the worse of the two best values.
 
     `SLACK` of the way from the worst start is allowed, as a chain wanders about its level.
     """
@@ -246,8 +229,7 @@ def chase(ours: Sequence[Row], other: Sequence[Row], measure: str) -> tuple[floa
     """
     best = min(SIGN[measure] * row[measure] for row in ours)
     first, second = _arrivals(ours, other, measure, best)
-    last = other[-1]["seconds"] if second is None else second
-    return last / first, second is not None
+    return (other[-1]["seconds"] if second is None else second) / first, second is not None
 
 
 def _arrivals(ours: Sequence[Row], other: Sequence[Row], measure: str, level: float) -> list[Any]:

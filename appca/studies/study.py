@@ -33,8 +33,8 @@ class CheckedClaim(NamedTuple):
     paper: str  # its number; empty if it gives none
     measured: str
     holds: Holds
-    value: str = ""  # the number that says most, for a card: "92%"
-    caption: str = ""  # what it is: "on their own plane"
+    value: str = ""  # the most telling number, for a card: "92%"
+    caption: str = ""  # its meaning: "on their own plane"
 
 
 def headings(claims: Sequence[CheckedClaim]) -> dict[str, str]:
@@ -67,6 +67,11 @@ def verdict(claims: Sequence[CheckedClaim]) -> Holds:
     return "partly" if holds else "not tested"
 
 
+def share(tests: Sequence[bool]) -> str:
+    """Count the tests that hold: "3 of 5"."""
+    return f"{sum(tests)} of {len(tests)}"
+
+
 def span(values: Sequence[float], form: str = ".2f") -> str:
     """Write the least and the largest value: "1.20 to 3.45"."""
     low, high = format(min(values), form), format(max(values), form)
@@ -74,12 +79,12 @@ def span(values: Sequence[float], form: str = ".2f") -> str:
 
 
 class Outcome(NamedTuple):
-    """What an experiment has found."""
+    """The result of an experiment."""
 
     tables: dict[str, list[Row]]  # all rows of a table have the same columns
     arrays: dict[str, np.ndarray]
     claims: Sequence[CheckedClaim]  # none in results stored before there were any
-    text: str = ""  # one sentence about the setting; in those results, all that there is to say
+    text: str = ""  # one sentence about the setting
 
     @property
     def claim_rows(self) -> list[Row]:
@@ -92,19 +97,19 @@ class Study(NamedTuple):
 
     name: str
     title: str
-    paper: str  # what the paper shows and says
-    revision: int  # counts the changes after which older results do not hold any more
+    paper: str  # the paper's figure or table and its claims
+    revision: int  # counts the changes after which older results are outdated
     sizes: Mapping[str, Options]  # "quick", "default", "full" -> all options with their values
     takes: Mapping[str, float]  # seconds of each size, measured on two cores
     run: Callable[[Options, Report, int], Outcome]  # options, report, processes
     figures: Callable[[Outcome], Figures]
     columns: tuple[str, ...] = ()  # of the first table, for a terminal; all if none is named
-    private: tuple[str, ...] = ()  # arrays that hold the data themselves and ship with nothing
+    private: tuple[str, ...] = ()  # arrays that hold the data themselves, never shipped
 
     def options(self, size: str = "default", **changes: object) -> Options:
         """Return the options of a size, some of them changed.
 
-        Raises InputError for a size or an option there is not, or a value of another kind.
+        Raises InputError for an unknown size or option, or a value of another kind.
         """
         if size not in self.sizes:
             msg = f"The sizes of {self.name} are {', '.join(self.sizes)}; got “{size}”."
@@ -134,24 +139,27 @@ class Study(NamedTuple):
         return digest_of({"study": self.name, "revision": self.revision, "options": options})
 
 
+def one_size(options: Options, seconds: float) -> dict[str, Any]:
+    """Return `sizes` and `takes` of an experiment that is short enough for a single size."""
+    names = ("quick", "default", "full")
+    return {"sizes": dict.fromkeys(names, options), "takes": dict.fromkeys(names, seconds)}
+
+
 def _check(name: str, value: object, usual: object) -> None:
     """Refuse a value that is not of the kind of the usual one: a number above zero or a list."""
     if isinstance(usual, (list, tuple)):
-        if isinstance(value, (list, tuple)) and value:
-            for item in value:
-                _check(name, item, usual[0])
-            return
-        msg = f"{name} must be a list such as {list(usual)}; got {value!r}."
+        fits, kind = isinstance(value, (list, tuple)) and value, f"a list such as {list(usual)}"
+    elif isinstance(usual, str):
+        fits, kind = isinstance(value, str), f"a text such as “{usual}”"
+    else:
+        whole, from_zero = isinstance(usual, int), name in {"seed", "burn_in"}
+        least = 0 if from_zero else 1 if whole else math.ulp(0.0)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        fits = is_number and least <= value < math.inf and (isinstance(value, int) or not whole)
+        kind = f"{'a whole number' if whole else 'a number'} {'from' if from_zero else 'above'} 0"
+    if not fits:
+        msg = f"{name} must be {kind}; got {value!r}."
         raise InputError(msg)
-    if isinstance(usual, str):
-        if isinstance(value, str):
-            return
-        msg = f"{name} must be a text such as “{usual}”; got {value!r}."
-        raise InputError(msg)
-    whole = isinstance(usual, int)
-    least = 0 if name in {"seed", "burn_in"} else (1 if whole else math.ulp(0.0))
-    number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
-    if not isinstance(value, (int, float)) or not number or not least <= value < math.inf:
-        kind = "a whole number" if whole else "a number"
-        msg = f"{name} must be {kind} {'from 0' if least == 0 else 'above 0'}; got {value!r}."
-        raise InputError(msg)
+    if isinstance(usual, (list, tuple)) and isinstance(value, (list, tuple)):
+        for item in value:
+            _check(name, item, usual[0])

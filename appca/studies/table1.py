@@ -9,15 +9,15 @@ import math
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from appca.analysis.compare import log_density
 from appca.data.sources import DESIGNS, Synthetic, draw_synthetic
-from appca.studies.fitting import passes_told
+from appca.studies.fitting import reporting
 from appca.studies.processes import Spec, Tick, work
 from appca.studies.study import (
     CheckedClaim,
@@ -28,6 +28,7 @@ from appca.studies.study import (
     Row,
     Study,
     checked,
+    share,
     span,
 )
 from appca.words import InputError, counted, percent
@@ -50,21 +51,20 @@ READ_AS = {("isFA", "balanced", 20): 0.097}
 
 
 def printed(method: str | None, design: str, n_components: int) -> float | None:
-    """Give the number that the paper prints; None where it has none."""
+    """Return the number that the paper prints; None where it has none."""
     if method is None or (design, n_components) not in COLUMNS:
         return None
     return PRINTED[method][COLUMNS.index((design, n_components))]
 
 
 def read(method: str | None, design: str, n_components: int) -> float | None:
-    """Give the number that the paper probably means."""
-    if method is None:
-        return None
-    return READ_AS.get((method, design, n_components), printed(method, design, n_components))
+    """Return the number that the paper probably means."""
+    meant = READ_AS.get((method or "", design, n_components))
+    return printed(method, design, n_components) if meant is None else meant
 
 
 class Task(NamedTuple):
-    """What a method is given."""
+    """Data and settings of a fit."""
 
     Y: np.ndarray  # (N, D) rows to fit
     fresh: np.ndarray  # (M, D) rows of the same model, for the held-out log-likelihood
@@ -74,18 +74,17 @@ class Task(NamedTuple):
     burn_in: int
     n_draws: int
     seed: int
-    callback: "Callback | None"
 
 
 class MethodFit(NamedTuple):
-    """What it gives back."""
+    """Reconstruction, components and held-out likelihood of a method."""
 
     R: np.ndarray  # (N, D) reconstruction of the rows it was fitted to
     components: np.ndarray  # (M, D)
     Z: np.ndarray  # (N, M) bool
     log_likelihood: float  # of a fresh row, mean, nats
-    standard_error: float  # of one row's number, mean; 0 where exact
-    how: str  # the log-likelihood was come by
+    standard_error: float  # of one row's log-likelihood, mean; 0 where exact
+    how: str  # how the log-likelihood was computed
     seconds: float  # of the fit alone
 
 
@@ -93,132 +92,110 @@ class ComparedMethod(NamedTuple):
     """A row of the table."""
 
     title: str
-    paper: str | None  # the row of the paper's table that it answers to
-    make: Callable[[Task], Any]  # an estimator; None where it would repeat another one
-    note: str  # what was chosen
+    paper: str | None  # the corresponding row of the paper's table
+    note: str  # the settings
 
 
 MOST_BEYOND = 10  # factors that isFA may use beyond K; its prior is conditioned on that
-CLIMB = 30  # passes of EM before aFA is sampled: enough to begin near, the chain goes on from there
-
-
-def fit(method: ComparedMethod, task: Task) -> MethodFit | None:
-    """Fit, reconstruct, and ask for the likelihood of the fresh rows; None if left out."""
-    estimator = method.make(task)
-    if estimator is None:
-        return None
-    began = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scikit-learn warns where it stops at its last iteration
-        estimator.fit(task.Y)
-    seconds = time.perf_counter() - began
-    if hasattr(estimator, "published"):  # one draw has supports and scores to compare
-        estimator = estimator.published()
-    H = estimator.transform(task.Y)
-    if hasattr(estimator, "estimate_score_samples"):
-        Z, estimate = estimator.allocate(task.Y), estimator.estimate_score_samples(task.fresh)
-        fresh, error, how = estimate.log_likelihood, float(estimate.error.mean()), estimate.method
-    else:
-        Z, fresh = np.ones(H.shape, dtype=bool), estimator.score_samples(task.fresh)
-        error, how = 0.0, "exact"
-    R = H @ estimator.components_ + estimator.mean_
-    return MethodFit(R, estimator.components_, Z, float(fresh.mean()), error, how, seconds)
-
-
-def _factor_analysis(n_components: int, seed: int) -> Any:
-    from sklearn.decomposition import FactorAnalysis
-
-    return FactorAnalysis(n_components, random_state=seed)
-
-
-def _afa(task: Task, n_active: int | None = None, **settings: Any) -> Any:
-    from appca.models.adaptive_fa import AdaptiveFactorAnalysis
-
-    settings |= {"random_state": task.seed, "callback": task.callback}
-    L = task.n_active if n_active is None else n_active
-    return AdaptiveFactorAnalysis(task.n_components, L, **settings)
-
-
-def _afa_most(task: Task) -> Any:
-    return None if task.most_active == task.n_active else _afa(task, task.most_active)
-
-
-def _afa_gibbs(task: Task) -> Any:
-    callback = task.callback
-
-    def of_sweeps(progress: "Progress") -> None:
-        """Report iterations of the start as none: the fit can be ended there, but no bar moves."""
-        if callback is not None:
-            sampling = progress.stage in ("burn-in", "draws")
-            callback(progress if sampling else progress._replace(iteration=0))
-
-    started = task._replace(callback=of_sweeps if callback else None)
-    return _afa(started, inference="gibbs", max_iter=CLIMB, **_chain(task))
-
-
-def _chain(task: Task) -> dict[str, Any]:
-    return {"n_chains": 1, "burn_in": task.burn_in, "n_draws": task.n_draws}
-
-
-def _fsfa(task: Task) -> Any:
-    from appca.models.sampled_models import FiniteSparseFA
-
-    settings = {**_chain(task), "random_state": task.seed, "callback": task.callback}
-    return FiniteSparseFA(task.n_components, **settings)
-
-
-def _isfa(task: Task, alpha: Any = "infer") -> Any:
-    from appca.models.sampled_models import InfiniteSparseFA
-
-    settings = {**_chain(task), "random_state": task.seed, "callback": task.callback}
-    return InfiniteSparseFA(task.n_components + MOST_BEYOND, alpha=alpha, **settings)
-
-
-def _isfa_k(task: Task) -> Any:
-    from appca.models.conditionals import harmonic
-
-    return _isfa(task, task.n_components / harmonic(len(task.Y)))
-
-
+CLIMB = 30  # iterations of EM before aFA is sampled, so that the chain begins near a mode
 METHODS = {
-    "fa_k": ComparedMethod(
-        *("FA, K factors", "FA"),
-        lambda task: _factor_analysis(task.n_components, task.seed),
-        "scikit-learn's FactorAnalysis",
-    ),
-    "fa_l": ComparedMethod(
-        *("FA, L factors", None),
-        lambda task: _factor_analysis(task.n_active, task.seed),
-        "as many factors as aFA gives to one row",
-    ),
-    "fsfa": ComparedMethod("fsFA, Gibbs", "fsFA", _fsfa, "K factors, alpha inferred"),
+    "fa_k": ComparedMethod("FA, K factors", "FA", "scikit-learn's FactorAnalysis"),
+    "fa_l": ComparedMethod("FA, L factors", None, "as many factors as aFA gives to one row"),
+    "fsfa": ComparedMethod("fsFA, Gibbs", "fsFA", "K factors, alpha inferred"),
     "isfa_k": ComparedMethod(
-        *("isFA, Gibbs, alpha for K", "isFA", _isfa_k),
+        *("isFA, Gibbs, alpha for K", "isFA"),
         f"alpha = K / H_N, so that K factors are expected; at most K + {MOST_BEYOND}",
     ),
     "isfa": ComparedMethod(
-        "isFA, Gibbs, alpha inferred", "isFA", _isfa, f"at most K + {MOST_BEYOND} factors"
+        "isFA, Gibbs, alpha inferred", "isFA", f"at most K + {MOST_BEYOND} factors"
     ),
     "afa_gibbs": ComparedMethod(
-        "aFA, Gibbs", "aFA Gibbs", _afa_gibbs, f"begun by {CLIMB} iterations of EM from ICA"
+        "aFA, Gibbs", "aFA Gibbs", f"begun by {CLIMB} iterations of EM from ICA"
     ),
     "afa_paper": ComparedMethod(
         *("aFA, EM, the paper's start", "aFA EM"),
-        partial(_afa, init="pca", allocation="best", mean="sample"),
         "from principal components, one set a row, sample mean",
     ),
-    "afa": ComparedMethod(
-        "aFA, EM", "aFA EM", _afa, "default settings: from independent components"
-    ),
+    "afa": ComparedMethod("aFA, EM", "aFA EM", "default settings: from independent components"),
     "afa_most": ComparedMethod(
-        *("aFA, EM, L of the fullest row", "aFA EM", _afa_most),
+        *("aFA, EM, L of the fullest row", "aFA EM"),
         "only where rows use different numbers of factors",
     ),
 }
 
 
+def estimator(key: str, task: Task, callback: "Callback | None" = None) -> Any:
+    """Return the estimator of a method; None where it would repeat another one."""
+    from sklearn.decomposition import FactorAnalysis
+
+    from appca.models.adaptive_fa import AdaptiveFactorAnalysis
+    from appca.models.conditionals import harmonic
+    from appca.models.sampled_models import FiniteSparseFA, InfiniteSparseFA
+
+    K, L = task.n_components, task.n_active
+    common: dict[str, Any] = {"random_state": task.seed, "callback": callback}
+    chain: dict[str, Any] = {"n_chains": 1, "burn_in": task.burn_in, "n_draws": task.n_draws}
+
+    def sweeps_only(progress: "Progress") -> None:
+        """Report iterations of the start as none: the fit can be ended there, but no bar moves."""
+        if callback is not None:
+            sampling = progress.stage in ("burn-in", "draws")
+            callback(progress if sampling else progress._replace(iteration=0))
+
+    if key in {"fa_k", "fa_l"}:
+        return FactorAnalysis(K if key == "fa_k" else L, random_state=task.seed)
+    if key == "fsfa":
+        return FiniteSparseFA(K, **chain, **common)
+    if key in {"isfa", "isfa_k"}:
+        alpha = "infer" if key == "isfa" else K / harmonic(len(task.Y))
+        return InfiniteSparseFA(K + MOST_BEYOND, alpha=alpha, **chain, **common)
+    if key == "afa_most" and task.most_active == L:
+        return None
+    if key == "afa_paper":
+        common |= {"init": "pca", "allocation": "best", "mean": "sample"}
+    elif key == "afa_gibbs":
+        common |= {"inference": "gibbs", "max_iter": CLIMB, **chain}
+        common["callback"] = sweeps_only if callback else None
+    return AdaptiveFactorAnalysis(K, task.most_active if key == "afa_most" else L, **common)
+
+
+def fit(key: str, task: Task, callback: "Callback | None" = None) -> MethodFit | None:
+    """Fit, reconstruct, and ask for the likelihood of the fresh rows; None if left out."""
+    model = estimator(key, task, callback)
+    if model is None:
+        return None
+    began = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn warns where it stops at its last iteration
+        model.fit(task.Y)
+    seconds = time.perf_counter() - began
+    if hasattr(model, "published"):  # one draw has supports and scores to compare
+        model = model.published()
+    H = model.transform(task.Y)
+    if hasattr(model, "estimate_score_samples"):
+        Z, estimate = model.allocate(task.Y), model.estimate_score_samples(task.fresh)
+        fresh, error, how = estimate.log_likelihood, float(estimate.error.mean()), estimate.method
+    else:
+        Z, fresh = np.ones(H.shape, dtype=bool), model.score_samples(task.fresh)
+        error, how = 0.0, "exact"
+    R = H @ model.components_ + model.mean_
+    return MethodFit(R, model.components_, Z, float(fresh.mean()), error, how, seconds)
+
+
+def fits(
+    keys: Iterable[str], task: Task, stage: str, tick: Tick
+) -> Iterator[tuple[str, MethodFit]]:
+    """Yield the fits of methods, each reported in its share of the whole."""
+    names = list(keys)
+    for place, key in enumerate(names):
+        ends = place / len(names), (place + 1) / len(names)
+        fitted = fit(key, task, reporting(f"{stage}: {METHODS[key].title}", tick, *ends))
+        if fitted is not None:
+            yield key, fitted
+
+
 def active_for(Z: np.ndarray) -> int:
-    """Choose the L that aFA is given: the mean number of factors of a row, rounded, at least 1."""
+    """Choose L for aFA: the mean number of factors of a row, rounded, at least 1."""
     return max(1, math.floor(float(Z.sum(axis=1).mean()) + 0.5))
 
 
@@ -229,22 +206,6 @@ class Oracle(NamedTuple):
     log_likelihood: np.ndarray  # (n,) nats
     error: np.ndarray  # (n,) standard error; 0 where exact
     method: str
-
-
-class Law(NamedTuple):
-    """The law of Z as the oracle knows it."""
-
-    design: str
-    n_active: int
-    popularity: np.ndarray  # (K,) share of rows that use a factor, over all rows there are
-    patterns: np.ndarray  # (m, K) bool, the different rows of Z
-    frequency: np.ndarray  # (m,) shares of them
-
-
-def law_of(design: str, Z: np.ndarray, n_active: int) -> Law:
-    """Read the law of Z off a large draw of it."""
-    patterns, count = np.unique(Z, axis=0, return_counts=True)
-    return Law(design, n_active, Z.mean(axis=0), patterns, count / len(Z))
 
 
 def posterior_mean(Y: np.ndarray, W: np.ndarray, Z: np.ndarray, noise_sd: float) -> np.ndarray:
@@ -259,74 +220,59 @@ def posterior_mean(Y: np.ndarray, W: np.ndarray, Z: np.ndarray, noise_sd: float)
     return H
 
 
-def oracle(Y: np.ndarray, truth: Synthetic, law: Law) -> Oracle:
-    """Ask the oracle, which knows W, the noise and the law of Z, about rows Y (n, D)."""
+def oracle(Y: np.ndarray, truth: Synthetic, design: str, Z_of_law: np.ndarray) -> Oracle:
+    """Ask the oracle, which knows W, the noise and the law of Z, about rows Y (n, D).
+
+    The law is that of the design, with the shares of `Z_of_law` (m, K), a large draw of it.
+    """
+    from scipy.special import logsumexp
+
     from appca.models import fixed_size_supports, free_supports, numerics, supports
 
-    if law.design in {"subspace", "single"}:
-        return _among_patterns(Y, truth, law)
-    K, L, noise = truth.W.shape[1], law.n_active, truth.noise_sd**2
+    (D, K), noise = truth.W.shape, truth.noise_sd**2
+    if design in {"subspace", "single"}:  # few sets: a mixture of normal densities
+        patterns, count = np.unique(Z_of_law, axis=0, return_counts=True)
+        densities = [
+            log_density(Y, np.zeros(D), truth.W[:, pattern].T, np.full(D, noise))
+            for pattern in patterns
+        ]
+        joint = np.stack(densities) + np.log(count / len(Z_of_law))[:, None]
+        method = f"exact, over {len(patterns)} sets"
+        best = patterns[joint.argmax(axis=0)]
+        return Oracle(best, logsumexp(joint, axis=0), np.zeros(len(Y)), method)
     c, G = Y @ truth.W / noise, truth.W.T @ truth.W / noise
-    empty = numerics.background(np.square(Y).sum(axis=1), noise, Y.shape[1])
-    if law.design == "balanced":  # any L of K factors, all sets alike
+    empty = numerics.background(np.square(Y).sum(axis=1), noise, D)
+    if design == "balanced":  # any L of K factors, all sets alike
         model, seeds = supports.CollapsedModel(G, 1.0), fixed_size_supports.row_seeds(Y)
+        L = int(Z_of_law[0].sum())
         members = fixed_size_supports.best(c, model, L, seeds)[0]
         sums = fixed_size_supports.summed(c, model, L, seeds, 16)
         Z = np.zeros((len(Y), K), dtype=bool)
         np.put_along_axis(Z, members, values=True, axis=1)
         base = empty - numerics.log_binomial(K, L)
         return Oracle(Z, base + sums.log_sum, sums.error, sums.method)
-    weights = np.clip(law.popularity, 1e-6, 1 - 1e-6)  # every factor independently
+    weights = np.clip(Z_of_law.mean(axis=0), 1e-6, 1 - 1e-6)  # every factor independently
     question = free_supports.Question(c, G, 1.0, weights)
     free = free_supports.summed(question, 16)
     return Oracle(free_supports.best(question).Z, empty + free.log_sum, free.error, free.method)
 
 
-def _among_patterns(Y: np.ndarray, truth: Synthetic, law: Law) -> Oracle:
-    """Ask about rows of a few sets: a mixture of normal densities."""
-    from scipy.special import logsumexp
-
-    mean, noise = np.zeros(Y.shape[1]), np.full(Y.shape[1], truth.noise_sd**2)
-    joint = np.stack(
-        [
-            log_density(Y, mean, truth.W[:, pattern].T, noise) + np.log(share)
-            for pattern, share in zip(law.patterns, law.frequency, strict=True)
-        ]
-    )
-    method = f"exact, over {len(law.patterns)} sets"
-    best = law.patterns[joint.argmax(axis=0)]
-    return Oracle(best, logsumexp(joint, axis=0), np.zeros(len(Y)), method)
-
-
 LEAST_SHARE = 0.01  # of the rows must use a true factor before its direction is judged
 
 
-class Recovery(NamedTuple):
-    """An estimate against the truth."""
-
-    cosine_mean: float  # over the true factors that at least `LEAST_SHARE` of the rows use
-    cosine_least: float
-    z_right: float  # share of all indicators
-
-
-class Errors(NamedTuple):
-    """How far a reconstruction is from the data, per entry."""
-
-    absolute: float
-    squared: float
-
-
-def errors(Y: np.ndarray, R: np.ndarray) -> Errors:
-    """Mean absolute and mean squared difference of two matrices."""
+def errors(Y: np.ndarray, R: np.ndarray) -> Row:
+    """Mean absolute and mean squared difference of two matrices, per entry."""
     difference = Y - R
-    return Errors(float(np.abs(difference).mean()), float(np.square(difference).mean()))
+    return {"mae": float(np.abs(difference).mean()), "mse": float(np.square(difference).mean())}
 
 
-def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_found: np.ndarray) -> Recovery:
-    """Compare found components (M, D) and indicators (N, M) with the true ones, (K, D) and (N, K).
+def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_estimated: np.ndarray) -> Row:
+    """Compare estimated components (M, D) and indicators (N, M) with the true ones.
 
-    A true factor that no row uses cannot be found and is left out of the matching; one that has no
-    partner counts with |cos| 0 and as unused by every row. Found factors without a partner count as
+    Those are (K, D) and (N, K). Returns the mean and the least |cos| over the factors that at least
+    `LEAST_SHARE` of the rows use, and the share of all indicators that are right. A true factor
+    that no row uses cannot be recovered and is left out of the matching; one that has no partner
+    counts with |cos| 0 and as unused by every row. Estimated factors without a partner count as
     mistakes wherever a row uses them.
     """
     from appca.models.draws import match
@@ -335,15 +281,15 @@ def recovery(truth: np.ndarray, Z: np.ndarray, W: np.ndarray, Z_found: np.ndarra
     left, right, _, paired = match(truth[used], W)
     cosine = np.zeros(Z.shape[1])
     cosine[used[left]] = paired
-    judged = Z.mean(axis=0) >= LEAST_SHARE
-    width = max(Z.shape[1], Z_found.shape[1])
-    wrong = np.logical_xor(Z[:, used[left]], Z_found[:, right]).sum()
-    wrong += np.delete(Z, used[left], axis=1).sum() + np.delete(Z_found, right, axis=1).sum()
-    return Recovery(
-        float(cosine[judged].mean()) if judged.any() else float("nan"),
-        float(cosine[judged].min()) if judged.any() else float("nan"),
-        1.0 - float(wrong) / (len(Z) * width),
-    )
+    judged = cosine[Z.mean(axis=0) >= LEAST_SHARE]
+    width = max(Z.shape[1], Z_estimated.shape[1])
+    wrong = np.logical_xor(Z[:, used[left]], Z_estimated[:, right]).sum()
+    wrong += np.delete(Z, used[left], axis=1).sum() + np.delete(Z_estimated, right, axis=1).sum()
+    return {
+        "cosine": float(judged.mean()) if len(judged) else float("nan"),
+        "cosine_least": float(judged.min()) if len(judged) else float("nan"),
+        "z_right": 1.0 - float(wrong) / (len(Z) * width),
+    }
 
 
 # measure -> title; the order is that of the columns
@@ -370,7 +316,8 @@ TITLES = {key: method.title for key, method in METHODS.items()} | {
 
 def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     """Fit everything, on `processes` processes, and sum up."""
-    unknown = [design for design in options["designs"] if design not in DESIGNS]
+    designs, methods = list(options["designs"]), list(TITLES)
+    unknown = [design for design in designs if design not in DESIGNS]
     if unknown:
         msg = f"designs must be among {', '.join(DESIGNS)}; got “{unknown[0]}”."
         raise InputError(msg)
@@ -378,17 +325,15 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
         {"design": design, "K": K, "seed": seed, "options": options}
         for K in sorted(options["components"], reverse=True)  # the long ones first
         for seed in range(options["seeds"])
-        for design in options["designs"]
+        for design in designs
     ]
     parts = work("appca.studies.table1:cell", specs, report, processes)
-    designs, methods = list(options["designs"]), list(TITLES)
-    rows = sorted(
-        (row for part in parts for row in part),
-        key=lambda row: (
-            *(designs.index(row["design"]), row["K"]),
-            *(methods.index(row["method"]), row["seed"]),
-        ),
-    )
+
+    def place(row: Row) -> tuple[int, ...]:
+        in_order = designs.index(row["design"]), row["K"], methods.index(row["method"])
+        return (*in_order, row["seed"])
+
+    rows = sorted((row for part in parts for row in part), key=place)
     table = summary(rows)
     text = (
         f"Means over {counted(options['seeds'], 'data set')} of {options['n_rows']:,} rows and "
@@ -398,77 +343,60 @@ def run(options: Options, report: Report, processes: int = 1) -> Outcome:
     return Outcome({"table1": table, "cells": rows}, {}, claims(table, options), text)
 
 
-def draw(spec: Spec) -> tuple[Synthetic, np.ndarray, Law]:
-    """Draw a data set, as many fresh rows of the same W and law of Z, and that law."""
-    options, K = spec["options"], spec["K"]
-    L = max(1, K // 2)
+def draw(spec: Spec) -> tuple[Synthetic, np.ndarray, np.ndarray, Task]:
+    """Draw a data set; return it, as many fresh rows of the same law, all their Z, and the task."""
+    options, K, N = spec["options"], spec["K"], spec["options"]["n_rows"]
     rng = np.random.default_rng([spec["seed"], DESIGNS.index(spec["design"]), K])
     both = draw_synthetic(
         rng,
         spec["design"],
-        n_rows=2 * options["n_rows"],
+        n_rows=2 * N,
         n_features=options["n_features"],
         n_components=K,
-        n_active=L,
+        n_active=max(1, K // 2),
         noise_sd=options["noise_sd"],
     )
-    N = options["n_rows"]
-    train = both._replace(Y=both.Y[:N], X=both.X[:N], Z=both.Z[:N])
-    return train, both.Y[N:], law_of(spec["design"], both.Z, L)
+    train, fresh = both._replace(Y=both.Y[:N], X=both.X[:N], Z=both.Z[:N]), both.Y[N:]
+    sizes = K, active_for(train.Z), int(train.Z.sum(axis=1).max())
+    chain = options["burn_in"], options["n_draws"], spec["seed"]
+    return train, fresh, both.Z, Task(train.Y, fresh, *sizes, *chain)
 
 
 def cell(spec: Spec, tick: Tick) -> list[Row]:
     """One design, K and seed: a row of measures for every method and reference."""
-    tick(_name(spec), 0.0)
-    _warm()
     from appca.models.threads import single_threaded_blas
 
+    stage = f"{spec['design']}, K = {spec['K']}, data set {spec['seed'] + 1}"
+    tick(stage, 0.0)
+    _warm()
     with single_threaded_blas():  # the same numbers whatever runs beside
-        truth, fresh, law = draw(spec)
-        task = _task(spec, truth, fresh)
-        rows = references(spec, truth, fresh, law)
-        for place, (key, method) in enumerate(METHODS.items()):
-            ends = place / len(METHODS), (place + 1) / len(METHODS)
-            callback = passes_told(f"{_name(spec)}: {method.title}", tick, *ends)
-            fitted = fit(method, task._replace(callback=callback))
-            if fitted is None:
-                continue
-            judged = recovery(truth.W.T, truth.Z, fitted.components, fitted.Z)
+        truth, fresh, Z, task = draw(spec)
+        rows = references(spec, truth, fresh, Z)
+        for key, fitted in fits(METHODS, task, stage, tick):
             takes_l = key == "fa_l" or key.startswith("afa")
             L = task.most_active if key == "afa_most" else task.n_active if takes_l else None
-            row = _row(spec, key, L) | _measured(truth.Y, fitted.R, fitted.Z, judged)
+            row = _row(spec, key, L) | _measured(truth.Y, fitted.R, fitted.Z)
+            row |= recovery(truth.W.T, truth.Z, fitted.components, fitted.Z)
             row |= {"heldout": fitted.log_likelihood, "heldout_error": fitted.standard_error}
             row |= {"heldout_how": fitted.how, "seconds": round(fitted.seconds, 3)}
             rows.append(row)
     return rows
 
 
-def _task(spec: Spec, truth: Synthetic, fresh: np.ndarray) -> Task:
-    options, most = spec["options"], int(truth.Z.sum(axis=1).max())
-    chain = (options["burn_in"], options["n_draws"], spec["seed"], None)
-    return Task(truth.Y, fresh, spec["K"], active_for(truth.Z), most, *chain)
-
-
-def references(spec: Spec, truth: Synthetic, fresh: np.ndarray, law: Law) -> list[Row]:
-    """Measure what there is to reach: the noise, and those who know the truth or most of it."""
-    best, on_fresh = oracle(truth.Y, truth, law), oracle(fresh, truth, law)
-    exact = (1.0, 1.0)
-    true_R = posterior_mean(truth.Y, truth.W, truth.Z, truth.noise_sd) @ truth.W.T
-    best_R = posterior_mean(truth.Y, truth.W, best.Z, truth.noise_sd) @ truth.W.T
-    right = float((best.Z == truth.Z).mean())
-    noise = dict(zip(("mae", "mse"), errors(truth.Y, (truth.X * truth.Z) @ truth.W.T), strict=True))
-    heldout = {
+def references(spec: Spec, truth: Synthetic, fresh: np.ndarray, Z_of_law: np.ndarray) -> list[Row]:
+    """Measure the attainable: the noise, and oracles that know the truth or most of it."""
+    best, on_fresh = (oracle(Y, truth, spec["design"], Z_of_law) for Y in (truth.Y, fresh))
+    rows = [_row(spec, "noise", None) | errors(truth.Y, (truth.X * truth.Z) @ truth.W.T)]
+    for key, Z in (("oracle_z", truth.Z), ("oracle_s", best.Z)):
+        R = posterior_mean(truth.Y, truth.W, Z, truth.noise_sd) @ truth.W.T
+        right = {"cosine": 1.0, "cosine_least": 1.0, "z_right": float((Z == truth.Z).mean())}
+        rows.append(_row(spec, key, None) | _measured(truth.Y, R, Z) | right)
+    rows[-1] |= {
         "heldout": float(on_fresh.log_likelihood.mean()),
         "heldout_error": float(on_fresh.error.mean()),
         "heldout_how": on_fresh.method,
     }
-    return [
-        _row(spec, "noise", None) | noise,
-        _row(spec, "oracle_z", None) | _measured(truth.Y, true_R, truth.Z, Recovery(*exact, 1.0)),
-        _row(spec, "oracle_s", None)
-        | _measured(truth.Y, best_R, best.Z, Recovery(*exact, right))
-        | heldout,
-    ]
+    return rows
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
@@ -483,50 +411,41 @@ def summary(rows: Sequence[Row]) -> list[Row]:
             name: float(np.mean(values[name])) if values[name] else None
             for name in ("L", *MEASURES, "heldout_error")
         }
-        answers = METHODS[key].paper if key in METHODS else None
+        paper, note = (
+            (METHODS[key].paper, METHODS[key].note)
+            if key in METHODS
+            else (None, REFERENCES[key][1])
+        )
         row = {"design": design, "K": K, "method": key, "title": TITLES[key], "L": mean["L"]}
-        row |= {"seeds": len(group), "paper_mae": printed(answers, design, K)}
-        row["paper_mae_read_as"] = read(answers, design, K)
+        row |= {"seeds": len(group), "paper_mae": printed(paper, design, K)}
+        row["paper_mae_read_as"] = read(paper, design, K)
         for name in MEASURES:
             spread = float(np.std(values[name], ddof=1)) if len(values[name]) > 1 else None
             row |= {name: mean[name], f"{name}_sd": spread}
         row |= {"heldout_error": mean["heldout_error"], "heldout_how": group[0]["heldout_how"]}
-        row["note"] = METHODS[key].note if key in METHODS else REFERENCES[key][1]
-        table.append(row)
+        table.append(row | {"note": note})
     return table
 
 
 def _row(spec: Spec, key: str, n_active: int | None) -> Row:
-    named: Row = {"design": spec["design"], "K": spec["K"], "seed": spec["seed"]}
+    named: Row = {name: spec[name] for name in ("design", "K", "seed")}
     named |= {"method": key, "title": TITLES[key], "L": n_active}
     return named | dict.fromkeys([*MEASURES, "heldout_error", "heldout_how"])
 
 
-def _measured(Y: np.ndarray, R: np.ndarray, Z: np.ndarray, judged: Recovery) -> Row:
-    missed = errors(Y, R)
-    return {
-        "mae": missed.absolute,
-        "mse": missed.squared,
-        "cosine": judged.cosine_mean,
-        "cosine_least": judged.cosine_least,
-        "z_right": judged.z_right,
-        "per_row": float(Z.sum(axis=1).mean()),
-        "n_used": int(Z.any(axis=0).sum()),
-    }
-
-
-def _name(spec: Spec) -> str:
-    return f"{spec['design']}, K = {spec['K']}, data set {spec['seed'] + 1}"
+def _measured(Y: np.ndarray, R: np.ndarray, Z: np.ndarray) -> Row:
+    used = {"per_row": float(Z.sum(axis=1).mean()), "n_used": int(Z.any(axis=0).sum())}
+    return errors(Y, R) | used
 
 
 @cache
 def _warm() -> None:
-    """Load the compiled kernels, so that no method's seconds hold what is done once a process."""
+    """Load the compiled kernels, which would count in the seconds of the first fit."""
     Y = draw_synthetic(
         np.random.default_rng(0), "balanced", n_rows=60, n_features=8, n_components=4, n_active=2
     ).Y
-    for method in METHODS.values():
-        fit(method, Task(Y, Y[:5], 4, 2, 3, 2, 2, 0, None))
+    for key in METHODS:
+        fit(key, Task(Y, Y[:5], 4, 2, 3, 2, 2, 0))
 
 
 SAME_SIZE = ("fa_k", "fsfa", "isfa_k", "afa_gibbs", "afa")  # one for each row of the paper's table
@@ -543,13 +462,63 @@ def claims(table: Sequence[Row], options: Options) -> list[CheckedClaim]:
     cells: Cells = {}
     for row in table:
         cells.setdefault((row["design"], row["K"]), {})[row["method"]] = row
+
+    def ratios(method: str, other: str, measure: str = "mse", design: str = "") -> list[float]:
+        return [
+            cell[method][measure] / cell[other][measure]
+            for place, cell in cells.items()
+            if method in cell and other in cell and design in {"", place[0]}
+        ]
+
+    best = [_best(cell, "heldout", METHODS) for cell in cells.values()]  # of rows not fitted to
+    won = [method in BY_EM for method in best]
+    to_oracle, full = (ratios(method, "oracle_s") for method in ("afa", "afa_most"))
+    most = f", {span(full)} with the number of the fullest row" if full else ""
+    worse = [ratio > 1 for ratio in ratios("afa_gibbs", "afa")]
+    surplus = ratios("isfa_k", "oracle_z", "n_used")
+    more = [ratio > MORE for ratio in surplus]
+    # balanced data, of which aFA is the true model
+    balanced = [cell["afa"] for (design, _), cell in cells.items() if design == "balanced"]
+    ours, start = (ratios(way, "oracle_s", design="balanced") for way in ("afa", "afa_paper"))
+    optima = "no balanced data"
+    if ours:
+        worst, right = (min(row[name] for row in balanced) for name in ("cosine_least", "z_right"))
+        optima = (
+            f"{span(ours)} times the squared error of an oracle that knows W, from the paper's "
+            f"start {span(start)} times; worst |cos| of a column {worst:.3f}, Z right "
+            f"{percent(right, 1)}"
+        )
     return [
         _lowest(cells),
-        _fresh(cells),
-        _everywhere(cells),
-        _optima(cells),
-        _gibbs(cells),
-        _surplus(cells),
+        checked(
+            "It describes new rows best, too",
+            f"in {share(won)} columns; {_counted(METHODS[method].title for method in best)}",
+            won,
+            number=(share(won), "best on new rows"),
+        ),
+        checked(
+            "aFA performs well across all settings",
+            f"{span(to_oracle)} times the squared error of an oracle that knows W{most}",
+            [ratio <= NEAR for ratio in to_oracle],
+        ),
+        checked(
+            "EM converges to good local optima (balanced data)",
+            optima,
+            [ratio <= NEAR for ratio in ours + start],
+        ),
+        checked(
+            "aFA by EM has a lower error than by Gibbs",
+            f"by Gibbs {span(ratios('afa_gibbs', 'afa'))} times the squared error, more in "
+            f"{share(worse)} columns",
+            worse,
+            "all columns",
+            (share(worse), "below Gibbs"),
+        ),
+        checked(
+            "isFA uses more factors than there are",
+            f"in {share(more)} columns, {span(surplus)} times as many, at most K + {MOST_BEYOND}",
+            more,
+        ),
         _absolute(table, options),
         _squared(cells),
     ]
@@ -565,67 +534,17 @@ def _lowest(cells: Cells) -> CheckedClaim:
     for place in columns:
         errors_there = {name: read(name, *place) or math.inf for name in PRINTED}
         paper += errors_there["aFA EM"] == min(errors_there.values())
-    here = Counter(
+    best = [
         str(METHODS[_best(cells[place], "mae", SAME_SIZE, least=True)].paper) for place in columns
-    )
-    wins = here["aFA EM"]
-    n = len(columns)
-    measured = f"in {wins} of {n}; {_counted(here)}. FA may use all K factors for any row"
+    ]
+    wins, n = best.count("aFA EM"), len(columns)
+    measured = f"in {wins} of {n}; {_counted(best)}. FA may use all K factors for any row"
     tests, number = [wins >= paper, wins > 0], (f"{wins} of {n}", "least error")
     return checked(claim, measured, tests, f"{paper} of {n} columns", number)
 
 
-def _fresh(cells: Cells) -> CheckedClaim:
-    """By the likelihood of rows not fitted to, which many factors do not flatter."""
-    best = [_best(cell, "heldout", METHODS) for cell in cells.values()]
-    won = [method in BY_EM for method in best]
-    told = _counted(Counter(METHODS[method].title for method in best))
-    measured = f"in {sum(won)} of {len(won)} columns; {told}"
-    number = (f"{sum(won)} of {len(won)}", "best on new rows")
-    return checked("It describes new rows best, too", measured, won, number=number)
-
-
-def _everywhere(cells: Cells) -> CheckedClaim:
-    ratios, full = (_ratios(cells, method, "oracle_s") for method in ("afa", "afa_most"))
-    most = f", {span(full)} with the number of the fullest row" if full else ""
-    measured = f"{span(ratios)} times the squared error of an oracle that knows W{most}"
-    return checked("aFA performs well across all settings", measured, [r <= NEAR for r in ratios])
-
-
-def _optima(cells: Cells) -> CheckedClaim:
-    """On balanced data, of which aFA is the true model: from our start and from the paper's."""
-    balanced = {place: cell for place, cell in cells.items() if place[0] == "balanced"}
-    ratios, start = (_ratios(balanced, method, "oracle_s") for method in ("afa", "afa_paper"))
-    claim = "EM converges to good local optima (balanced data)"
-    if not ratios:
-        return checked(claim, "no balanced data", [])
-    worst, right = (
-        min(cell["afa"][name] for cell in balanced.values()) for name in ("cosine_least", "z_right")
-    )
-    measured = (
-        f"{span(ratios)} times the squared error of an oracle that knows W, from the paper's start "
-        f"{span(start)} times; worst |cos| of a column {worst:.3f}, Z right {percent(right, 1)}"
-    )
-    return checked(claim, measured, [ratio <= NEAR for ratio in ratios + start])
-
-
-def _gibbs(cells: Cells) -> CheckedClaim:
-    ratios = _ratios(cells, "afa_gibbs", "afa")
-    worse = [ratio > 1 for ratio in ratios]
-    measured = f"by Gibbs {span(ratios)} times the squared error, more in {_share(worse)} columns"
-    claim, number = "aFA by EM has a lower error than by Gibbs", (_share(worse), "below Gibbs")
-    return checked(claim, measured, worse, "all columns", number)
-
-
-def _surplus(cells: Cells) -> CheckedClaim:
-    ratios = _ratios(cells, "isfa_k", "oracle_z", "n_used")
-    more = [ratio > MORE for ratio in ratios]
-    measured = f"in {_share(more)} columns, {span(ratios)} times as many, at most K + {MOST_BEYOND}"
-    return checked("isFA uses more factors than there are", measured, more)
-
-
 def _absolute(table: Sequence[Row], options: Options) -> CheckedClaim:
-    """Mean absolute errors cannot lie below the noise, unless rows are fitted by many factors."""
+    """Mean absolute errors cannot be below the noise, unless rows are fitted by many factors."""
     floor = options["noise_sd"] * math.sqrt(2 / math.pi)
     numbers = [value for row in PRINTED.values() for value in row]
     least = min(row["mae"] for row in table if row["method"] in METHODS)
@@ -639,29 +558,23 @@ def _absolute(table: Sequence[Row], options: Options) -> CheckedClaim:
 
 def _squared(cells: Cells) -> CheckedClaim:
     """Try the other reading: squared errors, to which noise of variance 0.01 adds 0.01."""
-    columns = [place for place in cells if place in COLUMNS]
-    tests, told = [], []
-    for name, places in {
-        "on balanced data": [place for place in columns if place[0] == "balanced"],
-        "on the other designs": [place for place in columns if place[0] != "balanced"],
-    }.items():
-        near = {
-            measure: [
-                1 / ALIKE < cells[place][method][measure] / number < ALIKE
-                for place in places
-                for method in SAME_SIZE
-                if (number := read(METHODS[method].paper, *place))
-            ]
-            for measure in ("mse", "mae")
-        }
-        if places:
+    tests, parts = [], []
+    for name, is_balanced in (("on balanced data", True), ("on the other designs", False)):
+        near: dict[str, list[bool]] = {"mse": [], "mae": []}
+        for place, cell in cells.items():
+            for method in SAME_SIZE if (place[0] == "balanced") == is_balanced else ():
+                number = read(METHODS[method].paper, *place)
+                for measure, alike in near.items():
+                    if number:
+                        alike.append(1 / ALIKE < cell[method][measure] / number < ALIKE)
+        if near["mse"]:
             squared, absolute = sum(near["mse"]), sum(near["mae"])
             tests.append(squared > absolute)
-            told.append(
+            parts.append(
                 f"{name} {squared} of {len(near['mse'])} are within a factor of {ALIKE:g} of the "
                 f"squared errors here, {absolute} of the absolute ones"
             )
-    measured = "; ".join(told) or "the paper has no numbers for these K"
+    measured = "; ".join(parts) or "the paper has no numbers for these K"
     return checked("Or they are mean squared errors", measured, tests)
 
 
@@ -672,20 +585,8 @@ def _best(
     return (min if least else max)(values, key=lambda method: values[method])
 
 
-def _ratios(cells: Cells, method: str, other: str, measure: str = "mse") -> list[float]:
-    return [
-        cell[method][measure] / cell[other][measure]
-        for cell in cells.values()
-        if method in cell and other in cell
-    ]
-
-
-def _counted(times: Counter[str]) -> str:
-    return "; ".join(f"{name} in {n}" for name, n in times.most_common())
-
-
-def _share(tests: Sequence[bool]) -> str:
-    return f"{sum(tests)} of {len(tests)}"
+def _counted(names: Iterable[str]) -> str:
+    return "; ".join(f"{name} in {n}" for name, n in Counter(names).most_common())
 
 
 def figures(outcome: Outcome) -> Figures:
@@ -746,16 +647,9 @@ def curves_of(spec: Spec, tick: Tick) -> dict[str, list[float]]:
     from appca.models.threads import single_threaded_blas
 
     with single_threaded_blas():
-        truth, fresh, _ = draw(spec)
-        curves = {TRUTH: ordered(truth.Z)}
-        task = _task(spec, truth, fresh[:1])
-        for place, name in enumerate(LINES):
-            ends = place / len(LINES), (place + 1) / len(LINES)
-            callback = passes_told(f"{spec['design']}: {title_of(name)}", tick, *ends)
-            fitted = fit(METHODS[name], task._replace(callback=callback))
-            if fitted is not None:
-                curves[name] = ordered(fitted.Z)
-    return curves
+        truth, fresh, _, task = draw(spec)
+        fitted = fits(LINES, task._replace(fresh=fresh[:1]), spec["design"], tick)
+        return {TRUTH: ordered(truth.Z)} | {name: ordered(line.Z) for name, line in fitted}
 
 
 def ordered(Z: np.ndarray) -> list[float]:
@@ -790,12 +684,12 @@ def popularity_claims(apart: list[Row]) -> list[CheckedClaim]:
     for design in SPARSE_AND_DENSE:
         near = {row["method"]: row["distance"] for row in apart if row["design"] == design}
         order = sorted(near, key=lambda method: near[method])
-        told = ", ".join(f"{title_of(method)} {near[method]:.3f}" for method in order)
+        listed = ", ".join(f"{title_of(method)} {near[method]:.3f}" for method in order)
         claim = f"aFA estimates the popularity of factors best on {design} data"
         tests = [order[0].startswith("afa")]
         nearest = min(near[method] for method in near if method.startswith("afa"))
         number = (f"{nearest:.3f}", f"off the truth, {design}")
-        measured = f"mean distance from the truth: {told}"
+        measured = f"mean distance from the truth: {listed}"
         checked_claims.append(checked(claim, measured, tests, number=number))
     return checked_claims
 
