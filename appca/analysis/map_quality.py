@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.choose import sample_of
+from appca.analysis.campaign import sample_of
 from appca.analysis.rows import projected
 from appca.analysis.subspaces import LEAST_ROWS, ranked
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore, nearest_rows
