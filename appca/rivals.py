@@ -60,12 +60,13 @@ def first_pieces(rng: Any, Y: Array, w: Array, n_pieces: int) -> NDArray[np.intp
     centres = mean + (rng.standard_normal((n_pieces, axes)) * spread) @ V.T
     pieces = np.zeros(len(Y), np.intp)
     for _ in range(MOST_STEPS):
-        before = pieces
-        pieces = (np.square(centres).sum(axis=1) - 2.0 * Y @ centres.T).argmin(axis=1)
+        before, pieces = (
+            pieces,
+            (np.square(centres).sum(axis=1) - 2.0 * Y @ centres.T).argmin(axis=1),
+        )
         if (pieces == before).all():
             break
-        for k in range(n_pieces):
-            mass = w * (pieces == k)
+        for k, mass in enumerate(w * (pieces == np.arange(n_pieces)[:, None])):
             if mass.sum() > 0:
                 centres[k] = mass @ Y / mass.sum()
     return pieces
@@ -73,10 +74,8 @@ def first_pieces(rng: Any, Y: Array, w: Array, n_pieces: int) -> NDArray[np.intp
 
 def _in_own_piece(pieces: Array, H: Array) -> Array:
     """Scores (N, K L) of scores (K, N, L): those of each row's piece, zero elsewhere."""
-    K, N, L = H.shape
-    scores = np.zeros((N, K, L))
-    scores[range(N), pieces] = H[pieces, range(N)]
-    return scores.reshape(N, K * L)
+    own = np.arange(len(H))[:, None] == pieces
+    return np.asarray((H * own[:, :, None]).transpose(1, 0, 2).reshape(len(pieces), -1))
 
 
 class _Clusterwise(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -155,7 +154,6 @@ class MixtureOfFactorAnalysers(_Clusterwise):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X (N, D), each counted `sample_weight` (N,) times."""
-        del y
         X, w, rng = self._training_rows(X, sample_weight)
         for name, words in (("noise", ("isotropic", "diagonal")), ("loadings", ("own", "common"))):
             if getattr(self, name) not in words:
@@ -175,9 +173,8 @@ class MixtureOfFactorAnalysers(_Clusterwise):
         self.log_likelihoods_, self.n_iter_ = np.array(values), len(values)
         if self.loadings == "common":
             shares = np.sqrt(state.weights)[:, None]
-            scaled = [shares * state.means, *(shares[:, :, None] * self.loadings_)]
-            V = np.linalg.svd(np.vstack(scaled), full_matrices=False)[2]
-            self.components_ = V[: state.W.shape[2]]
+            scaled = np.vstack([shares * state.means, *(shares[:, :, None] * self.loadings_)])
+            self.components_ = np.linalg.svd(scaled, full_matrices=False)[2][: state.W.shape[2]]
         return self
 
     def _start(self, rng: Any, Y: Array, w: Array) -> _State:
@@ -233,7 +230,6 @@ class MixtureOfFactorAnalysers(_Clusterwise):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows, in nats."""
-        del y
         return float(self.score_samples(X).mean())
 
     def predict(self, X: Any) -> Array:
@@ -254,10 +250,8 @@ class MixtureOfFactorAnalysers(_Clusterwise):
         """Mean of each row's own piece plus its loadings times its scores, (N, D)."""
         expected = self._expected(X)
         pieces = expected.joint.argmax(axis=1)
-        rows: Array = self.means_[pieces]
-        for k, loadings in enumerate(self.loadings_):
-            rows[pieces == k] += expected.H[k, pieces == k] @ loadings
-        return rows
+        H = _in_own_piece(pieces, expected.H)
+        return np.asarray(self.means_[pieces] + H @ np.concatenate(self.loadings_))
 
     @property
     def n_parameters_(self) -> int:
@@ -276,8 +270,7 @@ def _expect(state: _State, Y: Array) -> _Expected:
     V = np.linalg.inv(np.eye(L) + scaled @ state.W)
     P = (Y @ scaled.reshape(K * L, D).T).reshape(N, K, L).transpose(1, 0, 2)
     P = P - np.einsum("kld,kd->kl", scaled, state.means)[:, None]
-    H = P @ V
-    precise = state.means / state.noise
+    H, precise = P @ V, state.means / state.noise
     squares = (np.square(Y) @ (1.0 / state.noise))[:, None] - 2.0 * Y @ precise.T
     squares += np.sum(precise * state.means, axis=1) - np.einsum("knl,knl->nk", P, H)
     return _Expected(_joint(state, squares), H, V @ scaled, V)
@@ -383,7 +376,6 @@ class KSubspaces(_Clusterwise):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X (N, D), each counted `sample_weight` (N,) times."""
-        del y
         Y, w, rng = self._training_rows(X, sample_weight)
         runs = [self._descend(rng, Y, w) for _ in range(self.n_init)]
         best = min(runs, key=lambda run: run[2])
@@ -391,36 +383,30 @@ class KSubspaces(_Clusterwise):
         return self
 
     def _descend(self, rng: Any, Y: Array, w: Array) -> tuple[Array, Array, float, int]:
-        L = min(self.n_components, Y.shape[1])
-        pieces = first_pieces(rng, Y, w, self.n_pieces)
+        K, L, step, before = self.n_pieces, min(self.n_components, Y.shape[1]), 0, None
+        pieces = first_pieces(rng, Y, w, K)
         mean, _, V = weighted_axes(Y, w, L)
-        means = np.repeat(mean[None], self.n_pieces, axis=0)
-        axes = np.repeat(V.T[None], self.n_pieces, axis=0)
-        step = 0
-        while step < self.max_iter:
+        means, axes = np.repeat(mean[None], K, axis=0), np.repeat(V.T[None], K, axis=0)
+        while step < self.max_iter and (before is None or (pieces != before).any()):
             step += 1
-            for k in range(self.n_pieces):
+            for k in range(K):
                 mass = w * (pieces == k)
                 if mass.sum() > 0:
                     means[k], _, V = weighted_axes(Y, mass, L)
                     axes[k] = V.T
             distances = _distances(Y, means, axes)
             before, pieces = pieces, distances.argmin(axis=1)
-            if (pieces == before).all():
-                break
         return means, axes, float(w @ distances.min(axis=1) / w.sum()), step
-
-    def _distances(self, X: Any) -> Array:
-        return _distances(self._rows(X), self.means_, self.components_)
 
     def predict(self, X: Any) -> Array:
         """Nearest subspace (N,) of every row."""
-        return np.asarray(self._distances(X).argmin(axis=1))
+        Y = self._rows(X)
+        return np.asarray(_distances(Y, self.means_, self.components_).argmin(axis=1))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean squared distance of rows from their subspaces, with a minus."""
-        del y
-        return -float(self._distances(X).min(axis=1).mean())
+        Y = self._rows(X)
+        return -float(_distances(Y, self.means_, self.components_).min(axis=1).mean())
 
     def transform(self, X: Any) -> Array:
         """Coordinates (N, K L) in each row's own subspace, zero in the others."""
@@ -436,8 +422,8 @@ class KSubspaces(_Clusterwise):
 
 def _distances(Y: Array, means: Array, axes: Array) -> Array:
     """Squared distances (N, K) of rows from affine subspaces."""
-    distances = [
-        np.square(B := Y - mean).sum(axis=1) - np.square(B @ V.T).sum(axis=1)
-        for mean, V in zip(means, axes, strict=True)
-    ]
-    return np.asarray(np.maximum(np.stack(distances, axis=1), 0.0))
+    distances = np.empty((len(Y), len(means)))
+    for k, (mean, V) in enumerate(zip(means, axes, strict=True)):
+        B = Y - mean
+        distances[:, k] = np.square(B).sum(axis=1) - np.square(B @ V.T).sum(axis=1)
+    return np.maximum(distances, 0.0)

@@ -2,8 +2,8 @@
 
 All methods are fitted to the same rows and features and scored on the same held-out rows, so that
 differences are taken row by row and have a standard error. Features with less than 5% of the mean
-variance are left out for all of them: where a feature hardly varies, a noise variance of its own
-makes a density arbitrarily large, which says nothing about the model.
+variance, or whose variance rests on fewer than two rows, are left out for all of them: there a
+noise variance per feature makes a density arbitrarily large, which says nothing about the model.
 """
 
 import inspect
@@ -15,17 +15,15 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from appca.analysis.choose import sample_of
-from appca.analysis.fitted import OfModel
-from appca.analysis.journal import JournalStore
+from appca.analysis.campaign import Campaign, Measure, Step, sample_of
 from appca.analysis.subspaces import supports
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.words import InputError
+from appca.words import InputError, percent
 
 LEAST = 0.5  # |cos|: more than 60 degrees apart is another component, not the same one changed
 
@@ -90,6 +88,8 @@ Report = Callable[[float], object]  # share done; raising from it ends the work
 Clock = Callable[[], float]
 _FA_PASSES = 20  # between two looks at the clock
 _LEAST_NOISE = 1e-6  # of a feature, relative to the average: below, a density says nothing
+GAUSSIAN_FLOOR = 1e-4  # of the mean variance, added to the variances of each piece
+PIECES = (1, 2, 4, 8, 16, 32)
 
 
 class Split(NamedTuple):
@@ -110,6 +110,7 @@ class RivalProjection(NamedTuple):
     reconstruction: np.ndarray | None = None  # (m, D) of the rows held out
     note: str = ""  # what a reader must know about the numbers
     n_parameters: int | None = None  # free ones, where they are counted
+    at_floor: float = 0.0  # share of the noise variances that ended at their floor
 
 
 class TimeUp(Exception):
@@ -160,14 +161,34 @@ def ours(
     notes = [f"stopped after {cap.seconds:g} s, not converged"] if stopped else []
     if others.standard_error.any():
         notes.append("log-likelihood estimated by sampling")
+    density = others.log_likelihood
+    if not np.all(model.noise_variance_):
+        notes.append("leaves features out, so its density is of other data")
+        density = None
     return RivalProjection(
         described.scores,
         seconds,
-        others.log_likelihood,
+        density,
         model.inverse_transform(others.scores),
         "; ".join(notes),
         getattr(model, "n_parameters_", None),
+        share_at_floor(model, split.train),
     )
+
+
+def share_at_floor(model: Any, Y: np.ndarray) -> float:
+    """Return the share of a fitted model's noise variances that are at their floor."""
+    from appca.models.em import NOISE_FLOOR
+    from appca.models.variant_em import floor_shares
+
+    noise = np.atleast_1d(model.noise_variance_)
+    squares = np.square(Y - Y.mean(axis=0, dtype=np.float64).astype(Y.dtype))
+    power = squares.sum(axis=0, dtype=np.float64)
+    least = NOISE_FLOOR * power.mean() / len(Y)
+    if len(noise) > 1:
+        fourth = np.square(squares).sum(axis=0, dtype=np.float64)
+        least = floor_shares(power, fourth, len(Y)) * power / len(Y)
+    return float((noise <= 1.001 * least).mean())
 
 
 def pca(q: int, split: Split, cap: Cap, report: Report) -> RivalProjection:
@@ -223,22 +244,60 @@ def mixture(
     pieces: int, n_components: int, split: Split, cap: Cap, report: Report, **kind: Any
 ) -> RivalProjection:
     """Fit a mixture of probabilistic PCA, or by `kind` another `MixtureOfFactorAnalysers`."""
-    from appca.rivals import MixtureOfFactorAnalysers
+    from appca.rivals import FLOOR, MixtureOfFactorAnalysers
 
     report(0.0)
     model = MixtureOfFactorAnalysers(pieces, n_components, random_state=0, **kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(split.train)
-    scores = model.transform(split.train)
-    note = f"{model.n_parameters_:,} parameters"
+    scores, noise = model.transform(split.train), model.noise_variance_
+    least = FLOOR * split.train.var(axis=0, dtype=np.float64).mean()
     return RivalProjection(
         scores,
         cap.passed(),
         model.score_samples(split.test),
         model.reconstruct(split.test),
-        note,
+        f"{model.n_parameters_:,} parameters",
         model.n_parameters_,
+        float((noise <= 1.001 * least).mean()),
+    )
+
+
+def gaussian_mixture(kind: str, split: Split, cap: Cap, report: Report) -> RivalProjection:
+    """Fit scikit-learn's GaussianMixture, "diag" or "full", with the pieces that BIC chooses.
+
+    Raises ValueError when a full covariance has too few rows.
+    """
+    from sklearn.mixture import GaussianMixture
+
+    (n, D), least = split.train.shape, GAUSSIAN_FLOOR * float(split.train.var(axis=0).mean())
+    most = n // (2 * D) if kind == "full" else n // 10
+    if most < 1:
+        msg = f"full covariances of {D:,} features need at least {2 * D:,} rows; there are {n:,}"
+        raise ValueError(msg)
+    model, bic = None, np.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for place, pieces in enumerate(size for size in PIECES if size <= most):
+            report(min(max(cap.passed() / cap.seconds, place / len(PIECES)), 1.0))
+            again = GaussianMixture(pieces, covariance_type=kind, reg_covar=least, random_state=0)
+            value = again.fit(split.train.astype(np.float64)).bic(split.train)
+            if value >= bic:
+                break
+            model, bic = again, value
+            if cap.over():
+                break
+    variances = model.covariances_ if kind == "diag" else np.linalg.eigvalsh(model.covariances_)
+    free = D if kind == "diag" else D * (D + 1) // 2
+    return RivalProjection(
+        model.predict_proba(split.train),
+        cap.passed(),
+        model.score_samples(split.test),
+        model.predict_proba(split.test) @ model.means_,
+        f"{len(model.means_)} pieces",
+        len(model.means_) * (D + free + 1) - 1,
+        float((variances <= 2.0 * least).mean()),
     )
 
 
@@ -351,14 +410,17 @@ def log_density(
     return np.asarray(-0.5 * (squares + size + len(noise) * np.log(2 * np.pi)))
 
 
-MODELS_FOLDER = "models"
 MOST_ROWS = 3000
 LEAST_ROWS = 20
 HELD_OUT = 0.3
 LEAST_VARIANCE = 0.05  # of a feature, as a share of the mean variance
+LEAST_VARYING = 2.001  # rows that the variance of a feature rests on: N over its kurtosis
 SECONDS = 120.0  # of a method; a fit that can stop early keeps what it has
 CLEAR = 2.0  # standard errors of the paired difference
-PAPER = "paper"  # the key of the variant without extensions
+MOST_LOST = 100.0  # nats on a single row; a method that loses more is named
+OUTLYING = 10.0  # times the mean absolute difference: such a loss is not the method's usual one
+MOST_AT_FLOOR = 0.05  # of the noise variances, with which a variant is still proposed
+PAPER, ROW_SCALES = "paper", "scale"  # variants without extensions, and with the safe one
 SWITCHES: dict[str, dict[str, str]] = {  # each extension of the paper's model, and its setting
     "noise": {"noise": "feature"},
     "scale": {"row_scale": "learned"},
@@ -372,38 +434,14 @@ VARIANTS = tuple(
 Method = Callable[[Split, Cap, Report], RivalProjection]
 
 
-@dataclass(frozen=True, eq=False)
-class ModelsConfig(OfModel):
-    """Everything that decides the numbers of a comparison of models.
-
-    `parameters` are keywords of `AdaptivePPCA`; each variant sets sizes and extensions. Of more
-    rows than `max_rows` a random sample is used. `random_state` draws it and the rows held out.
-    """
-
-    dataset: str
-    preprocessing: dict[str, Any]
-    parameters: dict[str, Any]
-    n_components: int
-    n_active: int
-    max_rows: int = MOST_ROWS
-    random_state: int = 0
-    model: str = "aPPCA"
-
-    def __post_init__(self) -> None:
-        """Leave out the settings that the variants have themselves."""
-        super().__post_init__()
-        varied = {"n_components", "inference", *(name for on in SWITCHES.values() for name in on)}
-        for name in varied & set(self.parameters):
-            del self.parameters[name]
-
-
 class HeldOutFit(NamedTuple):
-    """What one method says of the rows held out."""
+    """One method on the held-out rows."""
 
     log_likelihood: np.ndarray | None  # (m,) nats; None where the method has no density
     n_parameters: int
     seconds: float
-    note: str  # why it is not to be relied on; empty where it is
+    note: str
+    at_floor: float = 0.0  # share of the noise variances that ended at their floor
 
 
 class Ranked(NamedTuple):
@@ -413,6 +451,27 @@ class Ranked(NamedTuple):
     nats: float  # mean held-out log-likelihood less that of the paper's model, a row
     error: float  # standard error of the mean paired difference
     fit: HeldOutFit
+    lost: float = 0.0  # most nats lost on one row against the paper's model (it: the median method)
+    usual: float = 0.0  # mean absolute difference from it, nats a row
+
+    @property
+    def flaws(self) -> list[str]:
+        """Reasons to distrust its number, in words."""
+        flaws = []
+        if self.fit.at_floor > 0:
+            share = percent(self.fit.at_floor, 1 if self.fit.at_floor < 0.1 else 0)
+            flaws.append(f"{share} of noise variances at their floor")
+        if self.lost > MOST_LOST:
+            flaws.append(f"loses {self.lost:,.0f} nats on one row")
+        if "stopped" in self.fit.note:
+            flaws.append(self.fit.note)
+        return flaws
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether few noise variances are at their floor and no row alone decides the mean."""
+        outlying = self.lost > max(MOST_LOST, OUTLYING * self.usual)
+        return self.fit.at_floor <= MOST_AT_FLOOR and not outlying
 
 
 class ModelAdvice(NamedTuple):
@@ -433,28 +492,97 @@ def variant_settings(key: str, n_active: int) -> dict[str, Any]:
     return settings
 
 
-def methods(config: ModelsConfig) -> dict[str, Method]:
-    """Return the methods, key to function, the paper's model first and rivals last."""
+def _variant(config: "ModelsConfig", key: str) -> Method:
     from appca.models.adaptive_ppca import AdaptivePPCA
+
+    sizes = {"n_components": config.n_components, **variant_settings(key, config.n_active)}
+    return partial(ours, AdaptivePPCA, {**config.parameters, **sizes})
+
+
+def _ppca(config: "ModelsConfig") -> Method:
     from appca.models.ppca import PPCA
 
-    K, L = config.n_components, config.n_active
-    variants: dict[str, Method] = {
-        key: partial(
-            ours,
-            AdaptivePPCA,
-            {**config.parameters, "n_components": K, **variant_settings(key, L)},
-        )
-        for key in reversed(VARIANTS)
-    }
-    return variants | {
-        "ppca": partial(ours, PPCA, {"n_components": K, "random_state": 0}),
-        "fa": partial(factor_analysis, K),
-        "mixture": partial(mixture, K, L),
-        "mixture_diagonal": partial(mixture, K, L, noise="diagonal"),
-        "common": partial(mixture, K, K, loadings="common"),
-        "common_diagonal": partial(mixture, K, K, loadings="common", noise="diagonal"),
-    }
+    return partial(ours, PPCA, {"n_components": config.n_components, "random_state": 0})
+
+
+def _mixture(config: "ModelsConfig", **kind: Any) -> Method:
+    L = config.n_components if kind.get("loadings") == "common" else config.n_active
+    return partial(mixture, config.n_components, L, **kind)
+
+
+METHODS: dict[str, Callable[["ModelsConfig"], Method]] = {
+    **{key: partial(_variant, key=key) for key in reversed(VARIANTS)},
+    "ppca": _ppca,
+    "fa": lambda config: partial(factor_analysis, config.n_components),
+    "mixture": _mixture,
+    "mixture_diagonal": partial(_mixture, noise="diagonal"),
+    "common": partial(_mixture, loadings="common"),
+    "common_diagonal": partial(_mixture, loadings="common", noise="diagonal"),
+    "gaussian": lambda _: partial(gaussian_mixture, "diag"),
+    "gaussian_full": lambda _: partial(gaussian_mixture, "full"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ModelsConfig(Campaign):
+    """Settings of a comparison of models, whose steps are the keys of `METHODS`.
+
+    `parameters` are keywords of `AdaptivePPCA`; each variant sets sizes and extensions. Of more
+    rows than `max_rows` a random sample is used. `random_state` draws it and the rows held out.
+    """
+
+    folder: ClassVar[str] = "models"
+
+    dataset: str
+    preprocessing: dict[str, Any]
+    parameters: dict[str, Any]
+    n_components: int
+    n_active: int
+    max_rows: int = MOST_ROWS
+    random_state: int = 0
+    model: str = "aPPCA"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        varied = {"n_components", "inference", *(name for on in SWITCHES.values() for name in on)}
+        for name in varied & set(self.parameters):
+            del self.parameters[name]
+
+    def steps(self) -> list[Step]:
+        """Return the keys of the methods, the paper's model first and rivals last."""
+        return [(key,) for key in METHODS]
+
+    def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
+        """Return settings and rows of the fit of every step; a rival takes half of a variant."""
+        rows, K = min(n_rows, self.max_rows), {"n_components": self.n_components}
+        variants = [K | variant_settings(key, self.n_active) for key in reversed(VARIANTS)]
+        weights = [1.0 if key in VARIANTS else 0.5 for key in METHODS]
+        return [(variants[i % len(variants)], rows, weight) for i, weight in enumerate(weights)]
+
+    def measuring(self, dataset: Dataset, callback: Callable[[Any], object] | None) -> Measure:
+        """Return what fits a method and scores the held-out rows."""
+        del callback
+        split = split_of(dataset, self)
+
+        def measure_step(step: Step, report: Report) -> list[Any]:
+            try:
+                made = METHODS[step[0]](self)(split, Cap(SECONDS), report)
+            except (TimeUp, ValueError, np.linalg.LinAlgError) as error:
+                made = RivalProjection(np.empty((0, 0)), 0.0, note=str(error) or "out of time")
+            density = made.log_likelihood
+            values = None if density is None or not np.isfinite(density).all() else density.tolist()
+            seconds = round(made.seconds, 3)
+            return [values, made.n_parameters or 0, seconds, made.note, made.at_floor]
+
+        return measure_step
+
+    def measured(self, home: Path) -> dict[str, HeldOutFit]:
+        """Return what has been measured so far, key to result."""
+        return {
+            step[0]: HeldOutFit(None if values is None else np.array(values), *rest)
+            for step, (values, *rest) in self.records(home).items()
+            if step[0] in METHODS
+        }
 
 
 def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
@@ -473,6 +601,9 @@ def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
     X = fitted.transform(train.X)
     variances = X.var(axis=0, dtype=np.float64)
     vary = variances >= LEAST_VARIANCE * variances.mean()
+    squares = np.square(X[:, vary] - X[:, vary].mean(axis=0, dtype=np.float64).astype(X.dtype))
+    fourth = np.square(squares).mean(axis=0, dtype=np.float64)
+    vary[vary] = len(X) * np.square(variances[vary]) > LEAST_VARYING * fourth
     most = min(len(X) - 1, int(vary.sum()) - 1)
     if config.n_components > most:
         msg = (
@@ -483,52 +614,20 @@ def split_of(dataset: Dataset, config: ModelsConfig) -> Split:
     return Split(X[:, vary], fitted.transform(test)[:, vary], train, config.preprocessing)
 
 
-def fill(
-    dataset: Dataset,
-    config: ModelsConfig,
-    store: JournalStore,
-    report: Callable[[str, float], object],
-    clock: Callable[[], Cap] = lambda: Cap(SECONDS),
-) -> None:
-    """Measure every method that the store lacks, and store each result at once.
-
-    `report` is told the method and the share done; an exception from it ends the work.
-    """
-    store.begin(config.id, config.to_dict())
-    done, todo = stored_models(store, config), methods(config)
-    split = split_of(dataset, config)
-    for place, (key, fit) in enumerate(todo.items()):
-        if key in done:
-            continue
-
-        def passed(share: float, key: str = key, place: int = place) -> None:
-            report(key, (place + share) / len(todo))
-
-        try:
-            made = fit(split, clock(), passed)
-        except (TimeUp, ValueError, np.linalg.LinAlgError) as error:
-            made = RivalProjection(np.empty((0, 0)), 0.0, note=str(error) or "out of time")
-        density = made.log_likelihood
-        values = None if density is None or not np.isfinite(density).all() else density.tolist()
-        store.append(
-            config.id, [key, values, made.n_parameters or 0, round(made.seconds, 3), made.note]
-        )
-
-
-def stored_models(store: JournalStore, config: ModelsConfig) -> dict[str, HeldOutFit]:
-    """Return what has been measured so far, key to result."""
-    return {
-        key: HeldOutFit(None if values is None else np.array(values), *rest)
-        for key, values, *rest in store.records(config.id)
-    }
-
-
 def ranked_models(fits: dict[str, HeldOutFit]) -> list[Ranked]:
     """Return the methods with a density, best first, relative to the paper's model."""
-    densities = {key: fit for key, fit in fits.items() if fit.log_likelihood is not None}
+    densities = {
+        key: fit.log_likelihood for key, fit in fits.items() if fit.log_likelihood is not None
+    }
     if PAPER not in densities:
         return []
-    lines = [Ranked(key, *difference(fit, densities[PAPER]), fit) for key, fit in densities.items()]
+    others = [density for key, density in densities.items() if key != PAPER]
+    median = np.median(others, axis=0) if others else densities[PAPER]
+    lines = []
+    for key, density in densities.items():
+        gaps = density - (median if key == PAPER else densities[PAPER])
+        lost, usual = max(0.0, -float(gaps.min())), float(np.abs(gaps).mean())
+        lines.append(Ranked(key, *difference(fits[key], fits[PAPER]), fits[key], lost, usual))
     return sorted(lines, key=lambda line: -line.nats)
 
 
@@ -539,22 +638,25 @@ def difference(first: HeldOutFit, second: HeldOutFit) -> tuple[float, float]:
 
 
 def advise(lines: list[Ranked]) -> ModelAdvice | None:
-    """Return the variant to take: the best, or of those as good as it the one of fewest parameters.
+    """Return the variant to take, out of the reliable ones if there are any.
 
-    As good is a variant that the best does not clear by two standard errors of the paired
-    difference. None before a variant has been measured.
+    As good as the best is a variant that it does not clear by two standard errors of the paired
+    difference. Of these the paper's model comes first, then row scales alone, whose fits have no
+    floor of a feature to end at, then the variant of fewest parameters. None before a variant has
+    been measured.
     """
     variants = [line for line in lines if line.key in VARIANTS]
     if not variants:
         return None
-    best = variants[0]
+    variants = [line for line in variants if line.is_reliable] or variants
 
     def is_as_good(line: Ranked) -> bool:
-        lead, error = difference(best.fit, line.fit)
+        lead, error = difference(variants[0].fit, line.fit)
         return lead <= CLEAR * error
 
     level = [line for line in variants if is_as_good(line)]
-    chosen = min(level, key=lambda line: line.fit.n_parameters)
+    first = {PAPER: 0, ROW_SCALES: 1}
+    chosen = min(level, key=lambda line: (first.get(line.key, 2), line.fit.n_parameters))
     others = [line for line in lines if line.key not in VARIANTS]
     lead = difference(chosen.fit, others[0].fit) if others else (np.nan, np.nan)
     return ModelAdvice(chosen.key, len(level) == 1, others[0] if others else None, *lead)

@@ -26,6 +26,11 @@ class Goal(NamedTuple):
     s: float = 0.95
     burn_in_error: float = 0.001  # largest distance from the stationary probability after burn-in
 
+    def draws(self, variance: float) -> int:
+        """Return the draws that reach the goal where the mean of n has variance / n."""
+        half_width = NormalDist().inv_cdf((self.s + 1) / 2)  # of the central s of a normal
+        return math.ceil(variance * (half_width / self.r) ** 2)
+
 
 DEFAULT = Goal()
 
@@ -39,11 +44,6 @@ class Requirement(NamedTuple):
     least: int  # independent draws would need
     dependence: float  # (burn_in + total) / least; above 5 is a reason to worry
     enough: bool  # whether the chain was at least `least` long, so that the rest can be trusted
-
-
-def least_draws(goal: Goal = DEFAULT) -> int:
-    """Give the number of independent draws that reach the goal: 3,746 for the default one."""
-    return math.ceil(goal.q * (1 - goal.q) * (_width(goal) / goal.r) ** 2)
 
 
 def raftery_lewis(draws: ArrayLike, goal: Goal = DEFAULT) -> Requirement:
@@ -62,7 +62,12 @@ def raftery_lewis(draws: ArrayLike, goal: Goal = DEFAULT) -> Requirement:
     if below.all():  # a discrete quantity may have its smallest value more often than q
         below = x <= x.min()
     thin = thinning(below)
-    return required(*transition_rates(below[::thin]), len(x), thin, goal)
+    z = below[::thin]
+    # A change that was never seen counts as half a one, or a stuck chain would ask for nothing.
+    before, after = z[:-1], z[1:]
+    alpha = max((~before & after).sum(), 0.5) / max((~before).sum(), 1)
+    beta = max((before & ~after).sum(), 0.5) / max(before.sum(), 1)
+    return required(float(alpha), float(beta), len(x), thin, goal)
 
 
 def thinning(below: NDArray[np.bool_]) -> int:
@@ -92,21 +97,10 @@ def memory_statistic(z: NDArray[np.int64]) -> float:
     return float(2 * (n[seen] * np.log(n[seen] / expected[seen])).sum())
 
 
-def transition_rates(z: NDArray[np.bool_]) -> tuple[float, float]:
-    """Give the rates of leaving state 0 and state 1, (alpha, beta).
-
-    A change that was never seen counts as half a one, or a stuck chain would ask for nothing.
-    """
-    before, after = z[:-1], z[1:]
-    alpha = max((~before & after).sum(), 0.5) / max((~before).sum(), 1)
-    beta = max((before & ~after).sum(), 0.5) / max(before.sum(), 1)
-    return float(alpha), float(beta)
-
-
 def required(
     alpha: float, beta: float, n_draws: int, thin: int = 1, goal: Goal = DEFAULT
 ) -> Requirement:
-    """Turn the rates of a two-state chain into burn-in and length.
+    """Turn the rates of leaving the two states of a chain into burn-in and length.
 
     The distance from stationarity falls like (1 - alpha - beta)^m, and the mean of n steps has
     variance alpha beta (2 - alpha - beta) / ((alpha + beta)^3 n).
@@ -114,16 +108,10 @@ def required(
     both, memory = alpha + beta, abs(1 - alpha - beta)
     ratio = goal.burn_in_error * both / max(alpha, beta)
     steps = math.log(ratio) / math.log(memory) if 0 < memory < 1 else 0.0
-    variance = alpha * beta * (2 - both) / both**3
     burn_in = math.ceil(steps) * thin
-    total = math.ceil(variance * (_width(goal) / goal.r) ** 2) * thin
-    least = least_draws(goal)
+    total = goal.draws(alpha * beta * (2 - both) / both**3) * thin
+    least = goal.draws(goal.q * (1 - goal.q))
     return Requirement(thin, burn_in, total, least, (burn_in + total) / least, n_draws >= least)
-
-
-def _width(goal: Goal) -> float:
-    """Half-width of the central s of a standard normal."""
-    return NormalDist().inv_cdf((goal.s + 1) / 2)
 
 
 Draws = NDArray[np.float64]
@@ -175,12 +163,14 @@ def invariants(posterior: Mapping[str, NDArray[Any]]) -> dict[str, Draws]:
     """Pick what chains may be judged by: name -> (chain, draw)."""
     traces = {words: posterior[key] for key, words in SCALARS.items() if key in posterior}
     if "latent_variance" in posterior:
-        traces |= _extremes("factor variance", np.asarray(posterior["latent_variance"]))
+        each, name = np.asarray(posterior["latent_variance"]), "factor variance"
+        least, largest = each.min(axis=-1), each.max(axis=-1)
+        shared = np.array_equal(least, largest)
+        ends = {f"smallest {name}": least, f"largest {name}": largest}
+        traces |= {name: least} if shared else ends
     if "occupancy" in posterior:
-        for k in range(posterior["occupancy"].shape[-1]):
-            traces[f"rows of the {_ordinal(k + 1)}most used component"] = posterior["occupancy"][
-                ..., k
-            ]
+        for k, rows in enumerate(np.moveaxis(np.asarray(posterior["occupancy"]), -1, 0)):
+            traces[f"rows of the {_ordinal(k + 1)}most used component"] = rows
     if "shared" in posterior:
         traces["components shared by pairs of rows"] = posterior["shared"].mean(axis=-1)
     return {name: np.asarray(draws, dtype=np.float64) for name, draws in traces.items()}
@@ -277,18 +267,27 @@ def of_chains(
     fewest = min(diagnoses, key=lambda d: _or_worst(min(d.ess_bulk, d.ess_tail), 0.0))
     r_hat = _or_worst(most.r_hat, np.inf)
     ess = _or_worst(min(fewest.ess_bulk, fewest.ess_tail), 0.0)
-    checks = [_agreement(r_hat, most.name)]
+    if r_hat > SUSPECT_R_HAT:
+        told = "a chain never moves, so that R-hat cannot be computed"
+        if np.isfinite(r_hat):
+            told = f"R-hat {r_hat:.2f}, should be below {LARGEST_R_HAT}"
+        why = f"The chains disagree about the {most.name} ({told}): raise the burn-in and the"
+        checks = [Check("bad", "Chains disagree", f"{why} number of draws.")]
+    elif r_hat > LARGEST_R_HAT:
+        why = f"R-hat of the {most.name} is {r_hat:.3f}, above {LARGEST_R_HAT}: draw more."
+        checks = [Check("doubtful", "Chains nearly agree", why)]
+    else:
+        checks = [Check("good", "Chains agree", f"R-hat is at most {r_hat:.3f}.")]
     wanted = LEAST_ESS_PER_CHAIN * n_chains
-    enough = f"Every quantity has at least {ess:.0f} effective draws."
-    few = (
-        f"The {fewest.name} has {ess:.0f} effective draws where {wanted} are wanted: trust "
-        "averages, not intervals yet, and raise the number of draws."
-    )
-    checks.append(
-        Check("good", "Enough draws", enough)
-        if ess >= wanted
-        else Check("doubtful", "Few draws", few)
-    )
+    if ess >= wanted:
+        why = f"Every quantity has at least {ess:.0f} effective draws."
+        checks.append(Check("good", "Enough draws", why))
+    else:
+        why = (
+            f"The {fewest.name} has {ess:.0f} effective draws where {wanted} are wanted: trust "
+            "averages, not intervals yet, and raise the number of draws."
+        )
+        checks.append(Check("doubtful", "Few draws", why))
     if n_chains == 1:
         alone = "One chain cannot disagree with another: sample at least two."
         checks.append(Check("doubtful", "One chain", alone))
@@ -298,19 +297,6 @@ def of_chains(
         same = "The chains share a start, so a higher peak may be missed; start them apart."
         checks.append(Check("doubtful", "One start", same))
     return checks
-
-
-def _agreement(r_hat: float, name: str) -> Check:
-    if r_hat > SUSPECT_R_HAT:
-        told = "a chain never moves, so that R-hat cannot be computed"
-        if np.isfinite(r_hat):
-            told = f"R-hat {r_hat:.2f}, should be below {LARGEST_R_HAT}"
-        why = f"The chains disagree about the {name} ({told}): raise the burn-in and the number"
-        return Check("bad", "Chains disagree", f"{why} of draws.")
-    if r_hat > LARGEST_R_HAT:
-        why = f"R-hat of the {name} is {r_hat:.3f}, above {LARGEST_R_HAT}: draw more."
-        return Check("doubtful", "Chains nearly agree", why)
-    return Check("good", "Chains agree", f"R-hat is at most {r_hat:.3f}.")
 
 
 def of_rows(membership: NDArray[Any], repeated: int) -> list[Check]:
@@ -375,14 +361,6 @@ def of_climb(
     else:
         check = Check("doubtful", "Ended", f"The fit ended for another reason: {reason}.")
     return [check, Check("good", "Noise above its floor", "The noise variance is a free estimate.")]
-
-
-def _extremes(name: str, each: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Take the least and the largest of one number a component, or the one that all share."""
-    least, largest = each.min(axis=-1), each.max(axis=-1)
-    if np.array_equal(least, largest):
-        return {name: least}
-    return {f"smallest {name}": least, f"largest {name}": largest}
 
 
 def _ordinal(rank: int) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from appca.analysis.choose import sample_of
+from appca.analysis.campaign import sample_of
 from appca.analysis.rows import projected
 from appca.analysis.subspaces import LEAST_ROWS, ranked
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore, nearest_rows
@@ -15,8 +15,7 @@ from appca.data.preprocessing import Fitted
 from appca.words import InputError
 
 Report = Callable[[float], object]  # share done; raising from it ends the work
-ANCHORS = 2000
-PANEL_ANCHORS = 500
+ANCHORS, PANEL_ANCHORS = 2000, 500  # rows whose neighbours are compared, of all rows and of a panel
 NEIGHBOURS = 15
 # Up to DIRECT products distances are sums of squared differences. Beyond, they come from a matrix
 # product: in float64 up to PRECISE, then in float32 if X is, where ranks of rows that are nearly
@@ -24,6 +23,10 @@ NEIGHBOURS = 15
 DIRECT, PRECISE = 3e8, 3e10
 FLAT = 3  # features of a map, whose crowds float32 cannot order
 _BLOCK = 1 << 22  # distances at a time
+EXACT = 20_000
+REFERENCES = 1000
+LINES = 6  # nearest rows that a picture draws lines to
+_RANK_BLOCK = 1 << 20  # products at a time, which stay in the processor's cache
 
 
 class AnchorMean(NamedTuple):
@@ -31,15 +34,6 @@ class AnchorMean(NamedTuple):
 
     value: float
     error: float  # standard error of sampling the anchors; 0 where every row is one
-
-
-class RowNeighbours(NamedTuple):
-    """The nearest rows of a row in the data and in a projection."""
-
-    false: float  # 1 less the row's own trustworthiness
-    missing: float  # 1 less the row's own continuity
-    kept: float  # share of its k nearest rows that stay among its k nearest
-    neighbours: np.ndarray  # (k,) in the projection
 
 
 class Quality(NamedTuple):
@@ -63,6 +57,26 @@ class Crowding(NamedTuple):
     all_rows: AnchorMean  # the same rows in the other projection, among all rows
 
 
+class Trust(NamedTuple):
+    """What a picture does to the neighbours of every row; NaN for rows that are not compared."""
+
+    false: np.ndarray  # (N,) 0: no false neighbours; 1: the farthest rows are neighbours
+    missing: np.ndarray  # (N,) 0: no missing neighbours; 1: the nearest rows are the farthest
+    kept: np.ndarray  # (N,) share of the k nearest rows that stay among the k nearest
+    n_neighbors: int
+    exact: bool  # False: ranks are estimated from a sample, neighbours are those of a graph
+
+    @property
+    def trustworthiness(self) -> float:
+        """Of the whole picture: falls when rows become neighbours that are far apart."""
+        return 1.0 - float(np.nanmean(self.false))
+
+    @property
+    def continuity(self) -> float:
+        """Of the whole picture: falls when neighbours are torn apart."""
+        return 1.0 - float(np.nanmean(self.missing))
+
+
 def quality(
     X: np.ndarray,
     E: np.ndarray,
@@ -84,209 +98,36 @@ def quality(
     n, k = len(X), n_neighbors
     refuse_neighbours(n, k, E)
     anchors = sample_of(n, n_anchors, random_state)
-    measures = np.empty((len(anchors), 3))
-    right = np.full(len(anchors), np.nan)
-    for done, compared in enumerate(compared_rows(X, E, anchors, k, report)):
-        measures[done] = 1.0 - compared.false, 1.0 - compared.missing, compared.kept
-        if classes is not None:
-            right[done] = _vote(classes, compared.neighbours, anchors[done])
-    trustworthiness, continuity, kept = (_mean(values, n) for values in measures.T)
-    has_class = ~np.isnan(right)
-    labelled = 0 if classes is None else int(np.count_nonzero(classes >= 0))
-    accuracy = _mean(right[has_class], labelled) if has_class.any() else None
-    return Quality(trustworthiness, continuity, kept, accuracy, k, n)
+    false, missing, kept, neighbours = compared_rows(X, E, anchors, k, report)
+    means = [_mean(values, n) for values in (1.0 - false, 1.0 - missing, kept)]
+    accuracy = None
+    if classes is not None and (classes[anchors] >= 0).any():
+        pairs = zip(neighbours, anchors, strict=True)
+        right = [_vote(classes, near, anchor) for near, anchor in pairs if classes[anchor] >= 0]
+        accuracy = _mean(np.array(right), int(np.count_nonzero(classes >= 0)))
+    return Quality(*means, accuracy, k, n)
 
 
 def compared_rows(
     X: np.ndarray, E: np.ndarray, anchors: np.ndarray, k: int, report: Report
-) -> Iterator[RowNeighbours]:
-    """Compare the k nearest rows of each anchor in the data and in a projection, exactly."""
-    blocks = zip(_distances(X, anchors), _distances(E, anchors), strict=True)
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Compare the k nearest rows of each of m anchors in the data and in a projection, exactly.
+
+    Returns 1 less a row's own trustworthiness, 1 less its continuity, the share of its neighbours
+    that stay, (m,) each, and its neighbours (m, k) in the projection.
+    """
+    measures, neighbours = np.empty((3, len(anchors))), np.empty((len(anchors), k), dtype=np.intp)
     done, worst = 0, worst_excess(len(X), k)
-    for in_data, in_projection in blocks:
+    for blocks in zip(_distances(X, anchors), _distances(E, anchors), strict=True):
         report(done / len(anchors))
-        done += len(in_data)
-        for near, image in zip(in_data, in_projection, strict=True):
-            neighbours, others = nearest(near, k), nearest(image, k)
-            kept = len(np.intersect1d(neighbours, others, assume_unique=True)) / k
-            false, missing = _excess(near, others, k), _excess(image, neighbours, k)
-            yield RowNeighbours(false / worst, missing / worst, kept, others)
-
-
-def worst_excess(n: int, k: int) -> float:
-    """Sum of what the largest k ranks of n - 1 other rows exceed k by."""
-    return k * (2.0 * n - 3.0 * k - 1.0) / 2.0
-
-
-def knn_accuracy(
-    E: np.ndarray, classes: np.ndarray, anchors: np.ndarray, n_neighbors: int, population: int
-) -> AnchorMean:
-    """Share of anchor rows whose class most of their k nearest rows of E (N, q) have.
-
-    `classes` (N,) are numbers, negative where there is none, see `quality`. The anchors are numbers
-    of rows with a class, drawn from `population` rows.
-    """
-    right = [
-        _vote(classes, nearest(row, n_neighbors), anchor)
-        for row, anchor in zip(chain.from_iterable(_distances(E, anchors)), anchors, strict=True)
-    ]
-    return _mean(np.array(right), population)
-
-
-def crowding(
-    scores: np.ndarray,
-    active: np.ndarray,
-    other: np.ndarray,
-    classes: np.ndarray,
-    *,
-    n_neighbors: int = NEIGHBOURS,
-    most: int = 12,
-    random_state: int = 0,
-) -> list[Crowding]:
-    """Compare panels of single subspaces with one picture of all rows, by k-NN accuracy.
-
-    scores and active (N, K) are of the piecewise projection, `other` (N, q) of the picture, such as
-    PCA's; classes are negative where there is none. The `most` occupied panels are compared,
-    without those that have too few rows for k neighbours. `random_state` draws a sample of each
-    panel's rows.
-    """
-    least = max(LEAST_ROWS, 2 * n_neighbors + 2)
-    crowdings: list[Crowding] = []
-    for group in ranked(active):
-        rows = group.rows
-        if len(crowdings) == most:
-            break
-        if len(rows) < least or not group.components or not (classes[rows] >= 0).any():
-            continue
-        labelled = np.flatnonzero(classes[rows] >= 0)
-        places = labelled[sample_of(len(labelled), PANEL_ANCHORS, random_state)]
-        how = n_neighbors, len(labelled)
-        panel = scores[np.ix_(rows, np.asarray(group.components))]
-        crowded = Crowding(
-            group.components,
-            len(rows),
-            knn_accuracy(panel, classes[rows], places, *how),
-            knn_accuracy(other[rows], classes[rows], places, *how),
-            knn_accuracy(other, classes, rows[places], *how),
-        )
-        crowdings.append(crowded)
-    return crowdings
-
-
-def nearest(distances: np.ndarray, k: int) -> np.ndarray:
-    """Return the k rows of the smallest distances (N,), of equal ones those that come first."""
-    limit = np.partition(distances, k - 1)[k - 1]
-    below = np.flatnonzero(distances < limit)
-    return np.concatenate([below, np.flatnonzero(distances == limit)[: k - len(below)]])
-
-
-def _excess(distances: np.ndarray, rows: np.ndarray, k: int) -> float:
-    """Sum over rows of what their rank by distance exceeds k by."""
-    total = 0
-    for row in rows:
-        near = distances[row]
-        before = np.count_nonzero(distances < near) + np.count_nonzero(distances[:row] == near)
-        total += max(int(before) + 1 - k, 0)
-    return float(total)
-
-
-def _vote(classes: np.ndarray, neighbours: np.ndarray, anchor: int) -> float:
-    """Whether the neighbours' most frequent class is the anchor's: 1, 0, or NaN without one."""
-    if classes[anchor] < 0:
-        return np.nan
-    votes = classes[neighbours]
-    votes = votes[votes >= 0]
-    return float(len(votes) > 0 and np.bincount(votes).argmax() == classes[anchor])
-
-
-def _mean(values: np.ndarray, population: int) -> AnchorMean:
-    m = len(values)
-    if m >= population or m < 2:
-        return AnchorMean(float(values.mean()), 0.0)
-    error = values.std(ddof=1) * np.sqrt((1.0 - m / population) / m)
-    return AnchorMean(float(values.mean()), float(error))
-
-
-def _distances(X: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
-    """Blocks (b, N) of squared distances from the anchors, up to what is the same along a row.
-
-    An anchor is infinitely far from itself. The blocks have the same rows for every X.
-    """
-    n = len(X)
-    step = max(1, _BLOCK // n)
-    work = len(anchors) * n * X.shape[1]
-    few = X.shape[1] <= FLAT or work <= DIRECT
-    of = _direct(X) if few else _by_products(X.astype(np.float64) if work <= PRECISE else X)
-    for first in range(0, len(anchors), step):
-        queries = anchors[first : first + step]
-        block = of(queries)
-        block[np.arange(len(queries)), queries] = np.inf
-        yield block
-
-
-def _direct(X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    from scipy.spatial.distance import cdist
-
-    X = np.asarray(X, dtype=np.float64)
-    return lambda rows: cdist(X[rows], X, "sqeuclidean")
-
-
-def _by_products(X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """|x_j|^2 - 2 x_i'x_j, which orders the rows j as |x_i - x_j|^2 does."""
-    mean = X.mean(axis=0, dtype=np.float64)
-    X = X - mean.astype(np.result_type(X.dtype, np.float32))  # float64 stays: it swaps no ranks
-    widest = max(float(X.max()), -float(X.min())) or 1.0
-    X /= X.dtype.type(widest)  # no square overflows, and small norms round less
-    norms = np.einsum("nd,nd->n", X, X)
-
-    def block(rows: np.ndarray) -> np.ndarray:
-        products: np.ndarray = (X[rows] * X.dtype.type(-2.0)) @ X.T
-        products += norms
-        return products
-
-    return block
-
-
-def refuse_neighbours(n: int, k: int, E: np.ndarray) -> None:
-    """Raise ValueError when E has not n rows, or k is not below half of them."""
-    if len(E) != n:
-        msg = (
-            f"X and E must have the same rows; got {n} and {len(E)}: project the rows that are "
-            "compared."
-        )
-        raise ValueError(msg)
-    if not 1 <= k < n / 2:
-        msg = (
-            f"n_neighbors must be at least 1 and below half of the {n} rows; got {k}: "
-            "compare fewer neighbours."
-        )
-        raise ValueError(msg)
-
-
-EXACT = 20_000
-REFERENCES = 1000
-LINES = 6  # nearest rows that a picture draws lines to
-_RANK_BLOCK = 1 << 20  # products at a time, which stay in the processor's cache
-
-
-class Trust(NamedTuple):
-    """What a picture does to the neighbours of every row; NaN for rows that are not compared."""
-
-    false: np.ndarray  # (N,) 0: no false neighbours; 1: the farthest rows are neighbours
-    missing: np.ndarray  # (N,) 0: no missing neighbours; 1: the nearest rows are the farthest
-    kept: np.ndarray  # (N,) share of the k nearest rows that stay among the k nearest
-    n_neighbors: int
-    exact: bool  # False: ranks are estimated from a sample, neighbours are those of a graph
-
-    @property
-    def trustworthiness(self) -> float:
-        """Of the whole picture: falls when rows become neighbours that are far apart."""
-        return 1.0 - float(np.nanmean(self.false))
-
-    @property
-    def continuity(self) -> float:
-        """Of the whole picture: falls when neighbours are torn apart."""
-        return 1.0 - float(np.nanmean(self.missing))
+        for near, image in zip(*blocks, strict=True):
+            in_data, in_projection = nearest(near, k), nearest(image, k)
+            kept = len(np.intersect1d(in_data, in_projection, assume_unique=True)) / k
+            false, missing = _excess(near, in_projection, k), _excess(image, in_data, k)
+            measures[:, done] = false / worst, missing / worst, kept
+            neighbours[done] = in_projection
+            done += 1
+    return (*measures, neighbours)
 
 
 def trust(
@@ -304,16 +145,16 @@ def trust(
     ValueError when the rows of X and E differ in number or k is too large.
     """
     n = len(X)
-    if n > EXACT:
-        if graph is None:
-            msg = f"Above {EXACT:,} rows trust needs the graph of a map; got {n:,} rows without it."
-            raise InputError(msg)
-        refuse_neighbours(n, graph.shape[1] - 1, E)
-        return _estimated(X, E, np.asarray(graph[:, 1:]), report)
-    refuse_neighbours(n, n_neighbors, E)
-    rows = compared_rows(X, E, np.arange(n), n_neighbors, report)
-    false, missing, kept = np.array([row[:3] for row in rows]).T
-    return Trust(false, missing, kept, n_neighbors, exact=True)
+    if n <= EXACT:
+        refuse_neighbours(n, n_neighbors, E)
+        compared = compared_rows(X, E, np.arange(n), n_neighbors, report)
+        return Trust(*compared[:3], n_neighbors, exact=True)
+    if graph is None:
+        msg = f"Above {EXACT:,} rows trust needs the graph of a map; got {n:,} rows without it."
+        raise InputError(msg)
+    k = graph.shape[1] - 1
+    refuse_neighbours(n, k, E)
+    return _estimated(X, E, np.asarray(graph[:, 1:]), report)
 
 
 def panel_trust(
@@ -406,6 +247,141 @@ def _estimated_excess(
     return total
 
 
+def knn_accuracy(
+    E: np.ndarray, classes: np.ndarray, anchors: np.ndarray, n_neighbors: int, population: int
+) -> AnchorMean:
+    """Share of anchor rows whose class most of their k nearest rows of E (N, q) have.
+
+    `classes` (N,) are numbers, negative where there is none, see `quality`. The anchors are numbers
+    of rows with a class, drawn from `population` rows.
+    """
+    right = [
+        _vote(classes, nearest(row, n_neighbors), anchor)
+        for row, anchor in zip(chain.from_iterable(_distances(E, anchors)), anchors, strict=True)
+    ]
+    return _mean(np.array(right), population)
+
+
+def crowding(
+    scores: np.ndarray,
+    active: np.ndarray,
+    other: np.ndarray,
+    classes: np.ndarray,
+    *,
+    n_neighbors: int = NEIGHBOURS,
+    most: int = 12,
+    random_state: int = 0,
+) -> list[Crowding]:
+    """Compare panels of single subspaces with one picture of all rows, by k-NN accuracy.
+
+    scores and active (N, K) are of the piecewise projection, `other` (N, q) of the picture, such as
+    PCA's; classes are negative where there is none. The `most` occupied panels are compared,
+    without those that have too few rows for k neighbours. `random_state` draws a sample of each
+    panel's rows.
+    """
+    least = max(LEAST_ROWS, 2 * n_neighbors + 2)
+    crowdings: list[Crowding] = []
+    for group in ranked(active):
+        rows = group.rows
+        if len(crowdings) == most:
+            break
+        if len(rows) < least or not group.components or not (classes[rows] >= 0).any():
+            continue
+        labelled = np.flatnonzero(classes[rows] >= 0)
+        places = labelled[sample_of(len(labelled), PANEL_ANCHORS, random_state)]
+        how = n_neighbors, len(labelled)
+        panel = scores[np.ix_(rows, np.asarray(group.components))]
+        crowded = Crowding(
+            group.components,
+            len(rows),
+            knn_accuracy(panel, classes[rows], places, *how),
+            knn_accuracy(other[rows], classes[rows], places, *how),
+            knn_accuracy(other, classes, rows[places], *how),
+        )
+        crowdings.append(crowded)
+    return crowdings
+
+
+def worst_excess(n: int, k: int) -> float:
+    """Sum of what the largest k ranks of n - 1 other rows exceed k by."""
+    return k * (2.0 * n - 3.0 * k - 1.0) / 2.0
+
+
+def nearest(distances: np.ndarray, k: int) -> np.ndarray:
+    """Return the k rows of the smallest distances (N,), of equal ones those that come first."""
+    limit = np.partition(distances, k - 1)[k - 1]
+    below = np.flatnonzero(distances < limit)
+    return np.concatenate([below, np.flatnonzero(distances == limit)[: k - len(below)]])
+
+
+def _excess(distances: np.ndarray, rows: np.ndarray, k: int) -> float:
+    """Sum over rows of what their rank by distance exceeds k by."""
+    total = 0
+    for row in rows:
+        near = distances[row]
+        before = np.count_nonzero(distances < near) + np.count_nonzero(distances[:row] == near)
+        total += max(int(before) + 1 - k, 0)
+    return float(total)
+
+
+def _vote(classes: np.ndarray, neighbours: np.ndarray, anchor: int) -> float:
+    """Whether the neighbours' most frequent class is that of an anchor: 1 or 0."""
+    votes = classes[neighbours]
+    votes = votes[votes >= 0]
+    return float(len(votes) > 0 and np.bincount(votes).argmax() == classes[anchor])
+
+
+def _mean(values: np.ndarray, population: int) -> AnchorMean:
+    m = len(values)
+    if m >= population or m < 2:
+        return AnchorMean(float(values.mean()), 0.0)
+    error = values.std(ddof=1) * np.sqrt((1.0 - m / population) / m)
+    return AnchorMean(float(values.mean()), float(error))
+
+
+def _distances(X: np.ndarray, anchors: np.ndarray) -> Iterator[np.ndarray]:
+    """Blocks (b, N) of squared distances from the anchors, up to what is the same along a row.
+
+    An anchor is infinitely far from itself. The blocks have the same rows for every X.
+    """
+    from scipy.spatial.distance import cdist
+
+    n = len(X)
+    step, work = max(1, _BLOCK // n), len(anchors) * n * X.shape[1]
+    direct = X.shape[1] <= FLAT or work <= DIRECT
+    X = X.astype(np.float64) if direct or work <= PRECISE else X
+    if not direct:
+        mean = X.mean(axis=0, dtype=np.float64)
+        X = X - mean.astype(np.result_type(X.dtype, np.float32))  # float64 stays: it swaps no ranks
+        X /= X.dtype.type(max(float(X.max()), -float(X.min())) or 1.0)  # no square overflows
+        norms = np.einsum("nd,nd->n", X, X)
+    for first in range(0, len(anchors), step):
+        queries = anchors[first : first + step]
+        if direct:
+            block = cdist(X[queries], X, "sqeuclidean")
+        else:  # |x_j|^2 - 2 x_i'x_j orders the rows j as |x_i - x_j|^2 does
+            block = (X[queries] * X.dtype.type(-2.0)) @ X.T
+            block += norms
+        block[np.arange(len(queries)), queries] = np.inf
+        yield block
+
+
+def refuse_neighbours(n: int, k: int, E: np.ndarray) -> None:
+    """Raise ValueError when E has not n rows, or k is not below half of them."""
+    if len(E) != n:
+        msg = (
+            f"X and E must have the same rows; got {n} and {len(E)}: project the rows that are "
+            "compared."
+        )
+        raise ValueError(msg)
+    if not 1 <= k < n / 2:
+        msg = (
+            f"n_neighbors must be at least 1 and below half of the {n} rows; got {k}: "
+            "compare fewer neighbours."
+        )
+        raise ValueError(msg)
+
+
 class ClassNeighbour(NamedTuple):
     """A class and the other class it lies nearest to."""
 
@@ -429,34 +405,24 @@ def nearest_classes(
     `components` are (K, D), `scores` and `active` (N, K). `codes` (N,) count into `names`, negative
     for rows without a class, which are left out.
     """
-    kept = np.flatnonzero(codes >= 0)
-    used, row_codes = active[kept], codes[kept]
-    nearest = np.full(len(kept), -1)
-    for subspace in ranked(used) if len(kept) else []:
-        points = projected(scores[kept], components, subspace)
-        index = _nearest_of_another_class(points, row_codes[subspace.rows])
-        has_neighbour = index >= 0
-        nearest[subspace.rows[has_neighbour]] = row_codes[subspace.rows[index[has_neighbour]]]
-    return [_of_class(c, names, nearest[row_codes == c]) for c in range(len(names))]
-
-
-def _nearest_of_another_class(points: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Place (m,) of the nearest row of another class, -1 without one."""
     from scipy.spatial import cKDTree
 
-    index = np.full(len(points), -1)
-    if points.shape[1] == 0:  # rows that use no component lie in one point and nowhere else
-        return index
-    for code in np.unique(codes):
-        inside, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
-        if len(others):
-            index[inside] = others[cKDTree(points[others]).query(points[inside])[1]]
-    return index
-
-
-def _of_class(code: int, names: Sequence[str], nearest: np.ndarray) -> ClassNeighbour:
-    votes = np.bincount(nearest[nearest >= 0], minlength=len(names))
-    if not votes.sum():
-        return ClassNeighbour(names[code], None, 0.0)
-    other = int(votes.argmax())
-    return ClassNeighbour(names[code], names[other], float(votes[other] / votes.sum()))
+    kept = np.flatnonzero(codes >= 0)
+    used, row_codes = active[kept], codes[kept]
+    neighbours = np.full(len(kept), -1)  # class of the nearest row of another class
+    for subspace in ranked(used) if len(kept) else []:
+        points, mine = projected(scores[kept], components, subspace), row_codes[subspace.rows]
+        # rows that use no component are in one point and nowhere else
+        for code in np.unique(mine) if points.shape[1] else ():
+            inside, others = np.flatnonzero(mine == code), np.flatnonzero(mine != code)
+            if len(others):
+                places = cKDTree(points[others]).query(points[inside])[1]
+                neighbours[subspace.rows[inside]] = mine[others[places]]
+    found = []
+    for code, name in enumerate(names):
+        voting = neighbours[(row_codes == code) & (neighbours >= 0)]
+        votes = np.bincount(voting, minlength=len(names))
+        other = int(votes.argmax())
+        share = float(votes[other] / max(votes.sum(), 1))
+        found.append(ClassNeighbour(name, names[other] if len(voting) else None, share))
+    return found

@@ -58,11 +58,10 @@ def parts(fitted: FittedRun, x: np.ndarray, row: int) -> RowParts:
     steps = scores[:, None] * fitted.components[used].astype(np.float64)
     path = np.vstack([fitted.mean[None].astype(np.float64), steps]).cumsum(axis=0)
     pictures = fitted.preprocessing.inverse_transform(path)
-    average, terms, reconstruction = pictures[0], np.diff(pictures, axis=0), pictures[-1]
-    original = x.astype(np.float64)
-    residual = original - reconstruction
+    original, terms = x.astype(np.float64), np.diff(pictures, axis=0)
+    residual = original - pictures[-1]
     return RowParts(
-        original, average, tuple(used.tolist()), scores, terms, reconstruction, residual
+        original, pictures[0], tuple(used.tolist()), scores, terms, pictures[-1], residual
     )
 
 
@@ -98,13 +97,13 @@ def alternatives(model: FittedModel, y: np.ndarray, most: int = 8) -> Alternativ
     scale = 1.0 / np.sqrt(noise[seen])
     W, left = W[:, seen] * scale, left[seen] * scale
     members: list[tuple[int, ...]] = []
-    value: list[np.ndarray] = []
+    values: list[np.ndarray] = []
     for size in sizes:
         same_size, evidence = _over_scales(model, W, left, tau2, size)
         members += [tuple(S) for S in same_size.tolist()]
-        value.append(evidence + _prior(model, same_size))
-    joined = np.concatenate(value)
-    weight = np.exp(joined - joined.max())
+        values.append(evidence + _prior(model, same_size))
+    log_joint = np.concatenate(values)
+    weight = np.exp(log_joint - log_joint.max())
     probability = weight / weight.sum()
     best = np.argsort(-probability, kind="stable")[:most]
     return Alternatives([members[i] for i in best], probability[best], count)
@@ -116,15 +115,11 @@ def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray | None:
 
     if model.size_probabilities is None:
         return None
+    names = ("components", "mean", "noise_variance", "latent_variance")
+    parameters = (getattr(model, name) for name in names)
+    scales = (model.row_scale_values, model.row_scale_probabilities)
     posterior = VariantPosterior(
-        model.components,
-        model.mean,
-        model.noise_variance,
-        model.latent_variance,
-        len(model.components),
-        model.row_scale_values,
-        model.row_scale_probabilities,
-        model.size_probabilities,
+        *parameters, len(model.components), *scales, model.size_probabilities
     )
     return np.asarray(posterior.size_probabilities(y[None])[0])
 
@@ -210,6 +205,15 @@ LEVELS = (0.95, 0.99, 0.999)
 
 _SINGULAR = 1e-6  # of a component's square, below which the others of the set make up for it
 _ORTHONORMAL = 1e-4  # float32 components are orthonormal to some 1e-6
+_QUANTILES = 200  # of a chi-square distribution, over which limits with row scales average
+
+
+class ScalePrior(NamedTuple):
+    """Learned scales of rows with n features."""
+
+    values: np.ndarray  # (J,)
+    probabilities: np.ndarray  # (J,)
+    n_features: int
 
 
 class Distances(NamedTuple):
@@ -219,6 +223,11 @@ class Distances(NamedTuple):
     q: np.ndarray  # (N,) squared distance from the subspace over the noise variance
     inside: np.ndarray  # (N,) degrees of freedom of T2
     outside: np.ndarray  # (N,) of Q
+    scales: ScalePrior | None = None  # where both are over the row's estimated scale
+
+    def take(self, rows: np.ndarray) -> "Distances":
+        """Return the statistics of some of the rows."""
+        return Distances(*(values[rows] for values in self[:4]), self.scales)
 
 
 class DistanceLimits(NamedTuple):
@@ -232,8 +241,8 @@ def distances(fitted: FittedRun) -> Distances:
     """Return T2 and Q of every row of a run.
 
     Where each feature has its own noise, T2 is in noise units and Q is 0, with no degree of
-    freedom: a run does not keep what each feature of a row lacks. With row scales a row that is
-    only brighter or darker than others is not unusual.
+    freedom: a run does not keep what each feature of a row lacks. With row scales both are over
+    the posterior mean of the row's scale, so that a row is not unusual for being brighter.
     """
     active, m = fitted.active, fitted.scores.astype(np.float64)
     by_feature = np.ndim(fitted.noise_variance) > 0
@@ -243,20 +252,64 @@ def distances(fitted: FittedRun) -> Distances:
     gram, u = np.eye(len(W)) if by_feature else np.asarray(W @ W.T), m * (noise / tau2)
     orthonormal = np.abs(gram - np.eye(len(gram))).max() < _ORTHONORMAL
     v, inside = (u, active.sum(axis=1)) if orthonormal else _solved(gram, active, u)
-    n_features = 0 if by_feature else fitted.components.shape[1]
+    n_features = 0 if by_feature else W.shape[1]
     t2 = np.einsum("nk,nk->n", m + v, m / tau2)
     squares = fitted.error.astype(np.float64) * n_features - np.einsum("nk,nk->n", v, u)
-    q = np.maximum(squares, 0.0) / noise
-    scale = 1.0 if fitted.row_scales is None else fitted.row_scales.astype(np.float64)
-    return Distances(t2 / scale, q / scale, inside, np.maximum(n_features - inside, 0))
+    q, outside = np.maximum(squares, 0.0) / noise, np.maximum(n_features - inside, 0)
+    if fitted.row_scales is None:
+        return Distances(t2, q, inside, outside)
+    scale, prior = fitted.row_scales.astype(np.float64), None
+    if fitted.row_scale_values is not None and fitted.row_scale_probabilities is not None:
+        counted = np.count_nonzero(fitted.noise_variance) if by_feature else n_features
+        prior = ScalePrior(fitted.row_scale_values, fitted.row_scale_probabilities, int(counted))
+    return Distances(t2 / scale, q / scale, inside, outside, prior)
 
 
 def limits_of_the_model(distances: Distances, level: float) -> DistanceLimits:
-    """Return what a share `level` of rows drawn from the model stays below: chi-square quantiles.
+    """Return what a share `level` of rows drawn from the model stays below.
 
-    Without a degree of freedom left there is nothing to exceed: the limit is then infinite.
+    These are chi-square quantiles, or with row scales those of `_scaled_quantiles`. Without a
+    degree of freedom there is nothing to exceed: the limit is then infinite.
     """
-    return DistanceLimits(_quantile(distances.inside, level), _quantile(distances.outside, level))
+    from scipy.special import gammaincinv
+
+    limits = []
+    for freedom in (distances.inside, distances.outside):
+        numbers, which = np.unique(freedom, return_inverse=True)
+        if distances.scales is None:
+            values = [2 * gammaincinv(v / 2, level) if v else np.inf for v in numbers]
+        else:
+            values = _scaled_quantiles(numbers, level, distances.scales)
+        limits.append(np.array(values)[which.ravel()])
+    return DistanceLimits(*limits)
+
+
+def _scaled_quantiles(numbers: np.ndarray, level: float, scales: ScalePrior) -> list[float]:
+    """Quantiles of T2 / E[u | y] or Q / E[u | y] with these degrees of freedom.
+
+    With the support known, R = T2 + Q of a row of scale u is u chi2_D and decides
+    p(u | y) ~ p(u) u^(-D/2) exp(-R / 2u). T2 / R is Beta(l/2, (D - l)/2), independent of R.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import betainc, gammaincinv
+
+    u, p, D = scales
+    shares = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    R = np.outer(u, 2 * gammaincinv(D / 2, shares)).ravel()
+    with np.errstate(divide="ignore"):
+        log_joint = np.log(p) - 0.5 * (D * np.log(u) + R[:, None] / u)
+    posterior = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
+    scaled = R * posterior.sum(axis=1) / (posterior @ u)
+
+    def excess(limit: float, freedom: int) -> float:
+        rest = max(D - freedom, 1e-9) / 2
+        below = betainc(freedom / 2, rest, np.minimum(limit / scaled, 1.0))
+        return float(p @ below.reshape(len(u), -1).mean(axis=1)) - level * float(p.sum())
+
+    return [
+        float(brentq(excess, 0.0, scaled.max(), args=(v,))) if v else np.inf
+        for v in numbers.tolist()
+    ]
 
 
 def limits_of_the_data(distances: Distances, level: float, data: Distances) -> DistanceLimits:
@@ -298,14 +351,6 @@ def _solved(gram: np.ndarray, active: np.ndarray, u: np.ndarray) -> tuple[np.nda
             v[of_support[:, None], columns] = np.einsum("nij,nj->ni", inverse[place], right)
             rank[of_support] = np.linalg.matrix_rank(blocks, tolerance, hermitian=True)[place]
     return v, rank
-
-
-def _quantile(freedom: np.ndarray, level: float) -> np.ndarray:
-    from scipy.special import gammaincinv
-
-    values, which = np.unique(freedom, return_inverse=True)
-    limits = np.array([2 * gammaincinv(v / 2, level) if v else np.inf for v in values])
-    return limits[which.ravel()]
 
 
 LEAST_ROWS = 4  # a subspace of fewer has nothing to be grouped

@@ -11,15 +11,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from appca.analysis import choose, compare
-from appca.analysis import masked as hiding
-from appca.analysis.choose import Cell, GridConfig, StabilityConfig
+from appca.analysis.campaign import Campaign
+from appca.analysis.choose import GridConfig, StabilityConfig
 from appca.analysis.compare import ModelsConfig
-from appca.analysis.journal import JournalStore
 from appca.analysis.map_quality import with_trust
 from appca.analysis.masked import MaskedConfig
 from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
@@ -206,7 +204,6 @@ def passes_left(values: list[float], tol: float, max_iter: int) -> int | None:
 
 
 PROCESSES = 2  # of an experiment of the paper
-Config = TypeVar("Config", GridConfig, StabilityConfig, MaskedConfig, ModelsConfig)
 
 
 def fit(spec: dict[str, Any], context: Context) -> dict[str, Any]:
@@ -308,112 +305,46 @@ def study(spec: dict[str, Any], context: Context) -> dict[str, Any]:
     return {"study": StudyStore(context.home).save(wanted, options, outcome, seconds)}
 
 
-def grid(spec: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Measure a grid, or what is missing of it: a `GridConfig` as dict -> ``{"grid": id}``."""
-    config, dataset, store = _begun(GridConfig, choose.FOLDER, spec, context)
-    progress, done = Paced(context), set(choose.stored(store, config))
-    weights = estimate_grid(config, dataset.n_rows, dataset.n_features)
-    steps = choose.steps(config)
-    todo = [step for step in steps if step not in done]
-    total = sum(weights[step[:2]] for step in steps)
-    passed = total - sum(weights[step[:2]] for step in todo)
-    shares = {}
-    for step in todo:
-        shares[step] = passed / total
-        passed += weights[step[:2]]
-
-    def report(cell: Cell, fold: int) -> None:
-        stage = f"K = {cell[0]}, L = {cell[1]}, fold {fold + 1} of {config.n_folds}"
-        progress.at(stage, shares[*cell, fold])
-
-    choose.fill(dataset, config, store, report)
-    return {"grid": config.id}
-
-
-def models(spec: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Compare the variants of aPPCA and rivals: a `ModelsConfig` as dict -> ``{"models": id}``."""
-    config, dataset, store = _begun(ModelsConfig, compare.MODELS_FOLDER, spec, context)
-    progress, n = Paced(context), len(compare.methods(config))
-
-    def report(_key: str, share: float) -> None:
-        progress.at(f"model {1 + int(share * n)} of {n}", share)
-
-    compare.fill(dataset, config, store, report)
-    return {"models": config.id}
-
-
-def stability(spec: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Fit one model again and again: a `StabilityConfig` as dict -> ``{"stability": id}``."""
-    config, dataset, store = _begun(StabilityConfig, choose.STABILITY_FOLDER, spec, context)
-    choose.run(dataset, config, store, _counting(context, config.repeats + 1))
-    return {"stability": config.id}
-
-
-def masked(spec: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Hide cells, fit around them, and measure: a `MaskedConfig` as dict -> ``{"masked": id}``."""
-    config, dataset, store = _begun(MaskedConfig, hiding.FOLDER, spec, context)
-    hiding.run(dataset, config, store, _counting(context, config.repeats * len(config.methods)))
-    return {"masked": config.id}
-
-
-def _begun(
-    kind: type[Config], folder: str, spec: dict[str, Any], context: Context
-) -> tuple[Config, Dataset, JournalStore]:
-    """Return the settings of a job, its data set, and where its results are."""
-    config = kind.from_dict({name: spec[name] for name in spec if name != "key"})
+def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Measure what is missing of a campaign: its settings as dict -> ``{kind: id}``."""
+    config = CAMPAIGNS[kind].from_dict({name: spec[name] for name in spec if name != "key"})
     dataset = context.dataset(config.dataset)
     hold_threads()
-    return config, dataset, JournalStore(context.home, folder)
-
-
-def _counting(context: Context, n: int) -> Callable[[int], None]:
-    """Return what is told how many of `n` fits are done."""
     progress = Paced(context)
-    return lambda done: progress.at(f"fit {done + 1} of {n}", done / n)
+    seconds = np.array(estimate(config, dataset.n_rows, dataset.n_features))
+    shares = seconds / seconds.sum()
+    before = np.cumsum(shares) - shares
+
+    def report(place: int, share: float) -> None:
+        progress.at(config.stage(place), float(before[place] + share * shares[place]))
+
+    config.run(dataset, context.home, report)
+    return {kind: config.id}
 
 
-def estimate_grid(config: GridConfig, n_rows: int, n_features: int) -> dict[Cell, float]:
-    """Guess the seconds one fold of each cell takes, rather too many than too few."""
-    (fold, *_) = choose.folds(n_rows, config.n_folds, config.max_rows, config.random_state)
-    n_train = len(fold.train)
-    return {
-        (k, active): _seconds(
-            config, config.model, {"n_components": k, "n_active": active}, n_train, n_features
-        )
-        for k, active in config.order()
-    }
+CAMPAIGNS: dict[str, type[Campaign]] = {
+    "grid": GridConfig,
+    "stability": StabilityConfig,
+    "models": ModelsConfig,
+    "masked": MaskedConfig,
+}
 
 
-def estimate_models(config: ModelsConfig, n_rows: int, n_features: int) -> float:
-    """Guess the seconds that all models take, the rivals half as long as the variants."""
-    rows, K = min(n_rows, config.max_rows), {"n_components": config.n_components}
-    variants = (K | compare.variant_settings(key, config.n_active) for key in compare.VARIANTS)
-    return 1.5 * sum(_seconds(config, "aPPCA", each, rows, n_features) for each in variants)
-
-
-def estimate_masked(config: MaskedConfig, n_rows: int, n_features: int) -> float:
-    """Guess the seconds all fits take, rather too many than too few."""
-    rows, (K, L) = min(n_rows, config.max_rows), config.sizes
-    fits = dict.fromkeys([(K, K), (K, L), (L, L)])  # the same one where K = L
-    sizes = ({"n_components": k, "n_active": active} for k, active in fits)
-    return config.repeats * sum(
-        _seconds(config, "aPPCA", each, rows, n_features, incomplete=rows) for each in sizes
-    )
-
-
-def _seconds(
-    config: GridConfig | ModelsConfig | MaskedConfig,
-    model: str,
-    settings: dict[str, Any],
-    n_rows: int,
-    n_features: int,
-    *,
-    incomplete: int = 0,
-) -> float:
-    """Guess the seconds of one fit that differs from the job's by some settings."""
+def estimate(config: Campaign, n_rows: int, n_features: int) -> list[float]:
+    """Guess the seconds that every step of a campaign takes, rather too many than too few."""
     width = Preprocessing.from_dict(config.preprocessing).most_features(n_features)
-    fit = RunConfig(config.dataset, config.preprocessing, model, config.parameters | settings)
-    return estimate_seconds(n_rows, width, fit, incomplete=incomplete)
+    seconds: dict[str, float] = {}
+
+    def of(settings: dict[str, Any], rows: int) -> float:
+        key = f"{settings} {rows}"
+        if key not in seconds:
+            parameters = config.parameters | settings
+            fit = RunConfig(config.dataset, config.preprocessing, config.model, parameters)
+            incomplete = rows if config.around_gaps else 0
+            seconds[key] = estimate_seconds(rows, width, fit, incomplete=incomplete)
+        return seconds[key]
+
+    return [weight * of(settings, rows) for settings, rows, weight in config.fits(n_rows)]
 
 
 HELD_OUT = 0.2

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,8 @@ KINDS: dict[str, Handler] = {
     "download": tasks.download,
     "study": tasks.study,
     "quality": quality,
-    "grid": tasks.grid,
-    "stability": tasks.stability,
-    "models": tasks.models,
-    "masked": tasks.masked,
     "project": tasks.project,
+    **{kind: partial(tasks.campaign, kind) for kind in tasks.CAMPAIGNS},
 }
 NICENESS = 10  # somebody waits for a page, and a job for idle cores
 

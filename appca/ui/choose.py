@@ -1,6 +1,5 @@
 """Tabs of the page Check: Choose K and L, stability, and Which model."""
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -8,24 +7,19 @@ import numpy as np
 import streamlit as st
 
 from appca.analysis import choose
+from appca.analysis.campaign import MOST_ROWS, Campaign
 from appca.analysis.choose import (
-    FOLDER,
     MODELS,
-    MOST_ROWS,
-    STABILITY_FOLDER,
     Cell,
     GridConfig,
     GridTable,
     Stability,
     StabilityConfig,
     Suggestion,
-    steps,
-    stored,
-    stored_stability,
 )
 from appca.analysis.compare import (
     CLEAR,
-    MODELS_FOLDER,
+    METHODS,
     PAPER,
     SWITCHES,
     VARIANTS,
@@ -34,17 +28,14 @@ from appca.analysis.compare import (
     ModelsConfig,
     Ranked,
     advise,
-    methods,
     ranked_models,
-    stored_models,
     variant_settings,
 )
 from appca.analysis.components import IDENTIFIED, ROUGHLY, identification
 from appca.analysis.fitted import FittedRun
-from appca.analysis.journal import JournalStore
 from appca.analysis.subspaces import ranked, title
 from appca.data.dataset import Dataset
-from appca.jobs.tasks import estimate_grid, estimate_models
+from appca.jobs.tasks import estimate
 from appca.plots import check as plots
 from appca.runs.fit import estimate_seconds
 from appca.runs.home import home
@@ -73,6 +64,13 @@ from appca.words import InputError, about, counted, duration, fixed, number, per
 Place = st.delta_generator.DeltaGenerator
 LIKELIHOOD, ERROR = "Likelihood", "Error"
 EXPLORE = "pages/explore/explore.py"
+ADDRESS = "grid"  # query parameter: a link and a reload bring the grid back
+K_DEFAULT, L_DEFAULT = (2, 12), (1, 4)
+MOST_K = 100
+LONG = 120.0  # seconds a grid may take by default; else every second K is left out
+SETTINGS = "choose_settings"  # in `st.session_state`: numbers asked for, by data and fit
+HELP_FOLDS = "Each part of the rows is held back once. More folds tell smaller differences apart."
+HELP_ROWS = "Of more rows a random sample is used."
 WHY_HELD_OUT = (
     "Each K and L is fitted to a part of the rows and judged by the log-likelihood of the others; "
     "preprocessing is learned from the fitted part alone. Cells are compared fold by fold. If the "
@@ -82,107 +80,20 @@ WHY_HELD_OUT = (
 )
 
 
-def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> None:
-    """Draw everything that is known; the answer, at its place, only of what has been measured."""
-    advice = choose.advise(grid)
-    best = choose.suggest(grid, advice, state.config().n_active or 2)
-    if best is not None:
-        with place:
-            answer(f"Try K = {best.cell[0]} and L = {best.cell[1]}", best.reason)
-        with buttons:
-            _adopt(*best.cell)
-    with st.container(key="beside"):
-        left, right = st.columns([1.7, 1], gap="medium")
-    with left, st.container(border=True):
-        measures = {LIKELIHOOD: LIKELIHOOD, ERROR: ERROR}
-        picture = _picture(grid, one_of("Fit to unseen rows", measures, "choose_measure"))
-        heat_map(config, picture, best)
-    with right, st.container(border=True):
-        st.markdown("**What each component adds**")
-        chart(plots.by_budget(picture, best and best.cell), "choose_curves")
-    if best is not None:
-        st.html(numbers(_numbers(grid, best.cell)))
+def start_button(dataset: Dataset, config: Campaign, kind: str, label: str, **more: Any) -> None:
+    """Draw the button that starts or continues a campaign, with the time that it takes.
 
-
-def _adopt(k: int, active: int) -> None:
-    now = state.config()
-    st.button(
-        f"Adopt {k} and {active}",
-        key="choose_adopt",
-        type="primary",
-        disabled=(now.k, now.n_active) == (k, active),
-        on_click=guarded(state.set_parameters),
-        kwargs={"n_components": k, "n_active": active},
-    )
-    with st.popover("Why?"):
-        st.markdown(WHY_HELD_OUT)
-
-
-def _picture(grid: GridTable, measure: str) -> plots.Picture:
-    is_error = measure == ERROR
-    values = (grid.error if is_error else grid.log_likelihood).mean(axis=-1)
-    unit = "squared error per feature" if is_error else "nats per row"
-    return plots.Picture(values, grid.components, grid.actives, unit, is_error)
-
-
-def filling(grid: GridTable) -> None:
-    """Draw the heat map of a grid that is being measured, or of one that would be."""
-    k, active = state.config().k, state.config().n_active or 0
-    now = (k, active) if k in grid.components and active in grid.actives else None
-    chart(plots.heat_map(_picture(grid, LIKELIHOOD), now), "choose_live")
-    st.caption(f"{'Outlined: now. ' if now else ''}Each cell gets the likelihood of unseen rows.")
-
-
-def heat_map(config: GridConfig, picture: plots.Picture, best: Suggestion | None) -> None:
-    """Draw the heat map; a click on a cell opens Explore with its K and L."""
-    figure = plots.heat_map(picture, best and best.cell)
-    key = f"choose_map-{config.id}-{picture.smaller_is_better}"
-    clicked = st.plotly_chart(
-        figure,
-        key=key,
-        on_select="rerun",
-        selection_mode="points",
-        config={"displayModeBar": False},
-    )
-    st.caption("Outlined: suggested. Click a cell to see it in Explore.")
-    points = clicked["selection"]["points"]
-    if points:
-        k, active = points[0]["customdata"][:2]
-        state.set_parameters(n_components=int(k), n_active=int(active))
-        st.switch_page(EXPLORE)
-
-
-def _numbers(grid: GridTable, cell: Cell) -> list[Number]:
-    """Return the suggested cell's likelihood, its gain over fixed components, and its error."""
-    i, j = grid.components.index(cell[0]), grid.actives.index(cell[1])
-    likelihood = float(grid.log_likelihood[i, j].mean())
-    told = [(fixed(likelihood), f"nats per row at {cell[0]} and {cell[1]}")]
-    more = choose.over_folds(choose.gain(grid)[i, j])
-    share = choose.closed_on_average(grid)[i, j]
-    if np.isfinite(more.mean):
-        told.append((f"+{fixed(float(more.mean))}", f"nats over PCA with {cell[1]}"))
-    if np.isfinite(share):
-        told.append((percent(share), f"of what PCA with all {cell[0]} gains"))
-    else:
-        told.append((number(grid.error[i, j].mean()), "squared error per feature"))
-    return told
-
-
-Step = tuple[int, int, int]  # K, L and fold
-
-ADDRESS = "grid"  # query parameter: a link and a reload bring the grid back
-K_DEFAULT, L_DEFAULT = (2, 12), (1, 4)
-MOST_K = 100
-LONG = 120.0  # seconds a grid may take by default; else every second K is left out
-SETTINGS = "choose_settings"  # in `st.session_state`: numbers asked for, by data and fit
-HELP_FOLDS = "Each part of the rows is held back once. More folds tell smaller differences apart."
-HELP_ROWS = "Of more rows a random sample is used."
+    `more` may be `done` steps, the key of the `widget`, and whether it is `primary`.
+    """
+    done, widget = more.pop("done", 0), more.pop("widget", f"{kind}_start")
+    seconds = sum(estimate(config, dataset.n_rows, dataset.n_features)[done:])
+    spec = config.to_dict() | {"key": config.id}
+    kit.job_button(f"{label}, {about(seconds)}", widget, kind, config.id, spec, **more)
 
 
 def is_offered() -> bool:
     """Whether the model has a grid; if not, say so and offer to switch."""
-    model = state.config().model
-    if model in MODELS:
+    if is_stability_offered():
         return True
     answer("Choosing L needs adaptive PPCA or adaptive factor analysis", level="unknown")
     with st.container(horizontal=True):
@@ -197,7 +108,7 @@ def is_offered() -> bool:
 
 
 def choose_tab(dataset: Dataset) -> None:
-    """Draw the answer of the grid in use, or how long one takes, and below it the grid."""
+    """Draw the answer of the grid in use, or how long it takes, and below it the grid."""
     place = st.container()
     with st.container(horizontal=True, gap="small"):
         buttons = st.container(horizontal=True, gap="small", width="content")
@@ -218,22 +129,25 @@ def settings(dataset: Dataset) -> GridConfig | None:
     """Draw the settings and return the grid they describe; None where they describe none."""
     now = state.config()
     asked = _asked(dataset, now)
-    most = min(state.most_components(now, dataset), MOST_K, _train_rows(dataset, asked) - 1)
+    rows = min(dataset.n_rows, asked["max_rows"])
+    train = rows - -(-rows // asked["n_folds"])
+    most = min(state.most_components(now, dataset), MOST_K, train - 1)
     if dataset.n_rows < 4:
         st.info(f"A grid needs at least 4 rows; these data have {dataset.n_rows}.")
         return None
-    numbers = {}
-    for line in (
-        {"k_from": ("K from", (1, most)), "k_to": ("to", (1, most)), "k_step": ("step", (1, most))},
-        {"l_from": ("L from", (1, most)), "l_to": ("to", (1, most))},
-        {
-            "n_folds": ("Folds", (2, min(20, dataset.n_rows)), HELP_FOLDS),
-            "max_rows": ("Most rows", (4, 10_000_000), HELP_ROWS),
-        },
-    ):
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-            for name, (label, limits, *told) in line.items():
-                numbers[name] = _number(label, name, asked, limits, *told)
+    ranges: dict[str, tuple[int, ...]] = {}
+    with _line():
+        for name, label in (("k_from", "K from"), ("k_to", "to"), ("k_step", "step")):
+            _number(label, name, asked, (1, most))
+    with _line():
+        for name, label in (("l_from", "L from"), ("l_to", "to")):
+            _number(label, name, asked, (1, most))
+    with _line():
+        _number("Folds", "n_folds", asked, (2, min(20, dataset.n_rows)), HELP_FOLDS)
+        _number("Most rows", "max_rows", asked, (4, 10_000_000), HELP_ROWS)
+    for size in "kl":  # a range may be typed the other way round
+        first, last = sorted((asked[f"{size}_from"], asked[f"{size}_to"]))
+        ranges[size] = tuple(range(first, last + 1, asked["k_step"] if size == "k" else 1))
     gaps_note(dataset, "The fits of the grid")
     try:
         return GridConfig(
@@ -241,10 +155,10 @@ def settings(dataset: Dataset) -> GridConfig | None:
             preprocessing=now.preprocessing,
             model=now.model,
             parameters=by_em(now),
-            components=_range(numbers["k_from"], numbers["k_to"], numbers["k_step"]),
-            actives=_range(numbers["l_from"], numbers["l_to"], 1),
-            n_folds=numbers["n_folds"],
-            max_rows=numbers["max_rows"],
+            components=ranges["k"],
+            actives=ranges["l"],
+            n_folds=asked["n_folds"],
+            max_rows=asked["max_rows"],
             random_state=asked["seed"],
         )
     except InputError as error:
@@ -252,67 +166,23 @@ def settings(dataset: Dataset) -> GridConfig | None:
         return None
 
 
-def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> None:
-    """Draw the grid: on its way, finished, or what starts it; its answer stands at `place`."""
-    st.query_params[ADDRESS] = config.id
-    store = JournalStore(home(), FOLDER)
-
-    def heat_map() -> None:
-        filling(choose.table(config, stored(store, config)))
-
-    told = "What is done is kept when you cancel."
-    if kit.follow(config.id, "choose_cancel", told, heat_map):
-        return
-    measures = stored(store, config)
-    table = choose.table(config, measures)
-    left = [step for step in steps(config) if step not in measures]
-    if left:
-        with place:
-            _say(config, left)
-        with buttons:
-            _start_grid(dataset, config, left)
-    if np.isfinite(table.log_likelihood).any():
-        draw(config, table, place, buttons)
-    else:
-        filling(table)
-    _left_out(config)
-    if not left:
-        seconds = sum(measure.seconds for measure in measures.values())
-        rows = min(dataset.n_rows, config.max_rows)
-        fits = counted(len(measures), "fit")
-        st.caption(f"{fits} in {duration(seconds)} on {rows:,} rows, {config.n_folds} folds")
+def _line() -> Place:
+    return st.container(horizontal=True, vertical_alignment="bottom", gap="small")
 
 
-def _say(config: GridConfig, left: list[Step]) -> None:
-    done = len(steps(config)) - len(left)
-    if done:
-        answer(f"{done:,} of {len(steps(config)):,} fits are done")
-    else:
-        answer("Which K and L?", "Each choice is judged by rows that the fit has not seen.")
+def _number(
+    label: str, name: str, asked: dict[str, int], limits: tuple[int, int], help_text: str = ""
+) -> None:
+    asked[name] = min(max(asked[name], limits[0]), limits[1])
+    key = f"choose_{name}"
+    st.session_state[key] = asked[name]
 
+    @guarded
+    def changed() -> None:
+        asked[name] = int(st.session_state[key])
 
-def _start_grid(dataset: Dataset, config: GridConfig, left: list[Step]) -> None:
-    costs = estimate_grid(config, dataset.n_rows, dataset.n_features)
-    takes = about(sum(costs[step[:2]] for step in left))
-    begun = len(left) < len(steps(config))
-    label = f"{'Go on' if begun else f'Compare {len(config.order())} choices'}, {takes}"
-    spec = config.to_dict() | {"key": config.id}
-    kit.job_button(label, "choose_start", "grid", config.id, spec)
-
-
-def _left_out(config: GridConfig) -> None:
-    out = [
-        f"K = {k}, L = {active}"
-        for k in config.components
-        for active in config.actives
-        if active <= k and not config.is_exact(k, active)
-    ]
-    if out:
-        st.caption(
-            "Left out, too many choices of factors to be exact: "
-            + "; ".join(out[:6])
-            + (f" and {len(out) - 6:,} more." if len(out) > 6 else ".")
-        )
+    wide = 118 if name in {"max_rows", "n_folds", "k_step"} else 98
+    st.number_input(label, *limits, key=key, help=help_text or None, width=wide, on_change=changed)
 
 
 def _asked(dataset: Dataset, now: RunConfig) -> dict[str, int]:
@@ -320,23 +190,23 @@ def _asked(dataset: Dataset, now: RunConfig) -> dict[str, int]:
     settings_asked: dict[object, dict[str, int]] = st.session_state.setdefault(SETTINGS, {})
     same = (dataset.digest, now.model, str(sorted(now.preprocessing.items())))
     if same not in settings_asked:
-        settings_asked[same] = _remembered(now) or _usual(dataset, now)
-    numbers: dict[str, int] = settings_asked[same]
-    return numbers
-
-
-def _remembered(now: RunConfig) -> dict[str, int] | None:
-    """Return the numbers of the grid the address names, else of the last one with this fit."""
-    store = JournalStore(home(), FOLDER)
-    mine = (now.dataset, now.model, now.preprocessing)
-    for name in filter(None, [st.query_params.get(ADDRESS), *store.names()]):
-        with suppress(InputError, TypeError, KeyError):
-            config = GridConfig.from_dict(store.config(name) or {})
-            if (config.dataset, config.model, config.preprocessing) == mine:
-                ks, ls, seed = config.components, config.actives, config.random_state
-                step = ks[1] - ks[0] if len(ks) > 1 else 1  # of unequal ones the first
-                return _asked_for(ks, step, ls, config.n_folds, config.max_rows, seed)
-    return None
+        mine = (now.dataset, now.model, now.preprocessing)
+        earlier = GridConfig.earlier(home(), st.query_params.get(ADDRESS))
+        grids = (c for c in earlier if (c.dataset, c.model, c.preprocessing) == mine)
+        settings_asked[same] = _usual(dataset, now)
+        if (last := next(grids, None)) is not None:
+            ks, ls = last.components, last.actives
+            settings_asked[same] = {
+                "k_from": ks[0],
+                "k_to": ks[-1],
+                "k_step": ks[1] - ks[0] if len(ks) > 1 else 1,  # the first of unequal steps
+                "l_from": ls[0],
+                "l_to": ls[-1],
+                "n_folds": last.n_folds,
+                "max_rows": last.max_rows,
+                "seed": last.random_state,
+            }
+    return settings_asked[same]
 
 
 def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
@@ -350,41 +220,132 @@ def _usual(dataset: Dataset, now: RunConfig) -> dict[str, int]:
     cells = (k_to - k_from + 1) * L_DEFAULT[1] * folds
     slow = cells * estimate_seconds(rows, dataset.n_features, middle) > LONG
     step = 2 if slow and k_to - k_from > 4 else 1
-    return _asked_for((k_from, k_to), step, (1, min(L_DEFAULT[1], most)), folds, MOST_ROWS, 0)
+    asked = {"k_from": k_from, "k_to": k_to, "k_step": step, "l_from": 1}
+    asked |= {"l_to": min(L_DEFAULT[1], most), "n_folds": folds}
+    return asked | {"max_rows": MOST_ROWS, "seed": 0}
 
 
-def _asked_for(
-    ks: tuple[int, ...], step: int, ls: tuple[int, ...], n_folds: int, max_rows: int, seed: int
-) -> dict[str, int]:
-    """Return what the widgets show."""
-    asked = {"k_from": ks[0], "k_to": ks[-1], "k_step": step, "l_from": ls[0], "l_to": ls[-1]}
-    return asked | {"n_folds": n_folds, "max_rows": max_rows, "seed": seed}
+def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> None:
+    """Draw the grid: running, finished, or what starts it; its answer is drawn at `place`."""
+    st.query_params[ADDRESS] = config.id
+
+    def live() -> None:
+        filling(choose.table(config, config.measures(home())))
+
+    told = "What is done is kept when you cancel."
+    if kit.follow(config.id, "choose_cancel", told, live):
+        return
+    measures, steps = config.measures(home()), config.steps()
+    table = choose.table(config, measures)
+    done = len(measures)
+    if done < len(steps):
+        with place:
+            if done:
+                answer(f"{done:,} of {len(steps):,} fits are done")
+            else:
+                answer("Which K and L?", "Each choice is judged by rows that the fit has not seen.")
+        with buttons:
+            label = "Go on" if done else f"Compare {len(config.order())} choices"
+            start_button(dataset, config, "grid", label, done=done, widget="choose_start")
+    if np.isfinite(table.log_likelihood).any():
+        draw(config, table, place, buttons)
+    else:
+        filling(table)
+    out = [
+        f"K = {k}, L = {active}"
+        for k in config.components
+        for active in config.actives
+        if active <= k and not config.is_exact(k, active)
+    ]
+    if out:
+        more = f" and {len(out) - 6:,} more." if len(out) > 6 else "."
+        text = "Left out, too many choices of factors to be exact: "
+        st.caption(text + "; ".join(out[:6]) + more)
+    if done == len(steps):
+        seconds = sum(measure.seconds for measure in measures.values())
+        rows = min(dataset.n_rows, config.max_rows)
+        fits = counted(done, "fit")
+        st.caption(f"{fits} in {duration(seconds)} on {rows:,} rows, {config.n_folds} folds")
 
 
-def _train_rows(dataset: Dataset, asked: dict[str, int]) -> int:
-    rows = min(dataset.n_rows, asked["max_rows"])
-    return rows - -(-rows // asked["n_folds"])
+def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> None:
+    """Draw the measurements, and at its place the answer that they give so far."""
+    best = choose.suggest(grid, choose.advise(grid), state.config().n_active or 2)
+    if best is not None:
+        k, active = best.cell
+        with place:
+            answer(f"Try K = {k} and L = {active}", best.reason)
+        with buttons:
+            now = state.config()
+            st.button(
+                f"Adopt {k} and {active}",
+                key="choose_adopt",
+                type="primary",
+                disabled=(now.k, now.n_active) == (k, active),
+                on_click=guarded(state.set_parameters),
+                kwargs={"n_components": k, "n_active": active},
+            )
+            with st.popover("Why?"):
+                st.markdown(WHY_HELD_OUT)
+    with st.container(key="beside"):
+        left, right = st.columns([1.7, 1], gap="medium")
+    with left, st.container(border=True):
+        measures = {LIKELIHOOD: LIKELIHOOD, ERROR: ERROR}
+        picture = _picture(grid, one_of("Fit to unseen rows", measures, "choose_measure"))
+        heat_map(config, picture, best)
+    with right, st.container(border=True):
+        st.markdown("**What each component adds**")
+        chart(plots.by_budget(picture, best and best.cell), "choose_curves")
+    if best is not None:
+        st.html(numbers(_numbers(grid, best.cell)))
 
 
-def _range(first: int, last: int, step: int) -> tuple[int, ...]:
-    """Return first, first + step, ... to last, also when they were given the other way round."""
-    low, high = min(first, last), max(first, last)
-    return tuple(range(low, high + 1, step))
+def _picture(grid: GridTable, measure: str) -> plots.Picture:
+    is_error = measure == ERROR
+    values = (grid.error if is_error else grid.log_likelihood).mean(axis=-1)
+    unit = "squared error per feature" if is_error else "nats per row"
+    return plots.Picture(values, grid.components, grid.actives, unit, is_error)
 
 
-def _number(
-    label: str, name: str, asked: dict[str, int], limits: tuple[int, int], help_text: str = ""
-) -> int:
-    asked[name] = min(max(asked[name], limits[0]), limits[1])
-    key = f"choose_{name}"
-    st.session_state[key] = asked[name]
+def filling(grid: GridTable) -> None:
+    """Draw the heat map of a grid that is being measured, or of one that would be."""
+    k, active = state.config().k, state.config().n_active or 0
+    now = (k, active) if k in grid.components and active in grid.actives else None
+    chart(plots.heat_map(_picture(grid, LIKELIHOOD), now), "choose_live")
+    st.caption(f"{'Outlined: now. ' if now else ''}Each cell gets the likelihood of unseen rows.")
 
-    @guarded
-    def changed() -> None:
-        asked[name] = int(st.session_state[key])
 
-    wide, told = (118 if name in {"max_rows", "n_folds", "k_step"} else 98), help_text or None
-    return st.number_input(label, *limits, key=key, help=told, width=wide, on_change=changed)
+def heat_map(config: GridConfig, picture: plots.Picture, best: Suggestion | None) -> None:
+    """Draw the heat map; a click on a cell opens Explore with its K and L."""
+    clicked = st.plotly_chart(
+        plots.heat_map(picture, best and best.cell),
+        key=f"choose_map-{config.id}-{picture.smaller_is_better}",
+        on_select="rerun",
+        selection_mode="points",
+        config={"displayModeBar": False},
+    )
+    st.caption("Outlined: suggested. Click a cell to see it in Explore.")
+    points = clicked["selection"]["points"]
+    if points:
+        k, active = points[0]["customdata"][:2]
+        state.set_parameters(n_components=int(k), n_active=int(active))
+        st.switch_page(EXPLORE)
+
+
+def _numbers(grid: GridTable, cell: Cell) -> list[Number]:
+    """Return the suggested cell's likelihood, its gain over fixed components, and its error."""
+    i, j = grid.components.index(cell[0]), grid.actives.index(cell[1])
+    likelihood = float(grid.log_likelihood[i, j].mean())
+    told = [(fixed(likelihood), f"nats per row at {cell[0]} and {cell[1]}")]
+    more = float(choose.gain(grid)[i, j].mean())
+    share = choose.closed_on_average(grid)[i, j]
+    if np.isfinite(more):
+        told.append((f"+{fixed(more)}", f"nats over PCA with {cell[1]}"))
+    if np.isfinite(share):
+        told.append((percent(share), f"of what PCA with all {cell[0]} gains"))
+    else:
+        told.append((number(grid.error[i, j].mean()), "squared error per feature"))
+    return told
 
 
 WAYS = {"starts": "other random starts", "halves": "random halves of the rows"}
@@ -403,25 +364,7 @@ def section(dataset: Dataset, shown: Shown) -> None:
     now = state.config()
     st.caption("The model in use, fitted again: components that return belong to the data.")
     gaps_note(dataset, "These fits, the reference among them,")
-    config = _settings(now)
-    if kit.follow(config.id, cancel="stability_cancel"):
-        return
-    stability = stored_stability(JournalStore(home(), STABILITY_FOLDER), config)
-    if stability is None or len(stability.log_likelihoods) < config.repeats:
-        _offer(dataset, config, now)
-    if stability is None:
-        return
-    same = shown.config.parameters == config.parameters and dataset.n_rows <= config.max_rows
-    if same:  # the reference is the fit on screen, so its components can be numbered as there
-        numbered = stability.cosines[:, list(shown.numbering.order)]
-        stability = stability._replace(cosines=numbered)
-    _outcome(config, stability)
-    if same and config.way == "halves":
-        st.caption(panels(shown.fitted, stability))
-
-
-def _settings(now: RunConfig) -> StabilityConfig:
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with _line():
         way = st.selectbox(
             "Fit again with",
             list(WAYS),
@@ -433,23 +376,32 @@ def _settings(now: RunConfig) -> StabilityConfig:
         repeats = st.number_input(
             "Times", 2, 100, REPEATS, key="stability_repeats", width=118, persist_state="session"
         )
-    return StabilityConfig(
-        dataset=now.dataset,
-        preprocessing=now.preprocessing,
-        model=now.model,
-        parameters=by_em(now),
-        way=way,
-        repeats=int(repeats),
+    config = StabilityConfig(
+        now.dataset, now.preprocessing, now.model, by_em(now), way, int(repeats)
     )
-
-
-def _offer(dataset: Dataset, config: StabilityConfig, now: RunConfig) -> None:
-    rows = min(dataset.n_rows, config.max_rows)
-    config_of_fit = RunConfig(now.dataset, now.preprocessing, now.model, config.parameters)
-    seconds = (config.repeats + 1) * estimate_seconds(rows, dataset.n_features, config_of_fit)
-    spec = config.to_dict() | {"key": config.id}
-    label = f"Fit {config.repeats} times again, {about(seconds)}"
-    kit.job_button(label, "stability_start", "stability", config.id, spec, primary=False)
+    if kit.follow(config.id, cancel="stability_cancel"):
+        return
+    stability = config.outcome(home())
+    if stability is None or len(stability.log_likelihoods) < config.repeats:
+        label = f"Fit {config.repeats} times again"
+        start_button(dataset, config, "stability", label, primary=False)
+    if stability is None:
+        return
+    same = shown.config.parameters == config.parameters and dataset.n_rows <= config.max_rows
+    if same:  # the reference is the fit on screen, so its components can be numbered as there
+        numbered = stability.cosines[:, list(shown.numbering.order)]
+        stability = stability._replace(cosines=numbered)
+    means = stability.cosines.mean(axis=0)
+    kept = int((means >= IDENTIFIED).sum())
+    ahead = float(stability.log_likelihoods.max() - stability.reference)
+    level: Level = "good" if kept == len(means) else "doubtful"
+    text = f"{kept} of {counted(len(means), 'component')} come back with {WAYS[config.way]}"
+    st.html(chip(level, text))
+    if config.way == "starts" and ahead > NEWS:
+        st.caption(f"Another start ends {fixed(ahead)} nats per row higher: use more starts.")
+    chart(plots.stability(stability.cosines, (ROUGHLY, IDENTIFIED)), "choose_stability")
+    if same and config.way == "halves":
+        st.caption(panels(shown.fitted, stability))
 
 
 def panels(fitted: FittedRun, stability: Stability) -> str:
@@ -461,18 +413,6 @@ def panels(fitted: FittedRun, stability: Stability) -> str:
         told.append(f"{title(panel.components)} {identification(least)} ({fixed(least)})")
     said = f"Panels in a half of the rows, by their least similar component: {', '.join(told)}."
     return f"{said} Interpret only identified panels."
-
-
-def _outcome(config: StabilityConfig, stability: Stability) -> None:
-    means = stability.cosines.mean(axis=0)
-    kept = int((means >= IDENTIFIED).sum())
-    ahead = float(stability.log_likelihoods.max() - stability.reference)
-    level: Level = "good" if kept == len(means) else "doubtful"
-    text = f"{kept} of {counted(len(means), 'component')} come back with {WAYS[config.way]}"
-    st.html(chip(level, text))
-    if config.way == "starts" and ahead > NEWS:
-        st.caption(f"Another start ends {fixed(ahead)} nats per row higher: use more starts.")
-    chart(plots.stability(stability.cosines, (ROUGHLY, IDENTIFIED)), "choose_stability")
 
 
 PHRASES = {
@@ -489,70 +429,70 @@ RIVALS = {
     "mixture_diagonal": "Mixture of factor analyzers, {K} of {L}",
     "common": "Mixture with shared loadings, {K}",
     "common_diagonal": "Shared loadings, noise per feature, {K}",
+    "gaussian": "Gaussian mixture, diagonal",
+    "gaussian_full": "Gaussian mixture, full covariances",
 }
 WHY = (
     "Every model is fitted to the same seven tenths of the rows and scored on the rest by its "
     "log-likelihood. Differences are taken row by row; a bar is one standard error. Features with "
-    "less than 5% of the mean variance are left out for all models; a fit keeps them. "
-    "The best variant is proposed where it "
-    "leads all others by two standard errors; otherwise the one with the fewest parameters among "
-    "those that are as good."
+    "less than 5% of the mean variance, or that vary in fewer than two rows, are left out for all "
+    "models; a fit keeps them. "
+    "The best variant is proposed where it leads all others by two standard errors. Otherwise the "
+    "paper's model comes first among those that are as good, then a scale per row alone, then the "
+    "variant with the fewest parameters. A model that loses more than 100 nats on one row against "
+    "the paper's, or has noise variances at their floor, is marked; where that decides its mean, "
+    "or more than 5% are at the floor, another is proposed."
 )
 
 
 def which_model_tab(dataset: Dataset) -> None:
     """Draw the answer, its button, and all models; without them what starts the comparison."""
     config = config_of(state.config())
-    store = JournalStore(home(), MODELS_FOLDER)
     asked = st.session_state.pop(KEYS.compare, False)  # by Explore
-    if asked and len(stored_models(store, config)) < len(methods(config)):
-        kit.begin("models", config.id, _spec(config))
+    if asked and len(config.measured(home())) < len(METHODS):
+        kit.begin("models", config.id, config.to_dict() | {"key": config.id})
     kept = "Models that have been measured are kept when you cancel."
 
     def so_far() -> None:
-        lines = ranked_models(stored_models(store, config))
+        lines = ranked_models(config.measured(home()))
         if lines:
             st.html(models_chart(config, lines, None))
 
     if kit.follow(config.id, "models_cancel", kept, so_far):
         return
-    fits = stored_models(store, config)
+    fits = config.measured(home())
     lines = ranked_models(fits)
-    advice = advise(lines) if len(fits) == len(methods(config)) else None
+    advice = advise(lines) if len(fits) == len(METHODS) else None
     if advice is None:
-        answer("Which model?", "Eight variants of adaptive PPCA and six rivals, on rows held out.")
-        _start_models(dataset, config, "Go on" if fits else "Compare 14 models")
-        if lines:
-            st.html(models_chart(config, lines, None))
+        rivals = "Eight variants of adaptive PPCA and eight rivals, on rows held out."
+        answer("Which model?", rivals)
+        label = "Go on" if fits else f"Compare {len(METHODS)} models"
+        start_button(dataset, config, "models", label)
+        so_far()
     else:
         _answered(config, lines, advice)
         _closing(dataset, config, fits, lines, advice)
     gaps_note(dataset, "All models here")
 
 
-def _spec(config: ModelsConfig) -> dict[str, Any]:
-    return config.to_dict() | {"key": config.id}
-
-
 def config_of(now: RunConfig) -> ModelsConfig:
-    """Return the comparison at the K and L on screen, with its settings where they are aPPCA's."""
+    """Return the comparison at the K and L on screen, with its settings where they are aPPCA's.
+
+    Where L is learned, that is the last comparison that differs in L alone, if there is one.
+    """
     chosen = now.parameters if now.model == "aPPCA" else {"n_components": now.k}
     wanted = suited("aPPCA", {**defaults("aPPCA"), **chosen, "inference": "em"})
     L, K = wanted["n_active"], int(wanted["n_components"])
     active = (K + 1) // 2 if L == LEARNED else int(L)
     config = ModelsConfig(now.dataset, now.preprocessing, wanted, K, active)
-    return _last(config) if L == LEARNED else config
-
-
-def _last(config: ModelsConfig) -> ModelsConfig:
-    """Return the last comparison that differs in L alone, where there is one."""
-    store = JournalStore(home(), MODELS_FOLDER)
-    for name in store.names():
-        with suppress(InputError, TypeError, KeyError, AttributeError):
-            other = ModelsConfig.from_dict(store.config(name) or {})
-            if replace(other, n_active=config.n_active).id == config.id:
-                return other
-    return config
+    if L != LEARNED:
+        return config
+    alike = (
+        other
+        for other in ModelsConfig.earlier(home())
+        if replace(other, n_active=config.n_active).id == config.id
+    )
+    return next(alike, config)
 
 
 def said(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice) -> tuple[str, str]:
@@ -565,7 +505,7 @@ def said(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice) -> tupl
         text = "No extension describes new rows clearly better."
     else:
         text = f"{_signed(chosen.nats)} nats a row over the paper's model"
-        text += "." if advice.is_best else ", and as good as the best with fewer parameters."
+        text += "." if advice.is_best else ", and as good as the best of the variants."
     if advice.best_rival is not None:
         rival = name_of(advice.best_rival.key, config)
         gap = f"{fixed(abs(advice.lead), 1)} nats"
@@ -577,6 +517,8 @@ def said(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice) -> tupl
             text += f" {rival} is {gap} above it, but has no shared components to look at."
     if "number" in advice.key:
         text += f" Rows then use 0 to {config.n_components} components, not {config.n_active}."
+    if chosen.flaws:
+        text += f" Its number is doubtful: {', '.join(chosen.flaws)}."
     return title, text
 
 
@@ -604,7 +546,7 @@ def models_chart(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice 
             if ours:
                 heads += _ticks(low, high) + tag("span", "nats a row") + tag("span", "parameters")
             rows.append(tag("div", heads, "ca-head"))
-            rows += [_line(config, line, advice, (low, high - low), most) for line in part]
+            rows += [_model(config, line, advice, (low, high - low), most) for line in part]
     return tag("div", "".join(rows), "ca-models")
 
 
@@ -621,29 +563,34 @@ def _ticks(low: float, high: float) -> str:
     return tag("span", marks, "ca-ticks", **{"aria-hidden": "true"})
 
 
-def _line(
+def _model(
     config: ModelsConfig,
     line: Ranked,
     advice: ModelAdvice | None,
     scale: tuple[float, float],
     most: int,
 ) -> str:
+    """Return the line of a method as HTML."""
+
     def place(nats: float) -> str:
         return f"{(nats - scale[0]) / scale[1]:.2%}"
 
     ours = line.key in VARIANTS
+    facts = f"{_signed(line.nats)} ± {fixed(line.error, 2)} nats, {duration(line.fit.seconds)}"
     squares = "".join(tag("i", "", "ca-on" * (name in line.key)) for name in SWITCHES)
     name = tag("span", squares, "ca-switches", **{"aria-hidden": "true"}) + words(
         name_of(line.key, config)
     )
     if advice is not None and ours:
-        name = button(name, "use", line.key, f"Use this model; {_facts(line)}")
+        name = button(name, "use", line.key, f"Use this model; {facts}")
         if line.key == advice.key:
             name += tag("b", "Best" if advice.is_best else "As good as the best", "ca-best")
         if _in_use(line.key, config.n_active):
             name += tag("b", "In use", "ca-best ca-used")
     else:
-        name = tag("span", name, title=_facts(line))
+        name = tag("span", name, title=facts)
+    if line.flaws:
+        name += tag("div", words("; ".join(line.flaws)), "ca-quiet")
     left, right = place(line.nats - line.error), place(line.nats + line.error)
     track = (
         tag("i", "", "ca-zero", style=f"left:{place(0.0)}")
@@ -659,11 +606,6 @@ def _line(
     ]
     chosen = advice is not None and line.key == advice.key
     return tag("div", "".join(cells), " ".join(["ca-rival"] * (not ours) + ["ca-chosen"] * chosen))
-
-
-def _facts(line: Ranked) -> str:
-    parts = [f"{_signed(line.nats)} ± {fixed(line.error, 2)} nats", duration(line.fit.seconds)]
-    return ", ".join([*parts, line.fit.note] if "stopped" in line.fit.note else parts)
 
 
 def _signed(nats: float, digits: int = 1) -> str:
@@ -715,20 +657,20 @@ def _closing(
         ratio = rival.fit.n_parameters / chosen.fit.n_parameters
         facts += [
             (_signed(advice.lead), f"± {fixed(advice.lead_error, 1)}, to the best rival"),
-            (f"{fixed(ratio, 1)} ×", "as many parameters has that rival"),
+            (f"{fixed(ratio, 1)} ×", "as many parameters in the best rival"),
         ]
     st.html(numbers(facts))
     seconds = sum(fit.seconds for fit in fits.values())
-    judged = next(
-        len(fit.log_likelihood) for fit in fits.values() if fit.log_likelihood is not None
-    )
+    judged = len(lines[0].fit.log_likelihood)
     learned = min(dataset.n_rows, config.max_rows) - judged
     st.caption(
         f"{counted(len(fits), 'model')} in {duration(seconds)}, fitted to {learned:,} rows and "
         f"scored on {judged:,}."
     )
-
-
-def _start_models(dataset: Dataset, config: ModelsConfig, label: str) -> None:
-    takes = about(estimate_models(config, dataset.n_rows, dataset.n_features))
-    kit.job_button(f"{label}, {takes}", "models_start", "models", config.id, _spec(config))
+    missing = [
+        f"{name_of(key, config)}, {fit.note}"
+        for key, fit in fits.items()
+        if fit.log_likelihood is None
+    ]
+    if missing:
+        st.caption(markdown(f"Without a density: {'; '.join(missing)}."))

@@ -18,7 +18,7 @@ from appca.analysis.association import (
     proposed_names,
     variance_by,
 )
-from appca.analysis.choose import sample_of
+from appca.analysis.campaign import sample_of
 from appca.analysis.components import (
     Sharing,
     Steering,

@@ -5,31 +5,19 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from appca.analysis.journal import JournalStore
-from appca.analysis.masked import (
-    EVERY,
-    FEW,
-    FOLDER,
-    MEANS,
-    NEAR,
-    OWN,
-    RIDGE,
-    MaskedConfig,
-    is_whole,
-    stored,
-)
+from appca.analysis.masked import EVERY, FEW, MEANS, NEAR, OWN, RIDGE, MaskedConfig
 from appca.analysis.tables import csv_bytes, free_name
 from appca.data.dataset import Dataset
-from appca.jobs.tasks import estimate_masked
 from appca.plots.check import hidden_errors, unmeasured
 from appca.runs.fit import fits_around_gaps
 from appca.runs.home import home
 from appca.runs.run import defaults
 from appca.ui import kit
+from appca.ui.choose import start_button
 from appca.ui.downloads import save_button, stem_of
 from appca.ui.fits import Shown
 from appca.ui.kit import Level, answer, chart, numbers
-from appca.words import about, counted, number, percent
+from appca.words import counted, number, percent
 
 WHY = (
     "Some known cells are hidden, every method is fitted without them, and what it puts there is "
@@ -40,31 +28,25 @@ WHY = (
 
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw which method predicts hidden cells best, or how long it takes to know."""
-    config = shown.config
-    reduced = config.preprocessing.get("pca") is not None
-    if reduced or not fits_around_gaps(config):
+    reduced = shown.config.preprocessing.get("pca") is not None
+    if reduced or not fits_around_gaps(shown.config):
         text = (
             "Choose adaptive PPCA by EM without its extensions, or PPCA, and no PCA before the fit."
         )
         answer("This model cannot leave cells out", text, "unknown")
         return
     _test(dataset, config_of(shown))
-    if dataset.missing is not None:
-        _filled(dataset, shown)
-
-
-def _filled(dataset: Dataset, shown: Shown) -> None:
+    if dataset.missing is None:
+        return
     share = percent(dataset.n_missing / dataset.X.size, 1)
     st.markdown(f"**{counted(dataset.n_missing, 'cell')}** of the data are missing, {share}.")
-    imputed = shown.fitted.imputed
-    if imputed is None:
-        return
-    save_button(
-        "Save the data, filled by the model",
-        partial(filled_csv, dataset, imputed),
-        f"{stem_of(dataset.name)}-filled.csv",
-        key="filled",
-    )
+    if shown.fitted.imputed is not None:
+        save_button(
+            "Save the data, filled by the model",
+            partial(filled_csv, dataset, shown.fitted.imputed),
+            f"{stem_of(dataset.name)}-filled.csv",
+            key="filled",
+        )
 
 
 def filled_csv(dataset: Dataset, imputed: np.ndarray | None) -> bytes:
@@ -94,13 +76,12 @@ def config_of(shown: Shown) -> MaskedConfig:
 def _test(dataset: Dataset, config: MaskedConfig) -> None:
     if kit.follow(config.id, cancel="masked_cancel"):
         return
-    errors = stored(JournalStore(home(), FOLDER), config)
+    errors, names = config.errors(home()), titles(config)
     if errors:
         answer(verdict(config, errors), level=level(errors))
-        names, means = titles(config), {key: float(values.mean()) for key, values in errors.items()}
-        ranked = sorted(errors, key=lambda key: means[key])
-        spread = {names[key]: errors[key] for key in ranked}
-        chart(hidden_errors(spread), "hidden_errors")
+        means = {key: float(values.mean()) for key, values in errors.items()}
+        ranked = sorted(errors, key=means.__getitem__)
+        chart(hidden_errors({names[key]: errors[key] for key in ranked}), "hidden_errors")
         adaptive = config.methods[0]
         told = [adaptive, *(key for key in ranked if key != adaptive)]
         st.html(numbers([(number(means[key]), names[key]) for key in told if key in means]))
@@ -112,13 +93,11 @@ def _test(dataset: Dataset, config: MaskedConfig) -> None:
             f"{percent(config.share)} of the cells are hidden and predicted, "
             f"{counted(config.repeats, 'time')}.",
         )
-    if not is_whole(errors, config):
-        takes = about(estimate_masked(config, dataset.n_rows, dataset.n_features))
-        label = f"Compare {len(config.methods)} methods, {takes}"
-        spec = config.to_dict() | {"key": config.id}
-        kit.job_button(label, "masked_start", "masked", config.id, spec)
+    done = sum(map(len, errors.values()))
+    if done < len(config.steps()):
+        start_button(dataset, config, "masked", f"Compare {len(config.methods)} methods", done=done)
     if not errors:
-        waiting = (titles(config)[method] for method in config.methods)
+        waiting = (names[method] for method in config.methods)
         chart(unmeasured(waiting, "error on hidden cells"), "hidden_unmeasured")
 
 

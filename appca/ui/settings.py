@@ -356,8 +356,8 @@ def popover(dataset: Dataset) -> None:
             "Which model suits these data?",
             key="model_compare",
             icon=":material/fact_check:",
-            help="Fit eight variants of adaptive PPCA and six rivals to seven tenths of the rows, "
-            "and compare them on the others.",
+            help="Fit eight variants of adaptive PPCA and eight rivals to seven tenths of the "
+            "rows, and compare them on the others.",
         ):
             st.session_state[KEYS.compare] = True
             st.switch_page(CHECK, query_params={"tab": "models"})

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.journal import JournalStore
+from appca.analysis.campaign import JournalStore
 from appca.analysis.selections import SelectionStore
 from appca.cli import main
 from appca.commands.home import checked

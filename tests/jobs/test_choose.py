@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from appca.analysis import choose as grids
-from appca.analysis import choose as stabilities
-from appca.analysis.choose import GridConfig, StabilityConfig, steps, stored
-from appca.analysis.journal import JournalStore
+from appca.analysis.choose import GridConfig, StabilityConfig
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.jobs.tasks import Context, estimate_grid, grid, stability
+from appca.jobs.tasks import Context, campaign, estimate
 from tests.models.synthetic import planted
 
 FAST = {"init": "pca", "max_iter": 30, "random_state": 0}
@@ -56,12 +53,12 @@ def spec_of(config) -> dict:
 def test_the_job_measures_every_cell_and_says_where_it_is(home, dataset):
     config = config_of(dataset)
     context = Listening(home)
-    assert grid(spec_of(config), context) == {"grid": config.id}
-    assert set(stored(JournalStore(home, grids.FOLDER), config)) == set(steps(config))
+    assert campaign("grid", spec_of(config), context) == {"grid": config.id}
+    assert list(config.records(home)) == config.steps()
     stages = [stage for stage, _, _ in context.told]
     assert stages[0] == "reading the data"
     assert stages[1] == "K = 1, L = 1, fold 1 of 3"
-    assert len(stages) == 1 + len(steps(config))
+    assert len(stages) == 1 + len(config.steps())
     shares = [share for _, share, _ in context.told[1:]]
     assert shares[0] == 0.0
     assert shares == sorted(shares)
@@ -71,34 +68,31 @@ def test_the_job_measures_every_cell_and_says_where_it_is(home, dataset):
 
 def test_a_cancelled_job_keeps_what_is_done_and_the_next_one_goes_on(home, dataset):
     config = config_of(dataset, random_state=8)
-    store = JournalStore(home, grids.FOLDER)
     with pytest.raises(KeyError):
-        grid(spec_of(config), Listening(home, cancel_at=8))
-    done = stored(store, config)
-    assert set(done) == set(steps(config)[:6])
+        campaign("grid", spec_of(config), Listening(home, cancel_at=8))
+    done = config.records(home)
+    assert list(done) == config.steps()[:6]
     context = Listening(home)
-    grid(spec_of(config), context)
+    campaign("grid", spec_of(config), context)
     assert context.told[1][0] == "K = 3, L = 3, fold 1 of 3"
     assert context.told[1][1] > 0.0
-    whole = stored(store, config)
-    assert set(whole) == set(steps(config))
-    assert all(whole[step] == one for step, one in done.items())
+    every = config.records(home)
+    assert list(every) == config.steps()
+    assert all(every[step] == record for step, record in done.items())
 
 
 def test_the_job_that_fits_again_stores_each_fit(home, dataset):
     parameters = FAST | {"n_components": 4, "n_active": 2}
     config = StabilityConfig(dataset.digest, {}, "aPPCA", parameters, repeats=2)
     context = Listening(home)
-    assert stability(spec_of(config), context) == {"stability": config.id}
-    found = stabilities.stored_stability(JournalStore(home, stabilities.STABILITY_FOLDER), config)
-    assert found.cosines.shape == (2, 4)
+    assert campaign("stability", spec_of(config), context) == {"stability": config.id}
+    assert config.outcome(home).cosines.shape == (2, 4)
     assert [stage for stage, _, _ in context.told[1:]] == [f"fit {n} of 3" for n in (1, 2, 3)]
 
 
-def test_the_estimate_covers_each_cell_and_grows_with_the_rows(dataset):
+def test_the_estimate_covers_each_step_and_grows_with_the_rows(dataset):
     config = config_of(dataset)
-    few, many = estimate_grid(config, 300, 8), estimate_grid(config, 6000, 8)
-    assert set(few) == set(config.order())
-    assert sum(many.values()) > sum(few.values())
-    capped = estimate_grid(config, 10**6, 8)
-    assert capped == many  # no more rows than asked for
+    few, many = estimate(config, 300, 8), estimate(config, 6000, 8)
+    assert len(few) == len(config.steps())
+    assert sum(many) > sum(few) > 0
+    assert estimate(config, 10**6, 8) == many  # no more rows than asked for

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.journal import JournalStore
+from appca.analysis.campaign import JournalStore
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs import session

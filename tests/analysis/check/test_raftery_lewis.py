@@ -17,7 +17,7 @@ from appca.analysis.diagnostics import Goal, raftery_lewis, required
     ],
 )
 def test_least_numbers_of_draws_are_the_published_ones(goal, published):
-    assert rl.least_draws(goal) == published
+    assert required(0.5, 0.5, 1, goal=goal).least == published
 
 
 def test_burn_in_and_length_agree_with_a_calculation_by_hand():
@@ -66,19 +66,13 @@ def test_a_chain_of_the_required_length_reaches_the_goal(seed):
     assert within == pytest.approx(goal.s, abs=0.055)
 
 
-def test_rates_of_a_two_state_chain_are_recovered_without_thinning(seed):
+def test_rates_are_recovered_without_thinning_and_a_longer_memory_is_thinned(seed):
     rng = np.random.default_rng(seed)
     z = two_state_chain(rng, 0.05, 0.3, 40_000)
-    assert rl.thinning(z) == 1
-    alpha, beta = rl.transition_rates(z)
-    assert alpha == pytest.approx(0.05, abs=0.006)
-    assert beta == pytest.approx(0.3, abs=0.03)
-
-
-def test_a_chain_with_a_longer_memory_is_thinned(seed):
-    rng = np.random.default_rng(seed)
-    z = two_state_chain(rng, 0.1, 0.3, 8000)
-    held = np.repeat(z, 3)  # every state stays for three steps
+    got, expected = raftery_lewis((~z).astype(float)), required(0.3, 0.05, 40_000)
+    assert got.thin == 1
+    assert got.total == pytest.approx(expected.total, rel=0.15)
+    held = np.repeat(two_state_chain(rng, 0.1, 0.3, 8000), 3)  # every state stays for three steps
     assert rl.thinning(held) > 1
 
 
@@ -103,9 +97,10 @@ def test_a_chain_stuck_in_a_step_does_not_get_away_with_nothing():
 
 def test_the_share_below_a_quantile_of_the_normal_is_judged_like_its_indicator():
     x = stats.norm.rvs(size=5000, random_state=1)
-    got = raftery_lewis(x)
     below = x <= np.quantile(x, 0.025)
-    assert got[:3] == required(*rl.transition_rates(below), 5000)[:3]
+    changes = below[1:] != below[:-1]
+    rates = (changes[below[:-1] == side].mean() for side in (False, True))
+    assert raftery_lewis(x)[:3] == required(*map(float, rates), 5000)[:3]
 
 
 @pytest.mark.parametrize("bad", [np.zeros(50), np.arange(5.0), np.zeros((20, 2))])

@@ -9,7 +9,6 @@ from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
 from appca.analysis.new_rows import verdict
 from appca.analysis.rows import (
     LEVELS,
-    Distances,
     distances,
     limits_of_the_data,
     limits_of_the_model,
@@ -125,6 +124,39 @@ def test_a_row_that_is_only_bright_is_not_unusual_where_rows_have_scales(inferen
     assert kstest(scaled.q[others], chi2(38).cdf).pvalue > 1e-5
 
 
+@pytest.mark.parametrize(("by_feature", "d"), [(False, 4), (False, 12), (True, 6)])
+def test_limits_with_row_scales_have_their_level(seed, by_feature, d):
+    rng = np.random.default_rng(seed)
+    values, p = np.array([0.1, 0.5, 2.0, 10.0]), np.array([0.2, 0.4, 0.3, 0.1])
+    noise = np.ones(d) if by_feature else 0.3
+    W = np.linalg.qr(rng.normal(size=(d, 2)))[0].T
+    u = rng.choice(values, 40_000, p=p)
+    x = rng.normal(size=(40_000, 2)) * np.sqrt([3.0, 1.0])
+    Y = np.sqrt(u)[:, None] * (x @ W + np.sqrt(noise) * rng.normal(size=(40_000, d)))
+    # The posterior by its definition: covariances as matrices, scales one by one.
+    C = W.T * [3.0, 1.0] @ W + np.diag(np.broadcast_to(noise, d))
+    R = np.einsum("nd,de,ne->n", Y, np.linalg.inv(C), Y)
+    weight = p * values ** (-d / 2) * np.exp(-R[:, None] / (2 * values))
+    scale = weight @ values / weight.sum(axis=1)
+    scores = Y @ np.linalg.solve(C, W.T * [3.0, 1.0])
+    run = fitted_run(
+        np.ones((40_000, 2), bool),
+        scores=scores,
+        error=np.square(Y - scores @ W).mean(axis=1),
+        components=W,
+        noise_variance=noise,
+        latent_variance=np.array([3.0, 1.0]),
+        row_scales=scale,
+        row_scale_values=values,
+        row_scale_probabilities=p,
+    )
+    found = distances(run)
+    for level in (0.5, *LEVELS):
+        beyond = (ratios(found, limits_of_the_model(found, level)) > 1).mean(axis=0)
+        tolerance = 0.003 * (1 - level) / 0.05 + 4 * np.sqrt(level * (1 - level) / 40_000)
+        assert (np.abs(beyond[: 1 if by_feature else 2] - (1 - level)) < tolerance).all(), level
+
+
 def test_scales_of_rows_are_stored_with_the_rows(seed):
     Y, _ = scaled_rows(np.random.default_rng(seed), n=120)
     run = described_by(Y, row_scale="learned")
@@ -155,7 +187,7 @@ def test_limits_of_the_data_flag_the_share_asked_for(seed):
     found = distances(run_of(W, active, heavy))
     assert (ratios(found, limits_of_the_model(found, 0.99)) > 1).mean() > 0.1
     rows = np.flatnonzero(active[:, 0])
-    limits = limits_of_the_data(found, 0.95, Distances(*(values[rows] for values in found)))
+    limits = limits_of_the_data(found, 0.95, found.take(rows))
     flagged = ratios(found, limits)[rows] > 1
     assert (np.abs(flagged.mean(axis=0) - 0.05) < 1.5 / len(rows)).all()
 

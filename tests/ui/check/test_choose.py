@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 
 from appca import AdaptivePPCA
-from appca.analysis import choose as grids
-from appca.analysis import choose as stabilities
-from appca.analysis.choose import GridConfig, StabilityConfig, fill, steps
-from appca.analysis.journal import JournalStore
+from appca.analysis.choose import GridConfig, Stability, StabilityConfig, resampled
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
 from appca.data.store import DatasetStore
@@ -60,13 +57,13 @@ def measured(table: Dataset, upto: int | None = None, **changes) -> GridConfig:
     """Measure a grid in the test's home, whole or its first fits."""
     config, begun = grid_of(table, **changes), []
 
-    def stop(cell, fold):
-        begun.append(cell)
+    def stop(place, _share):
+        begun.append(place)
         if len(begun) == upto:
             raise KeyboardInterrupt
 
     try:
-        fill(table, config, JournalStore(home(), grids.FOLDER), stop)
+        config.run(table, home(), stop)
     except KeyboardInterrupt:
         assert upto is not None
     return config
@@ -114,7 +111,7 @@ def test_a_running_grid_fills_and_what_is_done_survives_cancel_and_reload(
     assert [row for row in heat_map(healthy(app))["data"][0]["text"] if any(row)]
     app.button(key="choose_cancel").click().run()
     assert jobs.cancelled == [status.id]
-    assert f"25 of {len(steps(config))} fits are done" in html(healthy(app))
+    assert f"25 of {len(config.steps())} fits are done" in html(healthy(app))
     assert app.button(key=START).label.startswith("Go on")
 
 
@@ -129,7 +126,7 @@ def test_the_answer_is_adopted_for_all_pages(start, stored, table):
     assert app.button(key="choose_adopt").disabled
 
 
-@pytest.mark.thorough  # tests/analysis/check/test_choose_advice has the rule
+@pytest.mark.thorough
 def test_where_all_still_rises_k_is_suggested_for_the_l_in_use(start, stored, table):
     config = measured(table, components=(2, 3, 4), actives=(1, 2), n_folds=2)
     app = healthy(start(PAGE, data=stored, grid=config.id, l="2"))
@@ -165,7 +162,7 @@ def test_whether_components_come_back_is_offered_and_told(start, stored, table, 
     (status,) = jobs.jobs.values()
     config = StabilityConfig.from_dict({k: v for k, v in status.spec.items() if k != "key"})
     assert (status.kind, config.cell, config.repeats) == ("stability", (4, 2), 8)
-    store = JournalStore(home(), stabilities.STABILITY_FOLDER)
+    store = config.journal(home())
     store.begin(config.id, config.to_dict())
     for fit in range(9):
         store.append(config.id, [fit, 1.0 + 0.5 * (fit == 3), 1.0, 0.99, 0.9, 0.2])
@@ -178,7 +175,7 @@ def test_whether_components_come_back_is_offered_and_told(start, stored, table, 
 def test_panels_are_told_by_their_least_similar_component_in_halves():
     active = np.array([[1, 1, 0], [1, 1, 0], [0, 1, 1]], dtype=bool)
     cosines = np.array([[0.99, 0.97, 0.5], [0.97, 0.99, 0.3]])
-    said = choose.panels(fitted_run(active), stabilities.Stability(0.0, np.zeros(2), cosines))
+    said = choose.panels(fitted_run(active), Stability(0.0, np.zeros(2), cosines))
     assert "{1,2} identified (0.97), {2,3} not identified (0.40)." in said
 
 
@@ -192,7 +189,7 @@ def test_resampled_fits_say_which_weights_have_a_sure_sign(start, stored, table)
     model = AdaptivePPCA(1, 1, random_state=0).fit(X)
     run = fitted_run(np.ones((200, 1), bool), components=model.components_.astype(np.float32))
     noisy = Dataset("noisy", X, np.arange(200).astype(str))
-    draws = stabilities.resampled(noisy, run, "aPPCA", model.get_params(), 12)[0, :, 0]
+    draws = resampled(noisy, run, "aPPCA", model.get_params(), 12)[0, :, 0]
     sure = np.abs(draws.mean(axis=0)) > 2 * draws.std(axis=0)
     assert sure[:2].all()
     assert not sure[2:].all()

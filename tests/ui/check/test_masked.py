@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from appca.analysis.journal import JournalStore
-from appca.analysis.masked import FOLDER, MaskedConfig, run
+from appca.analysis.masked import MaskedConfig
 from appca.data.store import DatasetStore
-from appca.jobs.tasks import estimate_masked
+from appca.jobs.tasks import estimate
 from appca.runs.home import home
 from appca.ui.masked import level, verdict
 from tests.ui.conftest import go, healthy, html
@@ -26,7 +25,7 @@ def test_hidden_cells_are_compared_in_a_job_that_can_be_cancelled(start, gappy, 
     assert jobs.cancelled == [status.id]
     config = MaskedConfig.from_dict({k: v for k, v in status.spec.items() if k != "key"})
     assert config.methods == ("own", "ppca_l", "ppca_k", "ridge", "near", "means")
-    run(gappy, config, JournalStore(home(), FOLDER))
+    config.run(gappy, home())
     app = healthy(app.run())
     assert "predict" in html(app) or "Better at" in html(app)
     assert len(app.get("plotly_chart")) == 1
@@ -62,4 +61,4 @@ def test_the_answer_says_where_the_model_is_not_the_best(errors, said, how):
 
 def test_the_estimate_counts_every_fit():
     few, many = config_of(), MaskedConfig("0" * 64, {}, config_of().parameters, repeats=6)
-    assert estimate_masked(many, 1000, 10) == pytest.approx(2 * estimate_masked(few, 1000, 10))
+    assert sum(estimate(many, 1000, 10)) == pytest.approx(2 * sum(estimate(few, 1000, 10)))

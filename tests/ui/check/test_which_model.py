@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from appca.analysis.compare import MODELS_FOLDER, ModelsConfig, methods
-from appca.analysis.journal import JournalStore
+from appca.analysis.compare import METHODS, ModelsConfig
 from appca.ui.choose import config_of
 from tests.ui.conftest import go, healthy, html
 
@@ -16,10 +15,10 @@ PLACE = "check/models"
 def measured(app, home, **nats: float) -> ModelsConfig:
     """Store a comparison in which methods differ from the paper's model by so many nats a row."""
     config = config_of(app.session_state["config"])
-    store = JournalStore(home, MODELS_FOLDER)
+    store = config.journal(home)
     store.begin(config.id, config.to_dict())
     spread = np.tile([-1.0, 1.0], 50)
-    for number, key in enumerate(methods(config)):
+    for number, key in enumerate(METHODS):
         mean = nats.get(key.replace("+", "_"), 0.0)
         values = -100.0 + mean + spread * (mean != 0)
         store.append(config.id, [key, values.tolist(), 200 + number, 0.5, ""])
@@ -30,7 +29,7 @@ def test_the_tab_offers_the_comparison_and_starts_a_job_about_the_data_on_screen
     app = healthy(start(PLACE))
     assert "Which model?" in html(app)
     button = app.button(key="models_start")
-    assert button.label.startswith("Compare 14 models, about")
+    assert button.label.startswith("Compare 16 models, about")
     wanted = config_of(app.session_state["config"]).id
     button.click().run()
     assert [watched.key for watched in app.session_state["watched"].values()] == [wanted]
