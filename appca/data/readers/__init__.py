@@ -30,6 +30,7 @@ _HOMES = {
     ".zarr.zip": "zarr",
     ".zarr": "zarr",  # a folder, packed by whoever opened it
     **{suffix + packing: "csv" for suffix in _TABLES for packing in ("", ".gz")},
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "sheet"),
     ".parquet": "parquet",
     ".pq": "parquet",
     ".npy": "npy",
@@ -50,6 +51,7 @@ SUFFIXES = tuple(_HOMES)
 # kind -> the module that has its reader, and the reader's name
 _READERS = {
     "csv": ("appca.data.readers.tables", "READER"),
+    "sheet": ("appca.data.readers.tables", "SHEET_READER"),
     "parquet": ("appca.data.readers.parquet", "READER"),
     "npy": ("appca.data.readers.arrays", "NPY_READER"),
     "npz": ("appca.data.readers.arrays", "NPZ_READER"),
@@ -64,6 +66,7 @@ _READERS = {
 }
 _TITLES = {
     "csv": "tables",
+    "sheet": "spreadsheets",
     "parquet": "Parquet",
     "h5ad": "annotated data",
     "mtx": "Matrix Market",
