@@ -58,7 +58,14 @@ ENCODINGS = {
 }
 SEPARATORS = {",": "Comma", ";": "Semicolon", "\t": "Tabulator", "|": "Bar |", " ": "Blanks"}
 DECIMALS = {".": "Decimal point", ",": "Decimal comma"}
-HEADERS = {True: "First line is a header", False: "No header"}
+HEADER_LINES = 20  # one of which can be named as the header
+HEADERS = {False: "No header"} | {n: f"Line {n} is the header" for n in range(1, HEADER_LINES + 1)}
+DOUBTS: dict[tuple[str, Any], str] = {  # what a reading in doubt means, by option and value
+    ("header", True): "The first line names the columns",
+    ("header", False): "The first line is data",
+    ("decimal", "."): "1.234 is a little more than one",
+    ("decimal", ","): "1.234 is one thousand two hundred thirty-four",
+}
 SAMPLES = {False: "Rows are samples", True: "Columns are samples"}
 CLASSES = {
     AUTO: "Classes detected",
@@ -113,8 +120,23 @@ def _table(report: Report, options: Options) -> list[Chip]:
         chip("encoding", "Encoding", ENCODINGS),
         chip("separator", "Between cells", SEPARATORS),
         chip("decimal", "Decimal sign", DECIMALS),
-        chip("header", "First line", HEADERS),
+        *_of_lines(report, options),
     ]
+
+
+def _of_lines(report: Report, options: Options) -> list[Chip]:
+    line = options.get("header", report.get("header_line") or False)
+    line = report.get("header_line") if line is True else line
+    return [Chip("header", "Header", HEADERS, line), *_samples(report, options)]
+
+
+def _sheet(report: Report, options: Options) -> list[Chip]:
+    sheets = {name: f"Sheet {name}" for name in report.get("sheets", ())}
+    return [Chip("sheet", "Sheet", sheets, report.get("sheet")), *_of_lines(report, options)]
+
+
+def _samples(_report: Report, options: Options) -> list[Chip]:
+    return [Chip("transpose", "Samples", SAMPLES, bool(options.get("transpose")))]
 
 
 def _arrays(report: Report, options: Options) -> list[Chip]:
@@ -133,8 +155,7 @@ def _part(path: str) -> str:
 
 
 def _mat(report: Report, options: Options) -> list[Chip]:
-    samples = Chip("transpose", "Samples", SAMPLES, bool(options.get("transpose")))
-    return [*_arrays(report, options), samples]
+    return [*_arrays(report, options), *_samples(report, options)]
 
 
 def _annotated(report: Report, options: Options) -> list[Chip]:
@@ -160,6 +181,8 @@ def _images(report: Report, options: Options) -> list[Chip]:
 
 _KINDS: dict[str, Callable[[Report, Options], list[Chip]]] = {
     "csv": _table,
+    "sheet": _sheet,
+    "mtx": _samples,
     "npz": _arrays,
     "mat": _mat,
     "hdf5": _arrays,
@@ -405,7 +428,7 @@ def anywhere() -> DroppedFiles | None:
     return drops().take(session, dropped) if isinstance(dropped, str) else None
 
 
-KINDS = ("csv", "parquet", "npy", "npz", "mat", "hdf5", "idx")
+KINDS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx")
 _judged = by_key(8)(likely_shapes)
 
 
@@ -539,7 +562,7 @@ def _look_like(look: Mapping[str, Any], dataset: Dataset, config: RunConfig) -> 
 EXPLORE, DATA = "pages/explore/explore.py", "pages/data/data.py"
 THIS = {"tab": "this"}  # of the address: the tab with what was assumed
 # Formats whose readers may find gaps
-WITH_GAPS = ("csv", "parquet", "npy", "npz", "mat", "hdf5", "idx", "h5ad", "mtx", "zarr")
+WITH_GAPS = ("csv", "sheet", "parquet", "npy", "npz", "mat", "hdf5", "idx", "h5ad", "mtx", "zarr")
 HEAD_ROWS = 9  # of a table, as they are written
 KEPT_SECONDS = 3600  # how long data that nobody took over stay at hand
 
@@ -697,6 +720,9 @@ def assumed() -> None:
             if st.button(f"Use {markdown(f'“{shortened(name)}”')} as label", key="assumed_label"):
                 roles = opened.options.get("roles", {}) | {name: "label"}
                 _read_as(opened, opened.options | {"roles": roles})
+        doubt = opened.read(opened.options).report.get("doubt")
+        if doubt and st.button(DOUBTS[doubt["option"], doubt["other"]], key="assumed_otherwise"):
+            _read_as(opened, changed(opened.options, doubt["option"], doubt["other"]))
         rows = opened.kind == "mat" and not opened.options.get("transpose")
         if rows and st.button("Columns are samples", key="assumed_columns"):
             _read_as(opened, changed(opened.options, "transpose", True))

@@ -1,6 +1,6 @@
 """The tab This data: how the files were read, and the roles of columns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count, groupby
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from appca.runs.fit import estimate_seconds
 from appca.ui import arrivals, fits, services, state
 from appca.ui.arrivals import (
     AUTO,
+    DOUBTS,
     HEAD_ROWS,
     KINDS,
     Chip,
@@ -132,6 +133,7 @@ def _first(data: Dataset, place: int) -> list[str | None]:
 AT_ONCE = 24  # features in the table; the others are one press away
 MOST_STRIPS = 200  # columns of the overview; of more, a name is looked for
 MOST_PINNED = 6
+ASKED_COLUMNS, ASKED_ROWS = 5, 3  # of each reading of a file in doubt
 LISTED = ("feature", "label", "id", "ignored")  # as in the menu
 
 
@@ -152,10 +154,10 @@ def chip_row(opened: Opened, reading: Reading) -> None:
     acts = {"chip": lambda name, place: _choose(opened, listed, name, place)}
     suggestion = _suggestion(opened, reading)
     if suggestion is not None:
-        text, label, names, role = suggestion
+        text, label, act = suggestion
         parts.append(tag("span", words(text), "ca-quiet ca-push"))
         parts.append(button(words(label), "suggested", "", css="ca-act ca-offer"))
-        acts["suggested"] = lambda _value, _text: set_roles(opened, names, role)
+        acts["suggested"] = lambda _value, _text: act()
     if parts:
         acting(tag("div", "".join(parts), "ca-read-as"), "read_as", acts)
 
@@ -167,13 +169,19 @@ def _choose(opened: Opened, listed: list[Chip], name: str, place: str) -> None:
             opened.draft = changed(opened.draft, name, list(chip.choices)[int(place)])
 
 
-def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, list[str], str] | None:
-    """Return a reason, what to press, and the columns that get a role."""
+def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, Callable[[], None]] | None:
+    """Return a reason, what to press, and what that does."""
+    for column, values in reading.report.get("far", {}).items():
+        value, n = values[0]
+        gap = f"{value:g}"
+        gaps = [*opened.draft.get("na_values", ()), gap]
+        text = f"{shortened(column, 24)} holds {minus(gap)} in {counted(n, 'cell')}."
+        return text, f"{minus(gap)} is a gap", partial(_change, opened, "na_values", gaps)
     for column, n in reading.report.get("likely_labels", {}).items():
         if column not in opened.draft.get("roles", {}):
             short = shortened(column, 24)
             text = f"{short} holds {counted(n, 'whole number')}."
-            return text, f"Use {short} as label", [column], "label"
+            return text, f"Use {short} as label", partial(set_roles, opened, [column], "label")
     n_rows = reading.report.get("rows", 0)
     sparse = [
         column.name
@@ -182,8 +190,32 @@ def _suggestion(opened: Opened, reading: Reading) -> tuple[str, str, list[str], 
     ]
     if "roles" in reading.report and sparse and reading.dataset is not None:
         label = f"Ignore {counted(len(sparse), 'column')}"
-        return f"Over {MOSTLY_MISSING:.0%} missing:", label, sparse, "ignored"
+        act = partial(set_roles, opened, sparse, "ignored")
+        return f"Over {MOSTLY_MISSING:.0%} missing:", label, act
     return None
+
+
+def _change(opened: Opened, name: str, value: object) -> None:
+    opened.draft = changed(opened.draft, name, value)
+
+
+def _question(opened: Opened, reading: Reading) -> None:
+    """Draw both readings of a file that is in doubt, each with its first rows."""
+    doubt = reading.report.get("doubt")
+    if doubt is None or doubt["option"] in opened.draft:
+        return
+    st.markdown("**Which is right?**")
+    option, other = doubt["option"], changed(opened.draft, doubt["option"], doubt["other"])
+    both = {doubt["now"]: reading, doubt["other"]: opened.read(other)}
+    for place, (value, read) in zip(st.columns(2, gap="large"), both.items(), strict=True):
+        columns = columns_of(read)[:ASKED_COLUMNS]
+        looks = [(column, contents(read, column)) for column in columns]
+        cut = [(column, look._replace(cells=look.cells[:ASKED_ROWS])) for column, look in looks]
+        with place:
+            st.caption(DOUBTS[option, value])
+            st.html(_table(cut, can_change=False))
+            act = guarded(partial(_change, opened, option, value))
+            st.button("This one", key=f"doubt-{value}", on_click=act)
 
 
 def set_roles(opened: Opened, names: Sequence[str], role: str) -> None:
@@ -567,6 +599,7 @@ def _is_as_opened(opened: Opened) -> bool:
     sides = f"{counted(rows, 'row')}, {counted(columns, 'column')}" if rows else ""
     st.html(tag("h3", words(name) + " " + tag("span", words(sides), "ca-quiet"), "ca-file"))
     chip_row(opened, reading)
+    _question(opened, reading)
     _more_options(opened, reading)
     fits = shapes(opened, reading)
     if reading.dataset is None:
