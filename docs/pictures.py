@@ -253,7 +253,7 @@ def steer(page: Any, address: str) -> int:
 
 def compare(page: Any, address: str) -> None:
     """Compare with PCA."""
-    page.goto(f"{address}/check?tab=compare")
+    page.goto(f"{address}/check?tab=trust")
     page.locator(CANVAS).nth(1).wait_for()
 
 

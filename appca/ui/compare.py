@@ -547,7 +547,7 @@ def compare_tab(dataset: Dataset, shown: Shown) -> None:
 def _pictures(dataset: Dataset, both: list[tuple[str, Shown]]) -> None:
     """Draw both fits; a lasso in one selects the same rows in the other."""
     choice = controls.colouring(dataset)
-    with st.container(key="beside"):
+    with st.container(key="beside_fits"):
         columns = st.columns(2, gap="medium")
     scenes = [scene_of(dataset, side, choice) for _, side in both]
     layouts = _alike(scenes)

@@ -360,7 +360,7 @@ def popover(dataset: Dataset) -> None:
             "rows, and compare them on the others.",
         ):
             st.session_state[KEYS.compare] = True
-            st.switch_page(CHECK, query_params={"tab": "models"})
+            st.switch_page(CHECK, query_params={"tab": "advanced"})
 
 
 def model_settings(dataset: Dataset) -> None:

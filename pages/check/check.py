@@ -1,30 +1,26 @@
-"""Check: which K and L to take, whether to trust the fit, and what it is worth beside others."""
+"""Check: which K and L to take, whether to trust the fit, and other models."""
+
+import streamlit as st
 
 from appca.ui import choose, compare, controls, diagnostics, kit, masked, state
 from appca.ui.kit import tabs
 
-NAMES = {
-    "choose": "Choose K and L",
-    "models": "Which model?",
-    "diagnostics": "Diagnostics",
-    "compare": "Compare",
-    "hidden": "Hidden cells",
-    "quality": "Map quality",
-}
-OF_A_FIT = {
-    "diagnostics": diagnostics.body,
-    "compare": compare.compare_tab,
-    "hidden": masked.body,
-    "quality": compare.map_quality,
-}
-
 dataset = state.current_dataset()
 controls.heading("Check")
-tab = tabs(NAMES)
+tab = tabs({"choose": "Choose K and L", "trust": "Can I trust it?", "advanced": "Advanced"})
 if tab == "choose":
     if choose.is_offered():
         choose.choose_tab(dataset)
-elif tab == "models":
+elif tab == "trust":
+    if (shown := kit.finished()) is not None:
+        diagnostics.body(dataset, shown)
+        st.subheader("Beside PCA and other fits", anchor=False)
+        compare.compare_tab(dataset, shown)
+        st.subheader("Does the picture keep neighbours?", anchor=False)
+        compare.map_quality(dataset, shown)
+else:
+    st.subheader("Which model?", anchor=False)
     choose.which_model_tab(dataset)
-elif (shown := kit.finished()) is not None:
-    OF_A_FIT[tab](dataset, shown)
+    if (shown := kit.finished()) is not None:
+        st.subheader("Hidden cells", anchor=False)
+        masked.body(dataset, shown)

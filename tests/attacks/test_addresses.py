@@ -53,7 +53,7 @@ def test_an_imported_run_opens_by_its_address_and_is_marked_everywhere(start, im
     marks = {
         "data/open": MARK,
         "explore": f"{imported.id}, imported",
-        "check/compare": " · imported",  # of the fit on screen, in the status line
+        "check/trust": " · imported",  # of the fit on screen, in the status line
         "export": "This fit was imported",
     }
     other = fitted(home(), small(), **{**SIZES, "random_state": 1})

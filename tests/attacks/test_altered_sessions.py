@@ -19,7 +19,7 @@ ODD = (
     *(float("nan"), float("inf"), "", " ", "abc", "1", "x" * 999, "\0", "\u202e", "'; import os"),
     *("http://evil.example", "<b>", [], [1], ["a", "b"], [[]], {}, {"a": 1}, {"": {}}, [None] * 3),
 )
-PAGES = ("data/open", "explore", "check/compare", "export")
+PAGES = ("data/open", "explore", "check/trust", "export")
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ def test_moves_of_the_slider_are_shown_from_memory_and_stored_once_there_is_room
         assert any("The disk is full" in badge.proto.help for badge in app.markdown)
     assert {run.id for run in store.list()} == before
     healthy(go(app, "export"))
-    healthy(go(app, "check/compare"))
+    healthy(go(app, "check/trust"))
 
     (disk / "ballast").unlink()
     go(app, "explore")

@@ -53,7 +53,7 @@ PLAIN = {
 PAGES = (
     *("data/open", "explore", "explore/selection", "explore/point"),
     *("components/gallery", "components/meaning", "groups/differences", "groups/unusual"),
-    *("check/compare", "check/choose", "export", "data/add"),
+    *("check/trust", "check/choose", "export", "data/add"),
 )
 
 

@@ -25,7 +25,7 @@ NOBODY = 65534
 PAGES = (
     *("data/open", "data/this", "data/add"),
     *("components/gallery", "components/meaning", "groups/differences", "groups/unusual"),
-    *("check/compare", "check/choose", "check/diagnostics", "paper", "export", "explore"),
+    *("check/trust", "check/choose", "paper", "export", "explore"),
 )
 
 

@@ -60,7 +60,7 @@ def test_which_model_is_answered_and_taken_in_three_clicks_from_the_first_pictur
     press(page, "bar_model")
     press(page, "model_compare")
     page.locator(".st-key-models_use button").wait_for(timeout=180 * SECOND)
-    assert "tab=models" in page.url
+    assert "tab=advanced" in page.url
     assert "a scale per row" in page.locator(".ca-answer-title").text_content()
     press(page, "models_use")
     page.locator(".st-key-models_use button[disabled]").first.wait_for(timeout=60 * SECOND)

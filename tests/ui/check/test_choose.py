@@ -157,7 +157,7 @@ def test_three_rows_are_too_few_and_said_to_be(start):
 
 
 def test_whether_components_come_back_is_offered_and_told(start, stored, table, jobs):
-    app = healthy(start("check/diagnostics", data=stored, k="4", l="2"))
+    app = healthy(start("check/trust", data=stored, k="4", l="2"))
     app.button(key="stability_start").click().run()
     (status,) = jobs.jobs.values()
     config = StabilityConfig.from_dict({k: v for k, v in status.spec.items() if k != "key"})
@@ -180,7 +180,7 @@ def test_panels_are_told_by_their_least_similar_component_in_halves():
 
 
 def test_resampled_fits_say_which_weights_have_a_sure_sign(start, stored, table):
-    app = healthy(start("check/diagnostics", data=stored, k="4", l="2"))
+    app = healthy(start("check/trust", data=stored, k="4", l="2"))
     app.toggle(key="diagnostics_resample").set_value(True).run()
     assert "sd up to" in html(healthy(app))
     assert any("its bar is hollow" in item.value for item in app.caption)

@@ -20,7 +20,7 @@ from appca.ui import compare, services, state
 from tests.ui.conftest import address, healthy, html
 from tests.ui.session.test_background import ScriptedJobs
 
-PAGE = "check/compare"
+PAGE = "check/trust"
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ def test_names_from_files_are_shown_and_not_run(start):
 
 def test_map_quality_is_measured_on_demand_and_told(start, wine, jobs):
     run = stored(wine, n_components=4, n_active=2)
-    app = healthy(start("check/quality", run=run.id))
+    app = healthy(start("check/trust", run=run.id))
     assert "How many near rows stay near?" in html(app)
     app.button(key="quality_start").click().run()
     (job,) = jobs.active()

@@ -20,7 +20,7 @@ from appca.ui import diagnostics, state
 from appca.words import percent
 from tests.ui.conftest import healthy, html
 
-PAGE = "check/diagnostics"
+PAGE = "check/trust"
 SHORT = {"n_chains": 2, "burn_in": 20, "n_draws": 60}
 
 

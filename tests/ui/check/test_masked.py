@@ -11,7 +11,7 @@ from appca.ui.masked import level, verdict
 from tests.ui.conftest import go, healthy, html
 from tests.ui.explore.test_missing import gappy, jobs, text_of  # noqa: F401 - fixtures
 
-PAGE = "check/hidden"
+PAGE = "check/advanced"
 
 
 @pytest.mark.thorough

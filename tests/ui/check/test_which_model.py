@@ -7,9 +7,9 @@ import pytest
 
 from appca.analysis.compare import METHODS, ModelsConfig
 from appca.ui.choose import config_of
-from tests.ui.conftest import go, healthy, html
+from tests.ui.conftest import address, go, healthy, html
 
-PLACE = "check/models"
+PLACE = "check/advanced"
 
 
 def measured(app, home, **nats: float) -> ModelsConfig:
@@ -40,7 +40,7 @@ def test_explore_asks_which_model_suits_the_data_and_the_tab_begins_by_itself(st
     app.button(key="model_compare").click().run()
     wanted = config_of(healthy(app).session_state["config"]).id
     assert [watched.key for watched in app.session_state["watched"].values()] == [wanted]
-    assert "Which model?" in str(app.segmented_control)
+    assert address(app)["tab"] == "advanced"
     measured(other := start("explore", k="3"), appca_home, noise=2.0)
     other.button(key="model_compare").click().run()
     assert "Use noise per feature" in html(healthy(other))

@@ -17,7 +17,7 @@ PAGES = (
     "explore",
     "groups/differences",
     "components/gallery",
-    "check/diagnostics",
+    "check/trust",
     "export",
 )
 

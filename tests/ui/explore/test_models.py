@@ -53,7 +53,7 @@ def test_a_model_is_chosen_fitted_and_shown_on_every_page(wine, start, model):
     assert run.config.model == model
     assert address(app)["run"] == run.id
     assert run.id in html(app)
-    for page in ("explore", "check/diagnostics", "explore", "export"):
+    for page in ("explore", "check/trust", "explore", "export"):
         app = healthy(go(app, page))
     again = healthy(start(run=run.id))
     assert MODELS[model].title in html(again)

@@ -160,7 +160,7 @@ def test_a_sampled_run_of_any_number_of_components_has_both_pages(start):
     run = store.save(config, fit_run(wine, config))
     app = healthy(start(COMPONENTS, run=run.id))
     ComponentNumbers(home()).flip(run, 0)
-    go(app, "check/diagnostics")
+    go(app, "check/trust")
     healthy(app)
     go(app, "explore")
     assert any("How probable" in caption.value for caption in point(app).caption)

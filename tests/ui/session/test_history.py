@@ -46,7 +46,7 @@ def app(start, monkeypatch):
             st.button(name, key=f"act-{name}", on_click=act)
 
     monkeypatch.setattr(frame, "_listener", listen)
-    return start("check/diagnostics")
+    return start("check/trust")
 
 
 def press(app, *acts: str):
