@@ -74,8 +74,8 @@ def first_pieces(rng: Any, Y: Array, w: Array, n_pieces: int) -> NDArray[np.intp
 
 def _in_own_piece(pieces: Array, H: Array) -> Array:
     """Scores (N, K L) of scores (K, N, L): those of each row's piece, zero elsewhere."""
-    own = np.arange(len(H))[:, None] == pieces
-    return np.asarray((H * own[:, :, None]).transpose(1, 0, 2).reshape(len(pieces), -1))
+    is_in = np.arange(len(H))[:, None] == pieces
+    return np.asarray((H * is_in[:, :, None]).transpose(1, 0, 2).reshape(len(pieces), -1))
 
 
 class _Clusterwise(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,11 +1,8 @@
 """Campaigns: series of measurements that are stored one by one and can go on after a stop.
 
-The settings of a campaign name its journal, a folder ``<home>/<kind>/<id>/`` with ``config.json``
-and ``records.txt``, to which one line is appended for every measurement. Pages that watch read it.
-Every line carries a checksum: a line that was cut short or damaged counts as never written.
+The settings of a campaign name its journal, which pages read while a job measures.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -16,81 +13,12 @@ import numpy as np
 
 from appca.analysis.fitted import OfModel
 from appca.data.dataset import Dataset
-from appca.storage import files
-from appca.storage.files import line_of, lines_in, read_json, write_json
-from appca.storage.identity import ID_DIGITS, is_id
-from appca.words import InputError, storing
+from appca.storage.journal import JournalStore, Record
+from appca.words import InputError
 
-RECORDS = "records.txt"
 MOST_ROWS = 6000  # a campaign looks at a sample of more rows, unless it is asked for more
-_BEGUN = "null"  # the first line, which an emptied file lacks
-Record = list[Any]  # numbers, texts and None
 Step = tuple[Any, ...]  # numbers and texts, with which the record of a measurement begins
 Measure = Callable[[Step, Callable[[float], object]], Record]
-
-
-class JournalStore:
-    """The journals of one kind, in a folder of this name below the home."""
-
-    def __init__(self, home: Path, kind: str) -> None:
-        self.folder = Path(home) / kind
-
-    def begin(self, name: str, config: dict[str, Any]) -> None:
-        """Create a journal, or open it and remove damaged lines.
-
-        Raises InputError when the disk refuses.
-        """
-        folder = self.folder / name
-        with storing("The result", self.folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            if self.config(name) is None:
-                write_json(folder / "config.json", config, f"Result {name}")
-            file = folder / RECORDS
-            with file.open("ab+") as opened:
-                opened.seek(0)
-                content = opened.read()
-            sound = b"".join(map(line_of, lines_in(content)[0])) or line_of(_BEGUN)
-            if sound != content:
-                files.write(file, sound)
-
-    def append(self, name: str, record: Record) -> None:
-        """Add a record: numbers, texts and None; numbers come back to the last bit.
-
-        Raises InputError when the disk refuses.
-        """
-        text = json.dumps(record, allow_nan=False)
-        with storing("The result", self.folder), (self.folder / name / RECORDS).open("ab") as file:
-            file.write(line_of(text))
-
-    def records(self, name: str) -> list[Record]:
-        """Return all undamaged records, oldest first; none for an unknown name."""
-        try:
-            content = (self._checked(name) / RECORDS).read_bytes()
-        except (OSError, ValueError):
-            return []
-        return [json.loads(text) for text in lines_in(content)[0] if text != _BEGUN]
-
-    def config(self, name: str) -> dict[str, Any] | None:
-        """Return the settings a journal is about, or None when they cannot be read."""
-        try:
-            return read_json(self._checked(name) / "config.json", f"Result {name}")
-        except (OSError, ValueError, RecursionError):
-            return None
-
-    def names(self) -> list[str]:
-        """Return the journals on disk, the one last written to first."""
-        try:
-            files = [(file.stat().st_mtime, file) for file in self.folder.glob(f"*/{RECORDS}")]
-        except OSError:
-            return []
-        return [file.parent.name for _, file in sorted(files, reverse=True)]
-
-    def _checked(self, name: str) -> Path:
-        """Return a journal's folder; the name may come from an address."""
-        if not is_id(name):
-            msg = f"A journal is named by {ID_DIGITS} hex digits; got {name!r:.40}."
-            raise ValueError(msg)
-        return self.folder / name
 
 
 class Campaign(OfModel):

@@ -150,7 +150,7 @@ class GridConfig(Campaign):
         measures = {}
         for step, record in self.records(home).items():
             if len(record) == len(HeldOutMeasure._fields):
-                values = (math.nan if value is None else value for value in record)
+                values: list[Any] = [math.nan if value is None else value for value in record]
                 measures[step] = HeldOutMeasure(*values)
         return measures
 

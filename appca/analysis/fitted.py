@@ -50,12 +50,10 @@ class DescribedRows:
     def from_description(cls, description: "Description") -> "DescribedRows":
         """Keep what an estimator's `describe` said, in the precision that is stored."""
         exact, scales = not description.standard_error.any(), description.row_scales
+        rounded = ("scores", "inclusion", "membership", "error")
         return DescribedRows(
-            scores=description.scores.astype(np.float32),
+            **{name: getattr(description, name).astype(np.float32) for name in rounded},
             active=description.active,
-            inclusion=description.inclusion.astype(np.float32),
-            membership=description.membership.astype(np.float32),
-            error=description.error.astype(np.float32),
             log_likelihood_rows=description.log_likelihood,
             log_likelihood_errors=None if exact else description.standard_error.astype(np.float32),
             row_scales=None if scales is None else scales.astype(np.float32),
@@ -79,10 +77,8 @@ class DescribedRows:
     def followed_by(self, others: "DescribedRows") -> "DescribedRows":
         """Return what is said of these rows and, after them, of others by the same model."""
         first, second = self.row_arrays(), others.row_arrays()
-        names = first.keys() & second.keys()
-        return DescribedRows(
-            **{name: np.concatenate([first[name], second[name]]) for name in names}
-        )
+        both = {name: [first[name], second[name]] for name in first.keys() & second.keys()}
+        return DescribedRows(**{name: np.concatenate(pair) for name, pair in both.items()})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -123,8 +119,8 @@ class FittedModel:
     @classmethod
     def from_estimator(cls, estimator: Any, preprocessing: Fitted) -> "FittedModel":
         """Keep what an estimator was fitted to, behind the preprocessing it was fitted after."""
-        arrays = estimator.fitted_arrays()
-        return _model(arrays, preprocessing, np.asarray(estimator.log_likelihoods_))
+        curve = np.asarray(estimator.log_likelihoods_)
+        return _model(estimator.fitted_arrays() | {CURVE: curve}, preprocessing)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
@@ -133,8 +129,7 @@ class FittedModel:
         Raises KeyError for an array that every model has, and that is missing; ValueError for an
         array where one number belongs.
         """
-        preprocessing = Fitted.from_arrays(_without(PREPROCESSING, arrays))
-        return _model(arrays, preprocessing, arrays.get(CURVE, np.empty(0)))
+        return _model(arrays, Fitted.from_arrays(_without(PREPROCESSING, arrays)))
 
     @classmethod
     def from_saved(cls, arrays: Mapping[str, np.ndarray]) -> "FittedModel":
@@ -142,8 +137,7 @@ class FittedModel:
         if any(name.startswith(PREPROCESSING) for name in arrays):
             return cls.from_arrays(arrays)
         D = len(arrays["mean"])
-        untouched = Fitted(1.0, np.zeros(D), np.ones(D), None)
-        return _model(arrays, untouched, arrays.get(CURVE, np.empty(0)))
+        return _model(arrays, Fitted(1.0, np.zeros(D), np.ones(D), None))
 
     def estimator_arrays(self) -> dict[str, np.ndarray]:
         """Return what an estimator's `restore` takes."""
@@ -191,9 +185,7 @@ class FittedRun(FittedModel, DescribedRows):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a stored run by their names there."""
-        arrays = self.estimator_arrays() | {CURVE: self.log_likelihoods} | self.row_arrays()
-        arrays |= _with(POSTERIOR, self.posterior)
-        arrays |= _with(PREPROCESSING, self.preprocessing.arrays())
+        arrays = self.model_arrays() | self.row_arrays() | _with(POSTERIOR, self.posterior)
         return arrays if self.imputed is None else arrays | {IMPUTED: self.imputed}
 
     def arranged(
@@ -238,21 +230,24 @@ def belongs_to_model(name: str) -> bool:
     return name in names or name.startswith((PREPROCESSING, DRAWS))
 
 
-def _model(
-    arrays: Mapping[str, np.ndarray], preprocessing: Fitted, curve: np.ndarray
-) -> FittedModel:
+def _model(arrays: Mapping[str, np.ndarray], preprocessing: Fitted) -> FittedModel:
     draws = _without(DRAWS, arrays)
     if draws and not _are_draws(draws, arrays):
         msg = "the draws that queries average over do not fit together"
         raise ValueError(msg)
     parts: dict[str, Any] = {name: arrays[name] for name in _EVERY_MODEL}
     parts |= {name: arrays[name] for name in ("weights", *_OF_VARIANTS) if name in arrays}
-    if parts["noise_variance"].ndim != 1:
-        parts["noise_variance"] = float(_number(parts["noise_variance"]))
+    is_shared = parts["noise_variance"].ndim != 1
+    numbers: dict[str, Any] = {"noise_variance": float} if is_shared else {}
+    numbers |= {"alpha": float} if "alpha" in arrays else {}
     if "n_active" in arrays and "size_probabilities" not in arrays:
-        parts["n_active"] = int(_number(arrays["n_active"]))
-    if "alpha" in arrays:
-        parts["alpha"] = float(_number(arrays["alpha"]))
+        numbers["n_active"] = int
+    for name, kind in numbers.items():
+        if arrays[name].shape:
+            msg = f"there is an array of shape {arrays[name].shape} where a number belongs"
+            raise ValueError(msg)
+        parts[name] = kind(arrays[name].item())
+    curve = arrays.get(CURVE, np.empty(0))
     return FittedModel(preprocessing=preprocessing, draws=draws, log_likelihoods=curve, **parts)
 
 
@@ -276,13 +271,6 @@ def _are_draws(draws: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray])
     fits = all(wanted.get(name) == value.shape for name, value in draws.items())
     enough = S > 0 and set(wanted) - set(draws) <= {"weights"}
     return fits and enough and all((draws[n] > 0).all() for n in ("noise_variance", *learned))
-
-
-def _number(value: np.ndarray) -> Any:
-    if value.shape:
-        msg = f"there is an array of shape {value.shape} where a number belongs"
-        raise ValueError(msg)
-    return value.item()
 
 
 def _with(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -99,13 +99,13 @@ def quality(
     refuse_neighbours(n, k, E)
     anchors = sample_of(n, n_anchors, random_state)
     false, missing, kept, neighbours = compared_rows(X, E, anchors, k, report)
-    means = [_mean(values, n) for values in (1.0 - false, 1.0 - missing, kept)]
+    trusted, continued, same = (_mean(v, n) for v in (1.0 - false, 1.0 - missing, kept))
     accuracy = None
     if classes is not None and (classes[anchors] >= 0).any():
         pairs = zip(neighbours, anchors, strict=True)
         right = [_vote(classes, near, anchor) for near, anchor in pairs if classes[anchor] >= 0]
         accuracy = _mean(np.array(right), int(np.count_nonzero(classes >= 0)))
-    return Quality(*means, accuracy, k, n)
+    return Quality(trusted, continued, same, accuracy, k, n)
 
 
 def compared_rows(
@@ -418,11 +418,11 @@ def nearest_classes(
             if len(others):
                 places = cKDTree(points[others]).query(points[inside])[1]
                 neighbours[subspace.rows[inside]] = mine[others[places]]
-    found = []
+    classes = []
     for code, name in enumerate(names):
         voting = neighbours[(row_codes == code) & (neighbours >= 0)]
         votes = np.bincount(voting, minlength=len(names))
         other = int(votes.argmax())
         share = float(votes[other] / max(votes.sum(), 1))
-        found.append(ClassNeighbour(name, names[other] if len(voting) else None, share))
-    return found
+        classes.append(ClassNeighbour(name, names[other] if len(voting) else None, share))
+    return classes

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -116,11 +116,10 @@ def size_probabilities(model: FittedModel, y: np.ndarray) -> np.ndarray | None:
     if model.size_probabilities is None:
         return None
     names = ("components", "mean", "noise_variance", "latent_variance")
-    parameters = (getattr(model, name) for name in names)
-    scales = (model.row_scale_values, model.row_scale_probabilities)
-    posterior = VariantPosterior(
-        *parameters, len(model.components), *scales, model.size_probabilities
-    )
+    K, parameters = len(model.components), [getattr(model, name) for name in names]
+    scales = [model.row_scale_values, model.row_scale_probabilities]
+    settings: list[Any] = [*parameters, K, *scales, model.size_probabilities]
+    posterior = VariantPosterior(*settings)
     return np.asarray(posterior.size_probabilities(y[None])[0])
 
 
@@ -227,7 +226,8 @@ class Distances(NamedTuple):
 
     def take(self, rows: np.ndarray) -> "Distances":
         """Return the statistics of some of the rows."""
-        return Distances(*(values[rows] for values in self[:4]), self.scales)
+        t2, q, inside, outside = (values[rows] for values in self[:4])
+        return Distances(t2, q, inside, outside, self.scales)
 
 
 class DistanceLimits(NamedTuple):
@@ -392,14 +392,30 @@ def similar(
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
+    def radius(offsets: np.ndarray) -> float:
+        return float(np.sqrt(np.square(offsets).sum(axis=1).mean()))
+
     groups: list[SimilarRows] = []
-    # Several threads add up in any order: other last bits each time. BLAS keeps what a fit set.
-    with threadpool_limits(1, user_api="openmp"):
-        for subspace in subspaces:
-            if subspace.components and len(subspace.rows) >= LEAST_ROWS:
-                points = projected(scores, components, subspace)
-                means = KMeans(_count(points, size), n_init=STARTS, random_state=seed)
-                groups += _groups(subspace, points, means.fit(points).labels_)
+    for subspace in subspaces:
+        if not subspace.components or len(subspace.rows) < LEAST_ROWS:
+            continue
+        points = projected(scores, components, subspace)
+        scale = np.abs(points).max()
+        # equal rows may differ in the last bits of a matrix product
+        different = len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
+        n_groups = min(max(1, round(len(points) / size)), MOST_GROUPS, different)
+        means = KMeans(n_groups, n_init=STARTS, random_state=seed)
+        # Several threads add up in any order: other last bits each time. BLAS keeps what a fit set.
+        with threadpool_limits(1, user_api="openmp"):
+            labels = means.fit(points).labels_
+        whole, of_subspace = radius(points - points.mean(axis=0)), []
+        for label in np.unique(labels):
+            members = np.flatnonzero(labels == label)
+            offsets = points[members] - points[members].mean(axis=0)  # k-means stops near it
+            rows = subspace.rows[members[np.argsort(np.square(offsets).sum(axis=1), kind="stable")]]
+            spread = radius(offsets) / whole if whole > 0 else 0.0
+            of_subspace.append(SimilarRows(subspace.components, rows, spread))
+        groups += sorted(of_subspace, key=lambda group: (group.spread, int(group.rows.min())))
     return groups
 
 
@@ -445,27 +461,3 @@ def joined_pairs(mixtures: Sequence[Mixture]) -> list[tuple[tuple[int, int], int
     """Pairs of classes and the number of groups that join them, the most often joined first."""
     counted = Counter(pair for item in mixtures for pair in combinations(sorted(item.joined), 2))
     return sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
-
-
-def _count(points: np.ndarray, size: int) -> int:
-    """Return how many groups: about one for `size` points, never more than there are different."""
-    scale = np.abs(points).max()
-    # equal rows may differ in the last bits of a matrix product
-    different = len(np.unique(np.round(points / scale, 9), axis=0)) if scale > 0 else 1
-    return min(max(1, round(len(points) / size)), MOST_GROUPS, different)
-
-
-def _groups(subspace: Subspace, points: np.ndarray, labels: np.ndarray) -> list[SimilarRows]:
-    whole = _radius(points - points.mean(axis=0))
-    groups = []
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        offsets = points[members] - points[members].mean(axis=0)  # k-means stops a little off it
-        order = np.argsort(np.square(offsets).sum(axis=1), kind="stable")
-        spread = _radius(offsets) / whole if whole > 0 else 0.0
-        groups.append(SimilarRows(subspace.components, subspace.rows[members[order]], spread))
-    return sorted(groups, key=lambda group: (group.spread, int(group.rows.min())))
-
-
-def _radius(offsets: np.ndarray) -> float:
-    return float(np.sqrt(np.square(offsets).sum(axis=1).mean()))

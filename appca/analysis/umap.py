@@ -52,18 +52,12 @@ def nearest_rows(
         report("finding neighbours", first / len(X))
         queries = slice(first, first + _QUERIES)
         distances[queries], indices[queries] = search.kneighbors(X[queries])
-    _put_self_first(indices, distances)
-    return Neighbours(indices, distances)
-
-
-def _put_self_first(indices: np.ndarray, distances: np.ndarray) -> None:
-    """UMAP takes the first neighbour for the row itself; among equal rows another may lead."""
-    rows = np.arange(len(indices))
+    rows = np.arange(len(X))
     place = (indices == rows[:, None]).argmax(axis=1)
-    is_listed = indices[rows, place] == rows
-    place[~is_listed] = indices.shape[1] - 1  # more equal rows than k: give up the last of them
+    place[indices[rows, place] != rows] = k - 1  # more equal rows than k: give up the last
     indices[rows, place] = indices[:, 0]
-    indices[:, 0], distances[:, 0] = rows, 0.0
+    indices[:, 0], distances[:, 0] = rows, 0.0  # UMAP takes the first neighbour for the row
+    return Neighbours(indices, distances)
 
 
 STARTS = ("pca", "appca")
@@ -91,9 +85,9 @@ class EmbeddingConfig(Recorded):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what umap-learn would refuse later, and own the dict."""
         options = plain("preprocessing", self.preprocessing)
         object.__setattr__(self, "preprocessing", Preprocessing.from_dict(options).to_dict())
+        msg = ""
         for name in ("n_neighbors", "n_components", "random_state"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
@@ -102,18 +96,17 @@ class EmbeddingConfig(Recorded):
             object.__setattr__(self, name, int(value))
         if not 0 <= self.min_dist <= self.spread:
             msg = f"min_dist must lie between 0 and spread={self.spread}; got {self.min_dist}."
-            raise InputError(msg)
-        if self.n_neighbors < 2 or self.n_components not in {2, 3}:
+        elif self.n_neighbors < 2 or self.n_components not in {2, 3}:
             msg = (
                 "n_neighbors must be at least 2 and n_components 2 or 3; "
                 f"got {self.n_neighbors} and {self.n_components}."
             )
-            raise InputError(msg)
-        if self.start not in STARTS or (self.start == "appca") != (self.run is not None):
+        elif self.start not in STARTS or (self.start == "appca") != (self.run is not None):
             msg = (
                 "start must be “pca”, or “appca” with the id of a fit; "
                 f"got “{self.start}” with fit {self.run}."
             )
+        if msg:
             raise InputError(msg)
 
 
@@ -139,7 +132,7 @@ class EmbeddingStore:
         rows = {"trust": embedding.trust, "near": embedding.near}
         arrays = {name: values for name, values in rows.items() if values is not None}
         arrays |= {"coordinates": embedding.coordinates, "facts": text}
-        self._publish(config.id, config.dataset, **arrays)
+        self._publish(self._file(config.id), config.dataset, **arrays)
         return config.id
 
     def get(self, embedding_id: str) -> Embedding | None:
@@ -147,21 +140,18 @@ class EmbeddingStore:
         return or_none(partial(self._read, embedding_id)) if is_id(embedding_id) else None
 
     def _read(self, embedding_id: str) -> Embedding | None:
-        kept = read_numbered(self._file(embedding_id), f"Map {embedding_id}")
-        coordinates, facts = kept["coordinates"], json.loads(str(kept["facts"]))
+        stored = read_numbered(self._file(embedding_id), f"Map {embedding_id}")
+        coordinates, facts = stored["coordinates"], json.loads(str(stored["facts"]))
         config, info = facts["config"], facts["info"]
+        trust, near, n = stored.get("trust"), stored.get("near"), len(coordinates)
         float(info["seconds"])
         sound = digest_of(config) == embedding_id and coordinates.dtype.kind == "f"
-        if not sound or coordinates.shape != (info["n_rows"], config["n_components"]):
-            return None
+        sound &= coordinates.shape == (info["n_rows"], config["n_components"])
+        sound &= trust is None or (trust.dtype == np.float32 and trust.shape == (n, 3))
+        if near is not None:
+            sound &= near.dtype == np.int32 and near.shape[:-1] == (n,)
+            sound &= bool(((near >= 0) & (near < n)).all())
         coordinates.flags.writeable = False
-        trust, near, n = kept.get("trust"), kept.get("near"), len(coordinates)
-        sound = trust is None or (trust.dtype == np.float32 and trust.shape == (n, 3))
-        sound &= near is None or (
-            near.dtype == np.int32
-            and near.shape[:-1] == (n,)
-            and bool(((near >= 0) & (near < n)).all())
-        )
         return Embedding(coordinates, info, trust, near) if sound else None
 
     def neighbours(
@@ -177,18 +167,19 @@ class EmbeddingStore:
         The digest of the data set, the preprocessing and `k`, in which the row itself counts, name
         the file. X (N, D') are the preprocessed rows.
         """
-        name = "neighbours-" + digest_of({"data": dataset.digest, "pre": preprocessing, "k": k})
-        kept = files.read_cached(self._file(name))
-        if kept is not None and set(Neighbours._fields) == set(kept):
-            return Neighbours(**kept)
+        of_file = {"data": dataset.digest, "pre": preprocessing, "k": k}
+        file = self._file("neighbours-" + digest_of(of_file))
+        stored = files.read_cached(file)
+        if stored is not None and set(Neighbours._fields) == set(stored):
+            return Neighbours(**stored)
         neighbours = nearest_rows(X, k, lambda stage, share: report(stage, _NEIGHBOURS_END * share))
-        self._publish(name, dataset.digest, **neighbours._asdict())
-        files.prune(self.folder, NEIGHBOUR_FILES, MOST_BYTES, keep=self._file(name))
+        self._publish(file, dataset.digest, **neighbours._asdict())
+        files.prune(self.folder, NEIGHBOUR_FILES, MOST_BYTES, keep=file)
         return neighbours
 
-    def _publish(self, name: str, of: str, **arrays: np.ndarray) -> None:
+    def _publish(self, file: Path, of: str, **arrays: np.ndarray) -> None:
         with storing("The embedding", self.folder):
-            files.write_cached(self._file(name), of, **arrays)
+            files.write_cached(file, of, **arrays)
 
     def _file(self, name: str) -> Path:
         return self.folder / f"{name}.npz"

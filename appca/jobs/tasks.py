@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from appca.analysis import compare
 from appca.analysis.campaign import Campaign
 from appca.analysis.choose import GridConfig, StabilityConfig
-from appca.analysis.compare import ModelsConfig
+from appca.analysis.compare import Cap, ModelsConfig, Report, RivalProjection, Split, TimeUp
+from appca.analysis.map_quality import quality as compare_neighbours
 from appca.analysis.map_quality import with_trust
 from appca.analysis.masked import MaskedConfig
 from appca.analysis.umap import EmbeddingConfig, EmbeddingStore, embed
@@ -45,7 +47,6 @@ from appca.storage import files
 from appca.words import InputError
 
 if TYPE_CHECKING:
-    from appca.analysis.compare import Cap, Report, RivalProjection, Split
     from appca.models.loop import Progress
 
 INTERVAL = 0.1  # seconds between two news: enough for an eye, nothing beside a fit
@@ -362,7 +363,7 @@ class MethodWork(NamedTuple):
     title: str
     size: int  # numbers of a row's scores
     used: int  # of them not zero
-    fit: "Callable[[Split, Cap, Report], RivalProjection]"
+    fit: Callable[[Split, Cap, Report], RivalProjection]
 
 
 def quality(spec: dict[str, Any], context: Context) -> dict[str, Any]:
@@ -380,7 +381,7 @@ def quality(spec: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def compare_methods(
-    split: "Split",
+    split: Split,
     config: QualityConfig,
     comparison: MethodComparison,
     report: Callable[[str, float], object],
@@ -417,7 +418,7 @@ def compare_methods(
 
 def measured(
     method: MethodWork,
-    split: "Split",
+    split: Split,
     classes: np.ndarray | None,
     k: int,
     seconds: float,
@@ -430,9 +431,6 @@ def measured(
     rows held out, in preprocessed units); trustworthiness, continuity, kept and accuracy as [value,
     standard error]. What a method does not have is None.
     """
-    from appca.analysis.compare import Cap, TimeUp
-    from appca.analysis.map_quality import quality as compare_neighbours
-
     line: dict[str, Any] = dict.fromkeys((*MEASURES, *NEAR)) | method._asdict()
     line |= {"note": "", "seconds": None}
     del line["fit"]
@@ -458,23 +456,13 @@ def measured(
 
 def methods(config: QualityConfig) -> list[MethodWork]:
     """Return the methods in the order they are measured, the run's own first."""
-    from appca.analysis.compare import (
-        dictionary,
-        factor_analysis,
-        mixture,
-        ours,
-        pca,
-        sparse_pca,
-        subspaces,
-        umap,
-    )
     from appca.models.ppca import PPCA
 
     run, k, active = RunConfig.from_dict(config.run), config.k, config.n_active
-    this_fit = partial(ours, estimator_class(run.model), run.parameters)
+    this_fit = partial(compare.ours, estimator_class(run.model), run.parameters)
 
     def ppca(key: str, q: int) -> MethodWork:
-        fit = partial(ours, PPCA, {"n_components": q, "random_state": 0})
+        fit = partial(compare.ours, PPCA, {"n_components": q, "random_state": 0})
         return MethodWork(key, "Probabilistic PCA", q, q, fit)
 
     sparse, codes = "Sparse PCA (scikit-learn)", "Dictionary learning + OMP (scikit-learn)"
@@ -483,32 +471,29 @@ def methods(config: QualityConfig) -> list[MethodWork]:
     return [
         MethodWork("own", MODELS[run.model].title, k, active, this_fit),
         *([] if run.model == "PPCA" else [*plain, ppca("ppca_k", k)]),
-        MethodWork("pca", "PCA (scikit-learn)", k, k, partial(pca, k)),
-        MethodWork("fa", factors, k, k, partial(factor_analysis, k)),
-        MethodWork("mixture", "Mixture of PPCA", kl, active, partial(mixture, k, active)),
-        MethodWork("subspaces", "K-subspaces", kl, active, partial(subspaces, k, active)),
-        MethodWork("sparse", sparse, k, k, partial(sparse_pca, k)),
-        MethodWork("dictionary", codes, k, active, partial(dictionary, k, active)),
-        MethodWork("plane", "PCA picture (scikit-learn)", 2, 2, partial(pca, 2)),
-        MethodWork("umap", "UMAP", 2, 2, umap),
+        MethodWork("pca", "PCA (scikit-learn)", k, k, partial(compare.pca, k)),
+        MethodWork("fa", factors, k, k, partial(compare.factor_analysis, k)),
+        MethodWork("mixture", "Mixture of PPCA", kl, active, partial(compare.mixture, k, active)),
+        MethodWork("subspaces", "K-subspaces", kl, active, partial(compare.subspaces, k, active)),
+        MethodWork("sparse", sparse, k, k, partial(compare.sparse_pca, k)),
+        MethodWork("dictionary", codes, k, active, partial(compare.dictionary, k, active)),
+        MethodWork("plane", "PCA picture (scikit-learn)", 2, 2, partial(compare.pca, 2)),
+        MethodWork("umap", "UMAP", 2, 2, compare.umap),
     ]
 
 
-def rows_of(dataset: "Dataset", config: QualityConfig) -> tuple[np.ndarray, np.ndarray]:
+def rows_of(dataset: Dataset, config: QualityConfig) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows that methods are fitted to and those held out, ascending."""
     order = np.random.default_rng(config.random_state).permutation(dataset.n_rows)[: config.rows]
     held_out = round(HELD_OUT * len(order))
     return np.sort(order[held_out:]), np.sort(order[:held_out])
 
 
-def split_of(dataset: "Dataset", config: QualityConfig) -> "Split":
+def split_of(dataset: Dataset, config: QualityConfig) -> Split:
     """Draw the rows to compare and those held out, and preprocess both with what the first say.
 
     Raises InputError when there are too few rows.
     """
-    from appca.analysis.compare import Split
-    from appca.data.preprocessing import Preprocessing
-
     if dataset.n_rows < LEAST_ROWS:
         msg = (
             f"A comparison needs at least {LEAST_ROWS} rows, because a fifth is held out; "
@@ -522,7 +507,7 @@ def split_of(dataset: "Dataset", config: QualityConfig) -> "Split":
     return Split(fitted.transform(train.X), test, train, config.run["preprocessing"])
 
 
-def held_out(made: "RivalProjection", test: np.ndarray) -> dict[str, Any]:
+def held_out(made: RivalProjection, test: np.ndarray) -> dict[str, Any]:
     """Averages over the rows held out."""
     measures, values = {}, made.log_likelihood
     if values is not None and np.isfinite(values).all():

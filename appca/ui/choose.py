@@ -441,7 +441,7 @@ WHY = (
     "paper's model comes first among those that are as good, then a scale per row alone, then the "
     "variant with the fewest parameters. A model that loses more than 100 nats on one row against "
     "the paper's, or has noise variances at their floor, is marked; where that decides its mean, "
-    "or more than 5% are at the floor, another is proposed."
+    "or more than a fifth are at the floor, another is proposed."
 )
 
 
@@ -515,6 +515,8 @@ def said(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice) -> tupl
             text += f" Above all rivals: {gap} over {rival}."
         else:
             text += f" {rival} is {gap} above it, but has no shared components to look at."
+        if advice.best_rival.flaws:
+            text += f" The number of {rival} is doubtful: {', '.join(advice.best_rival.flaws)}."
     if "number" in advice.key:
         text += f" Rows then use 0 to {config.n_components} components, not {config.n_active}."
     if chosen.flaws:
@@ -661,7 +663,7 @@ def _closing(
         ]
     st.html(numbers(facts))
     seconds = sum(fit.seconds for fit in fits.values())
-    judged = len(lines[0].fit.log_likelihood)
+    judged = len(np.asarray(lines[0].fit.log_likelihood))
     learned = min(dataset.n_rows, config.max_rows) - judged
     st.caption(
         f"{counted(len(fits), 'model')} in {duration(seconds)}, fitted to {learned:,} rows and "

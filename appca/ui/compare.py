@@ -22,7 +22,7 @@ from appca.runs.home import home
 from appca.runs.run import RunConfig
 from appca.runs.store import Run
 from appca.ui import canvas, controls, fits, kit, services, state
-from appca.ui.canvas import PageScene, scene_of
+from appca.ui.canvas import scene_of
 from appca.ui.controls import select_button
 from appca.ui.fits import Shown, is_live, of_run
 from appca.ui.kit import (
@@ -45,16 +45,28 @@ from appca.words import UNKNOWN, InputError, about, counted, fixed, number, perc
 if TYPE_CHECKING:
     import pandas as pd
 
+Line = dict[str, Any]  # of a method, as `appca.jobs.tasks.measured` makes it
 ADDRESS = "with"  # query parameter: a link and a reload bring the other run back
 WANTED = "compare_wanted"  # in `st.session_state`: the run a press of a button asked for
 
 
 def choose(shown: Shown) -> Run | None:
     """Draw the choice of the second fit and what makes one; None while there is none."""
-    made = variations(shown)
-    runs = _others(shown, made)
-    key = f"compare-{shown.config.dataset[:8]}-{shown.config.id}"
-    _keep_choice(key, runs)
+    made, digest = variations(shown), shown.config.dataset
+    stored = (run for run in services.runs().list() if run.config.dataset == digest)
+    runs = {run.id: run for run in stored if run.id != shown.config.id}
+    first = next(iter(made.values()), None)
+    if not runs and first is not None and fits.is_live(first):  # a quick fit to compare with
+        with suppress(InputError):  # the disk is full
+            fitted = fit_run(services.dataset(digest), first)
+            runs[first.id] = services.runs().save(first, fitted, origin="live")
+    key = f"compare-{digest[:8]}-{shown.config.id}"
+    if st.session_state.get(WANTED) in runs:
+        st.session_state[key] = st.session_state.pop(WANTED)
+    if key in st.session_state and st.session_state[key] not in runs:
+        del st.session_state[key]
+    if key not in st.session_state and st.query_params.get(ADDRESS) in runs:
+        st.session_state[key] = st.query_params[ADDRESS]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         chosen = None
         if runs:
@@ -72,19 +84,6 @@ def choose(shown: Shown) -> Run | None:
     return runs[chosen] if chosen else None
 
 
-def _others(shown: Shown, made: dict[str, RunConfig]) -> dict[str, Run]:
-    """Return the other fits of the data; where there is none, a quick one is made to be seen."""
-    digest, run_id = shown.config.dataset, shown.config.id
-    stored = (run for run in services.runs().list() if run.config.dataset == digest)
-    runs = {run.id: run for run in stored if run.id != run_id}
-    first = next(iter(made.values()), None)
-    if not runs and first is not None and fits.is_live(first):
-        made_here = fit_run(_dataset(first), first)
-        with suppress(InputError):  # the disk takes none
-            runs[first.id] = services.runs().save(first, made_here, origin="live")
-    return runs
-
-
 def named(run: Run) -> str:
     """Return what tells a fit from others: its name, and its model and sizes if that says more."""
     model = f"{run.config.model}, {', '.join(run.config.sizes)}"
@@ -97,35 +96,27 @@ def variations(shown: Shown) -> dict[str, RunConfig]:
     if now.model == "PPCA":
         return {}
     k, active = sizes(shown)
-    most = state.most_components(replace(now, model="PPCA", parameters={}), _dataset(now))
-    plain = RunConfig(now.dataset, now.preprocessing, "PPCA", {"n_components": min(active, most)})
-    configs = {}
+    data = services.dataset(now.dataset)
+    most = state.most_components(replace(now, model="PPCA", parameters={}), data)
+
+    def of(model: str, **size: int) -> RunConfig:
+        return RunConfig(now.dataset, now.preprocessing, model, size)
+
+    ppca = {
+        f"PCA with {counted(q, 'component')}": of("PPCA", n_components=q)
+        for q in (k, min(active, most))
+        if q <= most
+    }
     if k <= most:
-        every = {"n_components": k}
-        configs[f"PCA with {counted(k, 'component')}"] = replace(plain, parameters=every)
-    configs[f"PCA with {counted(min(active, most), 'component')}"] = plain
-    if k <= most:
-        every = {"n_components": k, "n_active": k}
-        factors = RunConfig(now.dataset, now.preprocessing, "aFA", every)
-        configs[f"Factor analysis with {k}"] = factors
+        ppca[f"Factor analysis with {k}"] = of("aFA", n_components=k, n_active=k)
     again = now.parameters | {"random_state": now.parameters["random_state"] + 1}
-    return configs | {"Another start": now.to_be_fitted(parameters=again)}
+    return ppca | {"Another start": now.to_be_fitted(parameters=again)}
 
 
 def sizes(shown: Shown) -> tuple[int, int]:
     """Return K, and L or the nearest whole number to what a row uses on average, at least 1."""
     used = float(shown.fitted.active.sum(axis=1).mean())
     return len(shown.fitted.components), shown.config.n_active or max(1, round(used))
-
-
-def _keep_choice(key: str, runs: dict[str, Run]) -> None:
-    """Choose the fit that was asked for, once it is there, or that the address names."""
-    if st.session_state.get(WANTED) in runs:
-        st.session_state[key] = st.session_state.pop(WANTED)
-    if key in st.session_state and st.session_state[key] not in runs:
-        del st.session_state[key]
-    if key not in st.session_state and st.query_params.get(ADDRESS) in runs:
-        st.session_state[key] = st.query_params[ADDRESS]
 
 
 @guarded
@@ -145,15 +136,11 @@ def _vary(config: RunConfig) -> None:
     if services.runs().get(config.id) is not None:
         return
     if fits.is_live(config):
-        services.runs().save(config, fit_run(_dataset(config), config))
+        services.runs().save(config, fit_run(services.dataset(config.dataset), config))
         return
     fits.allow(config.id)
     spec = {"config": config.to_dict(), "name": None}
     fits.start_job("fit", spec, fits.Watched("compare", config.id))
-
-
-def _dataset(config: RunConfig) -> Dataset:
-    return services.dataset(config.dataset)
 
 
 MANY = 10_000  # rows above which a sample is compared
@@ -167,39 +154,40 @@ WHY = (
 )
 
 
-class QualityColumn(NamedTuple):
-    """A measure in the table."""
-
-    name: str
-    about: str
-    format: str
-
-
-COLUMNS = {
-    "log_likelihood": QualityColumn("Log-likelihood", "Nats per row held out.", "%.2f"),
-    "mse": QualityColumn("Squared error", "Of a feature, held out.", "%.4f"),
-    "mae": QualityColumn("Absolute error", "Of a feature, held out.", "%.4f"),
-    "trustworthiness": QualityColumn("Trustworthiness", "1 is best.", "%.3f"),
-    "continuity": QualityColumn("Continuity", "1 is best.", "%.3f"),
-    "kept": QualityColumn("Neighbours kept", "Share of the {k} nearest rows.", "%.3f"),
-    "accuracy": QualityColumn("k-NN accuracy", "Of classes, by the {k} nearest rows.", "%.3f"),
-    "seconds": QualityColumn("Seconds", "Of fit and projection.", "%.2f"),
+QUALITY = {  # measure: name in the table, help, format
+    "log_likelihood": ("Log-likelihood", "Nats per row held out.", "%.2f"),
+    "mse": ("Squared error", "Of a feature, held out.", "%.4f"),
+    "mae": ("Absolute error", "Of a feature, held out.", "%.4f"),
+    "trustworthiness": ("Trustworthiness", "1 is best.", "%.3f"),
+    "continuity": ("Continuity", "1 is best.", "%.3f"),
+    "kept": ("Neighbours kept", "Share of the {k} nearest rows.", "%.3f"),
+    "accuracy": ("k-NN accuracy", "Of classes, by the {k} nearest rows.", "%.3f"),
+    "seconds": ("Seconds", "Of fit and projection.", "%.2f"),
 }
 
 
 def map_quality(dataset: Dataset, shown: Shown) -> None:
     """Draw the answer, or how long it takes; all methods and measures are folded."""
     config = config_of(dataset, shown)
+
+    def so_far() -> None:
+        comparison = QualityStore(home()).get(config.id)
+        if comparison is not None and (shares := kept(comparison)):
+            chart(neighbours_kept(shares), "quality_so_far")
+
     told = "Methods that have been measured are kept when you cancel."
-    if kit.follow(config.id, "quality_cancel", told, lambda: _so_far(config)):
+    if kit.follow(config.id, "quality_cancel", told, so_far):
         return
-    comparison = _stored_comparison(config)
-    if comparison is not None:
-        _shown(comparison)
-    if comparison is None or not comparison.complete:
-        _offer(dataset, config, comparison)
+    comparison = QualityStore(home()).get(config.id)
     if comparison is None:
+        text = "The panels beside PCA, UMAP and other methods."
+        answer("How many near rows stay near?", text)
+        start_button(dataset, config, "Measure")
         chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
+    else:
+        _shown(comparison)
+        if not comparison.complete:
+            start_button(dataset, config, "Go on")
     gaps_note(dataset, "All methods here, this model among them,")
 
 
@@ -209,31 +197,21 @@ def config_of(dataset: Dataset, shown: Shown) -> QualityConfig:
     return QualityConfig(shown.config.to_dict(), *sizes(shown), rows)
 
 
-def _stored_comparison(config: QualityConfig) -> MethodComparison | None:
-    return QualityStore(home()).get(config.id)
-
-
 def kept(comparison: MethodComparison) -> dict[str, float]:
     """Return the share of near rows that each picture keeps, as far as it has been measured."""
     lines = {line["key"]: line["kept"] for line in comparison.lines}
     return {name: lines[key][0] for key, name in NAMES.items() if lines.get(key) is not None}
 
 
-def _so_far(config: QualityConfig) -> None:
-    comparison = _stored_comparison(config)
-    if comparison is not None and kept(comparison):
-        chart(neighbours_kept(kept(comparison)), "quality_so_far")
-
-
 def _shown(comparison: MethodComparison) -> None:
     shares, k = kept(comparison), comparison.facts["n_neighbors"]
     if shares:
-        ranked = sorted(shares, key=lambda name: -shares[name])
-        verb = "keep" if ranked[0] == NAMES["own"] else "keeps"
-        title = f"{ranked[0]} {verb} {percent(shares[ranked[0]])} of each row's {k} nearest rows"
-        others = ", ".join(f"{name} {percent(shares[name])}" for name in ranked[1:])
-        level: Level = "good" if ranked[0] == NAMES["own"] else "doubtful"
-        answer(title, f"{others}." if others else "", level)
+        first, *others = sorted(shares, key=lambda name: -shares[name])
+        verb = "keep" if first == NAMES["own"] else "keeps"
+        title = f"{first} {verb} {percent(shares[first])} of each row's {k} nearest rows"
+        text = ", ".join(f"{name} {percent(shares[name])}" for name in others)
+        level: Level = "good" if first == NAMES["own"] else "doubtful"
+        answer(title, f"{text}." if text else "", level)
         chart(neighbours_kept(shares), "quality_kept")
         st.html(numbers([(percent(share), name) for name, share in shares.items()]))
     with st.popover("Why?"):
@@ -242,13 +220,6 @@ def _shown(comparison: MethodComparison) -> None:
         st.dataframe(
             table_of(comparison), hide_index=True, width="stretch", column_config=looks(comparison)
         )
-
-
-def _offer(dataset: Dataset, config: QualityConfig, comparison: MethodComparison | None) -> None:
-    if comparison is None:
-        text = "The panels beside PCA, UMAP and other methods."
-        answer("How many near rows stay near?", text)
-    start_button(dataset, config, "Measure" if comparison is None else "Go on")
 
 
 def start_button(dataset: Dataset, config: QualityConfig, label: str) -> None:
@@ -266,41 +237,34 @@ def table_of(comparison: MethodComparison) -> "pd.DataFrame":
     """
     import pandas as pd
 
+    def value_and_error(line: Line, key: str) -> tuple[float | None, float | None]:
+        value = line[key]
+        if isinstance(value, list | tuple):
+            return value[0], value[1] or None
+        return value, line["log_likelihood_error"] if key == "log_likelihood" else None
+
     lines = sorted(comparison.lines, key=lambda line: line["used"])
-    columns: dict[str, list[Any]] = {
-        "Method": [line["title"] for line in lines],
-        "Numbers per row": [
-            f"{line['used']} of {line['size']}"
-            if line["used"] < line["size"]
-            else str(line["size"])
-            for line in lines
-        ],
-    }
-    for key, column in COLUMNS.items():
-        pairs = [_value_and_error(line, key) for line in lines]
-        if any(value is not None for value, _ in pairs):
-            columns[column.name] = [value for value, _ in pairs]
-        if any(error for _, error in pairs):
-            columns[f"± {column.name.lower()}"] = [error for _, error in pairs]
+    used = [f"{line['used']} of " * (line["used"] < line["size"]) for line in lines]
+    columns: dict[str, list[Any]] = {"Method": [line["title"] for line in lines]}
+    columns["Numbers per row"] = [
+        text + str(line["size"]) for text, line in zip(used, lines, strict=True)
+    ]
+    for key, (name, _, _) in QUALITY.items():
+        values, errors = zip(*(value_and_error(line, key) for line in lines), strict=True)
+        if any(value is not None for value in values):
+            columns[name] = list(values)
+        if any(errors):
+            columns[f"± {name.lower()}"] = list(errors)
     return pd.DataFrame(columns | {"Note": [line["note"] for line in lines]})
 
 
 def looks(comparison: MethodComparison) -> dict[str, Any]:
     """Return how `table_of`'s columns are shown."""
-    shown = {}
-    for column in COLUMNS.values():
-        about = column.about.format(k=comparison.facts["n_neighbors"])
-        shown[column.name] = st.column_config.NumberColumn(format=column.format, help=about)
-        error = st.column_config.NumberColumn(format=column.format, help="Standard error.")
-        shown[f"± {column.name.lower()}"] = error
+    column, shown = st.column_config.NumberColumn, {}
+    for name, text, form in QUALITY.values():
+        shown[name] = column(format=form, help=text.format(k=comparison.facts["n_neighbors"]))
+        shown[f"± {name.lower()}"] = column(format=form, help="Standard error.")
     return shown
-
-
-def _value_and_error(line: dict[str, Any], key: str) -> tuple[float | None, float | None]:
-    value = line[key]
-    if isinstance(value, list | tuple):
-        return value[0], value[1] or None
-    return value, line["log_likelihood_error"] if key == "log_likelihood" else None
 
 
 MOST_VALUES = 1_500_000  # of the rows that are compared at once: two seconds
@@ -314,7 +278,6 @@ LOSS_COLUMNS = {  # of the table: heading, and whether less is better
     "log_likelihood": ("Nats per new row", False),
     "kept": ("Neighbours kept", False),
 }
-Line = dict[str, Any]  # of a method, as `appca.jobs.tasks.measured` makes it
 
 
 class Measured(NamedTuple):
@@ -339,40 +302,36 @@ def draw(dataset: Dataset, shown: Shown) -> None:
     except InputError as error:
         st.caption(markdown(str(error)))
         return
-    lines = made.lines | _stored_lines(config)
+    stored = QualityStore(home()).get(config.id)
+    lines = made.lines | {
+        line["key"]: line for line in (stored.lines if stored else ()) if _is_whole(line)
+    }
     rivals = {key: method_name(lines[key], shown) for key in RIVALS if key in lines}
     if "own" in lines and rivals:
-        rival = _chosen(rivals, shown)
+        with st.container(key="compare_question", horizontal=True, vertical_alignment="center"):
+            st.markdown("What does", width="content")
+            key = f"rival-{shown.config.id}"
+            more = {"label_visibility": "collapsed", "width": "content"}
+            rival = one_of(
+                "Compared with", rivals, key, on_change=fit_beside, args=(shown, key), **more
+            )
+            st.markdown("keep that this fit loses?", width="content")
         answer(*said(lines, rival, most_of(dataset, made, rival)))
         with st.container(key="compare_numbers"):
             numbers, examples = st.columns([1.6, 1], gap="medium")
-        whole = [size.replace(" ", "\u00a0") for size in shown.config.sizes]  # on phones, too
-        names = {"own": ", ".join(["This fit", *whole])} | rivals
+        sizes_of_fit = [
+            size.replace(" ", "\u00a0") for size in shown.config.sizes
+        ]  # on phones, too
+        names = {"own": ", ".join(["This fit", *sizes_of_fit])} | rivals
         numbers.html(_table(lines, names, rival))
         with examples:
             _examples(dataset, made, rival, rivals[rival])
     else:
         answer("How much does this fit lose against PCA?")
-    if "mixture" not in lines and not kit.follow(config.id, "compare_measure_cancel"):
-        label = "Measure the mixture too" if "own" in lines else "Measure"
-        start_button(dataset, config, label)
     st.caption(
         "A fifth of the rows is held out from every method and rebuilt from the posterior mean of "
         "its scores. PCA is probabilistic PCA."
     )
-
-
-def _chosen(rivals: dict[str, str], shown: Shown) -> str:
-    """Draw the question; the answer, the examples and the second picture follow."""
-    with st.container(key="compare_question", horizontal=True, vertical_alignment="center"):
-        st.markdown("What does", width="content")
-        key = f"rival-{shown.config.id}"
-        more = {"label_visibility": "collapsed", "width": "content"}
-        rival = one_of(
-            "Compared with", rivals, key, on_change=fit_beside, args=(shown, key), **more
-        )
-        st.markdown("keep that this fit loses?", width="content")
-    return rival
 
 
 def said(lines: dict[str, Line], rival: str, most: str = "") -> tuple[str, str]:
@@ -422,11 +381,6 @@ def method_name(line: Line, shown: Shown) -> str:
     return f"PCA, {line['size']} {'axis' if line['size'] == 1 else 'axes'}"
 
 
-def _stored_lines(config: QualityConfig) -> dict[str, Line]:
-    stored = QualityStore(home()).get(config.id)
-    return {line["key"]: line for line in (stored.lines if stored else ()) if _is_whole(line)}
-
-
 def _is_whole(line: Line) -> bool:
     return line["key"] in ("own", *RIVALS) and line.get("mse") is not None
 
@@ -462,7 +416,8 @@ def _table(lines: dict[str, Line], names: dict[str, str], rival: str) -> str:
     """Return a line a method with a bar a measure, the best in bold."""
     body = dict.fromkeys(names, "")
     for column, (_, low) in LOSS_COLUMNS.items():
-        values = {key: _value(lines[key], column) for key in names}
+        cells = {key: lines[key].get(column) for key in names}
+        values = {key: cell[0] if isinstance(cell, list) else cell for key, cell in cells.items()}
         there = [value for value in values.values() if value is not None] or [0.0]
         least = min(there) - 0.2 * (max(there) - min(there)) if column == "log_likelihood" else 0.0
         for key, value in values.items():
@@ -470,30 +425,24 @@ def _table(lines: dict[str, Line], names: dict[str, str], rival: str) -> str:
             if value is not None:
                 share = (value - least) / max(max(there) - least, 1e-12)
                 bar = tag("div", tag("div", "", style=f"width:{share:.0%}"), "ca-track")
-                text = words(_text(lines[key], column, value))
+                text = words(percent(value) if column == "kept" else number(value))
+                if column == "log_likelihood":  # the error with as many decimals, unless small
+                    error = lines[key]["log_likelihood_error"]
+                    spread = fixed(error, 1) if error >= 0.1 else number(error)
+                    text = words(f"{fixed(value, 1)} ± {spread}")
             best = value == (min(there) if low else max(there))
             body[key] += tag("td", bar + (tag("b", text) if best else text))
     heads = [
         f"{head}, {'less' if low else 'more'} is better" for head, low in LOSS_COLUMNS.values()
     ]
     marks = {key: "ca-chosen" if key == rival else "" for key in names}
-    every = names.items()
     return table(
         ["", *map(words, heads)],
-        [tag("tr", tag("th", words(name), scope="row") + body[k], marks[k]) for k, name in every],
+        [
+            tag("tr", tag("th", words(name), scope="row") + body[key], marks[key])
+            for key, name in names.items()
+        ],
     )
-
-
-def _value(line: Line, column: str) -> float | None:
-    value = line.get(column)
-    return value[0] if isinstance(value, list) else value
-
-
-def _text(line: Line, column: str, value: float) -> str:
-    if column == "log_likelihood":  # the error with the same decimal; with more if it is small
-        error = line["log_likelihood_error"]
-        return f"{fixed(value, 1)} ± {fixed(error, 1) if error >= 0.1 else number(error)}"
-    return percent(value) if column == "kept" else number(value)
 
 
 def _examples(dataset: Dataset, made: Measured, rival: str, name: str) -> None:
@@ -550,8 +499,10 @@ def _pictures(dataset: Dataset, both: list[tuple[str, Shown]]) -> None:
     with st.container(key="beside_fits"):
         columns = st.columns(2, gap="medium")
     scenes = [scene_of(dataset, side, choice) for _, side in both]
-    layouts = _alike(scenes)
-    drawn = zip(columns, both, scenes, layouts, strict=True)
+    firsts = [scene.meta["first"] for scene in scenes]
+    if "pairs" in firsts and all("pairs" in scene.meta["layouts"] for scene in scenes):
+        firsts = ["pairs"] * len(scenes)
+    drawn = zip(columns, both, scenes, firsts, strict=True)
     for i, (column, (name, _), scene, layout) in enumerate(drawn):
         with column:
             st.markdown(f"**{markdown(name)}**")
@@ -574,13 +525,6 @@ def _matches(
         )
         figures += tag("figure", images + tag("figcaption", f"{names}: {percent(pair.cosine)}"))
     return tag("div", figures, "ca-built ca-matches")
-
-
-def _alike(scenes: list[PageScene]) -> list[str]:
-    """Choose the view of each picture: pairs in both if one begins with them, else its first."""
-    firsts = [scene.meta["first"] for scene in scenes]
-    pairs = "pairs" in firsts and all("pairs" in scene.meta["layouts"] for scene in scenes)
-    return ["pairs"] * len(scenes) if pairs else firsts
 
 
 def patterns(dataset: Dataset, fitted: FittedRun) -> np.ndarray:

@@ -39,7 +39,6 @@ from appca.analysis.fitted import FittedRun
 from appca.analysis.tables import netcdf_bytes
 from appca.data.dataset import Dataset
 from appca.data.readers.intake import duplicate_rows
-from appca.plots import check
 from appca.plots import check as plots
 from appca.plots.components import data_uri, picture_of, picture_shape
 from appca.plots.data import likelihood
@@ -68,20 +67,6 @@ def schedule(shown: Shown) -> Schedule:
     return n_chains, int(parameters.get("burn_in", 0)), n_draws, int(parameters.get("thin", 1))
 
 
-def folds(shown: Shown) -> None:
-    """Draw traces, what is known of the number of components and the table, folded."""
-    with st.expander("Traces", icon=":material/show_chart:"):
-        choose_trace(shown)
-        if "n_components" in shown.fitted.posterior:
-            st.caption(number_words(shown.fitted.posterior, shown.config.k))
-    with st.expander("Each quantity", icon=":material/table:"):
-        try:
-            table(shown)
-            download(shown)
-        except MissingExtraError as error:
-            st.caption(str(error))
-
-
 @st.fragment
 def choose_trace(shown: Shown) -> None:
     """Draw the trace of one quantity by chain."""
@@ -102,26 +87,23 @@ def choose_trace(shown: Shown) -> None:
         persist_state="session",
         width=330,
     )
-    chart(check.traces(traces[name], capital(name), burn_in + thin, thin), "chains_trace")
+    chart(plots.traces(traces[name], capital(name), burn_in + thin, thin), "chains_trace")
 
 
 def number_words(posterior: Mapping[str, np.ndarray], most: int) -> str:
     """Say how many components the draws use, where at most so many were allowed."""
-    used, _ = _often(numbers_in_use(posterior))
-    every, high = _often(posterior["n_components"])
-    bound = " That is the most allowed: allow more, and look again." if high >= most else ""
-    return (
-        f"Components used by at least 5% of rows: {used}. Also counting those that "
-        f"fewer rows use: {every}.{bound}"
-    )
-
-
-def _often(draws: np.ndarray) -> tuple[str, int]:
     from appca.models.draws import number_band
 
-    low, high = number_band(draws, 0.95)
-    often = f"most often {most_frequent(draws)}"
-    return often + f", between {low} and {high} in 95% of the draws" * (low < high), high
+    said = []
+    for draws in (numbers_in_use(posterior), posterior["n_components"]):
+        low, high = number_band(draws, 0.95)
+        between = f", between {low} and {high} in 95% of the draws" * (low < high)
+        said.append(f"most often {most_frequent(draws)}{between}")
+    bound = " That is the most allowed: allow more, and look again." if high >= most else ""
+    return (
+        f"Components used by at least 5% of rows: {said[0]}. Also counting those that "
+        f"fewer rows use: {said[1]}.{bound}"
+    )
 
 
 def chain_checks(shown: Shown) -> list[Check]:
@@ -140,10 +122,8 @@ def _diagnoses(shown: Shown) -> list[Diagnosis]:
 
 
 def table(shown: Shown) -> None:
-    """Draw the table of invariant quantities; cells that fall short are marked."""
+    """Draw the table of invariant quantities, cells that fall short marked, and save the draws."""
     diagnoses = _diagnoses(shown)
-    if not diagnoses:
-        return
     n_chains, burn_in, n_draws, thin = schedule(shown)
     asked = next((d.raftery_lewis for d in diagnoses if d.raftery_lewis), None)
     note = "They do not depend on the order, names or signs of components."
@@ -154,37 +134,39 @@ def table(shown: Shown) -> None:
             f" The last three columns are guesses: they ask for chains of {asked.least:,} draws, "
             f"and these have {n_draws:,}."
         )
-    st.caption(note)
-    st.dataframe(
-        styled(diagnoses, n_chains, burn_in / thin),
-        hide_index=True,
-        width="stretch",
-        column_config=_columns(n_chains),
-        height=38 + 35 * TABLE_ROWS if len(diagnoses) > TABLE_ROWS else "auto",
-    )
+    if diagnoses:
+        st.caption(note)
+        st.dataframe(
+            styled(diagnoses, n_chains, burn_in / thin),
+            hide_index=True,
+            width="stretch",
+            column_config=_columns(n_chains),
+            height=38 + 35 * TABLE_ROWS if len(diagnoses) > TABLE_ROWS else "auto",
+        )
+    file = f"draws-{shown.config.id}.nc"
+    made = partial(netcdf_bytes, shown.fitted.posterior)
+    save_button("Save the draws (NetCDF)", made, file, key="draws")
+    st.code(f'draws = arviz.from_netcdf("{file}")', language="python")
 
 
 def styled(diagnoses: list[Diagnosis], n_chains: int, burn_in: float) -> Any:
     """Return a pandas Styler with numbers that sort and marks that do not need colour."""
     import pandas as pd
 
-    frame = pd.DataFrame([_line(d) for d in diagnoses])
-    styled = frame.style.format(FORMS, na_rep="—")
+    lines = []
+    for diagnosis in diagnoses:
+        asked, names = diagnosis.raftery_lewis, ("mean", "sd", "r_hat", "ess_bulk", "ess_tail")
+        line = {"name": capital(diagnosis.name)} | {n: getattr(diagnosis, n) for n in names}
+        for name in ("burn_in", "total", "dependence"):
+            line[name] = np.nan if asked is None else float(getattr(asked, name))
+        lines.append(line)
+    styled = pd.DataFrame(lines).style.format(FORMS, na_rep="—")
     for row, diagnosis in enumerate(diagnoses):
         for column in failures(diagnosis, n_chains, burn_in):
             cell = pd.IndexSlice[[row], [column]]
             styled = styled.format(FORMS[column] + MARK, subset=cell, na_rep="—" + MARK)
             styled = styled.map(lambda _: FAILS, subset=cell)
     return styled
-
-
-def _line(diagnosis: Diagnosis) -> dict[str, Any]:
-    asked = diagnosis.raftery_lewis
-    names = ("mean", "sd", "r_hat", "ess_bulk", "ess_tail")
-    line = {name: getattr(diagnosis, name) for name in names}
-    for name in ("burn_in", "total", "dependence"):
-        line[name] = np.nan if asked is None else float(getattr(asked, name))
-    return {"name": capital(diagnosis.name), **line}
 
 
 def _columns(n_chains: int) -> dict[str, Any]:
@@ -212,14 +194,6 @@ def _columns(n_chains: int) -> dict[str, Any]:
         key: st.column_config.Column(label, help=text, width=wide.get(key), pinned=key in wide)
         for key, (label, text) in texts.items()
     }
-
-
-def download(shown: Shown) -> None:
-    """Draw the button that saves the draws, and the line that reads them."""
-    file = f"draws-{shown.config.id}.nc"
-    made = partial(netcdf_bytes, shown.fitted.posterior)
-    save_button("Save the draws (NetCDF)", made, file, key="draws")
-    st.code(f'draws = arviz.from_netcdf("{file}")', language="python")
 
 
 MANY_CARDS = 12  # more scroll in a box
@@ -276,16 +250,16 @@ def cards(fitted: FittedRun, dataset: Dataset) -> str:
 def _card(aligned: AlignedDraws, k: int, called: str, dataset: Dataset) -> str:
     name = tag("div", words(capital(called)), "ca-name")
     lines = "".join(tag("div", words(line)) for line in agreement(aligned, k))
-    text = tag("div", lines, "ca-quiet")
     sure = np.abs(aligned.mean[k]) >= SURE * aligned.sd[k]
-    drawn = [picture_of(v, dataset) for v in (np.where(sure, aligned.mean[k], 0), aligned.sd[k])]
-    pictures = "".join(
-        _picture(values, what, called)
-        for values, what in zip(drawn, ("mean", "sd"), strict=True)
-        if values is not None
-    )
+    pictures = ""
+    for what, values in (("mean", np.where(sure, aligned.mean[k], 0)), ("sd", aligned.sd[k])):
+        drawn = picture_of(values, dataset)
+        if drawn is not None:
+            image = tag("img", "", src=data_uri(drawn), alt=f"{what} of {called}")
+            below = tag("div", what, "ca-quiet", style="text-align:center")
+            pictures += tag("div", image + below, style="flex:none")
     bars = "" if pictures else loadings(aligned.mean[k], dataset.feature_names, aligned.sd[k])
-    return tag("div", pictures + tag("div", name + bars + text), "ca-card")
+    return tag("div", pictures + tag("div", name + bars + tag("div", lines, "ca-quiet")), "ca-card")
 
 
 def agreement(aligned: AlignedDraws, k: int) -> list[str]:
@@ -308,12 +282,6 @@ def agreement(aligned: AlignedDraws, k: int) -> list[str]:
     return lines
 
 
-def _picture(drawn: np.ndarray, what: str, called: str) -> str:
-    image = tag("img", "", src=data_uri(drawn), alt=f"{what} of {called}")
-    below = tag("div", what, "ca-quiet", style="text-align:center")
-    return tag("div", image + below, style="flex:none")
-
-
 ANSWERS = {
     "good": "You can rely on this fit",
     "doubtful": "Rely on this fit with care",
@@ -323,12 +291,14 @@ ANSWERS = {
 
 def body(dataset: Dataset, shown: Shown) -> None:
     """Draw the answer, its chips, how the fit went, and further checks, folded."""
-    sampled = bool(shown.fitted.posterior)
-    checks = chain_checks(shown) if sampled else _climb(shown)
-    checks += of_rows(
-        shown.fitted.membership,
-        kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X)),
-    )
+    sampled, info = bool(shown.fitted.posterior), shown.info
+    curve = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64)
+    if sampled:
+        checks = chain_checks(shown)
+    else:
+        checks = of_climb(curve, info.n_rows, info.stop_reason, shown.config.parameters.get("tol"))
+    repeated = kept(f"repeated-{dataset.digest}", lambda: duplicate_rows(dataset.X))
+    checks += of_rows(shown.fitted.membership, repeated)
     level = worst(checks)
     reasons = " ".join(check.why for check in checks if check.level == level)
     answer(ANSWERS[level], "" if level == "good" else reasons, level)
@@ -339,41 +309,39 @@ def body(dataset: Dataset, shown: Shown) -> None:
             st.markdown("\n".join(f"- {markdown(check.why)}" for check in checks))
     with st.container(key="beside"):
         left, right = st.columns(2, gap="medium")
-        with left, st.container(border=True):
-            st.markdown("**Log-likelihood per row**")
-            _curve(shown)
-        with right, st.container(border=True):
-            st.markdown("**How sure the rows' choices are**")
-            chart(plots.membership(shown.fitted.membership), "diagnostics_membership")
+    with left, st.container(border=True):
+        st.markdown("**Log-likelihood per row**")
+        if sampled:
+            figure = plots.likelihood_with_burn_in(curve, info.n_rows, schedule(shown)[1])
+        else:
+            figure = likelihood(np.arange(1, len(curve) + 1), curve, info.n_rows)
+            figure.update_layout(height=plots.HEIGHT)
+        chart(figure, "diagnostics_curve")
+    with right, st.container(border=True):
+        st.markdown("**How sure the rows' choices are**")
+        chart(plots.membership(shown.fitted.membership), "diagnostics_membership")
     st.html(numbers(_numbers(shown)))
     if sampled:
-        folds(shown)
-    if sampled or (choose.is_stability_offered() and dataset.missing is None):
+        with st.expander("Traces", icon=":material/show_chart:"):
+            choose_trace(shown)
+            if "n_components" in shown.fitted.posterior:
+                st.caption(number_words(shown.fitted.posterior, shown.config.k))
+        with st.expander("Each quantity", icon=":material/table:"):
+            try:
+                table(shown)
+            except MissingExtraError as error:
+                st.caption(str(error))
+    offered = choose.is_stability_offered()
+    if sampled or (offered and dataset.missing is None):
         title = "Components over the draws" if sampled else "Which weights have a sure sign?"
         with st.expander(title, icon=":material/tonality:"):
             spread(dataset, shown)
-    if choose.is_stability_offered():
+    if offered:
         with st.expander("Do the components come back?", icon=":material/replay:"):
             choose.section(dataset, shown)
 
 
-def _climb(shown: Shown) -> list[Check]:
-    info, tol = shown.info, shown.config.parameters.get("tol")
-    return of_climb(shown.fitted.log_likelihoods, info.n_rows, info.stop_reason, tol)
-
-
-def _curve(shown: Shown) -> None:
-    curve, n_rows = np.asarray(shown.fitted.log_likelihoods, dtype=np.float64), shown.info.n_rows
-    if shown.fitted.posterior:
-        burn_in = schedule(shown)[1]
-        chart(plots.likelihood_with_burn_in(curve, n_rows, burn_in), "diagnostics_curve")
-    else:
-        figure = likelihood(np.arange(1, len(curve) + 1), curve, n_rows)
-        chart(figure.update_layout(height=plots.HEIGHT), "diagnostics_curve")
-
-
 def _numbers(shown: Shown) -> list[Number]:
-    doubtful = float(np.mean(shown.fitted.membership < plots.DOUBT))
     info, posterior = shown.info, shown.fitted.posterior
     used: list[Number] = []
     if "n_components" in posterior:
@@ -382,6 +350,6 @@ def _numbers(shown: Shown) -> list[Number]:
     return [
         *used,
         (fixed(info.log_likelihood / info.n_rows), "nats per row"),
-        (percent(doubtful), "of rows unsure"),
+        (percent(float(np.mean(shown.fitted.membership < plots.DOUBT))), "of rows unsure"),
         (duration(info.seconds), f"for {info.n_iter:,} iterations"),
     ]

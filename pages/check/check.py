@@ -21,6 +21,6 @@ elif tab == "trust":
 else:
     st.subheader("Which model?", anchor=False)
     choose.which_model_tab(dataset)
-    if (shown := kit.finished()) is not None:
-        st.subheader("Hidden cells", anchor=False)
+    hidden = st.toggle("Predict hidden cells", key="check_hidden", persist_state="session")
+    if hidden and (shown := kit.finished()) is not None:
         masked.body(dataset, shown)

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.campaign import JournalStore
 from appca.analysis.selections import SelectionStore
 from appca.cli import main
 from appca.commands.home import checked
 from appca.data.sources import load
 from appca.data.store import DatasetStore
+from appca.storage.journal import JournalStore
 from tests.fixtures.home import DIGITS, NAME, copied
 
 CACHES = {"embeddings", "projections", "quality", "selections", "numbers"}

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from appca.analysis.campaign import JournalStore
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs import session
@@ -32,6 +31,7 @@ from appca.storage.files import (
     write_json,
     write_numbered,
 )
+from appca.storage.journal import JournalStore
 from tests.faults.writers import RUN, WRITERS, tree
 
 NEWER = (

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from appca.analysis import compare
-from appca.analysis.campaign import Campaign, JournalStore, sample_of
+from appca.analysis.campaign import Campaign, sample_of
 from appca.analysis.choose import GridConfig, StabilityConfig
 from appca.analysis.compare import ModelsConfig
 from appca.analysis.masked import MaskedConfig
 from appca.data.dataset import Dataset
+from appca.storage.journal import JournalStore
 from appca.words import InputError
 from tests.models.synthetic import planted
 

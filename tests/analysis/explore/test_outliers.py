@@ -62,32 +62,21 @@ def test_both_statistics_split_the_mahalanobis_distance_of_the_row(seed, orthogo
         assert (found.inside[n], found.outside[n]) == (S.sum(), D - S.sum())
 
 
-@pytest.mark.parametrize("orthogonal", [True, False])
-def test_rows_drawn_from_the_model_have_chi_square_statistics(seed, orthogonal):
+@pytest.mark.parametrize("how", ["orthogonal", "leaning", "fitted"])
+def test_rows_drawn_from_the_model_have_chi_square_statistics(seed, how):
     rng = np.random.default_rng(seed)
-    W = orthonormal(rng) if orthogonal else rng.normal(size=(K, D))
+    W = rng.normal(size=(K, D)) if how == "leaning" else orthonormal(rng)
     found = distances(run_of(W, *drawn(rng, W, 1500)))
+    if how == "fitted":
+        Z = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]])[rng.integers(3, size=3000)]
+        Y = 100 * (rng.normal(size=(3000, 3)) * Z) @ W[:3] + rng.normal(size=(3000, D)) * 0.1
+        found = distances(described_by(Y))
+    n = len(found.t2)
     assert kstest(found.t2, chi2(2).cdf).pvalue > 1e-5
     assert kstest(found.q, chi2(D - 2).cdf).pvalue > 1e-5
     for level in LEVELS:
-        limits = limits_of_the_model(found, level)
-        above = (ratios(found, limits) > 1).sum(axis=0)
-        spread = np.sqrt(1500 * level * (1 - level))
-        assert (np.abs(above - 1500 * (1 - level)) < 5 * spread).all()
-
-
-def test_a_fitted_run_of_rows_from_the_model_has_them_too(seed):
-    rng = np.random.default_rng(seed)
-    W = orthonormal(rng)[:3]
-    Z = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]])[rng.integers(3, size=3000)]
-    x = rng.normal(size=(3000, 3))
-    Y = 100 * (x * Z) @ W + rng.normal(size=(3000, D)) * 0.1
-    model = AdaptivePPCA(n_components=3, n_active=2, random_state=0).fit(Y)
-    nothing = Preprocessing().fit(Y)
-    rows = DescribedRows.from_description(model.describe(Y))
-    found = distances(FittedModel.from_estimator(model, nothing).with_rows(rows))
-    assert kstest(found.t2, chi2(2).cdf).pvalue > 1e-5
-    assert kstest(found.q, chi2(D - 2).cdf).pvalue > 1e-5
+        above = (ratios(found, limits_of_the_model(found, level)) > 1).sum(axis=0)
+        assert (np.abs(above - n * (1 - level)) < 5 * np.sqrt(n * level * (1 - level))).all()
 
 
 def scaled_rows(rng, n=900, d=40):

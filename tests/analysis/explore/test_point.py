@@ -60,6 +60,8 @@ def test_probabilities_of_sets_are_those_of_dense_normal_densities(seed):
     assert found.sets == sorted(log_p, key=log_p.get, reverse=True)[:3]
     wanted = [np.exp(log_p[S] - total) for S in found.sets]
     np.testing.assert_allclose(found.probability, wanted, rtol=1e-9)
+    too_many = fitted_model(np.eye(20), n_active=10)
+    assert rows.alternatives(too_many, np.zeros(20)) is None
 
 
 @pytest.mark.default_cases(4)
@@ -101,11 +103,6 @@ def test_probabilities_of_sizes_are_sums_over_sets(more):
     assert rows.size_probabilities(wine_run("aPPCA")[1], y) is None
 
 
-def test_more_sets_than_can_be_counted_give_none():
-    fitted = fitted_model(np.eye(20), n_active=10)
-    assert rows.alternatives(fitted, np.zeros(20)) is None
-
-
 def test_nearest_rows_are_those_of_all_distances(seed, monkeypatch):
     monkeypatch.setattr(rows, "_BLOCK_VALUES", 100)
     rng = np.random.default_rng(seed)
@@ -130,10 +127,7 @@ def test_nearest_in_the_subspace_are_nearest_in_reconstruction():
     distance = np.linalg.norm(rebuilt - rebuilt[5], axis=1)
     wanted = np.sort(distance[np.setdiff1d(same, [5])])[:6]
     np.testing.assert_allclose(found.distances, wanted, atol=1e-5)
-
-
-def test_a_row_alone_in_its_subspace_has_no_neighbour_there():
-    active = np.array([[True, False], [False, True], [False, True]])
-    fitted = fitted_run(active, scores=np.array([[2.0, 0], [0, 1], [0, 4]]))
+    alone = np.array([[True, False], [False, True], [False, True]])
+    fitted = fitted_run(alone, scores=np.array([[2.0, 0], [0, 1], [0, 4]]))
     assert len(rows.near_in_subspace(fitted, 0, 3).rows) == 0
     assert rows.near_in_subspace(fitted, 1, 3).rows.tolist() == [2]

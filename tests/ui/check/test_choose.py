@@ -1,7 +1,6 @@
 """The page Choose K and L: offered, running, finished, adopted, and back after a reload."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -74,17 +73,6 @@ def heat_map(app) -> dict:
     return next(spec for spec in specs if spec["data"][0]["type"] == "heatmap")
 
 
-@pytest.mark.thorough
-def test_a_first_visit_says_how_long_a_grid_takes(start, jobs):
-    app = healthy(start(PAGE))
-    assert "Which K and L?" in html(app)
-    assert re.fullmatch(r"Compare 50 choices, about \d+ (s|min)", app.button(key=START).label)
-    app.number_input(key="choose_k_step").set_value(5).run()
-    assert app.button(key=START).label.startswith("Compare 15 choices")
-    assert heat_map(healthy(app))["data"][0]["x"]
-    assert not jobs.jobs
-
-
 def test_a_model_without_l_gets_a_button_that_switches(start, stored):
     run = RunConfig(stored, {}, "PPCA", {"n_components": 2})
     RunStore(home()).save(run, fit_run(DatasetStore(home()).get(stored), run))
@@ -124,16 +112,6 @@ def test_the_answer_is_adopted_for_all_pages(start, stored, table):
     app.button(key="choose_adopt").click().run()
     assert (address(healthy(app))["k"], address(app)["l"]) == ("4", "2")
     assert app.button(key="choose_adopt").disabled
-
-
-@pytest.mark.thorough
-def test_where_all_still_rises_k_is_suggested_for_the_l_in_use(start, stored, table):
-    config = measured(table, components=(2, 3, 4), actives=(1, 2), n_folds=2)
-    app = healthy(start(PAGE, data=stored, grid=config.id, l="2"))
-    assert "Try K = 4 and L = 2" in html(app)
-    assert "With L = 2, more components still help" in html(app)
-    one = healthy(start(PAGE, data=stored, grid=config.id, l="1"))
-    assert "and L = 1" in html(one)
 
 
 @pytest.mark.thorough

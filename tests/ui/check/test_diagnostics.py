@@ -82,40 +82,6 @@ def test_a_converged_fit_is_answered_with_chips_a_curve_and_numbers(start, monke
     assert f"{percent(np.mean(run.fitted.membership < 0.5))} of rows" in html(app)
 
 
-def test_a_fit_that_ran_out_of_iterations_or_was_stopped_is_said_to_be(show, table):
-    app = show(*fitted(table, "aPPCA", n_components=3, n_active=1, max_iter=3, tol=0.0))
-    assert level(app) == "bad"
-    assert "Not converged" in html(app)
-    config = RunConfig(table.digest, {}, "aPPCA", {"n_components": 3, "n_active": 1, "tol": 0.0})
-    app = show(replace(config, stopped_at=5), fit_run(table, replace(config, stopped_at=5)))
-    assert level(app) == "doubtful"
-    assert "Stopped early" in html(app)
-
-
-def test_an_exact_solution_is_good(show, table):
-    app = show(*fitted(table, "PPCA", n_components=3))
-    assert level(app) == "good"
-    assert "Solved exactly" in html(app)
-
-
-def test_sampled_chains_are_judged_and_drawn(show, sampled):
-    config, result = sampled
-    app = show(config, result)
-    found = diagnose(result.fitted.posterior)
-    said = of_chains(found, 2, apart=False)
-    assert level(app) == worst(said)
-    assert all(check.label in html(app) for check in said)
-    frame = app.dataframe[0].value
-    assert list(frame["name"].str.lower()) == [d.name.lower() for d in found]
-    np.testing.assert_allclose(frame["r_hat"], [d.r_hat for d in found])
-    assert ("sweep", "Joint log-density") in axes(app)
-    assert html(app).count("of the largest weight") == 3
-    assert app.get("download_button")[0].proto.label == "Save the draws (NetCDF)"
-    box = next(box for box in app.selectbox if box.label == "Quantity")
-    box.select("noise variance").run()
-    assert ("sweep", "Noise variance") in axes(healthy(app))
-
-
 def test_without_arviz_the_page_says_what_to_install(show, sampled, monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz", None)
     monkeypatch.setattr("appca.ui.diagnostics.kept", lambda _key, make: make())
@@ -136,34 +102,6 @@ def test_cells_that_fall_short_are_marked_without_colour_too(sampled):
     assert marked.count("—") == 4  # R-hat and three numbers of Raftery and Lewis
 
 
-def test_chains_that_disagree_are_not_to_be_trusted(show, sampled):
-    config, result = sampled
-    draws = dict(result.fitted.posterior)
-    noise = draws["noise_variance"].copy()
-    noise[1] += 20 * noise.std()
-    fitted = replace(result.fitted, posterior=draws | {"noise_variance": noise})
-    other = replace(config, parameters=config.parameters | {"random_state": 1})
-    app = show(other, FitResult(fitted, result.info))
-    assert level(app) == "bad"
-    assert "Do not rely on this fit yet" in html(app)
-    assert "disagree about the noise variance" in html(app)
-
-
-def test_chains_are_compared_once_a_run(show, sampled, monkeypatch):
-    calls = []
-
-    def counted(posterior):
-        calls.append(1)
-        return diagnose(posterior)
-
-    monkeypatch.setattr(diagnostics, "diagnose", counted)
-    config, result = sampled
-    other = replace(config, parameters=config.parameters | {"random_state": 2})
-    app = show(other, result)
-    healthy(app.run())
-    assert len(calls) == 1
-
-
 def test_a_model_that_learns_the_number_of_components_shows_it(show, table):
     config, result = fitted(table, "isFA", max_components=5, **SHORT)
     app = show(config, result)
@@ -176,42 +114,44 @@ def test_a_model_that_learns_the_number_of_components_shows_it(show, table):
     assert html(app).count("|cos|") == len(result.fitted.components)
 
 
-def test_the_number_of_components_in_words():
-    occupancy = np.tile([90, 40, 15, 14, 3, 1, 0], (1, 100, 1))  # of 300 rows
-    posterior = {
-        "n_components": np.array([[5] * 4 + [6] * 90 + [7] * 6]),
-        "occupancy": occupancy,
-        "Z_mean": np.zeros((1, 300, 7)),
-    }
-    assert diagnostics.number_words(posterior, 9) == (
-        "Components used by at least 5% of rows: most often 3. Also counting those that fewer rows "
-        "use: most often 6, between 5 and 7 in 95% of the draws."
-    )
-    always = posterior | {"n_components": np.full((1, 100), 4)}
-    said = diagnostics.number_words(always, 5)
-    assert said.endswith("use: most often 4.")
-    assert diagnostics.number_words(always, 4) == (
-        f"{said} That is the most allowed: allow more, and look again."
-    )
+@pytest.mark.parametrize(
+    ("model", "parameters", "stopped_at", "verdict", "said"),
+    [
+        ("aPPCA", {"n_active": 1, "max_iter": 3, "tol": 0.0}, None, "bad", "Not converged"),
+        ("aPPCA", {"n_active": 1, "tol": 0.0}, 5, "doubtful", "Stopped early"),
+        ("PPCA", {}, None, "good", "Solved exactly"),
+    ],
+)
+def test_a_fit_is_answered_by_how_it_ended(
+    show, table, model, parameters, stopped_at, verdict, said
+):
+    config = RunConfig(table.digest, {}, model, {"n_components": 3} | parameters)
+    config = replace(config, stopped_at=stopped_at)
+    app = show(config, fit_run(table, config))
+    assert level(app) == verdict
+    assert said in html(app)
 
 
-def test_names_of_features_are_shown_literally_and_pictures_named(sampled, table):
-    fitted = sampled[1].fitted
-    shown = diagnostics.cards(fitted, table)
-    assert "&lt;b&gt;a&lt;/b&gt;" in shown
-    assert "<b>a</b>" not in shown
-    images = replace(table, image_shape=(1, 5), feature_names=None)
-    recording = replace(table, provenance={"repetition": 2.5})
-    for dataset in (images, recording):
-        pictures = diagnostics.cards(fitted, dataset)
-        assert pictures.count("<img") == 6
-        assert "ca-loading" not in pictures
-    assert 'alt="sd of component 3"' in pictures
-
-
-def test_components_bear_the_names_that_somebody_gave_them(show, sampled):
+def test_sampled_chains_are_compared_once_and_drawn_with_the_names_of_components(
+    show, sampled, monkeypatch
+):
     config, result = sampled
+    diagnoses, calls = diagnose(result.fitted.posterior), []
+    monkeypatch.setattr(diagnostics, "diagnose", lambda _: calls.append(1) or diagnoses)
     app = show(config, result)
+    said = of_chains(diagnoses, 2, apart=False)
+    assert level(app) == worst(said)
+    assert all(check.label in html(app) for check in said)
+    frame = app.dataframe[0].value
+    assert list(frame["name"].str.lower()) == [d.name.lower() for d in diagnoses]
+    np.testing.assert_allclose(frame["r_hat"], [d.r_hat for d in diagnoses])
+    assert ("sweep", "Joint log-density") in axes(app)
+    assert html(app).count("of the largest weight") == 3
+    assert app.get("download_button")[0].proto.label == "Save the draws (NetCDF)"
+    box = next(box for box in app.selectbox if box.label == "Quantity")
+    box.select("noise variance").run()
+    assert ("sweep", "Noise variance") in axes(healthy(app))
+    assert len(calls) == 1
     state.rename(RunStore(home()).get(config.id), 1, "<i>slant</i>")
     shown = html(healthy(app.run()))
     assert "2 · &lt;i&gt;slant&lt;/i&gt;" in shown
@@ -220,11 +160,50 @@ def test_components_bear_the_names_that_somebody_gave_them(show, sampled):
     assert "Component 2" not in shown
 
 
-def test_a_chain_with_something_else_in_a_place_is_named(sampled, table):
+def test_chains_that_disagree_are_not_to_be_trusted(show, sampled):
+    config, result = sampled
+    noise = result.fitted.posterior["noise_variance"].copy()
+    noise[1] += 20 * noise.std()
+    posterior = dict(result.fitted.posterior) | {"noise_variance": noise}
+    other = replace(config, parameters=config.parameters | {"random_state": 1})
+    app = show(other, FitResult(replace(result.fitted, posterior=posterior), result.info))
+    assert level(app) == "bad"
+    assert "Do not rely on this fit yet" in html(app)
+    assert "disagree about the noise variance" in html(app)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "most", "said"),
+    [
+        ([5] * 4 + [6] * 90 + [7] * 6, 9, "most often 6, between 5 and 7 in 95% of the draws."),
+        ([4] * 100, 5, "most often 4."),
+        ([4] * 100, 4, "most often 4. That is the most allowed: allow more, and look again."),
+    ],
+)
+def test_the_number_of_components_in_words(numbers, most, said):
+    posterior = {
+        "n_components": np.array([numbers]),
+        "occupancy": np.tile([90, 40, 15, 14, 3, 1, 0], (1, 100, 1)),  # of 300 rows
+        "Z_mean": np.zeros((1, 300, 7)),
+    }
+    assert diagnostics.number_words(posterior, most) == (
+        "Components used by at least 5% of rows: most often 3. Also counting those that fewer rows "
+        f"use: {said}"
+    )
+
+
+def test_cards_show_names_literally_pictures_with_texts_and_what_chains_dispute(sampled, table):
     fitted = sampled[1].fitted
+    shown = diagnostics.cards(fitted, table)
+    assert "&lt;b&gt;a&lt;/b&gt;" in shown
+    assert "<b>a</b>" not in shown
+    images = replace(table, image_shape=(1, 5), feature_names=None)
+    for dataset in (images, replace(table, provenance={"repetition": 2.5})):
+        pictures = diagnostics.cards(fitted, dataset)
+        assert (pictures.count("<img"), "ca-loading" in pictures) == (6, False)
+    assert 'alt="sd of component 3"' in pictures
     draws = np.tile(fitted.components, (2, 8, 1, 1))
     draws[1, :, 0] = np.linalg.svd(fitted.components)[2][-1]  # a direction none of them has
     shown = diagnostics.cards(replace(fitted, posterior={"components": draws}), table)
     assert shown.count("chain 2 has another in its place") == 1
-    assert shown.count("✕ not identified") == 1
-    assert shown.count("✓ identified") == 2
+    assert (shown.count("✕ not identified"), shown.count("✓ identified")) == (1, 2)

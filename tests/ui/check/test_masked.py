@@ -16,7 +16,8 @@ PAGE = "check/advanced"
 
 @pytest.mark.thorough
 def test_hidden_cells_are_compared_in_a_job_that_can_be_cancelled(start, gappy, jobs):  # noqa: F811
-    app = healthy(start(PAGE, data=DatasetStore(home()).put(gappy)))
+    app = start(PAGE, data=DatasetStore(home()).put(gappy))
+    healthy(app.toggle(key="check_hidden").set_value(True).run())
     assert "Can it predict hidden cells?" in html(app)
     app.button(key="masked_start").click().run()
     (status,) = jobs.jobs.values()

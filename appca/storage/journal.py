@@ -1,0 +1,83 @@
+"""Journals: folders to which one record is appended for every result of a long computation.
+
+A journal is a folder ``<home>/<kind>/<id>/`` with ``config.json``, which says what is computed, and
+``records.txt``, with a line for every record. Every line carries a checksum: a line that was cut
+short or damaged counts as never written. No pickle.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from appca.storage import files
+from appca.storage.files import line_of, lines_in, read_json, write_json
+from appca.storage.identity import ID_DIGITS, is_id
+from appca.words import storing
+
+RECORDS = "records.txt"
+_BEGUN = "null"  # the first line, which an emptied file lacks
+Record = list[Any]  # numbers, texts and None
+
+
+class JournalStore:
+    """The journals of one kind, in a folder of this name below the home."""
+
+    def __init__(self, home: Path, kind: str) -> None:
+        self.folder = Path(home) / kind
+
+    def begin(self, name: str, config: dict[str, Any]) -> None:
+        """Create a journal, or open it and remove damaged lines.
+
+        Raises InputError when the disk refuses.
+        """
+        folder = self.folder / name
+        with storing("The result", self.folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            if self.config(name) is None:
+                write_json(folder / "config.json", config, f"Result {name}")
+            file = folder / RECORDS
+            with file.open("ab+") as opened:
+                opened.seek(0)
+                content = opened.read()
+            sound = b"".join(map(line_of, lines_in(content)[0])) or line_of(_BEGUN)
+            if sound != content:
+                files.write(file, sound)
+
+    def append(self, name: str, record: Record) -> None:
+        """Add a record: numbers, texts and None; numbers come back to the last bit.
+
+        Raises InputError when the disk refuses.
+        """
+        text = json.dumps(record, allow_nan=False)
+        with storing("The result", self.folder), (self.folder / name / RECORDS).open("ab") as file:
+            file.write(line_of(text))
+
+    def records(self, name: str) -> list[Record]:
+        """Return all undamaged records, oldest first; none for an unknown name."""
+        try:
+            content = (self._checked(name) / RECORDS).read_bytes()
+        except (OSError, ValueError):
+            return []
+        return [json.loads(text) for text in lines_in(content)[0] if text != _BEGUN]
+
+    def config(self, name: str) -> dict[str, Any] | None:
+        """Return the settings a journal is about, or None when they cannot be read."""
+        try:
+            return read_json(self._checked(name) / "config.json", f"Result {name}")
+        except (OSError, ValueError, RecursionError):
+            return None
+
+    def names(self) -> list[str]:
+        """Return the journals on disk, the one last written to first."""
+        try:
+            files = [(file.stat().st_mtime, file) for file in self.folder.glob(f"*/{RECORDS}")]
+        except OSError:
+            return []
+        return [file.parent.name for _, file in sorted(files, reverse=True)]
+
+    def _checked(self, name: str) -> Path:
+        """Return a journal's folder; the name may come from an address."""
+        if not is_id(name):
+            msg = f"A journal is named by {ID_DIGITS} hex digits; got {name!r:.40}."
+            raise ValueError(msg)
+        return self.folder / name

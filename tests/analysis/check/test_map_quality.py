@@ -1,0 +1,365 @@
+"""Neighbours kept by maps and panels, against scikit-learn, sorting everything, and chance."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.manifold import trustworthiness
+from sklearn.neighbors import KNeighborsClassifier
+
+from appca.analysis import map_quality as module
+from appca.analysis import umap as neighbours_module
+from appca.analysis.map_quality import (
+    crowding,
+    knn_accuracy,
+    nearest_classes,
+    panel_trust,
+    quality,
+    trust,
+    with_trust,
+)
+from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore, nearest_rows
+from appca.canvas.panels import TRUST_COLOURS, trust_colour
+from appca.canvas.scene import _colouring
+from appca.data.dataset import Dataset
+from appca.data.preprocessing import Preprocessing
+from appca.plots import style
+from appca.words import InputError
+from tests.fitted_runs import fitted_run
+
+
+def two_spaces(seed: int, n: int = 160, d: int = 7, q: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) + 5.0
+    return X, X @ rng.standard_normal((d, q)) + 0.3 * rng.standard_normal((n, q))
+
+
+def orders(X: np.ndarray) -> np.ndarray:
+    """Other rows of every row by distance, equal ones by number; (N, N - 1)."""
+    squares = ((X[:, None].astype(np.float64) - X[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(squares, np.inf)
+    return np.argsort(squares, axis=1, kind="stable")[:, :-1]
+
+
+def by_sorting(X: np.ndarray, E: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Trustworthiness and share of kept neighbours of every row, from the definition."""
+    n = len(X)
+    trust, kept = np.empty(n), np.empty(n)
+    for i, (near, image) in enumerate(zip(orders(X), orders(E), strict=True)):
+        ranks = {int(j): place for place, j in enumerate(near, start=1)}
+        lost = sum(max(ranks[int(j)] - k, 0) for j in image[:k])
+        trust[i] = 1 - 2 * lost / (k * (2 * n - 3 * k - 1))
+        kept[i] = len(set(near[:k]) & set(image[:k])) / k
+    return trust, kept
+
+
+@pytest.mark.parametrize("k", [1, 14, 60])
+def test_means_are_those_of_scikit_learn_for_a_map_and_for_its_rows(seed, k):
+    X, E = two_spaces(seed)
+    whole, rows = quality(X, E, n_neighbors=k), trust(X, E, n_neighbors=k)
+    assert rows.exact
+    for means in ((rows.trustworthiness, rows.continuity), (v.value for v in whole[:2])):
+        expected = [trustworthiness(*spaces, n_neighbors=k) for spaces in ((X, E), (E, X))]
+        np.testing.assert_allclose(list(means), expected, atol=1e-9)
+    assert whole.trustworthiness.error == whole.kept.error == 0.0
+    assert (whole.n_rows, whole.n_neighbors) == (160, k)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_every_row_agrees_with_sorting_its_distances_also_where_they_are_equal(seed, ties):
+    rng = np.random.default_rng(seed)
+    X, E = two_spaces(seed)
+    if ties:  # many equal distances, and equal rows
+        X = rng.integers(0, 3, (90, 4)).astype(np.float32)
+        E = np.round(X[:, :2] + rng.standard_normal((90, 2)))
+    rows = trust(X, E, n_neighbors=9)
+    trusted, kept = by_sorting(X, E, 9)
+    np.testing.assert_allclose(rows.false, 1 - trusted, atol=1e-9)
+    np.testing.assert_allclose(rows.missing, 1 - by_sorting(E, X, 9)[0], atol=1e-9)
+    np.testing.assert_allclose(rows.kept, kept, atol=1e-12)
+    means = [value.value for value in quality(X, E, n_neighbors=9)[:3]]
+    expected = [rows.trustworthiness, rows.continuity, rows.kept.mean()]
+    np.testing.assert_allclose(means, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("direct", [module.DIRECT, 0])
+def test_a_perfect_projection_gets_one_and_a_random_one_what_chance_gives(
+    seed, direct, monkeypatch
+):
+    monkeypatch.setattr(module, "DIRECT", direct)
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 9, (400, 6)).astype(np.float32)
+    perfect = quality(X, X, n_neighbors=10)
+    assert perfect[:3] == ((1.0, 0.0),) * 3
+    chance = quality(X, rng.standard_normal((400, 2)), n_neighbors=10)
+    # A random neighbour is outside the k nearest with chance 1 - k/(n-1), and then in the middle.
+    assert chance.trustworthiness.value == pytest.approx(0.5, abs=0.03)
+    assert chance.continuity.value == pytest.approx(0.5, abs=0.03)
+    assert chance.kept.value == pytest.approx(10 / 399, abs=0.01)
+    nothing = quality(X, np.zeros((400, 1)), n_neighbors=10)  # the same ten rows for everybody
+    assert nothing.trustworthiness.value == pytest.approx(0.5, abs=0.3)
+    assert nothing.continuity.value == pytest.approx(0.5, abs=0.1)
+
+
+def test_products_in_float32_give_what_differences_in_float64_give(seed, monkeypatch):
+    X, E = two_spaces(seed, n=300)
+    exact = quality(X, E)
+    monkeypatch.setattr(module, "DIRECT", 0)
+    for far in (0.0, 1e4):  # a common offset must not cost the digits
+        rough = quality(1e-3 * X + far, (1e25 * E).astype(np.float64))
+        for mine, other in zip(rough[:3], exact[:3], strict=True):
+            assert mine.value == pytest.approx(other.value, abs=2e-4)
+
+
+def test_a_sample_of_rows_is_near_all_rows_within_its_stated_error(seed):
+    X, E = two_spaces(seed, n=700)
+    trust, kept = by_sorting(X, E, 15)
+    part = quality(X, E, n_anchors=150, random_state=seed)
+    for mine, rows in ((part.trustworthiness, trust), (part.kept, kept)):
+        error = rows.std() / np.sqrt(150) * np.sqrt(1 - 150 / 700)
+        assert mine.error == pytest.approx(error, rel=0.4)
+        assert abs(mine.value - rows.mean()) < 4.5 * error
+    assert part == quality(X, E, n_anchors=150, random_state=seed)
+    assert part != quality(X, E, n_anchors=150, random_state=seed + 1)
+
+
+def test_class_accuracy_is_that_of_a_classifier_that_leaves_the_row_out(seed):
+    rng = np.random.default_rng(seed)
+    X, E = two_spaces(seed)
+    classes = (E[:, 0] > E[:, 0].mean()).astype(int) + rng.integers(0, 2, 160)
+    right = []
+    for i in range(160):
+        others = np.arange(160) != i
+        model = KNeighborsClassifier(9).fit(E[others], classes[others])
+        right.append(model.predict(E[[i]])[0] == classes[i])
+    assert quality(X, E, n_neighbors=9, classes=classes).accuracy == (np.mean(right), 0.0)
+    assert knn_accuracy(E, classes, np.arange(160), 9, 160) == (np.mean(right), 0.0)
+
+
+def test_rows_without_a_class_are_neither_asked_nor_heard():
+    E = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [0.15]])
+    classes = np.array([0, 0, 0, 1, 1, 1, -1])
+    found = quality(E, E, n_neighbors=2, classes=classes)
+    assert found.accuracy == (1.0, 0.0)
+    assert quality(E, E, n_neighbors=2, classes=np.full(7, -1)).accuracy is None
+    assert quality(E, E, n_neighbors=2).accuracy is None
+    alone = np.array([0, -1, -1, -1, -1, -1, -1])
+    assert quality(E, E, n_neighbors=2, classes=alone).accuracy.value == 0.0
+
+
+def test_crowding_takes_each_panel_its_own_components_and_rows(seed):
+    rng = np.random.default_rng(seed)
+    n = 120
+    active = np.zeros((n, 3), dtype=bool)
+    active[:70, :2] = active[70:, 1:] = True
+    classes = rng.integers(0, 2, n)
+    scores = np.where(active, rng.standard_normal((n, 3)), 0.0)
+    scores[:70, 0] += 9 * classes[:70]  # the first panel shows the classes apart
+    plane = rng.standard_normal((n, 2))
+    first, second = crowding(scores, active, plane, classes, n_neighbors=5)
+    assert (first.components, first.n_rows) == ((0, 1), 70)
+    assert (second.components, second.n_rows) == ((1, 2), 50)
+    assert first.panel.value == 1.0
+    alone = orders(plane[:70])[:, :5]
+    assert first.same_rows == (np.mean((classes[alone].sum(axis=1) > 2) == classes[:70]), 0.0)
+    near = orders(plane)[:70, :5]
+    expected = np.mean((classes[near].sum(axis=1) > 2) == classes[:70])
+    assert first.all_rows == (expected, 0.0)
+    assert crowding(scores, active, plane, np.full(n, -1)) == []
+    assert len(crowding(scores, active, plane, classes, n_neighbors=5, most=1)) == 1
+    assert crowding(scores, active, plane, classes, n_neighbors=40) == []
+
+
+def test_progress_is_told_and_may_end_the_work(monkeypatch):
+    X, E = two_spaces(0)
+    monkeypatch.setattr(module, "_BLOCK", 160 * 40)
+    told: list[float] = []
+    quality(X, E, report=told.append)
+    assert told == [0.0, 0.25, 0.5, 0.75]
+
+    def stop(share: float) -> None:
+        if share > 0.4:
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        quality(X, E, report=stop)
+
+
+def test_what_cannot_be_compared_is_refused_in_one_sentence():
+    X, E = two_spaces(0, n=20)
+    with pytest.raises(ValueError, match="must have the same rows; got 20 and 19"):
+        quality(X, E[1:], n_neighbors=3)
+    with pytest.raises(ValueError, match="below half of the 20 rows; got 10"):
+        trust(X, E, n_neighbors=10)
+
+
+def test_a_row_put_among_others_has_false_neighbours_and_is_missed():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.standard_normal((100, 2)), rng.standard_normal((100, 2)) + 30])
+    E = X.copy()
+    E[0] = X[150] + 0.01
+    rows = trust(X, E, n_neighbors=10)
+    assert rows.false.argmax() == rows.missing.argmax() == 0
+    assert rows.false[0] > 0.4
+    assert rows.missing[0] > 0.4
+    assert np.delete(rows.false, 0).max() < 0.1
+
+
+def test_the_estimate_by_a_graph_is_near_all_ranks(seed, monkeypatch):
+    X, E = two_spaces(seed, 3000, 10)
+    whole = trust(X, E, n_neighbors=14)
+    monkeypatch.setattr(module, "EXACT", 2999)
+    with pytest.raises(InputError, match="needs the graph of a map"):
+        trust(X, E)
+    graph = nearest_rows(X, 15).indices
+    rows = trust(X, E, graph)
+    assert not rows.exact
+    np.testing.assert_allclose(rows.kept, whole.kept, atol=1e-12)
+    assert rows.trustworthiness == pytest.approx(whole.trustworthiness, abs=0.01)
+    assert rows.continuity == pytest.approx(whole.continuity, abs=0.01)
+    assert np.abs(rows.false - whole.false).max() < 0.05
+    assert np.abs(rows.missing - whole.missing).max() < 0.05
+
+
+def test_with_all_rows_as_references_the_estimate_is_exact(seed, monkeypatch):
+    X, E = two_spaces(seed, 200)
+    whole = trust(X, E, n_neighbors=7)
+    monkeypatch.setattr(module, "EXACT", 0)
+    rows = trust(X, E, np.column_stack([np.arange(200), orders(X)[:, :7]]))
+    np.testing.assert_allclose(rows.false, whole.false, atol=1e-3)
+    np.testing.assert_allclose(rows.missing, whole.missing, atol=1e-9)
+
+
+def test_a_panel_compares_its_own_rows_in_its_own_components(seed):
+    rng = np.random.default_rng(seed)
+    X, scores = rng.standard_normal((130, 6)), rng.standard_normal((130, 4))
+    active = np.zeros((130, 4), bool)
+    active[:60, :2] = active[60:120, 1:3] = active[120:, 3] = True
+    rows = panel_trust(X, scores, active, n_neighbors=6)
+    np.testing.assert_allclose(rows.false[:60], 1 - by_sorting(X[:60], scores[:60, :2], 6)[0])
+    image = scores[60:120, 1:3]
+    np.testing.assert_allclose(rows.missing[60:120], 1 - by_sorting(image, X[60:120], 6)[0])
+    assert np.isnan(rows.false[120:]).all()
+    assert np.isfinite(rows.trustworthiness)
+
+
+def test_a_map_is_given_the_trust_of_its_rows_by_its_own_neighbours(tmp_path):
+    X, E = two_spaces(3, 60)
+    dataset = Dataset("rows", X.astype(np.float32), np.arange(60))
+    config = EmbeddingConfig(dataset.digest, {}, n_neighbors=9)
+    fitted = Preprocessing.from_dict(config.preprocessing).fit(dataset.X)
+    store, told = EmbeddingStore(tmp_path), []
+    laid_out = Embedding(E.astype(np.float32), {"seconds": 1.0, "n_rows": 60})
+    trusted = with_trust(dataset, config, store, laid_out, fitted, lambda *at: told.append(at))
+    rows = trust(fitted.transform(dataset.X), laid_out.coordinates, n_neighbors=8)
+    np.testing.assert_allclose(trusted.trust, np.column_stack(rows[:3]), atol=1e-6)
+    assert told[-1] == ("comparing the neighbours of rows", 1.0), "the bar of the map stays full"
+    store.save(config, trusted)
+    stored = store.get(config.id)
+    np.testing.assert_array_equal(stored.trust, trusted.trust)
+    far = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(stored.near, np.argsort(far, axis=1)[:, 1:7])
+    store.save(config, trusted._replace(near=stored.near + 60))
+    assert store.get(config.id) is None, "rows that are not there"
+    store.save(config, laid_out)
+    assert store.get(config.id).near is None
+    few = dataset.take(np.arange(12))
+    assert with_trust(few, config, store, laid_out, fitted, print) is laid_out
+
+
+def test_false_and_missing_neighbours_are_two_ways_of_one_colouring():
+    levels = np.array([[0.0, 0.0], [0.0, 0.3], [0.1, 0.0], [0.3, 0.1]])
+    colour = trust_colour(levels)
+    unknown = trust_colour(np.array([[np.nan, np.nan, 1.0]]), "Trust of the panels")
+    assert (unknown.values.tolist(), unknown.name) == ([-1], "Trust of the panels")
+    assert [colour.names[code] for code in colour.values] == [
+        *("neighbours kept", "many missing", "some false", "many false, some missing")
+    ]
+    drawn = style.levels(colour)
+    assert len(set(drawn.table)) == 10
+    assert set(drawn.shapes) == {"circle"}
+    assert drawn.table[drawn.codes[3]] == TRUST_COLOURS[7]
+    assert _colouring(colour)[0]["steps"], "no place of the map is called by them"
+    assert "steps" not in _colouring(colour._replace(colours=()))[0]
+
+
+def test_the_nearest_other_class_is_that_of_all_pairs_of_rows(seed):
+    rng = np.random.default_rng(seed)
+    active = rng.random((150, 4)).argsort(axis=1) < 2
+    scores = np.where(active, rng.standard_normal((150, 4)), 0.0)
+    components, codes = rng.standard_normal((4, 6)), rng.integers(-1, 4, 150)
+    votes, drawn = np.zeros((4, 4), int), scores @ components
+    for n in np.flatnonzero(codes >= 0):
+        others = [
+            (np.linalg.norm(drawn[n] - drawn[m]), m)
+            for m in np.flatnonzero((codes >= 0) & (codes != codes[n]))
+            if (active[n] == active[m]).all()
+        ]
+        if others:
+            votes[codes[n], codes[min(others)[1]]] += 1
+    for c, neighbour in enumerate(nearest_classes(components, scores, active, codes, "abcd")):
+        assert (neighbour.name, neighbour.other) == ("abcd"[c], "abcd"[votes[c].argmax()])
+        assert neighbour.share == pytest.approx(votes[c].max() / votes[c].sum())
+
+
+@pytest.mark.parametrize("codes", [[0, 0, 1, 1], [-1] * 4])
+def test_classes_that_share_no_subspace_have_no_neighbour(codes):
+    run = fitted_run(np.array([[1, 0], [1, 0], [0, 1], [0, 1]], dtype=bool))
+    of_run = (run.components, run.scores, run.active)
+    for neighbour in nearest_classes(*of_run, np.array(codes), ["left", "right"]):
+        assert (neighbour.other, neighbour.share) == (None, 0.0)
+
+
+def brute(X: np.ndarray, k: int) -> np.ndarray:
+    """Sorted distances (N, k) from all differences, in float64."""
+    X = X.astype(np.float64)
+    squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    return np.sqrt(np.sort(squares, axis=1)[:, :k])
+
+
+def check(X: np.ndarray, k: int) -> None:
+    found, expected = nearest_rows(X, k), brute(X, k)
+    n = len(X)
+    scale = np.abs(X - X.mean(axis=0)).max() + 1e-12
+    np.testing.assert_allclose(found.distances, expected, atol=1e-5 * scale * X.shape[1] ** 0.5)
+    np.testing.assert_array_equal(found.indices[:, 0], np.arange(n))
+    assert (found.distances[:, 0] == 0).all()
+    assert (np.diff(found.distances, axis=1) >= 0).all()
+    assert ((found.indices >= 0) & (found.indices < n)).all()
+    assert all(len(set(row)) == k for row in found.indices.tolist()), "no row twice"
+    true = np.linalg.norm(
+        X.astype(np.float64)[:, None] - X.astype(np.float64)[found.indices], axis=2
+    )
+    np.testing.assert_allclose(true, expected, atol=1e-5 * scale * X.shape[1] ** 0.5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "block"),
+    [((2, 2), 512), ((40, 3), 512), ((300, 150), 7), ((120, 2000), 512), ((700, 20), 512)],
+    ids=str,
+)
+def test_neighbours_are_the_nearest_rows_of_all(seed, shape, block, monkeypatch):
+    monkeypatch.setattr(neighbours_module, "_QUERIES", block)
+    rng = np.random.default_rng(seed)
+    check(rng.standard_normal(shape) * rng.uniform(0.1, 10, shape[1]) + 100, min(15, shape[0]))
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.integers(2, 60), st.integers(2, 5), st.integers(2, 10))
+def test_equal_rows_keep_themselves_first(draw, n, d, k):
+    check(np.random.default_rng(draw).integers(0, 2, (n, d)).astype(np.float32), min(k, n))
+    check(np.full((30, d), 7.0), 5)
+
+
+def test_progress_is_told_between_blocks_and_an_exception_ends_the_search(monkeypatch):
+    monkeypatch.setattr(neighbours_module, "_QUERIES", 100)
+    told = []
+
+    def report(stage: str, share: float) -> None:
+        told.append((stage, share))
+        if share >= 0.5:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        nearest_rows(np.random.default_rng(0).standard_normal((400, 5)), 3, report)
+    assert told == [("finding neighbours", share) for share in (0.0, 0.25, 0.5)]
