@@ -57,7 +57,7 @@ def test_every_page_draws_data_with_missing_cells(start, stored, gappy, jobs):
 
 @pytest.mark.parametrize(
     ("page", "address", "times"),
-    [("check/choose", {}, 1), ("check/trust", {}, 1)],
+    [("check/choose", {}, 1), ("check/trust", {}, 2)],
 )
 def test_pages_that_read_placeholders_say_so_of_data_with_gaps_alone(
     start, stored, gappy, jobs, page, address, times
