@@ -9,7 +9,7 @@ import pytest
 from appca.data.files import ENDINGS, ReadLimits, checksum, plain_file
 from appca.data.readers import SUFFIXES, kind_of, read, read_many
 from appca.words import InputError
-from tests.data.readers.images.test_images import encoded, noise, packed
+from tests.data.file_makers import encoded, noise, packed
 
 
 def pictures(names, *shape):
