@@ -45,6 +45,13 @@ def test_without_missing_cells_there_is_no_mask_and_the_digest_is_the_old_one():
     assert Dataset("gappy", X, ids, missing=X == 5).digest != plain.digest
 
 
+def test_masked_means_missing():
+    dataset, holes = gappy()
+    masked = Dataset("masked", np.ma.masked_invalid(holes), dataset.ids)
+    assert masked.digest == dataset.digest
+    np.testing.assert_array_equal(masked.with_gaps(), holes)
+
+
 def test_a_mask_of_another_shape_or_kind_is_refused():
     dataset, _ = gappy()
     for mask in (dataset.missing[:3], dataset.missing.astype(float)):
