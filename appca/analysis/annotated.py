@@ -200,8 +200,8 @@ def _rows_and_variables(name: str, source: File, limits: ReadLimits) -> tuple[in
     if ending_of(name) == H5AD:
         with annotated.opened_h5ad(name, source, limits) as contents:
             return len(contents.names("obs")), contents.names("var")
-    with annotated.opened_zarr(name, source, limits) as root:
-        contents = annotated.contents_of(name, root, limits)
+    with annotated.opened_zarr(name, source, limits) as store:
+        contents = annotated.annotated_in(store)
         return len(contents.names("obs")), contents.names("var")
 
 
@@ -211,7 +211,7 @@ def _add_to_store(path: Path, folder: Path, added: Additions) -> None:
 
     with zipfile.ZipFile(path) as archive:
         archive.extractall(folder)
-        inside = annotated.root_of(archive)
+        inside = annotated.root_of(archive.namelist())
     store = str(folder / inside)
     listed = zarr.open_group(store, mode="r").metadata.consolidated_metadata is not None
     root = zarr.open_group(store, mode="r+", use_consolidated=False)

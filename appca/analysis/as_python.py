@@ -90,7 +90,7 @@ def _loading(dataset: Dataset) -> tuple[str, list[str]]:
         ]
     files = list(dataset.provenance.get("files", []))
     if "sample" in dataset.provenance and len(files) == 1:
-        return "from appca.data.readers.sampling import read_sample", _reading(dataset)
+        return "from appca.data.readers.process import read_sample", _reading(dataset)
     if source == "file" and files and not files[0].endswith(".zarr"):  # a folder
         name = "read" if len(files) == 1 else "read_many"
         return f"from appca.data.readers import {name}", _reading(dataset)

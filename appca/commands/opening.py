@@ -109,7 +109,7 @@ def _read_files(
             too_large = (error.report or {}).get(TOO_LARGE) and len(options.data) == 1
             if not (options.samples and too_large and path.exists()):
                 raise
-    from appca.data.readers.sampling import read_sample
+    from appca.data.readers.process import read_sample
 
     return read_sample([(path.name, path)], limits=limits, **chosen)
 

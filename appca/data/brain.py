@@ -209,18 +209,20 @@ def read(name: str, file: File, options: NiftiOptions, limits: ReadLimits = LIMI
     InputError when the file is no recording over time, or the mask does not fit.
     """
     image = _image(name, file, limits)
-    _check_shape(name, image.shape)
-    seconds = _repetition(name, image)
+    over_time = [axis for axis in range(3, len(image.shape)) if image.shape[axis] > 1]
+    shape = (*image.shape[:3], *(image.shape[axis] for axis in over_time))
+    _check_shape(name, shape if over_time else image.shape)
+    seconds = _repetition(name, image, over_time[0])
     _check_affine(name, image.affine)
-    check_matrix(name, math.prod(image.shape[:3]), image.shape[3], 4, limits)
-    volumes = _numbers(name, image)
+    check_matrix(name, math.prod(shape[:3]), shape[3], 4, limits)
+    volumes = _numbers(name, image).reshape(shape)
     finite = np.isfinite(volumes).all(axis=3)
     with np.errstate(over="ignore", invalid="ignore"):  # such voxels are left out
         mean, spread = volumes.mean(axis=3), np.ptp(volumes, axis=3)
     finite &= np.isfinite(mean) & np.isfinite(spread)
     mean = np.where(finite, mean, 0.0)
     if options.mask is not None:
-        mask = _mask(options.mask_name, options.mask, image.shape[:3], limits)
+        mask = _mask(options.mask_name, options.mask, shape[:3], limits)
     else:
         mask = mask_of(mean)
     varies = finite & (spread > 0)
@@ -228,7 +230,7 @@ def read(name: str, file: File, options: NiftiOptions, limits: ReadLimits = LIMI
     if np.count_nonzero(kept) < 2:
         msg = f"Inside the mask of “{shortened(name)}” nothing varies over time; give another mask."
         raise InputError(msg)
-    report = {"rows": int(kept.sum()), "columns": image.shape[3]}
+    report = {"rows": int(kept.sum()), "columns": shape[3]}
     if (mask & ~varies).any():
         report["dropped"] = int((mask & ~varies).sum())
     return Dataset(
@@ -236,12 +238,12 @@ def read(name: str, file: File, options: NiftiOptions, limits: ReadLimits = LIMI
         X=cleaned(volumes[kept]),
         ids=np.array(["voxel-{}-{}-{}".format(*place) for place in np.argwhere(kept)]),
         labels={MEAN_SIGNAL: mean[kept].astype(np.float32)},
-        feature_names=tuple(f"{seconds * volume:.6g} s" for volume in range(image.shape[3])),
+        feature_names=tuple(f"{seconds * volume:.6g} s" for volume in range(shape[3])),
         provenance={
             "source": "file",
             "files": [name],
             "comparable": True,
-            "grid": list(image.shape[:3]),
+            "grid": list(shape[:3]),
             "affine": np.asarray(image.affine, dtype=float).tolist(),
             "repetition": seconds,
             "report": report,
@@ -377,12 +379,12 @@ def _check_affine(name: str, affine: np.ndarray) -> None:
         raise InputError(msg)
 
 
-def _repetition(name: str, image: "Nifti1Pair") -> float:
+def _repetition(name: str, image: "Nifti1Pair", axis: int) -> float:
     try:
         unit = str(image.header.get_xyzt_units()[1])
     except KeyError:  # a code the format does not define
         unit = "unknown"
-    step = float(image.header.get_zooms()[3])
+    step = float(image.header.get_zooms()[axis])
     seconds = step * _SECONDS.get(unit, 1.0)
     if unit == "unknown" and seconds > _SLOWEST:
         seconds /= 1000

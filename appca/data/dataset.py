@@ -158,8 +158,8 @@ class Dataset:
     ``provenance`` is JSON-able: source, options, files, checksums, citation. ``image_range``
     (lowest and highest grey value) in it is read by `images`, ``ordered`` by `is_ordered`.
     ``missing`` (N, D) is True where a cell of X is a placeholder (its column's mean), because its
-    value is missing. Models that can are fitted around such cells; everything else reads the
-    placeholder. ``least_rows`` is 1 for rows that a model fitted already describes; nothing can be
+    value is missing; masked cells of a masked array are. Models that can are fitted around such
+    cells; everything else reads the placeholder. ``least_rows`` is 1 for rows that a model fitted already describes; nothing can be
     fitted to a single one.
 
     Raises InputError when the parts do not fit together, or values are missing or infinite.
@@ -177,7 +177,13 @@ class Dataset:
 
     def __post_init__(self) -> None:
         """Bring the parts into their one form and check that they fit together."""
-        X = _checked_matrix(self.X, self.least_rows)
+        given, missing = self.X, self.missing
+        if isinstance(given, np.ma.MaskedArray):  # masked means missing
+            masked = np.ma.getmaskarray(given)
+            missing = masked if missing is None else masked | np.asarray(missing)
+            means = np.ma.filled(given.astype(np.float64).mean(axis=0), 0.0)
+            given = np.where(masked, means, given.data)
+        X = _checked_matrix(given, self.least_rows)
         n, d = X.shape
         ids = _checked_ids(self.ids, n)
         labels = {str(key): _checked_label(key, value, n) for key, value in self.labels.items()}
@@ -186,7 +192,7 @@ class Dataset:
         names = None if self.feature_names is None else tuple(map(str, self.feature_names))
         _check_feature_names(names, d)
         parts = {"X": X, "ids": ids, "labels": labels, "image_shape": shape, "feature_names": names}
-        parts["missing"] = _checked_missing(self.missing, X.shape)
+        parts["missing"] = _checked_missing(missing, X.shape)
         try:
             fitted(Provenance, self.provenance)
         except Misfit as error:

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import os
 import tempfile
 import zipfile
 import zlib
@@ -13,17 +14,27 @@ from typing import IO, Any, BinaryIO, Generic, NamedTuple, TypeVar, cast
 import numpy as np
 
 from appca.data.dataset import Dataset, categories
-from appca.storage.packed import most_unpacked
 from appca.words import InputError, counted, refusing, shortened
 
 File = Path | str | BinaryIO
 Files = Sequence[tuple[str, File]]  # names, which are never used as paths, and contents
 
 
+def _machine_memory() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not on every system
+        return 4 << 30
+
+
+MACHINE_MEMORY = _machine_memory()  # bytes
+
+
 class ReadLimits(NamedTuple):
     """What one file may ask of the machine."""
 
-    n_bytes: int = 1 << 30  # of the file, of what it unpacks to, and of the matrix made from it
+    # of the file, of what it unpacks to, and of the matrix made from it
+    n_bytes: int = min(1 << 30, MACHINE_MEMORY // 4)
     members: int = 200_000  # files in a zip
     pixels: int = 50_000_000  # of one image
     columns: int = 1 << 17  # of a table, each with a name of its own
@@ -31,20 +42,11 @@ class ReadLimits(NamedTuple):
     scratch: Path | str | None = None  # folder of temporary files; None takes the system's
     least_rows: int = 2  # 1 for rows that a model fitted already only describes: they need not vary
     head_rows: int = 0  # of a table: first rows whose cells the report is to hold, as they are
-    sent: int | None = None  # bytes of all files together, once they are known: see `within`
-
-    def within(self, sent: int) -> "ReadLimits":
-        """Return the limits of files of `sent` bytes: what is small must not unpack to much."""
-        return self._replace(n_bytes=min(self.n_bytes, most_unpacked(sent)), sent=sent)
 
     @property
     def most(self) -> str:
-        """Say how many bytes are allowed, and why they are few: "67 MB, the most for 3 kB ..."."""
-        size = f"{self.n_bytes / 1e6:,.0f} MB"
-        if self.sent is None or self.n_bytes != most_unpacked(self.sent):
-            return size
-        sent = f"{self.sent / 1e6:,.1f} MB" if self.sent > 1e6 else f"{self.sent / 1e3:,.1f} kB"
-        return f"{size}, the most for {sent} of files"
+        """Say how many bytes are allowed."""
+        return f"{self.n_bytes / 1e6:,.0f} MB"
 
 
 LIMITS = ReadLimits()

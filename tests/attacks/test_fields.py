@@ -10,7 +10,7 @@ from appca.runs.home import home
 from appca.runs.numbering import ComponentNumbers
 from appca.runs.store import RunStore
 from tests.attacks.small_inputs import MOST, TEXTS
-from tests.data.readers.images.test_images import encoded, noise
+from tests.data.file_makers import encoded, noise
 from tests.ui.arrivals.test_uploads import field, give, wide
 from tests.ui.conftest import address, go, html, start  # noqa: F401 - a fixture
 from tests.ui.parts.test_pages import select

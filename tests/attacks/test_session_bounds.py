@@ -14,6 +14,7 @@ from appca.runs import session, store
 from appca.runs.session import Session, pack, unpack, unpack_apart
 from appca.runs.store import RunStore
 from appca.storage import files
+from appca.storage.packed import Packed
 from appca.words import InputError
 from tests.attacks.forged import altered, fitted, npy, setting, small, sound
 from tests.memory import needs_proc
@@ -112,7 +113,6 @@ def test_a_session_of_great_size_costs_its_own_process_only(
     content, dataset, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(process, "MEMORY", 100 << 20)
-    monkeypatch.setattr(process, "MEMORY_RATIO", 0)
     monkeypatch.setattr("appca.storage.packed._SMALL", 1 << 31)  # of this process: not asked
     rows = np.zeros((30_000_000, 2), np.uint8)
     large = tmp_path / "large.appca"
@@ -123,7 +123,7 @@ def test_a_session_of_great_size_costs_its_own_process_only(
         for name in old.namelist():
             new.writestr(name, npy(rows) if name == "data/matrix.npy" else old.read(name))
     assert large.stat().st_size < 100_000
-    with pytest.raises(InputError, match=r"“large\.appca” cannot be read in 105 MB of memory"):
+    with pytest.raises(InputError, match=r"“large\.appca” cannot be read in 105 MB, the most"):
         unpack_apart("large.appca", large, tmp_path / "home", tmp_path / "scratch")
     assert not (tmp_path / "home").exists() or not RunStore(tmp_path / "home").list()
 
@@ -157,3 +157,19 @@ def test_a_list_of_data_sets_opens_those_alone_that_have_changed(content, tmp_pa
     assert [about.digest for about in here.list()] == [digest]
     os.utime(here.folder / digest / "meta.json")
     assert here.list() == []
+
+
+@pytest.mark.parametrize(
+    ("member", "content", "words"),
+    [
+        ("data/matrix.npy", bytes(70 << 20), "unpacks to 73 MB, more than 67 MB"),
+        ("session.json", b"[" * (9 << 20), "holds a text of 9,437,184 bytes"),
+    ],
+)
+def test_a_small_session_file_does_not_unpack_to_much(member, content, words):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(member, content)
+    with pytest.raises(InputError, match=words) as refused:
+        Packed("work.appca", stream).json("session.json")
+    assert faults_of(str(refused.value), "work.appca") == ""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.browser.test_app import APP, SECOND, idle
-from tests.data.readers.images.test_images import encoded, noise
+from tests.data.file_makers import encoded, noise
 from tests.ui.arrivals.test_uploads import messy
 
 pytestmark = pytest.mark.browser

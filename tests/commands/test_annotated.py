@@ -9,8 +9,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from appca.cli import main
-from tests.data.readers.sparse.test_sparse import counts, h5ad
-from tests.data.readers.sparse.test_zarr_store import store
+from tests.data.file_makers import counts, h5ad
+from tests.data.file_makers import store
 
 ADDED = ("obsm/X_appca", "varm/appca", "uns/appca", "obs/appca_")
 

@@ -1,6 +1,4 @@
-import io
 import os
-import zipfile
 
 import numpy as np
 
@@ -26,19 +24,4 @@ def test_what_cannot_be_read_is_as_if_it_were_not_there(tmp_path):
     file = tmp_path / "a.npz"
     assert read_cached(file) is None
     file.write_bytes(b"no archive")
-    assert read_cached(file) is None
-
-
-def test_a_file_that_fails_in_an_unusual_way_is_as_if_it_were_not_there(tmp_path):
-    """A later version of zip, and a header that ends amid a bracket, are no ValueError."""
-    file = tmp_path / "a.npz"
-    write_cached(file, values=np.zeros(3))
-    sound = file.read_bytes()
-    place = sound.rfind(b"PK\x01\x02")
-    file.write_bytes(sound[: place + 6] + b"\xff\x00" + sound[place + 8 :])
-    assert read_cached(file) is None
-    with zipfile.ZipFile(file, "w") as archive:
-        stream = io.BytesIO()
-        np.save(stream, np.zeros(3))
-        archive.writestr("values.npy", stream.getvalue().replace(b"(3,)", b"(3,("))
     assert read_cached(file) is None

@@ -113,10 +113,6 @@ def test_the_digest_does_not_depend_on_the_memory_layout_or_the_text_width():
     assert small(X=np.asfortranarray(X)).digest == small(ids=wide).digest == small().digest
 
 
-def test_a_data_set_of_ids_cut_differently_is_another_one():
-    assert small(ids=["a,b", "c", "d", "e"]).digest != small(ids=["a", "b,c", "d", "e"]).digest
-
-
 def test_rows_are_taken_with_all_that_belongs_to_them(seed):
     rows = np.random.default_rng(seed).permutation(4)[:3]
     part = small().take(rows)
@@ -124,16 +120,6 @@ def test_rows_are_taken_with_all_that_belongs_to_them(seed):
     assert part.ids.tolist() == [small().ids[row] for row in rows]
     assert part.labels["kind"].tolist() == [small().labels["kind"][row] for row in rows]
     assert part.labels["size"].tolist() == [small().labels["size"][row] for row in rows]
-
-
-def test_a_mask_takes_the_same_rows_as_their_numbers():
-    mask = np.array([True, False, True, True])
-    assert small().take(mask).digest == small().take(np.array([0, 2, 3])).digest
-
-
-def test_a_row_taken_twice_is_refused_because_ids_are_unique():
-    with pytest.raises(InputError, match="unique"):
-        small().take(np.array([0, 1, 1]))
 
 
 def test_grey_values_are_drawn_on_the_scale_of_the_whole_also_in_a_part():
@@ -144,11 +130,6 @@ def test_grey_values_are_drawn_on_the_scale_of_the_whole_also_in_a_part():
     part = dataset.take(np.array([0, 1]))
     np.testing.assert_array_equal(part.image(1), dataset.image(1))
     assert part.take(np.array([1, 0])).image(0).max() < 255
-
-
-def test_uint8_images_are_drawn_as_they_are():
-    X = np.arange(24, dtype=np.uint8).reshape(4, 6)
-    np.testing.assert_array_equal(small(X=X).image(2), X[2].reshape(2, 3))
 
 
 def test_a_recorded_range_decides_what_is_white():
@@ -168,11 +149,6 @@ def test_colour_images_keep_their_channels_in_row_major_order():
     assert image[0, 1].tolist() == [9, 10, 11]
 
 
-def test_values_outside_the_range_are_clipped():
-    drawn = small().as_images(np.array([[-50.0, 0, 23, 99, 11.5, 1]]))
-    assert drawn.ravel()[:4].tolist() == [0, 0, 255, 255]
-
-
 def test_a_table_has_no_images():
     with pytest.raises(InputError, match="has no images"):
         small(image_shape=None).image(0)
@@ -182,24 +158,6 @@ def test_categories_are_in_natural_order_with_gaps_last():
     names, codes = categories(np.array(["obj10", "obj2", "", "obj2", "Obj1"]))
     assert names == ["Obj1", "obj2", "obj10", "missing"]
     assert [names[code] for code in codes] == ["obj10", "obj2", "missing", "obj2", "Obj1"]
-
-
-def test_categories_of_numbers_are_in_numeric_order():
-    names, codes = categories(np.array([10.0, 2.0, np.nan, 2.5, np.nan]))
-    assert names == ["2", "2.5", "10", "missing"]
-    assert codes.tolist() == [2, 0, 3, 1, 3]
-
-
-def test_numbers_written_as_text_count_as_numbers():
-    names, _ = categories(np.array([str(value) for value in range(12)]))
-    assert names == [str(value) for value in range(12)]
-
-
-def test_the_first_label_is_the_class():
-    names, codes = small().class_column
-    assert names == ["x", "y", "z"]
-    assert codes.tolist() == [0, 1, 0, 2]
-    assert small(labels={}).class_column is None
 
 
 def test_the_provenance_of_every_built_in_set_is_json_able():

@@ -1,4 +1,3 @@
-import json
 import os
 import threading
 
@@ -142,13 +141,6 @@ def alter(file):
     file.write_bytes(content)
 
 
-def test_a_folder_without_its_meta_file_is_replaced_when_the_data_are_put_again(store):
-    digest = store.put(tiny(0))
-    (store.folder / digest / "meta.json").unlink()
-    assert store.put(tiny(0)) == digest
-    np.testing.assert_array_equal(store.get(digest).X, tiny(0).X)
-
-
 def test_an_interrupted_write_leaves_nothing_behind(store, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
@@ -172,13 +164,6 @@ def test_a_half_written_folder_is_no_entry_and_is_swept_when_old(store):
     assert not leftover.exists()
 
 
-def test_a_fresh_half_written_folder_of_another_process_is_left_alone(store):
-    store.folder.mkdir(parents=True)
-    (store.folder / ".busy").mkdir()
-    store.put(tiny(0))
-    assert (store.folder / ".busy").exists()
-
-
 def test_two_writers_of_the_same_data_leave_one_whole_entry(store):
     dataset = load("digits")
     errors = []
@@ -198,14 +183,3 @@ def test_two_writers_of_the_same_data_leave_one_whole_entry(store):
     assert [entry.digest for entry in store.list()] == [dataset.digest]
     assert [path.name for path in store.folder.iterdir()] == [dataset.digest]
     np.testing.assert_array_equal(store.get(dataset.digest).X, dataset.X)
-
-
-def test_an_empty_home_has_an_empty_list(store):
-    assert store.list() == []
-
-
-def test_the_meta_file_is_json_that_people_can_read(store):
-    digest = store.put(tiny(0))
-    text = (store.folder / digest / "meta.json").read_text(encoding="utf-8")
-    assert "größe" in text
-    assert json.loads(text)["n_rows"] == 5

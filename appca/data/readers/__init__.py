@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -20,7 +21,6 @@ from appca.data.files import (
     checksum,
     file_stream,
     members,
-    total_bytes,
 )
 from appca.data.pixels import PixelShape, pixel_order
 from appca.words import InputError, naming_extra, shortened
@@ -36,6 +36,7 @@ _HOMES = {
     ".npy": "npy",
     ".npz": "npz",
     ".mat": "mat",
+    ".arff": "arff",
     ".h5": "hdf5",
     ".hdf5": "hdf5",
     ".h5ad": "h5ad",
@@ -55,12 +56,13 @@ _READERS = {
     "parquet": ("appca.data.readers.parquet", "READER"),
     "npy": ("appca.data.readers.arrays", "NPY_READER"),
     "npz": ("appca.data.readers.arrays", "NPZ_READER"),
+    "arff": ("appca.data.readers.arrays", "ARFF_READER"),
     "idx": ("appca.data.readers.arrays", "IDX_READER"),
     "mat": ("appca.data.readers.hdf5", "MAT_READER"),
     "hdf5": ("appca.data.readers.hdf5", "HDF5_READER"),
     "h5ad": ("appca.data.readers.annotated", "H5AD_READER"),
     "zarr": ("appca.data.readers.annotated", "ZARR_READER"),
-    "mtx": ("appca.data.readers.mtx", "READER"),
+    "mtx": ("appca.data.readers.annotated", "MTX_READER"),
     "images": ("appca.data.readers.images", "READER"),
     "nifti": ("appca.data.brain", "READER"),
 }
@@ -150,21 +152,30 @@ def read_many(files: Files, *, limits: ReadLimits = LIMITS, **options: object) -
     if not files:
         msg = "There is no file to read; give at least one."
         raise InputError(msg)
-    limits = limits.within(total_bytes(files))
-    kind = _kind_together(files, limits)
+    from appca.data.readers import images
+
+    given = files
+    files, left_out = images.opened_zip(files, limits, _kind_in_zip)
+    kind = _kind_together(files)
     reader = _reader(kind)
-    down = kind != "mat" and options.get("image_shape") and options.get("by_column")
-    passed = {key: value for key, value in options.items() if kind == "mat" or key != "by_column"}
+    down = options.get("image_shape") and options.get("by_column", kind == "mat")
+    passed = {key: value for key, value in options.items() if key != "by_column"}
     chosen = _checked_options(kind, reader, passed)
-    if reader.read_many is not None:
-        dataset = reader.read_many(files, chosen, limits)
-    else:
-        assert reader.read is not None  # one of the two is there
-        name, file = files[0]
-        dataset = reader.read(shortened(name, LONGEST_NAME), file, chosen, limits)
+    with ExitStack() as ends:
+        for _, file in files if files is not given else ():  # temporary files
+            if file is not given[0][1]:
+                ends.callback(getattr(file, "close", int))
+        if reader.read_many is not None:
+            dataset = reader.read_many(files, chosen, limits)
+        else:
+            assert reader.read is not None  # one of the two is there
+            name, file = files[0]
+            dataset = reader.read(shortened(name, LONGEST_NAME), file, chosen, limits)
     if down:
         dataset = _down_first(dataset)
-    dataset.provenance["sha256"] = checksum(files, limits)
+    if left_out:
+        dataset.provenance["report"].setdefault("skipped", []).extend(left_out)
+    dataset.provenance["sha256"] = checksum(given, limits)
     plain = {key: value for key, value in options.items() if key not in ("mask", "mask_name")}
     if plain:
         dataset.provenance["options"] = plain
@@ -184,17 +195,21 @@ def _down_first(dataset: Dataset) -> Dataset:
     )
 
 
-def _kind_together(files: Files, limits: ReadLimits) -> str:
+def _kind_in_zip(name: str) -> str | None:
+    from appca.data.readers import annotated
+
+    return "mtx" if annotated.side_of(name) else kind_of(name)
+
+
+def _kind_together(files: Files) -> str:
+    from appca.data.readers import annotated
+
     names = [name for name, _ in files]
     if len(names) > 1 and any(".zarr/" in name for name in names):
         msg = "A folder of Zarr is opened as one file; zip it as NAME.zarr.zip, or name its path."
         raise InputError(msg)
-    if any(name.lower().endswith((".mtx", ".mtx.gz", ".zip")) for name in names):
-        from appca.data.readers import mtx
-
-        zipped = len(names) == 1 and names[0].lower().endswith(".zip")
-        if mtx.holds_market(*files[0], limits) if zipped else mtx.is_market(names):
-            return "mtx"
+    if annotated.is_market(names):
+        return "mtx"
     kinds = [kind_of(*named_file) for named_file in files]
     if sorted(map(str, kinds)) in (["csv", "npy"], ["npy", "parquet"]) and any(
         name.lower().endswith(".npy") for name in names

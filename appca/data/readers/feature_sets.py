@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from appca.data.brain import regions_of
-from appca.data.files import LIMITS, File, Files, ReadLimits, file_bytes, total_bytes
+from appca.data.files import LIMITS, File, Files, ReadLimits, file_bytes
 from appca.data.readers.process import work_apart
 from appca.words import InputError, shortened
 
@@ -32,7 +32,7 @@ def read_sets_apart(name: str, file: File, scratch: Path, space: Mapping[str, An
 def answer(files: Files, place: Path, limits: ReadLimits, **space: Any) -> dict[str, Sets]:
     """Read the sets of a file; the task `TASK`."""
     del place
-    return {"sets": read_sets(*files[0], limits.within(total_bytes(files)), **space)}
+    return {"sets": read_sets(*files[0], limits, **space)}
 
 
 def read_sets(

@@ -1,16 +1,18 @@
 """Files read in a process of their own, whose memory and time are bounded.
 
-The worst file then costs its own upload, and no page of anybody else. The process is kept warm and
-reads one upload after the other; one that failed or has grown is replaced by another.
+The worst file then costs its own upload, and no page of anybody else. The process, which
+``python -m appca.data.readers.process`` runs, is kept warm and reads one upload after the other;
+one that failed or has grown is replaced. Of files larger than allowed it reads some of the rows.
 """
 
 import atexit
+import importlib
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 from typing import Any, TypeVar
@@ -18,18 +20,28 @@ from typing import Any, TypeVar
 import numpy as np
 
 from appca.data.dataset import Dataset
-from appca.data.files import LIMITS, Files, ReadLimits, chunks_of, file_stream, total_bytes
-from appca.processes import PATIENCE, Child, Ended, Pool, environment
+from appca.data.files import (
+    LIMITS,
+    MACHINE_MEMORY,
+    Files,
+    ReadLimits,
+    chunks_of,
+    file_stream,
+)
+from appca.data.readers import kind_of, read_many
+from appca.data.readers.intake import row_ids
+from appca.processes import PATIENCE, Child, Ended, Pool, Tell, environment, serve
 from appca.storage.files import forget
-from appca.words import InputError, counted, refusing, shortened
+from appca.words import InputError, counted, naming_extra, refusing, shortened
 
-COMMAND = (sys.executable, "-m", "appca.data.readers.worker")
-MEMORY, MEMORY_RATIO = 350 << 20, 20  # bytes for any upload, and more for each byte of it
-MOST_MEMORY = 0.6  # of what the machine has
-SECONDS, SECONDS_PER_MB = 60.0, 0.5
+COMMAND = (sys.executable, "-m", "appca.data.readers.process")
+MEMORY = int(0.6 * MACHINE_MEMORY)  # bytes for an upload
+SECONDS = 300.0
 _AT_ONCE = 4  # processes; more uploads wait
 _PREFIX = "reading-"
-READ = "appca.data.readers.worker:read"
+_READ, _SAMPLE = (f"appca.data.readers.process:{name}" for name in ("read_into", "sample_into"))
+_LIBRARIES = ("pandas", "pyarrow.parquet", "PIL.Image", "h5py")  # that are slow to import
+_LARGEST = 400 << 20  # bytes at most in use, beyond which the process is not used again
 Result = TypeVar("Result")
 
 
@@ -40,7 +52,7 @@ def read_apart(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> 
     numbers stay on the disk until they are used. Options must be JSON-able. Raises InputError also
     when the process takes more memory or time than the files may, or ends.
     """
-    return work_apart(READ, opened, files, limits=limits, **options)
+    return work_apart(_READ, _opened, files, limits=limits, **options)
 
 
 def work_apart(
@@ -59,28 +71,39 @@ def work_apart(
     gets with the folder. Files with `in_place` are paths, which are not copied. Fails as
     `read_apart`.
     """
-    title = f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
-    size = total_bytes(files)
-    memory, seconds = _memory(size), SECONDS + SECONDS_PER_MB * size / 1e6
-    if limits.scratch is not None:
-        with refusing(f"{title} could not be copied for reading"):
-            Path(limits.scratch).mkdir(parents=True, exist_ok=True)
-            forget(Path(limits.scratch), _PREFIX)
-    with _folder(title, limits) as place:
-        paths = list(files) if in_place else _lay_down(files, place, title, limits)
+    title = _title(files)
+    remedy = "free some space on the disk of temporary files"
+    with ExitStack() as ends:
+        with refusing(f"{title} could not be copied for reading", remedy):
+            if limits.scratch is not None:
+                Path(limits.scratch).mkdir(parents=True, exist_ok=True)
+                forget(Path(limits.scratch), _PREFIX)
+            made = tempfile.TemporaryDirectory(
+                prefix=_PREFIX, dir=limits.scratch, ignore_cleanup_errors=True
+            )
+            place = Path(ends.enter_context(made))
+            paths = [(name, str(file)) for name, file in files]
+            for i, (name, file) in enumerate(() if in_place else files):
+                paths[i] = (name, str(place / str(i)))
+                with file_stream(name, file, limits) as stream, (place / str(i)).open("wb") as out:
+                    out.writelines(chunks_of(stream))
         request = {
             "task": task,
             "files": paths,
             "options": options,
             "limits": limits._replace(scratch=str(place))._asdict(),
             "place": str(place),
-            "memory": memory,
-            "seconds": seconds,
+            "memory": MEMORY,
+            "seconds": SECONDS,
         }
         facts = _ask(request, title)
         if "sentence" in facts:
             raise InputError(facts["sentence"], facts["report"])
         return receive(place, facts)
+
+
+def _title(files: Files) -> str:
+    return f"“{shortened(files[0][0])}”" if len(files) == 1 else counted(len(files), "file")
 
 
 def warm() -> None:
@@ -136,54 +159,17 @@ def _ask(request: dict[str, Any], title: str) -> Any:
             "columns, or another kind of file, such as NPY."
         )
         raise InputError(msg)
-    raise InputError(too_much(title, request["memory"]))
+    raise InputError(_too_much(title, request["memory"]))
 
 
-def too_much(title: str, memory: int) -> str:
-    """Return the sentence for a file that took the memory there is for it."""
+def _too_much(title: str, memory: int) -> str:
     return (
-        f"{title} cannot be read in {memory / 1e6:,.0f} MB of memory, the most for its size, or is "
-        "damaged; give fewer rows or columns, or another kind of file, such as NPY."
+        f"{title} cannot be read in {memory / 1e6:,.0f} MB, the most that this machine gives to a "
+        "file, or is damaged; give fewer rows or columns, or another kind of file, such as NPY."
     )
 
 
-def _memory(size: int) -> int:
-    wanted = MEMORY + MEMORY_RATIO * size
-    if not hasattr(os, "sysconf"):
-        return wanted
-    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min(wanted, max(MEMORY, int(MOST_MEMORY * there)))
-
-
-@contextmanager
-def _folder(title: str, limits: ReadLimits) -> Iterator[Path]:
-    """Make a folder for one reading; what is mapped from it stays, though its name is gone."""
-    with refusing(f"{title} could not be copied for reading"):
-        made = tempfile.TemporaryDirectory(
-            prefix=_PREFIX, dir=limits.scratch, ignore_cleanup_errors=True
-        )
-    with made as folder:
-        yield Path(folder)
-
-
-def _lay_down(files: Files, place: Path, title: str, limits: ReadLimits) -> list[tuple[str, str]]:
-    """Write the files into a folder, under numbers; return their names and places."""
-    laid = []
-    remedy = "free some space on the disk of temporary files"
-    for i, (name, file) in enumerate(files):
-        target = place / str(i)
-        with (
-            refusing(f"{title} could not be copied for reading", remedy),
-            file_stream(name, file, limits) as stream,
-            target.open("wb") as out,
-        ):
-            for chunk in chunks_of(stream):
-                out.write(chunk)
-        laid.append((name, str(target)))
-    return laid
-
-
-def opened(place: Path, facts: dict[str, Any]) -> Dataset:
+def _opened(place: Path, facts: dict[str, Any]) -> Dataset:
     """Open the data set that was written into a folder."""
 
     def array(name: str) -> np.ndarray:
@@ -191,3 +177,188 @@ def opened(place: Path, facts: dict[str, Any]) -> Dataset:
         return values if name in ("matrix", "missing") else np.array(values)
 
     return Dataset.rebuilt(facts, array, gaps=facts["gaps"])
+
+
+# In the other process
+
+
+def _outcome(request: dict[str, Any], _tell: Tell) -> tuple[dict[str, Any], bool]:
+    """Do what is asked for; return what came of it, and whether to use this process again."""
+    files = [(str(name), str(path)) for name, path in request["files"]]
+    options = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in request["options"].items()
+    }
+    usable = True
+    with _bounded(request["memory"], request["seconds"]):
+        try:
+            module, _, name = request["task"].partition(":")
+            task = getattr(importlib.import_module(module), name)
+            limits = ReadLimits(**request["limits"])
+            answer = task(files, Path(request["place"]), limits, **options)
+        except (InputError, MemoryError) as error:
+            usable = not _for_lack_of_memory(error)
+            sentence = str(error) if usable else _too_much(_title(files), request["memory"])
+            answer = {"sentence": sentence, "report": getattr(error, "report", None)}
+    return answer, usable and _status("VmHWM") < _LARGEST
+
+
+@contextmanager
+def _bounded(memory: int, seconds: float) -> Iterator[None]:
+    """Bound memory and seconds of computing, counted from what is in use, where the system can."""
+    in_use = _status("VmData")
+    _limit("RLIMIT_DATA", in_use + memory if in_use else None)
+    _limit("RLIMIT_CPU", int(sum(os.times()[:2]) + seconds) + 1)
+    try:
+        yield
+    finally:
+        _limit("RLIMIT_DATA", None)
+        _limit("RLIMIT_CPU", None)
+
+
+def _limit(name: str, most: int | None) -> None:
+    with suppress(ImportError, AttributeError, ValueError, OSError):
+        import resource
+
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (hard if most is None else most, hard))
+
+
+def _for_lack_of_memory(error: BaseException | None) -> bool:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:  # a cause may have been raised again
+        if isinstance(error, MemoryError):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _status(field: str) -> int:
+    """Read what the system says of this process's memory, in bytes; 0 where it says nothing."""
+    try:
+        lines = Path("/proc/self/status").read_text("utf-8").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith(field)), 0)
+
+
+def read_into(files: Files, place: Path, limits: ReadLimits, **options: Any) -> dict[str, Any]:
+    """Write the data set of files for the server to map; return its other facts."""
+    dataset = read_many(files, limits=limits, **options)
+    for name, values in dataset.arrays().items():
+        np.save(place / f"{name}.npy", values, allow_pickle=False)
+    gaps = dataset.missing is not None
+    return {**dataset.about(), "least_rows": dataset.least_rows, "gaps": gaps}
+
+
+# Rows of files larger than allowed
+
+MOST_ROWS = 2_000_000  # as many as the canvas draws
+_BLOCK_BYTES = 1 << 26
+_ROW_BYTES = 64  # of a row's id
+
+
+def read_sample(files: Files, *, limits: ReadLimits = LIMITS, **options: Any) -> Dataset:
+    """Read rows of one NPY or Parquet file, or of a folder of Parquet files, drawn at random.
+
+    At most 2,000,000 are read, in half of the bytes allowed. The name of the data set, and
+    ``provenance["sample"]``, say of how many rows it is a sample. Raises InputError when the file
+    is of another kind, or as `read_apart`.
+    """
+    name, path = files[0]
+    kind = "parquet" if any(Path(str(path)).glob("*.parquet")) else kind_of(name)
+    if len(files) > 1 or kind not in ("npy", "parquet"):
+        msg = (
+            f"“{name}” needs more than {limits.most}; rows can be drawn from larger files of the "
+            "kinds NPY and Parquet, so write it as one of these, or keep fewer rows or columns."
+        )
+        raise InputError(msg)
+    place = [(name, str(Path(str(path)).absolute()))]
+    return work_apart(_SAMPLE, _opened, place, limits=limits, in_place=True, kind=kind, **options)
+
+
+@naming_extra()
+def sample_into(
+    files: Files, place: Path, limits: ReadLimits, *, kind: str, **options: Any
+) -> dict[str, Any]:
+    """Read rows of a file as `read_into` reads a whole one."""
+    name, path = files[0]
+    target = place / f"sample.{kind}"
+    draw = _rows_of_npy if kind == "npy" else _rows_of_parquet
+    try:
+        n, rows = draw(Path(str(path)), target, limits.n_bytes // 2)
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        if isinstance(error, InputError):
+            raise
+        msg = f"“{name}” is damaged or not a {kind.upper()} file; save it again."
+        raise InputError(msg) from error
+    facts = read_into([(f"{Path(name).stem}.{kind}", str(target))], place, limits, **options)
+    facts["name"] += f", sample of {n:,} rows"
+    facts["provenance"] |= {"files": [name], "sample": {"of": n}}
+    ids = np.load(place / "ids.npy", allow_pickle=False).tolist()
+    if ids and all(text.startswith("row-") and text[4:].isdigit() for text in ids):
+        kept = rows[[int(text[4:]) - 1 for text in ids]]  # numbers in the whole file
+        np.save(place / "ids.npy", row_ids(kept), allow_pickle=False)
+    return facts
+
+
+def _drawn(n: int, row_bytes: float, most_bytes: int) -> np.ndarray:
+    """Return the numbers of the rows to read, ascending; always the same ones."""
+    k = int(min(n, MOST_ROWS, most_bytes // (row_bytes + _ROW_BYTES)))
+    if k < min(n, 2):
+        msg = f"Each row has {row_bytes / 1e6:,.0f} MB, too much to read two; keep fewer columns."
+        raise InputError(msg)
+    return np.sort(np.random.default_rng(0).choice(n, k, replace=False, shuffle=False))
+
+
+def _rows_of_npy(path: Path, target: Path, most: int) -> tuple[int, np.ndarray]:
+    source = np.load(path, mmap_mode="r", allow_pickle=False)
+    if source.ndim < 2 or source.dtype.kind not in "buif":
+        msg = f"A matrix of numbers is needed; got {source.dtype} of shape {source.shape}."
+        raise InputError(msg)
+    each = source.dtype.itemsize if source.dtype in (np.uint8, np.float32) else 8
+    row_bytes = int(np.prod(source.shape[1:])) * each
+    n, rows = len(source), _drawn(len(source), row_bytes, most)
+    shape = (len(rows), *source.shape[1:])
+    made = np.lib.format.open_memmap(target, "w+", source.dtype, shape)
+    step = max(1, _BLOCK_BYTES // max(1, row_bytes))
+    for start in range(0, len(rows), step):
+        made[start : start + step] = source[rows[start : start + step]]
+    return n, rows
+
+
+def _rows_of_parquet(path: Path, target: Path, most: int) -> tuple[int, np.ndarray]:
+    from pyarrow.parquet import ParquetFile, ParquetWriter
+
+    from appca.data.readers.parquet import other_columns
+
+    paths = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    with ExitStack() as ends:
+        sources = [ends.enter_context(ParquetFile(part)) for part in paths]
+        abouts, schema = [source.metadata for source in sources], sources[0].schema_arrow
+        n = sum(about.num_rows for about in abouts)
+        groups = [about.row_group(i) for about in abouts for i in range(about.num_row_groups)]
+        stored = sum(group.total_byte_size for group in groups)
+        row_bytes = max(8 * len(schema), stored / max(1, n))
+        rows, first = _drawn(n, row_bytes, most), 0
+        made = ends.enter_context(ParquetWriter(target, schema))
+        for part, source in zip(paths, sources, strict=True):
+            if not source.schema_arrow.equals(schema):
+                raise other_columns(part.name)
+            for batch in source.iter_batches(max(1, int(_BLOCK_BYTES // row_bytes))):
+                low, high = np.searchsorted(rows, [first, first + len(batch)])
+                made.write_batch(batch.take(rows[low:high] - first))
+                first += len(batch)
+    return n, rows
+
+
+def _load_libraries() -> None:
+    """Import what is slow to import while nobody waits for it."""
+    for name in _LIBRARIES:
+        importlib.import_module(name)
+
+
+if __name__ == "__main__":
+    serve(_outcome, _load_libraries, niceness=5)  # pages go first

@@ -12,15 +12,15 @@ import pytest
 from appca.analysis.as_python import Recipe, _loading, script
 from appca.data.dataset import Dataset
 from appca.data.readers import read, read_many
-from appca.data.readers.sampling import read_sample
+from appca.data.readers.process import read_sample
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.runs.fit import fit_run
 from appca.runs.home import threads
 from appca.runs.numbering import Numbering, numbered
 from appca.runs.run import MODELS, FitResult, RunConfig
-from tests.data.readers.arrays.test_idx import idx
-from tests.data.readers.images.test_images import encoded, noise
+from tests.data.file_makers import idx
+from tests.data.file_makers import encoded, noise
 from tests.fitted_runs import differing, fitted_run, info_of
 
 ROOT = Path(__file__).parents[3]

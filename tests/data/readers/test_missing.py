@@ -45,18 +45,11 @@ def test_without_missing_cells_there_is_no_mask_and_the_digest_is_the_old_one():
     assert Dataset("gappy", X, ids, missing=X == 5).digest != plain.digest
 
 
-def test_the_digest_tells_where_cells_are_missing():
-    dataset, _ = gappy()
-    other = np.roll(dataset.missing, 1, axis=0)
-    assert Dataset("other", dataset.X, dataset.ids, missing=other).digest != dataset.digest
-
-
-def test_bytes_become_numbers_when_gaps_are_shown():
-    X = np.arange(12, dtype=np.uint8).reshape(4, 3)
-    missing = X == 5
-    shown = Dataset("bytes", X, np.arange(4), missing=missing).with_gaps()
-    assert shown.dtype == np.float64
-    np.testing.assert_array_equal(np.isnan(shown), missing)
+def test_masked_means_missing():
+    dataset, holes = gappy()
+    masked = Dataset("masked", np.ma.masked_invalid(holes), dataset.ids)
+    assert masked.digest == dataset.digest
+    np.testing.assert_array_equal(masked.with_gaps(), holes)
 
 
 def test_a_mask_of_another_shape_or_kind_is_refused():
@@ -82,14 +75,6 @@ def test_the_store_gives_the_mask_back(tmp_path):
     np.testing.assert_array_equal(back.with_gaps(), holes)
     again = Dataset(back.name, np.array(back.X), back.ids, missing=np.array(back.missing))
     assert again.digest == dataset.digest
-
-
-def test_a_lost_mask_is_a_damaged_data_set(tmp_path):
-    store = DatasetStore(tmp_path)
-    digest = store.put(gappy()[0])
-    (store.folder / digest / "missing.npy").unlink()
-    with pytest.raises(InputError, match="damaged"):
-        store.get(digest)
 
 
 @pytest.mark.parametrize("scale", ["none", "feature", "global"])
@@ -142,20 +127,3 @@ def test_a_reader_leaves_missing_cells_to_the_model_when_asked(name, content):
     mean = read(name, io.BytesIO(content), missing="mean")
     assert mean.missing is None
     np.testing.assert_array_equal(mean.X, dataset.X)
-
-
-def test_a_table_without_gaps_has_no_mask_whatever_was_chosen():
-    dataset = read(
-        "t.csv", io.BytesIO(TABLE.replace(b"?", b"0").replace(b",,", b",0,")), missing="model"
-    )
-    assert dataset.missing is None
-
-
-def test_a_column_that_no_row_has_is_refused_for_the_model_too():
-    with pytest.raises(InputError, match="No cell of column “b”"):
-        read(
-            "t.csv",
-            io.BytesIO(b"a,b,c\n1,,2\n3,,4\n5,,7\n"),
-            missing="model",
-            roles={"a": "feature", "b": "feature", "c": "feature"},
-        )

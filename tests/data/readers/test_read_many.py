@@ -9,86 +9,10 @@ import pytest
 from appca.data.files import ENDINGS, ReadLimits, checksum, plain_file
 from appca.data.readers import SUFFIXES, kind_of, read, read_many
 from appca.words import InputError
-from tests.data.readers.images.test_images import encoded, noise, packed
-
-
-def pictures(names, *shape):
-    return {name: encoded(noise(i, *(shape or (4, 5)))) for i, name in enumerate(names)}
 
 
 def load(files, **options):
     return read_many([(name, io.BytesIO(data)) for name, data in files.items()], **options)
-
-
-def test_a_folder_of_images_is_what_its_zip_would_be():
-    names = [f"pets/{kind}/{i}.png" for i in range(3) for kind in ("dog", "cat")]
-    files = pictures(names)
-    folder, archive = load(files), read("pets.zip", io.BytesIO(packed(files)))
-    assert folder.digest == archive.digest
-    assert folder.name == archive.name == "pets"
-    assert folder.labels["class"].tolist() == ["cat"] * 3 + ["dog"] * 3
-    assert folder.provenance["files"] == names
-
-
-def test_files_that_are_no_images_are_left_out_and_named():
-    files = {**pictures(["a/1.png", "a/2.png"]), "a/notes.txt": b"notes", "a/table.csv": b"1,2"}
-    dataset = load(files)
-    assert dataset.n_rows == 2
-    assert dataset.provenance["report"]["skipped"] == ["a/notes.txt", "a/table.csv"]
-    assert load({**files, "a/.DS_Store": b"x"}).provenance["report"]["files"] == 4
-
-
-@pytest.mark.parametrize(
-    ("names", "pattern", "labels"),
-    [
-        (["obj1__0", "obj10__5"], "{class}__{n}.png", {"class": ["obj1", "obj10"], "n": [0, 5]}),
-        (["a_dog_1", "my_cat_2"], "{kind}_{n}", {"kind": ["a_dog", "my_cat"], "n": [1, 2]}),
-        (["s1.left(2)", "s2.left(4)"], "{who}.left({n})", {"who": ["s1", "s2"], "n": [2, 4]}),
-        (["x1-a", "x2-b"], "*-{side}", {"side": ["a", "b"]}),
-    ],
-)
-def test_a_template_names_the_parts_of_file_names(names, pattern, labels):
-    dataset = load(pictures([f"{name}.png" for name in names]), pattern=pattern)
-    assert {key: column.tolist() for key, column in dataset.labels.items()} == labels
-
-
-def test_a_template_with_a_slash_reads_the_folders_too():
-    files = pictures(["in/ann/left1.png", "in/ann/left2.png", "in/bob/right1.png"])
-    labels = load(files, pattern="{who}/{side}{n}").labels
-    assert labels["who"].tolist() == ["ann", "ann", "bob"]
-    assert labels["side"].tolist() == ["left", "left", "right"]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "words"),
-    [
-        ("{class}-{n}", "does not fit the file name “a__1”"),
-        ("{class}{class}", "is not a regular expression"),
-        ("plain", "has no group or"),
-    ],
-)
-def test_a_template_that_does_not_fit_is_refused(pattern, words):
-    with pytest.raises(InputError, match=words):
-        load(pictures(["a__1.png", "b__2.png"]), pattern=pattern)
-
-
-def test_mixed_sizes_need_a_choice_and_colour_is_kept_by_choice():
-    files = {"a.png": encoded(noise(0, 4, 5)), "b.png": encoded(noise(1, 6, 6, 3))}
-    with pytest.raises(InputError, match=r"“a\.png” has 5 x 4 and “b\.png” has 6 x 6"):
-        load(files)
-    assert load(files, size=(4, 4)).image_shape == (4, 4)
-    dataset = load(files, size=(4, 4), colour="keep")
-    assert dataset.image_shape == (4, 4, 3)
-    grey = dataset.image(0)
-    np.testing.assert_array_equal(grey[..., 0], grey[..., 2])
-    np.testing.assert_array_equal(grey[..., 0], load(files, size=(4, 4)).image(0))
-    assert (dataset.image(1)[..., 0] != dataset.image(1)[..., 2]).any()
-
-
-def test_more_pixels_than_the_limit_are_refused_after_the_first_image():
-    files = {**pictures([f"{i}.png" for i in range(5)], 40, 40), "d.png": b"not looked at"}
-    with pytest.raises(InputError, match="choose a smaller size or fewer images"):
-        load(files, limits=ReadLimits(n_bytes=6400))
 
 
 @pytest.mark.parametrize(
@@ -105,26 +29,6 @@ def test_files_that_do_not_belong_together_are_refused(files):
         load(files)
     with pytest.raises(InputError, match="no file to read"):
         read_many([])
-
-
-def test_a_recording_takes_the_mask_that_lies_beside_it(seed):
-    import nibabel
-
-    rng = np.random.default_rng(seed)
-    volumes = rng.normal(size=(3, 3, 2, 20)).astype(np.float32)
-    mask = np.zeros((3, 3, 2), np.uint8)
-    mask[0] = 1
-
-    def file(values):
-        image = nibabel.Nifti1Image(values, np.eye(4))
-        if values.ndim == 4:
-            image.header.set_zooms((1, 1, 1, 2))
-            image.header.set_xyzt_units("mm", "sec")
-        return image.to_bytes()
-
-    dataset = load({"brain_mask.nii": file(mask), "rest.nii": file(volumes)})
-    assert dataset.name == "rest"
-    assert dataset.n_rows == 6
 
 
 def test_a_data_set_remembers_its_file_by_checksum_and_how_it_was_read():

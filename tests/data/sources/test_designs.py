@@ -24,21 +24,10 @@ def test_balanced_subsets_are_uniform():
     assert ((counts - 2000) ** 2 / 2000).sum() < 20.5  # chi-square on 5 degrees, p = 0.001
 
 
-def test_single_state_is_one_row_repeated():
-    Z = indicators("single")
-    assert (Z[0] == Z).all()
-    assert Z[0].sum() == 5
-
-
 def test_classes_share_all_factors_or_none():
     Z = indicators("subspace").astype(int)
     shared = Z[:200] @ Z[:200].T
     assert set(np.unique(shared)) == {0, 5}
-
-
-def test_a_last_block_may_be_smaller_but_no_row_is_empty():
-    Z = draw_indicators(np.random.default_rng(0), "subspace", 500, 10, 4)
-    assert set(Z.sum(axis=1)) == {4, 2}
 
 
 def test_sparse_and_dense_have_their_expected_use():

@@ -42,16 +42,6 @@ def test_a_file_arrives_whole_and_alone(server, tmp_path):
     assert [entry.name for entry in path.parent.iterdir()] == ["file"]
 
 
-def test_progress_rises_to_the_full_length(server, tmp_path):
-    seen = []
-    fetch([server.url + "file"], tmp_path / "file", progress=lambda *pair: seen.append(pair))
-    done = [pair[0] for pair in seen]
-    assert done == sorted(done)
-    assert len(done) > 2
-    assert done[-1] == len(CONTENT)
-    assert {pair[1] for pair in seen} == {len(CONTENT)}
-
-
 def test_a_line_that_breaks_leaves_nothing_and_the_next_mirror_is_asked(server, tmp_path):
     server.cut_after = [100_000, 50_000]
     with pytest.raises(InputError, match=r"the connection to .* failed"):
@@ -74,20 +64,6 @@ def test_the_next_mirror_is_asked_when_one_refuses(server, nowhere, tmp_path):
     assert len(server.requests) == 3
 
 
-def test_a_refusal_is_named(server, tmp_path):
-    with pytest.raises(InputError, match="answered 404"):
-        fetch([server.url + "nothing"], tmp_path / "file")
-
-
-def test_without_a_server_there_is_one_sentence(nowhere, tmp_path):
-    with pytest.raises(InputError) as caught:
-        fetch([nowhere + "file"], tmp_path / "file", advice="put it there.")
-    text = str(caught.value)
-    assert text.startswith("file could not be downloaded (the connection to 127.0.0.1")
-    assert text.endswith("; put it there.")
-    assert "\n" not in text
-
-
 def test_whoever_watches_the_progress_can_stop_it(server, tmp_path):
     def stop(done, _):
         if done > 100_000:
@@ -96,12 +72,6 @@ def test_whoever_watches_the_progress_can_stop_it(server, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         fetch([server.url + "file"], tmp_path / "file", sha256=SHA, progress=stop)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_cannot_be_written_is_named(server, tmp_path):
-    (tmp_path / "taken").write_text("a file where a folder should be")
-    with pytest.raises(InputError, match="could not be written"):
-        fetch([server.url + "file"], tmp_path / "taken" / "file")
 
 
 def idx(array):
@@ -152,16 +122,6 @@ def test_mnist_is_fetched_once_and_keeps_row_image_label_and_id_together(
         assert shuffled.labels["part"][row] == part
 
 
-def test_only_what_is_missing_of_mnist_is_fetched(little_mnist, tmp_path):
-    server, _ = little_mnist
-    name = "train-images-idx3-ubyte.gz"
-    (tmp_path / "mnist").mkdir()
-    (tmp_path / "mnist" / name).write_bytes(server.content[name])
-    load("mnist", n=5, data_folder=tmp_path)
-    assert name not in server.requests
-    assert len(server.requests) == 3
-
-
 def test_without_a_network_mnist_says_which_files_to_put_where(nowhere, tmp_path, monkeypatch):
     monkeypatch.setattr(downloads, "MIRRORS", (nowhere,))
     with pytest.raises(InputError) as caught:
@@ -186,13 +146,3 @@ def test_a_download_that_is_not_coil_20_is_refused_and_not_kept(tmp_path, monkey
         with pytest.raises(InputError, match=r"coil-20-proc\.zip is damaged"):
             load("coil20", data_folder=tmp_path)
     assert list((tmp_path / "coil20").iterdir()) == []
-
-
-@pytest.mark.real_data
-@pytest.mark.parametrize("size", [32, 128])
-def test_coil_20_is_fetched_and_known_by_its_pixels(size, data_folder, tmp_path, monkeypatch):
-    content = (data_folder / "coil20" / downloads.ZIP).read_bytes()
-    with serving({"zip": content}) as server:
-        monkeypatch.setattr(downloads, "URLS", (server.url + "zip",))
-        fetched = load("coil20", size=size, data_folder=tmp_path)
-    assert fetched.digest == load("coil20", size=size).digest

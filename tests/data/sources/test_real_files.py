@@ -63,19 +63,6 @@ def test_the_papers_odd_digits_are_500_of_each_in_file_order(data_folder, seed):
     check_digits(dataset, np.random.default_rng(seed).choice(2500, 3), data_folder)
 
 
-@pytest.mark.thorough
-def test_the_first_digits_are_those_of_the_whole():
-    part, whole = load("mnist", n=60_500), load("mnist", n=70_000)
-    np.testing.assert_array_equal(part.X, whole.X[:60_500])
-    np.testing.assert_array_equal(part.ids, whole.ids[:60_500])
-    assert load("mnist").n_rows == 10_000
-
-
-def test_too_many_of_a_class_are_refused():
-    with pytest.raises(InputError, match="class 5 has 6313; ask for at most that many"):
-        load("mnist", per_class=6314)
-
-
 def test_a_changed_digit_file_is_refused_by_its_checksum(data_folder, tmp_path):
     (tmp_path / "mnist").mkdir()
     for path in (data_folder / "mnist").glob("*.gz"):
@@ -166,12 +153,6 @@ def test_all_of_coil_20_is_the_data_set_it_was_before_parts_could_be_chosen():
     assert whole.digest.startswith("af89262ce5a39d51")
     assert whole.provenance["options"] == {"size": 32}
     assert load("coil20", n=1440).digest == whole.digest
-
-
-@pytest.mark.usefixtures("decoded_once")
-def test_too_many_views_of_an_object_are_refused():
-    with pytest.raises(InputError, match="class 1 has 72; ask for at most that many"):
-        load("coil20", per_class=73)
 
 
 def test_the_mat_file_gives_the_same_data_set_as_the_zip(data_folder, tmp_path):

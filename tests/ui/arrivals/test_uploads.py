@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from tests.data.readers.arrays.test_idx import idx
-from tests.data.readers.images.test_images import encoded, noise
+from tests.data.file_makers import idx
+from tests.data.file_makers import encoded, noise
 from tests.ui.conftest import choices, choose, chosen, go, healthy, html, press, sentences
 
 
@@ -228,7 +228,7 @@ def test_what_cannot_be_read_is_one_sentence_and_the_page_lives(start):
 
 
 def test_annotated_data_let_choose_values_variables_and_labels(start):
-    from tests.data.readers.sparse.test_sparse import counts, h5ad
+    from tests.data.file_makers import counts, h5ad
 
     X = counts(0, 30, 8).astype(np.float32)
     kinds = {"kind": list("abc") * 10, "batch": list("uvwxyz") * 5, "depth": np.arange(30) / 7}

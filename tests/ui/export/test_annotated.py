@@ -13,7 +13,8 @@ from appca.runs.home import home
 from appca.runs.store import RunStore
 from tests.commands.test_annotated import ADDED, cells, tree  # noqa: F401 (a fixture)
 from tests.commands.test_app import places  # noqa: F401 (a fixture)
-from tests.data.readers.sparse.test_zarr_store import packed, store
+from tests.data.file_makers import packed_store as packed
+from tests.data.file_makers import store
 from tests.ui.arrivals.test_uploads import give
 from tests.ui.conftest import address, go, healthy
 from tests.ui.export.test_export import file, made  # noqa: F401 (a fixture)

@@ -1,0 +1,690 @@
+"""Kinds of array files x readings, with the values and facts expected of each.
+
+Files are made by other libraries than those that read them, or byte by byte. A case that is read
+is compared with the array it was made of; one that is refused, with a part of its sentence.
+"""
+
+import gzip
+import io
+import json
+import zipfile
+import zlib
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+import pytest
+from PIL import Image
+from scipy import sparse
+
+from appca.cli import main
+from appca.data.files import ReadLimits, facts, in_one_line
+from appca.data.readers import SUFFIXES, by_libraries, kind_of, read, read_many
+from appca.data.readers.process import read_apart
+from appca.words import InputError
+from tests.data.file_makers import (
+    changed,
+    counts,
+    encoded,
+    h5ad,
+    hdf5,
+    idx,
+    market,
+    mat,
+    nifti,
+    noise,
+    npz,
+    packed,
+    packed_store,
+    paged,
+    store,
+    stored,
+    tenx,
+    tiff,
+)
+from tests.sentences import faults_of
+
+X = np.random.default_rng(0).normal(size=(6, 4))
+C = counts(0)
+IMAGES = noise(1, 5, 4, 3)
+KINDS = ["a", "b", "a", "b", "c", "c"]
+
+
+class Case(NamedTuple):
+    """A file, how it is read, and what comes of it."""
+
+    name: str
+    data: Any  # bytes, or a function that makes them of the folder
+    expected: Any  # the matrix, or a part of the refusal
+    labels: Any = MappingProxyType({})
+    ids: list[str] | None = None
+    features: list[str] | None = None
+    facts: str = ""  # a part of what the report says
+    options: Any = MappingProxyType({})
+
+
+def cell(values: list[Any]) -> np.ndarray:
+    made = np.empty((len(values), 1), object)
+    made[:, 0] = values
+    return made
+
+
+def packed_numbers(values: np.ndarray) -> bytes:
+    raw = np.round((values - 10) / 0.5).astype(np.int16)
+    raw[1, 2] = -99
+    return hdf5({"t": raw}, about={"t": {"scale_factor": 0.5, "add_offset": 10.0,
+                                        "_FillValue": np.int16(-99)}})  # fmt: skip
+
+
+def old_h5ad(reference: bool = True) -> bytes:
+    """Categories as anndata 0.7 wrote them: codes with a reference to their names."""
+
+    def change(file: Any) -> None:
+        names = file.create_dataset("obs/__categories/kind", data=["B", "NK", "T"])
+        codes = file.create_dataset("obs/kind", data=np.array([0, 1, 2] * 2 + [-1] * 3, np.int8))
+        codes.attrs["categories"] = names.ref if reference else "__categories/kind"
+
+    return changed(h5ad(C.astype("f4")), change)
+
+
+def cells_of_7_3(file: Any) -> None:
+    refs = np.empty((1, 6), h5py.ref_dtype)
+    for i, word in enumerate(KINDS):
+        made = file.create_dataset(f"#refs#/{i}", data=np.array([[ord(word)]], np.uint16))
+        made.attrs["MATLAB_class"] = np.bytes_("char")
+        refs[0, i] = made.ref
+    file.create_dataset("kind", data=refs).attrs["MATLAB_class"] = np.bytes_("cell")
+    empty = file.create_dataset("label", data=np.array([0, 0], np.uint64))
+    empty.attrs.update(MATLAB_class=np.bytes_("double"), MATLAB_empty=1)
+    table = file.create_dataset("t", data=np.arange(3))
+    table.attrs["MATLAB_class"] = np.bytes_("table")
+
+
+def frame(file: Any) -> None:
+    """A table as `DataFrame.to_hdf` writes it in its fixed format, with a column of objects."""
+    group = file.create_group("df")
+    group.attrs["pandas_type"] = "frame"
+    for key, values in {
+        "axis0": np.array([b"one", b"note", b"two"]),
+        "axis1": np.array([f"r{i}".encode() for i in range(6)]),
+        "block0_items": np.array([b"two", b"one"]),
+        "block0_values": X[:, [1, 0]],
+        "block1_items": np.array([b"note"]),
+    }.items():
+        group[key] = values
+    group.create_dataset("block1_values", (1,), h5py.vlen_dtype(np.uint8))
+    file.create_group("log").attrs["pandas_type"] = "frame_table"
+    file["log/table"] = np.zeros(3, [("index", int), ("values", float)])
+
+
+def links(file: Any) -> None:
+    file["far"] = h5py.ExternalLink("/etc/passwd", "X")
+    file["loop/up"] = file["/"]
+    layout = h5py.VirtualLayout((9, 9), "f8")
+    layout[:] = h5py.VirtualSource("/etc/hostname", "X", (9, 9))
+    file.create_virtual_dataset("virtual", layout)
+    file["points"] = np.zeros(6, [("x", float), ("y", float)])
+
+
+ARFF = """% comment
+@relation iris
+@attribute length numeric
+@attribute 'petal width' real
+@attribute kind {a, 'b c'}
+@data
+1,2,a
+?,4,'b c'
+5,6,?
+"""
+NPY = stored(np.save, X)
+BANNER = b"%%MatrixMarket matrix coordinate real "
+FULL = h5ad(
+    sparse.csr_matrix(C.astype("f4")),
+    layers={"twice": sparse.csc_matrix(2.0 * C)},
+    obsm={"X_two": C[:, :2].astype(float)},
+    kind=["B", "T", None] * 3,
+    depth=np.r_[np.inf, np.arange(8) / 3],
+    fine=np.arange(9) > 2,
+)
+GENES, CELLS = [f"gene{j}" for j in range(7)], [f"cell{i}" for i in range(9)]
+TYPES = ["Gene Expression"] * 5 + ["Antibody Capture"] * 2
+WIDE = {"name": [f"G{j}" for j in range(7)], "feature_type": TYPES}
+READ = [
+    # good
+    Case("a.npy", NPY, X),
+    Case("order.npy", stored(np.save, np.asfortranarray(X)), X),
+    Case("half.npy", stored(np.save, X.astype("f2")), X.astype("f2")),
+    Case("big.npy", stored(np.save, X.astype(">f4")), X.astype("f4")),
+    Case("images.npy", stored(np.save, IMAGES[..., None]), IMAGES, facts="4 × 3 pixels"),
+    Case("side.npy", stored(np.save, IMAGES.reshape(5, 12)), IMAGES,
+         options={"image_shape": (4, 3)}),
+    Case("a.npz", npz(values=X, ids=list("fedcba"), kind=KINDS, age=np.arange(6) // 2,
+                      weights=X[:, 0], other=np.arange(5)), X,
+         {"kind": KINDS, "age": [0, 0, 1, 1, 2, 2]}, list("fedcba"),
+         facts="weights (numbers, of which many differ)"),
+    Case("two.npz", npz(X=X, X_test=X[:3], labels=np.arange(3)), X,
+         facts="labels (3 values for 6 rows), X_test (another matrix; array=X_test reads it)"),
+    Case("chosen.npz", npz(a=X[:3], X=X), X[:3], options={"array": "a"}),
+    Case("repeated.npz", npz(X=X, ids=np.ones(6, int)), X, ids=[f"row-{i}" for i in range(1, 7)]),
+    Case("sparse.npz", stored(sparse.save_npz, sparse.coo_array(C)), C),
+    Case("a.idx", idx(IMAGES), IMAGES, facts="4 × 3 pixels"),
+    Case("reals.idx", idx(X.astype(">f8"), 0x0E), X),
+    Case("my digits.gz", gzip.compress(idx(IMAGES)), IMAGES),
+    Case("a.mat", mat(fea=X, gnd=np.array([[1.0, 1, 2, 2, 3, 3]]).T, s=5), X,
+         {"gnd": [1, 1, 2, 2, 3, 3]}),
+    Case("turned.mat", mat(img=np.moveaxis(IMAGES, 0, 2), y=np.arange(5)), IMAGES,
+         {"y": [0, 1, 2, 3, 4]}, options={"transpose": True}),
+    Case("down.mat", mat(X=np.stack([image.ravel("F") for image in IMAGES])), IMAGES,
+         options={"image_shape": (4, 3)}),
+    Case("v73.mat", hdf5({"X": X, "gnd": np.array([[1.0, 1, 2, 2, 3, 3]])}, "double"), X,
+         {"gnd": [1, 1, 2, 2, 3, 3]}),
+    Case("a.h5", hdf5({"set/values": X, "set/id": list("abcdef"), "kind": np.array(KINDS, "S1")},
+                      ), X, {"kind": KINDS}, list("abcdef")),
+    Case("shuffled.h5", hdf5({"X": IMAGES}, compression="gzip", shuffle=True), IMAGES),
+    Case("chosen.h5", hdf5({"a": X, "b": X[:, :2], "names": list("uvwxyz"), "age": X[:, 0]}),
+         X[:, :2], {"age": X[:, 0].tolist()}, list("uvwxyz"),
+         options={"array": "b", "ids": "names", "labels": ("age",)}),
+    Case("a.h5ad", FULL, C, {"kind": ["B", "T", ""] * 3, "fine": [False] * 3 + [True] * 6},
+         CELLS, GENES, "layers/twice (another matrix; array=layers/twice reads it)"),
+    Case("layer.h5ad", FULL, 2 * C, options={"array": "layers/twice"}),
+    Case("marked.h5ad", h5ad(C.astype("f4"), highly_variable=np.arange(7) % 3 == 0), C[:, ::3],
+         features=GENES[::3], facts="3 of 7 variables, those marked by “highly_variable”"),
+    Case("all.h5ad", h5ad(C.astype("f4"), highly_variable=np.arange(7) % 3 == 0), C,
+         options={"mask_var": None}),
+    Case("tenx.h5", tenx(C, name=WIDE["name"]), C, ids=[f"AAA{i}-1" for i in range(9)],
+         features=WIDE["name"]),
+    Case("a.mtx", market(sparse.coo_matrix(C)), C, facts="the rows of the matrix"),
+    Case("turned.mtx.gz", gzip.compress(market(sparse.coo_matrix(C.T))), C,
+         options={"transpose": True}, facts="the columns of the matrix"),
+    Case("a.arff", ARFF.replace("?,4", "3,4").encode(), [[1, 2], [3, 4], [5, 6]],
+         {"kind": ["a", "b c", ""]}, features=["length", "petal width"]),
+    # gaps
+    Case("gaps.npy", stored(np.save, np.where(X > 1, np.nan, X)), np.where(X > 1, np.nan, X)),
+    Case("masked.npz", npz(X=X, mask=X > 1), np.where(X > 1, np.nan, X),
+         facts="cells that “mask” marks are missing"),
+    Case("gaps.arff", ARFF.encode(), [[1, 2], [np.nan, 4], [5, 6]], {"kind": ["a", "b c", ""]}),
+    Case("packed.h5", packed_numbers(np.arange(12.0).reshape(4, 3)),
+         [[0, 1, 2], [3, 4, np.nan], [6, 7, 8], [9, 10, 11]],
+         facts="1 cells with the fill value are missing, multiplied by scale_factor 0.5"),
+    Case("missing.h5", hdf5({"t": np.where(X > 1, 1e20, X)}, about={"t": {"missing_value": 1e20}}),
+         np.where(X > 1, np.nan, X)),
+    Case("nullable.h5ad", changed(h5ad(C.astype("f4")), lambda file: (
+        file.create_dataset("obs/age/values", data=np.arange(9)),
+        file.create_dataset("obs/age/mask", data=np.arange(9) == 2))), C,
+         {"age": [0, 1, np.nan, 3, 4, 5, 6, 7, 8]}),
+    Case("nan.mtx", BANNER + b"general\n3 3 3\n1 1 nan\n2 3 2\n3 1 1\n",
+         [[np.nan, 0, 0], [0, 0, 2], [1, 0, 0]]),
+    # unusual
+    Case("cells.mat", mat(meas=X, kind=cell(KINDS), many=cell([1, "b", X, 2, 3, 4])), X,
+         {"kind": KINDS}, facts="many (a cell array of different things"),
+    Case("numbers.mat", mat(meas=X, code=cell([1, 2, 2, 1, 1, 1])), X,
+         {"code": [1, 2, 2, 1, 1, 1]}),
+    Case("struct.mat", mat(data={"X": X, "y": np.arange(6) % 2}, s=np.array([{"a": 1}] * 2)), X,
+         {"data/y": [0, 1] * 3}),
+    Case("sparse.mat", mat(A=sparse.csc_matrix(C), text="words"), C),
+    Case("cells73.mat", changed(hdf5({"X": X}, "double"), cells_of_7_3), X, {"kind": KINDS},
+         facts="label (empty), t (a table or object of MATLAB"),
+    Case("objects.npz", npz(X=X, y=np.array([None, "a"] * 3, object)), X,
+         facts="y (Python objects; save it with dtype float or str)"),
+    Case("links.h5", changed(hdf5({"X": X}), links), X,
+         facts="virtual (its numbers lie in other files), far (a link)"),
+    Case("frame.h5", changed(hdf5({}), frame), X[:, :2], ids=[f"r{i}" for i in range(6)],
+         features=["one", "two"], facts="log (a pandas table of another format"),
+    Case("old.h5ad", old_h5ad(), C, {"kind": ["B", "NK", "T"] * 2 + [""] * 3}),
+    Case("protein.h5ad", changed(h5ad(C.astype("f4")), lambda file: (
+        file.create_dataset("obsm/p/_index", data=CELLS),
+        file.create_dataset("obsm/p/CD3", data=np.arange(9.0)),
+        file.create_dataset("obsm/p/CD4", data=np.arange(9.0) ** 2))),
+         np.c_[np.arange(9), np.arange(9) ** 2], features=["CD3", "CD4"],
+         options={"array": "obsm/p"}),
+    Case("twice.h5ad", changed(h5ad(C.astype("f4")), lambda file: file["var/_index"].write_direct(
+        np.array(["a", "b", "a", "a-1", "a", "c", "d"], object))), C,
+         features=["a", "b", "a-2", "a-1", "a-3", "c", "d"]),
+    Case("types.h5", tenx(C, **WIDE), C[:, :5], features=WIDE["name"][:5],
+         facts="Antibody Capture (2, not read), Gene Expression (5); choose by feature_type=all"),
+    Case("antibodies.h5", tenx(C, **WIDE), C[:, 5:], options={"feature_type": TYPES[-1]}),
+    Case("both.h5", tenx(C, **WIDE), C, options={"feature_type": "all"}),
+    Case("types.h5ad", h5ad(C.astype("f4"), feature_types=TYPES), C[:, :5]),
+    Case("symmetric.mtx", BANNER + b"symmetric\n% note\n3 3 3\n1 1 1\n2 1 2\n3 2 5\n",
+         [[1, 2, 0], [2, 0, 5], [0, 5, 0]]),
+    Case("duplicates.mtx", BANNER + b"general\n3 3 4\n1 1 1\n1 1 2\n2 3 7\n3 2 1\n",
+         [[3, 0, 0], [0, 0, 7], [0, 1, 0]]),
+    Case("market.zip", packed({
+        "run/matrix.mtx": market(sparse.coo_matrix(C.T)), "run/notes.pdf": b"x",
+        "run/barcodes.tsv": "\n".join(CELLS).encode(),
+        "run/features.tsv": "\n".join(f"E{j}\tG{j}\t{TYPES[j]}" for j in range(7)).encode()}),
+         C[:, :5], ids=CELLS, features=WIDE["name"][:5], facts="run/notes.pdf"),
+    Case("table.zip", packed({"in/t.csv": b"id,a,b\nu,1,2\nv,3,4\nw,5,7\n", "README": b"x"}),
+         [[1, 2], [3, 4], [5, 7]], ids=list("uvw"), features=["a", "b"], facts="README"),
+    Case("array.zip", packed({"a.npy": NPY}), X),
+]  # fmt: skip
+DAMAGED = changed(
+    h5ad(sparse.csr_matrix(C.astype("f4"))), lambda f: f["X/indices"].__setitem__(0, 99)
+)
+REFUSED = [
+    # truncated
+    *(Case(name, data[:-9], words) for name, data, words in [
+        ("a.npy", NPY, "is truncated: its header declares 192 bytes and 183"),
+        ("a.idx", idx(IMAGES), "must hold 5 x 4 x 3 numbers in 60 bytes"),
+        ("a.mat", mat(X=X), "is damaged or no MAT file"),
+        ("a.npz", npz(X=X), "not a zip file or is damaged"),
+        ("a.mtx", market(sparse.coo_matrix(C)), "not a Matrix Market file or is damaged"),
+        ("a.npy.gz", gzip.compress(NPY), "is damaged inside its gzip packing"),
+    ]),
+    Case("a.h5", hdf5({"X": X})[:-200], "is not an HDF5 file or is damaged"),
+    Case("a.h5ad", FULL[:-500], "is not an HDF5 file or is damaged"),
+    *(Case(f"empty.{end}", b"", "is empty|damaged|not a")
+      for end in ["npy", "npz", "idx", "mat", "h5", "h5ad", "mtx", "arff", "zip", "zarr.zip"]),
+    *(Case(f"words{end}", b"a,b\n1,2\n", words) for end, words in [
+        (".npy", "is not an NPY file; save it with numpy.save"),
+        (".idx", r"is not an IDX file \(it starts with 612c620a\)"),
+        (".mat", "is damaged or no MAT file"),
+        (".npz", "not a zip file"),
+        (".h5", "is not an HDF5 file"),
+        (".arff", "not an ARFF file or damaged"),
+        (".zarr.zip", "not a zip file"),
+    ]),
+    # wrong type
+    Case("objects.npy", stored(np.save, np.array([[None, 1]] * 2, object)), "holds Python objects"),
+    Case("complex.npy", stored(np.save, X * 1j), "holds complex numbers"),
+    Case("texts.npy", stored(np.save, np.array([["a", "b"]] * 3)), "values of type <U1"),
+    Case("vector.npy", stored(np.save, X[0]), r"shape \(4,\); give a matrix"),
+    Case("five.npy", stored(np.save, np.zeros((2,) * 5)), "give a matrix"),
+    Case("row.npy", stored(np.save, X[:1]), "at least 2 rows and 2 values"),
+    Case("same.npy", stored(np.save, np.ones((5, 4))), "All 5 rows are the same"),
+    Case("infinite.npy", stored(np.save, np.r_[X, [[np.inf] * 4]]), "is infinite in row 7"),
+    Case("none.npy", stored(np.save, X * [1, 1, 1, np.nan]), "No cell of column “column 4”"),
+    Case("no.npz", npz(a=np.arange(9)), r"no matrix of numbers, only “a” \(9\)"),
+    Case("pickle.npz", npz(X=np.array([{}, []], object)), r"only “X” \(Python objects; save"),
+    Case("many.npz", npz(a=X, b=X[:5]), r"several arrays, “a” \(6 x 4\), “b” \(5 x 4\)"),
+    Case("other.npz", npz(a=X), "no array “z”", options={"array": "z"}),
+    Case("labels.npz", npz(X=X, y=np.arange(5) % 2), "“y” in “labels.npz” has 5 entries for"),
+    Case("labels.idx", idx(IMAGES[:, 0, 0]), "holds labels alone"),
+    Case("complex.mat", mat(Z=X * 1j), "holds complex numbers; save real ones"),
+    Case("text.mat", mat(a="words"), "holds no matrix of numbers"),
+    Case("sides.npy", stored(np.save, X), "with 4 values in all", options={"image_shape": (3, 2)}),
+    Case("complex.h5", hdf5({"X": X * 1j}), "holds complex numbers"),
+    Case("noobs.h5ad", changed(FULL, lambda file: file.__delitem__("obs")), "has no names in obs"),
+    Case("shape.h5ad", changed(FULL, lambda file: file["X"].attrs.__setitem__("shape", [9, 70])),
+         "damaged"),
+    Case("index.h5ad", DAMAGED, "The sparse matrix in “index.h5ad” is damaged"),
+    Case("code.h5ad", changed(FULL, lambda file: file["obs/kind/codes"].__setitem__(0, 9)),
+         "is damaged"),
+    Case("mask.h5ad", FULL, "no column “best” in var", options={"mask_var": "best"}),
+    Case("type.h5", tenx(C, **WIDE), "no feature type “RNA”", options={"feature_type": "RNA"}),
+    Case("complex.mtx", BANNER.replace(b"real", b"complex") + b"general\n3 3 1\n1 1 1 2\n",
+         "holds complex numbers; save their real parts"),
+    Case("out.mtx", BANNER + b"general\n3 3 2\n1 1 1\n9 9 1\n", "is damaged"),
+    Case("text.arff", ARFF.replace("real", "string").encode(), "has 3 x 1 numbers"),
+    Case("sparse.arff", b"@relation a\n@attribute x real\n@attribute y real\n@data\n{0 1}\n",
+         "a sparse ARFF file"),
+    # too large
+    Case("world.npy", stored(np.lib.format.write_array_header_1_0, {
+        "descr": "<f8", "fortran_order": False, "shape": (10**7, 10**7)}), "is truncated"),
+    Case("sides.npy", stored(np.lib.format.write_array_header_1_0, {
+        "descr": "<f8", "fortran_order": False, "shape": (-5, 4)}), "sides are whole numbers"),
+    Case("world.idx", idx(IMAGES)[:4] + b"\xff" * 12 + b"few", "must hold 4294967295 x"),
+    Case("world.mtx", BANNER + b"general\n3 3 1000000000\n1 1 1\n", "is damaged"),
+    Case("zeros.mat", mat(X=np.zeros((1000, 1000))), "1,000 numbers in 8 MB, more than 1 MB"),
+    Case("zeros.npz", npz(X=np.zeros((1000, 1000))), "unpacks to 8 MB, more than 1 MB"),
+    Case("wide.h5ad", h5ad(sparse.random(200, 2000, 1e-3, "csr", random_state=0)),
+         "become 200 x 2,000 numbers .* highly variable"),
+    Case("chunk.h5", hdf5({"X": np.zeros((20, 10))}, chunks=(20, 10), maxshape=(None, None)),
+         "All 20 rows are the same"),
+]  # fmt: skip
+LIMITS = {"too large": ReadLimits(n_bytes=1_000_000)}
+
+
+def load(case: Case) -> Any:
+    limits = ReadLimits(n_bytes=1_000_000)
+    return read(case.name, io.BytesIO(case.data), limits=limits, **case.options)
+
+
+@pytest.mark.parametrize("case", READ, ids=[case.name for case in READ])
+def test_values_names_and_facts_are_those_of_the_file(case):
+    dataset = load(case._replace(options={"missing": "model", **case.options}))
+    expected = np.asarray(case.expected)
+    np.testing.assert_allclose(dataset.with_gaps(), expected.reshape(len(expected), -1))
+    for name, column in case.labels.items():
+        np.testing.assert_array_equal(dataset.labels[name], column)
+    assert case.ids is None or dataset.ids.tolist() == case.ids
+    assert case.features is None or list(dataset.feature_names) == case.features
+    told = facts(dataset.provenance["report"], dataset)
+    assert case.facts in "; ".join(told.values())
+    assert in_one_line(dataset.provenance["report"], dataset).endswith(".")
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=[case.name for case in REFUSED])
+def test_what_cannot_be_read_is_refused_in_one_sentence(case):
+    with pytest.raises(InputError, match=case.expected) as refused:
+        load(case)
+    assert faults_of(str(refused.value)) == ""
+
+
+COMMANDS = [case for case in READ if case.name in (
+    "a.npz", "cells.mat", "packed.h5", "old.h5ad", "types.h5", "market.zip", "table.zip", "a.arff",
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", COMMANDS, ids=[case.name for case in COMMANDS])
+def test_the_command_line_reads_the_same(case, tmp_path, capsys):
+    (tmp_path / case.name).write_bytes(case.data)
+    out = tmp_path / "out.npz"
+    command = ["data", str(tmp_path / case.name), "--out", str(out)]
+    assert main(command) == 0
+    assert " ".join(case.facts.split()) in " ".join(capsys.readouterr().out.split())
+    expected = np.asarray(case.expected)
+    with np.load(out) as written:
+        np.testing.assert_allclose(written["X"], expected.reshape(len(expected), -1))
+
+
+# several files
+
+
+def load_many(files: dict[str, bytes], **options: Any) -> Any:
+    return read_many([(name, io.BytesIO(data)) for name, data in files.items()], **options)
+
+
+def test_idx_images_and_labels_find_each_other():
+    label = np.arange(5, dtype=np.uint8) % 3
+    other = noise(2, 3, 4, 3)
+    dataset = load_many({
+        "t10k-labels.idx": idx(np.full(3, 9, np.uint8)), "train-images.idx": idx(IMAGES),
+        "train-labels.idx": idx(label), "t10k-images.idx": idx(other),
+    })  # fmt: skip
+    np.testing.assert_array_equal(dataset.X, np.r_[IMAGES, other].reshape(8, 12))
+    assert dataset.labels["class"].tolist() == [*label, 9, 9, 9]
+    assert dataset.labels["file"].tolist() == ["train-images"] * 5 + ["t10k-images"] * 3
+    image, one = idx(IMAGES), idx(label)
+    for files, words in [
+        ({"a.idx": image, "b.idx": one[:-1] + one[-1:] * 2}, "must hold 5"),
+        ({"a.idx": image, "b.idx": idx(label[:4])}, "4 labels and “a.idx” 5"),
+        ({"a.idx": image, "b.idx": idx(IMAGES[:, :2])}, "has images of 2 x 3"),
+        ({"a.idx": image, "b.idx": one, "c.idx": one}, "1 file of images and 2 of labels"),
+        ({"a.idx": image, "b.idx": image, "c.idx": one, "d.idx": one}, "names do not say"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            load_many(files)
+
+
+@pytest.mark.parametrize("ends", [("barcodes.tsv", "genes.tsv"), ("m.docs", "m.terms")])
+def test_names_beside_a_matrix_are_found_and_turn_it(ends, tmp_path):
+    matrix = tmp_path / ("m.mtx" if ends[0][0] == "m" else "matrix.mtx")
+    matrix.write_bytes(market(sparse.coo_matrix(C.T)))
+    (tmp_path / ends[0]).write_text("\n".join(CELLS))
+    (tmp_path / ends[1]).write_text("\n".join(GENES))
+    (tmp_path / "other.txt").write_text("x")
+    dataset = read(matrix.name, matrix)
+    np.testing.assert_array_equal(dataset.X, C)
+    assert dataset.ids.tolist() == CELLS
+    assert list(dataset.feature_names) == GENES
+    (tmp_path / ends[0]).write_text("one\ntwo\nthree\n")
+    with pytest.raises(InputError, match=r"has 7 rows, but 3 names|has 9 rows, but 3 names"):
+        read(matrix.name, matrix)
+
+
+# Zarr, whose stores the library writes and this project's own reader reads
+
+
+@pytest.mark.parametrize("how", ["blosc", "bits", "zlib", "gzip", "zstd", "lz4", "none", "shared"])
+def test_a_store_is_read_as_the_same_h5ad_file(how, tmp_path):
+    codecs = pytest.importorskip("numcodecs")
+    zarr = pytest.importorskip("zarr")
+    new = {"gzip": zarr.codecs.GzipCodec(), "zstd": zarr.codecs.ZstdCodec(),
+           "shared": zarr.codecs.BloscCodec(cname="zstd", shuffle="shuffle")}  # fmt: skip
+    old = {"blosc": codecs.Blosc(), "bits": codecs.Blosc(cname="zlib", shuffle=2),
+           "zlib": codecs.Zlib(), "lz4": codecs.LZ4(), "none": None}  # fmt: skip
+    wide = np.random.default_rng(0).integers(0, 9, (60, 40)).astype("f4")
+    data = h5ad(sparse.csr_matrix(wide), {"twice": 2 * wide}, kind=["B", "T", None] * 20,
+                depth=np.arange(60) / 3)  # fmt: skip
+    form = 3 if how in new else 2
+    folder = store(tmp_path / "c.zarr", data, form, 53, compressors=(new | old)[how])
+    packed = packed_store(folder, "c.zarr/" if form == 2 else "")
+    for options in ({}, {"array": "layers/twice"}):
+        known = read("c.h5ad", io.BytesIO(data), **options)
+        dataset = read("c.zarr.zip", io.BytesIO(packed), **options)
+        np.testing.assert_array_equal(dataset.X, known.X)
+        assert dataset.ids.tolist() == known.ids.tolist()
+        assert dataset.feature_names == known.feature_names
+        assert dataset.labels["kind"].tolist() == known.labels["kind"].tolist()
+
+
+def test_an_array_of_large_chunks_is_unpacked_from_every_block(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    codecs = pytest.importorskip("numcodecs")
+    rows = np.random.default_rng(0).normal(size=(3000, 20)).round(2)
+    for i, shuffle in enumerate((0, 1, 2)):
+        array = zarr.create_array(
+            tmp_path / f"{i}.zarr", shape=rows.shape, dtype=rows.dtype, chunks=(2900, 17),
+            zarr_format=2, compressors=codecs.Blosc("lz4", 5, shuffle, 1 << 15),
+        )  # fmt: skip
+        array[...] = rows
+        data = io.BytesIO(packed_store(tmp_path / f"{i}.zarr"))
+        np.testing.assert_array_equal(read(f"{i}.zarr.zip", data).X, rows)
+
+
+def test_stores_that_are_damaged_or_of_another_kind_are_refused(tmp_path):
+    folder = store(tmp_path / "c.zarr", FULL)
+    for change, words in [
+        (lambda about: about["codecs"].append({"name": "pickle"}), "packed by the codec “pickle”"),
+        (lambda about: about.update(shape=[1 << 40]), "more than"),
+        (lambda about: about.update(chunk_grid=0), "is not a Zarr store, or is damaged"),
+    ]:
+        place = folder / "layers" / "twice" / "data" / "zarr.json"
+        text = place.read_text()
+        about = json.loads(text)
+        change(about)
+        place.write_text(json.dumps(about))
+        with pytest.raises(InputError, match=words):
+            read("c.zarr.zip", io.BytesIO(packed_store(folder)), array="layers/twice")
+        place.write_text(text)
+    with pytest.raises(InputError, match=r"zip it as NAME\.zarr\.zip"):
+        read_many([("c.zarr/zarr.json", folder / "zarr.json"), ("c.zarr/a", folder / "zarr.json")])
+
+
+# images
+
+
+def pictures(**files: Any) -> bytes:
+    return packed({name.replace("__", "."): data for name, data in files.items()})
+
+
+INK = np.zeros((6, 6), np.uint8)
+INK[2, 1:5] = INK[1:5, 3] = 255
+LEVELS = np.arange(36, dtype=np.uint16).reshape(6, 6) * 100
+CLEAR = Image.fromarray((INK == 0).astype(np.uint8), "P")
+CLEAR.putpalette([0, 0, 0, 255, 255, 255])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected", "scale"),
+    [
+        (encoded(LEVELS), encoded(LEVELS.T.copy()), LEVELS, (0, 3500)),
+        (encoded(LEVELS.astype("f4") / 3500, "TIFF"), encoded(np.eye(6, dtype="f4"), "TIFF"),
+         LEVELS / 3500, (0, 1)),
+        (encoded(LEVELS.astype("i4") - 50, "TIFF"), encoded(np.eye(6, dtype="i4"), "TIFF"),
+         LEVELS.astype(int) - 50, (-50, 3450)),
+        (tiff(65535 - LEVELS, 0), tiff(65535 - LEVELS.T, 0), LEVELS, (0, 3500)),
+        (tiff(255 - INK, 0), tiff(noise(0, 6, 6), 0), INK, (0, 255)),
+        (encoded(np.dstack([0 * INK] * 3 + [INK])), encoded(np.dstack([0 * INK] * 3 + [INK.T])),
+         255 - INK, (0, 255)),
+        (encoded(np.dstack([INK * 0 + 255, INK])), encoded(np.dstack([INK * 0 + 255, INK.T])),
+         INK, (0, 255)),
+        (encoded(CLEAR, transparency=1), encoded(noise(0, 6, 6)), 255 - INK, (0, 255)),
+        (encoded(Image.fromarray(INK).convert("P")), encoded(noise(0, 6, 6)), INK, (0, 255)),
+        (encoded(INK > 0), encoded(noise(0, 6, 6)), INK, (0, 255)),
+        (encoded(np.dstack([INK] * 3)), encoded(noise(0, 6, 6)), INK, (0, 255)),
+    ],
+)  # fmt: skip
+def test_grey_levels_survive_and_ink_is_seen(first, second, expected, scale):
+    name = "tif" if first[:2] == b"II" else "png"
+    files = packed({f"a.{name}": first, f"b.{name}": second})
+    dataset = read("pictures.zip", io.BytesIO(files))
+    np.testing.assert_allclose(dataset.X[0].reshape(6, 6), expected, rtol=1e-6)
+    assert dataset.image_range == pytest.approx(scale)
+
+
+def test_light_ink_among_dark_stands_on_its_own_ground():
+    dark, light = np.dstack([0 * INK, INK]), np.dstack([0 * INK + 255, INK])
+    files = pictures(a__png=encoded(dark), b__png=encoded(dark[::-1].copy()), c__png=encoded(light))
+    dataset = read("ink.zip", io.BytesIO(files))
+    np.testing.assert_array_equal(dataset.image(2), INK)
+    told = facts(dataset.provenance["report"])["Transparent parts"]
+    assert told == "white in 3 images, but black in 1 whose ink is white"
+
+
+@pytest.mark.parametrize("kind", ["TIFF", "GIF"])
+def test_every_page_is_an_image(kind):
+    pages, end = list(noise(3, 4, 8, 8)), kind[:3].lower()
+    files = packed({f"a.{end}": paged(pages, kind), f"b.{end}": paged(pages[:1], kind)})
+    dataset = read("stacks.zip", io.BytesIO(files))
+    np.testing.assert_array_equal(dataset.X, np.reshape([*pages, pages[0]], (5, 64)))
+    assert dataset.ids.tolist() == ["a_1", "a_2", "a_3", "a_4", "b"]
+    assert "1 file of several" in facts(dataset.provenance["report"])["Pages"]
+
+
+def test_photographs_are_upright_and_colour_becomes_grey_or_is_kept():
+    turned = Image.fromarray(np.kron([[255, 0], [0, 0]], np.ones((8, 16))).astype(np.uint8))
+    exif = turned.getexif()
+    exif[0x0112] = 6  # the camera was turned by 90 degrees
+    files = pictures(a__jpg=encoded(turned, "JPEG", exif=exif), b__png=encoded(noise(0, 32, 16)))
+    assert read("p.zip", io.BytesIO(files)).image(0)[:14, 9:].min() > 200
+    red = np.zeros((3, 4, 3), np.uint8)
+    red[..., 0] = np.arange(12).reshape(3, 4) * 20
+    files = pictures(a__png=encoded(red), b__png=encoded(noise(1, 3, 4)))
+    np.testing.assert_allclose(
+        read("p.zip", io.BytesIO(files)).image(0), 0.299 * red[..., 0], atol=1
+    )
+    kept = read("p.zip", io.BytesIO(files), colour="keep")
+    np.testing.assert_array_equal(kept.image(0), red)
+    np.testing.assert_array_equal(kept.image(1), np.repeat(noise(1, 3, 4)[..., None], 3, 2))
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "labels"),
+    [
+        (["o1__0", "o1__5", "o10__0"], {}, {"class": ["o1", "o1", "o10"], "number": [0, 5, 0]}),
+        (["a (1)", "a (2)", "b (1)"], {}, {"class": ["a", "a", "b"]}),
+        (["sea", "hill", "sky"], {}, {}),
+        (["in/cat/1", "in/cat/2", "in/dog/1"], {}, {"class": ["cat", "cat", "dog"]}),
+        (["in/cat/1", "in/dog/1"], {"classes": "none"}, {}),
+        (["u/a/1", "v/a/1", "v/b/1"], {}, {"class": ["a", "a", "b"], "folder": ["u", "v", "v"]}),
+        (["p1_s0", "p2_s1"], {"pattern": r"p(?P<who>\d)_(?P<s>s\d)"}, {"who": [1, 2]}),
+        (["obj1__0", "obj10__5"], {"pattern": "{class}__{n}.png"}, {"n": [0, 5]}),
+        (["in/ann/l1", "in/ann/l2", "in/bob/r1"], {"pattern": "{who}/{side}{n}"},
+         {"who": ["ann", "ann", "bob"], "side": ["l", "l", "r"]}),
+    ],
+)  # fmt: skip
+def test_folders_names_and_patterns_give_classes(names, options, labels):
+    files = {f"{name}.png": encoded(noise(i, 3, 3)) for i, name in enumerate(names)}
+    for dataset in (
+        load_many(files, **options),
+        read("z.zip", io.BytesIO(packed(files)), **options),
+    ):
+        found = {key: column.tolist() for key, column in dataset.labels.items()}
+        assert found | labels == found
+        assert labels or not found
+
+
+SQUARE, OTHER = (encoded(noise(i, 30, 40)) for i in range(2))
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "words"),
+    [
+        ({"a.png": SQUARE}, {}, "holds 1 image; at least 2"),
+        ({"a.png": SQUARE, "b.png": SQUARE}, {}, "All 2 rows are the same"),
+        ({"a.png": SQUARE, "b.png": b"<svg/>"}, {}, "“b.png” in “p.zip” is not an image"),
+        ({"a.png": SQUARE, "b.png": encoded(noise(0, 9, 9))}, {}, "“b.png” has 9 x 9.; choose a"),
+        ({"a.png": SQUARE, "b.png": encoded(LEVELS)}, {"size": (4, 4)}, "no scale in common|type"),
+        ({"a.tif": encoded(np.full((4, 4), np.nan, "f4"), "TIFF"),
+          "b.tif": encoded(np.eye(4, dtype="f4"), "TIFF")}, {}, "16 missing cells"),
+        ({"a.png": SQUARE, "inner.tar": b"x"}, {}, "holds another archive, “inner.tar”"),
+        ({"a.png": SQUARE, "b.png": SQUARE}, {"size": (0, 5)}, "size must be a height"),
+        ({"a.png": SQUARE, "b.png": SQUARE}, {"colour": "blue"}, "colour must be grey or keep"),
+        ({"a.png": SQUARE, "b.png": OTHER}, {"classes": "moon"}, "classes must be one of auto"),
+        ({"a.png": SQUARE, "b.png": OTHER}, {"pattern": "("}, "not a regular"),
+        ({"a.png": SQUARE, "b.png": OTHER}, {"pattern": "{n}"}, "does not fit"),
+        ({f"{i}.png": encoded(np.full((200, 99), i, np.uint8)) for i in range(60)}, {},
+         "fill more than 1 MB"),
+        ({"a.png": encoded(np.zeros((9999, 9), np.uint8)), "b.png": SQUARE}, {}, "differ in size"),
+        ({"a.png": encoded(np.zeros((700, 900), np.uint8)), "b.png": SQUARE}, {},
+         "make it smaller"),
+        ({"a.png": bytes(2_000_000)}, {}, "unpacks to 2 MB, more than 1 MB"),
+    ],
+)  # fmt: skip
+def test_pictures_that_do_not_fit_are_refused(files, options, words):
+    data = packed(files, zipfile.ZIP_DEFLATED)
+    with pytest.raises(InputError, match=words) as refused:
+        read("p.zip", io.BytesIO(data), limits=ReadLimits(n_bytes=1_000_000), **options)
+    assert faults_of(str(refused.value)) == ""
+
+
+def test_other_files_are_left_out_by_name_and_lead_nowhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ["../../evil/a.png", "/etc/b.png", "C:\\windows\\c.png", "d/../e.png"]
+    files = {name: encoded(noise(i, 3, 3)) for i, name in enumerate(names)}
+    files |= {"readme.txt": b"x", "__MACOSX/._a.png": b"x", ".DS_Store": b"x", "x.png": SQUARE[:60]}
+    dataset = read("p.zip", io.BytesIO(packed(files)), broken="skip")
+    assert dataset.n_rows == 4
+    assert dataset.provenance["report"]["skipped"] == ["readme.txt", "x.png"]
+    assert list(tmp_path.iterdir()) == []
+    twice = [("a.png", encoded(noise(0, 3, 3))), ("a.png", encoded(noise(1, 3, 3)))]
+    assert read("p.zip", io.BytesIO(packed(twice))).ids.tolist() == ["a.png", "a.png (2)"]
+
+
+@pytest.mark.parametrize("change", [(8, 1, "is encrypted"), (24, 10, "damaged|not an image")])
+def test_a_zip_that_lies_is_refused(change):
+    place, value, words = change
+    data = bytearray(packed({"a.png": SQUARE, "b.png": SQUARE}))
+    data[data.index(b"PK\x01\x02") + place] = value
+    with pytest.raises(InputError, match=words):
+        read("p.zip", io.BytesIO(bytes(data)))
+
+
+# every kind, broken
+
+
+def test_a_broken_byte_anywhere_is_read_or_refused_in_a_sentence():
+    """Bits of headers are turned; libraries that a broken file can end are asked apart."""
+    volumes = (100 + noise(0, 4, 4, 3, 20)).astype(np.int16)
+    cases = [
+        ("x.npy", NPY), ("x.npz", npz(X=X, y=KINDS)), ("x.idx", idx(IMAGES)), ("x.mtx", market(C)),
+        ("x.h5ad", FULL), ("x.h5", hdf5({"X": X})), ("x.arff", ARFF.replace("?,4", "3,4").encode()),
+        ("x.zip", packed({"a.png": SQUARE, "b.png": encoded(noise(1, 30, 40))})),
+        ("x.nii", nifti(volumes)),
+    ]  # fmt: skip
+    for name, whole in cases:
+        places = np.random.default_rng(zlib.crc32(name.encode())).integers(0, len(whole), 30)
+        for place in [*range(4, 40, 3), *places.tolist()]:
+            data = bytearray(whole)
+            data[place % len(whole)] ^= 1 << place % 8
+            told = ""
+            try:
+                if by_libraries([(name, io.BytesIO(data))]):
+                    continue  # in the test below
+                read(name, io.BytesIO(data))
+            except InputError as error:
+                told = str(error)
+            assert not told or faults_of(told) == "", name
+
+
+def test_a_file_that_ends_a_library_costs_its_own_process_only():
+    data = bytearray(mat(X=np.eye(3), Y=np.arange(3.0)[:, None]))
+    sentences = set()
+    for bit in range(128 * 8, 160 * 8, 31):
+        broken = data.copy()
+        broken[bit // 8] ^= 1 << bit % 8
+        try:
+            read_apart([("x.mat", io.BytesIO(broken))])
+        except InputError as error:
+            sentences.add(str(error))
+    assert sentences
+    assert all(faults_of(sentence, "x.mat") == "" for sentence in sentences)
+
+
+def test_kinds_are_known_by_name_and_by_content():
+    assert {kind_of(f"a{end}") for end in SUFFIXES} >= {"npy", "arff", "h5ad", "zarr", "mtx", "idx"}
+    assert kind_of("data", io.BytesIO(hdf5({"X": X}))) == "hdf5"
+    assert kind_of("notes.gz", io.BytesIO(gzip.compress(b"notes"))) is None
