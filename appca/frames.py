@@ -96,30 +96,29 @@ def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
 def column_of(name: str, values: Any) -> TableColumn:
     """Return a column (N,) whose kind its values decide, not their dtype.
 
-    Texts, booleans, categoricals and at most `FEW_INTEGERS` different whole numbers, each in two
-    rows on average, are classes; texts are numbers if all are and some have decimals (1E5 and 007
+    Texts, booleans, categoricals and at most `FEW_INTEGERS` different whole numbers, some of them
+    in several rows, are classes; texts are numbers if all are and some have decimals (1E5 and 007
     are names). None, NaN, NaT, NA, masked values and empty texts are missing.
     """
     x, is_class = _plain(values)
     if x.dtype.kind == "M":
         days = (x - np.datetime64(0, "us")) / np.timedelta64(1, "D")
         return TableColumn(name, "date", days.astype(np.float64))
-    if x.dtype.kind == "f":
-        levels = np.unique(x[np.isfinite(x)])
-        few = len(levels) <= min(FEW_INTEGERS, np.isfinite(x).sum() / 2)
-        few = few and bool((levels == np.rint(levels)).all())
-        if not few and not is_class:
+    is_number = x.dtype.kind == "f"
+    there = np.isfinite(x) if is_number else np.array([v is not None for v in x], dtype=bool)
+    keys = x[there] if is_number else x[there].astype(str)
+    levels, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+    if is_number and not is_class:
+        few = len(levels) <= FEW_INTEGERS and len(levels) < len(keys)
+        if not few or not (levels == np.rint(levels)).all():
             return number_column(name, x)
-        x = _texts(x)
-    there = np.array([text is not None for text in x], dtype=bool)
-    levels, first, codes = np.unique(x[there].astype(str), return_index=True, return_inverse=True)
-    if len(levels) > MOST_CLASSES and not is_class and all(map(_WHOLE.fullmatch, levels)):
+    elif len(levels) > MOST_CLASSES and not is_class and all(map(_WHOLE.fullmatch, levels)):
         return number_column(name, [np.nan if text is None else float(text) for text in x])
-    rank = np.empty(len(levels), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(levels))
+    order = np.argsort(first)
     coded = np.full(len(x), np.nan)
-    coded[there] = rank[codes]
-    return TableColumn(name, "class", coded, tuple(levels[np.argsort(first)].tolist()))
+    coded[there] = np.argsort(order)[codes.ravel()]
+    names = levels[order].tolist()
+    return TableColumn(name, "class", coded, tuple(map(_name, names) if is_number else names))
 
 
 def class_names(values: Any) -> np.ndarray:
@@ -259,6 +258,9 @@ def _plain(values: Any, *, as_numbers: bool = False) -> tuple[np.ndarray, bool]:
         return x.astype("datetime64[us]"), is_class
     if x.dtype.kind == "m":
         return np.where(np.isnat(x), np.nan, x / np.timedelta64(1, "s")), is_class
+    if x.dtype.kind == "U":  # each text once
+        levels, codes = np.unique(x, return_inverse=True)
+        return _of_objects(levels.astype(object), as_numbers=as_numbers)[codes], is_class
     return _of_objects(x.astype(object), as_numbers=as_numbers), is_class
 
 
