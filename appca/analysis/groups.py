@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -365,7 +365,7 @@ def _numbers(
     """Compare columns of numbers that have at least so many values on either side."""
     enough = np.minimum(*(np.isfinite(side).sum(axis=0) for side in (x, y))) >= least
     x, y = (np.where(np.isfinite(side), side, np.nan)[:, enough] for side in (x, y))
-    means = (np.nanmean(side, axis=0, dtype=np.float64) for side in (x, y))
+    means: list[Any] = [np.nanmean(side, axis=0, dtype=np.float64) for side in (x, y)]
     columns = zip(*means, *numbers(x, y), strict=True) if enough.any() else ()
     kept = [name for name, is_kept in zip(names, enough, strict=True) if is_kept]
     return [
