@@ -113,14 +113,14 @@ def _add(adata: "AnnData", key: str, fit: tuple[Any, ...], *, sparse: bool) -> N
     from appca.analysis.subspaces import Supports
 
     added = additions(key, *fit)
-    for name, scores in added.obsm.items():
+    for name, scores in added["obsm"].items():
         adata.obsm[name] = csr_matrix(scores) if sparse else np.array(scores)
-    for name, loadings in added.varm.items():
+    for name, loadings in added["varm"].items():
         adata.varm[name] = loadings
-    if key not in added.varm and key in adata.varm:  # of an earlier fit
+    if key not in added["varm"] and key in adata.varm:  # of an earlier fit
         del adata.varm[key]
-    adata.uns.update(added.uns)
-    for name, column in added.obs.items():
+    adata.uns.update(added["uns"])
+    for name, column in added["obs"].items():
         if isinstance(column, Supports):
             adata.obs[name] = pd.Categorical.from_codes(column.codes, pd.Index(column.names))
         else:

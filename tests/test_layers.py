@@ -18,18 +18,19 @@ ROOT = Path(__file__).resolve().parents[1]
 MAY_IMPORT = {
     "words": set(),
     "storage": set(),
-    "models": {"storage"},
+    "frames": set(),
+    "models": {"storage", "frames"},
     "processes": set(),
     "data": {"storage", "processes"},
-    "analysis": {"storage", "models", "data", "rivals"},
+    "analysis": {"storage", "frames", "models", "data", "rivals"},
     "rivals": {"models"},
     "plots": {"storage", "data", "analysis"},
     "studies": {"storage", "processes", "models", "data", "analysis", "plots"},
     "runs": {"storage", "models", "data", "analysis"},
     "jobs": {"storage", "processes", "models", "data", "analysis", "studies", "runs"},
-    "canvas": {"storage", "models", "data", "analysis", "plots", "runs"},
+    "canvas": {"storage", "frames", "models", "data", "analysis", "plots", "runs"},
     "tl": {"models", "data", "analysis"},
-    "ui": {"storage", "processes", "models", "data", "analysis", "plots", "studies", "runs"}
+    "ui": {"storage", "processes", "frames", "models", "data", "analysis", "plots", "studies", "runs"}
     | {"jobs", "canvas"},
     "commands": {"storage", "processes", "models", "data", "analysis", "plots", "studies"}
     | {"runs", "canvas"},

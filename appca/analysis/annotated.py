@@ -27,15 +27,6 @@ from appca.words import InputError
 PLAIN = (bool, int, float, str)  # settings that every version of anndata can write
 
 
-class Additions(NamedTuple):
-    """The parts that a fit adds, each by its key."""
-
-    obsm: dict[str, np.ndarray]
-    varm: dict[str, np.ndarray]
-    uns: dict[str, dict[str, Any]]
-    obs: dict[str, np.ndarray | Supports]
-
-
 class AnnotatedFit(NamedTuple):
     """A fit, as a file of annotated data keeps it."""
 
@@ -52,8 +43,8 @@ def additions(
     params: Mapping[str, Any],
     features: np.ndarray | None,
     names: np.ndarray,
-) -> Additions:
-    """Return what a fit adds under a key, as "appca".
+) -> dict[str, dict[str, Any]]:
+    """Return what a fit adds under a key, as "appca", to each part of annotated data.
 
     That is ``obsm["X_appca"]``, ``varm["appca"]``, ``uns["appca"]``, ``obs["appca_support"]`` and
     ``obs["appca_probability"]``. `ratio` (K,) is the share of the variance that each component
@@ -61,26 +52,22 @@ def additions(
     says which variables the D features are, None where they are none; `names` (D,) are stored so
     that the model finds them again.
     """
-    loadings = in_units_of_the_fit(model).T.astype(np.float32)
     varm = {}
     if features is not None:
         varm[key] = np.zeros((len(features), len(model.components)), np.float32)
-        varm[key][features] = loadings
+        varm[key][features] = in_units_of_the_fit(model).T
     uns = {
         "params": {name: value for name, value in params.items() if isinstance(value, PLAIN)},
         "variance": np.asarray(model.explained_variance),
         "features": np.asarray(names).astype(str).astype(object),
         "model": dict(model.model_arrays()),
-    }
-    uns |= {} if ratio is None else {"variance_ratio": np.asarray(ratio)}
-    obs: dict[str, np.ndarray | Supports] = {f"{key}_support": supports(rows.active)}
-    obs[f"{key}_probability"] = rows.membership
-    return Additions({f"X_{key}": rows.scores}, varm, {key: uns}, obs)
+    } | ({} if ratio is None else {"variance_ratio": np.asarray(ratio)})
+    obs = {f"{key}_support": supports(rows.active), f"{key}_probability": rows.membership}
+    return {"obsm": {f"X_{key}": rows.scores}, "varm": varm, "uns": {key: uns}, "obs": obs}
 
 
 H5AD, STORE, KEY = ".h5ad", ".zarr", "appca"
 TASK = "appca.analysis.annotated:add_fit"
-_DICT = ("dict", "0.1.0")
 _ENCODINGS = {  # of texts or numbers, one or many
     (True, True): ("string", "0.2.0"),
     (True, False): ("string-array", "0.2.0"),
@@ -137,7 +124,9 @@ def add_fit(
         raise InputError(msg)
     import h5py
 
-    params |= _place(array)
+    kind, _, place_in = array.partition("/")
+    keyword = {"layers": "layer", "obsm": "use_rep"}.get(kind)
+    params |= {} if keyword is None else {keyword: place_in}
     added = additions(KEY, run, run, members.get("ratio"), params, features, wanted)
     path = Path(str(source))
     try:
@@ -158,6 +147,8 @@ def new_file(dataset: Dataset, fit: AnnotatedFit) -> bytes:
 
     names = np.array(list(dataset.column_names))
     everything = np.ones(len(names), bool)
+    columns = unique([name.replace("/", "_") for name in dataset.labels])
+    labels = dict(zip(columns, map(_column, dataset.labels.values()), strict=True))
     buffer = io.BytesIO()
     with h5py.File(buffer, "w") as file:
         _marked(file, ("anndata", "0.1.0"))
@@ -167,13 +158,8 @@ def new_file(dataset: Dataset, fit: AnnotatedFit) -> bytes:
             file[table].attrs["_index"] = "_index"
             file[table].attrs["column-order"] = np.array([], h5py.string_dtype())
             _put(file[table], "_index", index.astype(object))
-        for part in _PARTS:
-            _group(file, part)
-        columns = unique([name.replace("/", "_") for name in dataset.labels])
-        values = [_column(values) for values in dataset.labels.values()]
-        _put_columns(file["obs"], dict(zip(columns, values, strict=True)))
-        added = additions(KEY, fit.run, fit.run, fit.ratio, fit.params, everything, names)
-        _add_to(file, added)
+        _add_to(file, {part: {} for part in _PARTS} | {"obs": labels})
+        _add_to(file, additions(KEY, fit.run, fit.run, fit.ratio, fit.params, everything, names))
     return buffer.getvalue()
 
 
@@ -184,11 +170,6 @@ def _column(values: np.ndarray) -> np.ndarray | Supports:
     names, codes = categories(values)
     codes[values == ""] = -1
     return Supports(codes, [name for i, name in enumerate(names) if (codes == i).any()])
-
-
-def _place(array: str) -> dict[str, str]:
-    kind, _, name = array.partition("/")
-    return {"layers": {"layer": name}, "obsm": {"use_rep": name}}.get(kind, {})
 
 
 def _changed(place: Path, _: dict[str, Any]) -> bytes:
@@ -205,7 +186,7 @@ def _rows_and_variables(name: str, source: File, limits: ReadLimits) -> tuple[in
         return len(contents.names("obs")), contents.names("var")
 
 
-def _add_to_store(path: Path, folder: Path, added: Additions) -> None:
+def _add_to_store(path: Path, folder: Path, added: Mapping[str, Mapping[str, Any]]) -> None:
     """Replace a zip, which was checked, by one of the same store with the additions."""
     import zarr
 
@@ -223,57 +204,50 @@ def _add_to_store(path: Path, folder: Path, added: Additions) -> None:
         path.write_bytes(changed.read())
 
 
-def _add_to(file: Any, added: Additions) -> None:
-    for place in ("obsm", "varm", "uns"):
-        _put_all(_group(file, place), getattr(added, place))
-    _put_columns(file["obs"], added.obs)
-
-
-def _put_columns(table: Any, columns: Mapping[str, Any]) -> None:
-    _put_all(table, columns)
-    order = [str(name) for name in table.attrs.get("column-order", [])]
-    order += [name for name in columns if name not in order]
-    table.attrs["column-order"] = order
+def _add_to(file: Any, added: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write values into the parts of annotated data, in place of those of the same names."""
+    for part, values in added.items():
+        group = _group(file, part)
+        for name, value in values.items():
+            if name in group:
+                del group[name]
+            _put(group, name, value)
+        if part == "obs":
+            order = list(map(str, group.attrs.get("column-order", [])))
+            group.attrs["column-order"] = [*order, *(x for x in values if x not in order)]
 
 
 def _group(above: Any, name: str) -> Any:
     if name not in above:
-        _marked(above.create_group(name), _DICT)
+        _marked(above.create_group(name), ("dict", "0.1.0"))
     return above[name]
-
-
-def _put_all(group: Any, parts: Mapping[str, Any]) -> None:
-    for name, value in parts.items():
-        if name in group:
-            del group[name]
-        _put(group, name, value)
 
 
 def _put(group: Any, name: str, value: Any) -> None:
     """Write a value into a group of HDF5 or Zarr, as anndata does."""
     if isinstance(value, dict):
-        _put_all(_group(group, name), value)
-    elif isinstance(value, Supports):
+        inside = _group(group, name)
+        for key, part in value.items():
+            _put(inside, key, part)
+        return
+    if isinstance(value, Supports):
         column = group.create_group(name)
         _marked(column, ("categorical", "0.2.0"))
         column.attrs["ordered"] = False
         _put(column, "codes", value.codes.astype(np.int32))
         _put(column, "categories", np.array(value.names, object))
-    else:
-        values = np.asarray(value)
-        texts = values.dtype.kind in "OU"
-        _marked(_created(group, name, values, texts), _ENCODINGS[texts, values.ndim == 0])
-
-
-def _created(group: Any, name: str, values: np.ndarray, texts: bool) -> Any:
+        return
+    values = np.asarray(value)
+    texts = values.dtype.kind in "OU"
     if hasattr(group, "create_array"):  # of Zarr
         kind = np.dtypes.StringDType() if texts else values.dtype
-        return group.create_array(name, data=values.astype(kind))
-    import h5py
+        item = group.create_array(name, data=values.astype(kind))
+    else:
+        import h5py
 
-    if texts:
-        return group.create_dataset(name, data=values.astype(object), dtype=h5py.string_dtype())
-    return group.create_dataset(name, data=values)
+        kind = h5py.string_dtype() if texts else values.dtype
+        item = group.create_dataset(name, data=values.astype(object if texts else kind), dtype=kind)
+    _marked(item, _ENCODINGS[texts, values.ndim == 0])
 
 
 def _marked(item: Any, encoding: tuple[str, str]) -> None:

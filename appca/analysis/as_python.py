@@ -36,12 +36,16 @@ def script(dataset: Dataset, recipe: Recipe) -> str:
     The provenance of the data set says how it is loaded: a built-in source by name and options, a
     file by a path to fill in, anything else from the app's own copy.
     """
+    left_out = dataset.provenance.get("left_out") or {}
     load_import, load_lines = _loading(dataset)
+    if left_out.get("ids"):
+        without = f"np.isin(dataset.ids, {left_out['ids']!r}), {left_out['why']!r}"
+        load_import = f"import numpy as np\n{load_import}"
+        load_lines += ["", f"dataset = dataset.without({without})"]
     name = shortened(dataset.name, WIDTH)  # a text from a file must not leave the comment
     same = "The same machine and versions give the same numbers to the bit."
     if recipe.imported:
         same = "It came in a session file; fitted again by its settings, the numbers may differ."
-    paths = "from pathlib import Path\n" if load_import.endswith("read_many") else ""
     fit_lines = [
         f"config = RunConfig.from_record(\n{pformat(dict(recipe.settings), width=WIDTH)}\n)",
         "fitted = fit_run(dataset, config).fitted",
@@ -57,7 +61,6 @@ def script(dataset: Dataset, recipe: Recipe) -> str:
 # {same}
 
 import os
-{paths}
 {load_import}
 from appca.runs.run import RunConfig
 from appca.runs.fit import fit_run
@@ -79,71 +82,40 @@ print(fitted.log_likelihood_rows.sum(), 'nats; the fit had {recipe.log_likelihoo
 
 def _loading(dataset: Dataset) -> tuple[str, list[str]]:
     """Import and statements that make `dataset`."""
-    source = dataset.provenance.get("source")
+    kept = dataset.provenance
+    source, options = kept.get("source"), dict(kept.get("options", {}))
+    files = [str(name) for name in kept.get("files", [])]
+    if kept.get("left_out") and not kept["left_out"].get("ids"):
+        source, files = "", []  # too many rows were left out to name them here
     if source in SOURCES:
         usual = {option.name: option.default for option in SOURCES[source].options}
-        options = dataset.provenance.get("options", {})
-        accepted = {name: value for name, value in options.items() if name in usual}
-        special = {name: value for name, value in accepted.items() if value != usual[name]}
-        return "from appca.data.sources import load", [
-            _call("dataset = load", special, first=repr(source))
+        special = {k: v for k, v in options.items() if k in usual and v != usual[k]}
+        return "\nfrom appca.data.sources import load", [_call("load", repr(source), special)]
+    sampled = "sample" in kept and len(files) == 1
+    if not sampled and (source != "file" or not files or files[0].endswith(".zarr")):  # a folder
+        imports = "\nfrom appca.data.store import DatasetStore\nfrom appca.runs.home import home"
+        return imports, [
+            "# The app's own copy of the data, on the machine of the fit.",
+            f"dataset = DatasetStore(home()).get({dataset.digest!r})",
         ]
-    files = list(dataset.provenance.get("files", []))
-    if "sample" in dataset.provenance and len(files) == 1:
-        return "from appca.data.readers.process import read_sample", _reading(dataset)
-    if source == "file" and files and not files[0].endswith(".zarr"):  # a folder
-        name = "read" if len(files) == 1 else "read_many"
-        return f"from appca.data.readers import {name}", _reading(dataset)
-    copy = [
-        "# The app's own copy of the data, on the machine of the fit.",
-        f"dataset = DatasetStore(home()).get({dataset.digest!r})",
-    ]
-    imports = "from appca.data.store import DatasetStore\nfrom appca.runs.home import home"
-    return imports, copy
-
-
-def _reading(dataset: Dataset) -> list[str]:
-    kept = dataset.provenance
-    options_read = {key: _from_json(value) for key, value in kept.get("options", {}).items()}
-    options = reading_options(kept.get("report", {}), dataset) | options_read
-    options = {name: value for name, value in options.items() if _is_keyword(name)}
-    files = [str(name) for name in kept["files"]]
-    if len(files) > 1:
-        return _reading_many(files, options)
-    name = PurePath(files[0]).name
-    first, reader = f"{name!r}, path", "read"
-    if "sample" in kept:
-        first, reader = f"[({first})]", "read_sample"
-    return [
-        f"path = {name!r}  # write here where the file lies",
-        _call(f"dataset = {reader}", options, first=first),
-    ]
-
-
-def _reading_many(names: list[str], options: dict[str, Any]) -> list[str]:
-    """Name the files where they are few; else they are all those of a folder."""
+    names = [PurePath(name).name for name in files]
     paths = "sorted(path for path in folder.rglob('*') if path.is_file())"
     if len(names) <= MOST_NAMED:
-        paths = f"[folder / name for name in {[PurePath(name).name for name in names]!r}]"
-    return [
-        'folder = Path(".")  # write here where the files lie',
+        paths = f"[folder / name for name in {names!r}]"
+    reader = "read_sample" if sampled else "read_many"
+    module = f"from appca.data.readers{'.process' if sampled else ''} import {reader}"
+    options = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+    options = _reported(kept.get("report", {}), dataset) | options
+    return f"from pathlib import Path\n\n{module}", [
+        'folder = Path(".")  # write here where the files are',
         f"paths = {paths}",
         "files = [(path.relative_to(folder).as_posix(), path) for path in paths]",
-        _call("dataset = read_many", options, first="files"),
+        _call(reader, "files", options),
     ]
 
 
-def _is_keyword(name: str) -> bool:
-    """Whether a name from a file can stand for an option in a call, and for nothing else."""
-    return name.isascii() and name.isidentifier() and not iskeyword(name)
-
-
-def _from_json(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def reading_options(report: Mapping[str, Any], dataset: Dataset) -> dict[str, Any]:
-    """Return the options a file was read with, as far as the report of its reader tells them."""
+def _reported(report: Mapping[str, Any], dataset: Dataset) -> dict[str, Any]:
+    """Return the options that a file was read with, as far as the report of its reader has them."""
     options: dict[str, Any] = {}
     if report.get("roles"):
         options["roles"] = dict(report["roles"])
@@ -157,10 +129,14 @@ def reading_options(report: Mapping[str, Any], dataset: Dataset) -> dict[str, An
     return options
 
 
-def _call(function: str, keywords: Mapping[str, Any], first: str = "") -> str:
-    """Write a call on one line, or with one argument a line where that is too long."""
-    arguments = [first] * bool(first) + [f"{name}={value!r}" for name, value in keywords.items()]
-    line = f"{function}({', '.join(arguments)})"
+def _call(function: str, first: str, keywords: Mapping[str, Any]) -> str:
+    """Write a call that makes the data, with an argument a line where it is long.
+
+    Names of options come from a file, so only those that can be keywords are written.
+    """
+    sound = (k for k in keywords if k.isascii() and k.isidentifier() and not iskeyword(k))
+    arguments = [first, *(f"{name}={keywords[name]!r}" for name in sound)]
+    line = f"dataset = {function}({', '.join(arguments)})"
     if len(line) <= WIDTH:
         return line
-    return "\n".join([f"{function}(", *(f"    {argument}," for argument in arguments), ")"])
+    return "\n".join([f"dataset = {function}(", *(f"    {part}," for part in arguments), ")"])

@@ -1,184 +1,33 @@
 """Associations between components and the columns of a table."""
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from appca.analysis.fitted import DescribedRows
-from appca.analysis.groups import FEW_INTEGERS
+from appca.analysis.permutation import ROUNDING, corrected, permuted
 from appca.data.dataset import Dataset
+from appca.frames import FEW_INTEGERS, TableColumn, class_names, columns_of, matrix_of
 from appca.words import InputError, naming_extra, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_CLASSES = 200  # of a column that is tested
 ALIKE = 0.95  # rank correlation with a technical measure from which on a column is marked
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
-_BATCH = re.compile(
-    r"(^|[\W_])(batch|plate|lane|run|chip|slide|scanner|site|operator|session)([\W_\d]|$)", re.I
-)
-
-
-class TableColumn(NamedTuple):
-    """A column of N rows."""
-
-    name: str
-    kind: str  # "number", "date" or "class"
-    values: np.ndarray  # (N,) float64: numbers, days since 1970, or codes; NaN is missing
-    names: tuple[str, ...] = ()  # of the classes
-
-    @property
-    def there(self) -> np.ndarray:
-        """Which rows have a value, (N,) bool."""
-        return np.asarray(~np.isnan(self.values))
-
-    def varies(self, rows: np.ndarray) -> bool:
-        """Whether some rows (N,) bool have two different values."""
-        values = self.values[rows]
-        return len(values) > 1 and bool((values != values[0]).any())
-
-
-def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
-    """Return the columns of a DataFrame or a mapping, and the names of those that say nothing.
-
-    Left out are columns with one value and those with more than `MOST_CLASSES` classes. Raises
-    InputError when a column does not have one value a row.
-    """
-    import pandas as pd
-
-    items = table.items() if isinstance(table, Mapping) else pd.DataFrame(table).items()
-    columns, left_out = [], []
-    for name, values in items:
-        series = pd.Series(np.asarray(values) if isinstance(values, list | tuple) else values)
-        if len(series) != n_rows:
-            msg = (
-                f"Column “{shortened(name)}” has {len(series):,} values for {n_rows:,} rows; give "
-                "one value a row."
-            )
-            raise InputError(msg)
-        column = _column(str(name), series)
-        useful = column.varies(column.there) and len(column.names) <= MOST_CLASSES
-        if useful:
-            columns.append(column)
-        else:
-            left_out.append(column.name)
-    return columns, left_out
-
-
-def _column(name: str, series: "pd.Series") -> TableColumn:
-    from pandas.api import types
-
-    if types.is_datetime64_any_dtype(series):
-        return _dates(name, series)
-    few = types.is_integer_dtype(series) and series.nunique() <= FEW_INTEGERS
-    numeric = types.is_numeric_dtype(series) and not types.is_bool_dtype(series)
-    if numeric and not few:
-        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        return TableColumn(name, "number", np.where(np.isfinite(values), values, np.nan))
-    if not few and not isinstance(series.dtype, types.CategoricalDtype):
-        texts = series[series.notna() & (series.astype(str) != "")].astype(str)
-        if len(texts) and texts.map(lambda text: bool(_DATE.fullmatch(text))).all():
-            return _dates(name, series)
-    return _classes(name, series)
-
-
-def _dates(name: str, series: "pd.Series") -> TableColumn:
-    import pandas as pd
-
-    when = pd.to_datetime(series, errors="coerce", utc=True, format="ISO8601")
-    days = (when - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
-    return TableColumn(name, "date", days.to_numpy(dtype=np.float64))
-
-
-def _classes(name: str, series: "pd.Series") -> TableColumn:
-    import pandas as pd
-
-    there = series.notna().to_numpy() & (series.astype(str) != "").to_numpy()
-    codes, names = pd.factorize(series.astype(str).to_numpy()[there])  # by first appearance
-    values = np.full(len(series), np.nan)
-    values[there] = codes
-    return TableColumn(name, "class", values, tuple(map(str, names)))
-
-
-def ranks(values: np.ndarray) -> np.ndarray:
-    """Return ranks (n,) of values, equal ones sharing the middle of theirs."""
-    from scipy.stats import rankdata
-
-    return np.asarray(rankdata(values), dtype=np.float64)
-
-
-def repeated(columns: list[TableColumn]) -> dict[str, str]:
-    """Return of each column that repeats an earlier one, value by value, the name of that one.
-
-    Classes, and few different numbers, do so under any names; many numbers in the same order or the
-    reverse.
-    """
-    first: dict[bytes, str] = {}
-    same = {}
-    for column in columns:
-        form = _form(column)
-        if form in first:
-            same[column.name] = first[form]
-        else:
-            first[form] = column.name
-    return same
-
-
-def _form(column: TableColumn) -> bytes:
-    """Return the same bytes of columns that say the same."""
-    values = column.values[column.there]
-    levels, codes = np.unique(values, return_inverse=True)
-    if column.kind != "class" and len(levels) > FEW_INTEGERS:
-        codes = min(codes, len(levels) - 1 - codes, key=lambda c: c.tolist())
-    else:
-        _, seen, codes = np.unique(values, return_index=True, return_inverse=True)
-        codes = np.argsort(np.argsort(seen))[codes]
-    return np.packbits(column.there).tobytes() + np.asarray(codes, dtype=np.int32).tobytes()
-
-
-def suspicion(column: TableColumn, measures: Mapping[str, np.ndarray]) -> str:
-    """Say why a column may stem from the measurement: a measure (N,) or a name; empty if nothing.
-
-    A number does if its ranks are nearly those of a measure, a class if a measure's order keeps
-    every class together.
-    """
-    for name, measure in measures.items():
-        rows = column.there & np.isfinite(measure)
-        if not column.varies(rows):
-            continue
-        values, measured = column.values[rows], measure[rows]
-        if column.kind == "class":
-            changes = np.count_nonzero(np.diff(values[np.argsort(measured, kind="stable")]))
-            alike = changes == len(np.unique(values)) - 1
-            alike = alike and len(np.unique(measured)) >= len(np.unique(values))
-        else:
-            alike = len(np.unique(measured)) > 1 and (
-                abs(np.corrcoef(ranks(values), ranks(measured))[0, 1]) >= ALIKE
-            )
-        if alike:
-            return f"follows the {name}"
-    return "named like a batch" if _BATCH.search(column.name) else ""
-
-
 USE, SCORE = "use", "score"
 LEAST_ROWS = 5  # that use a component, and that do not
 NAMED = 2  # classes at each end
 SHORT = 2  # letters of a class that says little without its column
 SIGNIFICANT = 0.05  # of q, for names
-_ROUNDING = 1e-9  # by which a permuted share may miss the same share in another order
-
-
-class _Design(NamedTuple):
-    """Columns side by side: each has one column of numbers, or one of 0s and 1s a class."""
-
-    values: np.ndarray  # (n, P)
-    starts: np.ndarray  # (C,) first place of each column
-    weights: np.ndarray  # (P,) a share is the sum of the squared products times these
-    classes: list[str]  # P names; empty ones of numbers
+_BATCH = re.compile(
+    r"(^|[\W_])(batch|plate|lane|run|chip|slide|scanner|site|operator|session)([\W_\d]|$)", re.I
+)
+_HEADINGS = ["column", "kind", "component", "part", "effect", "direction"]
+_HEADINGS += ["n", "p", "q", "same_as", "technical", "high", "low"]
+_DRAWN = 1 << 22  # numbers of permuted targets that are held at once
 
 
 @naming_extra()
@@ -197,17 +46,20 @@ def association(
     ----------
     model : fitted estimator
         With K components.
-    X : array-like, shape (N, D)
+    X : array-like or data frame, shape (N, D)
         Rows to describe.
-    table : DataFrame, or mapping of str to array-like of shape (N,)
-        Numbers, dates and classes of the rows. Texts, booleans, categoricals and whole numbers
-        with at most 20 different values are classes; texts such as 2026-11-24 are dates. NaN, NaT,
-        None and empty texts are missing: the row is left out of the tests of that column.
+    table : data frame, or mapping of str to array-like of shape (N,)
+        Numbers, dates and classes of the rows. Values decide, not dtypes: texts, booleans,
+        categoricals and whole numbers with at most 20 different values are classes; texts such as
+        2026-11-24 are dates. NaN, NaT, None, masked values and empty texts are missing: the row is
+        left out of the tests of that column.
     blocks : str or array-like of shape (N,), optional
         A column of the table, or values, within which rows are exchangeable, such as a batch.
         Differences between blocks then count for nothing.
     n_permutations : int
-        The smallest p value is 1 / (n_permutations + 1).
+        Permutations of each test, ten times as many for tests that under 20 of them reach. If none
+        does, p comes from a generalised Pareto tail (Knijnenburg et al., 2009), so it has no lower
+        bound but the number of different orders of the rows.
     random_state : int, Generator or None
 
     Returns
@@ -225,13 +77,14 @@ def association(
           stem from the measurement and not from what was measured; empty texts otherwise;
         - `high` and `low`, the classes of `direction` as tuples; empty of numbers.
 
-        ``attrs["left_out"]`` names columns that could not be tested.
+        ``attrs["left_out"]`` names columns that could not be tested. ``attrs["least_q"]`` is the
+        least q that a single effect could have: if it is 5% or more, no conclusion is possible.
 
     Raises
     ------
     InputError
-        When the table, or the blocks, have another number of rows than X, or a column of blocks
-        is not in the table.
+        When the table, or the blocks, have another number of rows than X, two columns have the same
+        name, or a column of blocks is not in the table.
 
     Examples
     --------
@@ -245,13 +98,14 @@ def association(
     >>> sorted(tests.columns)[:4]
     ['column', 'component', 'direction', 'effect']
     """
-    rows = model.describe(X)
+    rows = matrix_of(X)
+    described = model.describe(rows.for_model(model))
     return associated(
-        rows.scores,
-        rows.active,
+        described.scores,
+        described.active,
         table,
         blocks=blocks,
-        technical=measures_of_rows(X),
+        technical=measures_of_rows(rows.values),
         n_permutations=n_permutations,
         random_state=random_state,
     )
@@ -259,11 +113,11 @@ def association(
 
 def measures_of_rows(X: Any) -> dict[str, np.ndarray]:
     """Return measures (N,) of rows X (N, D) that may stem from the measurement; NaN is missing."""
-    sums = np.asarray(X.sum(axis=1) if hasattr(X, "tocsr") else np.nansum(X, axis=1), dtype=float)
-    measures = {"row sum": sums.ravel(), "row order": np.arange(len(sums.ravel()), dtype=float)}
-    if not hasattr(X, "tocsr"):
-        gaps = np.isnan(np.asarray(X, dtype=float)).mean(axis=1)
-        measures |= {"missing share": gaps} if gaps.any() else {}
+    sparse = hasattr(X, "tocsr")
+    sums = np.asarray(X.sum(axis=1) if sparse else np.nansum(X, axis=1), dtype=float).ravel()
+    measures = {"row sum": sums, "row order": np.arange(len(sums), dtype=float)}
+    if not sparse and (gaps := np.isnan(np.asarray(X, dtype=float)).mean(axis=1)).any():
+        measures["missing share"] = gaps
     return measures
 
 
@@ -285,150 +139,206 @@ def associated(
 
     rng = np.random.default_rng(random_state)
     columns, left_out = columns_of(table, len(scores))
-    codes = _block_codes(blocks, {column.name: column for column in columns}, len(scores))
-    if isinstance(blocks, str):
-        columns = [column for column in columns if column.name != blocks]
-    same = repeated(columns)
-    about = {
-        column.name: {
-            "column": column.name,
-            "kind": column.kind,
-            "same_as": same.get(column.name, ""),
-            "technical": suspicion(column, technical or {}),
-        }
-        for column in columns
-    }
-    tests = [
-        about[column.name] | {"component": k + 1, "part": part, "n": n} | result
-        for k, part, column, n, result in _all_tests(
-            scores, active, columns, codes, n_permutations, rng
-        )
-    ]
-    frame = pd.DataFrame(tests, columns=_HEADINGS)
-    if len(frame):
-        from scipy.stats import false_discovery_control
-
-        frame["q"] = false_discovery_control(frame["p"])
-    order = np.lexsort((frame["component"], -frame["effect"], frame["q"]))
-    frame = frame.iloc[order].reset_index(drop=True)
-    frame.attrs["left_out"] = left_out
+    codes = _block_codes(blocks, columns, len(scores))
+    columns = [column for column in columns if not isinstance(blocks, str) or column.name != blocks]
+    by_gaps: dict[bytes, list[TableColumn]] = {}
+    for column in columns:
+        by_gaps.setdefault(np.packbits(column.there).tobytes(), []).append(column)
+    tests: list[dict[str, Any]] = []
+    for alike in by_gaps.values():
+        there = alike[0].there
+        used = (active & there[:, None]).sum(axis=0)
+        both = np.flatnonzero(np.minimum(used, there.sum() - used) >= LEAST_ROWS)
+        jobs = [(USE, both, there, active[:, both])]
+        for k in np.flatnonzero(used >= 2 * LEAST_ROWS):
+            users = active[:, k] & there
+            if np.ptp(scores[users, k]) > 0:
+                jobs.append((SCORE, np.array([k]), users, scores[:, [k]]))
+        for part, places, rows, targets in jobs:
+            varied = [column for column in alike if column.varies(rows)]
+            if varied and len(places):
+                inside = targets[rows].astype(float)
+                results = _tested(inside, varied, rows, codes[rows], n_permutations, rng)
+                tests += [
+                    {"component": int(places[m]) + 1, "part": part, "n": int(rows.sum())} | result
+                    for m, of_target in enumerate(results)
+                    for result in of_target
+                ]
+    same = _repeated(columns)
+    marked = {column.name: _suspicion(column, technical or {}) for column in columns}
+    frame = pd.DataFrame(tests, columns=[*_HEADINGS, "least"])
+    frame["q"] = corrected(frame["p"].to_numpy(dtype=float))
+    frame["same_as"] = [same.get(name, "") for name in frame["column"]]
+    frame["technical"] = [marked[name] for name in frame["column"]]
+    order = np.lexsort((frame["component"], -frame["effect"].astype(float), frame["q"]))
+    least_q = min(1.0, len(frame) * float(frame["least"].min())) if len(frame) else 1.0
+    frame = frame.iloc[order].reset_index(drop=True)[_HEADINGS]
+    frame.attrs |= {"left_out": left_out, "least_q": least_q}
     return frame
 
 
-_HEADINGS = ["column", "kind", "component", "part", "effect", "direction"]
-_HEADINGS += ["n", "p", "q", "same_as", "technical", "high", "low"]
-
-
-def _block_codes(blocks: Any, columns: Mapping[str, TableColumn], n: int) -> np.ndarray:
-    """Return the block of each row, (N,) counted from 0."""
-    import pandas as pd
-
+def _block_codes(blocks: Any, columns: Sequence[TableColumn], n: int) -> np.ndarray:
+    """Return the block of each row, (N,) counted from 0; missing values are a block."""
     if blocks is None:
         return np.zeros(n, dtype=np.int64)
     if isinstance(blocks, str):
-        if blocks not in columns:
+        named = {column.name: column.values for column in columns}
+        if blocks not in named:
             msg = f"blocks must be a column of the table; got “{shortened(blocks)}”."
             raise InputError(msg)
-        blocks = columns[blocks].values
-    values = np.asarray(blocks)
+        values = named[blocks]
+    else:
+        values = np.array(["" if name is None else name for name in class_names(blocks)])
     if values.shape != (n,):
         msg = f"blocks must have one value a row, {n:,}; got shape {values.shape}."
         raise InputError(msg)
-    return np.asarray(pd.factorize(values, use_na_sentinel=False)[0])
+    return np.asarray(np.unique(values, return_inverse=True)[1]).ravel()
 
 
-def _all_tests(
-    scores: np.ndarray,
-    active: np.ndarray,
-    columns: list[TableColumn],
-    blocks: np.ndarray,
-    n_permutations: int,
-    rng: np.random.Generator,
-) -> Iterator[tuple[int, str, TableColumn, int, dict[str, Any]]]:
-    """Yield component, part, column, number of rows, and the result; columns with gaps apart."""
-    groups: dict[bytes, list[TableColumn]] = {}
+def _repeated(columns: Sequence[TableColumn]) -> dict[str, str]:
+    """Return the name of the earlier column that a column repeats, by the name of the latter.
+
+    Classes, and few different numbers, repeat others under any names; many numbers in the same
+    order or the reverse.
+    """
+    first: dict[bytes, str] = {}
+    same = {}
     for column in columns:
-        groups.setdefault(np.packbits(column.there).tobytes(), []).append(column)
-    for alike in groups.values():
-        there = alike[0].there
-        used = (active & there[:, None]).sum(axis=0)
-        some = np.flatnonzero(np.minimum(used, there.sum() - used) >= LEAST_ROWS)
-        enough = [
-            k
-            for k in np.flatnonzero(used >= 2 * LEAST_ROWS)
-            if np.ptp(scores[active[:, k] & there, k]) > 0
-        ]
-        jobs = [(USE, some, there, active[:, some])]
-        jobs += [(SCORE, np.array([k]), active[:, k] & there, scores[:, [k]]) for k in enough]
-        for part, places, rows, targets in jobs:
-            varied = [column for column in alike if column.varies(rows)]
-            if not varied or not len(places):
-                continue
-            inside = targets[rows].astype(float)
-            results = _explained(inside, varied, rows, blocks[rows], n_permutations, rng)
-            for k, of_target in zip(places, results, strict=True):
-                for column, result in zip(varied, of_target, strict=True):
-                    yield int(k), part, column, int(rows.sum()), result
+        values = column.values[column.there]
+        levels, seen, codes = np.unique(values, return_index=True, return_inverse=True)
+        if column.kind != "class" and len(levels) > FEW_INTEGERS:
+            codes = min(codes, len(levels) - 1 - codes, key=lambda c: c.tolist())
+        else:
+            codes = np.argsort(np.argsort(seen))[codes]
+        form = np.packbits(column.there).tobytes() + np.asarray(codes, dtype=np.int32).tobytes()
+        if form in first:
+            same[column.name] = first[form]
+        first.setdefault(form, column.name)
+    return same
 
 
-def _explained(
+def _suspicion(column: TableColumn, measures: Mapping[str, np.ndarray]) -> str:
+    """Say why a column may stem from the measurement: a measure (N,) or a name; else nothing.
+
+    A number does if its ranks are nearly those of a measure, a class if the order of a measure
+    keeps every class together.
+    """
+    from scipy.stats import spearmanr
+
+    for name, measure in measures.items():
+        rows = column.there & np.isfinite(measure)
+        values, measured = column.values[rows], measure[rows]
+        n_levels, n_measured = len(np.unique(values)), len(np.unique(measured))
+        if min(n_levels, n_measured) < 2:
+            continue
+        if column.kind == "class":
+            changes = np.count_nonzero(np.diff(values[np.argsort(measured, kind="stable")]))
+            alike = changes == n_levels - 1 and n_measured >= n_levels
+        else:
+            alike = abs(spearmanr(values, measured)[0]) >= ALIKE
+        if alike:
+            return f"follows the {name}"
+    return "named like a batch" if _BATCH.search(column.name) else ""
+
+
+class _Design(NamedTuple):
+    """Columns side by side: each has one column of numbers, or one of 0s and 1s a class."""
+
+    values: np.ndarray  # (n, P)
+    starts: np.ndarray  # (C + 1,) first place of each column, and the end
+    weights: np.ndarray  # (P,) a share is the sum of the squared products times these
+    classes: list[str]  # P names; empty ones of numbers
+
+    def take(self, c: np.ndarray) -> "_Design":
+        """Return the design of some columns."""
+        parts = [np.arange(self.starts[i], self.starts[i + 1]) for i in c]
+        at = np.concatenate(parts)
+        starts = np.cumsum([0, *map(len, parts)])
+        names = [self.classes[i] for i in at]
+        return _Design(self.values[:, at], starts, self.weights[at], names)
+
+
+def _tested(
     targets: np.ndarray,
-    columns: list[TableColumn],
+    columns: Sequence[TableColumn],
     rows: np.ndarray,
     blocks: np.ndarray,
     n_permutations: int,
     rng: np.random.Generator,
 ) -> list[list[dict[str, Any]]]:
-    """Return what each column explains of the ranks of each target, (n, M), none constant."""
+    """Test what each column explains of the ranks of each target, (n, M), none constant."""
+    from scipy.stats import rankdata
+
     blocks = np.unique(blocks, return_inverse=True)[1].ravel()
-    T = np.stack([_centred(ranks(target), blocks) for target in targets.T], axis=1)
-    T /= np.sqrt(np.maximum((T**2).sum(axis=0), _ROUNDING))
-    design = _design(columns, rows, blocks)
+    order = np.argsort(blocks, kind="stable")  # blocks of rows are then adjacent
+    blocks, targets = blocks[order], targets[order]
+    inside = [column.values[rows][order] for column in columns]
+    T = np.stack([_centred(rankdata(target), blocks) for target in targets.T], axis=1)
+    T /= np.sqrt(np.maximum((T**2).sum(axis=0), ROUNDING))
+    design = _design(columns, inside, blocks)
     products = T.T @ design.values
     observed = _shares(products, design)
-    beyond, chance = np.zeros_like(observed), np.zeros_like(observed)
-    for order in _orders(blocks, n_permutations, rng):
-        shares = _shares(T[order].T @ design.values, design)
-        beyond += shares >= observed - _ROUNDING
-        chance += shares / n_permutations
-    p = (1 + beyond) / (1 + n_permutations)
-    ends = [*design.starts[1:].tolist(), products.shape[1]]
-    parts = [
-        _Design(design.values[:, a:b], design.starts[:1], design.weights[a:b], design.classes[a:b])
-        for a, b in zip(design.starts.tolist(), ends, strict=True)
-    ]
+    n, M, C = len(T), T.shape[1], len(columns)
+    ends = np.flatnonzero(np.diff(blocks, prepend=-1, append=-1))
+
+    def draw(m: int, tests: np.ndarray) -> np.ndarray:
+        places = np.divmod(tests, C)
+        (some, k), (few, c) = (np.unique(place, return_inverse=True) for place in places)
+        orders = np.tile(np.arange(n), (m, 1))
+        for start, end in pairwise(ends):
+            orders[:, start:end] = rng.permuted(orders[:, start:end], axis=1)
+        part = design if len(few) == C else design.take(few)
+        shares = _shares(T.T[some][:, orders] @ part.values, part)
+        return np.asarray(shares[k.ravel(), :, c.ravel()].T)
+
+    ties = [[_ties(x, blocks) for x in values] for values in (targets.T, inside)]
+    least = np.exp(np.maximum.outer(*map(np.array, ties)) - _ties(np.zeros(n), blocks))
+    step = max(1, min(500, _DRAWN // (n * M)))
+    result = permuted(observed.ravel(), draw, n_permutations, least.ravel(), step)
+    p, chance = result.p.reshape(M, C), result.chance.reshape(M, C)
     results = []
     for m, ordered in enumerate(np.sort(T, axis=0).T):
         of_target = []
-        for c, (part, start, end) in enumerate(zip(parts, design.starts, ends, strict=True)):
-            of_part = products[m, start:end]
-            room = max(_most(ordered, of_part, part) - chance[m, c], _ROUNDING)
-            share = np.clip((observed[m, c] - chance[m, c]) / room, 0.0, 1.0)
-            both = dict(zip(("high", "low"), _ends(of_part, part), strict=True))
-            said = "; ".join(f"{end}: {', '.join(names)}" for end, names in both.items() if names)
-            direction = said or ("rises" if of_part[0] > 0 else "falls")
-            measured = {"effect": float(np.sqrt(share)), "p": float(p[m, c])}
-            of_target.append(measured | {"direction": direction} | both)
+        for c, column in enumerate(columns):
+            part = design.take(np.array([c]))
+            of_part = products[m, design.starts[c] : design.starts[c + 1]]
+            possible = max(_most(ordered, of_part, part) - chance[m, c], ROUNDING)
+            share = np.clip((observed[m, c] - chance[m, c]) / possible, 0.0, 1.0)
+            high, low = _ends(of_part, part)
+            words = [f"{end}: {', '.join(x)}" for end, x in (("high", high), ("low", low)) if x]
+            of_target.append(
+                {
+                    "column": column.name,
+                    "kind": column.kind,
+                    "effect": float(np.sqrt(share)),
+                    "direction": "; ".join(words) or ("rises" if of_part[0] > 0 else "falls"),
+                    "p": float(p[m, c]),
+                    "least": float(least[m, c]),
+                    "high": high,
+                    "low": low,
+                }
+            )
         results.append(of_target)
     return results
 
 
-def _design(columns: list[TableColumn], rows: np.ndarray, blocks: np.ndarray) -> _Design:
-    values, weights, starts = [], [], []
-    classes: list[str] = []
-    for column in columns:
-        x = column.values[rows]
+def _design(
+    columns: Sequence[TableColumn], values: list[np.ndarray], blocks: np.ndarray
+) -> _Design:
+    from scipy.stats import rankdata
+
+    parts, names = [], []
+    for column, x in zip(columns, values, strict=True):
         if column.kind == "class":
             codes = np.unique(x.astype(np.int64))
-            part = (x[:, None] == codes).astype(float)
-            named = [column.names[code] for code in codes]
+            parts.append((x[:, None] == codes).astype(float))
+            names += [column.names[code] for code in codes]
         else:
-            part, named = _centred(ranks(x), blocks)[:, None], [""]
-        starts.append(len(classes))
-        values.append(part)
-        weights.append(1 / np.maximum((part**2).sum(axis=0), _ROUNDING))
-        classes += named
-    return _Design(np.hstack(values), np.array(starts), np.concatenate(weights), classes)
+            parts.append(_centred(rankdata(x), blocks)[:, None])
+            names.append("")
+    X = np.hstack(parts)
+    weights = 1 / np.maximum((X**2).sum(axis=0), ROUNDING)
+    return _Design(X, np.cumsum([0, *(part.shape[1] for part in parts)]), weights, names)
 
 
 def _centred(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
@@ -436,9 +346,17 @@ def _centred(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
     return np.asarray(values - means[blocks])
 
 
+def _ties(values: np.ndarray, blocks: np.ndarray) -> float:
+    """Return the logarithm of the number of orders of rows that leave values (n,) as they are."""
+    from scipy.special import gammaln
+
+    levels, codes = np.unique(values, return_inverse=True)
+    return float(gammaln(np.bincount(blocks * len(levels) + codes.ravel()) + 1).sum())
+
+
 def _shares(products: np.ndarray, design: _Design) -> np.ndarray:
-    """Return the shares (B, C) of the variance of B targets from their products (B, P)."""
-    return np.add.reduceat(products**2 * design.weights, design.starts, axis=1)
+    """Return the shares (..., C) of the variance of targets from their products (..., P)."""
+    return np.add.reduceat(products**2 * design.weights, design.starts[:-1], axis=-1)
 
 
 def _most(ordered: np.ndarray, products: np.ndarray, design: _Design) -> float:
@@ -458,22 +376,9 @@ def _ends(products: np.ndarray, design: _Design) -> tuple[tuple[str, ...], tuple
     z = products * np.sqrt(design.weights * (len(design.values) - 1))
     first = design.values.argmax(axis=0)  # the first row of a class, for ties
     order = sorted(range(len(z)), key=lambda c: (-round(float(z[c]), 9), first[c]))
-    far = max(np.abs(z).max() / 2, _ROUNDING)
+    far = max(np.abs(z).max() / 2, ROUNDING)
     high = tuple(design.classes[c] for c in order[:NAMED] if z[c] >= far)
     return high, tuple(design.classes[c] for c in order[::-1][:NAMED] if z[c] <= -far)
-
-
-def _orders(
-    blocks: np.ndarray, n_permutations: int, rng: np.random.Generator
-) -> Iterator[np.ndarray]:
-    """Yield permutations (n,) of rows within blocks."""
-    order = np.argsort(blocks, kind="stable")
-    bounds = np.flatnonzero(np.diff(blocks[order], prepend=-1, append=-1))
-    for _ in range(n_permutations):
-        permuted = np.empty_like(order)
-        for start, end in pairwise(bounds):
-            permuted[order[start:end]] = rng.permutation(order[start:end])
-        yield permuted
 
 
 def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
@@ -497,7 +402,6 @@ def proposed_names(tests: "pd.DataFrame") -> dict[int, str]:
 
 
 ALL = "all"
-_BLOCK_VALUES = 1 << 22
 
 
 @naming_extra()
@@ -515,10 +419,10 @@ def variance_by(
     ----------
     model : fitted estimator
         With K components.
-    X : array-like, shape (N, D)
+    X : array-like or data frame, shape (N, D)
         Missing entries (NaN) count for nothing.
     classes : array-like of shape (N,), optional
-        A class a row; rows without one are left out.
+        A class a row; rows without a class are left out.
     blocks : mapping of str to sequence of int, optional
         Columns of X by the name of their block, no column in two of them.
     rows : array-like, optional
@@ -540,26 +444,26 @@ def variance_by(
     """
     import pandas as pd
 
-    described = model.describe(X)
-    n, D = X.shape
-    codes, names = pd.factorize(np.full(n, ALL) if classes is None else np.asarray(classes))
-    if len(codes) != n:
-        msg = f"classes must have one value a row, {n:,}; got {len(codes):,}."
+    matrix = matrix_of(X)
+    scores, values = model.describe(matrix.for_model(model)).scores, matrix.values
+    n, D = values.shape
+    of_rows = np.full(n, ALL, dtype=object) if classes is None else class_names(classes)
+    if len(of_rows) != n:
+        msg = f"classes must have one value a row, {n:,}; got {len(of_rows):,}."
         raise InputError(msg)
     chosen = np.zeros(n, dtype=bool)
     chosen[slice(None) if rows is None else np.asarray(rows)] = True
-    codes = np.where(chosen, codes, -1)
     parts = _blocks(blocks, D)
     W, mean = np.asarray(model.components_, dtype=float), np.asarray(model.mean_, dtype=float)
     lines = []
-    for c, name in enumerate(names):
-        saved, left = _sums(X, described.scores, W, mean, np.flatnonzero(codes == c))
+    for name in dict.fromkeys(of_rows[[text is not None for text in of_rows]]):
+        inside = np.flatnonzero((of_rows == name) & chosen)
+        saved, left = _sums(values, scores, W, mean, inside)
         for block, columns in parts.items():
-            explained = saved[:, columns].sum(axis=1)
-            every = np.r_[left[columns].sum(), explained]
+            every = np.r_[left[columns].sum(), saved[:, columns].sum(axis=1)]
             total = float(every.sum())
             shares = every / total if total > 0 else np.full(len(every), np.nan)
-            lines += [(str(name), block, k, float(share)) for k, share in enumerate(shares)]
+            lines += [(name, block, k, float(share)) for k, share in enumerate(shares)]
     return pd.DataFrame(lines, columns=["class", "block", "component", "share"])
 
 
@@ -568,7 +472,7 @@ def _sums(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what components save (K, D) and leave (D,) of the squares of some rows."""
     saved, left = np.zeros_like(W), np.zeros(W.shape[1])
-    step = max(1, _BLOCK_VALUES // W.shape[1])
+    step = max(1, _DRAWN // W.shape[1])
     for first in range(0, len(rows), step):
         part = rows[first : first + step]
         values = X[part]
@@ -599,35 +503,30 @@ def _blocks(blocks: Mapping[str, Sequence[int]] | None, D: int) -> dict[str, np.
 MOST_LABELS, MOST_ROWS = 8, 1_000  # columns that are looked at; rows, a fair sample
 LEAST = 0.25  # effect below which nothing is said
 
-_PERMUTATIONS = 99
-
 
 def goes_with(dataset: Dataset, described: DescribedRows) -> list[str]:
     """Say of each component which label goes with its scores or its use; empty where none."""
     rows = np.random.default_rng(0).permutation(dataset.n_rows)[:MOST_ROWS]
     table = {name: values[rows] for name, values in list(dataset.labels.items())[:MOST_LABELS]}
     scores, active = described.scores[rows], described.active[rows]
-    tests = associated(scores, active, table, n_permutations=_PERMUTATIONS, random_state=0)
-    told = [""] * active.shape[1]
-    strong = tests[(tests["effect"] >= LEAST) & (tests["p"] < SIGNIFICANT)]
+    tests = associated(scores, active, table, n_permutations=199, random_state=0)
+    sentences = [""] * active.shape[1]
+    strong = tests[(tests["effect"] >= LEAST) & (tests["q"] < SIGNIFICANT)]
     for test in strong.sort_values("effect", ascending=False, kind="stable").to_dict("records"):
         place = test["component"] - 1
-        told[place] = told[place] or _said(test)
-    return told
+        sentences[place] = sentences[place] or _sentence(test)
+    return sentences
 
 
-def _said(test: dict[Hashable, Any]) -> str:
+def _sentence(test: dict[Hashable, Any]) -> str:
     score = test["part"] == "score"
     if test["kind"] != "class":
         way = test["direction"] if score else f"use {test['direction']}"
         return f"{way} with {shortened(test['column'])}"
     ways = ("higher", "lower") if score else ("used more", "used less")
-    ends = zip(ways, (test["high"], test["low"]), strict=True)
-    return ", ".join(f"{way} for {_joined(names)}" for way, names in ends if names)
-
-
-def _joined(names: Sequence[str]) -> str:
-    """Join classes; a class that is one letter or digit reads better as several: "0s and 6s"."""
-    return " and ".join(
-        f"{name}s" if len(name) == 1 and name.isalnum() else shortened(name, 24) for name in names
-    )
+    phrases = []
+    for way, names in zip(ways, (test["high"], test["low"]), strict=True):
+        # a class of one letter or digit reads better as several: "0s and 6s"
+        short = [f"{x}s" if len(x) == 1 and x.isalnum() else shortened(x, 24) for x in names]
+        phrases += [f"{way} for {' and '.join(short)}"] if names else []
+    return ", ".join(phrases)

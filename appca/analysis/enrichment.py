@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appca.analysis.permutation import corrected, permuted
 from appca.data.readers.feature_sets import read_sets
+from appca.frames import matrix_of
 from appca.words import InputError, naming_extra
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def enrichment(
     ----------
     model : fitted estimator
         With K components.
-    X : array-like, shape (N, D)
+    X : array-like or data frame, shape (N, D)
         Rows; their residuals show how features vary together. At most 1,000 rows are used.
     sets : mapping of str to sequence of str, or path
         Features by the name of their set; or a GMT file; a CSV file whose lines have a feature and
@@ -48,7 +50,8 @@ def enrichment(
     least : int
         Features of X that a set must have; smaller sets are left out.
     n_rotations : int
-        The smallest p value is 1 / (n_rotations + 1).
+        Random directions of each test, ten times as many for tests that under 20 of them reach. If
+        none does, p comes from a generalised Pareto tail (Knijnenburg et al., 2009).
     random_state : int, Generator or None
 
     Returns
@@ -65,35 +68,47 @@ def enrichment(
         When there are not D names, no set has enough features, or a file has another form.
     """
     import pandas as pd
-    from scipy.stats import false_discovery_control
 
-    names, members = _members(sets, feature_names, X.shape[1], least)
+    matrix = matrix_of(X)
+    names, members = _members(sets, feature_names, matrix.values.shape[1], least)
     rng = np.random.default_rng(random_state)
-    rows = np.sort(rng.permutation(X.shape[0])[:MOST_ROWS])
-    part = X[rows]
-    dense = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=float)
+    rows = np.sort(rng.permutation(matrix.values.shape[0])[:MOST_ROWS])
+    part = matrix._replace(values=matrix.values[rows])
+    dense = part.values.toarray() if hasattr(part.values, "toarray") else part.values
     W = np.asarray(model.components_, dtype=float)
-    left = np.nan_to_num(dense - model.mean_ - model.describe(part).scores @ W)
-    observed = _sums(W, members)
-    null = _sums(rng.normal(size=(n_rotations, len(left))) @ left, members)
-    effect = observed / np.maximum(null.std(axis=0), _LEAST_SPREAD)
-    null.sort(axis=0)
-    signs, beyond = ("+", "-"), []
-    for values, ordered in ((observed, null), (-observed, -null[::-1])):
-        each = map(np.searchsorted, ordered.T, values.T)
-        beyond.append(n_rotations - np.stack(list(each)))  # (S, K)
-    shape = (2, len(names), len(W))
+    scores = model.describe(part.for_model(model)).scores
+    left = np.nan_to_num(np.asarray(dense, dtype=float) - model.mean_ - scores @ W)
+    S, K = len(names), len(W)
+    null: list[np.ndarray] = []
+    observed = _sums(W, members).T  # (S, K)
+    signed = np.stack([observed, -observed])
+
+    left -= left.mean(axis=1, keepdims=True)
+    in_sets = (members.T @ left.T).T  # (n, S)
+    # the same lengths in at most n coordinates
+    root = np.asarray(np.linalg.qr(left.T, mode="r")).T if left.shape[1] > len(left) else left
+
+    def draw(m: int, tests: np.ndarray) -> np.ndarray:
+        z = rng.normal(size=(m, len(left)))
+        spread = np.linalg.norm(z @ root, axis=1, keepdims=True) / np.sqrt(left.shape[1])
+        sums = z @ in_sets / np.maximum(spread, _LEAST_SPREAD)
+        null.append((sums**2).mean(axis=0))
+        sign, s, _ = np.unravel_index(tests, signed.shape)
+        return np.asarray(sums[:, s] * np.where(sign, -1.0, 1.0))
+
+    p = permuted(signed.ravel(), draw, n_rotations).p
+    spread = np.maximum(np.sqrt(np.mean(null, axis=0)), _LEAST_SPREAD)
     frame = pd.DataFrame(
         {
-            "set": np.broadcast_to(np.array(names)[:, None], shape).ravel(),
-            "component": np.broadcast_to(np.arange(1, len(W) + 1), shape).ravel(),
-            "sign": np.repeat(signs, len(names) * len(W)),
-            "n": np.broadcast_to(np.diff(members.indptr)[:, None], shape).ravel(),
-            "effect": np.stack([effect.T, -effect.T]).ravel(),
-            "p": (1 + np.stack(beyond).ravel()) / (1 + n_rotations),
+            "set": np.tile(np.repeat(names, K), 2),
+            "component": np.tile(np.arange(1, K + 1), 2 * S),
+            "sign": np.repeat(["+", "-"], S * K),
+            "n": np.tile(np.repeat(np.diff(members.indptr), K), 2),
+            "effect": (signed / spread[:, None]).ravel(),
+            "p": p,
+            "q": corrected(p),
         }
     )
-    frame["q"] = false_discovery_control(frame["p"])
     order = np.lexsort((-frame["effect"], frame["q"]))
     return frame.iloc[order].reset_index(drop=True)
 

@@ -2,18 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from appca.analysis.components import name_of
 from appca.analysis.fitted import DescribedRows, FittedModel, FittedRun
+from appca.analysis.permutation import corrected
 from appca.analysis.subspaces import supports
 from appca.data.dataset import Dataset, categories
+from appca.frames import column_of as column_of_table
 from appca.words import InputError, number, percent, shortened
 
 MOST_FEATURES = 1000  # that are offered by name at once
-FEW_INTEGERS = 20  # whole numbers with at most so many different values are classes
 MEASURES = {
     "residual": "error",
     "membership": "membership",
@@ -106,11 +107,14 @@ def feature_name(dataset: Dataset, j: int) -> str:
 
 def label_column(name: str, values: np.ndarray) -> RowValues:
     """Return a label as classes where it is text or has few whole numbers, else as numbers."""
-    few = values.dtype.kind in "iub" and len(np.unique(values)) <= FEW_INTEGERS
-    if values.dtype.kind == "U" or few:
-        names, codes = categories(values)
-        return RowValues(name, codes, tuple(names))
-    return RowValues(name, values)
+    if values.dtype.kind != "U":
+        column = column_of_table(name, values)
+        if column.kind != "class":
+            return RowValues(name, values)
+        codes = np.nan_to_num(column.values, nan=-1).astype(np.int64)
+        values = np.array([*column.names, ""])[codes]
+    names, codes = categories(values)
+    return RowValues(name, codes, tuple(names))
 
 
 def subspace_column(active: np.ndarray) -> RowValues:
@@ -213,8 +217,6 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     Cohen's d. What a panel has chosen its rows by is left out where all rows of the group share
     one. Raises InputError when the group or the rest has less than two rows.
     """
-    from scipy.stats import false_discovery_control
-
     n_group, n_rest = int(mask.sum()), int((~mask).sum())
     if min(n_group, n_rest) < LEAST:
         msg = (
@@ -222,14 +224,17 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
             f"{n_group:,} selected and {n_rest:,} other rows, so select more or fewer."
         )
         raise InputError(msg)
-    measured = [
-        each for name in MEASURES for each in _number("measure", name, measure(fitted, name), mask)
-    ]
-    measured += [*_scores(fitted, mask), *_uses(fitted, mask), *_labels(dataset, mask)]
+    values = np.stack([measure(fitted, name) for name in MEASURES], axis=1)
+    measured = _numbers("measure", list(MEASURES), values[mask], values[~mask])
+    # the zeros of rows that do not use a component are its use, not its score
+    values = np.where(fitted.active, fitted.scores, np.nan)
+    names = [score_name(fitted, k) for k in range(values.shape[1])]
+    measured += _numbers("score", names, values[mask], values[~mask], LEAST_USERS)
+    measured += [*_uses(fitted, mask), *_labels(dataset, mask)]
     features, sampled = _features(dataset, mask)
     measured += features
     p = np.array([difference.p for difference in measured])
-    q = false_discovery_control(p)  # Benjamini and Hochberg (1995)
+    q = corrected(p)
     supports = fitted.active[mask]
     chosen_by = ("subspace", "use") if (supports == supports[0]).all() else ()
     differences = [
@@ -240,32 +245,42 @@ def compare(dataset: Dataset, fitted: FittedRun, mask: np.ndarray) -> GroupCompa
     return GroupComparison(
         n_group,
         n_rest,
-        sorted(differences, key=lambda each: (-abs(each.effect), -_size(each.d), each.name)),
+        sorted(
+            differences,
+            key=lambda each: (-abs(each.effect), -abs(np.nan_to_num(each.d or 0.0)), each.name),
+        ),
         sampled,
         len(p),
     )
 
 
+def _rank(difference: GroupDifference) -> tuple[float, float, str]:
+    d = 0.0 if difference.d is None or np.isnan(difference.d) else abs(difference.d)
+    return -abs(difference.effect), -d, difference.name
+
+
 def numbers(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compare columns of finite numbers of the group (n, D) and of the rest (m, D).
+    """Compare columns of numbers of the group (n, D) and of the rest (m, D); NaN is missing.
 
     Returns Cliff's delta, Cohen's d (difference of the means over the pooled standard deviation),
     and p of Mann-Whitney's two-sided test, 1 for columns without two different values; each (D,).
     """
     from scipy.stats import mannwhitneyu
 
-    n, m = len(x), len(y)
     x, y = x.astype(np.float64), y.astype(np.float64)
-    pooled = (n * x.var(axis=0) + m * y.var(axis=0)) / (n + m - 2)
-    gap = x.mean(axis=0) - y.mean(axis=0)
+    n, m = (np.isfinite(side).sum(axis=0) for side in (x, y))
+    both = np.vstack([x, y])
+    varied = np.nanmax(both, axis=0) > np.nanmin(both, axis=0)
+    pooled = (n * np.nanvar(x, axis=0) + m * np.nanvar(y, axis=0)) / (n + m - 2)
     with np.errstate(divide="ignore", invalid="ignore"):
+        gap = np.nanmean(x, axis=0) - np.nanmean(y, axis=0)
         d = np.where(pooled > 0, gap / np.sqrt(pooled), np.nan)
-    varied = np.ptp(np.vstack([x, y]), axis=0) > 0
     delta, p = np.zeros(x.shape[1]), np.ones(x.shape[1])
     if varied.any():
-        method = "auto" if n + m <= EXACT else "asymptotic"
-        result = mannwhitneyu(x[:, varied], y[:, varied], axis=0, method=method)
-        delta[varied] = 2 * result.statistic / (n * m) - 1
+        method = "auto" if len(both) <= EXACT else "asymptotic"
+        policy = "omit" if np.isnan(both).any() else "propagate"
+        result = mannwhitneyu(x[:, varied], y[:, varied], axis=0, method=method, nan_policy=policy)
+        delta[varied] = 2 * result.statistic / (n * m)[varied] - 1
         p[varied] = result.pvalue
     return delta, d, p
 
@@ -297,15 +312,6 @@ def mean_images(dataset: Dataset, mask: np.ndarray) -> tuple[np.ndarray, np.ndar
     return sums[0] / max(mask.sum(), 1), sums[1] / max((~mask).sum(), 1)
 
 
-def _scores(fitted: FittedRun, mask: np.ndarray) -> Iterator[GroupDifference]:
-    """Compare scores among the rows that use the component; the zeros of the others are its use."""
-    for k in range(fitted.scores.shape[1]):
-        users = fitted.active[:, k]
-        if min((users & mask).sum(), (users & ~mask).sum()) >= LEAST_USERS:
-            values = np.where(users, fitted.scores[:, k], np.nan)
-            yield from _number("score", score_name(fitted, k), values, mask)
-
-
 def _uses(fitted: FittedRun, mask: np.ndarray) -> Iterator[GroupDifference]:
     active = fitted.active
     for k in range(active.shape[1]):
@@ -322,7 +328,8 @@ def _labels(dataset: Dataset, mask: np.ndarray) -> Iterator[GroupDifference]:
     for name, values in dataset.labels.items():
         column = label_column(name, values)
         if column.names is None:
-            yield from _number("class", name, np.asarray(values, dtype=np.float64), mask)
+            x = np.asarray(values, dtype=np.float64)[:, None]
+            yield from _numbers("class", [name], x[mask], x[~mask])
         elif len(column.names) > 1:
             largest = np.argsort(-np.bincount(column.values), kind="stable")[:MOST_CLASSES]
             for code in sorted(largest):
@@ -338,35 +345,33 @@ def _features(dataset: Dataset, mask: np.ndarray) -> tuple[list[GroupDifference]
     group, rest = np.flatnonzero(mask), np.flatnonzero(~mask)
     most = max(FEWEST_SAMPLED, MOST_VALUES // dataset.n_features // 2)
     rng = np.random.default_rng(_SEED)
-    group, rest = (_sample(rows, most, rng) for rows in (group, rest))
-    differences = []
+    sides = [rng.permutation(rows)[:most] if len(rows) > most else rows for rows in (group, rest)]
+    group, rest = map(np.sort, sides)
+    differences: list[GroupDifference] = []
     step = max(1, _BLOCK_VALUES // (len(group) + len(rest)))
     for start in range(0, dataset.n_features, step):
         part = slice(start, start + step)
-        x, y = dataset.X[group, part], dataset.X[rest, part]
-        delta, d, p = numbers(x, y)
-        for j, name in enumerate(names[part]):
-            means = (float(x[:, j].mean(dtype=float)), float(y[:, j].mean(dtype=float)))
-            differences.append(
-                GroupDifference("feature", name, *means, float(delta[j]), float(d[j]), float(p[j]))
-            )
+        x, y = (dataset.X[rows, part].astype(np.float64) for rows in (group, rest))
+        if dataset.missing is not None:
+            x[dataset.missing[group, part]], y[dataset.missing[rest, part]] = np.nan, np.nan
+        differences += _numbers("feature", names[part], x, y)
     compared = len(group) + len(rest)
     return differences, compared if compared < dataset.n_rows else None
 
 
-def _sample(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
-    return rows if len(rows) <= most else np.sort(rng.permutation(rows)[:most])
-
-
-def _number(
-    kind: str, name: str, values: np.ndarray, mask: np.ndarray
-) -> Iterator[GroupDifference]:
-    there = np.isfinite(values)
-    x, y = values[mask & there], values[~mask & there]
-    if min(len(x), len(y)) >= LEAST:
-        delta, d, p = numbers(x[:, None], y[:, None])
-        means = (float(x.mean(dtype=float)), float(y.mean(dtype=float)))
-        yield GroupDifference(kind, name, *means, float(delta[0]), float(d[0]), float(p[0]))
+def _numbers(
+    kind: str, names: Sequence[str], x: np.ndarray, y: np.ndarray, least: int = LEAST
+) -> list[GroupDifference]:
+    """Compare columns of numbers that have at least so many values on either side."""
+    enough = np.minimum(*(np.isfinite(side).sum(axis=0) for side in (x, y))) >= least
+    x, y = (np.where(np.isfinite(side), side, np.nan)[:, enough] for side in (x, y))
+    means: list[Any] = [np.nanmean(side, axis=0, dtype=np.float64) for side in (x, y)]
+    columns = zip(*means, *numbers(x, y), strict=True) if enough.any() else ()
+    kept = [name for name, is_kept in zip(names, enough, strict=True) if is_kept]
+    return [
+        GroupDifference(kind, name, *map(float, column))
+        for name, column in zip(kept, columns, strict=True)
+    ]
 
 
 def _share(kind: str, name: str, has: np.ndarray, mask: np.ndarray) -> GroupDifference:
@@ -374,10 +379,6 @@ def _share(kind: str, name: str, has: np.ndarray, mask: np.ndarray) -> GroupDiff
     n = int(mask.sum())
     m = len(mask) - n
     return GroupDifference(kind, name, a / n, b / m, a / n - b / m, None, share_test(a, n, b, m))
-
-
-def _size(d: float | None) -> float:
-    return 0.0 if d is None or np.isnan(d) else abs(d)
 
 
 NAMED = 3  # differences in the sentence

@@ -4,22 +4,28 @@ The rule is the path to one node of a small decision tree, or all rows off that 
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
-from appca.analysis.association import columns_of
 from appca.analysis.fitted import DescribedRows
 from appca.data.dataset import Dataset
+from appca.frames import (
+    TableColumn,
+    class_names,
+    columns_of,
+    matrix_of,
+    n_rows_of,
+    named_columns,
+    number_column,
+    numbers_of,
+)
 from appca.storage.schema import Count, Finite, Text
 from appca.words import InputError, naming_extra, number, percent, shortened
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_FEATURES = 200  # of a table, above which rules are about labels and components
 LEAST = 6  # rows selected, and others
@@ -36,18 +42,17 @@ class Clause(NamedTuple):
     high: float | None = None  # values below it
     value: str | bool | None = None  # of a class, or whether a component is used
 
-    def mask(self, column: "pd.Series[Any]") -> np.ndarray:
+    def mask(self, values: Any) -> np.ndarray:
         """Return which values (N,) meet the condition; missing ones never do."""
+        if isinstance(self.value, bool):
+            plain = values.values if isinstance(values, TableColumn) else values
+            return np.asarray(np.asarray(plain, dtype=bool) == self.value)
         if self.value is not None:
-            value = self.value if isinstance(self.value, bool) else str(self.value)
-            there = column.notna().to_numpy()
-            same = column.astype(bool if isinstance(value, bool) else str) == value
-            return np.asarray(same.to_numpy() & there)
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            return np.asarray(class_names(values) == self.value, dtype=bool)
+        x = numbers_of(values)
         low = -np.inf if self.low is None else self.low
         high = np.inf if self.high is None else self.high
-        with np.errstate(invalid="ignore"):
-            return np.asarray((values > low) & (values < high))
+        return np.asarray((x > low) & (x < high))
 
     def words(self, names: Sequence[str] = ()) -> str:
         """Say the condition; `names` are those of the components."""
@@ -66,8 +71,9 @@ class Clause(NamedTuple):
         column = f"table[{self.column!r}]"
         if isinstance(self.value, bool):
             return column if self.value else f"~{column}"
-        if self.value is not None:
-            return f"({column}.astype(str) == {self.value!r})"
+        if self.value is not None:  # of whole numbers with gaps pandas makes "3.0"
+            texts = [self.value, *([f"{self.value}.0"] if self.value.isdecimal() else [])]
+            return f"{column}.astype(str).isin({texts!r})"
         bounds = ((self.low, ">"), (self.high, "<"))
         return " & ".join(
             f"({column} {sign} {bound!r})" for bound, sign in bounds if bound is not None
@@ -85,9 +91,11 @@ def called(column: str, names: Sequence[str] = ()) -> str:
 
 def component_of(column: str) -> tuple[str, int]:
     """Return USES or SCORE and the component, counted from 1, of a column of `rule_table`, or 0."""
-    kind = next((kind for kind in (USES, SCORE) if column.startswith(kind)), "")
-    k = column.removeprefix(kind)
-    return (kind, int(k)) if kind and k.isdecimal() else ("", 0)
+    for kind in (USES, SCORE):
+        k = column.removeprefix(kind)
+        if k != column and k.isdecimal():
+            return kind, int(k)
+    return "", 0
 
 
 class RuleQuality(NamedTuple):
@@ -95,12 +103,6 @@ class RuleQuality(NamedTuple):
 
     recall: float  # share of the selected rows that it describes
     precision: float  # share of the described rows that are selected
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of both."""
-        total = self.recall + self.precision
-        return 2 * self.recall * self.precision / total if total else 0.0
 
 
 _Share = Annotated[float, Meta(ge=0, le=1)]
@@ -120,27 +122,26 @@ class RowRule(NamedTuple):
     clauses: tuple[Clause, ...]
     quality: RuleQuality
     n_held_out: int
-    tree: RuleQuality | None = None  # of the whole decision tree, on the same rows
     negated: bool = False  # the rows are those that miss at least one condition
 
     def mask(self, table: Any) -> np.ndarray:
-        """Return which rows (N,) of a table, as `rule_table` returns it, the rule describes.
+        """Return which rows (N,) of a table with columns as in `rule_table` the rule describes.
 
         Raises InputError when a column is missing.
         """
-        missing = [clause.column for clause in self.clauses if clause.column not in table]
+        columns = named_columns(table)
+        missing = [clause.column for clause in self.clauses if clause.column not in columns]
         if missing:
             msg = (
                 f"The rule needs the column “{shortened(missing[0])}”, which the table lacks; add "
                 "it, or name it so."
             )
             raise InputError(msg)
-        masks = [clause.mask(table[clause.column]) for clause in self.clauses]
-        return np.asarray(np.logical_and.reduce(masks)) ^ self.negated
+        return _all_of(self.clauses, columns) ^ self.negated
 
     def select(self, model: Any, X: Any, table: Any = None) -> np.ndarray:
         """Return which rows X (N, D) of other data meet the rule, (N,) bool; see `appca.rule`."""
-        rows = model.describe(X)
+        rows = model.describe(matrix_of(X).for_model(model))
         return self.mask(rule_table(rows.scores, rows.active, table))
 
     def conditions(self, names: Sequence[str] = ()) -> str:
@@ -163,17 +164,16 @@ class RowRule(NamedTuple):
         lines = []
         for clause in self.clauses:
             kind, k = component_of(clause.column)
-            used = f"rows.active[:, {k - 1}]"
-            score = f"np.where({used}, rows.scores[:, {k - 1}], np.nan)"
             if k:
-                lines.append(f"table[{clause.column!r}] = {used if kind == USES else score}")
+                used, score = f"rows.active[:, {k - 1}]", f"rows.scores[:, {k - 1}]"
+                values = used if kind == USES else f"np.where({used}, {score}, np.nan)"
+                lines.append(f"table[{clause.column!r}] = {values}")
         first = ["import numpy as np", "", "rows = model.describe(X)"] if lines else []
         return "\n".join([*first, *lines, f"selected = table[{self.to_pandas()}]"])
 
     def to_json(self) -> str:
         """Return the rule as text that `from_json` reads."""
-        parts = [self.clauses, self.quality, self.n_held_out, self.negated]
-        return json.dumps(parts if self.negated else parts[:-1])  # older versions read three
+        return json.dumps([self.clauses, self.quality, self.n_held_out, self.negated])
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -190,28 +190,45 @@ class RowRule(NamedTuple):
         return cls(clauses, quality, stored.n_held_out, negated=stored.negated)
 
 
-def rule_table(scores: np.ndarray, active: np.ndarray, table: Any = None) -> "pd.DataFrame":
+def rule_table(scores: np.ndarray, active: np.ndarray, table: Any = None) -> dict[str, Any]:
     """Return what a rule can be about: a table's columns, and use and score of each component.
 
-    Scores (N, K) become NaN where a row does not use the component. `table` is a DataFrame, or a
-    mapping of str to array-like of shape (N,).
+    Scores (N, K) become NaN where a row does not use the component. Raises InputError where a
+    column of the table is called like one of them.
     """
-    import pandas as pd
-
-    items = table.items() if isinstance(table, Mapping) else pd.DataFrame(table).items()
-    columns = {str(name): np.asarray(values) for name, values in items}
+    columns = named_columns(table)
     for k in range(active.shape[1]):
-        columns[f"{USES}{k + 1}"] = active[:, k].astype(bool)
-        columns[f"{SCORE}{k + 1}"] = np.where(active[:, k], scores[:, k], np.nan)
-    return pd.DataFrame(columns)
+        values = active[:, k], np.where(active[:, k], scores[:, k], np.nan)
+        for kind, x in zip((USES, SCORE), values, strict=True):
+            name = f"{kind}{k + 1}"
+            if name in columns:
+                msg = f"“{name}” is a column of the table and of component {k + 1}; rename yours."
+                raise InputError(msg)
+            columns[name] = number_column(name, x)
+    return columns
 
 
-def dataset_table(dataset: Dataset, rows: DescribedRows) -> "pd.DataFrame":
-    """Return what a rule about a data set can be about: labels, named features, and components."""
-    columns: dict[str, np.ndarray] = dict(dataset.labels)
+def dataset_table(dataset: Dataset, rows: DescribedRows) -> dict[str, Any]:
+    """Return what a rule about a data set can be about: named features, labels, and components."""
+    features: Sequence[str] = ()
     if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
-        columns = dict(zip(dataset.column_names, dataset.with_gaps().T, strict=True)) | columns
-    return rule_table(rows.scores, rows.active, columns)
+        features = dataset.column_names
+    names = apart([*features, *dataset.labels])
+    numbers = map(number_column, names, dataset.with_gaps().T if len(features) else ())
+    columns = {column.name: column for column in numbers}
+    labels = zip(names[len(features) :], dataset.labels.values(), strict=True)
+    return rule_table(rows.scores, rows.active, columns | dict(labels))
+
+
+def apart(names: Iterable[str]) -> list[str]:
+    """Return names of columns that differ, also from those of components in `rule_table`."""
+    taken: dict[str, None] = {}
+    for name in names:
+        free = name
+        while free in taken or component_of(free)[1]:
+            free += " (column)"
+        taken[free] = None
+    return list(taken)
 
 
 @naming_extra()
@@ -230,11 +247,12 @@ def rule(
     ----------
     model : fitted estimator
         With K components.
-    X : array-like, shape (N, D)
+    X : array-like or data frame, shape (N, D)
     selected : array-like of bool, shape (N,)
         The rows to describe; at least six, and at least six others.
-    table : DataFrame, or mapping of str to array-like of shape (N,), optional
-        Columns that the rule may be about, beside use of components and scores.
+    table : data frame, or mapping of str to array-like of shape (N,), optional
+        Columns that the rule may be about, beside use of components and scores: numbers and
+        classes, distinguished as in `association`. Dates are left out.
     max_clauses : int
         Conditions in the rule, at most: the depth of the decision tree.
     random_state : int, Generator or None
@@ -243,53 +261,72 @@ def rule(
     Returns
     -------
     RowRule
-        Its quality, and that of the decision tree that it is a part of, on the held-out rows.
+        Its `quality` is that on the held-out rows.
         ``rule.select(model, X, table)`` selects rows of other data, ``rule.to_pandas()`` and
         ``rule.to_python()`` are the rule as code.
 
     Raises
     ------
     InputError
-        When there are too few rows on either side, or another number of rows than of X.
+        When there are too few rows on either side, or another number of rows than of X, or a column
+        is called like one of a component, such as "score 1".
     """
-    rows = model.describe(X)
+    rows = model.describe(matrix_of(X).for_model(model))
     columns = rule_table(rows.scores, rows.active, table)
     mask = np.asarray(selected, dtype=bool)
     return described(columns, mask, max_clauses=max_clauses, random_state=random_state)
 
 
 def described(
-    table: "pd.DataFrame", selected: np.ndarray, *, max_clauses: int = 4, random_state: Any = 0
+    table: Mapping[str, Any],
+    selected: np.ndarray,
+    *,
+    max_clauses: int = 4,
+    random_state: Any = 0,
 ) -> RowRule:
     """Return the rule for rows (N,) bool of a table (see `rule_table`); see `appca.rule`."""
     from sklearn.tree import DecisionTreeClassifier
 
-    if selected.shape != (len(table),):
-        msg = f"selected must have one value a row, {len(table):,}; got shape {selected.shape}."
+    n = n_rows_of(table)
+    if selected.shape != (n,):
+        msg = f"selected must have one value a row, {n:,}; got shape {selected.shape}."
         raise InputError(msg)
     n_selected = int(selected.sum())
-    if min(n_selected, len(selected) - n_selected) < LEAST:
+    if min(n_selected, n - n_selected) < LEAST:
         msg = (
             f"A rule needs at least {LEAST} selected rows and {LEAST} others; got {n_selected:,} "
-            f"and {len(selected) - n_selected:,}, so select more or fewer."
+            f"and {n - n_selected:,}, so select more or fewer."
         )
         raise InputError(msg)
-    numbers, meanings = _encoded(table)
+    columns = {column.name: column for column in columns_of(table, n)[0] if column.kind != "date"}
+    if not columns:
+        msg = "No column differs between the rows, so there is no rule; add columns."
+        raise InputError(msg)
+    numbers, meanings = _encoded(columns.values())
     fitting, held_out, weight = _split(selected, np.random.default_rng(random_state))
-    part, wanted = table.iloc[fitting], selected[fitting]
+    part = {name: x._replace(values=x.values[fitting]) for name, x in columns.items()}
     tree = DecisionTreeClassifier(max_depth=max_clauses, class_weight="balanced", random_state=0)
-    tree.fit(numbers[fitting], wanted)
-    rest, of_rest = table.iloc[held_out], selected[held_out]
-    clauses, negated = _searched(list(_paths(tree.tree_, meanings)), part, wanted, weight)
-    best = RowRule(_joined(clauses, part), RuleQuality(0, 0), len(held_out), negated=negated)
-    return best._replace(
-        quality=_quality(best.mask(rest), of_rest),
-        tree=_quality(tree.predict(numbers[held_out]), of_rest),
-    )
+    tree.fit(numbers[fitting], selected[fitting])
+    paths = list(_paths(tree.tree_, meanings))
+    clauses, negated = _searched(paths, part, selected[fitting], weight)
+    clauses = _joined(clauses, part)
+    mask = _all_of(clauses, columns) ^ negated
+    meeting, wanted = mask[held_out], selected[held_out]
+    hits = float((meeting & wanted).sum())
+    quality = RuleQuality(hits / max(int(wanted.sum()), 1), hits / max(int(meeting.sum()), 1))
+    return RowRule(clauses, quality, len(held_out), negated)
+
+
+def _all_of(clauses: Sequence[Clause], columns: Mapping[str, Any]) -> np.ndarray:
+    masks = [clause.mask(columns[clause.column]) for clause in clauses]
+    return np.asarray(np.logical_and.reduce(masks))
 
 
 def _searched(
-    paths: list[tuple[Clause, ...]], table: "pd.DataFrame", wanted: np.ndarray, weight: float
+    paths: list[tuple[Clause, ...]],
+    columns: Mapping[str, TableColumn],
+    wanted: np.ndarray,
+    weight: float,
 ) -> tuple[tuple[Clause, ...], bool]:
     """Return the part of a path, and whether to negate it, of the largest F1 less a penalty."""
     parts = {
@@ -299,7 +336,7 @@ def _searched(
         for chosen in combinations(path, size)
     }
     parts |= {tuple(dict.fromkeys(map(_use, chosen))) for chosen in parts}
-    masks = {c: c.mask(table[c.column]) for c in {c for chosen in parts for c in chosen}}
+    masks = {c: c.mask(columns[c.column]) for c in {c for chosen in parts for c in chosen}}
     ranges = {chosen: sum(c.value is None for c in chosen) for chosen in parts}
     best: tuple[tuple[Clause, ...], bool] = (), False
     most = -np.inf
@@ -309,8 +346,9 @@ def _searched(
             rows = meeting ^ negated
             inside, outside = (rows & wanted).sum(), (rows & ~wanted).sum()
             f1 = 2 * inside / (inside + weight * outside + wanted.sum())
-            if f1 - A_CONDITION * len(chosen) > most:
-                most, best = f1 - A_CONDITION * len(chosen), (chosen, negated)
+            gain = f1 - A_CONDITION * (len(chosen) + 0.01 * negated)
+            if gain > most:
+                most, best = gain, (chosen, negated)
     return best
 
 
@@ -325,29 +363,27 @@ def _split(selected: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, 
     return np.sort(np.r_[taken, others]), np.sort(np.concatenate(held)), weight
 
 
-def _encoded(table: "pd.DataFrame") -> tuple[np.ndarray, list[Clause]]:
-    """Return the table as numbers (N, P) for a tree, and the clause of values above each bound."""
-    from pandas.api.types import is_bool_dtype
+Sides = tuple[tuple[Clause, ...], tuple[Clause, ...]]  # of values below and above a bound
 
+
+def _encoded(columns: Iterable[TableColumn]) -> tuple[np.ndarray, list[Sides]]:
+    """Return columns as numbers (N, P) for a tree, and the clauses on both sides of a bound."""
     numbers: list[np.ndarray] = []
-    meanings: list[Clause] = []
-    for column in columns_of(table, len(table))[0]:
-        if column.kind == "number":
-            meanings.append(Clause(column.name))
-            numbers.append(column.values)
-        elif is_bool_dtype(table[column.name]):
-            meanings.append(Clause(column.name, value=True))
-            numbers.append(table[column.name].to_numpy())
-        elif column.kind == "class":
-            meanings += [Clause(column.name, value=value) for value in column.names]
-            numbers += [column.values == code for code in range(len(column.names))]
-    if not numbers:
-        msg = "No column differs between the rows, so there is no rule; add columns."
-        raise InputError(msg)
+    meanings: list[Sides] = []
+    for name, kind, values, names in columns:
+        if kind == "number":
+            sides = (False, True) if component_of(name)[0] == USES else (None, None)
+            below, above = (Clause(name, value=used) for used in sides)
+            meanings.append(((below,), (above,)))
+            numbers.append(values)
+        else:
+            each = [(Clause(name, value=value),) for value in names]
+            meanings += [(each[1 - i] if len(names) == 2 else (), x) for i, x in enumerate(each)]
+            numbers += [values == code for code in range(len(names))]
     return np.column_stack(numbers).astype(np.float32), meanings
 
 
-def _paths(tree: Any, meanings: list[Clause]) -> Iterator[tuple[Clause, ...]]:
+def _paths(tree: Any, meanings: list[Sides]) -> Iterator[tuple[Clause, ...]]:
     """Yield the conditions of each leaf of a tree that clauses can express."""
     waiting: list[tuple[int, tuple[Clause, ...]]] = [(0, ())]
     while waiting:
@@ -356,17 +392,14 @@ def _paths(tree: Any, meanings: list[Clause]) -> Iterator[tuple[Clause, ...]]:
         if left < 0:
             yield path
             continue
-        clause, bound = meanings[tree.feature[node]], float(tree.threshold[node])
-        below: tuple[Clause, ...] = ()
-        above: tuple[Clause, ...] = (clause,)
-        if clause.value is True:
-            below = (clause._replace(value=False),)
-        elif clause.value is None:
-            kind, k = component_of(clause.column)
-            below, above = (clause._replace(high=bound),), (clause._replace(low=bound),)
+        below, above = meanings[tree.feature[node]]
+        bound = float(tree.threshold[node])
+        if above[0].value is None:
+            kind, k = component_of(above[0].column)
+            below, above = (below[0]._replace(high=bound),), (above[0]._replace(low=bound),)
             if not np.isfinite(bound):  # the tree separates missing values from all others
-                ends = [Clause(f"{USES}{k}", value=used) for used in (True, False)]
-                below, above = ((ends[0],), (ends[1],)) if kind == SCORE else ((), ())
+                ends = [(Clause(f"{USES}{k}", value=used),) for used in (True, False)]
+                below, above = (ends[0], ends[1]) if kind == SCORE else ((), ())
         waiting += [(left, path + below), (right, path + above)]
 
 
@@ -376,12 +409,11 @@ def _use(clause: Clause) -> Clause:
     return Clause(f"{USES}{k}", value=True) if kind == SCORE else clause
 
 
-def _joined(clauses: Sequence[Clause], table: "pd.DataFrame") -> tuple[Clause, ...]:
+def _joined(clauses: Sequence[Clause], columns: Mapping[str, TableColumn]) -> tuple[Clause, ...]:
     """Return one clause a column, with short numbers as bounds between the same values."""
     joined: dict[str, Clause] = {}
     for clause in clauses:
-        values = table[clause.column].to_numpy() if clause.value is None else np.empty(0)
-        before = joined.get(clause.column, clause)
+        values, before = columns[clause.column].values, joined.get(clause.column, clause)
         low = _short(values, clause.low) if clause.low is not None else before.low
         high = _short(values, clause.high) if clause.high is not None else before.high
         joined[clause.column] = clause._replace(low=low, high=high)
@@ -396,8 +428,3 @@ def _short(values: np.ndarray, bound: float) -> float:
         if abs(value - (below / 2 + above / 2)) <= above / 4 - below / 4:
             return value
     return bound
-
-
-def _quality(mask: np.ndarray, wanted: np.ndarray) -> RuleQuality:
-    hit = float((mask & wanted).sum())
-    return RuleQuality(hit / max(int(wanted.sum()), 1), hit / max(int(mask.sum()), 1))

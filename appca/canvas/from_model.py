@@ -12,6 +12,7 @@ from appca.canvas.scene import Map, Scene, scene_shown
 from appca.canvas.sheets import sheets_of
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted
+from appca.frames import class_names, column_of, matrix_of, named_columns
 from appca.words import InputError
 
 LABEL = "label"  # what labels without a name are called
@@ -27,14 +28,12 @@ class GivenRows(NamedTuple):
 def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
     """Put rows X (N, D), an array or a table, labels and images together; NaN is missing.
 
-    `labels` are an array (N,), or several by name, of which the first is the class. `images` is the
-    shape (h, w) or (h, w, 3) of rows that are images, or an image for each row, (N, h, w) or
+    `labels` are an array (N,), or several in a table, of which the first is the class. `images` is
+    the shape (h, w) or (h, w, 3) of rows that are images, or an image for each row, (N, h, w) or
     (N, h, w, 3). Raises InputError when the parts do not fit together.
     """
-    values = np.asarray(X)
-    if values.ndim != 2:
-        msg = f"X is a table of rows and features; got an array of shape {values.shape}."
-        raise InputError(msg)
+    values, names = matrix_of(X)
+    values = values.toarray() if hasattr(values, "toarray") else values
     missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
     if missing.any() and not missing.all(axis=0).any():
         values = np.where(missing, np.nanmean(values, axis=0), values)
@@ -49,14 +48,14 @@ def rows_of(X: Any, labels: Any = None, images: Any = None) -> GivenRows:
     shape = images if drawn is None else drawn.shape[1:]
     if drawn is not None and int(np.prod(shape)) != values.shape[1]:
         shape = None  # the components are no images then
-    names = _column_names(X)
+    columns = named_columns(labels, LABEL).items()
     dataset = Dataset(
         name="X",
         X=values,
         ids=ids,
-        labels=_labels(labels),
+        labels={name: _label(name, column) for name, column in columns},
         image_shape=None if shape is None else tuple(shape),
-        feature_names=None if names is None else tuple(map(str, names)),
+        feature_names=names,
         missing=missing,
     )
     if drawn is None:
@@ -116,18 +115,15 @@ def map_of(title: str, xy: Any, dataset: Dataset) -> Map:
     return Map(title, places)
 
 
-def _column_names(table: Any) -> Any:
-    """Return the names of a table of pandas, polars or pyarrow; None of anything else."""
-    names = getattr(table, "column_names", None)
-    return getattr(table, "columns", None) if names is None else names
-
-
-def _labels(labels: Any) -> dict[str, np.ndarray]:
-    if labels is None:
-        return {}
-    columns = _column_names(labels)
-    if columns is not None:  # a data frame
-        return {str(name): np.asarray(labels[name]) for name in columns}
-    if isinstance(labels, Mapping):
-        return {str(name): np.asarray(values) for name, values in labels.items()}
-    return {str(getattr(labels, "name", None) or LABEL): np.asarray(labels)}
+def _label(name: str, values: Any) -> np.ndarray:
+    """Return labels (N,) as a data set takes them; dates are years with decimals."""
+    if (
+        isinstance(values, np.ndarray)
+        and values.dtype.kind in "iuU"
+        and not np.ma.isMaskedArray(values)
+    ):
+        return values
+    column = column_of(name, values)
+    if column.kind == "class":
+        return np.array([text or "" for text in class_names(column)], dtype=str)
+    return column.values if column.kind == "number" else 1970 + column.values / 365.2425

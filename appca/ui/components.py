@@ -38,6 +38,7 @@ from appca.canvas.scene import picture_list
 from appca.data.brain import Event, blocks, events_of, has_places
 from appca.data.dataset import Dataset
 from appca.data.readers.feature_sets import read_sets_apart
+from appca.frames import number_column
 from appca.plots.components import (
     COURSE,
     association_map,
@@ -338,7 +339,7 @@ def draw(dataset: Dataset, shown: Shown, sets: Sets) -> None:
     way = "positive" if best["sign"] == "+" else "negative"
     text = f"{shortened(best['set'])} has {way} weights on "
     text += name_of(shown.fitted, best["component"] - 1)
-    verdict = "" if best["q"] < SIGNIFICANT else " Chance explains that."
+    verdict = "" if best["q"] < SIGNIFICANT else " No set differs significantly from chance."
     st.markdown(f"**{markdown(text)}**: effect {best['effect']:.1f}, q {best['q']:.2g}.{verdict}")
     st.dataframe(tests, hide_index=True, width="stretch", key="sets_table")
     st.caption(
@@ -372,7 +373,12 @@ def _meaning(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> Non
     tests = kept(key, lambda: _tests(dataset, shown, more))
     telling = tests[tests["q"] < SIGNIFICANT]
     if not len(telling):
-        st.markdown("**No column goes with a component more than chance allows.**")
+        powerless = tests.attrs["least_q"] >= SIGNIFICANT
+        st.markdown(
+            "**Nothing can be concluded: with so few rows no association could be significant.**"
+            if powerless
+            else "**No association was found.** Weak ones may exist."
+        )
         st.caption(f"{counted(len(tests), 'test')}; q, corrected for all of them, is above 5%.")
         return
     st.markdown(meaning_sentence(telling, dataset, shown))
@@ -388,7 +394,7 @@ def _meaning(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> Non
         st.dataframe(tests, hide_index=True, width="stretch", key="meaning_table")
         sampled = min(dataset.n_rows, MOST_TESTED_ROWS)
         st.caption(
-            f"Effects from 0, chance, to 1. p by 999 permutations of {counted(sampled, 'row')}, q "
+            f"Effects from 0, chance, to 1. p by permutations of {counted(sampled, 'row')}, q "
             "corrected for all tests (Benjamini and Hochberg). Measurements shape the components, "
             "so their p values only confirm that."
         )
@@ -402,7 +408,8 @@ def _tests(dataset: Dataset, shown: Shown, more: dict[str, np.ndarray]) -> "pd.D
     measures = measures_of_rows(X)
     table = {name: values[rows] for name, values in (dataset.labels | more).items()}
     if dataset.image_shape is None and dataset.n_features <= MOST_FEATURES:
-        table |= dict(zip(dataset.column_names, X.T.astype(float), strict=True)) | table
+        numbers = map(number_column, dataset.column_names, X.T)
+        table = {column.name: column for column in numbers} | table
     scores, active = shown.fitted.scores[rows], shown.fitted.active[rows]
     tests = associated(scores, active, measures | table, technical=measures, random_state=_SEED)
     inside = tests["column"].isin(list(set(table) - set(dataset.labels | more)))

@@ -336,7 +336,8 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
             for name, values in dataset.labels.items()
             if np.array_equal(values == values[first], mask)
         ]
-        rule = described(table.drop(columns=chosen), mask)
+        others = {name: values for name, values in table.items() if name not in chosen}
+        rule = described(others, mask)
         return rule, rule.mask(table)
 
     st.caption("As a rule")
@@ -350,9 +351,6 @@ def as_rule(dataset: Dataset, shown: Shown, mask: np.ndarray) -> None:
         st.caption("“Not”: the rows that miss at least one of these conditions.")
     text = f"{percent(rule.quality.recall)} of the selected rows meet the rule, and "
     text += f"{percent(rule.quality.precision)} of the rows that meet it are selected"
-    if rule.tree is not None:
-        recall, precision = percent(rule.tree.recall), percent(rule.tree.precision)
-        text += f" ({recall} and {precision} for the whole decision tree)"
     st.caption(markdown(f"{text}, on {rule.n_held_out:,} rows that the search has not seen."))
     with st.container(horizontal=True, gap="small"):
         select_button(

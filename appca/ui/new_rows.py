@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -285,8 +285,9 @@ def draw_drift(dataset: Dataset, shown: Shown, new: Dataset, seen: FittedRun, ke
 
     def compared() -> "pd.DataFrame":
         old, later = _table(dataset, shown.fitted), _table(new, seen)
-        both = [name for name in old.columns if name in later]
-        return drifted(old[both], later[both], random_state=SEED)
+        both = [name for name in old if name in later]
+        sides = [{name: table[name] for name in both} for table in (old, later)]
+        return drifted(*sides, random_state=SEED)
 
     try:
         tests = kept(f"drift-{key}", compared)
@@ -300,7 +301,8 @@ def draw_drift(dataset: Dataset, shown: Shown, new: Dataset, seen: FittedRun, ke
     st.caption(
         "Bar: level (Cliff's delta). Ring: spread around the median. Red: higher in the new rows. "
         "Blue: lower. Pale: q, corrected for all tests, is above 5%. If a component has shifted, "
-        "do not read old and new rows as one population."
+        "do not read old and new rows as one population. Components were fitted to the data, so "
+        "small shifts of components alone can be overfitting."
     )
 
 
@@ -308,7 +310,12 @@ def sentence(tests: "pd.DataFrame", names: tuple[str, ...]) -> str:
     """Say as Markdown how many columns and components have shifted, and which one most."""
     shifted = tests[tests["q"] < SIGNIFICANT]
     if not len(shifted):
-        return "**No column and no component has shifted more than chance allows.**"
+        if tests.attrs.get("least_q", 0.0) >= SIGNIFICANT:
+            return (
+                "**Nothing can be concluded: with so few rows for "
+                f"{counted(len(tests), 'test')}, no shift could be significant.**"
+            )
+        return f"**No shift was found in {counted(len(tests), 'test')}.** Small shifts may exist."
     some, every = _subjects(shifted), _subjects(tests)
     told = [f"{some[noun]:,} of {counted(n, noun)}" for noun, n in sorted(every.items())]
     most = shifted.sort_values("effect", key=np.abs).iloc[-1]
@@ -326,7 +333,7 @@ def _subjects(tests: "pd.DataFrame") -> Counter[str]:
     return Counter(noun for noun, _ in subjects)
 
 
-def _table(dataset: Dataset, rows: FittedRun) -> "pd.DataFrame":
+def _table(dataset: Dataset, rows: FittedRun) -> dict[str, Any]:
     taken = np.random.default_rng(SEED).permutation(dataset.n_rows)[:MOST_ROWS]
     return dataset_table(dataset.take(taken), rows.take(taken))
 

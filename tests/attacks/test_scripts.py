@@ -24,7 +24,7 @@ HOSTILE = (
     *("n_components", "lambda", "None", "name", "*args", "**kwargs", "def", "é", "ſelf", " "),
 )
 CALLS = {
-    *("load", "read", "read_many", "DatasetStore", "home", "get", "Path"),
+    *("load", "read_many", "DatasetStore", "home", "get", "Path"),
     *("sorted", "rglob", "is_file", "relative_to", "as_posix", "from_record", "fit_run", "print"),
     *("sum", "arranged"),
 }

@@ -77,7 +77,8 @@ def test_regions_of_an_atlas_are_sets_of_voxels(tmp_path):
     W = np.zeros((1, D))
     W[0, :60] = 1.0
     tests = enrichment(Weights(W), np.eye(D), tmp_path / "atlas.nii.gz", names)
-    assert (tests.loc[0, "set"], tests.loc[0, "sign"], tests.loc[0, "p"]) == ("region 7", "+", 1e-3)
+    assert (tests.loc[0, "set"], tests.loc[0, "sign"]) == ("region 7", "+")
+    assert tests.loc[0, "p"] < 1e-3
     space = {"grid": [4, 5, 6], "affine": np.eye(4).tolist(), "repetition": 2.0}
 
     def apart(other):

@@ -25,7 +25,6 @@ from tests.fitted_runs import differing, fitted_run, info_of
 
 ROOT = Path(__file__).parents[3]
 DIVIDED, SCALED = {"divide": 16.0}, {"centre": True, "scale": "feature"}
-REDUCED, FEW = {**SCALED, "pca": 8}, {"max_iter": 3, "n_init": 1, "n_paths": 2}
 SHORT = {"n_chains": 2, "burn_in": 5, "n_draws": 6}
 COMPARED = ("components", "mean", "scores", "active", "log_likelihood_rows", "inclusion", "error")
 SAVE = """
@@ -97,16 +96,10 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 STOPPED = {"random_state": 3}
-EXTENDED = {"noise": "feature", "row_scale": "learned", "n_active": "learned"}
-SAMPLED = {"inference": "gibbs", "row_scale": "learned", "n_active": "learned", **SHORT}
 RUNS = {
     "aPPCA": ("digits", DIVIDED, "aPPCA", {"n_components": 4, "n_active": 2}, None),
-    "extended": ("wine", SCALED, "aPPCA", EXTENDED, None),
-    "scales sampled": ("wine", SCALED, "aPPCA", SAMPLED, None),
     "aFA": ("wine", SCALED, "aFA", {"n_components": 4, "n_active": 2}, None),
     "isFA": ("wine", SCALED, "isFA", {"max_components": 4, **SHORT}, None),
-    # 6,435 sets, which are sampled, of rows that are reduced
-    "reduced": ("wine", REDUCED, "aFA", {"n_components": 15, "n_active": 7, **FEW}, None),
     "stopped": ("wine", SCALED, "aPPCA", STOPPED, 7),
 }
 
@@ -166,7 +159,7 @@ def test_an_uploaded_table_is_read_from_the_path_that_is_filled_in(tmp_path):
     config = RunConfig(dataset.digest, SCALED, "PPCA", {"n_components": 2})
     result = fit_run(dataset, config)
     text = script(dataset, recipe_of(config, result))
-    assert "write here where the file lies" in text
+    assert "write here where the files are" in text
     (tmp_path / "own 'table'.csv").write_bytes(table())
     ((made, _),) = executed([text], tmp_path)
     assert same_bits(made["scores"], result.fitted.scores)
@@ -179,13 +172,9 @@ def test_rows_drawn_from_a_large_file_are_drawn_again(tmp_path):
     config = RunConfig(dataset.digest, SCALED, "PPCA", {"n_components": 2})
     result = fit_run(dataset, config)
     text = script(dataset, recipe_of(config, result))
-    assert "dataset = read_sample([('large.npy', path)])" in text
+    assert "dataset = read_sample(files)" in text
     ((made, _),) = executed([text], tmp_path)
     assert same_bits(made["scores"], result.fitted.scores)
-
-
-def test_a_folder_of_zarr_comes_from_the_apps_own_copy():
-    assert "DatasetStore" in bare(small(source="file", files=["cells.zarr"]))
 
 
 def test_other_data_are_refused_by_the_script(tmp_path):
@@ -213,17 +202,8 @@ def test_options_of_a_built_in_source_that_are_not_the_usual_ones_are_written():
     text = bare(small(source="mnist", options=options))
     assert "dataset = load('mnist', classes=['1', '3'])" in text
     assert "dataset = load('coil20')" in bare(small(source="coil20", options={"size": 32}))
-
-
-@pytest.mark.thorough
-def test_data_of_unknown_origin_come_from_the_apps_own_copy(tmp_path, monkeypatch):
-    dataset = small()
-    monkeypatch.setenv("APPCA_HOME", str(tmp_path / "home"))
-    DatasetStore(tmp_path / "home").put(dataset)
-    config = RunConfig(dataset.digest, {}, "PPCA", {"n_components": 2})
-    result = fit_run(dataset, config)
-    ((made, _),) = executed([script(dataset, recipe_of(config, result))], tmp_path)
-    assert same_bits(made["scores"], result.fitted.scores)
+    for unknown in (small(), small(source="file", files=["cells.zarr"])):
+        assert f"DatasetStore(home()).get({unknown.digest!r})" in bare(unknown)
 
 
 def test_a_name_from_a_file_stays_inside_the_comment():

@@ -82,7 +82,7 @@ def test_a_converged_fit_is_answered_with_chips_a_curve_and_numbers(start, monke
     for said in ("Converged in", "Noise above its floor", "Choices unsure", "No repeated rows"):
         assert said in html(app)
     assert len(axes(app)) == 2
-    (run,) = RunStore(home()).list()
+    run = RunStore(home()).get(address(app)["run"])
     assert f"{percent(np.mean(run.fitted.membership < 0.5))} of rows" in html(app)
 
 

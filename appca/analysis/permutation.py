@@ -1,0 +1,90 @@
+"""p values by permutation: as many as a test needs, and a model of the tail for the smallest.
+
+A test stops once 20 permutations have reached its statistic (Besag and Clifford, 1991). If none
+has, a generalised Pareto distribution continues the tail of the permuted statistics (Knijnenburg
+et al., 2009), so that p can be small enough to correct for many tests.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+ENOUGH = 20  # permutations that reach the statistic
+MORE = 10  # times as many permutations for the tests that lack these
+TAIL = 250  # largest permuted statistics that the tail is fitted to, at most a quarter of all
+LEAST_TAIL = 25
+CLEAR = 1e-7  # p below which more permutations change no conclusion; further out no tail is known
+ROUNDING = 1e-9  # by which a permuted statistic may miss the same statistic in another order
+
+
+class Permuted(NamedTuple):
+    """Tests of T statistics."""
+
+    p: np.ndarray  # (T,)
+    chance: np.ndarray  # (T,) mean statistic of the permutations
+
+
+def permuted(
+    observed: np.ndarray,
+    draw: Callable[[int, np.ndarray], np.ndarray],
+    n_permutations: int,
+    least: np.ndarray | float = 0.0,
+    step: int = 500,
+) -> Permuted:
+    """Test statistics (T,), large values of which speak against the null.
+
+    ``draw(m, tests)`` returns statistics (m, t) of m permutations for the tests (t,) with these
+    places; it is asked for `step` at a time. p is never below `least` (T,).
+    """
+    n_tests = len(observed)
+    counts, total = np.zeros(n_tests), np.zeros(n_tests)
+    top = np.full((TAIL + 1, n_tests), -np.inf)
+    p, done = np.ones(n_tests), 0
+    tests = np.arange(n_tests)
+    for n in (n_permutations, MORE * (n_permutations + 1) - 1):
+        for start in range(done, n, step):
+            null = draw(min(step, n - start), tests)
+            counts[tests] += (null >= observed[tests] - ROUNDING).sum(axis=0)
+            total[tests] += null.sum(axis=0) if not done else 0.0
+            both = np.vstack([top[:, tests], null])
+            top[:, tests] = -np.partition(-both, TAIL, axis=0)[: TAIL + 1]
+        done = n
+        p[tests] = (1 + counts[tests]) / (1 + n)
+        none = tests[counts[tests] == 0]
+        p[none] = np.minimum(p[none], tail(observed[none], top[:, none], n))
+        tests = tests[(counts[tests] < ENOUGH) & (p[tests] > CLEAR)]
+        if not len(tests):
+            break
+    return Permuted(np.maximum(p, least), total / n_permutations)
+
+
+def tail(observed: np.ndarray, top: np.ndarray, n: int) -> np.ndarray:
+    """Return P(statistic >= observed) (t,) from the `TAIL` + 1 largest (.., t) of n permutations.
+
+    Above its M-th largest value u the statistic follows 1 - (1 + xi (x - u) / s)^(-1/xi), with xi
+    and s by probability-weighted moments (Hosking and Wallis, 1987). A negative xi would bound the
+    statistic; an exponential tail, xi = 0, is used instead, which makes p larger.
+    """
+    m = min(TAIL, n // 4)
+    if m < LEAST_TAIL or not len(observed):
+        return np.ones(len(observed))
+    ordered = -np.sort(-top, axis=0)
+    start = (ordered[m - 1] + ordered[m]) / 2
+    above = ordered[:m] - start
+    place = (np.arange(m, 0, -1)[:, None] - 0.35) / m
+    mean, weighted = above.mean(axis=0), (above * (1 - place)).mean(axis=0)
+    with np.errstate(all="ignore"):
+        xi = 2 - mean / (mean - 2 * weighted)
+        s = np.where(xi > 0, 2 * mean * weighted / (mean - 2 * weighted), mean)
+        z = (observed - start) / s
+        beyond = np.where(xi > 0, (1 + xi * z) ** (-1 / xi), np.exp(-z))
+    sound = (mean > ROUNDING) & (z > 0) & np.isfinite(beyond)
+    return np.where(sound, np.maximum(m / n * beyond, CLEAR), 1.0)
+
+
+def corrected(p: np.ndarray) -> np.ndarray:
+    """Return q, p (T,) corrected for all tests (Benjamini and Hochberg, 1995)."""
+    from scipy.stats import false_discovery_control
+
+    return np.asarray(false_discovery_control(p)) if len(p) else p

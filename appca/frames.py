@@ -1,0 +1,337 @@
+"""Tables and rows of any library as arrays: pandas, polars, pyarrow, lists, masked and sparse."""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appca.words import InputError, shortened
+
+FEW_INTEGERS = 20  # whole numbers with at most this many different values are classes
+MOST_CLASSES = 200  # of a column that is tested
+EXACT = 1 << 53  # larger whole numbers keep their digits as texts
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
+_WHOLE = re.compile(r"([-+]?(?:0|[1-9]\d*))(?:\.0*)?")
+_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
+
+
+class TableColumn(NamedTuple):
+    """A column of N rows."""
+
+    name: str
+    kind: str  # "number", "date" or "class"
+    values: np.ndarray  # (N,) float64: numbers, days since 1970, or codes; NaN is missing
+    names: tuple[str, ...] = ()  # of the classes, by first appearance
+
+    @property
+    def there(self) -> np.ndarray:
+        """Rows with a value, (N,) bool."""
+        return np.asarray(~np.isnan(self.values))
+
+    def varies(self, rows: np.ndarray) -> bool:
+        """Whether some rows (N,) bool have two different values."""
+        values = self.values[rows]
+        return len(values) > 1 and bool((values != values[0]).any())
+
+
+def number_column(name: str, values: Any) -> TableColumn:
+    """Return a column of numbers (N,), also where they look like classes; inf is missing."""
+    x = np.asarray(values, dtype=np.float64)
+    return TableColumn(name, "number", np.where(np.isfinite(x), x, np.nan))
+
+
+def named_columns(table: Any, unnamed: str = "column") -> dict[str, Any]:
+    """Return the columns of a table by name; their names are texts.
+
+    `table` is a data frame, a mapping of names to columns, one column, which gets its own name or
+    `unnamed`, a matrix with numbered columns, or None. Raises InputError where two columns have
+    the same name.
+    """
+    if table is None:
+        return {}
+    pairs: Iterable[tuple[Any, Any]] | None = _columns_of_frame(table)
+    if pairs is None and isinstance(table, Mapping):
+        pairs = table.items()
+    elif pairs is None and np.ndim(table) == 2:
+        pairs = enumerate(np.asanyarray(table).T)
+    elif pairs is None:
+        pairs = [(getattr(table, "name", None) or unnamed, table)]
+    columns: dict[str, Any] = {}
+    for key, values in pairs:
+        name = ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+        if name in columns:
+            msg = f"Two columns of the table are called “{shortened(name)}”; rename one of them."
+            raise InputError(msg)
+        columns[name] = values
+    return columns
+
+
+def columns_of(table: Any, n_rows: int) -> tuple[list[TableColumn], list[str]]:
+    """Return the columns of a table, and the names of those that say nothing.
+
+    Left out are columns with a single value and those with more than `MOST_CLASSES` classes.
+    Raises InputError when a column does not have one value a row.
+    """
+    columns, left_out = [], []
+    for name, values in named_columns(table).items():
+        column = values._replace(name=name) if isinstance(values, TableColumn) else None
+        column = column or column_of(name, values)
+        if len(column.values) != n_rows:
+            msg = (
+                f"Column “{shortened(name)}” has {len(column.values):,} values for {n_rows:,} "
+                "rows; give one value a row."
+            )
+            raise InputError(msg)
+        if column.varies(column.there) and len(column.names) <= MOST_CLASSES:
+            columns.append(column)
+        else:
+            left_out.append(name)
+    return columns, left_out
+
+
+def column_of(name: str, values: Any) -> TableColumn:
+    """Return a column (N,) whose kind its values decide, not their dtype.
+
+    Texts, booleans, categoricals and at most `FEW_INTEGERS` different whole numbers, some of them
+    in several rows, are classes; texts are numbers if all are and some have decimals (1E5 and 007
+    are names). None, NaN, NaT, NA, masked values and empty texts are missing.
+    """
+    x, is_class = _plain(values)
+    if x.dtype.kind == "M":
+        days = (x - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+        return TableColumn(name, "date", days.astype(np.float64))
+    is_number = x.dtype.kind == "f"
+    there = np.isfinite(x) if is_number else np.array([v is not None for v in x], dtype=bool)
+    keys = x[there] if is_number else x[there].astype(str)
+    levels, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+    if is_number and not is_class:
+        few = len(levels) <= FEW_INTEGERS and len(levels) < len(keys)
+        if not few or not (levels == np.rint(levels)).all():
+            return number_column(name, x)
+    elif len(levels) > MOST_CLASSES and not is_class and all(map(_WHOLE.fullmatch, levels)):
+        return number_column(name, [np.nan if text is None else float(text) for text in x])
+    order = np.argsort(first)
+    coded = np.full(len(x), np.nan)
+    coded[there] = np.argsort(order)[codes.ravel()]
+    names = levels[order].tolist()
+    return TableColumn(name, "class", coded, tuple(map(_name, names) if is_number else names))
+
+
+def class_names(values: Any) -> np.ndarray:
+    """Return the class (N,) of each value as text, None where it is missing; 3.0 is "3"."""
+    if isinstance(values, TableColumn):
+        if values.kind != "class":
+            return _texts(values.values)
+        names = np.array([*values.names, None], dtype=object)
+        return np.asarray(names[np.nan_to_num(values.values, nan=-1).astype(np.int64)])
+    x, _ = _plain(values)
+    return x if x.dtype.kind == "O" else _texts(x)
+
+
+def numbers_of(values: Any) -> np.ndarray:
+    """Return a column (N,) as float64, NaN where it is missing or no number."""
+    x = values.values if isinstance(values, TableColumn) else _plain(values)[0]
+    if x.dtype.kind == "O":
+        fits = [text is not None and _NUMBER.fullmatch(text) for text in x]
+        return np.array([float(t) if fit else np.nan for t, fit in zip(x, fits, strict=True)])
+    return np.asarray(x, dtype=np.float64)
+
+
+def n_rows_of(columns: Mapping[str, Any]) -> int:
+    """Return the number of rows of named columns."""
+    values = next(iter(columns.values()))
+    return len(values.values if isinstance(values, TableColumn) else values)
+
+
+def joined(first: Any, second: Any) -> Any:
+    """Return one column of the rows of two, of one kind."""
+    if isinstance(first, TableColumn) and isinstance(second, TableColumn):
+        if first.kind == second.kind != "class":
+            return first._replace(values=np.r_[first.values, second.values])
+        return np.r_[class_names(first), class_names(second)]
+    x, y = (
+        values.values if isinstance(values, TableColumn) else _plain(values)[0]
+        for values in (first, second)
+    )
+    if x.dtype.kind != y.dtype.kind:
+        x, y = class_names(first), class_names(second)
+    return np.concatenate([x, y])
+
+
+class Matrix(NamedTuple):
+    """Rows as an array or a CSR matrix, (N, D)."""
+
+    values: Any  # NaN is missing
+    names: tuple[str, ...] | None  # of the features, where they have any
+
+    def for_model(self, model: Any) -> Any:
+        """Return what a model takes: with names, in a data frame, where it was fitted with them."""
+        if self.names is None or not hasattr(model, "feature_names_in_"):
+            return self.values
+        import pandas as pd
+
+        return pd.DataFrame(self.values, columns=list(self.names))
+
+
+def matrix_of(X: Any) -> Matrix:
+    """Return rows (N, D) of an array, a list, a data frame, a sparse matrix or a Dask collection.
+
+    Integers and single precision stay as they are, if nothing is missing. Raises InputError for
+    another number of dimensions, columns of the same name, and values that are no numbers.
+    """
+    X = X.compute() if hasattr(X, "compute") else X
+    if hasattr(X, "tocsr"):
+        return Matrix(X.tocsr(), None)
+    if _columns_of_frame(X) is not None:
+        columns = named_columns(X)
+        parts = [_feature(name, column) for name, column in columns.items()]
+        return Matrix(np.column_stack(parts or [np.empty((len(X), 0))]), tuple(columns))
+    values = X if isinstance(X, np.ndarray) else np.asanyarray(X)
+    if values.ndim != 2:
+        msg = f"X is a table of rows and features; got an array of shape {values.shape}."
+        raise InputError(msg)
+    if np.ma.isMaskedArray(values) or values.dtype.kind not in "biuf":
+        parts = [_feature(f"column {j + 1}", column) for j, column in enumerate(values.T)]
+        values = np.column_stack(parts or [np.empty(values.shape)])
+    if values.dtype.kind == "b" or values.dtype in (np.float16, np.longdouble):
+        values = values.astype(np.float64)
+    return Matrix(np.asarray(values, dtype=values.dtype.newbyteorder("=")), None)
+
+
+def _feature(name: str, values: Any) -> np.ndarray:
+    """Return a feature (N,) as numbers; booleans are 0 and 1."""
+    x, _ = _plain(values, as_numbers=True)
+    if x.dtype.kind not in "biuf":
+        msg = f"Column “{shortened(name)}” of X holds values that are no numbers; leave it out."
+        raise InputError(msg)
+    return x if x.dtype.kind in "iu" else x.astype(np.float64)
+
+
+def _columns_of_frame(table: Any) -> list[tuple[Any, Any]] | None:
+    """Return names and columns of a data frame; None of anything else."""
+    import narwhals as nw
+
+    if hasattr(table, "iloc") and hasattr(table, "columns"):  # names of pandas may repeat
+        return [(name, table.iloc[:, j]) for j, name in enumerate(table.columns)]
+    native = nw.from_native(table, eager_only=True, pass_through=True)
+    is_frame = isinstance(native, nw.DataFrame)
+    return [(name, native[name]) for name in native.columns] if is_frame else None
+
+
+def _plain(values: Any, *, as_numbers: bool = False) -> tuple[np.ndarray, bool]:
+    """Return values (N,) as float64, datetime64 in UTC or objects, and whether they are classes.
+
+    Objects are the texts of classes, None where a value is missing. `as_numbers` leaves booleans
+    and numbers without missing values as they are.
+    """
+    import narwhals as nw
+
+    is_class = hasattr(values, "categories")
+    if isinstance(values, nw.Series) or (hasattr(values, "dtype") and not is_class):
+        column = nw.from_native(values, series_only=True, pass_through=True)
+        if isinstance(column, nw.Series):
+            is_class = column.dtype in (nw.Categorical, nw.Enum)
+            missing = np.asarray(column.is_null().to_numpy(), dtype=bool)
+            if column.dtype.is_float():
+                values = column.cast(nw.Float64).to_numpy()
+            elif missing.any() or is_class:
+                values = np.array(column.to_list(), dtype=object)
+                values[missing] = None
+            else:
+                values = column.to_numpy()
+    if np.ma.isMaskedArray(values):
+        missing, values = np.ma.getmaskarray(values), values.data.astype(object)
+        values[missing] = None
+    elif isinstance(values, list | tuple):
+        values = np.fromiter(values, dtype=object, count=len(values))
+    x = np.asarray(values)
+    if x.ndim != 1:
+        msg = f"A column has one value a row; got an array of shape {x.shape}."
+        raise InputError(msg)
+    if x.dtype.kind in "iuf" and (as_numbers or _is_exact(x)):
+        return x if as_numbers else x.astype(np.float64), is_class
+    if x.dtype.kind == "M":
+        return x.astype("datetime64[us]"), is_class
+    if x.dtype.kind == "m":
+        return np.where(np.isnat(x), np.nan, x / np.timedelta64(1, "s")), is_class
+    if x.dtype.kind == "U":  # each text once
+        levels, codes = np.unique(x, return_inverse=True)
+        return _of_objects(levels.astype(object), as_numbers=as_numbers)[codes], is_class
+    return _of_objects(x.astype(object), as_numbers=as_numbers), is_class
+
+
+def _of_objects(x: np.ndarray, *, as_numbers: bool) -> np.ndarray:
+    """Return objects (N,) as numbers, dates or texts, by the values that are not missing."""
+    there = np.array([not _is_missing(value) for value in x], dtype=bool)
+    present = x[there].tolist()
+    dtype: Any = None
+    if all(isinstance(value, bool | np.bool_) for value in present):
+        dtype = np.float64 if as_numbers else None
+    elif all(isinstance(value, Real | Decimal | bool | np.bool_) for value in present):
+        big = (abs(int(value)) > EXACT for value in present if isinstance(value, int | np.integer))
+        dtype = np.float64 if as_numbers or not any(big) else None
+    elif all(isinstance(value, date | np.datetime64) for value in present):
+        present, dtype = [_in_utc(value) for value in present], "datetime64[us]"
+    elif all(isinstance(value, timedelta) for value in present):
+        present, dtype = [value.total_seconds() for value in present], np.float64
+    elif all(isinstance(value, str) for value in present):
+        texts = [value.strip() for value in present]
+        broken = any("." in text and not _WHOLE.fullmatch(text) for text in texts)
+        if (broken or as_numbers) and all(map(_NUMBER.fullmatch, texts)):
+            present, dtype = list(map(float, texts)), np.float64
+        elif all(map(_DATE.fullmatch, texts)) and (dates := _dates(texts)):
+            present, dtype = dates, "datetime64[us]"
+    if dtype is None or not present:
+        result = np.full(len(x), None, dtype=object)
+        result[there] = [_name(value) for value in present]
+        return result if present else np.full(len(x), np.nan)
+    gap = np.nan if dtype is np.float64 else np.datetime64("NaT")
+    result = np.full(len(x), gap, dtype=dtype)
+    result[there] = np.array(present, dtype=dtype)
+    return result
+
+
+def _is_exact(x: np.ndarray) -> bool:
+    return x.dtype.kind == "f" or not x.size or max(abs(int(x.min())), int(x.max())) <= EXACT
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, str):
+        return not value.strip()
+    return isinstance(value, Real | Decimal | np.datetime64) and bool(value != value)  # noqa: PLR0124
+
+
+def _in_utc(value: Any) -> np.datetime64:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = (value - value.utcoffset()).replace(tzinfo=None)  # type: ignore[operator]
+    return np.datetime64(value, "us")
+
+
+def _dates(texts: Iterable[str]) -> list[np.datetime64]:
+    """Return ISO dates as dates; nothing where one of them is none."""
+    try:
+        return [_in_utc(datetime.fromisoformat(text)) for text in texts]
+    except ValueError:
+        return []
+
+
+def _texts(x: np.ndarray) -> np.ndarray:
+    """Return numbers or dates (N,) as names of classes."""
+    return np.array([None if _is_missing(value) else _name(value) for value in x], dtype=object)
+
+
+def _name(value: Any) -> str:
+    """Return the name of a class: "3" for 3, 3.0, "3.0" and " 3", "0.5" for 0.5."""
+    if isinstance(value, float | np.floating | Decimal) and value == value // 1:
+        return str(int(value))
+    if isinstance(value, float | np.floating):
+        return f"{value:.15g}"
+    text = str(value).strip()
+    whole = _WHOLE.fullmatch(text)
+    return str(int(whole[1])) if whole else text

@@ -1,0 +1,171 @@
+"""The kind of a column is decided by its values, whatever library, dtype or gaps it has."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+from appca.frames import (
+    class_names,
+    column_of,
+    columns_of,
+    joined,
+    matrix_of,
+    named_columns,
+    numbers_of,
+)
+from appca.words import InputError
+
+N = 60
+WHOLE = np.arange(N) % 3
+GAP = [None, *WHOLE[1:].tolist()]
+FINE = np.linspace(0.0, 1.0, N)
+DAYS = [date(2026, 1, 1) + timedelta(days=int(i)) for i in range(N)]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        GAP,
+        np.r_[np.nan, WHOLE[1:]],
+        np.array(GAP, dtype=object),
+        np.ma.MaskedArray(WHOLE, mask=np.arange(N) == 0),
+        pd.Series(pd.array(GAP, dtype="Int64")),
+        pd.array(GAP, dtype="Int64"),
+        pd.Series(GAP, dtype="int64[pyarrow]"),
+        pd.Series(pd.Categorical(np.r_[np.nan, WHOLE[1:]])),
+        pd.Categorical(np.r_[np.nan, WHOLE[1:]]),
+        pa.chunked_array([GAP]),
+        ["", *(f"{value}.0" for value in WHOLE[1:])],
+        ["", *map(str, WHOLE[1:])],
+        [Decimal("NaN"), *map(Decimal, WHOLE[1:].tolist())],
+    ],
+    ids=lambda values: type(values).__name__,
+)
+def test_a_gap_neither_makes_numbers_of_classes_nor_renames_them(values):
+    column = column_of("x", values)
+    assert (column.kind, sorted(column.names)) == ("class", ["0", "1", "2"])
+    assert np.flatnonzero(~column.there).tolist() == [0]
+    assert class_names(values)[1:].tolist() == WHOLE[1:].astype(str).tolist()
+    assert class_names(column).tolist() == class_names(values).tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "names"),
+    [
+        (FINE, "number", ()),
+        (FINE.astype(np.float16), "number", ()),
+        (FINE.astype(">f8"), "number", ()),
+        (FINE.astype(str), "number", ()),
+        (FINE.astype(object), "number", ()),
+        (pd.Series([None, *FINE[1:]], dtype="double[pyarrow]"), "number", ()),
+        (np.arange(N), "number", ()),
+        (np.r_[np.inf, FINE[1:]], "number", ()),
+        (pd.to_timedelta(np.arange(N), "s"), "number", ()),
+        (WHOLE > 0, "class", ("False", "True")),
+        (pd.Series([None, *(WHOLE[1:] > 0)], dtype="boolean"), "class", ("True", "False")),
+        ([True, None, *(WHOLE[2:] > 0).tolist()], "class", ("True", "False")),
+        (2**60 + WHOLE, "class", tuple(str(2**60 + i) for i in range(3))),
+        (["1E5", "2E3"] * 30, "class", ("1E5", "2E3")),
+        (["007", "7"] * 30, "class", ("007", "7")),
+        ([" a", "a", "NA"] * 20, "class", ("a", "NA")),
+        ([1, "a", 2.5] * 20, "class", ("1", "a", "2.5")),
+        (pd.Series(["a", None] * 30, dtype="string[pyarrow]"), "class", ("a",)),
+        (DAYS, "date", ()),
+        ([day.isoformat() for day in DAYS], "date", ()),
+        (pd.Series(pd.to_datetime(DAYS)), "date", ()),
+        (pd.Series(pd.to_datetime(DAYS).tz_localize("CET")), "date", ()),
+        ([None, *DAYS[1:]], "date", ()),
+        (["2026-99-99", "2026-01-01"] * 30, "class", ("2026-99-99", "2026-01-01")),
+    ],
+    ids=lambda x: str(x)[:9],
+)
+def test_values_decide_the_kind(values, kind, names):
+    column = column_of("x", values)
+    assert (column.kind, column.names) == (kind, names)
+    if kind == "date":
+        expected = (np.datetime64("2026-01-01") - np.datetime64(0, "s")).astype("m8[h]") / 24
+        assert abs(column.values[5] - 5 - expected.astype(float)) < 0.05
+
+
+TABLES = {
+    "dict": lambda columns: columns,
+    "pandas": pd.DataFrame,
+    "arrow": lambda columns: pa.table({k: pa.array(v) for k, v in columns.items()}),
+    "polars": lambda columns: pytest.importorskip("polars").DataFrame(columns),
+}
+
+
+@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
+def test_tables_of_all_libraries_have_the_same_columns(make):
+    table = make({"a": GAP, "b": ["x", ""] * 30, "c": [1.5] * N, "d": FINE.tolist()})
+    columns, left_out = columns_of(table, N)
+    assert [(c.name, c.kind) for c in columns] == [("a", "class"), ("d", "number")]
+    assert left_out == ["b", "c"]
+    with pytest.raises(InputError, match="has 60 values for 7 rows; give one value a row"):
+        columns_of(table, 7)
+
+
+def test_names_are_texts_and_columns_of_the_same_name_are_refused():
+    assert list(named_columns(pd.Series([1], name="y"))) == ["y"]
+    assert list(named_columns([1, 2], "label")) == ["label"]
+    assert list(named_columns(np.eye(2))) == ["0", "1"]
+    assert list(named_columns(pd.DataFrame([[1]], columns=[("a", 1)]))) == ["a, 1"]
+    assert named_columns(None) == {}
+    for table in ({1: [0], "1": [0]}, pd.DataFrame([[1, 2]], columns=["1", "1"])):
+        with pytest.raises(InputError, match="Two columns of the table are called “1”; rename"):
+            named_columns(table)
+    with pytest.raises(InputError, match=r"one value a row; got an array of shape \(2, 2\)"):
+        column_of("x", np.eye(2))
+
+
+FRAME = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [True, False, True]})
+DENSE = np.array([[1.0, 1.0], [2.0, 0.0], [4.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        FRAME,
+        FRAME.astype(object),
+        FRAME.astype("Float64"),
+        FRAME.astype("double[pyarrow]"),
+        FRAME.set_axis(pd.MultiIndex.from_tuples([("a", 1), ("b", 2)]), axis=1),
+        pa.table({"a": [1.0, 2.0, 4.0], "b": [True, False, True]}),
+        DENSE.tolist(),
+        DENSE.astype(">f4"),
+        DENSE.astype(np.longdouble),
+        DENSE.astype(np.uint8),
+        np.ma.MaskedArray(DENSE),
+        sp.coo_array(DENSE),
+        sp.dok_array(DENSE),
+    ],
+    ids=lambda X: type(X).__name__,
+)
+def test_rows_of_all_kinds_are_the_same_numbers(X):
+    values, names = matrix_of(X)
+    plain = values.toarray() if hasattr(values, "toarray") else values
+    np.testing.assert_array_equal(plain, DENSE)
+    assert plain.dtype.isnative
+    assert (names is None) == (not hasattr(X, "columns"))
+
+
+def test_masked_cells_are_missing_and_words_are_refused():
+    masked = np.ma.MaskedArray(DENSE, mask=DENSE == 2)
+    for X in (masked, FRAME.mask(DENSE == 2), FRAME.astype("Float64").mask(DENSE == 2)):
+        np.testing.assert_array_equal(matrix_of(X).values, masked.filled(np.nan))
+    with pytest.raises(InputError, match="“a” of X holds values that are no numbers"):
+        matrix_of(pd.DataFrame({"a": ["x"]}))
+    with pytest.raises(InputError, match=r"rows and features; got an array of shape \(3,\)"):
+        matrix_of(np.ones(3))
+
+
+def test_two_sides_of_a_column_are_joined_by_their_values():
+    assert joined([1, 2], [1.5, None])[:3].tolist() == [1.0, 2.0, 1.5]
+    assert column_of("x", joined(["1", "2"], np.array([2.0, np.nan]))).names == ("1", "2")
+    assert numbers_of(["1.5", "", "x"])[0] == 1.5
+    assert np.isnan(numbers_of(["1.5", "", "x"])[1:]).all()
