@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from appca.analysis.campaign import Campaign, Measure, Step, sample_of
+from appca.analysis.fitted import OfModel
 from appca.analysis.subspaces import supports
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
@@ -524,7 +525,7 @@ METHODS: dict[str, Callable[["ModelsConfig"], Method]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class ModelsConfig(Campaign):
+class ModelsConfig(Campaign, OfModel):
     """Settings of a comparison of models, whose steps are the keys of `METHODS`.
 
     `parameters` are keywords of `AdaptivePPCA`; each variant sets sizes and extensions. Of more

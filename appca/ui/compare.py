@@ -14,15 +14,16 @@ from appca.analysis.map_quality import quality as near_rows
 from appca.canvas.scene import picture_list
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.jobs.tasks import held_out, methods, rows_of, split_of
+from appca.jobs.tasks import QualityConfig, held_out, methods, rows_of, split_of
 from appca.plots.check import neighbours_kept, unmeasured
 from appca.plots.components import data_uri
-from appca.runs.fit import MethodComparison, QualityConfig, QualityStore, fit_run
+from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.run import RunConfig
 from appca.runs.store import Run
 from appca.ui import canvas, controls, fits, kit, services, state
 from appca.ui.canvas import scene_of
+from appca.ui.choose import start_button
 from appca.ui.controls import select_button
 from appca.ui.fits import Shown, is_live, of_run
 from appca.ui.kit import (
@@ -40,7 +41,7 @@ from appca.ui.kit import (
 from appca.ui.rows import drawn, is_dark
 from appca.ui.services import by_key
 from appca.ui.state import guarded
-from appca.words import UNKNOWN, InputError, about, counted, fixed, number, percent
+from appca.words import UNKNOWN, InputError, counted, fixed, number, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,8 +145,6 @@ def _vary(config: RunConfig) -> None:
 
 
 MANY = 10_000  # rows above which a sample is compared
-SECONDS_A_ROW_AND_FEATURE = 1.5e-5  # measured, of all methods together
-START = 30.0  # seconds, most of them for UMAP's compiler
 NAMES = {"own": "The panels", "plane": "PCA", "umap": "UMAP"}
 WHY = (
     "Of each row's nearest rows in the data, the share that is also among its nearest in the "
@@ -171,23 +170,23 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
     config = config_of(dataset, shown)
 
     def so_far() -> None:
-        comparison = QualityStore(home()).get(config.id)
-        if comparison is not None and (shares := kept(comparison)):
+        if shares := kept(config.lines(home())):
             chart(neighbours_kept(shares), "quality_so_far")
 
     told = "Methods that have been measured are kept when you cancel."
     if kit.follow(config.id, "quality_cancel", told, so_far):
         return
-    comparison = QualityStore(home()).get(config.id)
-    if comparison is None:
+    lines = config.lines(home())
+    if lines:
+        _shown(lines)
+    else:
         text = "The panels beside PCA, UMAP and other methods."
         answer("How many near rows stay near?", text)
-        start_button(dataset, config, "Measure")
+    if len(lines) < len(config.steps()):
+        label = "Go on" if lines else "Measure"
+        start_button(dataset, config, "quality", label, done=len(lines))
+    if not lines:
         chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
-    else:
-        _shown(comparison)
-        if not comparison.complete:
-            start_button(dataset, config, "Go on")
     gaps_note(dataset, "All methods here, this model among them,")
 
 
@@ -197,14 +196,14 @@ def config_of(dataset: Dataset, shown: Shown) -> QualityConfig:
     return QualityConfig(shown.config.to_dict(), *sizes(shown), rows)
 
 
-def kept(comparison: MethodComparison) -> dict[str, float]:
+def kept(lines: list[Line]) -> dict[str, float]:
     """Return the share of near rows that each picture keeps, as far as it has been measured."""
-    lines = {line["key"]: line["kept"] for line in comparison.lines}
-    return {name: lines[key][0] for key, name in NAMES.items() if lines.get(key) is not None}
+    shares = {line["key"]: line["kept"] for line in lines}
+    return {name: shares[key][0] for key, name in NAMES.items() if shares.get(key) is not None}
 
 
-def _shown(comparison: MethodComparison) -> None:
-    shares, k = kept(comparison), comparison.facts["n_neighbors"]
+def _shown(lines: list[Line]) -> None:
+    shares, k = kept(lines), lines[0]["n_neighbors"]
     if shares:
         first, *others = sorted(shares, key=lambda name: -shares[name])
         verb = "keep" if first == NAMES["own"] else "keeps"
@@ -217,20 +216,10 @@ def _shown(comparison: MethodComparison) -> None:
     with st.popover("Why?"):
         st.markdown(WHY)
     with st.expander("All methods and measures", icon=":material/table:"):
-        st.dataframe(
-            table_of(comparison), hide_index=True, width="stretch", column_config=looks(comparison)
-        )
+        st.dataframe(table_of(lines), hide_index=True, width="stretch", column_config=looks(k))
 
 
-def start_button(dataset: Dataset, config: QualityConfig, label: str) -> None:
-    """Draw the button that measures all methods, with the time it takes."""
-    rows = config.rows or dataset.n_rows
-    takes = about(START + SECONDS_A_ROW_AND_FEATURE * rows * dataset.n_features)
-    spec = {"key": config.id, "config": config.to_dict()}
-    kit.job_button(f"{label}, {takes}", "quality_start", "quality", config.id, spec)
-
-
-def table_of(comparison: MethodComparison) -> "pd.DataFrame":
+def table_of(lines: list[Line]) -> "pd.DataFrame":
     """Return a line a method and a column a measure, standard errors beside sampled ones.
 
     Comparisons are fair between methods that keep as many numbers of a row.
@@ -243,7 +232,7 @@ def table_of(comparison: MethodComparison) -> "pd.DataFrame":
             return value[0], value[1] or None
         return value, line["log_likelihood_error"] if key == "log_likelihood" else None
 
-    lines = sorted(comparison.lines, key=lambda line: line["used"])
+    lines = sorted(lines, key=lambda line: line["used"])
     used = [f"{line['used']} of " * (line["used"] < line["size"]) for line in lines]
     columns: dict[str, list[Any]] = {"Method": [line["title"] for line in lines]}
     columns["Numbers per row"] = [
@@ -258,11 +247,11 @@ def table_of(comparison: MethodComparison) -> "pd.DataFrame":
     return pd.DataFrame(columns | {"Note": [line["note"] for line in lines]})
 
 
-def looks(comparison: MethodComparison) -> dict[str, Any]:
-    """Return how `table_of`'s columns are shown."""
+def looks(k: int) -> dict[str, Any]:
+    """Return how `table_of`'s columns are shown, with k nearest rows."""
     column, shown = st.column_config.NumberColumn, {}
     for name, text, form in QUALITY.values():
-        shown[name] = column(format=form, help=text.format(k=comparison.facts["n_neighbors"]))
+        shown[name] = column(format=form, help=text.format(k=k))
         shown[f"± {name.lower()}"] = column(format=form, help="Standard error.")
     return shown
 
@@ -302,10 +291,8 @@ def draw(dataset: Dataset, shown: Shown) -> None:
     except InputError as error:
         st.caption(markdown(str(error)))
         return
-    stored = QualityStore(home()).get(config.id)
-    lines = made.lines | {
-        line["key"]: line for line in (stored.lines if stored else ()) if _is_whole(line)
-    }
+    stored = [line for line in config.lines(home()) if _is_whole(line)]
+    lines = made.lines | {line["key"]: line for line in stored}
     rivals = {key: method_name(lines[key], shown) for key in RIVALS if key in lines}
     if "own" in lines and rivals:
         with st.container(key="compare_question", horizontal=True, vertical_alignment="center"):
@@ -330,7 +317,7 @@ def draw(dataset: Dataset, shown: Shown) -> None:
         answer("How much does this fit lose against PCA?")
     if "mixture" not in lines and not kit.follow(config.id, "compare_measure_cancel"):
         label = "Measure the mixture too" if "own" in lines else "Measure"
-        start_button(dataset, config, label)
+        start_button(dataset, config, "quality", label, done=len(config.lines(home())))
     st.caption(
         "A fifth of the rows is held out from every method and rebuilt from the posterior mean of "
         "its scores. PCA is probabilistic PCA."
