@@ -26,18 +26,7 @@ from appca.ui.canvas import scene_of
 from appca.ui.choose import start_button
 from appca.ui.controls import select_button
 from appca.ui.fits import Shown, is_live, of_run
-from appca.ui.kit import (
-    Level,
-    answer,
-    chart,
-    gaps_note,
-    markdown,
-    numbers,
-    one_of,
-    table,
-    tag,
-    words,
-)
+from appca.ui.kit import tag, words
 from appca.ui.rows import drawn, is_dark
 from appca.ui.services import by_key
 from appca.ui.state import guarded
@@ -171,7 +160,7 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
 
     def so_far() -> None:
         if shares := kept(config.lines(home())):
-            chart(neighbours_kept(shares), "quality_so_far")
+            kit.chart(neighbours_kept(shares), "quality_so_far")
 
     told = "Methods that have been measured are kept when you cancel."
     if kit.follow(config.id, "quality_cancel", told, so_far):
@@ -181,13 +170,13 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
         _shown(lines)
     else:
         text = "The panels beside PCA, UMAP and other methods."
-        answer("How many near rows stay near?", text)
+        kit.answer("How many near rows stay near?", text)
     if len(lines) < len(config.steps()):
         label = "Go on" if lines else "Measure"
         start_button(dataset, config, "quality", label, done=len(lines))
     if not lines:
-        chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
-    gaps_note(dataset, "All methods here, this model among them,")
+        kit.chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
+    kit.gaps_note(dataset, "All methods here, this model among them,")
 
 
 def config_of(dataset: Dataset, shown: Shown) -> QualityConfig:
@@ -209,10 +198,10 @@ def _shown(lines: list[Line]) -> None:
         verb = "keep" if first == NAMES["own"] else "keeps"
         title = f"{first} {verb} {percent(shares[first])} of each row's {k} nearest rows"
         text = ", ".join(f"{name} {percent(shares[name])}" for name in others)
-        level: Level = "good" if first == NAMES["own"] else "doubtful"
-        answer(title, f"{text}." if text else "", level)
-        chart(neighbours_kept(shares), "quality_kept")
-        st.html(numbers([(percent(share), name) for name, share in shares.items()]))
+        level: kit.Level = "good" if first == NAMES["own"] else "doubtful"
+        kit.answer(title, f"{text}." if text else "", level)
+        kit.chart(neighbours_kept(shares), "quality_kept")
+        st.html(kit.numbers([(percent(share), name) for name, share in shares.items()]))
     with st.popover("Why?"):
         st.markdown(WHY)
     with st.expander("All methods and measures", icon=":material/table:"):
@@ -289,7 +278,7 @@ def draw(dataset: Dataset, shown: Shown) -> None:
         if is_live(shown.config):
             made = _at_once(config.id, dataset, config)
     except InputError as error:
-        st.caption(markdown(str(error)))
+        st.caption(kit.markdown(str(error)))
         return
     stored = [line for line in config.lines(home()) if _is_whole(line)]
     lines = made.lines | {line["key"]: line for line in stored}
@@ -299,11 +288,11 @@ def draw(dataset: Dataset, shown: Shown) -> None:
             st.markdown("What does", width="content")
             key = f"rival-{shown.config.id}"
             more = {"label_visibility": "collapsed", "width": "content"}
-            rival = one_of(
+            rival = kit.one_of(
                 "Compared with", rivals, key, on_change=fit_beside, args=(shown, key), **more
             )
             st.markdown("keep that this fit loses?", width="content")
-        answer(*said(lines, rival, most_of(dataset, made, rival)))
+        kit.answer(*said(lines, rival, most_of(dataset, made, rival)))
         with st.container(key="compare_numbers"):
             numbers, examples = st.columns([1.6, 1], gap="medium")
         sizes_of_fit = [
@@ -314,7 +303,7 @@ def draw(dataset: Dataset, shown: Shown) -> None:
         with examples:
             _examples(dataset, made, rival, rivals[rival])
     else:
-        answer("How much does this fit lose against PCA?")
+        kit.answer("How much does this fit lose against PCA?")
     if "mixture" not in lines and not kit.follow(config.id, "compare_measure_cancel"):
         label = "Measure the mixture too" if "own" in lines else "Measure"
         start_button(dataset, config, "quality", label, done=len(config.lines(home())))
@@ -426,7 +415,7 @@ def _table(lines: dict[str, Line], names: dict[str, str], rival: str) -> str:
         f"{head}, {'less' if low else 'more'} is better" for head, low in LOSS_COLUMNS.values()
     ]
     marks = {key: "ca-chosen" if key == rival else "" for key in names}
-    return table(
+    return kit.table(
         ["", *map(words, heads)],
         [
             tag("tr", tag("th", words(name), scope="row") + body[key], marks[key])
@@ -447,7 +436,7 @@ def _examples(dataset: Dataset, made: Measured, rival: str, name: str) -> None:
     picture = drawn(dataset, tiles, len(few))
     st.image(picture, width="stretch", alt=f"{len(few)} images, and what two methods make of them")
     text = f"From the top: the image, {name.replace(', ', ' with ')}, this fit. "
-    st.caption(markdown(f"{text}{len(few)} of {len(made.rows):,} new rows."))
+    st.caption(kit.markdown(f"{text}{len(few)} of {len(made.rows):,} new rows."))
 
 
 HEIGHT = 460  # pixels of a picture
@@ -464,7 +453,7 @@ def compare_tab(dataset: Dataset, shown: Shown) -> None:
     try:
         second = of_run(other)
     except InputError as error:
-        st.error(markdown(str(error)))
+        st.error(kit.markdown(str(error)))
         return
     pairs, moved = _compared(f"{shown.key} {second.key}", dataset, shown.fitted, second.fitted)
     title = ", ".join(shown.config.sizes) if shown.run is None else named(shown.run)
@@ -475,7 +464,7 @@ def compare_tab(dataset: Dataset, shown: Shown) -> None:
     if have_supports:
         told.append((percent(moved.overlap), "of a row's components shared"))
         told.append((fixed(moved.rand), "adjusted Rand index, 1 is the same"))
-    st.html(numbers(told) + _matches(dataset, shown.fitted, second.fitted, pairs))
+    st.html(kit.numbers(told) + _matches(dataset, shown.fitted, second.fitted, pairs))
     if second.config.preprocessing != shown.config.preprocessing:
         st.caption("The two fits saw the data through different preprocessing.")
     if have_supports and moved.moved.any():
@@ -495,7 +484,7 @@ def _pictures(dataset: Dataset, both: list[tuple[str, Shown]]) -> None:
     drawn = zip(columns, both, scenes, firsts, strict=True)
     for i, (column, (name, _), scene, layout) in enumerate(drawn):
         with column:
-            st.markdown(f"**{markdown(name)}**")
+            st.markdown(f"**{kit.markdown(name)}**")
             canvas.draw(dataset, scene, layout, choice, key=f"compare_{i}", height=HEIGHT)
 
 
