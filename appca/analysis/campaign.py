@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from appca.analysis.fitted import OfModel
 from appca.data.dataset import Dataset
+from appca.storage.identity import Recorded
 from appca.storage.journal import JournalStore, Record
 from appca.words import InputError
 
@@ -21,7 +21,7 @@ Step = tuple[Any, ...]  # numbers and texts, with which the record of a measurem
 Measure = Callable[[Step, Callable[[float], object]], Record]
 
 
-class Campaign(OfModel):
+class Campaign(Recorded):
     """Base of the settings of a campaign, which decide all its numbers.
 
     Subclasses say which `steps` there are, in the order of measuring, and how one is measured.
@@ -30,7 +30,6 @@ class Campaign(OfModel):
     folder: ClassVar[str]  # below the home
     dataset: str
     around_gaps: ClassVar[bool] = False  # whether the fits have missing cells in every row
-    max_rows: int
 
     def steps(self) -> list[Step]:
         """Return the steps in the order of measuring."""
@@ -42,13 +41,13 @@ class Campaign(OfModel):
 
     def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
         """Return for every step settings and rows of the fit it makes, and how many such fits."""
-        return [({}, min(n_rows, self.max_rows), 1.0) for _ in self.steps()]
+        raise NotImplementedError
 
     def stage(self, place: int) -> str:
         """Return the words for the step at this place while it is measured."""
         return f"fit {place + 1} of {len(self.steps())}"
 
-    def run(
+    def complete(
         self,
         dataset: Dataset,
         home: Path,

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from appca.analysis.campaign import MOST_ROWS, Campaign, Measure, Step, sample_of, whole_number
-from appca.analysis.fitted import FittedModel
+from appca.analysis.fitted import FittedModel, OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Fitted, Preprocessing
 from appca.models.settings import MODELS as ALL_MODELS
@@ -37,7 +37,7 @@ Callback = Callable[[Any], object] | None
 
 
 @dataclass(frozen=True, eq=False)
-class GridConfig(Campaign):
+class GridConfig(Campaign, OfModel):
     """Settings of a grid over K and L.
 
     `parameters` are keywords of the estimator, all but K and L; cells with L > K are left out. Of
@@ -394,7 +394,7 @@ class Stability(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class StabilityConfig(Campaign):
+class StabilityConfig(Campaign, OfModel):
     """Settings of a series of fits; InputError for values without meaning.
 
     K and L are among the `parameters`. By the way "starts" the random start differs from fit to
@@ -432,6 +432,10 @@ class StabilityConfig(Campaign):
     def steps(self) -> list[Step]:
         """Return the number of every fit, 0 for the reference."""
         return [(number,) for number in range(self.repeats + 1)]
+
+    def fits(self, n_rows: int) -> list[tuple[dict[str, Any], int, float]]:
+        """Return the rows of every fit."""
+        return [({}, min(n_rows, self.max_rows), 1.0) for _ in self.steps()]
 
     def measuring(self, dataset: Dataset, callback: Callback) -> Measure:
         """Return what fits once more and compares with the reference."""

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from appca.analysis.campaign import Campaign, Measure, Step, sample_of
+from appca.analysis.fitted import OfModel
 from appca.analysis.subspaces import supports
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
@@ -270,32 +271,34 @@ def gaussian_mixture(kind: str, split: Split, cap: Cap, report: Report) -> Rival
     """
     from sklearn.mixture import GaussianMixture
 
-    (n, D), least = split.train.shape, GAUSSIAN_FLOOR * float(split.train.var(axis=0).mean())
+    train, test = (rows.astype(np.float64) for rows in (split.train, split.test))
+    (n, D), least = train.shape, GAUSSIAN_FLOOR * float(train.var(axis=0).mean())
     most = n // (2 * D) if kind == "full" else n // 10
     if most < 1:
         msg = f"full covariances of {D:,} features need at least {2 * D:,} rows; there are {n:,}"
         raise ValueError(msg)
     model: Any = None
-    bic = np.inf
+    bic, stopped = np.inf, ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for place, pieces in enumerate(size for size in PIECES if size <= most):
+            if model is not None and cap.over():
+                stopped = f"stopped after {cap.seconds:g} s, more not tried"
+                break
             report(min(max(cap.passed() / cap.seconds, place / len(PIECES)), 1.0))
             again = GaussianMixture(pieces, covariance_type=kind, reg_covar=least, random_state=0)
-            value = again.fit(split.train.astype(np.float64)).bic(split.train)
+            value = again.fit(train).bic(train)
             if value >= bic:
                 break
             model, bic = again, value
-            if cap.over():
-                break
     variances = model.covariances_ if kind == "diag" else np.linalg.eigvalsh(model.covariances_)
     free = D if kind == "diag" else D * (D + 1) // 2
     return RivalProjection(
-        model.predict_proba(split.train),
+        model.predict_proba(train),
         cap.passed(),
-        model.score_samples(split.test),
-        model.predict_proba(split.test) @ model.means_,
-        counted(len(model.means_), "piece"),
+        model.score_samples(test),
+        model.predict_proba(test) @ model.means_,
+        ", ".join(filter(None, [counted(len(model.means_), "piece"), stopped])),
         len(model.means_) * (D + free + 1) - 1,
         float((variances <= 2.0 * least).mean()),
     )
@@ -524,7 +527,7 @@ METHODS: dict[str, Callable[["ModelsConfig"], Method]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class ModelsConfig(Campaign):
+class ModelsConfig(Campaign, OfModel):
     """Settings of a comparison of models, whose steps are the keys of `METHODS`.
 
     `parameters` are keywords of `AdaptivePPCA`; each variant sets sizes and extensions. Of more

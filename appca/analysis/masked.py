@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from appca.analysis.campaign import MOST_ROWS, Campaign, Measure, Step, sample_of
+from appca.analysis.fitted import OfModel
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
 from appca.words import InputError
@@ -26,7 +27,7 @@ FILLED_AGAIN = 3  # times that ridge starts from its own predictions
 
 
 @dataclass(frozen=True, eq=False)
-class MaskedConfig(Campaign):
+class MaskedConfig(Campaign, OfModel):
     """Settings of a test on hidden cells; InputError for values without meaning.
 
     `parameters` are keywords of `AdaptivePPCA`, n_components and n_active among them; with both

@@ -27,7 +27,7 @@ _OTHERS = {  # folder of a home -> what its entries are, and how to repair them
     "stability": ("stability of components", _RESUMED.format("Choose K and L")),
     "masked": ("fit to masked cells", _RESUMED.format("Fit")),
     "models": ("comparison of models", _RESUMED.format("Which model?")),
-    "quality": ("comparison of methods", "delete the file and compare again"),
+    "quality": ("comparison of methods", _RESUMED.format("Map quality")),
     "embeddings": ("map", _RECOMPUTED),
     "projections": ("new rows", _RECOMPUTED),
     "numbers": ("names of components", "delete the file and name the components again"),

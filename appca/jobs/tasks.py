@@ -8,17 +8,18 @@ a cancelled job is started again.
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from appca.analysis import compare
-from appca.analysis.campaign import Campaign
+from appca.analysis.campaign import Campaign, Measure, Step
 from appca.analysis.choose import GridConfig, StabilityConfig
 from appca.analysis.compare import Cap, ModelsConfig, Report, RivalProjection, Split, TimeUp
+from appca.analysis.fitted import OfModel
 from appca.analysis.map_quality import quality as compare_neighbours
 from appca.analysis.map_quality import with_trust
 from appca.analysis.masked import MaskedConfig
@@ -30,9 +31,6 @@ from appca.data.store import DatasetStore
 from appca.runs.fit import (
     DESCRIBING,
     MOST_BYTES,
-    MethodComparison,
-    QualityConfig,
-    QualityStore,
     estimate_seconds,
     file_of,
     fit_run,
@@ -44,6 +42,7 @@ from appca.runs.home import hold_threads
 from appca.runs.run import MODELS, RunConfig, estimator_class
 from appca.runs.store import RunStore
 from appca.storage import files
+from appca.storage.identity import plain
 from appca.words import InputError
 
 if TYPE_CHECKING:
@@ -319,35 +318,32 @@ def campaign(kind: str, spec: dict[str, Any], context: Context) -> dict[str, Any
     def report(place: int, share: float) -> None:
         progress.at(config.stage(place), float(before[place] + share * shares[place]))
 
-    config.run(dataset, context.home, report)
+    config.complete(dataset, context.home, report)
     return {kind: config.id}
-
-
-CAMPAIGNS: dict[str, type[Campaign]] = {
-    "grid": GridConfig,
-    "stability": StabilityConfig,
-    "models": ModelsConfig,
-    "masked": MaskedConfig,
-}
 
 
 def estimate(config: Campaign, n_rows: int, n_features: int) -> list[float]:
     """Guess the seconds that every step of a campaign takes, rather too many than too few."""
+    if isinstance(config, QualityConfig):
+        n, rows = len(config.steps()), config.rows or n_rows
+        return [(START + SECONDS_A_ROW_AND_FEATURE * rows * n_features) / n] * n
+    assert isinstance(config, OfModel)
     width = Preprocessing.from_dict(config.preprocessing).most_features(n_features)
-    seconds: dict[str, float] = {}
-
-    def of(settings: dict[str, Any], rows: int) -> float:
+    guesses: dict[str, float] = {}
+    seconds = []
+    for settings, rows, weight in config.fits(n_rows):
         key = f"{settings} {rows}"
-        if key not in seconds:
+        if key not in guesses:
             parameters = config.parameters | settings
             fit = RunConfig(config.dataset, config.preprocessing, config.model, parameters)
             incomplete = rows if config.around_gaps else 0
-            seconds[key] = estimate_seconds(rows, width, fit, incomplete=incomplete)
-        return seconds[key]
+            guesses[key] = estimate_seconds(rows, width, fit, incomplete=incomplete)
+        seconds.append(weight * guesses[key])
+    return seconds
 
-    return [weight * of(settings, rows) for settings, rows, weight in config.fits(n_rows)]
 
-
+START = 30.0  # seconds of a comparison of methods, most of them for UMAP's compiler
+SECONDS_A_ROW_AND_FEATURE = 1.5e-5  # measured, of all methods together
 HELD_OUT = 0.2
 LEAST_ROWS = 20
 MEASURES = ("log_likelihood", "log_likelihood_error", "mse", "mae")
@@ -366,54 +362,60 @@ class MethodWork(NamedTuple):
     fit: Callable[[Split, Cap, Report], RivalProjection]
 
 
-def quality(spec: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Measure and store: ``{"key": id, "config": ...}`` -> ``{"quality": id}``."""
-    config = QualityConfig.from_dict(spec["config"])
-    store = QualityStore(context.home)
-    dataset = context.dataset(config.run["dataset"])
-    context.report("preprocessing", 0.0)
-    hold_threads()
-    comparison = store.get(config.id) or MethodComparison([], {}, False)
-    if not comparison.complete:
-        report, save = Paced(context).at, partial(store.save, config)
-        compare_methods(split_of(dataset, config), config, comparison, report, save)
-    return {"quality": config.id}
+@dataclass(frozen=True, eq=False)
+class QualityConfig(Campaign):
+    """Settings of a comparison of methods by the neighbours they keep.
 
-
-def compare_methods(
-    split: Split,
-    config: QualityConfig,
-    comparison: MethodComparison,
-    report: Callable[[str, float], object],
-    save: Callable[[MethodComparison], object],
-) -> MethodComparison:
-    """Measure all methods but those that `comparison` has, saving after each.
-
-    `report` is told (stage, fraction); raising from it ends the work. `save` is told what there is
-    after each method.
+    `run` is a `RunConfig` as dict: data, preprocessing, model and its settings. The other methods
+    have `k` components, of which a row uses `n_active` where they can choose. `rows` is the size of
+    the random sample of rows that is compared, None for all. Each method has so many `seconds`;
+    what can stop early keeps what it has, the rest is left out. `random_state` is the seed of the
+    sample and of the rows held out.
     """
-    column, train = split.dataset.class_column, len(split.train)
-    # a label with about as many values as there are rows is no class
-    has_classes = column is not None and len(column[0]) <= split.dataset.n_rows * _MOST_CLASSES
-    classes = np.asarray(column[1]) if column is not None and has_classes else None
-    k = min(config.n_neighbors, (train - 1) // 2)
-    every = methods(config)
-    lines = {line["key"]: line for line in comparison.lines}
-    quick_first = sorted(every, key=lambda method: method.key != FIRST)
-    for number, method in enumerate(quick_first):
-        if method.key in lines:
-            continue
 
-        def told(stage: str, share: float, place: int = number) -> None:
-            report(stage, (place + min(share, 1.0)) / len(every))
+    folder: ClassVar[str] = "quality"
 
-        lines[method.key] = measured(method, split, classes, k, config.seconds, told)
-        done = [lines[m.key] for m in every if m.key in lines]
-        comparison = MethodComparison(done, {"n_neighbors": k}, False)
-        save(comparison)
-    comparison = comparison._replace(complete=True)
-    save(comparison)
-    return comparison
+    run: dict[str, Any]
+    k: int
+    n_active: int
+    rows: int | None = None
+    n_neighbors: int = 15
+    seconds: float = compare.SECONDS
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        config = RunConfig.from_dict(plain("run", self.run))
+        run = replace(config, imported=None).to_dict()  # what is measured is a fit
+        object.__setattr__(self, "run", run)
+
+    @property
+    def dataset(self) -> str:  # type: ignore[override]
+        """Digest of the data set."""
+        return str(self.run["dataset"])
+
+    def steps(self) -> list[Step]:
+        """Return the keys of the methods, one that is quick first: somebody waits for it."""
+        keys = [method.key for method in methods(self)]
+        return [(key,) for key in sorted(keys, key=lambda key: key != FIRST)]
+
+    def measuring(self, dataset: Dataset, callback: Callable[[Any], object] | None) -> Measure:
+        """Return what measures a method; see `measured`."""
+        del callback
+        split, by_key = split_of(dataset, self), {method.key: method for method in methods(self)}
+        column = split.dataset.class_column
+        # a label with about as many values as there are rows is no class
+        has_classes = column is not None and len(column[0]) <= split.dataset.n_rows * _MOST_CLASSES
+        classes = np.asarray(column[1]) if column is not None and has_classes else None
+        k = min(self.n_neighbors, (len(split.train) - 1) // 2)
+        return lambda step, report: [
+            measured(by_key[step[0]], split, classes, k, self.seconds, report)
+        ]
+
+    def lines(self, home: Path) -> list[dict[str, Any]]:
+        """Return what has been measured so far, a line a method in the order of `methods`."""
+        records = self.records(home)
+        keys = [(method.key,) for method in methods(self)]
+        return [records[key][0] for key in keys if key in records]
 
 
 def measured(
@@ -422,32 +424,30 @@ def measured(
     classes: np.ndarray | None,
     k: int,
     seconds: float,
-    report: Callable[[str, float], object],
+    report: Report,
 ) -> dict[str, Any]:
     """Fit one method and measure it.
 
-    The line has key, title, size, used, note, seconds; log_likelihood and log_likelihood_error
-    (nats per row held out, and the standard error of that mean), mse and mae (a feature, of the
-    rows held out, in preprocessed units); trustworthiness, continuity, kept and accuracy as [value,
-    standard error]. What a method does not have is None.
+    The line has key, title, size, used, note, seconds, n_neighbors; log_likelihood and
+    log_likelihood_error (nats per row held out, and the standard error of that mean), mse and mae
+    (a feature, of the rows held out, in preprocessed units); trustworthiness, continuity, kept and
+    accuracy as [value, standard error]. What a method does not have is None.
     """
     line: dict[str, Any] = dict.fromkeys((*MEASURES, *NEAR)) | method._asdict()
-    line |= {"note": "", "seconds": None}
+    line |= {"note": "", "seconds": None, "n_neighbors": k}
     del line["fit"]
-    title = method.title
     try:
-        made = method.fit(split, Cap(seconds), lambda share: report(f"fitting {title}", share / 2))
+        made = method.fit(split, Cap(seconds), lambda share: report(share / 2))
     except TimeUp:
         return line | {"note": f"not finished within {seconds:g} s"}
     except ValueError as error:
         return line | {"note": str(error).partition("\n")[0]}
-    stage = f"comparing the neighbours of {title}"
     near = compare_neighbours(
         split.train,
         made.scores,
         n_neighbors=k,
         classes=classes,
-        report=lambda share: report(stage, 0.5 + share / 2),
+        report=lambda share: report(0.5 + share / 2),
     )
     line |= {"note": made.note, "seconds": round(made.seconds, 3)} | held_out(made, split.test)
     values = {name: getattr(near, name) for name in NEAR}
@@ -517,3 +517,12 @@ def held_out(made: RivalProjection, test: np.ndarray) -> dict[str, Any]:
         off = made.reconstruction.astype(np.float64) - test
         measures |= {"mse": float(np.square(off).mean()), "mae": float(np.abs(off).mean())}
     return measures
+
+
+CAMPAIGNS: dict[str, type[Campaign]] = {
+    "grid": GridConfig,
+    "stability": StabilityConfig,
+    "models": ModelsConfig,
+    "masked": MaskedConfig,
+    "quality": QualityConfig,
+}

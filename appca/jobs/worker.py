@@ -15,7 +15,7 @@ from typing import Any
 from appca import processes
 from appca.jobs import tasks
 from appca.jobs.queue import FOLDER, LOG
-from appca.jobs.tasks import Context, quality
+from appca.jobs.tasks import Context
 from appca.processes import Tell
 from appca.words import TOO_MUCH
 
@@ -25,7 +25,6 @@ KINDS: dict[str, Handler] = {
     "umap": tasks.umap,
     "download": tasks.download,
     "study": tasks.study,
-    "quality": quality,
     "project": tasks.project,
     **{kind: partial(tasks.campaign, kind) for kind in tasks.CAMPAIGNS},
 }

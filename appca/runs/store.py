@@ -388,13 +388,14 @@ def _load(file: Path, _changed: int) -> FittedRun:
 
 
 JOURNAL = "records.txt"
+JOURNALS = ("grids", "stability", "masked", "models", "quality")
 # folder of a home -> files that every folder in it has
 _NEEDED: dict[str, tuple[str, ...]] = {
     "datasets": ("meta.json",),
     "runs": ("config.json",),
     "studies": ("config.json",),
-    **dict.fromkeys(("grids", "stability", "masked", "models"), ("config.json", JOURNAL)),
-    **dict.fromkeys(("selections", "embeddings", "projections", "quality", "numbers"), ()),
+    **dict.fromkeys(JOURNALS, ("config.json", JOURNAL)),
+    **dict.fromkeys(("selections", "embeddings", "projections", "numbers"), ()),
 }
 FOLDERS = (*_NEEDED, "jobs", "uploads")
 

@@ -15,7 +15,6 @@ from appca.analysis.choose import (
     GridTable,
     Stability,
     StabilityConfig,
-    Suggestion,
 )
 from appca.analysis.compare import (
     CLEAR,
@@ -43,21 +42,7 @@ from appca.runs.run import LEARNED, RunConfig, defaults, suited
 from appca.runs.run import MODELS as ALL_MODELS
 from appca.ui import kit, state
 from appca.ui.fits import Shown
-from appca.ui.kit import (
-    Level,
-    Number,
-    acting,
-    answer,
-    button,
-    chart,
-    chip,
-    gaps_note,
-    markdown,
-    numbers,
-    one_of,
-    tag,
-    words,
-)
+from appca.ui.kit import tag, words
 from appca.ui.state import KEYS, guarded
 from appca.words import InputError, about, counted, duration, fixed, number, percent
 
@@ -95,7 +80,7 @@ def is_offered() -> bool:
     """Whether the model has a grid; if not, say so and offer to switch."""
     if is_stability_offered():
         return True
-    answer("Choosing L needs adaptive PPCA or adaptive factor analysis", level="unknown")
+    kit.answer("Choosing L needs adaptive PPCA or adaptive factor analysis", level="unknown")
     with st.container(horizontal=True):
         for other in MODELS:
             st.button(
@@ -148,7 +133,7 @@ def settings(dataset: Dataset) -> GridConfig | None:
     for size in "kl":  # a range may be typed the other way round
         first, last = sorted((asked[f"{size}_from"], asked[f"{size}_to"]))
         ranges[size] = tuple(range(first, last + 1, asked["k_step"] if size == "k" else 1))
-    gaps_note(dataset, "The fits of the grid")
+    kit.gaps_note(dataset, "The fits of the grid")
     try:
         return GridConfig(
             dataset=dataset.digest,
@@ -162,7 +147,7 @@ def settings(dataset: Dataset) -> GridConfig | None:
             random_state=asked["seed"],
         )
     except InputError as error:
-        st.error(markdown(str(error)))
+        st.error(kit.markdown(str(error)))
         return None
 
 
@@ -241,9 +226,11 @@ def grid(dataset: Dataset, config: GridConfig, place: Place, buttons: Place) -> 
     if done < len(steps):
         with place:
             if done:
-                answer(f"{done:,} of {len(steps):,} fits are done")
+                kit.answer(f"{done:,} of {len(steps):,} fits are done")
             else:
-                answer("Which K and L?", "Each choice is judged by rows that the fit has not seen.")
+                kit.answer(
+                    "Which K and L?", "Each choice is judged by rows that the fit has not seen."
+                )
         with buttons:
             label = "Go on" if done else f"Compare {len(config.order())} choices"
             start_button(dataset, config, "grid", label, done=done, widget="choose_start")
@@ -274,7 +261,7 @@ def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> N
     if best is not None:
         k, active = best.cell
         with place:
-            answer(f"Try K = {k} and L = {active}", best.reason)
+            kit.answer(f"Try K = {k} and L = {active}", best.reason)
         with buttons:
             now = state.config()
             st.button(
@@ -291,13 +278,25 @@ def draw(config: GridConfig, grid: GridTable, place: Place, buttons: Place) -> N
         left, right = st.columns([1.7, 1], gap="medium")
     with left, st.container(border=True):
         measures = {LIKELIHOOD: LIKELIHOOD, ERROR: ERROR}
-        picture = _picture(grid, one_of("Fit to unseen rows", measures, "choose_measure"))
-        heat_map(config, picture, best)
+        picture = _picture(grid, kit.one_of("Fit to unseen rows", measures, "choose_measure"))
+        clicked = st.plotly_chart(
+            plots.heat_map(picture, best and best.cell),
+            key=f"choose_map-{config.id}-{picture.smaller_is_better}",
+            on_select="rerun",
+            selection_mode="points",
+            config={"displayModeBar": False},
+        )
+        st.caption("Outlined: suggested. Click a cell to see it in Explore.")
     with right, st.container(border=True):
         st.markdown("**What each component adds**")
-        chart(plots.by_budget(picture, best and best.cell), "choose_curves")
+        kit.chart(plots.by_budget(picture, best and best.cell), "choose_curves")
     if best is not None:
-        st.html(numbers(_numbers(grid, best.cell)))
+        st.html(kit.numbers(_numbers(grid, best.cell)))
+    points = clicked["selection"]["points"]
+    if points:  # Explore shows the K and L of the cell
+        k, active = points[0]["customdata"][:2]
+        state.set_parameters(n_components=int(k), n_active=int(active))
+        st.switch_page(EXPLORE)
 
 
 def _picture(grid: GridTable, measure: str) -> plots.Picture:
@@ -311,28 +310,11 @@ def filling(grid: GridTable) -> None:
     """Draw the heat map of a grid that is being measured, or of one that would be."""
     k, active = state.config().k, state.config().n_active or 0
     now = (k, active) if k in grid.components and active in grid.actives else None
-    chart(plots.heat_map(_picture(grid, LIKELIHOOD), now), "choose_live")
+    kit.chart(plots.heat_map(_picture(grid, LIKELIHOOD), now), "choose_live")
     st.caption(f"{'Outlined: now. ' if now else ''}Each cell gets the likelihood of unseen rows.")
 
 
-def heat_map(config: GridConfig, picture: plots.Picture, best: Suggestion | None) -> None:
-    """Draw the heat map; a click on a cell opens Explore with its K and L."""
-    clicked = st.plotly_chart(
-        plots.heat_map(picture, best and best.cell),
-        key=f"choose_map-{config.id}-{picture.smaller_is_better}",
-        on_select="rerun",
-        selection_mode="points",
-        config={"displayModeBar": False},
-    )
-    st.caption("Outlined: suggested. Click a cell to see it in Explore.")
-    points = clicked["selection"]["points"]
-    if points:
-        k, active = points[0]["customdata"][:2]
-        state.set_parameters(n_components=int(k), n_active=int(active))
-        st.switch_page(EXPLORE)
-
-
-def _numbers(grid: GridTable, cell: Cell) -> list[Number]:
+def _numbers(grid: GridTable, cell: Cell) -> list[kit.Number]:
     """Return the suggested cell's likelihood, its gain over fixed components, and its error."""
     i, j = grid.components.index(cell[0]), grid.actives.index(cell[1])
     likelihood = float(grid.log_likelihood[i, j].mean())
@@ -363,7 +345,7 @@ def section(dataset: Dataset, shown: Shown) -> None:
     """Draw the settings, the progress and the outcome for the K and L in use."""
     now = state.config()
     st.caption("The model in use, fitted again: components that return belong to the data.")
-    gaps_note(dataset, "These fits, the reference among them,")
+    kit.gaps_note(dataset, "These fits, the reference among them,")
     with _line():
         way = st.selectbox(
             "Fit again with",
@@ -394,12 +376,12 @@ def section(dataset: Dataset, shown: Shown) -> None:
     means = stability.cosines.mean(axis=0)
     kept = int((means >= IDENTIFIED).sum())
     ahead = float(stability.log_likelihoods.max() - stability.reference)
-    level: Level = "good" if kept == len(means) else "doubtful"
+    level: kit.Level = "good" if kept == len(means) else "doubtful"
     text = f"{kept} of {counted(len(means), 'component')} come back with {WAYS[config.way]}"
-    st.html(chip(level, text))
+    st.html(kit.chip(level, text))
     if config.way == "starts" and ahead > NEWS:
         st.caption(f"Another start ends {fixed(ahead)} nats per row higher: use more starts.")
-    chart(plots.stability(stability.cosines, (ROUGHLY, IDENTIFIED)), "choose_stability")
+    kit.chart(plots.stability(stability.cosines, (ROUGHLY, IDENTIFIED)), "choose_stability")
     if same and config.way == "halves":
         st.caption(panels(shown.fitted, stability))
 
@@ -465,14 +447,13 @@ def which_model_tab(dataset: Dataset) -> None:
     advice = advise(lines) if len(fits) == len(METHODS) else None
     if advice is None:
         rivals = "Eight variants of adaptive PPCA and eight rivals, on rows held out."
-        answer("Which model?", rivals)
+        kit.answer("Which model?", rivals)
         label = "Go on" if fits else f"Compare {len(METHODS)} models"
         start_button(dataset, config, "models", label)
         so_far()
     else:
-        _answered(config, lines, advice)
-        _closing(dataset, config, fits, lines, advice)
-    gaps_note(dataset, "All models here")
+        _answered(dataset, config, fits, lines, advice)
+    kit.gaps_note(dataset, "All models here")
 
 
 def config_of(now: RunConfig) -> ModelsConfig:
@@ -510,7 +491,7 @@ def said(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice) -> tupl
         rival = name_of(advice.best_rival.key, config)
         gap = f"{fixed(abs(advice.lead), 1)} nats"
         if abs(advice.lead) <= CLEAR * advice.lead_error:
-            text += f" Level with the best rival, {rival}."
+            text += f" kit.Level with the best rival, {rival}."
         elif advice.lead > 0:
             text += f" Above all rivals: {gap} over {rival}."
         else:
@@ -584,7 +565,7 @@ def _model(
         name_of(line.key, config)
     )
     if advice is not None and ours:
-        name = button(name, "use", line.key, f"Use this model; {facts}")
+        name = kit.button(name, "use", line.key, f"Use this model; {facts}")
         if line.key == advice.key:
             name += tag("b", "Best" if advice.is_best else "As good as the best", "ca-best")
         if _in_use(line.key, config.n_active):
@@ -615,8 +596,15 @@ def _signed(nats: float, digits: int = 1) -> str:
     return f"+{text}" if nats >= 0.5 * 10.0**-digits else text
 
 
-def _answered(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice) -> None:
-    answer(*said(config, lines, advice))
+def _answered(
+    dataset: Dataset,
+    config: ModelsConfig,
+    fits: dict[str, HeldOutFit],
+    lines: list[Ranked],
+    advice: ModelAdvice,
+) -> None:
+    """Draw the answer, its button, all models, and the numbers behind the answer."""
+    kit.answer(*said(config, lines, advice))
     with st.container(horizontal=True, gap="small"):
         st.button(
             "Use this",
@@ -629,7 +617,25 @@ def _answered(config: ModelsConfig, lines: list[Ranked], advice: ModelAdvice) ->
         with st.popover("Why?"):
             st.markdown(WHY)
     used = {"use": lambda key, _text: _use(key, config.n_active) if key in VARIANTS else None}
-    acting(models_chart(config, lines, advice), "models_chart", used)
+    kit.acting(models_chart(config, lines, advice), "models_chart", used)
+    chosen = next(line for line in lines if line.key == advice.key)
+    facts = [(_signed(chosen.nats), f"± {fixed(chosen.error, 1)} nats a row, to the paper's model")]
+    if (rival := advice.best_rival) is not None:
+        ratio = fixed(rival.fit.n_parameters / chosen.fit.n_parameters, 1)
+        facts += [
+            (_signed(advice.lead), f"± {fixed(advice.lead_error, 1)}, to the best rival"),
+            (f"{ratio} ×", "as many parameters in the best rival"),
+        ]
+    st.html(kit.numbers(facts))
+    seconds = sum(fit.seconds for fit in fits.values())
+    judged = len(np.asarray(lines[0].fit.log_likelihood))
+    learned = min(dataset.n_rows, config.max_rows) - judged
+    text = f"{counted(len(fits), 'model')} in {duration(seconds)}, fitted to {learned:,} rows and "
+    st.caption(f"{text}scored on {judged:,}.")
+    missing = [(key, fit.note) for key, fit in fits.items() if fit.log_likelihood is None]
+    if missing:
+        notes = "; ".join(f"{name_of(key, config)}, {note}" for key, note in missing)
+        st.caption(kit.markdown(f"Without a density: {notes}."))
 
 
 def _in_use(key: str, n_active: int) -> bool:
@@ -643,36 +649,3 @@ def _use(key: str, n_active: int) -> None:
     if state.config().model != "aPPCA":
         state.set_model("aPPCA")
     state.set_parameters(inference="em", **variant_settings(key, n_active))
-
-
-def _closing(
-    dataset: Dataset,
-    config: ModelsConfig,
-    fits: dict[str, HeldOutFit],
-    lines: list[Ranked],
-    advice: ModelAdvice,
-) -> None:
-    chosen = next(line for line in lines if line.key == advice.key)
-    facts = [(_signed(chosen.nats), f"± {fixed(chosen.error, 1)} nats a row, to the paper's model")]
-    if advice.best_rival is not None:
-        rival = advice.best_rival
-        ratio = rival.fit.n_parameters / chosen.fit.n_parameters
-        facts += [
-            (_signed(advice.lead), f"± {fixed(advice.lead_error, 1)}, to the best rival"),
-            (f"{fixed(ratio, 1)} ×", "as many parameters in the best rival"),
-        ]
-    st.html(numbers(facts))
-    seconds = sum(fit.seconds for fit in fits.values())
-    judged = len(np.asarray(lines[0].fit.log_likelihood))
-    learned = min(dataset.n_rows, config.max_rows) - judged
-    st.caption(
-        f"{counted(len(fits), 'model')} in {duration(seconds)}, fitted to {learned:,} rows and "
-        f"scored on {judged:,}."
-    )
-    missing = [
-        f"{name_of(key, config)}, {fit.note}"
-        for key, fit in fits.items()
-        if fit.log_likelihood is None
-    ]
-    if missing:
-        st.caption(markdown(f"Without a density: {'; '.join(missing)}."))

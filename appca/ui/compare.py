@@ -14,33 +14,23 @@ from appca.analysis.map_quality import quality as near_rows
 from appca.canvas.scene import picture_list
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import Preprocessing
-from appca.jobs.tasks import held_out, methods, rows_of, split_of
+from appca.jobs.tasks import QualityConfig, held_out, methods, rows_of, split_of
 from appca.plots.check import neighbours_kept, unmeasured
 from appca.plots.components import data_uri
-from appca.runs.fit import MethodComparison, QualityConfig, QualityStore, fit_run
+from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.run import RunConfig
 from appca.runs.store import Run
 from appca.ui import canvas, controls, fits, kit, services, state
 from appca.ui.canvas import scene_of
+from appca.ui.choose import start_button
 from appca.ui.controls import select_button
 from appca.ui.fits import Shown, is_live, of_run
-from appca.ui.kit import (
-    Level,
-    answer,
-    chart,
-    gaps_note,
-    markdown,
-    numbers,
-    one_of,
-    table,
-    tag,
-    words,
-)
+from appca.ui.kit import tag, words
 from appca.ui.rows import drawn, is_dark
 from appca.ui.services import by_key
 from appca.ui.state import guarded
-from appca.words import UNKNOWN, InputError, about, counted, fixed, number, percent
+from appca.words import UNKNOWN, InputError, counted, fixed, number, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,8 +134,6 @@ def _vary(config: RunConfig) -> None:
 
 
 MANY = 10_000  # rows above which a sample is compared
-SECONDS_A_ROW_AND_FEATURE = 1.5e-5  # measured, of all methods together
-START = 30.0  # seconds, most of them for UMAP's compiler
 NAMES = {"own": "The panels", "plane": "PCA", "umap": "UMAP"}
 WHY = (
     "Of each row's nearest rows in the data, the share that is also among its nearest in the "
@@ -171,24 +159,24 @@ def map_quality(dataset: Dataset, shown: Shown) -> None:
     config = config_of(dataset, shown)
 
     def so_far() -> None:
-        comparison = QualityStore(home()).get(config.id)
-        if comparison is not None and (shares := kept(comparison)):
-            chart(neighbours_kept(shares), "quality_so_far")
+        if shares := kept(config.lines(home())):
+            kit.chart(neighbours_kept(shares), "quality_so_far")
 
     told = "Methods that have been measured are kept when you cancel."
     if kit.follow(config.id, "quality_cancel", told, so_far):
         return
-    comparison = QualityStore(home()).get(config.id)
-    if comparison is None:
-        text = "The panels beside PCA, UMAP and other methods."
-        answer("How many near rows stay near?", text)
-        start_button(dataset, config, "Measure")
-        chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
+    lines = config.lines(home())
+    if lines:
+        _shown(lines)
     else:
-        _shown(comparison)
-        if not comparison.complete:
-            start_button(dataset, config, "Go on")
-    gaps_note(dataset, "All methods here, this model among them,")
+        text = "The panels beside PCA, UMAP and other methods."
+        kit.answer("How many near rows stay near?", text)
+    if len(lines) < len(config.steps()):
+        label = "Go on" if lines else "Measure"
+        start_button(dataset, config, "quality", label, done=len(lines))
+    if not lines:
+        kit.chart(unmeasured(NAMES.values(), "nearest rows kept"), "quality_unmeasured")
+    kit.gaps_note(dataset, "All methods here, this model among them,")
 
 
 def config_of(dataset: Dataset, shown: Shown) -> QualityConfig:
@@ -197,40 +185,30 @@ def config_of(dataset: Dataset, shown: Shown) -> QualityConfig:
     return QualityConfig(shown.config.to_dict(), *sizes(shown), rows)
 
 
-def kept(comparison: MethodComparison) -> dict[str, float]:
+def kept(lines: list[Line]) -> dict[str, float]:
     """Return the share of near rows that each picture keeps, as far as it has been measured."""
-    lines = {line["key"]: line["kept"] for line in comparison.lines}
-    return {name: lines[key][0] for key, name in NAMES.items() if lines.get(key) is not None}
+    shares = {line["key"]: line["kept"] for line in lines}
+    return {name: shares[key][0] for key, name in NAMES.items() if shares.get(key) is not None}
 
 
-def _shown(comparison: MethodComparison) -> None:
-    shares, k = kept(comparison), comparison.facts["n_neighbors"]
+def _shown(lines: list[Line]) -> None:
+    shares, k = kept(lines), lines[0]["n_neighbors"]
     if shares:
         first, *others = sorted(shares, key=lambda name: -shares[name])
         verb = "keep" if first == NAMES["own"] else "keeps"
         title = f"{first} {verb} {percent(shares[first])} of each row's {k} nearest rows"
         text = ", ".join(f"{name} {percent(shares[name])}" for name in others)
-        level: Level = "good" if first == NAMES["own"] else "doubtful"
-        answer(title, f"{text}." if text else "", level)
-        chart(neighbours_kept(shares), "quality_kept")
-        st.html(numbers([(percent(share), name) for name, share in shares.items()]))
+        level: kit.Level = "good" if first == NAMES["own"] else "doubtful"
+        kit.answer(title, f"{text}." if text else "", level)
+        kit.chart(neighbours_kept(shares), "quality_kept")
+        st.html(kit.numbers([(percent(share), name) for name, share in shares.items()]))
     with st.popover("Why?"):
         st.markdown(WHY)
     with st.expander("All methods and measures", icon=":material/table:"):
-        st.dataframe(
-            table_of(comparison), hide_index=True, width="stretch", column_config=looks(comparison)
-        )
+        st.dataframe(table_of(lines), hide_index=True, width="stretch", column_config=looks(k))
 
 
-def start_button(dataset: Dataset, config: QualityConfig, label: str) -> None:
-    """Draw the button that measures all methods, with the time it takes."""
-    rows = config.rows or dataset.n_rows
-    takes = about(START + SECONDS_A_ROW_AND_FEATURE * rows * dataset.n_features)
-    spec = {"key": config.id, "config": config.to_dict()}
-    kit.job_button(f"{label}, {takes}", "quality_start", "quality", config.id, spec)
-
-
-def table_of(comparison: MethodComparison) -> "pd.DataFrame":
+def table_of(lines: list[Line]) -> "pd.DataFrame":
     """Return a line a method and a column a measure, standard errors beside sampled ones.
 
     Comparisons are fair between methods that keep as many numbers of a row.
@@ -243,7 +221,7 @@ def table_of(comparison: MethodComparison) -> "pd.DataFrame":
             return value[0], value[1] or None
         return value, line["log_likelihood_error"] if key == "log_likelihood" else None
 
-    lines = sorted(comparison.lines, key=lambda line: line["used"])
+    lines = sorted(lines, key=lambda line: line["used"])
     used = [f"{line['used']} of " * (line["used"] < line["size"]) for line in lines]
     columns: dict[str, list[Any]] = {"Method": [line["title"] for line in lines]}
     columns["Numbers per row"] = [
@@ -258,11 +236,11 @@ def table_of(comparison: MethodComparison) -> "pd.DataFrame":
     return pd.DataFrame(columns | {"Note": [line["note"] for line in lines]})
 
 
-def looks(comparison: MethodComparison) -> dict[str, Any]:
-    """Return how `table_of`'s columns are shown."""
+def looks(k: int) -> dict[str, Any]:
+    """Return how `table_of`'s columns are shown, with k nearest rows."""
     column, shown = st.column_config.NumberColumn, {}
     for name, text, form in QUALITY.values():
-        shown[name] = column(format=form, help=text.format(k=comparison.facts["n_neighbors"]))
+        shown[name] = column(format=form, help=text.format(k=k))
         shown[f"± {name.lower()}"] = column(format=form, help="Standard error.")
     return shown
 
@@ -300,23 +278,21 @@ def draw(dataset: Dataset, shown: Shown) -> None:
         if is_live(shown.config):
             made = _at_once(config.id, dataset, config)
     except InputError as error:
-        st.caption(markdown(str(error)))
+        st.caption(kit.markdown(str(error)))
         return
-    stored = QualityStore(home()).get(config.id)
-    lines = made.lines | {
-        line["key"]: line for line in (stored.lines if stored else ()) if _is_whole(line)
-    }
+    stored = [line for line in config.lines(home()) if _is_whole(line)]
+    lines = made.lines | {line["key"]: line for line in stored}
     rivals = {key: method_name(lines[key], shown) for key in RIVALS if key in lines}
     if "own" in lines and rivals:
         with st.container(key="compare_question", horizontal=True, vertical_alignment="center"):
             st.markdown("What does", width="content")
             key = f"rival-{shown.config.id}"
             more = {"label_visibility": "collapsed", "width": "content"}
-            rival = one_of(
+            rival = kit.one_of(
                 "Compared with", rivals, key, on_change=fit_beside, args=(shown, key), **more
             )
             st.markdown("keep that this fit loses?", width="content")
-        answer(*said(lines, rival, most_of(dataset, made, rival)))
+        kit.answer(*said(lines, rival, most_of(dataset, made, rival)))
         with st.container(key="compare_numbers"):
             numbers, examples = st.columns([1.6, 1], gap="medium")
         sizes_of_fit = [
@@ -327,7 +303,7 @@ def draw(dataset: Dataset, shown: Shown) -> None:
         with examples:
             _examples(dataset, made, rival, rivals[rival])
     else:
-        answer("How much does this fit lose against PCA?")
+        kit.answer("How much does this fit lose against PCA?")
     st.caption(
         "A fifth of the rows is held out from every method and rebuilt from the posterior mean of "
         "its scores. PCA is probabilistic PCA."
@@ -436,7 +412,7 @@ def _table(lines: dict[str, Line], names: dict[str, str], rival: str) -> str:
         f"{head}, {'less' if low else 'more'} is better" for head, low in LOSS_COLUMNS.values()
     ]
     marks = {key: "ca-chosen" if key == rival else "" for key in names}
-    return table(
+    return kit.table(
         ["", *map(words, heads)],
         [
             tag("tr", tag("th", words(name), scope="row") + body[key], marks[key])
@@ -457,7 +433,7 @@ def _examples(dataset: Dataset, made: Measured, rival: str, name: str) -> None:
     picture = drawn(dataset, tiles, len(few))
     st.image(picture, width="stretch", alt=f"{len(few)} images, and what two methods make of them")
     text = f"From the top: the image, {name.replace(', ', ' with ')}, this fit. "
-    st.caption(markdown(f"{text}{len(few)} of {len(made.rows):,} new rows."))
+    st.caption(kit.markdown(f"{text}{len(few)} of {len(made.rows):,} new rows."))
 
 
 HEIGHT = 460  # pixels of a picture
@@ -474,7 +450,7 @@ def compare_tab(dataset: Dataset, shown: Shown) -> None:
     try:
         second = of_run(other)
     except InputError as error:
-        st.error(markdown(str(error)))
+        st.error(kit.markdown(str(error)))
         return
     pairs, moved = _compared(f"{shown.key} {second.key}", dataset, shown.fitted, second.fitted)
     title = ", ".join(shown.config.sizes) if shown.run is None else named(shown.run)
@@ -485,7 +461,7 @@ def compare_tab(dataset: Dataset, shown: Shown) -> None:
     if have_supports:
         told.append((percent(moved.overlap), "of a row's components shared"))
         told.append((fixed(moved.rand), "adjusted Rand index, 1 is the same"))
-    st.html(numbers(told) + _matches(dataset, shown.fitted, second.fitted, pairs))
+    st.html(kit.numbers(told) + _matches(dataset, shown.fitted, second.fitted, pairs))
     if second.config.preprocessing != shown.config.preprocessing:
         st.caption("The two fits saw the data through different preprocessing.")
     if have_supports and moved.moved.any():
@@ -505,7 +481,7 @@ def _pictures(dataset: Dataset, both: list[tuple[str, Shown]]) -> None:
     drawn = zip(columns, both, scenes, firsts, strict=True)
     for i, (column, (name, _), scene, layout) in enumerate(drawn):
         with column:
-            st.markdown(f"**{markdown(name)}**")
+            st.markdown(f"**{kit.markdown(name)}**")
             canvas.draw(dataset, scene, layout, choice, key=f"compare_{i}", height=HEIGHT)
 
 

@@ -172,7 +172,16 @@ def hostile_home(home: Path) -> list[str]:
     )
     deep = b'{"a": ' + b"[" * 45_000 + b"]" * 45_000 + b"}"
     wide = json.dumps({"format": 2, "note": [[]] * 23_000}).encode()
-    for folder in ("datasets", "runs", "jobs", "grids", "studies", "stability", "masked"):
+    for folder in (
+        "datasets",
+        "runs",
+        "jobs",
+        "grids",
+        "studies",
+        "stability",
+        "masked",
+        "quality",
+    ):
         for name, content in (("deep", deep), ("wide", wide), ("digits", TEXTS["digits"].encode())):
             place = f"{folder}/{name.encode().hex().ljust(12, '0')[:12]}"
             for file in ("meta.json", "config.json", "job.json", "status.json"):
@@ -180,7 +189,7 @@ def hostile_home(home: Path) -> list[str]:
             written[f"{place}/arrays.npz"] = bomb.getvalue()
             written[f"{place}/matrix.npy"] = claims.getvalue()
             written[f"{place}/records.txt"] = TEXTS["line ends"].encode()
-    for folder in ("selections", "embeddings", "projections", "quality", "numbers"):
+    for folder in ("selections", "embeddings", "projections", "numbers"):
         written[f"{folder}/{'a' * 64}.npz"] = bomb.getvalue()
         written[f"{folder}/{'b' * 64}/{'c' * 16}.npz"] = bomb.getvalue()
         written[f"{folder}/deep.json"] = deep

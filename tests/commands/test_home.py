@@ -15,7 +15,7 @@ from appca.data.store import DatasetStore
 from appca.storage.journal import JournalStore
 from tests.fixtures.home import DIGITS, NAME, copied
 
-CACHES = {"embeddings", "projections", "quality", "selections", "numbers"}
+CACHES = {"embeddings", "projections", "selections", "numbers"}
 
 OF_RUNS = ("labels.json", "numbers.json")
 

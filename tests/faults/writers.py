@@ -12,7 +12,7 @@ from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.cli import main
 from appca.data.dataset import Dataset
 from appca.data.store import DatasetStore
-from appca.runs.fit import MethodComparison, QualityConfig, QualityStore
+from appca.jobs.tasks import QualityConfig
 from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import Labels, RunStore, labels, put
 from appca.studies.catalogue import STUDIES
@@ -119,13 +119,14 @@ def _study(home: Path) -> int | None:
 
 
 def _compare(home: Path, version: int) -> None:
-    lines = [{"method": f"method {i}", "error": i / 3} for i in range(ROWS)]
-    QualityStore(home).save(QUALITY, MethodComparison(lines, {"version": version}, True))
+    journal = QUALITY.journal(home)
+    journal.begin(QUALITY.id, QUALITY.to_dict())
+    journal.append(QUALITY.id, ["own", {"version": version, "lines": list(range(ROWS))}])
 
 
 def _comparison(home: Path) -> int | None:
-    found = QualityStore(home).get(QUALITY.id)
-    return found.facts["version"] if found else None
+    found = QUALITY.lines(home)
+    return found[0]["version"] if found else None
 
 
 def _select(home: Path, version: int) -> None:

@@ -3,28 +3,24 @@
 import json
 import sys
 from dataclasses import replace
-from itertools import count
 
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 
-from appca.analysis.compare import Split, TimeUp
+from appca.analysis.compare import TimeUp
 from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
 from appca.data.sources import load
 from appca.data.store import DatasetStore
 from appca.jobs import tasks as module
 from appca.jobs.queue import Jobs
-from appca.jobs.tasks import Context, compare_methods, measured, methods, split_of
-from appca.runs import fit
-from appca.runs.fit import MethodComparison, QualityConfig, QualityStore
+from appca.jobs.tasks import QualityConfig, measured, methods, split_of
 from appca.runs.run import RunConfig
 from appca.words import InputError
 from tests.jobs.waiting import until
 
-NOTHING = MethodComparison([], {}, False)
 KEYS = ["own", "ppca_l", "ppca_k", "pca", "fa", "mixture", "subspaces"]
 KEYS += ["sparse", "dictionary", "plane", "umap"]
 
@@ -47,17 +43,8 @@ def without_umap(monkeypatch) -> None:
     monkeypatch.setattr(module, "methods", lambda config: every(config)[:-1])
 
 
-def silent(*_told: object) -> None:
+def silent(_share: float) -> None:
     """Report to nobody."""
-
-
-@pytest.fixture(scope="module")
-def found(wine) -> tuple[Split, MethodComparison, list[MethodComparison]]:
-    config = config_of(wine)
-    split, saved = split_of(wine, config), []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "methods", lambda config: methods(config)[:-1])
-        return split, compare_methods(split, config, NOTHING, silent, saved.append), saved
 
 
 def test_a_fifth_is_held_out_and_never_seen_not_even_by_the_preprocessing(wine):
@@ -76,13 +63,27 @@ def test_a_fifth_is_held_out_and_never_seen_not_even_by_the_preprocessing(wine):
 
 
 @pytest.mark.thorough
-def test_every_method_is_measured_on_the_same_rows(found, wine):
-    split, comparison, saved = found
-    assert [line["key"] for line in comparison.lines] == KEYS[:-1]
-    assert comparison.complete
-    assert [len(part.lines) for part in saved] == [*range(1, 11), 10]
-    assert comparison.facts == {"n_neighbors": 15}
-    lines = {line["key"]: line for line in comparison.lines}
+def test_every_method_is_measured_on_the_same_rows_and_goes_on_where_it_was_ended(
+    wine, without_umap, tmp_path
+):
+    config = config_of(wine)
+    split = split_of(wine, config)
+
+    def stop(place: int, _share: float) -> None:
+        if place == 4:
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        config.complete(wine, tmp_path, stop)
+    first = config.lines(tmp_path)
+    assert sorted(line["key"] for line in first) == sorted(KEYS[:4])
+    assert config.steps()[0] == ("ppca_l",), "a quick method first"
+    config.complete(wine, tmp_path)
+    every = config.lines(tmp_path)
+    assert [line["key"] for line in every] == KEYS[:-1]
+    assert all(line in every for line in first), "what is measured is not measured again"
+    assert {line["n_neighbors"] for line in every} == {15}
+    lines = {line["key"]: line for line in every}
     pca = PCA(4).fit(split.train)
     assert lines["pca"]["log_likelihood"] == pytest.approx(pca.score(split.test))
     back = pca.inverse_transform(pca.transform(split.test))
@@ -102,27 +103,6 @@ def test_every_method_is_measured_on_the_same_rows(found, wine):
         assert 0.5 < line["trustworthiness"][0] <= 1
         assert 0.5 < line["accuracy"][0] <= 1
         assert line["seconds"] >= 0
-
-
-@pytest.mark.thorough
-def test_a_comparison_goes_on_where_it_was_ended(wine, without_umap):
-    config, saved = config_of(wine), []
-
-    def stop(stage: str, _fraction: float) -> None:
-        if stage.startswith("fitting Factor"):
-            raise KeyError
-
-    split = split_of(wine, config)
-    with pytest.raises(KeyError):
-        compare_methods(split, config, NOTHING, stop, saved.append)
-    assert [line["key"] for line in saved[-1].lines] == KEYS[:4]
-    assert not saved[-1].complete
-    stages: list[str] = []
-    done = compare_methods(split, config, saved[-1], lambda stage, _f: stages.append(stage), silent)
-    assert [line["key"] for line in done.lines] == KEYS[:-1]
-    assert stages[0].startswith("fitting Factor")
-    assert done.lines[:4] == saved[-1].lines
-    assert done.facts == saved[-1].facts
 
 
 def test_a_method_out_of_time_or_impossible_is_left_out_with_a_word(wine):
@@ -171,61 +151,20 @@ def test_settings_make_the_id(wine):
     assert len({config.id, *(other.id for other in others)}) == 7
 
 
-def test_results_come_back_and_damaged_ones_do_not(tmp_path, wine, found, monkeypatch):
-    store, config = QualityStore(tmp_path), config_of(wine)
-    store.save(config, found[1])
-    back = QualityStore(tmp_path).get(config.id)
-    assert json.dumps(back) == json.dumps(found[1])
-    file = tmp_path / "quality" / f"{config.id}.json"
-    file.write_text(file.read_text()[:-9])
-    assert store.get(config.id) is None
-    for wrong in ("../x", "", None, "0" * 12):
-        assert store.get(wrong) is None
-
-    def full(*_args: object, **_more: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(fit.Path, "replace", full)
-    with pytest.raises(InputError, match=r"comparison could not be stored in .*: No space left"):
-        store.save(config, found[1])
-    assert [path.name for path in store.folder.iterdir()] == [file.name]
-
-
 @pytest.mark.thorough
 def test_the_job_measures_methods_in_a_worker_can_be_cancelled_and_goes_on(tmp_path, wine):
     DatasetStore(tmp_path).put(wine)
-    config, store = config_of(wine), QualityStore(tmp_path)
-    spec = {"key": config.id, "config": config.to_dict()}
+    config = config_of(wine)
+    spec = {"key": config.id, **config.to_dict()}
     jobs = Jobs(tmp_path, workers=1)
     try:
         first = jobs.submit("quality", spec, key=config.id)
-        until(lambda: store.get(config.id), "the first method", seconds=120)
+        until(lambda: config.lines(tmp_path), "the first method", seconds=120)
         jobs.cancel(first)
-        part = store.get(config.id)
-        assert not part.complete
+        part = config.lines(tmp_path)
         jobs.submit("quality", spec, key=config.id)
-        until(lambda: len(store.get(config.id).lines) > 7, "the methods", seconds=120)
+        until(lambda: len(config.lines(tmp_path)) > 7, "the methods", seconds=120)
     finally:
         jobs.close()
-    lines = store.get(config.id).lines
-    assert [line["key"] for line in lines] == KEYS[: len(lines)]
-    assert all(line in lines for line in part.lines), "what is measured is not measured again"
+    assert all(line in config.lines(tmp_path) for line in part)
     assert "umap" not in sys.modules, "umap-learn stays in the worker"
-
-
-def test_a_comparison_says_how_long_it_will_still_take(tmp_path, wine, monkeypatch):
-    DatasetStore(tmp_path).put(wine)
-    left, seconds = [], count(step=3.0)
-
-    def compared(_split, _config, _comparison, report, _save):
-        context.clock = lambda: next(seconds)
-        monkeypatch.setattr(context, "tell", lambda: None)
-        for share in (0.0, 0.25, 0.5):
-            report("fitting PCA", share)
-            left.append(context.seconds_left is not None)
-
-    monkeypatch.setattr(module, "compare_methods", compared)
-    monkeypatch.setattr(module, "hold_threads", lambda: None)
-    context = Context(tmp_path)
-    module.quality({"config": config_of(wine).to_dict()}, context)
-    assert left == [False, True, True]

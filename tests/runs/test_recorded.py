@@ -18,9 +18,10 @@ from appca.analysis.masked import MaskedConfig
 from appca.analysis.umap import Embedding, EmbeddingConfig, EmbeddingStore
 from appca.data.sources import load
 from appca.data.store import DatasetStore
+from appca.jobs.tasks import QualityConfig
 from appca.models import settings
 from appca.runs import run as config_module
-from appca.runs.fit import MethodComparison, QualityConfig, QualityStore, fit_run, preview
+from appca.runs.fit import fit_run, preview
 from appca.runs.model_file import model_bytes
 from appca.runs.run import MODELS, RunConfig
 from appca.runs.session import Session, pack, unpack
@@ -222,13 +223,3 @@ def test_a_map_is_checked_by_what_was_recorded(tmp_path, monkeypatch):
 
     monkeypatch.setattr(EmbeddingConfig, "__post_init__", refuse)
     assert store.get(config.id).info["n_rows"] == 5
-
-
-def test_a_comparison_under_another_id_is_none(tmp_path):
-    store = QualityStore(tmp_path)
-    run = RunConfig("d" * 64, {}, "PPCA", {"n_components": 2}).to_dict()
-    own, other = QualityConfig(run, 2, 1), QualityConfig(run, 2, 1, random_state=1)
-    store.save(own, MethodComparison([], {"n_train": 5}, True))
-    assert store.get(own.id).facts == {"n_train": 5}
-    (store.folder / f"{own.id}.json").rename(store.folder / f"{other.id}.json")
-    assert store.get(other.id) is None

@@ -10,6 +10,7 @@ from appca.analysis import compare
 from appca.analysis.campaign import Campaign, sample_of
 from appca.analysis.choose import GridConfig, StabilityConfig
 from appca.analysis.compare import ModelsConfig
+from appca.analysis.fitted import OfModel
 from appca.analysis.masked import MaskedConfig
 from appca.data.dataset import Dataset
 from appca.storage.journal import JournalStore
@@ -28,7 +29,7 @@ CAMPAIGNS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Squares(Campaign):
+class Squares(Campaign, OfModel):
     """The squares of the first numbers, as slowly as a fit."""
 
     folder: ClassVar[str] = "squares"
@@ -118,7 +119,7 @@ def test_a_disk_that_refuses_gets_one_sentence(tmp_path):
 
 def test_each_step_is_reported_and_damaged_lines_are_measured_again(tmp_path):
     squares, told = Squares(), []
-    squares.run(DATA, tmp_path, lambda *at: told.append(at))
+    squares.complete(DATA, tmp_path, lambda *at: told.append(at))
     assert told == [(place, share) for place in range(6) for share in (0.0, 0.5)]
     before = squares.records(tmp_path)
     assert before == {(n, f"{n} squared"): [n**2 / 7] for n in range(6)}
@@ -128,7 +129,7 @@ def test_each_step_is_reported_and_damaged_lines_are_measured_again(tmp_path):
     lines[4] = b"\x00\xff" + lines[4]
     file.write_bytes(b"".join(lines)[:-7])
     told.clear()
-    squares.run(DATA, tmp_path, lambda *at: told.append(at[0]))
+    squares.complete(DATA, tmp_path, lambda *at: told.append(at[0]))
     assert sorted(set(told)) == [1, 3, 5]
     assert squares.records(tmp_path) == before
 
@@ -136,7 +137,7 @@ def test_each_step_is_reported_and_damaged_lines_are_measured_again(tmp_path):
 def test_earlier_campaigns_are_listed_and_what_cannot_be_read_is_not(tmp_path):
     first, second = Squares(), Squares(max_rows=2)
     for squares in (first, second):
-        squares.run(DATA, tmp_path)
+        squares.complete(DATA, tmp_path)
     journal = Squares.journal(tmp_path)
     journal.begin(NAME, {"nothing": 1})
     assert set(Squares.earlier(tmp_path)) == {first, second}
@@ -152,16 +153,16 @@ def test_an_interrupted_campaign_goes_on_where_it_was_and_ends_the_same(
     some = {key: compare.METHODS[key] for key in ("paper", "ppca", "fa", "gaussian")}
     monkeypatch.setattr(compare, "METHODS", some)
     config, broken, told = CAMPAIGNS[kind], tmp_path / "broken", []
-    config.run(DATA, tmp_path)
+    config.complete(DATA, tmp_path)
 
     def stops_at_the_third(place, _share):
         if place == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        config.run(DATA, broken, stops_at_the_third)
+        config.complete(DATA, broken, stops_at_the_third)
     assert list(config.records(broken)) == config.steps()[:2]
-    config.run(DATA, broken, lambda place, _share: told.append(place))
+    config.complete(DATA, broken, lambda place, _share: told.append(place))
     assert sorted(set(told)) == list(range(2, len(config.steps())))
     for step, record in config.records(tmp_path).items():
         again = config.records(broken)[step]
@@ -169,7 +170,7 @@ def test_an_interrupted_campaign_goes_on_where_it_was_and_ends_the_same(
         assert [v for i, v in enumerate(again) if i != timed] == [
             v for i, v in enumerate(record) if i != timed
         ]
-    config.run(DATA, broken, lambda *_: pytest.fail("everything was there"))
+    config.complete(DATA, broken, lambda *_: pytest.fail("everything was there"))
 
 
 @pytest.mark.parametrize("kind", CAMPAIGNS)

@@ -54,7 +54,7 @@ def config_of(dataset: Dataset, **changes) -> GridConfig:
 
 def measured(dataset: Dataset, home, **changes) -> tuple[GridConfig, choose.Measures]:
     config = config_of(dataset, **changes)
-    config.run(dataset, home)
+    config.complete(dataset, home)
     return config, config.measures(home)
 
 
@@ -142,7 +142,7 @@ def test_a_fit_that_is_interrupted_in_a_pass_leaves_no_number(dataset, tmp_path)
 
     config = config_of(dataset)
     with pytest.raises(KeyboardInterrupt):
-        config.run(dataset, tmp_path, callback=stop)
+        config.complete(dataset, tmp_path, callback=stop)
     assert all(k == active for k, active, _ in config.measures(tmp_path))  # PPCA makes no passes
 
 
@@ -282,7 +282,7 @@ def stability_of(dataset: Dataset, k=3, active=1, **changes) -> StabilityConfig:
 
 
 def outcome(dataset, config, home):
-    config.run(dataset, home)
+    config.complete(dataset, home)
     return config.outcome(home)
 
 

@@ -39,7 +39,7 @@ def test_only_observed_cells_are_hidden_and_every_column_keeps_two(seed):
 def test_errors_are_those_of_fits_without_the_hidden_cells_and_the_planted_model_is_best(tmp_path):
     dataset = gappy()
     config = config_of(dataset)
-    config.run(dataset, tmp_path)
+    config.complete(dataset, tmp_path)
     errors = config.errors(tmp_path)
     assert list(errors) == ["own", "ppca_l", "ppca_k", "ridge", "near", "means"]
     hidden = hide(~dataset.missing, 0.1, np.random.default_rng([0, 1]))
@@ -62,7 +62,7 @@ def test_errors_are_those_of_fits_without_the_hidden_cells_and_the_planted_model
 def test_data_without_gaps_are_tested_and_ppca_stands_for_itself(tmp_path):
     dataset = Dataset("no gaps", planted(80, 6, 3, 3, seed=2).X, np.arange(80).astype(str))
     config = config_of(dataset, parameters=PARAMETERS | {"n_active": 4}, repeats=1)
-    config.run(dataset, tmp_path)
+    config.complete(dataset, tmp_path)
     assert tuple(config.errors(tmp_path)) == ("ppca_k", "ridge", "near", "means")
 
 
@@ -93,4 +93,4 @@ def test_what_needs_all_cells_is_refused(tmp_path):
     dataset = gappy()
     config = MaskedConfig(dataset.digest, {"pca": 3}, PARAMETERS)
     with pytest.raises(InputError, match="needs whole rows"):
-        config.run(dataset, tmp_path)
+        config.complete(dataset, tmp_path)

@@ -45,7 +45,7 @@ def measured(X: np.ndarray, home, monkeypatch, keys=tuple(METHODS), **changes):
     """Fits of some methods to the data."""
     monkeypatch.setattr(compare, "METHODS", {key: METHODS[key] for key in keys})
     config = settings(dataset(X), **changes)
-    config.run(dataset(X), home)
+    config.complete(dataset(X), home)
     return config.measured(home)
 
 

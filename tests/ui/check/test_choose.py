@@ -62,7 +62,7 @@ def measured(table: Dataset, upto: int | None = None, **changes) -> GridConfig:
             raise KeyboardInterrupt
 
     try:
-        config.run(table, home(), stop)
+        config.complete(table, home(), stop)
     except KeyboardInterrupt:
         assert upto is not None
     return config

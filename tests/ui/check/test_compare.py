@@ -11,8 +11,8 @@ from appca.data.dataset import Dataset
 from appca.data.preprocessing import suggest
 from appca.data.sources import load
 from appca.data.store import DatasetStore
-from appca.jobs.tasks import split_of
-from appca.runs.fit import MethodComparison, QualityConfig, QualityStore, fit_run
+from appca.jobs.tasks import QualityConfig, split_of
+from appca.runs.fit import fit_run
 from appca.runs.home import home
 from appca.runs.run import RunConfig
 from appca.runs.store import Run, RunStore
@@ -44,19 +44,18 @@ def jobs(monkeypatch) -> ScriptedJobs:
 def line(key: str, size: int, used: int, **values: object) -> dict:
     names = ("log_likelihood", "log_likelihood_error", "mse", "mae", "accuracy")
     near = {name: [0.9, 0.0] for name in ("trustworthiness", "continuity", "kept")}
-    given = dict.fromkeys(names) | near | {"note": "", "seconds": 0.5}
+    given = dict.fromkeys(names) | near | {"note": "", "seconds": 0.5, "n_neighbors": 15}
     return given | {"key": key, "title": f"<{key}>", "size": size, "used": used} | values
 
 
-def comparison(complete: bool = True) -> MethodComparison:
-    lines = [
+def comparison() -> list[dict]:
+    return [
         line("own", 4, 2, log_likelihood=-14.0, log_likelihood_error=0.5, mse=0.3),
         line("ppca_l", 2, 2, log_likelihood=-16.0, log_likelihood_error=0.5, mse=0.4),
         line("pca", 4, 4, log_likelihood=-13.0, log_likelihood_error=0.5, mse=0.2),
         line("sparse", 4, 4, note="not finished within 120 s", seconds=None, kept=None),
         line("umap", 2, 2, kept=[0.95, 0.004]),
     ]
-    return MethodComparison(lines, {"n_neighbors": 15}, complete)
 
 
 def config_of(run: Run, **changes: object) -> QualityConfig:
@@ -183,11 +182,12 @@ def test_map_quality_is_measured_on_demand_and_told(start, wine, jobs):
     (job,) = jobs.active()
     config = config_of(run)
     assert (job.kind, job.spec["key"]) == ("quality", config.id)
-    store = QualityStore(home())
-    store.save(config, comparison(complete=False))
+    journal = config.journal(home())
+    journal.begin(config.id, config.to_dict())
+    for made in comparison():
+        journal.append(config.id, [made["key"], made])
     healthy(app.run()).button(key="quality_cancel").click().run()
     assert app.button(key="quality_start").label.startswith("Go on")
-    store.save(config, comparison())
     page = html(healthy(app.run()))
     assert "UMAP keeps 95% of each row&#x27;s 15 nearest rows" in page
     assert "The panels 90%." in page
@@ -204,7 +204,7 @@ def test_the_table_has_errors_beside_sampled_measures_and_no_empty_columns():
     assert "120 s" in table["Note"]["<sparse>"]
     assert np.isnan(table["Neighbours kept"]["<sparse>"])
     assert "Absolute error" not in table, "no method has it"
-    assert set(compare.looks(comparison())) >= set(table) - {"Numbers per row", "Note"}
+    assert set(compare.looks(15)) >= set(table) - {"Numbers per row", "Note"}
 
 
 def test_a_fit_that_the_clock_ended_has_no_numbers(start, wine, monkeypatch):

@@ -18,7 +18,7 @@ from appca.runs.run import FitResult, RunConfig
 from appca.runs.store import RunStore
 from appca.ui import diagnostics, state
 from appca.words import percent
-from tests.ui.conftest import healthy, html
+from tests.ui.conftest import address, healthy, html
 
 PAGE = "check/trust"
 SHORT = {"n_chains": 2, "burn_in": 20, "n_draws": 60}

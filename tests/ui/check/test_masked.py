@@ -26,7 +26,7 @@ def test_hidden_cells_are_compared_in_a_job_that_can_be_cancelled(start, gappy, 
     assert jobs.cancelled == [status.id]
     config = MaskedConfig.from_dict({k: v for k, v in status.spec.items() if k != "key"})
     assert config.methods == ("own", "ppca_l", "ppca_k", "ridge", "near", "means")
-    config.run(gappy, home())
+    config.complete(gappy, home())
     app = healthy(app.run())
     assert "predict" in html(app) or "Better at" in html(app)
     assert len(app.get("plotly_chart")) == 1
