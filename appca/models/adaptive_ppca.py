@@ -440,8 +440,8 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             publish_subspace(self, rows, fit.state, first_size(self), fit.second)
             return self._keep_draws(chains)
         fit = begin(rng, control)
-        L, held, same = first_size(self), fit.held, fit.same_order
-        order = publish_subspace(self, rows, fit.state, L, fit.second, held, same_order=same)
+        L, same = first_size(self), fit.same_order
+        order = publish_subspace(self, rows, fit.state, L, fit.second, same_order=same)
         if fit.sums is not None:
             self._keep_sums(rows, fit.state, fit.sums, order)
         warn_of_end(fit.stop_reason, self.max_iter)

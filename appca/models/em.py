@@ -247,15 +247,14 @@ def expect(
     rows: Observations,
     settings: EMSettings,
     beta: float = 1.0,
-    means: Array | None = None,
 ) -> SubspaceStatistics:
     """E step: posterior sums under `state` and its exact log-likelihood.
 
     r_nk = p(z_nk = 1 | y_n),  s_n = r_n * m_n,  m_nk = tau2_k/(tau2_k + sigma2) p_nk
 
     With hard assignment the log-likelihood is log p(Y, Z) at the best Z. `beta` below 1 tempers
-    the logits (annealing); the log-likelihood then means nothing. The s_nk are written to `means`
-    (N, K), where it is given. The paper's model alone has these three.
+    the logits (annealing); the log-likelihood then means nothing. The paper's model alone
+    has both.
     """
     variant, K = settings.variant, state.W.shape[1]
     soft, fixed = not settings.hard or beta != 1.0, not variant.learn_sizes
@@ -266,9 +265,9 @@ def expect(
         rule = ByKernel if compiled else ByNumpy
         work = partial(_expect_tiles, state=state, model=model, rule=rule, settings=settings)
     elif compiled:
-        work = partial(_expect_lanes, state=state, settings=settings, beta=beta, means=means)
+        work = partial(_expect_lanes, state=state, settings=settings, beta=beta)
     else:
-        work = partial(expect_block, state=state, settings=settings, beta=beta, means=means)
+        work = partial(expect_block, state=state, settings=settings, beta=beta)
     none = np.zeros(K)
     sums = rows.summed(work, SubspaceStatistics(0.0, np.zeros(state.W.shape), none, none, none))
     if variant.row_scales:
@@ -312,7 +311,6 @@ def expect_block(
     state: SubspaceState,
     settings: EMSettings,
     beta: float = 1.0,
-    means: Array | None = None,
 ) -> SubspaceStatistics:
     """Add up one block; its log-likelihood lacks what all rows have in common."""
     shrink, v = numerics.posterior(state.noise, state.latent)
@@ -322,8 +320,6 @@ def expect_block(
     P *= shrink
     r = block.weighted(r)
     S = r * P
-    if means is not None:
-        means[block.part] = S
     used = r.sum(axis=0)
     second = np.einsum("nk,nk->k", S, P) + used * v
     value, A = float(block.weighted(log_e).sum()), block.transposed_times(S)
@@ -337,10 +333,10 @@ def _moved(state: SubspaceState) -> Array:
 
 
 def _expect_lanes(
-    block: Block, state: SubspaceState, settings: EMSettings, beta: float, means: Array | None
+    block: Block, state: SubspaceState, settings: EMSettings, beta: float
 ) -> SubspaceStatistics:
     """Do the same by compiled code, while rows are in cache."""
-    return SubspaceStatistics(*expect_compiled(block, state, settings.n_active, beta, means))
+    return SubspaceStatistics(*expect_compiled(block, state, settings.n_active, beta))
 
 
 def _expect_tiles(
@@ -498,17 +494,13 @@ class EMMap:
         self.settings = settings
         self._seen: deque[tuple[SubspaceState, SubspaceStatistics]] = deque(maxlen=3)
 
-    def know(self, state: SubspaceState, sums: SubspaceStatistics) -> None:
-        """Take the sums under `state` from elsewhere."""
-        self._seen.append((state, sums))
-
     def sums(self, state: SubspaceState) -> SubspaceStatistics:
         """E step under `state`, or what it gave when last asked for this very state."""
         for seen, sums in self._seen:
             if seen is state:
                 return sums
         sums = expect(state, self.rows, self.settings)
-        self.know(state, sums)
+        self._seen.append((state, sums))
         return sums
 
     def within(self, state: SubspaceState) -> SubspaceStatistics:
@@ -557,9 +549,9 @@ MOST_KEPT_BYTES = 2**20  # of projections that a thread keeps the memory of, wit
 
 
 def expect_compiled(
-    block: Block, state: Any, n_active: int, beta: float, means: Array | None = None
+    block: Block, state: SubspaceState, n_active: int, beta: float
 ) -> tuple[float, Array, Array, Array, Array]:
-    """Return the first five of `SubspaceStatistics`, soft; write means of the block."""
+    """Return the first five of `SubspaceStatistics`, by soft assignment."""
     from appca.models.product_kernels import suits
 
     sparse = isinstance(block.X, ShiftedSparse)
@@ -568,9 +560,8 @@ def expect_compiled(
     if not sparse:
         X = X.view()
         X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
-    means = None if means is None else means[block.part]
     least = numerics.least_kept(math.sqrt(state.latent.max()), X.dtype)
-    value, A, totals = by(X, state.W, constants(block, state, beta), n_active, means, least)
+    value, A, totals = by(X, state.W, constants(block, state, beta), n_active, least)
     if block.origin is not None:
         A -= np.outer(block.origin, totals[0])
     return value, A, *totals
@@ -614,12 +605,9 @@ class Lanes:
         self._room = room[:J], room[J]
         self._lanes = self.P.reshape(n_lines, *lanes)
 
-    def begin(self, q: Array, n: int, means: Array | None, least: float) -> None:
-        """Forget the rows before n others, of constants q; write their means (n, K), if asked.
-
-        Means below `least` become 0.
-        """
-        self._q, self._n, self._means = q, n, means
+    def begin(self, q: Array, n: int, least: float) -> None:
+        """Forget the rows before n others, of constants q; means below `least` become 0."""
+        self._q, self._n = q, n
         self._how = *self._how[:2], least
         self._sums[:] = 0.0
 
@@ -632,9 +620,6 @@ class Lanes:
         self._weigh(self._lanes, *weighing, self._level[tile], self._room)
         out = self._total[tile], self._sums
         self._share(self._lanes, left, *weighing, out, self._table)
-        if self._means is not None:
-            some = self._means[start : start + self.width]
-            some[:] = self.P[: some.shape[1], : len(some)].T
 
     def summed(self) -> tuple[float, Array]:
         """Sum over all rows of log e_L(exp a), and totals (3, K) of their moments."""
@@ -663,9 +648,7 @@ def lanes_for(n_lines: int, K: int, n_active: int, most: int, n: int) -> Lanes:
     return lanes
 
 
-def _tiled(
-    X: Array, W: Array, q: Array, n_active: int, means: Array | None, least: float
-) -> tuple[float, Array, Array]:
+def _tiled(X: Array, W: Array, q: Array, n_active: int, least: float) -> tuple[float, Array, Array]:
     """Return the sum over rows X (n, d) of log e_L, the sum of x s' (d, K), and moments (3, K)."""
     from appca.models.numeric_kernels import LANES
     from appca.models.product_kernels import QUAD, add_outer, project
@@ -675,7 +658,7 @@ def _tiled(
     directions, part = numerics.zeros((2, -(-K // QUAD) * QUAD, d), X.dtype)
     directions[:K] = numerics.narrowed(W.T, X.dtype)
     lanes, A = lanes_for(len(directions), K, n_active, most, n), np.zeros(directions.shape)
-    lanes.begin(q, n, means, least)
+    lanes.begin(q, n, least)
     for start in range(0, n, lanes.width):
         rows = X[start : start + lanes.width]
         project(rows, directions, lanes.P)
@@ -688,14 +671,14 @@ def _tiled(
 
 
 def _by_blas(
-    X: Array, W: Array, q: Array, n_active: int, means: Array | None, least: float
+    X: Array, W: Array, q: Array, n_active: int, least: float
 ) -> tuple[float, Array, Array]:
     from appca.models.numeric_kernels import LANES
 
     (n, d), K = X.shape, W.shape[1]
     most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes, as many in each tile
     lanes, A = lanes_for(K, K, n_active, most, n), np.zeros((K, d))
-    lanes.begin(q, n, means, least)
+    lanes.begin(q, n, least)
     P, Wt = lanes.P, np.ascontiguousarray(numerics.narrowed(W.T, X.dtype))
     by_columns = (
         not isinstance(X, ShiftedSparse) and X.flags.f_contiguous
