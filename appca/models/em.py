@@ -173,27 +173,35 @@ def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
     settings = settings._replace(floor=floor_of(rows))
     if not settings.variant.by_feature:
         return settings
-    power, fourth = feature_powers(rows)
-    unit, most = bounds_of_scales(rows, power, fourth)
+    power, rows_varying = feature_powers(rows)
+    unit, most = bounds_of_scales(rows, power, rows_varying)
     return settings._replace(power=power, unit=unit, most=most)
 
 
-def feature_powers(rows: Observations) -> Array:
-    """Sum (y - origin)_d^2 and (y - origin)_d^4 over rows, (2, d)."""
+def feature_powers(rows: Observations) -> tuple[Array, Array]:
+    """Sum (y - origin)_d^2 over rows, (d,), and count the rows that make it up, (d,).
+
+    That number is N over the kurtosis, 0 without variance: m if m of very many rows deviate, all
+    by as much. A common factor of the weights of rows changes nothing.
+    """
+    unit = rows.total / (rows.mass * rows.n_features)  # so that no fourth power overflows
 
     def powers(block: Block) -> Array:
         out = np.zeros((2, rows.d))
         weights = np.ones(len(block.X)) if block.weights is None else block.weights
         for part, B in tiles(block.X, block.origin):
             squares = np.square(B)
-            out[0] += weights[part].astype(B.dtype) @ squares
-            out[1] += weights[part] @ np.square(squares, dtype=np.float64)
+            out[0] += weights[part] @ squares
+            out[1] += weights[part] @ np.square(squares / B.dtype.type(unit), dtype=np.float64)
         return out
 
-    return rows.summed(powers, np.zeros((2, rows.d)))
+    power, fourth = rows.summed(powers, np.zeros((2, rows.d)))
+    share = rows.n / rows.mass  # of a row that counts once
+    relative = power / unit
+    return power, share * relative * (relative / np.where(fourth > 0.0, fourth, 1.0))
 
 
-def bounds_of_scales(rows: Observations, power: Array, fourth: Array) -> tuple[Array, Array]:
+def bounds_of_scales(rows: Observations, power: Array, varying: Array) -> tuple[Array, Array]:
     """Scales s (d,) at which all variance is noise, and bounds of s; 0 for features left out.
 
     Left out is what is constant, or varies in fewer than `LEAST_ROWS` rows.
@@ -201,8 +209,8 @@ def bounds_of_scales(rows: Observations, power: Array, fourth: Array) -> tuple[A
     variance, eps = power / rows.mass, float(np.finfo(rows.dtype).eps)
     origin = np.zeros(rows.d) if rows.origin is None else rows.origin
     counts = variance > np.square(CONSTANT * eps * origin.astype(np.float64))
-    counts &= varying_rows(power, fourth) > LEAST_ROWS * (1.0 - ROUNDING)
-    share = floor_shares(power, fourth, rows.mass)
+    counts &= varying > LEAST_ROWS * (1.0 - ROUNDING)
+    share = floor_shares(varying, rows.n)
 
     def scale_at(noise: Array) -> Array:
         return np.divide(1.0, np.sqrt(noise), out=np.zeros(rows.d), where=counts)
@@ -210,18 +218,11 @@ def bounds_of_scales(rows: Observations, power: Array, fourth: Array) -> tuple[A
     return scale_at(np.maximum(share, 1.0) * variance), scale_at(share * variance)
 
 
-def varying_rows(power: Array, fourth: Array) -> Array:
-    """Count the rows (d,) that make up the variance: N over the kurtosis, 0 without variance.
-
-    If m of very many rows deviate, all by as much, it is m.
-    """
-    return np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
-
-
-def floor_shares(power: Array, fourth: Array, n: float) -> Array:
-    """Least noise variance (d,) over the variance of a feature; `power` and `fourth` are sums."""
-    rows = np.maximum(varying_rows(power, fourth), 1.0)
-    return np.asarray(np.maximum(FLOOR_ROWS * (1.0 / rows - 3.0 / n), PSI_FLOOR))
+def floor_shares(varying: Array, n: float) -> Array:
+    """Least noise variance (d,) over the variance of a feature that so many of n rows make up."""
+    return np.asarray(
+        np.maximum(FLOOR_ROWS * (1.0 / np.maximum(varying, 1.0) - 3.0 / n), PSI_FLOOR)
+    )
 
 
 def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
@@ -397,9 +398,9 @@ def maximise(
         power = sums.power - weight * np.square(offset)
         for _ in range(W_STEPS):
             W = settings.update(scale[:, None] * A, W)
-            # n log s - s^2 power / 2 + s c is largest at this s, up to bounds
-            c, p = np.sum(W * A, axis=1), np.maximum(power, np.finfo(np.float64).tiny)
-            scale = np.minimum((c + np.sqrt(c**2 + 4.0 * n * p)) / (2.0 * p), settings.most)
+            # log s - s^2 p / 2 + s c is largest at this s, up to bounds
+            c, p = np.sum(W * A, axis=1) / n, np.maximum(power / n, np.finfo(np.float64).tiny)
+            scale = np.minimum((c + np.sqrt(c**2 + 4.0 * p)) / (2.0 * p), settings.most)
     else:
         W = settings.update(A, W)
         away = float(np.square(offset).sum() + shift @ shift)
