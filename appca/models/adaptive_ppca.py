@@ -53,7 +53,7 @@ from appca.models.em import (
     settings_on,
     worth_compiling,
 )
-from appca.models.estimator import Criteria, Queries, generator
+from appca.models.estimator import Criteria, NamedBlocks, Queries, generator
 from appca.models.gaps import fit_incomplete, initial_imputation, publish_incomplete
 from appca.models.gibbs import fit_by_gibbs, plan_of
 from appca.models.loop import spoken
@@ -283,7 +283,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         Print a line for each iteration.
     callback : callable or None
         Called with a `Progress` once an iteration. Raising StopIteration ends the fit and keeps
-        what it has; any other exception propagates and leaves the estimator unfitted.
+        what it has; it has; any other exception propagates and leaves the estimator as it was.
     whiten : bool
         Divide scores by their root mean square when active.
 
@@ -403,7 +403,11 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             Read once for each iteration, some dozen times; blocks of some thousand rows are
             best. The first block decides between float32 and float64.
         """
-        return self._fit_parts(partial(stream, blocks))
+        named = NamedBlocks(blocks)
+        self._fit_parts(partial(stream, named))
+        if named.names is not None:
+            self.feature_names_in_ = np.array(named.names, dtype=object)
+        return self
 
     def _fit_parts(self, look: Callable[..., Observations]) -> Self:
         """Fit to rows that are never in memory all at once."""
@@ -440,8 +444,8 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
             publish_subspace(self, rows, fit.state, first_size(self), fit.second)
             return self._keep_draws(chains)
         fit = begin(rng, control)
-        L, held, same = first_size(self), fit.held, fit.same_order
-        order = publish_subspace(self, rows, fit.state, L, fit.second, held, same_order=same)
+        L, same = first_size(self), fit.same_order
+        order = publish_subspace(self, rows, fit.state, L, fit.second, same_order=same)
         if fit.sums is not None:
             self._keep_sums(rows, fit.state, fit.sums, order)
         warn_of_end(fit.stop_reason, self.max_iter)
@@ -454,7 +458,7 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
     def size_probabilities(self, X: Any) -> Array:
         """Return posterior probabilities (N, K + 1) of 0 to K components a row, if learned."""
         check_is_fitted(self, "size_probabilities_")
-        return self._averaged(self._validated(X, reset=False), VariantPosterior.size_probabilities)
+        return self._averaged(self._asked(X)[0], VariantPosterior.size_probabilities)
 
     def row_scales(self, X: Any) -> Any:
         """Return the posterior mean (N,) of each row's scale u_n; 1 if scales are not learned.
@@ -464,7 +468,10 @@ class AdaptivePPCA(InBatches, Criteria, Queries):
         if is_dask(X):
             return lazily(self, "row_scales", X)
         check_is_fitted(self)
-        return self._averaged(self._validated(X, reset=False), VariantPosterior.mean_scales)
+        X = self._asked(X)[0]
+        if not hasattr(self, "row_scale_values_"):
+            return np.ones(len(X))
+        return self._averaged(X, VariantPosterior.mean_scales)
 
     def _averaged(self, X: Array, ask: Callable[[VariantPosterior, Array], Array]) -> Array:
         """Ask the posterior of rows, after sampling that of each draw."""

@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from appca.models.data_checks import filled
 from appca.models.numerics import Array
 from appca.models.posterior import Description
 from appca.models.rows import Block, added, block_count, is_far
@@ -174,7 +175,7 @@ def checked(blocks: Blocks, *, once: bool = False) -> Callable[[], Iterator[Arra
     def read() -> Iterator[Array]:
         width, dtype = None, None
         for i, block in enumerate(blocks() if callable(blocks) else blocks):
-            array: Any = sparse_rows(block) if is_sparse(block) else np.asarray(block)
+            array: Any = sparse_rows(block) if is_sparse(block) else np.asarray(filled(block))
             if array.ndim != 2 or array.dtype.kind not in "fiub":
                 msg = (
                     f"blocks must be matrices of numbers, rows by features; block {i} has "

@@ -13,14 +13,7 @@ over all the data. The best three that differ go on with more rows, and the best
 of them. What lies outside the coordinates is left to the fit proper, which alone decides where EM
 ends.
 
-The last climb: over all rows and all features, in coordinates that grow.
-
-After screening, the components lie in the span of some leading principal directions, and the
-coordinates of all rows in these are held. In them an iteration costs a tenth of one over all
-features. What EM would move outside of them is in A = sum y s' over all features. So the directions
-of A that are missing, K at most, become coordinates, too; EM goes on in all of them, where
-likelihoods are those of the data; and that happens again while an M step over all features promises
-more than convergence allows.
+Variants go the same way from the end of a fit of the paper's model to the sample.
 """
 
 import math
@@ -51,9 +44,7 @@ from appca.models.loop import (
     EMResult,
     Progress,
     S,
-    Watch,
     iterate,
-    plain,
     watcher,
 )
 from appca.models.numerics import Array
@@ -64,7 +55,6 @@ from appca.models.rows import (
     about,
     centre_of,
     project,
-    transposed_product,
 )
 from appca.models.sparse_rows import ShiftedSparse, stored_width
 from appca.models.spectrum import Coordinates, lift, lower, principal, sketched, thin
@@ -100,6 +90,13 @@ SAMPLE_ROWS_PER_COMPONENT, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 400, 2500, 10_000
 COORDINATES_PER_COMPONENT, MIN_COORDINATES = 8, 64  # half as many of a sample
 SAMPLE_COORDINATES_PER_COMPONENT = 2
 LARGER_SAMPLE, FINALISTS = 3, 3  # times the first one, before all rows
+# Iterations that momentum is said to have behind it where a climb goes on with other rows. Without,
+# all rows take two or three iterations more.
+LATER_AGE = 6
+# Times tol, of the gain of an iteration over all rows after climbs on samples; and of variants.
+# With 50 a fit of rendered solids takes up to three times the iterations for 0.2 nats of 1,200 a
+# row; starts are 1 apart.
+LAST_SHARE, LAST_SHARE_OF_VARIANTS = 1.0, 200.0
 LAST_WINDOW = 3  # iterations over all rows: a sample has brought the climb past its plateaus
 DIFFERENT = 1e-2  # nats a row between ends that are not the same
 MAX_COORDINATE_BYTES = 2**28  # of coordinates of all rows, whatever the size of the data
@@ -118,8 +115,7 @@ class ScreenedStart(NamedTuple):
     """Where the fit proper starts."""
 
     run: EMResult[SubspaceState]  # in the coordinates of the data
-    window: int  # iterations over all rows that must yet improve by less than tol
-    held: Coordinates | None = None  # of all rows, in the span of which it is, where they are held
+    sampled: bool = False  # whether it has climbed on samples, so that little is left to climb
 
 
 class EMControl(NamedTuple):
@@ -159,7 +155,7 @@ def screen(
     drawn = draw_screening_sample(rng, rows, settings)
     sample = drawn.rows
     sums = sums_a_pass(sample.n, settings.n_components, settings.n_active)
-    whole, all_rows, dear = sample.n == rows.n, None, sums > MOST_SUMS
+    whole, dear = sample.n == rows.n, sums > MOST_SUMS
     cheap = whole and sums <= FEW_SUMS and sample.X.size <= FEW_NUMBERS
     chosen = [c for c in candidates if not (dear and c.spare) and (cheap or not c.extra)]
     tol = SCREENING_TOL if whole else ROUGH_TOL
@@ -171,7 +167,6 @@ def screen(
     if not whole and runs[-1].stop_reason != STOPPED:
         fitting = MAX_COORDINATE_BYTES // (drawn.basis.shape[1] * rows.dtype.itemsize)
         held = _coordinates(rng, rows, drawn.basis, max(fitting, sample.n))
-        all_rows = drawn._replace(rows=held) if held.n == rows.n else None
         runs = _best(runs, FINALISTS, sample.mass)
         size = LARGER_SAMPLE * sample.n
         part = _some(rng, held, size, settings) if size < held.n else held
@@ -180,7 +175,7 @@ def screen(
     best = max(runs, key=lambda run: run.log_likelihood)
     W = polar(drawn.basis[:, : len(best.state.W)] @ best.state.W)
     run = best._replace(state=best.state._replace(W=W), stop_reason=runs[-1].stop_reason)
-    return ScreenedStart(run, WINDOW if whole else 1, all_rows)
+    return ScreenedStart(run, not whole)
 
 
 def _go_on(
@@ -191,14 +186,16 @@ def _go_on(
     iterations: int = REFINEMENT_ITERATIONS,
     *,
     window: int = WINDOW,
+    age: int = 0,
 ) -> Runs:
     """Climb from where runs have ended with other rows, perhaps in more coordinates."""
     em_map, further = EMMap(rows, control.settings), Runs()
     for run in runs:
         if run.stop_reason == STOPPED:
             return runs
-        W = np.eye(rows.d, len(run.state.W)) @ run.state.W
-        path = while_promising(ascent(run.state._replace(W=W), em_map), further)
+        W = np.zeros((rows.d, run.state.W.shape[1]))
+        W[: len(run.state.W)] = run.state.W
+        path = while_promising(ascent(run.state._replace(W=W), em_map, age=age), further)
         stage = f"refinement on {rows.n:,} rows"
         further.append(control.run(stage, path, rows, iterations, tol, window=window))
         if further[-1].stop_reason == STOPPED:
@@ -351,87 +348,6 @@ def while_promising(
             return
 
 
-ROUNDING = 1e-5  # of the largest direction of A: float32 products hold no more
-
-
-class Climbed(NamedTuple):
-    """Where EM ended."""
-
-    run: EMResult[SubspaceState]  # in the features of the data
-    sums: SubspaceStatistics  # with A as in `em_fit.SubspaceFit`
-    held: Coordinates  # of all rows, in the span of which the components are
-
-
-def climb_all(
-    start: SubspaceState,
-    held: Coordinates,
-    rows: Observations,
-    control: EMControl,
-    halt: Callable[[SubspaceState], str | None],
-) -> Climbed:
-    """Run EM on all rows and features from a state in the span of coordinates of all rows.
-
-    It has converged when an iteration in the coordinates improves by less than `tol`, and either
-    the last directions brought no more than that or an M step over all features promises no more.
-    """
-    settings, least = control.settings, control.tol * rows.mass
-    watch, values = watcher(control.callback, "fit", control.max_iter), list[float]()
-    state, em_map = start._replace(W=polar(held.basis.T @ start.W)), EMMap(held.rows, settings)
-    while True:
-        if held.rows.d < rows.d:
-            A = _products(em_map, state, rows)
-            if values and _promised(A, held.basis @ state.W, state.noise) < least:
-                break
-            sums, held = em_map.sums(state), _grown(held, A, rows)
-            state = state._replace(W=np.eye(held.rows.d, len(state.W)) @ state.W)
-            em_map = EMMap(held.rows, settings)
-            em_map.know(state, sums._replace(A=held.basis.T @ A))
-        run = iterate(
-            ascent(state, em_map, accelerate=control.accelerate),
-            tol=WINDOW * least,
-            max_iter=control.max_iter - len(values),
-            window=1,
-            watch=partial(_later, watch, len(values)),
-            halt=halt,
-        )
-        state, values = run.state, values + run.log_likelihoods
-        going_on = run.stop_reason.startswith(CONVERGED) and len(run.log_likelihoods) > 1
-        if not going_on or len(values) == control.max_iter or held.rows.d == rows.d:
-            break
-    sums, W = em_map.within(state), polar(held.basis @ state.W)
-    return Climbed(run._replace(state=state._replace(W=W), log_likelihoods=values), sums, held)
-
-
-def _later(watch: Watch, before: int, iteration: int, value: float) -> bool:
-    return watch(before + iteration, value)
-
-
-def _products(em_map: EMMap, state: SubspaceState, rows: Observations) -> Array:
-    """Sum over rows of (y - origin) s', (d, K), for the s under a state in coordinates."""
-    S = np.empty((rows.n, state.W.shape[1]), rows.dtype)
-    em_map.know(state, expect(state, em_map.rows, em_map.settings, means=S))
-    return transposed_product(rows, S)
-
-
-def _grown(held: Coordinates, A: Array, rows: Observations) -> Coordinates:
-    """Add the directions of A (d, K) that are missing."""
-    missing, size = A, np.linalg.norm(A, 2)
-    for _ in range(2):  # once leaves rounding errors of the size of A
-        missing = missing - held.basis @ (held.basis.T @ missing)
-    Q, singular, _ = np.linalg.svd(missing, full_matrices=False)
-    Q = Q[:, singular > ROUNDING * size]
-    if not Q.shape[1]:
-        return held
-    X = np.vstack([held.rows.X.T, project(rows, Q).T]).T  # by columns, as E steps read fastest
-    return Coordinates(held.rows._replace(X=X), np.hstack([held.basis, Q]))
-
-
-def _promised(A: Array, W: Array, noise: float) -> float:
-    """Least that an M step of W over all features adds to the log-likelihood, nats."""
-    most = np.linalg.svd(A, compute_uv=False).sum()
-    return float(most - np.sum(W * A)) / noise
-
-
 THIN_LIMIT = 2000  # rows up to which the N x N eigenproblem is cheap beside the passes it saves
 
 
@@ -442,7 +358,6 @@ class SubspaceFit(NamedTuple):
     second: Array  # (K,) sums over rows of E[(x z)^2]
     log_likelihoods: list[float]  # after each iteration, total, nats
     stop_reason: str
-    held: Coordinates | None = None  # of all rows, in the span of which the components are
     sums: SubspaceStatistics | None = None  # of the rows under the state, with W'A (K, K) for A
     same_order: bool = False  # whether EM went on from a whole state, in its order and signs
 
@@ -459,7 +374,7 @@ def fit_in_closed_form(
     watcher(control.callback, "closed form", 1)(1, sums.log_likelihood)
     reason = "closed form, because n_active equals n_components"
     within = sums._replace(A=state.W.T @ sums.A)
-    return SubspaceFit(state, sums.second, [sums.log_likelihood], reason, None, within)
+    return SubspaceFit(state, sums.second, [sums.log_likelihood], reason, within)
 
 
 def fit_by_em(
@@ -489,37 +404,39 @@ def fit_by_em(
         W = np.asarray(start) if whole_start is None else whole_start.W
         W = polar(W if space is None else lower(W, space, rows))
         first = first_state(work, W, settings) if whole_start is None else whole_start._replace(W=W)
-        screened = ScreenedStart(EMResult(first, np.nan, [], ""), WINDOW)
-    stopped = screened.run.stop_reason == STOPPED
-    if screened.held is not None and settings.update is polar and not stopped:
-        at_floor = partial(halt, floor=settings.floor)
-        run, sums, held = climb_all(screened.run.state, screened.held, work, control, at_floor)
-        return SubspaceFit(run.state, sums.second, run.log_likelihoods, run.stop_reason, held, sums)
-    run = _ascend(screened, em_map, control)
+        screened = ScreenedStart(EMResult(first, np.nan, [], ""))
+    run = last_climb(screened.run, em_map, control, LAST_SHARE if screened.sampled else None)
     state, sums = run.state, em_map.within(run.state)
     if space is not None:
         state = state._replace(W=lift(state.W, space, rows))
     whole = isinstance(start, SubspaceState)
-    return SubspaceFit(state, sums.second, run.log_likelihoods, run.stop_reason, None, sums, whole)
+    return SubspaceFit(state, sums.second, run.log_likelihoods, run.stop_reason, sums, whole)
 
 
-def _ascend(screened: ScreenedStart, em_map: EMMap, control: EMControl) -> EMResult[SubspaceState]:
-    """Run EM on all rows; after a callback's stop a single step, so that the fit is complete."""
-    settings, start = control.settings, screened.run.state
-    if screened.run.stop_reason == STOPPED:
-        path = plain(em_map, start)
-        return iterate(path, tol=0.0, max_iter=1)._replace(stop_reason=STOPPED)
-    # After climbs on samples only the directions outside their coordinates are left, which
-    # converge within an iteration or two: one stands for ten.
-    each = WINDOW if screened.window == 1 else 1
-    return iterate(
-        ascent(start, em_map, accelerate=control.accelerate),
-        tol=each * control.tol * em_map.rows.mass,
+def last_climb(
+    start: EMResult[SubspaceState], em_map: EMMap, control: EMControl, share: float | None
+) -> EMResult[SubspaceState]:
+    """Run EM on all rows; after a callback's stop a single step, so that the fit is complete.
+
+    After climbs on samples little is left: it ends where an iteration gains less than `share`
+    times tol.
+    """
+    stopped = start.stop_reason == STOPPED
+    if stopped:
+        control = control._replace(max_iter=1, callback=None)
+    settings, age = em_map.settings, 0 if share is None else LATER_AGE
+    run = iterate(
+        ascent(start.state, em_map, accelerate=control.accelerate, age=age),
+        tol=(1.0 if share is None else share * WINDOW) * control.tol * em_map.rows.mass,
         max_iter=control.max_iter,
-        window=screened.window,
+        window=WINDOW if share is None else 1,
         watch=watcher(control.callback, "fit", control.max_iter),
-        halt=partial(halt, floor=settings.floor),
+        halt=partial(halt, floor=0.0 if settings.variant.by_feature else settings.floor),
     )
+    if share not in (None, 1.0) and run.stop_reason.startswith(CONVERGED):
+        words = f"the last iteration gained below {share:g} times tol"
+        run = run._replace(stop_reason=f"{CONVERGED}: {words}")
+    return run._replace(stop_reason=STOPPED) if stopped else run
 
 
 def halt(state: Any, floor: float) -> str | None:
@@ -534,13 +451,6 @@ SAMPLE_TOL = 3e-2
 # On the larger sample, which all rows follow. With a tenth of it solids take up to 30 iterations
 # more there, and end where they end now.
 LARGER_TOL = 0.3
-# Times tol, of the gain of one iteration over all rows after a climb on samples. With 50 a fit of
-# rendered solids takes up to three times the iterations for 0.2 nats of 1,200 a row; starts are 1
-# apart.
-LAST_SHARE = 200.0
-# Iterations that momentum is said to have behind it where a climb goes on with other rows. Without,
-# all rows take two or three iterations more.
-LATER_AGE = 6
 
 
 def fit_variant(
@@ -553,40 +463,27 @@ def fit_variant(
 
     Many rows, and those that are not in memory, are climbed by a sample first.
     """
-    settings, stopped, age = control.settings, False, 0
+    settings = control.settings
     if isinstance(start, SubspaceState):
         state = start._replace(scale=_scale_from(start.scale, settings))
+        run, sampled = EMResult(state, np.nan, list[float](), ""), False
     else:
         sample, at = _variant_sample(rng, rows, control)
-        state, stopped = _highest_start(rng, sample, start, at, several=sample is rows)
-        for size, tol in ((sample.n, SAMPLE_TOL), (LARGER_SAMPLE * sample.n, LARGER_TOL)):
-            if stopped or size == rows.n or (age and size * LARGER_SAMPLE > rows.n):
-                break
-            if age:
+        run = _highest_start(rng, sample, start, at, several=sample is rows)
+        if sampled := sample.n < rows.n:
+            run = _go_on([run], sample, at, SAMPLE_TOL)[0]
+            size = LARGER_SAMPLE * sample.n
+            if size * LARGER_SAMPLE <= rows.n:
                 larger = some_rows(rng, rows, size, learn_mean=settings.learn_mean)
                 at = _control_on(larger, control)
-                state, sample = _on_other_rows(state, sample, larger, at.settings), larger
-            path = ascent(state, EMMap(sample, at.settings), age=age)
-            run = at.run(f"refinement on {size:,} rows", path, sample, REFINEMENT_ITERATIONS, tol)
-            state, stopped, age = run.state, run.stop_reason == STOPPED, LATER_AGE
-        state = _on_other_rows(state, sample, rows, settings)
-    if stopped:  # a single step, so that the fit is complete
-        control = control._replace(max_iter=1, callback=None)
-    em_map = EMMap(rows, settings)
-    run = iterate(
-        ascent(state, em_map, accelerate=control.accelerate, age=age),
-        tol=(LAST_SHARE * WINDOW if age else 1.0) * control.tol * rows.mass,
-        max_iter=control.max_iter,
-        window=1 if age else WINDOW,
-        watch=watcher(control.callback, "fit", control.max_iter),
-        halt=partial(halt, floor=0.0 if settings.variant.by_feature else settings.floor),
-    )
-    reason = STOPPED if stopped else run.stop_reason
-    if age and reason.startswith(CONVERGED):
-        reason = f"{CONVERGED}: the last iteration gained below {LAST_SHARE:g} times tol"
+                run = _on_other_rows(run, sample, larger, at.settings)
+                run, sample = _go_on([run], larger, at, LARGER_TOL, age=LATER_AGE)[0], larger
+        run = _on_other_rows(run, sample, rows, settings)
+    share = LAST_SHARE_OF_VARIANTS if sampled else None
+    run = last_climb(run, EMMap(rows, settings), control, share)
     whole = isinstance(start, SubspaceState)
-    second = np.empty(0)
-    return SubspaceFit(run.state, second, run.log_likelihoods, reason, same_order=whole)
+    none = np.empty(0)
+    return SubspaceFit(run.state, none, run.log_likelihoods, run.stop_reason, None, whole)
 
 
 def _variant_sample(
@@ -612,40 +509,35 @@ def _highest_start(
     control: EMControl,
     *,
     several: bool,
-) -> tuple[SubspaceState, bool]:
+) -> EMResult[SubspaceState]:
     """Return a start, or the highest end of climbs from it and from random rotations of it.
 
     There are others where `several` may be, rows are few and the candidates have such rotations.
-    The second is whether the callback has stopped it.
     """
     settings, unit = control.settings, np.broadcast_to(control.settings.unit, rows.d)[:, None]
-    first, stopped = _paper_start(rng, rows, start, control)
+    first = run = _paper_start(rng, rows, start, control)
     sums = sums_a_pass(rows.n, settings.n_components, settings.n_active)
-    others = 0
-    if (
-        several
-        and isinstance(start, list)
-        and 0 < sums <= FEW_SUMS
-        and rows.n * rows.d <= FEW_NUMBERS
-    ):
+    few, others = 0 < sums <= FEW_SUMS and rows.n * rows.d <= FEW_NUMBERS, 0
+    if several and isinstance(start, list) and few:
         others = sum(c.rotation is random_rotation and not c.extra for c in start)
-    runs, state, number = Runs(), first, 0
-    while others and not stopped:
-        stage = f"start {number + 1} of {others + 1}"
-        path = ascent(state, EMMap(rows, settings))
+    runs, em_map = Runs(), EMMap(rows, settings)
+    while others and run.stop_reason != STOPPED:
+        stage = f"start {len(runs) + 1} of {others + 1}"
+        path = ascent(run.state, em_map)
         runs.append(control.run(stage, path, rows, REFINEMENT_ITERATIONS, SCREENING_TOL))
-        number, stopped = number + 1, runs[-1].stop_reason == STOPPED
-        if stopped or number > others:
+        if runs[-1].stop_reason == STOPPED or len(runs) > others:
+            run = runs[-1]
             break
-        V = first.W @ random_rotation(rng, first.W)
+        V = first.state.W @ random_rotation(rng, first.state.W)
         W = np.divide(V, unit, out=np.zeros_like(V), where=unit > 0.0)
-        state, stopped = _paper_start(rng, rows, W, control)
-    return max(runs, key=lambda run: run.log_likelihood).state if runs else first, stopped
+        run = _paper_start(rng, rows, W, control)
+    highest = max(runs, key=lambda run: run.log_likelihood, default=first)
+    return highest._replace(stop_reason=run.stop_reason)
 
 
 def _paper_start(
     rng: np.random.Generator, rows: Rows, start: Array | list[Candidate], control: EMControl
-) -> tuple[SubspaceState, bool]:
+) -> EMResult[SubspaceState]:
     """Fit the paper's model, to features of unit variance where each has its own noise."""
     settings = control.settings
     by_feature, varies = settings.variant.by_feature, np.broadcast_to(settings.unit, rows.d) > 0.0
@@ -684,17 +576,19 @@ def _paper_start(
             noise=1.0,
             scale=np.minimum(settings.unit / by, settings.most),
         )
-    return state, fit.stop_reason == STOPPED
+    return EMResult(state, np.nan, [], fit.stop_reason)
 
 
 def _on_other_rows(
-    state: SubspaceState, sample: Rows, rows: Observations, settings: EMSettings
-) -> SubspaceState:
+    run: EMResult[SubspaceState], sample: Rows, rows: Observations, settings: EMSettings
+) -> EMResult[SubspaceState]:
     """Take a state about the origin of a sample to that of other rows."""
+    state = run.state
     away = np.zeros(rows.d)
     if rows.origin is not None and sample.origin is not None:
         away = sample.origin.astype(np.float64) - rows.origin
-    return state._replace(offset=state.offset + away, scale=_scale_from(state.scale, settings))
+    scale = _scale_from(state.scale, settings)
+    return run._replace(state=state._replace(offset=state.offset + away, scale=scale))
 
 
 def _scale_from(scale: Array, settings: EMSettings) -> Array:

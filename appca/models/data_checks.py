@@ -13,6 +13,7 @@ from appca.models.rows import Block, Observations, tiles
 from appca.models.sparse_rows import dense
 
 ROUNDING = 1e-13  # variances below this share of the largest are none
+MOST_WEIGHT = 1e100  # so that sums of weighted squares do not overflow
 RARELY = 1e-3  # share of rows; a component that fewer use says little
 
 
@@ -71,7 +72,7 @@ def warn_of_constant(scales: Array) -> None:
             "row, and noise='feature' leaves them out of the likelihood: drop these columns to "
             "avoid this warning."
         )
-        warnings.warn(msg, UserWarning, stacklevel=5)
+        warnings.warn(msg, UserWarning, stacklevel=6)
 
 
 def row_weights(weights: Any, n_rows: int) -> Array:
@@ -84,6 +85,12 @@ def row_weights(weights: Any, n_rows: int) -> Array:
         msg = (
             f"sample_weight must be {n_rows} numbers of at least 0, one a row; got shape "
             f"{w.shape}: pass one weight for each row."
+        )
+        raise ValueError(msg)
+    if w.max() > MOST_WEIGHT:
+        msg = (
+            f"sample_weight must be at most {MOST_WEIGHT:g}; got {w.max():g}: divide all weights "
+            "by one number, which changes nothing."
         )
         raise ValueError(msg)
     if not w.any():
@@ -122,6 +129,14 @@ def refuse_not_finite(X: Array, *, gaps: bool = False) -> None:
             remedy = "correct those cells or leave out those rows"
         msg = f"X must be {finite}, but {bad} of its {len(X)} rows hold {what}: {remedy}."
         raise ValueError(msg)
+
+
+def filled(X: Any) -> Any:
+    """Return a masked array with NaN where it is masked; anything else as it is."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    floating = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
+    return np.ma.filled(X.astype(floating), np.nan)
 
 
 def without_subnormal(X: Array) -> Array:
@@ -176,14 +191,14 @@ def warn_of_end(reason: str, max_iter: int) -> None:
     """Warn where EM ended before it converged, or on the floor of the noise variance."""
     if reason.startswith("reached max_iter"):
         msg = f"EM ended at max_iter={max_iter} before it converged: raise max_iter or tol."
-        warnings.warn(msg, ConvergenceWarning, stacklevel=5)
+        warnings.warn(msg, ConvergenceWarning, stacklevel=6)
     elif "reached its floor" in reason:
         msg = (
             "The noise variance reached its floor, 1e-8 of the mean feature variance: the "
             "components reproduce X all but exactly, and likelihoods mean little; lower "
             "n_components or n_active, or look for repeated rows."
         )
-        warnings.warn(msg, ConvergenceWarning, stacklevel=5)
+        warnings.warn(msg, ConvergenceWarning, stacklevel=6)
 
 
 def warn_of_unused(share: Array) -> None:
@@ -194,7 +209,7 @@ def warn_of_unused(share: Array) -> None:
             f"Components that under 0.1% of rows use: {', '.join(rare)} of {len(share)}. "
             "Lower n_components, or try another random_state."
         )
-        warnings.warn(msg, UserWarning, stacklevel=5)
+        warnings.warn(msg, UserWarning, stacklevel=6)
 
 
 def warn_of_rank(total: Array, second: Array, mass: float, n_features: int, eps: float) -> None:
@@ -212,4 +227,4 @@ def warn_of_rank(total: Array, second: Array, mass: float, n_features: int, eps:
             f"X varies in {rank} of the n_components={K} directions only, as repeated rows do; "
             f"the others are arbitrary: ask for at most {rank} components."
         )
-        warnings.warn(msg, UserWarning, stacklevel=5)
+        warnings.warn(msg, UserWarning, stacklevel=6)

@@ -173,27 +173,35 @@ def settings_on(rows: Observations, settings: EMSettings) -> EMSettings:
     settings = settings._replace(floor=floor_of(rows))
     if not settings.variant.by_feature:
         return settings
-    power, fourth = feature_powers(rows)
-    unit, most = bounds_of_scales(rows, power, fourth)
+    power, rows_varying = feature_powers(rows)
+    unit, most = bounds_of_scales(rows, power, rows_varying)
     return settings._replace(power=power, unit=unit, most=most)
 
 
-def feature_powers(rows: Observations) -> Array:
-    """Sum (y - origin)_d^2 and (y - origin)_d^4 over rows, (2, d)."""
+def feature_powers(rows: Observations) -> tuple[Array, Array]:
+    """Sum (y - origin)_d^2 over rows, (d,), and count the rows that make it up, (d,).
+
+    That number is N over the kurtosis, 0 without variance: m if m of very many rows deviate, all
+    by as much. A common factor of the weights of rows changes nothing.
+    """
+    unit = rows.total / (rows.mass * rows.n_features)  # so that no fourth power overflows
 
     def powers(block: Block) -> Array:
         out = np.zeros((2, rows.d))
         weights = np.ones(len(block.X)) if block.weights is None else block.weights
         for part, B in tiles(block.X, block.origin):
             squares = np.square(B)
-            out[0] += weights[part].astype(B.dtype) @ squares
-            out[1] += weights[part] @ np.square(squares, dtype=np.float64)
+            out[0] += weights[part] @ squares
+            out[1] += weights[part] @ np.square(squares / B.dtype.type(unit), dtype=np.float64)
         return out
 
-    return rows.summed(powers, np.zeros((2, rows.d)))
+    power, fourth = rows.summed(powers, np.zeros((2, rows.d)))
+    share = rows.n / rows.mass  # of a row that counts once
+    relative = power / unit
+    return power, share * relative * (relative / np.where(fourth > 0.0, fourth, 1.0))
 
 
-def bounds_of_scales(rows: Observations, power: Array, fourth: Array) -> tuple[Array, Array]:
+def bounds_of_scales(rows: Observations, power: Array, varying: Array) -> tuple[Array, Array]:
     """Scales s (d,) at which all variance is noise, and bounds of s; 0 for features left out.
 
     Left out is what is constant, or varies in fewer than `LEAST_ROWS` rows.
@@ -201,8 +209,8 @@ def bounds_of_scales(rows: Observations, power: Array, fourth: Array) -> tuple[A
     variance, eps = power / rows.mass, float(np.finfo(rows.dtype).eps)
     origin = np.zeros(rows.d) if rows.origin is None else rows.origin
     counts = variance > np.square(CONSTANT * eps * origin.astype(np.float64))
-    counts &= varying_rows(power, fourth) > LEAST_ROWS * (1.0 - ROUNDING)
-    share = floor_shares(power, fourth, rows.mass)
+    counts &= varying > LEAST_ROWS * (1.0 - ROUNDING)
+    share = floor_shares(varying, rows.n)
 
     def scale_at(noise: Array) -> Array:
         return np.divide(1.0, np.sqrt(noise), out=np.zeros(rows.d), where=counts)
@@ -210,18 +218,11 @@ def bounds_of_scales(rows: Observations, power: Array, fourth: Array) -> tuple[A
     return scale_at(np.maximum(share, 1.0) * variance), scale_at(share * variance)
 
 
-def varying_rows(power: Array, fourth: Array) -> Array:
-    """Count the rows (d,) that make up the variance: N over the kurtosis, 0 without variance.
-
-    If m of very many rows deviate, all by as much, it is m.
-    """
-    return np.square(power) / np.where(fourth > 0.0, fourth, 1.0)
-
-
-def floor_shares(power: Array, fourth: Array, n: float) -> Array:
-    """Least noise variance (d,) over the variance of a feature; `power` and `fourth` are sums."""
-    rows = np.maximum(varying_rows(power, fourth), 1.0)
-    return np.asarray(np.maximum(FLOOR_ROWS * (1.0 / rows - 3.0 / n), PSI_FLOOR))
+def floor_shares(varying: Array, n: float) -> Array:
+    """Least noise variance (d,) over the variance of a feature that so many of n rows make up."""
+    return np.asarray(
+        np.maximum(FLOOR_ROWS * (1.0 / np.maximum(varying, 1.0) - 3.0 / n), PSI_FLOOR)
+    )
 
 
 def worth_compiling(n_rows: int, n_components: int, n_active: int) -> bool:
@@ -247,15 +248,14 @@ def expect(
     rows: Observations,
     settings: EMSettings,
     beta: float = 1.0,
-    means: Array | None = None,
 ) -> SubspaceStatistics:
     """E step: posterior sums under `state` and its exact log-likelihood.
 
     r_nk = p(z_nk = 1 | y_n),  s_n = r_n * m_n,  m_nk = tau2_k/(tau2_k + sigma2) p_nk
 
     With hard assignment the log-likelihood is log p(Y, Z) at the best Z. `beta` below 1 tempers
-    the logits (annealing); the log-likelihood then means nothing. The s_nk are written to `means`
-    (N, K), where it is given. The paper's model alone has these three.
+    the logits (annealing); the log-likelihood then means nothing. The paper's model alone
+    has both.
     """
     variant, K = settings.variant, state.W.shape[1]
     soft, fixed = not settings.hard or beta != 1.0, not variant.learn_sizes
@@ -266,9 +266,9 @@ def expect(
         rule = ByKernel if compiled else ByNumpy
         work = partial(_expect_tiles, state=state, model=model, rule=rule, settings=settings)
     elif compiled:
-        work = partial(_expect_lanes, state=state, settings=settings, beta=beta, means=means)
+        work = partial(_expect_lanes, state=state, settings=settings, beta=beta)
     else:
-        work = partial(expect_block, state=state, settings=settings, beta=beta, means=means)
+        work = partial(expect_block, state=state, settings=settings, beta=beta)
     none = np.zeros(K)
     sums = rows.summed(work, SubspaceStatistics(0.0, np.zeros(state.W.shape), none, none, none))
     if variant.row_scales:
@@ -312,7 +312,6 @@ def expect_block(
     state: SubspaceState,
     settings: EMSettings,
     beta: float = 1.0,
-    means: Array | None = None,
 ) -> SubspaceStatistics:
     """Add up one block; its log-likelihood lacks what all rows have in common."""
     shrink, v = numerics.posterior(state.noise, state.latent)
@@ -322,8 +321,6 @@ def expect_block(
     P *= shrink
     r = block.weighted(r)
     S = r * P
-    if means is not None:
-        means[block.part] = S
     used = r.sum(axis=0)
     second = np.einsum("nk,nk->k", S, P) + used * v
     value, A = float(block.weighted(log_e).sum()), block.transposed_times(S)
@@ -337,10 +334,10 @@ def _moved(state: SubspaceState) -> Array:
 
 
 def _expect_lanes(
-    block: Block, state: SubspaceState, settings: EMSettings, beta: float, means: Array | None
+    block: Block, state: SubspaceState, settings: EMSettings, beta: float
 ) -> SubspaceStatistics:
     """Do the same by compiled code, while rows are in cache."""
-    return SubspaceStatistics(*expect_compiled(block, state, settings.n_active, beta, means))
+    return SubspaceStatistics(*expect_compiled(block, state, settings.n_active, beta))
 
 
 def _expect_tiles(
@@ -401,9 +398,9 @@ def maximise(
         power = sums.power - weight * np.square(offset)
         for _ in range(W_STEPS):
             W = settings.update(scale[:, None] * A, W)
-            # n log s - s^2 power / 2 + s c is largest at this s, up to bounds
-            c, p = np.sum(W * A, axis=1), np.maximum(power, np.finfo(np.float64).tiny)
-            scale = np.minimum((c + np.sqrt(c**2 + 4.0 * n * p)) / (2.0 * p), settings.most)
+            # log s - s^2 p / 2 + s c is largest at this s, up to bounds
+            c, p = np.sum(W * A, axis=1) / n, np.maximum(power / n, np.finfo(np.float64).tiny)
+            scale = np.minimum((c + np.sqrt(c**2 + 4.0 * p)) / (2.0 * p), settings.most)
     else:
         W = settings.update(A, W)
         away = float(np.square(offset).sum() + shift @ shift)
@@ -498,17 +495,13 @@ class EMMap:
         self.settings = settings
         self._seen: deque[tuple[SubspaceState, SubspaceStatistics]] = deque(maxlen=3)
 
-    def know(self, state: SubspaceState, sums: SubspaceStatistics) -> None:
-        """Take the sums under `state` from elsewhere."""
-        self._seen.append((state, sums))
-
     def sums(self, state: SubspaceState) -> SubspaceStatistics:
         """E step under `state`, or what it gave when last asked for this very state."""
         for seen, sums in self._seen:
             if seen is state:
                 return sums
         sums = expect(state, self.rows, self.settings)
-        self.know(state, sums)
+        self._seen.append((state, sums))
         return sums
 
     def within(self, state: SubspaceState) -> SubspaceStatistics:
@@ -557,9 +550,9 @@ MOST_KEPT_BYTES = 2**20  # of projections that a thread keeps the memory of, wit
 
 
 def expect_compiled(
-    block: Block, state: Any, n_active: int, beta: float, means: Array | None = None
+    block: Block, state: SubspaceState, n_active: int, beta: float
 ) -> tuple[float, Array, Array, Array, Array]:
-    """Return the first five of `SubspaceStatistics`, soft; write means of the block."""
+    """Return the first five of `SubspaceStatistics`, by soft assignment."""
     from appca.models.product_kernels import suits
 
     sparse = isinstance(block.X, ShiftedSparse)
@@ -568,9 +561,8 @@ def expect_compiled(
     if not sparse:
         X = X.view()
         X.flags.writeable = False  # whether the data are or not, so that one kernel serves both
-    means = None if means is None else means[block.part]
     least = numerics.least_kept(math.sqrt(state.latent.max()), X.dtype)
-    value, A, totals = by(X, state.W, constants(block, state, beta), n_active, means, least)
+    value, A, totals = by(X, state.W, constants(block, state, beta), n_active, least)
     if block.origin is not None:
         A -= np.outer(block.origin, totals[0])
     return value, A, *totals
@@ -614,12 +606,9 @@ class Lanes:
         self._room = room[:J], room[J]
         self._lanes = self.P.reshape(n_lines, *lanes)
 
-    def begin(self, q: Array, n: int, means: Array | None, least: float) -> None:
-        """Forget the rows before n others, of constants q; write their means (n, K), if asked.
-
-        Means below `least` become 0.
-        """
-        self._q, self._n, self._means = q, n, means
+    def begin(self, q: Array, n: int, least: float) -> None:
+        """Forget the rows before n others, of constants q; means below `least` become 0."""
+        self._q, self._n = q, n
         self._how = *self._how[:2], least
         self._sums[:] = 0.0
 
@@ -632,9 +621,6 @@ class Lanes:
         self._weigh(self._lanes, *weighing, self._level[tile], self._room)
         out = self._total[tile], self._sums
         self._share(self._lanes, left, *weighing, out, self._table)
-        if self._means is not None:
-            some = self._means[start : start + self.width]
-            some[:] = self.P[: some.shape[1], : len(some)].T
 
     def summed(self) -> tuple[float, Array]:
         """Sum over all rows of log e_L(exp a), and totals (3, K) of their moments."""
@@ -663,9 +649,7 @@ def lanes_for(n_lines: int, K: int, n_active: int, most: int, n: int) -> Lanes:
     return lanes
 
 
-def _tiled(
-    X: Array, W: Array, q: Array, n_active: int, means: Array | None, least: float
-) -> tuple[float, Array, Array]:
+def _tiled(X: Array, W: Array, q: Array, n_active: int, least: float) -> tuple[float, Array, Array]:
     """Return the sum over rows X (n, d) of log e_L, the sum of x s' (d, K), and moments (3, K)."""
     from appca.models.numeric_kernels import LANES
     from appca.models.product_kernels import QUAD, add_outer, project
@@ -675,7 +659,7 @@ def _tiled(
     directions, part = numerics.zeros((2, -(-K // QUAD) * QUAD, d), X.dtype)
     directions[:K] = numerics.narrowed(W.T, X.dtype)
     lanes, A = lanes_for(len(directions), K, n_active, most, n), np.zeros(directions.shape)
-    lanes.begin(q, n, means, least)
+    lanes.begin(q, n, least)
     for start in range(0, n, lanes.width):
         rows = X[start : start + lanes.width]
         project(rows, directions, lanes.P)
@@ -688,14 +672,14 @@ def _tiled(
 
 
 def _by_blas(
-    X: Array, W: Array, q: Array, n_active: int, means: Array | None, least: float
+    X: Array, W: Array, q: Array, n_active: int, least: float
 ) -> tuple[float, Array, Array]:
     from appca.models.numeric_kernels import LANES
 
     (n, d), K = X.shape, W.shape[1]
     most = -(-n // (LANES * -(-n // TILE_ROWS)))  # lanes, as many in each tile
     lanes, A = lanes_for(K, K, n_active, most, n), np.zeros((K, d))
-    lanes.begin(q, n, means, least)
+    lanes.begin(q, n, least)
     P, Wt = lanes.P, np.ascontiguousarray(numerics.narrowed(W.T, X.dtype))
     by_columns = (
         not isinstance(X, ShiftedSparse) and X.flags.f_contiguous

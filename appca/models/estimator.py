@@ -12,10 +12,11 @@ are answered by `incomplete.posterior`, after sampling an average over draws ans
 """
 
 import copy
+import functools
 import io
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -28,6 +29,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_random_
 from appca.models.blocks import NO_ROWS, Blocks, checked, each_described, is_dask, lazily
 from appca.models.chains import ChainLevels, Chains, Draws, levels, to_arviz
 from appca.models.data_checks import (
+    filled,
     refuse_not_finite,
     refuse_weights,
     row_weights,
@@ -239,6 +241,48 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(chosen)
 
 
+def whole_or_not(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a fit that fails or is interrupted leave its estimator as it was.
+
+    What was fitted before is replaced by a fit, never changed, so that it can be put back.
+    """
+
+    @functools.wraps(fit)
+    def fit_or_put_back(self: Any, *args: Any, **settings: Any) -> Any:
+        before = self.__dict__.copy()
+        try:
+            return fit(self, *args, **settings)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return fit_or_put_back
+
+
+class NamedBlocks:
+    """Blocks of rows whose column names, where they have some, must be one and the same."""
+
+    def __init__(self, blocks: Blocks, names: Any = None, *, once: bool = False) -> None:
+        checked(blocks, once=once)  # refuses an iterator that is spent after one pass
+        self.names = names
+        self._blocks = blocks
+
+    def __call__(self) -> Iterator[Any]:
+        """Yield the blocks."""
+        for i, block in enumerate(self._blocks() if callable(self._blocks) else self._blocks):
+            columns = list(getattr(block, "columns", ()))
+            if columns and all(isinstance(name, str) for name in columns):
+                self.names = columns if self.names is None else self.names
+                if columns != list(self.names):
+                    msg = (
+                        f"blocks must have the columns of the fit in its order; block {i} has "
+                        f"{', '.join(columns)!r:.60}: bring them into the order of the first."
+                    )
+                    raise ValueError(msg)
+            yield block
+
+
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """An estimator by what it was fitted to.
 
@@ -278,6 +322,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     posterior_: Draws
     query_draws_: QueryDraws
 
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """Make each way to fit leave a whole fit, or the one before."""
+        super().__init_subclass__(**settings)
+        for name in {"fit", "fit_blocks"} & cls.__dict__.keys():
+            setattr(cls, name, whole_or_not(cls.__dict__[name]))
+
     @property
     def _takes_sparse(self) -> bool:
         return self._takes_gaps and getattr(self, "inference", "em") != "gibbs"
@@ -289,7 +339,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         shifted = X if isinstance(X, ShiftedSparse) else None
         checked = validate_data(
             self,
-            X if shifted is None else shifted.values,
+            filled(X) if shifted is None else shifted.values,
             reset=reset,
             dtype=[np.float64, np.float32],
             ensure_min_samples=2 if reset else 1,
@@ -463,7 +513,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         -----
         With `whiten` every score is divided by its root mean square over the training rows that
         use its component. Where supports are too many to sum over, "all" takes the MAP support of
-        each draw. "all" takes no missing entries.
+        each draw.
         """
         refuse_support(support)
         if self._is_lazy(X):
@@ -582,17 +632,25 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         E[y_d | observed y_n] = mu_d + w_d' E[x_n * z_n | observed y_n], over all supports.
         """
         check_is_fitted(self)
-        return PosteriorWithGaps(self._posterior()).imputed(self._validated(X, reset=False))
+        X = self._validated(X, reset=False)
+        if is_incomplete(X):
+            self._refuse_gaps()
+        return PosteriorWithGaps(self._posterior()).imputed(X)
+
+    def _named(self, blocks: Blocks) -> NamedBlocks:
+        check_is_fitted(self)
+        return NamedBlocks(blocks, getattr(self, "feature_names_in_", None), once=True)
 
     def transform_blocks(self, blocks: Blocks) -> Iterator[Array]:
         """Yield the scores (n_i, K) of each block of rows (n_i, D), as `transform`."""
-        yield from (self.transform(block) for block in checked(blocks, once=True)())
+        plain, named = self._unnamed(), self._named(blocks)
+        yield from (plain.transform(block) for block in checked(named, once=True)())
 
     def score_blocks(self, blocks: Blocks) -> float:
         """Return the mean log-likelihood in nats of all rows, which come in blocks."""
-        total, n = 0.0, 0
-        for block in checked(blocks, once=True)():
-            total += float(self.score_samples(block).sum())
+        total, n, plain = 0.0, 0, self._unnamed()
+        for block in checked(self._named(blocks), once=True)():
+            total += float(plain.score_samples(block).sum())
             n += len(block)
         if n == 0:
             raise ValueError(NO_ROWS)
@@ -630,7 +688,7 @@ class Queries(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # 
         """Keep what was drawn, and the draws that queries average over; return the estimator."""
         self.posterior_ = chains.posterior
         if not self.chain_levels_.counts.all():
-            warnings.warn(self.chain_levels_.why, stacklevel=4)
+            warnings.warn(self.chain_levels_.why, stacklevel=5)
         self.query_draws_ = choose(self.posterior_, self.components_, MOST_DRAWS)
         return self._ended(chains.log_likelihoods.mean(axis=0), chains.stop_reason)
 

@@ -56,7 +56,7 @@ exchanges are products with the matrix B = [P, d] of all P_i and d_j.
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,7 @@ from appca.models import em, numerics, set_tree
 from appca.models.climb import FIRST_TOL, EMControl, fit_by_em, halt
 from appca.models.em import EMSettings, SubspaceState, SubspaceStatistics, floor_of
 from appca.models.loop import STOPPED, EMResult, iterate, nesterov, plain, watcher
-from appca.models.numerics import Array
+from appca.models.numerics import Array, narrowed
 from appca.models.posterior import Description, Posterior
 from appca.models.rows import (
     Block,
@@ -297,7 +297,7 @@ def project(
     i, j = np.triu_indices(at.W.shape[1])
     missing = block.missing[:1] if block.same_pattern else block.missing
     A = ((i == j) - missing @ at.pairs) * (snr[i] * snr[j])
-    c = (block.X @ numerics.narrowed(at.W, block.X.dtype)).astype(np.float64)
+    c = (block.X @ narrowed(at.W, block.X.dtype)).astype(np.float64)
     c += block.missing @ (mean[:, None] * at.W) - mean @ at.W
     squares = np.einsum("nd,nd->n", block.X, block.X, dtype=np.float64)
     squares -= 2.0 * (block.X @ mean)
@@ -387,7 +387,7 @@ def _expect_block(
     h_missing = missing @ H  # (D, K) sum of h_n' over the rows that miss d
     WS_missing = np.einsum("dk,dkl->dl", at.W, unfolded(missing @ S, len(tau)))  # of w_d' S_n
     n_rows_observed = len(H) - np.bincount(block.missing.indices, minlength=len(at.W))
-    A_observed = (X.T @ numerics.narrowed(H, X.dtype)).astype(np.float64)
+    A_observed = (X.T @ narrowed(H, X.dtype)).astype(np.float64)
     A_observed -= mean[:, None] * (h - h_missing)
     y_observed = X.sum(axis=0, dtype=np.float64) - n_rows_observed * mean
     statistics = SubspaceStatistics(
@@ -478,13 +478,17 @@ class PosteriorWithGaps(Posterior):
 
     whole: SubspacePosterior  # of rows without NaN
 
-    def expected(self, X: Array) -> NoReturn:
-        del X
-        msg = (
-            "support must be 'map' where X has missing entries (NaN); got 'all': leave it out, "
-            "or fill in those cells."
-        )
-        raise ValueError(msg)
+    def expected(self, X: Array) -> Array:
+        data, at = self._split(X), self.parameters
+        scores = np.zeros((len(X), len(self.whole.latent)))
+        if len(data.complete_rows):
+            P = data.complete @ narrowed(self.whole.components.T, X.dtype)
+            inclusion = self.whole.summed(data.complete, P)[1]
+            scores[data.complete_rows] = inclusion * (P * self.whole.shrinkage)
+        for block in data.blocks:
+            H = support_posterior(project(block, at)[0], at.n_active).H
+            scores[block.rows] = H * np.sqrt(at.latent)
+        return scores.astype(X.dtype)
 
     @property
     def parameters(self) -> EStepParameters:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from appca.models.data_checks import counted_rows, refuse_not_finite, warn_of_unused
-from appca.models.estimator import Estimator
+from appca.models.estimator import Estimator, whole_or_not
 from appca.models.loop import Callback
 from appca.models.numerics import Array
 from appca.models.posterior import MAP
@@ -138,7 +138,7 @@ class Stepwise(NamedTuple):
             if len(values) > 1 and value - values[-2] < LEAST_GAIN * rows.mass:
                 break
         by_chance = 0 if self.kept.seen == len(self.kept.X) else self.state.W.size
-        better = values[-1] - values[0] >= by_chance
+        better = (values[-1] - values[0]) * rows.n / rows.mass >= by_chance
         return (at if better else self)._replace(revised=self.mass)
 
     def _expected(self, rows: Rows, em: EMSteps) -> tuple[float, Averages]:
@@ -180,7 +180,7 @@ class _WithBatches:
     """A method that is missing where a fit has no averages to go on from, and says so."""
 
     def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
+        self._method = whole_or_not(method)
 
     def __get__(self, model: Any, owner: type | None = None) -> Callable[..., Any]:
         if model is None:

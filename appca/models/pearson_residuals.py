@@ -7,6 +7,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from appca.models.data_checks import filled
+from appca.models.estimator import whole_or_not
 from appca.models.numerics import Array
 from appca.models.sparse_rows import ShiftedSparse, is_sparse, sparse_rows
 
@@ -61,6 +63,7 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         self.theta = theta
         self.clip = clip
 
+    @whole_or_not
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the shares of features from counts X (N, D), an array or a sparse matrix.
 
@@ -77,7 +80,7 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
             )
             raise ValueError(msg)
         X = self._checked(X, reset=True)
-        totals = np.asarray(X.sum(axis=0), np.float64).ravel()
+        totals = np.ones(X.shape[0]) @ X if is_sparse(X) else X.sum(axis=0, dtype=np.float64)
         if not totals.any():
             msg = "X must hold counts above 0, but all are 0: check how the data were read."
             raise ValueError(msg)
@@ -123,7 +126,7 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         kinds = [np.float64, np.float32]
-        X = validate_data(self, X, reset=reset, dtype=kinds, accept_sparse="csr")
+        X = validate_data(self, filled(X), reset=reset, dtype=kinds, accept_sparse="csr")
         least = X.min() if X.shape[0] else 0.0
         if least < 0:
             msg = (
@@ -141,7 +144,8 @@ class PearsonResiduals(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
 
 
 def _row_sums(X: Any) -> Array:
-    return np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+    sums: Array = X @ np.ones(X.shape[1]) if is_sparse(X) else X.sum(axis=1, dtype=np.float64)
+    return sums
 
 
 def _inverse(x: Array) -> Array:

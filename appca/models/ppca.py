@@ -44,7 +44,7 @@ class PPCA(Criteria, Queries):
     callback : callable or None
         Called with a `Progress` once an iteration, if entries are missing. The closed form has
         no iterations and never calls it. Raising StopIteration ends the fit and keeps what it
-        has; any other exception propagates and leaves the estimator unfitted.
+        has; any other exception propagates and leaves the estimator as it was.
     verbose : bool or int
         Print a line for each iteration.
 

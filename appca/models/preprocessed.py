@@ -10,7 +10,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from appca.models.estimator import Criteria, Queries, write
+from appca.models.data_checks import filled
+from appca.models.estimator import Criteria, Queries, whole_or_not, write
 from appca.models.numerics import Array
 from appca.models.products import times
 from appca.models.sparse_rows import is_sparse, refuse_stored, sparse_rows
@@ -58,6 +59,7 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.estimator = estimator
         self.preprocessing = preprocessing
 
+    @whole_or_not
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the preprocessing and fit the model to X (N, D), NaN where missing."""
         del y
@@ -74,7 +76,7 @@ class Preprocessed(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         kinds = [np.float64, np.float32, np.uint8]
         how = {"dtype": kinds, "order": "C", "ensure_all_finite": "allow-nan"}
         sparse = "csr" if get_tags(self.estimator).input_tags.sparse else False
-        checked = validate_data(self, X, reset=reset, accept_sparse=sparse, **how)
+        checked = validate_data(self, filled(X), reset=reset, accept_sparse=sparse, **how)
         if is_sparse(checked):
             refuse_stored(checked.data)
         return checked

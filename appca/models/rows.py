@@ -28,6 +28,7 @@ R = TypeVar("R")
 BLOCK_BYTES = 2**24
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 8192
 CACHE_BYTES = 2**20  # of rows that a core works on before they leave its own cache
+SUMMED_ROWS = 32  # that are summed in their own dtype
 MIN_SHARED_ROWS = 4096  # fewer are not worth a second thread
 MIN_SHARED_BYTES = 2**21  # of a block: a thread wakes in the time a smaller one takes
 
@@ -208,7 +209,7 @@ def added(a: R, b: R) -> R:
 def centre_of(X: Array, weights: Array | None = None) -> Array:
     """Mean row (d,) in the dtype of X, so that X minus it stays exact.
 
-    Rows are summed about the first of them, some in the dtype of X and these sums in float64: a
+    Rows are summed about the first of them, a few in the dtype of X and these sums in float64: a
     conversion of each number would take twice as long, and columns that are constant stay so.
     """
     mean: Array
@@ -220,7 +221,10 @@ def centre_of(X: Array, weights: Array | None = None) -> Array:
     total = np.zeros(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):  # what is too large for it is refused
         for _, B in tiles(X, X[0]):
-            total += B.sum(axis=0)
+            whole = len(B) - len(B) % SUMMED_ROWS
+            groups = B[:whole].reshape(-1, SUMMED_ROWS, B.shape[1]).sum(axis=1)
+            total += groups.sum(axis=0, dtype=np.float64)
+            total += B[whole:].sum(axis=0, dtype=np.float64)
         mean = X[0] + total / len(X)
     return mean.astype(X.dtype)
 

@@ -19,6 +19,7 @@ from appca.words import naming_extra
 Floats = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
+TIE = 1e-4  # share of the largest entry of a column
 WELL_CONDITIONED = 1e-6  # squared singular values, the least over the largest
 
 
@@ -52,8 +53,13 @@ def polar(A: ArrayLike, previous: ArrayLike | None = None) -> Floats:
 
 
 def upright(W: NDArray[Any]) -> NDArray[Any]:
-    """Turn the columns of W (D, K) so that the largest entry of each is positive."""
-    largest = W[np.argmax(np.abs(W), axis=0), np.arange(W.shape[1])]
+    """Turn the columns of W (D, K) so that the largest entry of each is positive.
+
+    Of entries of one size, up to what EM leaves of a tie, it is the first.
+    """
+    size = np.abs(W)
+    first = np.argmax(size >= (1.0 - TIE) * size.max(axis=0), axis=0)
+    largest = W[first, np.arange(W.shape[1])]
     return np.asarray(W * np.where(largest < 0.0, -1.0, 1.0))
 
 

@@ -23,7 +23,6 @@ from appca.models.posterior import Description, PosteriorOfDraw, RowSummary, sam
 from appca.models.row_model import RowModel, Weighed, likeliest, support_density, weigh
 from appca.models.rows import Block, Observations, Rows, tiles
 from appca.models.sparse_rows import squared_lengths
-from appca.models.spectrum import Coordinates
 from appca.models.stiefel import polar, upright
 from appca.models.variant_gibbs import draw_supports
 
@@ -250,30 +249,25 @@ def publish_subspace(
     state: Any,
     n_active: int,
     second: Array,
-    held: Coordinates | None = None,
     *,
     same_order: bool = False,
 ) -> Array:
     """Set the fitted attributes of an estimator, as `publish`; return the order of components.
 
     `rows` are in features, not in thin coordinates; second (K,) are sums over rows of E[(x z)^2].
-    `held`, coordinates of all rows whose directions span those of the state, spare a pass over all
-    features.
     """
     model.n_active_ = n_active
     order = publish(model, rows, state, second / rows.mass, state.latent, same_order=same_order)
-    model.scale_ = _active_scale(model, rows, held)
+    model.scale_ = _active_scale(model, rows)
     return order
 
 
-def _active_scale(model: Any, rows: Observations, held: Coordinates | None) -> Array:
+def _active_scale(model: Any, rows: Observations) -> Array:
     """Root mean square of every component's score over the training rows that use it."""
     K = len(model.components_)
     origin = 0.0 if rows.origin is None else rows.origin.astype(np.float64)
     W: Array = model.components_.T
     shift = (origin - model.mean_) @ W.astype(np.float64)
-    if held is not None:
-        rows, W = held.rows, held.basis.T @ W
     noise, latent = model.noise_variance_, model.latent_variance_
     gate = Gate(W, shift, noise, latent, model.n_active_)
     zeros = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))

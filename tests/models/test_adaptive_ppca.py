@@ -200,17 +200,6 @@ def test_stop_iteration_keeps_what_there_is(stage, data):
     assert model.log_likelihoods_[-1] == pytest.approx(total, rel=1e-9)
 
 
-def test_other_exceptions_propagate_and_leave_the_estimator_unfitted(data):
-    def callback(_progress):
-        msg = "cancelled"
-        raise RuntimeError(msg)
-
-    model = AdaptivePPCA(4, 2, callback=callback)
-    with pytest.raises(RuntimeError, match="cancelled"):
-        model.fit(data.X)
-    assert not hasattr(model, "components_")
-
-
 @pytest.mark.filterwarnings("ignore:The noise variance reached its floor")
 def test_stop_reasons_are_words(data):
     assert fitted(data.X).stop_reason_.startswith("converged: improvement below tol over the last")

@@ -120,16 +120,6 @@ def test_around_gaps_a_stop_keeps_what_there_is(after, seed):
     assert np.isfinite(full).all()
 
 
-def test_around_gaps_other_exceptions_leave_the_estimator_unfitted(seed):
-    def fail(_progress):
-        raise InterruptedError
-
-    model = PPCA(2, callback=fail)
-    with pytest.raises(InterruptedError):
-        model.fit(with_gaps(seed))
-    assert not hasattr(model, "components_")
-
-
 def test_the_closed_form_has_no_iterations_to_hear_of(seed):
     heard = []
     model = PPCA(2, callback=heard.append).fit(correlated((80, 6), seed))

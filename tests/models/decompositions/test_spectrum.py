@@ -73,3 +73,15 @@ def test_repeated_rows_cost_dimensions_not_accuracy():
     space = thin(about(X, centre_of(X)))
     assert space.rows.X.shape == (30, 9)
     assert isinstance(space.rows, Rows)
+
+
+def test_sketched_directions_hold_what_principal_ones_hold(seed):
+    rng = np.random.default_rng(seed)
+    spread = 1.0 / np.arange(1, 201)
+    X = rng.standard_normal((500, 200)) * spread @ np.linalg.qr(rng.standard_normal((200, 200)))[0]
+    rows = about(X, centre_of(X))
+    V, best = sketched(rng, rows, 10), principal(rng, rows, 10).V
+    np.testing.assert_allclose(V.T @ V, np.eye(10), atol=1e-12)
+    held = [np.square(project(rows, U)).sum() for U in (V, best)]
+    assert 0.999 * held[1] < held[0] < held[1]
+    np.testing.assert_allclose(np.abs(np.sum(V[:, :3] * best[:, :3], axis=0)), 1.0, atol=1e-3)

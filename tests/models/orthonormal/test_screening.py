@@ -140,7 +140,7 @@ def test_the_best_start_of_the_sample_is_refined_on_all_rows(rng, seed, monkeypa
     assert seen[-1].stage == "refinement on 150 rows"
     ends = [p.log_likelihood for p in seen if p.stage == seen[-1].stage]
     assert max(ends) == pytest.approx(run.log_likelihood)
-    assert found.window == 1
+    assert found.sampled
 
 
 @pytest.mark.usefixtures("small_sample")
