@@ -13,7 +13,7 @@ from appca.models.conditionals import LEAST_WEIGHT, Gamma, InverseGamma
 from appca.models.data_checks import refuse_constant
 from appca.models.draws import number_band
 from appca.models.estimator import Queries, generator
-from appca.models.factor_gibbs import CachedSparseState, Kind, SparsePrior
+from appca.models.factor_gibbs import FINITE, INFINITE, CachedFactorState, FactorPrior, look
 from appca.models.factor_posterior import FreePosterior
 from appca.models.gibbs import (
     PRIORS,
@@ -26,7 +26,6 @@ from appca.models.gibbs import (
 from appca.models.loop import Callback, spoken
 from appca.models.numerics import Array
 from appca.models.products import data_of
-from appca.models.row_sums import look
 from appca.models.rows import Rows, about, centre_of
 from appca.models.settings import OVERDISPERSED
 from appca.models.stiefel import upright
@@ -187,7 +186,7 @@ class FreeModel(Queries):
 class SparseFA(FreeModel):
     """Sparse factor analysis with either prior of Z."""
 
-    _infinite: ClassVar[bool]
+    _kind: ClassVar[str]
 
     _: KW_ONLY
     init: str = "ica"
@@ -196,16 +195,12 @@ class SparseFA(FreeModel):
     loading_shape: float = 1.0
     loading_scale: float = 0.01
 
-    @property
-    def _kind(self) -> Kind:
-        return Kind(self._infinite, self.max_components)
-
     def _problem(
         self, rngs: list[np.random.Generator], rows: Rows
-    ) -> tuple[list[CachedSparseState], Sampler[CachedSparseState]]:
+    ) -> tuple[list[CachedFactorState], Sampler[CachedFactorState]]:
         data = data_of(rows)
         variance = data.squares / data.size
-        prior = SparsePrior(
+        prior = FactorPrior(
             noise=self._noise_prior(variance),
             loading=InverseGamma(self.loading_shape, self.loading_scale).in_units_of(variance),
             alpha=self._alpha_prior(),
@@ -216,13 +211,13 @@ class SparseFA(FreeModel):
         others = "random" if self.chain_starts == OVERDISPERSED else self.init
         inits = [self.init, *[others] * (len(rngs) - 1)]
         first = [
-            factor_gibbs.first_sparse_state(rng, rows, self._kind, alpha, init)
+            factor_gibbs.first_sparse_state(rng, rows, self._kind, self.max_components, init)
             for rng, init in zip(rngs, inits, strict=True)
         ]
-        seen = [look(data, state) for state in first]
-        return seen, factor_gibbs.sparse_sampler(data, prior, self._kind)
+        seen = [look(data, state._replace(alpha=alpha)) for state in first]
+        return seen, factor_gibbs.sampler(data, prior, self._kind)
 
-    def _drawn(self, seen: CachedSparseState) -> Draw:
+    def _drawn(self, seen: CachedFactorState) -> Draw:
         state = seen.state
         weights = factor_gibbs.expected(state, self._kind)
         power = np.square(state.X).sum(axis=0) * np.square(state.W).sum(axis=0)
@@ -308,7 +303,7 @@ class FiniteSparseFA(SparseFA):
     (1, 20, 3, 5)
     """
 
-    _infinite = False
+    _kind = FINITE
     _model = "fsFA"
 
     max_components: int = 10
@@ -397,7 +392,7 @@ class InfiniteSparseFA(SparseFA):
     (1, 20, 3, 5)
     """
 
-    _infinite = True
+    _kind = INFINITE
     _model = "isFA"
 
     max_components: int = 20
