@@ -331,9 +331,9 @@ def support_log_densities(seen: CachedFactorState) -> Array:
     f = np.empty(len(c))
     for part in parts(every):
         normal = scores(c[part], every[part], model)
-        own = np.take_along_axis(c[part], every[part], axis=1)
+        c_S = np.take_along_axis(c[part], every[part], axis=1)
         log_det = np.linalg.slogdet(normal.precision / model.prior)[1]
-        f[part] = 0.5 * (np.einsum("nl,nl->n", own, normal.mean) - log_det)
+        f[part] = 0.5 * (np.einsum("nl,nl->n", c_S, normal.mean) - log_det)
     return f
 
 
